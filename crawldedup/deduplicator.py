@@ -165,7 +165,7 @@ class Deduplicator:
             if place and page.remember != pages[place - 1].remember:
                 cuts.append(place)
             elif page.canonical is not None:
-                original = self._queries.original(key, page)
+                original = self._queries.name(key, page, original=True)
                 if any(original == self._queries.name(key, other) for other in pages[cuts[-1] : place]):
                     cuts.append(place)
         return [*cuts, len(pages)]
@@ -179,7 +179,10 @@ class Deduplicator:
         try:
             names = tuple(map(self._queries.name, repeat(key), noted))
             queries = self._queries.queries(asked, key, self.pages, names, self._lowered(asked, key))
-            answers = self._store.check(queries) if remember else self._previews(queries)
+            if remember:
+                answers = self._store.check(queries)
+            else:
+                answers = list(map(preview, queries, self._store.find(queries), repeat(self._packed_text)))
         except StoreError as error:
             if len(asked) > 1 and not isinstance(error, StoreUnavailableError):
                 # One of the pages is to blame, and nothing was remembered yet.
@@ -188,12 +191,8 @@ class Deduplicator:
             return [error if isinstance(read, Fingerprint) else read for read in reads]
         if noted and answers and not isinstance(answers[0], StoreError):
             self._forget_delivered(noted)
-        answered = zip(queries, answers, strict=True)
-        read_pages = zip(pages, reads, strict=True)
-        return [
-            self._verdict(page, read, *next(answered)) if isinstance(read, Fingerprint) else read
-            for page, read in read_pages
-        ]
+        verdicts = map(self._verdict, asked, queries, answers)
+        return [next(verdicts) if isinstance(read, Fingerprint) else read for read in reads]
 
     def _lowered(self, asked: Sequence[Asked], key: Key) -> list[int]:
         """Return the places of pages that resemble the original they name: a lower similarity is enough for them."""
@@ -202,19 +201,14 @@ class Deduplicator:
             return []
         some = [asked[place] for place in named]
         found = self._store.find(self._queries.queries(some, key, self.pages, lowered=range(len(some))))
-        originals = [self._queries.original(key, page).url_key for page, _ in some]
+        originals = [self._queries.name(key, page, original=True).url_key for page, _ in some]
         met = zip(named, originals, found, strict=True)
         return [place for place, original, records in met if original in [record.url_key for record in records]]
 
-    def _previews(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
-        found = self._store.find(queries)
-        return [preview(query, records, self._packed_text) for query, records in zip(queries, found, strict=True)]
-
-    def _verdict(
-        self, page: Page, read: Fingerprint, query: Query, answer: Answer | StoreError
-    ) -> Verdict | StoreError:
+    def _verdict(self, asked: Asked, query: Query, answer: Answer | StoreError) -> Verdict | StoreError:
         if isinstance(answer, StoreError):
             return answer
+        page, read = asked
         if page.remember:
             self.pages = answer.pages
             self._queries.learn(query, answer)

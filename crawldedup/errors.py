@@ -29,12 +29,7 @@ class MissingDependencyError(ConfigurationError):
 
 
 class ProfileMismatchError(CrawlDedupError):
-    """Raised for an index made with other options, which stays unchanged. Use these, or another namespace.
-
-    Attributes:
-        index_profile: The profile of the index: a text that names all that decides its fingerprints.
-        own_profile: The profile of the options that were given.
-    """
+    """Raised for an index made with other options: `index_profile` is not `own_profile`. The index stays unchanged."""
 
     counter = "profile"
     is_fatal = True
@@ -76,8 +71,8 @@ class PageError(CrawlDedupError):
         reason = "out_of_memory" if isinstance(error, MemoryError) else "broken"
         return cls(reason, f"{what} failed: {type(error).__name__}: {error}")
 
+    # Exceptions are pickled by their args alone, and these must cross from worker processes.
     def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
-        # Exceptions are pickled by their args alone, and these must cross from worker processes.
         return type(self), (self.reason, str(self))
 
 

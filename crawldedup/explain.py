@@ -23,10 +23,10 @@ _LONGEST_CHANGE: Final = 2_000
 
 
 class Flip(NamedTuple):
-    """Holds a search bit that differs, from 0 to 63, and how probable that was: a small number is a surprise."""
+    """Holds a search bit that differs, and how probable that was."""
 
-    bit: int
-    probability: float
+    bit: int  #: The place of the bit, from 0 to 63.
+    probability: float  #: From 0 to 1; a small number is a surprise.
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,7 @@ class Explanation:
     facts: tuple[str, ...]  #: The facts that are compared. Pages of other facts are never near duplicates.
     thin: bool  #: True for a page with too few words. Only its exact copies are duplicates.
     pages: int  #: The number of pages in the index.
-    similarity: (
-        float  #: From which similarity on pages were searched; lower if the page resembles the original it names.
-    )
+    similarity: float  #: From which similarity on pages were searched: lower if the page names one as its original.
     limit: int  #: The highest cost that is accepted.
     threshold: float | None  #: The estimated similarity that `limit` stands for; None for thin pages.
     crowd: int  #: How many candidates resemble the page as the nearest does: more make `limit` stricter.
@@ -121,7 +119,7 @@ def _candidate(read: Fingerprint, query: Query, record: Record, similarity: floa
 
 
 def compare(first: Page, second: Page, **options: Any) -> Comparison:
-    """Compare two pages, given as html or text: what would a crawl that has seen the first make of the second?
+    """Compare two pages, given as html or text, as a crawl would that has seen the first one alone.
 
     No index is asked: the options `store`, `scope` and `key` have no effect. A URL only tells the option `content` the
     site. Raises ConfigurationError and PageError.
@@ -129,10 +127,11 @@ def compare(first: Page, second: Page, **options: Any) -> Comparison:
     Example:
         >>> from crawldedup import Page, compare
         >>> story = " ".join(f"Boat {n} leaves at pier {n + 7}." for n in range(30))
-        >>> other = Page("https://b.example/", text=story.replace("at pier 9.", "late."))
-        >>> told = compare(Page("https://a.example/", text=story), other)
-        >>> print(told.verdict.kind, round(told.similarity, 3), *told.changes)
-        near_duplicate 0.954 8. Boat 2 leaves [-at pier 9.-] {+late.+} Boat 3 leaves at
+        >>> first = Page("https://a.example/", text=story)
+        >>> other = story.replace("at pier 9.", "late.")
+        >>> told = compare(first, Page("https://b.example/", text=other))
+        >>> print(round(told.similarity, 3), *told.changes)
+        0.954 8. Boat 2 leaves [-at pier 9.-] {+late.+} Boat 3 leaves at
     """
     if first.fingerprint or second.fingerprint:
         raise ConfigurationError("a fingerprint alone does not tell what differs: give html or text")

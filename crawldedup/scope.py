@@ -40,12 +40,6 @@ def xored(first: bytes, second: bytes) -> bytes:
     return (int.from_bytes(first, "big") ^ int.from_bytes(second, "big")).to_bytes(len(first), "big")
 
 
-@lru_cache(maxsize=4096)
-def _site_of_host(host: str) -> str:
-    # A name without a dot is its own, and a command that meets no other does without the import.
-    return (_extractor()(host).top_domain_under_public_suffix if "." in host else "") or host
-
-
 @cache
 def _extractor() -> Any:
     # Importing it imports requests, which takes longer than all else that a worker imports beside numpy.
@@ -55,16 +49,21 @@ def _extractor() -> Any:
     return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
 
 
+@lru_cache(maxsize=4096)
+def _site_of_host(host: str) -> str:
+    # A name without a dot is its own, and a command that meets no other does without the import.
+    return (_extractor()(host).top_domain_under_public_suffix if "." in host else "") or host
+
+
 def site_of(url: str) -> str:
     """Return the registered domain of a URL (example.co.uk), or its host if it has none (localhost, 10.0.0.1).
 
     Users of a domain that hosts sites of many (github.io) have sites of their own.
     """
     try:
-        host = urlsplit(url).hostname or ""
+        return _site_of_host(urlsplit(url).hostname or "")
     except ValueError:
-        host = ""
-    return _site_of_host(host)
+        return ""
 
 
 def page_key(scope_key: str, url: str, identity: str | None, key: Key = NO_KEY) -> int:

@@ -66,24 +66,10 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Holds the answer for one page. The earlier page of a `revisit` is itself, with the text delivered last.
+    """Holds the answer for one page.
 
-    Attributes:
-        kind: What the page is.
-        url: The URL of the page, as it was given.
-        original: The URL of the earlier page; None if the page is `new` or `thin`, or if the index holds no URLs.
-        similarity: The estimated Jaccard similarity of the word 3-shingles, from 0 to 1: how much of the text is left.
-            It is None for a `revisit` whose texts are too short, and near 0 if product attributes differ.
-        hamming: The number of search bits that differ, from 0 to 64; None where `similarity` is.
-        words: The number of words that were compared.
-        copies: How many duplicates of the earlier page were seen so far, this page included.
-        changed: True for a `revisit` with other text than was delivered last.
-        abandoned: True for a `revisit` of a page that was never delivered, because its crawler died.
-        replaces: True for a duplicate of better rank than its original, which it has replaced in the index.
-        probes: How many ranges of keys the search planned to read: a measure of its work.
-        candidates: How many remembered pages were compared: a measure of its work.
-        difference: How a near duplicate or a changed page differs: `[-earlier-] {+this+}`, with `keep_texts`.
-        coverage: How much of a page that is no duplicate stands on earlier pages, with the option `paragraphs`.
+    The earlier page of a `revisit` is the page itself, with the text that was delivered last. The similarity is near 0
+    if product attributes differ, and None for a revisit whose texts are too short.
 
     Example:
         >>> from crawldedup import Deduplicator
@@ -95,20 +81,20 @@ class Verdict:
         near_duplicate https://news.example/ferry 0.9975 leaves at pier 36. {+Enjoy!+}
     """
 
-    kind: Kind
-    url: str
-    original: str | None = None
-    similarity: float | None = None
-    hamming: int | None = None
-    words: int = 0
-    copies: int = 0
-    changed: bool = False
-    abandoned: bool = False
-    replaces: bool = False
-    probes: int = 0
-    candidates: int = 0
-    difference: str | None = None
-    coverage: Coverage | None = None
+    kind: Kind  #: What the page is.
+    url: str  #: The URL of the page, as it was given.
+    original: str | None = None  #: The URL of the earlier page; None if there is none, or if the index holds no URLs.
+    similarity: float | None = None  #: The estimated Jaccard similarity of the word 3-shingles, from 0 to 1.
+    hamming: int | None = None  #: The number of search bits that differ, from 0 to 64; None where `similarity` is.
+    words: int = 0  #: The number of words that were compared.
+    copies: int = 0  #: How many duplicates of the earlier page were seen, this one included.
+    changed: bool = False  #: True for a `revisit` with other text than was delivered last.
+    abandoned: bool = False  #: True for a `revisit` of a page that was never delivered: its crawler died.
+    replaces: bool = False  #: True for a duplicate of better rank, which has replaced its original in the index.
+    probes: int = 0  #: How many ranges of keys the search planned to read: a measure of its work.
+    candidates: int = 0  #: How many remembered pages were compared: a measure of its work.
+    difference: str | None = None  #: `[-earlier-] {+this+}` of a near duplicate or a changed page, with `keep_texts`.
+    coverage: Coverage | None = None  #: How much of a page that is no duplicate is known, with `paragraphs`.
 
     @property
     def is_duplicate(self) -> bool:

@@ -66,7 +66,7 @@ def test_of_its_methods(said: str) -> None:
         (CALLS | BATCHES)[said](dedup)
 
 
-@pytest.mark.parametrize("said", CALLS)
+@pytest.mark.parametrize("said", [said for said in CALLS if not said.startswith("batch")])
 def test_of_its_asynchronous_methods(said: str) -> None:
     async def call() -> None:
         async with AsyncDeduplicator() as dedup:

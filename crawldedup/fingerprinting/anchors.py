@@ -10,11 +10,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from crawldedup.fingerprinting.features import Hashes
 from crawldedup.text.keys import NO_KEY, Key
 from crawldedup.text.tokenize import mix, word_hashes, words_of_lines
 
-ANCHOR_WORDS: Final = 8
 ANCHOR_BITS: Final = 60  # An anchor is below 2^60: one in 16 of the 64-bit hashes.
 PARAGRAPH_WORDS: Final = 80  # at least: some five anchors, by which a paragraph can be judged
 MOST_PARAGRAPHS: Final = 200  # of a page are looked at, so that none costs more than some thousand anchors
@@ -33,7 +31,10 @@ class Paragraph(NamedTuple):
 
 def paragraphs_of(text: str, key: Key = NO_KEY) -> tuple[Paragraph, ...]:
     """Return the paragraphs of a text: lines, short ones joined to their neighbours, long ones cut."""
-    hashes = _hashes_of_runs(word_hashes(text, key)[:MOST_WORDS])
+    hashes, width = word_hashes(text, key)[:MOST_WORDS], 1
+    for factor in _FACTORS:  # of 2 words in a row, of 4, of 8
+        hashes = mix(hashes[:-width] * factor + hashes[width:]) if len(hashes) > width else hashes[:0]
+        width *= 2
     starts = (hashes < np.uint64(1 << ANCHOR_BITS)).nonzero()[0]
     anchors = hashes.take(starts).tolist()
     paragraphs: list[Paragraph] = []
@@ -72,12 +73,3 @@ def _pieces(text: str) -> Iterator[tuple[str, int]]:
 def _paragraph(lines: list[str], words: int, anchors: list[int]) -> Paragraph:
     excerpt = " ".join(" ".join(lines)[: 2 * EXCERPT].split())[:EXCERPT].rstrip()
     return Paragraph(excerpt, words, tuple(dict.fromkeys(anchors)))
-
-
-def _hashes_of_runs(words: Hashes) -> Hashes:
-    """Return one hash for each 8 words in a row, by doubling: of 2 words, of 4, of 8."""
-    hashes, width = words, 1
-    for factor in _FACTORS:
-        hashes = mix(hashes[:-width] * factor + hashes[width:]) if len(hashes) > width else hashes[:0]
-        width *= 2
-    return hashes

@@ -4,8 +4,7 @@ Every feature is hashed to a vector of +-1; W is the sum of (feature weight x ve
 its W, and w = W / norm(feature weights) is about N(0, 1). Classic code throws w away. But a bit with a small abs(w)
 is likely to flip in a near duplicate (Sood & Loguinov 2011), so the query page keeps it.
 
-There are two kinds of features, because finding and deciding want opposite things. All sums are sums of small integers,
-so they are exact and every machine makes the same bits.
+There are two kinds of features, because finding and deciding want opposite things. All sums are exact.
 
 - search bits: words and word pairs with weights that grow with the term frequency. They tolerate edits, so few
   probes find a near duplicate; the pairs keep a template shared by many pages from dominating them.
@@ -22,25 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.fingerprinting import MIN_WORDS as MIN_WORDS
+from crawldedup.fingerprinting import features as of_words
 from crawldedup.fingerprinting.anchors import Paragraph
-from crawldedup.fingerprinting.features import (
-    SEARCH_FEATURES,
-    SHINGLE_WORDS,
-    Floats,
-    Hashes,
-    damped_weights,
-    pair_hashes,
-    shingle_hashes,
-)
+from crawldedup.fingerprinting.features import SEARCH_FEATURES, SHINGLE_WORDS, Floats, Hashes
 from crawldedup.text.keys import NO_KEY, Key
 from crawldedup.text.moments import lasting_text
 from crawldedup.text.tokenize import hashes_of_texts, mix
 
 SEARCH_BITS: Final = 64
 VERIFY_BITS: Final = 256
-
+# Names everything that decides the bits.
 PROFILE: Final = f"{SEARCH_FEATURES}.{SEARCH_BITS}/shingle{SHINGLE_WORDS}.set.{VERIFY_BITS}/unicode14/2"
-"""Names everything that decides the bits."""
 
 # One odd factor for each of the four 64-bit words of verify bits.
 _VERIFY_FACTORS: Final = np.array(
@@ -102,15 +93,12 @@ class Source:
 def fingerprint(
     text: str, *, min_words: int = MIN_WORDS, identity: str | None = None, facts: str | None = None, key: Key = NO_KEY
 ) -> Fingerprint:
-    """Fingerprint a text, without an index.
-
-    `Deduplicator.fingerprint` reads HTML, too, and applies the options and the key of the index.
+    """Fingerprint a text, without an index: `Deduplicator.fingerprint` reads HTML, and applies its options and key.
 
     Args:
         text: The main text of the page.
         min_words: A text of fewer words is thin, from 1.
-        identity: The text that an exact copy of a thin page must share, white space aside; by default `text`. Give the
-            whole page if `text` is a part of it: two short pages may share a few words.
+        identity: The text that an exact copy of a thin page must share: give the whole page if `text` is part of it.
         facts: The product attributes of the page. Pages of different ones are never near duplicates.
         key: The key of the index, `Deduplicator.key`; by default none.
 
@@ -143,8 +131,7 @@ def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[F
         hashes = hashes[np.repeat(is_full, words)]
     search_weights, verify_weights = _weights_of(words[is_full].tolist(), hashes)
     search_bits, verify_bits = np.packbits(search_weights >= 0, axis=1), np.packbits(verify_weights >= 0, axis=1)
-    made: list[Fingerprint] = []
-    row = 0
+    made, row = list[Fingerprint](), 0
     for source, count, full in zip(sources, words.tolist(), is_full.tolist(), strict=True):
         if not full:
             whole = source.text if source.whole is None else source.whole
@@ -193,8 +180,8 @@ def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:
     """Return the search and verify weights, a row a page, of pages of so many words: their hashes follow each other."""
     if not words:
         return np.zeros((0, SEARCH_BITS), np.float32), np.zeros((0, VERIFY_BITS), np.float32)
-    pairs = pair_hashes(hashes)
-    shingles = shingle_hashes(hashes, pairs)
+    pairs = of_words.pair_hashes(hashes)
+    shingles = of_words.shingle_hashes(hashes, pairs)
     pairs = mix(pairs)
     # Of each page, its words and its pairs; and its shingles. What reaches into the next page is left out.
     features, triples, end = [], [], 0
@@ -208,7 +195,7 @@ def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:
 def _search_weights(features: list[Hashes]) -> Floats:
     """Return normalised weights of the search bits, shape (pages, 64), from words and pairs of each page."""
     distinct, frequencies, starts = _runs(features)
-    weights = damped_weights(frequencies)
+    weights = of_words.damped_weights(frequencies)
     for start, end in zip(starts[::2], starts[1::2], strict=False):
         weights[start:end] *= 2
     # Whole numbers far below 2^53, so all sums are exact.
@@ -222,8 +209,7 @@ def _search_weights(features: list[Hashes]) -> Floats:
             last = min(first + _ROWS_A_BLOCK, end)
             bits = np.unpackbits(hashes[8 * first : 8 * last]).reshape(-1, SEARCH_BITS)
             sums[page] += weights[first:last] @ bits.astype(np.float32)
-    normalised: Floats = ((2 * sums - totals[:, None]) / norms[:, None]).astype(np.float32)
-    return normalised
+    return ((2 * sums - totals[:, None]) / norms[:, None]).astype(np.float32)
 
 
 def _verify_weights(shingles: list[Hashes]) -> Floats:
@@ -233,8 +219,7 @@ def _verify_weights(shingles: list[Hashes]) -> Floats:
     # Sums go up in steps of two, and zero counts as positive: the border lies at minus a half. This changes no bit, but
     # without it the flips of short pages are predicted badly.
     sums = 2 * _count_bits(distinct, starts) - sizes + 0.5
-    normalised: Floats = (sums / np.sqrt(sizes)).astype(np.float32)
-    return normalised
+    return (sums / np.sqrt(sizes)).astype(np.float32)
 
 
 def _runs(parts: list[Hashes]) -> tuple[Hashes, NDArray[np.intp], list[int]]:

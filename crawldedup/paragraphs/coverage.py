@@ -103,14 +103,11 @@ def _judged(
     candidates = [page for page, anchors in shared.items() if anchors >= least]
     page = max(candidates, key=lambda page: (alike[page], shared[page]), default=None)
     found = [page in (held[anchor] or ()) for anchor in paragraph.anchors if held[anchor] is not None]
-    known = 0 if page is None else round(paragraph.words * _filled(found) / telling)
-    return (ParagraphKind.KNOWN if 2 * known >= paragraph.words else ParagraphKind.NEW), page, known
-
-
-def _filled(found: Sequence[bool]) -> int:
-    """Count the anchors that were found, and single ones that stand alone among these: those an edited word costs."""
+    # Single ones that stand alone among these count, too: those an edited word costs.
     around = zip([True, *found], found, [*found[1:], True], strict=False)
-    return sum(here or (before and behind) for before, here, behind in around)
+    filled = sum(here or (before and behind) for before, here, behind in around)
+    known = 0 if page is None else round(paragraph.words * filled / telling)
+    return (ParagraphKind.KNOWN if 2 * known >= paragraph.words else ParagraphKind.NEW), page, known
 
 
 def _holders(paragraph: Paragraph, held: Held, urls: Mapping[int, str]) -> Iterator[int]:

@@ -10,11 +10,9 @@ with u at theta. A sum of small costs is cheap in numpy, in SQL and in a Lua scr
 differ" is the same rule with every cost 1. See also Dong, Charikar and Li, "Asymmetric distance
 estimation with sketches", SIGIR 2008.
 
-The crowd rule: what several remembered pages that all resemble a new one say of the nearest.
-
-An index holds no copies. So several pages that resemble a new one are no copies of one text, but pages of one template;
-and the best of many noisy estimates is too high. Of n pages of one similarity, it lies m_n standard errors above the
-truth, with m_n the mean of the largest of n normal numbers. A crowd of n pages raises the threshold T by as much:
+The crowd rule: an index holds no copies, so several pages that resemble a new one are pages of one template; and the
+best of many noisy estimates is too high. Of n pages of one similarity, it lies m_n standard errors above the truth,
+with m_n the mean of the largest of n normal numbers. A crowd of n pages raises the threshold T by as much:
 
     T_n = min(s, T + sigma(r) m_n)
 
@@ -140,8 +138,7 @@ def likelihood_costs(rows: NDArray[Any]) -> NDArray[np.uint8]:
     equal = tables.equal.take(rows)
     sums = np.maximum(equal.sum(axis=-1, keepdims=True), 1e-300)
     costs = (equal + tables.different.take(rows)) * (SCALED_LIMIT / sums)
-    scaled: NDArray[np.uint8] = np.minimum(np.rint(costs), MAX_COST).astype(np.uint8)
-    return scaled
+    return np.minimum(np.rint(costs), MAX_COST).astype(np.uint8)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True)

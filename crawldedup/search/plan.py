@@ -5,7 +5,7 @@ fingerprint's key in a table is the fingerprint with its blocks in that order (M
 
        0 ------- 12 -------- 25 -------- 38 -------- 51 ------- 63
        |    A     |     B     |     C     |     D     |    E     |    the fingerprint
-       |     C     |    A     |     B     |     D     |    E     |    its key in the table that leads with C
+       |     C     |    D     |     E     |     A     |    B     |    its key in the table that leads with C
 
 A plan reads the ranges in which a near duplicate most probably lies: prefixes of the page's keys with sets of volatile
 bits flipped, best first over all tables at once, until the wanted recall or the probe budget is reached (probabilistic
@@ -20,7 +20,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.errors import ConfigurationError
 from crawldedup.search.model import grid_rows, normal_tables
 
 KEY_BITS: Final = 64
@@ -41,52 +40,33 @@ HOT_EFFORT: Final = 4
 _FEW_PROBES: Final = 24  # For most pages of an index of 100,000 they suffice, and take a fifth of the time.
 _PAGES_A_PASS: Final = 16  # The arrays of more pages leave the processor's cache.
 
-Block = tuple[int, int]  # first bit and number of bits
-
 
 @dataclass(frozen=True)
 class Table:
-    """One order of the blocks of a fingerprint; together the blocks cover every bit once."""
+    """One order of the blocks of a fingerprint: that from bit `first` on leads, and those before it come last."""
 
-    blocks: tuple[Block, ...]
-
-    @cached_property
-    def bits(self) -> int:
-        return sum(width for _, width in self.blocks)
+    first: int
+    bits: int = KEY_BITS
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
         """Return the bit of the fingerprint behind each bit of the key, from the left; shape (bits,)."""
-        return np.concatenate([np.arange(first, first + width) for first, width in self.blocks])
+        return np.roll(np.arange(self.bits), -self.first)
 
     def key(self, fingerprint: int) -> int:
         """Return the fingerprint with its blocks in this table's order."""
-        key = 0
-        for first, width in self.blocks:
-            key = key << width | fingerprint >> self.bits - first - width & (1 << width) - 1
-        return key
+        return (fingerprint << self.first | fingerprint >> self.bits - self.first) & (1 << self.bits) - 1
 
     def keys(self, fingerprints: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return the keys of many fingerprints, same shape."""
-        keys = np.zeros_like(fingerprints)
-        for first, width in self.blocks:
-            block = fingerprints >> np.uint64(self.bits - first - width) & np.uint64((1 << width) - 1)
-            keys = keys << np.uint64(width & 63) | block
-        return keys
+        ahead, behind = np.uint64(self.first), np.uint64((self.bits - self.first) % KEY_BITS)
+        return (fingerprints << ahead | fingerprints >> behind) & np.uint64((1 << self.bits) - 1)
 
 
-def split_blocks(bits: int, count: int) -> tuple[Block, ...]:
-    """Cut `bits` bits into `count` blocks whose widths differ by one at most, wider ones first."""
-    width, wider = divmod(bits, count)
-    return tuple((lead * width + min(lead, wider), width + (lead < wider)) for lead in range(count))
-
-
-def rotated_tables(count: int, bits: int = 64) -> tuple[Table, ...]:
+def rotated_tables(count: int, bits: int = KEY_BITS) -> tuple[Table, ...]:
     """Return `count` tables, each led by another block; their first bits // count bits have nothing in common."""
-    if not 1 <= count <= bits:
-        raise ConfigurationError(f"the number of tables is {count}; it must lie between 1 and {bits}")
-    blocks = split_blocks(bits, count)
-    return tuple(Table(blocks[lead:] + blocks[:lead]) for lead in range(count))
+    width, wider = divmod(bits, count)
+    return tuple(Table(lead * width + min(lead, wider), bits) for lead in range(count))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,14 +120,6 @@ def page_plans(
                 made = volatile_plans(keys[some], weights[some], tables, prefix, slopes[some], recall, most - 1)
                 plans.update(zip(some, made, strict=True))
     return list(map(plans.__getitem__, range(len(sizes))))
-
-
-def kept_bits(tables: tuple[Table, ...]) -> NDArray[np.float64]:
-    """Return 1 where the stored part of a table's keys holds a bit of the fingerprint, else 0; shape (tables, 64)."""
-    kept = np.zeros((len(tables), KEY_BITS))
-    for row, table in zip(kept, tables, strict=True):
-        row[table.order[:STORED_BITS]] = 1
-    return kept
 
 
 def prefix_bits(pages: int) -> int:

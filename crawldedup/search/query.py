@@ -29,17 +29,14 @@ from crawldedup.text.keys import Key
 from crawldedup.verdict import Kind, Match, Verdict
 
 TABLES: Final = planning.rotated_tables(2, SEARCH_BITS)
-KEPT: Final = planning.kept_bits(TABLES)
+KEPT: Final = np.array([np.isin(range(SEARCH_BITS), table.order[: planning.STORED_BITS]) for table in TABLES], float)
+"""1 where the stored part of a table's keys holds a bit of the fingerprint, else 0; shape (tables, 64)."""
 SIGNATURE_BYTES: Final = VERIFY_BITS // 8
 CANONICAL_MARGIN: Final = 0.1  # So much less is enough for a page that names the other one as its original.
 
 _IDENTITY: Final = decision.identity_rule(VERIFY_BITS)
 _PAGES_TRIED: Final = 400
-_KINDS: Final = {
-    Status.NEAR: Kind.NEAR_DUPLICATE,
-    Status.EXACT: Kind.EXACT_DUPLICATE,
-    Status.REVISIT: Kind.REVISIT,
-}
+_KINDS: Final = {Status.NEAR: Kind.NEAR_DUPLICATE, Status.EXACT: Kind.EXACT_DUPLICATE, Status.REVISIT: Kind.REVISIT}
 _LEADING_BITS: Final = 10
 MAX_EXTRA_BITS: Final = 16
 _STEP: Final = 2
@@ -94,24 +91,19 @@ class QueryBuilder:
         self._hot_prefixes = HotPrefixes()
         self.retention = Retention(checks.ttl_seconds("ttl", options.ttl), options.ttl_refresh, options.max_pages)
 
-    def name(self, key: Key, page: Page) -> PageName:
-        """Return the name of a page in an index of this key."""
-        return self._name(key, self.scope_of(page.url, page.scope_key), page.url, page.identity)
-
-    def original(self, key: Key, page: Page) -> PageName:
-        """Return the name of the page of the same scope that a page names as its original."""
-        return self._name(key, self.scope_of(page.url, page.scope_key), page.canonical or "", None)
+    def name(self, key: Key, page: Page, *, original: bool = False) -> PageName:
+        """Return the name of a page in an index of this key, or that of the `original` that it names, of its scope."""
+        scope = self.scope_of(page.url, page.scope_key)
+        url, identity = (page.canonical or "", None) if original else (page.url, page.identity)
+        is_global = not scope and self._options.scope == "global"
+        shard_key = None if is_global else salt_of(scope, SIGNATURE_BYTES, key).number
+        return PageName(page_key(scope, url, identity, key), shard_key)
 
     def scope_of(self, url: str, scope_key: str | None) -> str:
         """Return what pages share that may be compared: the `scope_key`, or what the scope says of the URL."""
         if scope_key is not None:
             return scope_key
         return site_of(url) if self._options.scope == "site" else ""
-
-    def _name(self, key: Key, scope: str, url: str, identity: str | None) -> PageName:
-        is_global = not scope and self._options.scope == "global"
-        shard_key = None if is_global else salt_of(scope, SIGNATURE_BYTES, key).number
-        return PageName(page_key(scope, url, identity, key), shard_key)
 
     def similarity(self, page: Page, *, is_lowered: bool = False) -> float:
         """Return the similarity that a page wants: a lower one if it resembles the original it names."""
@@ -132,13 +124,11 @@ class QueryBuilder:
         lower similarity is enough.
         """
         options = self._options
-        filed: list[Fingerprint] = []
-        names: list[PageName] = []
-        similarities: list[float] = []
+        filed, names, similarities = list[Fingerprint](), list[PageName](), list[float]()
         for place, (page, read) in enumerate(asked):
             scope = self.scope_of(page.url, page.scope_key)
             filed.append(salted(read, scope, key) if scope or read.facts else read)
-            names.append(self._name(key, scope, page.url, page.identity))
+            names.append(self.name(key, page))
             similarities.append(self.similarity(page, is_lowered=place in lowered))
         bits = np.array([read.search for read in filed], np.uint64)
         keys = np.column_stack([table.keys(bits) for table in TABLES])
@@ -147,9 +137,8 @@ class QueryBuilder:
         sizes = [max(size, options.expected_pages, 1) << extra for extra in extra_bits]
         found = searches(filed, keys, similarities, sizes, options.recall)
         queries: list[Query] = []
-        for (page, _), read, name, own, extra, (plan, rule, prefilter) in zip(
-            asked, filed, names, own_keys, extra_bits, found, strict=True
-        ):
+        made = zip(asked, filed, names, own_keys, extra_bits, found, strict=True)
+        for (page, _), read, name, own, extra, (plan, rule, prefilter) in made:
             effort = planning.HOT_EFFORT if extra else 1
             record = Record(
                 url=page.url if options.store_urls else "",
@@ -177,9 +166,8 @@ class QueryBuilder:
             )
             # Without weights, texts must be equal.
             if page.revisit_similarity is not None and not read.thin:
-                query = replace(
-                    query, revisit_rule=decision.likelihood_rule(read.verify_weights, page.revisit_similarity)
-                )
+                rule = decision.likelihood_rule(read.verify_weights, page.revisit_similarity)
+                query = replace(query, revisit_rule=rule)
             queries.append(query)
         return queries
 
@@ -208,29 +196,20 @@ def searches(
         sizes = list(compress(sizes, is_full))
         plans = planning.page_plans(keys[is_full], weights, TABLES, sizes=sizes, slopes=slopes, recall=(1 + recall) / 2)
         crowds = [decision.crowd_rule(similarity, recall, VERIFY_BITS, decision.SCALED_LIMIT) for similarity in wanted]
-        rules = decision.likelihood_rules(
-            np.array([page.verify_weights for page in full]), [crowd.thresholds[0] for crowd in crowds], crowds
-        )
+        verified, thresholds = [page.verify_weights for page in full], [crowd.thresholds[0] for crowd in crowds]
+        rules = decision.likelihood_rules(np.array(verified), thresholds, crowds)
         found = iter(map(Search, plans, rules, decision.likelihood_prefilters(weights, slopes, KEPT)))
-    firsts = keys[:, 0].tolist()
-    return [
-        next(found) if full else Search(planning.single_plan(own), _IDENTITY)
-        for full, own in zip(is_full, firsts, strict=True)
-    ]
+    firsts = zip(is_full, keys[:, 0].tolist(), strict=True)
+    return [next(found) if full else Search(planning.single_plan(own), _IDENTITY) for full, own in firsts]
 
 
 def expected_recall(*, similarity: float, recall: float, pages: int) -> float:
     """Return the share of pages of exactly this similarity that are met and accepted in an index of `pages` pages."""
     # The share that is met is the mean over the plans of made-up pages.
     weights = np.random.default_rng(0).standard_normal((_PAGES_TRIED, SEARCH_BITS)).astype(np.float32)
-    plans = planning.page_plans(
-        np.zeros((_PAGES_TRIED, len(TABLES)), np.uint64),
-        weights,
-        TABLES,
-        sizes=[pages] * _PAGES_TRIED,
-        slopes=np.full(_PAGES_TRIED, search_steepness(similarity), np.float32),
-        recall=(1 + recall) / 2,
-    )
+    keys, sizes = np.zeros((_PAGES_TRIED, len(TABLES)), np.uint64), [pages] * _PAGES_TRIED
+    slopes = np.full(_PAGES_TRIED, search_steepness(similarity), np.float32)
+    plans = planning.page_plans(keys, weights, TABLES, sizes=sizes, slopes=slopes, recall=(1 + recall) / 2)
     return recall * sum(plan.recall for plan in plans) / _PAGES_TRIED
 
 

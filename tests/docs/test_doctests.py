@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PACKAGES = (
     "crawldedup",
-    *(f"crawldedup.{name}" for name in ("client", "errors", "journal", "scrapy_plugin")),
+    *(f"crawldedup.{name}" for name in ("client", "errors", "explain", "journal", "scrapy_plugin", "verdict")),
 )
 # Apache Spark is not here to import it.
 SPARK = ROOT / "crawldedup" / "spark" / "deduplication.py"
@@ -120,7 +120,10 @@ def fields_of(cls: type) -> Collection[str]:
     if cls is Options or issubclass(cls, enum.Enum):
         return ()  # Options have their help, and members docstrings of their own
     is_record = hasattr(cls, "__dataclass_fields__") or hasattr(cls, "_fields") or hasattr(cls, "__total__")
-    return inspect.get_annotations(cls) if is_record else ()
+    if not is_record:
+        return ()
+    beside = re.findall(r"^    (\w+): .*  #: [A-Z`].*\.$", inspect.getsource(cls), re.MULTILINE)
+    return [name for name in inspect.get_annotations(cls) if name not in beside]
 
 
 def complaints(told: Documented) -> Iterator[str]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from crawldedup.errors import ConfigurationError
-from crawldedup.search.plan import Table, rotated_tables, split_blocks
+from crawldedup.search.plan import Table, rotated_tables
 
 
 def all_tables() -> list[Table]:
@@ -21,7 +19,7 @@ def all_tables() -> list[Table]:
             rotated_tables(5),
             rotated_tables(3, bits=32),
             rotated_tables(8, bits=8),
-            [Table(((12, 5), (0, 6), (6, 6)))],
+            [Table(12, bits=17)],
         )
         for table in group
     ]
@@ -31,20 +29,9 @@ def all_tables() -> list[Table]:
 def test_key_is_a_permutation_of_the_bits(table: Table) -> None:
     assert sorted(table.order.tolist()) == list(range(table.bits))
     for place, bit in enumerate(table.order.tolist()):
-        assert table.key(1 << table.bits - 1 - bit) == 1 << table.bits - 1 - place
-
-
-@given(st.integers(1, 64), st.integers(1, 64))
-def test_blocks_cover_every_bit_and_are_of_equal_width(bits: int, count: int) -> None:
-    if count > bits:
-        return
-    blocks = split_blocks(bits, count)
-    covered = [bit for first, width in blocks for bit in range(first, first + width)]
-    assert covered == list(range(bits))
-    widths = [width for _, width in blocks]
-    assert len(widths) == count
-    assert max(widths) - min(widths) <= 1
-    assert widths == sorted(widths, reverse=True)
+        key = table.key(1 << table.bits - 1 - bit)
+        assert key == 1 << table.bits - 1 - place
+        assert table.keys(np.array([1 << table.bits - 1 - bit], np.uint64)).tolist() == [key]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 8])
@@ -53,9 +40,3 @@ def test_rotated_tables_lead_with_different_bits(count: int) -> None:
     leading = [set(table.order[: 64 // count].tolist()) for table in tables]
     assert len(tables) == count
     assert all(not first & second for first, second in combinations(leading, 2))
-
-
-@pytest.mark.parametrize("count", [0, -1, 65])
-def test_impossible_numbers_of_tables(count: int) -> None:
-    with pytest.raises(ConfigurationError, match="number of tables"):
-        rotated_tables(count)
