@@ -15,21 +15,21 @@ LONGEST_MODULE = 500
 
 # The lines that a room may have. They only ever fall: a room that needs more takes it from another.
 BUDGETS = {
-    "library": 2500,
-    "reading": 4130,
-    "search": 1623,
-    "stores": 2970,
-    "workers": 580,
-    "scrapy_plugin": 2440,
+    "library": 2015,
+    "reading": 4125,
+    "search": 1401,
+    "stores": 2700,
+    "workers": 531,
+    "scrapy_plugin": 2455,
     "report": 3550,
     "scan": 1716,
     "spark": 750,
     "service": 2228,
     "cli": 2209,
-    "literature": 2400,
+    "literature": 2405,
 }
-MOST_LINES = 27_700
-MOST_LUA_LINES = 1000
+MOST_LINES = 25_514
+MOST_LUA_LINES = 999
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.
 ROOMS = {
@@ -37,7 +37,7 @@ ROOMS = {
     "search": "fingerprinting search paragraphs",
     "stores": "stores",
     "workers": "workers",
-    "scrapy_plugin": "scrapy_plugin",
+    "scrapy_plugin": 2455"scrapy_plugin",
     "report": "journal advice report",
     "scan": "scanning batch",
     "spark": "spark",

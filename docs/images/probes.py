@@ -39,8 +39,8 @@ def draw(path: Path) -> None:
     article = next(article for article in all_articles() if article.slug == ARTICLE)
     page = fingerprint(article.text)
     copy = fingerprint(article.edited(read_json("editions.json")[ARTICLE][1]).text)
-    keys = tuple(table.key(page.search) for table in TABLES)
-    plan = searches([page], [keys], [SIMILARITY], [PAGES], RECALL)[0].plan
+    keys = np.array([[table.key(page.search) for table in TABLES]], np.uint64)
+    plan = searches([page], keys, [SIMILARITY], [PAGES], RECALL)[0].plan
     differing = bits_of(page.search ^ copy.search)
     figure = new_figure(8.6, 7.6)
     weights, order, probes = figure.subplots(3, height_ratios=(2.1, 1, 2.8))

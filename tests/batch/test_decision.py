@@ -22,7 +22,7 @@ def test_costs_and_similarities_are_those_of_one_page() -> None:
     pages += [fingerprint(edited(each, random, random.randrange(8))) for each in originals]
     later, earlier = np.arange(60, 120), np.arange(60)
     columns = Columns.of([(page, 0) for page in pages], GOAL.threshold)
-    keys = [tuple(table.key(page.search) for table in TABLES) for page in pages[60:]]
+    keys = np.array([[table.key(page.search) for table in TABLES] for page in pages[60:]], np.uint64)
     rules = [found.rule for found in searches(pages[60:], keys, [0.9] * 60, [1000] * 60, 0.98)]
     pairs = list(zip(pages[60:], pages[:60], strict=True))
     expected = [rule.cost(page.verify, other.verify) for rule, (page, other) in zip(rules, pairs, strict=True)]
