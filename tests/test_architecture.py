@@ -16,16 +16,16 @@ LONGEST_MODULE = 500
 # The lines that a room may have. They only ever fall: a room that needs more takes it from another.
 BUDGETS = {
     "library": 2015,
-    "reading": 4125,
+    "reading": 4121,
     "search": 1401,
     "stores": 2700,
     "workers": 531,
     "scrapy_plugin": 2455,
     "report": 3550,
-    "scan": 1716,
-    "spark": 750,
-    "service": 2228,
-    "cli": 2209,
+    "scan": 1571,
+    "spark": 749,
+    "service": 1808,
+    "cli": 2208,
     "literature": 2405,
 }
 MOST_LINES = 25_514
@@ -37,7 +37,7 @@ ROOMS = {
     "search": "fingerprinting search paragraphs",
     "stores": "stores",
     "workers": "workers",
-    "scrapy_plugin": 2455"scrapy_plugin",
+    "scrapy_plugin": "scrapy_plugin",
     "report": "journal advice report",
     "scan": "scanning batch",
     "spark": "spark",
