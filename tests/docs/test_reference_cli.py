@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import json
 import re
@@ -48,8 +49,8 @@ def lines_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[Any]:
 def fields_in(row: str) -> set[str]:
     """The names in a row, and the fields of the classes that it names."""
     names = set(re.findall(r"(?<!})`(\w+)`", row))
-    for module, name in re.findall(r"\{py:class\}`~crawldedup\.(?:(\w+)\.)?(\w+)`", row):
-        cls = getattr(getattr(crawldedup, module) if module else crawldedup, name)
+    for module, name in re.findall(r"\{py:class\}`~(crawldedup[\w.]*)\.(\w+)`", row):
+        cls = getattr(importlib.import_module(module), name)
         names |= {each for each in inspect.signature(cls).parameters if not each.startswith("_")}
     if shared := re.search(r"what `(\w+)` prints", row):
         names |= fields_in(ROWS[shared[1]])
