@@ -311,7 +311,7 @@ class Deduplicator:
         self._join_or_look(join=True)
 
     def close(self, *, leave: bool = True) -> None:
-        """Tell what `deliver` noted, and disconnect. With `leave` False, the crawl goes on for others of the session."""
+        """Tell what `deliver` noted, and disconnect. With `leave` False, the crawl goes on for its other processes."""
         if self._is_open:
             with suppress(StoreError):
                 self._tell_delivered()
