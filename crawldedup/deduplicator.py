@@ -91,16 +91,12 @@ class Deduplicator:
     def check_many(
         self, pages: Iterable[Page], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
     ) -> Iterator[Verdict]:
-        """Decide about many pages in their order, a batch of them in one round trip to the store.
+        """Decide about many pages in their order, up to `batch` of them in one round trip to the store.
 
         The verdicts equal those of `check` for one page after the other. Each page is one atomic step, the batch is
-        not. If you stop early, up to a batch of pages is remembered beyond the last verdict.
-
-        Args:
-            pages: The pages. They are taken a batch at a time.
-            batch: The most pages to ask about at once, from 1.
-            on_unreadable: Is called with each page that cannot be read and its error. Without it, the error is raised,
-                and the iteration ends, as with StoreUnavailableError. After another StoreError it can go on.
+        not. If you stop early, up to a batch of pages is remembered beyond the last verdict. `on_unreadable` is called
+        with each page that cannot be read and its error. Without it, the error is raised and the iteration ends, as
+        with StoreUnavailableError. After another StoreError it can go on.
         """
         return map(_verdict_or_raise, self._check_many(iter(pages), checks.whole(1)("batch", batch), on_unreadable))
 
@@ -189,8 +185,8 @@ class Deduplicator:
                 alone = (self._decided([page], [content]) for page, content in zip(pages, contents, strict=True))
                 return list(chain.from_iterable(alone))
             return [error if isinstance(read, Fingerprint) else read for read in reads]
-        if noted and answers and not isinstance(answers[0], StoreError):
-            self._forget_delivered(noted)
+        for page in noted if answers and not isinstance(answers[0], StoreError) else ():
+            self._delivered.pop(page, None)
         verdicts = map(self._verdict, asked, queries, answers)
         return [next(verdicts) if isinstance(read, Fingerprint) else read for read in reads]
 
@@ -250,10 +246,7 @@ class Deduplicator:
         return read, query, self._queries.similarity(page, is_lowered=bool(lowered)), records
 
     def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
-        """Remove a page by its URL, or every page with the text of a fingerprint; return how many were removed.
-
-        Pages are known by the identity and the scope key that they were checked with.
-        """
+        """Remove a page by what it was checked with, or every page with the text of a fingerprint; return how many."""
         if isinstance(page, Fingerprint):
             _, query, _, records = self._found(Page("", fingerprint=page, scope_key=scope_key), page)
             copies = [record.url_key for record in records if record.digest == query.record.digest]
@@ -273,10 +266,7 @@ class Deduplicator:
         return self._store.text_of(name, self._queries.retention)
 
     def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
-        """Note that a page checked with `delivered=False` was delivered.
-
-        The next check, `heartbeat` or `close` tells it to the store. If the process dies before, the page is abandoned.
-        """
+        """Note that a page was delivered: the next check, `heartbeat` or `close` tells the store."""
         self._require_not_closed()
         self._delivered[Page(url, text="", identity=identity, scope_key=scope_key)] = None
 
@@ -284,11 +274,8 @@ class Deduplicator:
         if noted := list(self._delivered):
             key = self._store.layout.key
             self._store.deliver([self._queries.name(key, page) for page in noted])
-            self._forget_delivered(noted)
-
-    def _forget_delivered(self, noted: Sequence[Page]) -> None:
-        for page in noted:
-            self._delivered.pop(page, None)
+            for page in noted:
+                self._delivered.pop(page, None)
 
     @property
     def key(self) -> Key:
@@ -317,18 +304,14 @@ class Deduplicator:
     def open(self, session: CrawlSession | None = None) -> None:
         """Connect to the store, check that the index fits, and join the crawl.
 
-        A closed Deduplicator is opened again. Processes that are given the session of one count as one crawler. Raises
-        ProfileMismatchError for an index that was made with other options.
+        Processes with one session are one crawler. Raises ProfileMismatchError for an index made with other options.
         """
         if not self._is_open:
             self._is_closed, self._wanted_session = False, session
         self._join_or_look(join=True)
 
     def close(self, *, leave: bool = True) -> None:
-        """Leave the crawl, but for processes that share its session with `leave` False, and disconnect.
-
-        What `deliver` noted goes to the store first, if that can be reached.
-        """
+        """Tell what `deliver` noted, and disconnect. With `leave` False, the crawl goes on for its other processes."""
         if self._is_open:
             with suppress(StoreError):
                 self._tell_delivered()

@@ -187,3 +187,19 @@ def criterion(told: Explanation, recall: float) -> str:
     crowd = f", stricter in a crowd of {told.crowd} pages that resemble it alike" if told.crowd > 1 else ""
     wanted = f"from {told.similarity:g} on with a recall of {recall:g}"
     return f"a cost of at most {told.limit}{estimated}{crowd}, to find pages {wanted}"
+
+
+def outcome(candidate: Candidate) -> str:
+    """Return what became of a page that was compared."""
+    return "same text" if candidate.match.exact else "accepted" if candidate.accepted else "refused"
+
+
+def estimate(candidate: Candidate) -> str:
+    """Return the estimated similarity, with its standard error if there is one."""
+    return f"{candidate.match.similarity:.3f}" + (f" ± {candidate.deviation:.3f}" if candidate.deviation else "")
+
+
+def search(candidate: Candidate) -> str:
+    """Return whether the search meets the first page of two."""
+    probe = f"probe {candidate.probe}" if candidate.probe else "no probe"
+    return f"{candidate.match.hamming} of 64 search bits differ, {probe} meets the first page"

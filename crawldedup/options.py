@@ -12,7 +12,6 @@ from crawldedup.fingerprinting import MIN_WORDS
 
 DISTINGUISH: Final = ("nothing", "products", "numbers")
 LOWEST_SIMILARITY: Final = 0.5
-MARK: Final = "mark"
 LEAST_NEW: Final = 0.2
 """Where pages are only marked: a page with less of its own tells nothing of how common its text is."""
 
@@ -20,7 +19,7 @@ check_similarity: Final = checks.number("above 0.5 and at most 1", lambda value:
 
 
 def _paragraphs(name: str, value: object) -> float | str | None:
-    if value is None or value == MARK or (isinstance(value, float) and 0 < value < 1):
+    if value is None or value == "mark" or (isinstance(value, float) and 0 < value < 1):
         return value
     raise checks.refused(name, value, "a share above 0 and below 1, 'mark' or None")
 
@@ -166,7 +165,7 @@ class Options:
 
     @property
     def least_new(self) -> float:
-        """Return the share of new words below which a page is partial: above 0 and below 1."""
+        """Return the share of new words below which a page is partial."""
         return self.paragraphs if isinstance(self.paragraphs, float) else LEAST_NEW
 
     def index_values(self) -> dict[str, Any]:
@@ -175,10 +174,7 @@ class Options:
 
     @classmethod
     def from_values(cls, values: Mapping[str, object]) -> Self:
-        """Make options of named values; absent ones get their defaults.
-
-        Raises ConfigurationError for a name that is no option, and for a value that is not allowed.
-        """
+        """Make options of named values. Raises ConfigurationError for one that is no option or not allowed."""
         names = [declared.name for declared in options_of(cls)]
         if unknown := [name for name in values if name not in names]:
             hint = checks.did_you_mean(unknown[0], names) or f"; options: {', '.join(names)}"

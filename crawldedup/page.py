@@ -24,7 +24,6 @@ from crawldedup.text.kept import packed_text
 from crawldedup.text.keys import NO_KEY, Key
 
 WORST_RANK: Final = 255
-
 _check_rank: Final = checks.whole(0, WORST_RANK)
 _TYPES: Final[dict[str, tuple[Any, str]]] = {
     "url": (str, "a str"),
@@ -39,21 +38,18 @@ class Page:
     """Holds one page, given as `html`, as `text`, or as a `fingerprint` made elsewhere.
 
     Attributes:
-        url: The URL of the page. It may be empty where nothing depends on it.
+        url: The URL of the page, which may be empty where nothing depends on it.
         html: The HTML as it was received. The main text is taken from it.
         text: The main text, if you have extracted it yourself.
         fingerprint: A fingerprint made with the key and the options of the index.
         encoding: The encoding that the server declared for `html`, as in its `Content-Type`.
-        identity: The name of the page, by default its canonical URL. A page of the same name is a revisit, and a
-            duplicate only while another process at work has it.
+        identity: The name of the page, by default its canonical URL. One of the same name is a revisit, or a duplicate
+            while another process at work has it.
         scope_key: The site, the spider or another name, in place of what the option `scope` says of the URL.
         similarity: Overrides the option for this page: above 0.5 and at most 1.
-        canonical: The URL that the page names as its original. If that page is remembered, a similarity of 0.1 less is
-            enough for this one to be its duplicate.
-        remember: With False, the page is looked up and nothing is changed. It is then a revisit only while its text
-            resembles the remembered one.
-        delivered: With False, the page is yours for good only once `Deduplicator.deliver` is called. If the process
-            dies before, the page holds back no other.
+        canonical: The URL that the page names as its original: a similarity of 0.1 less is enough for its duplicate.
+        remember: With False, nothing is changed, and a page is a revisit only while it resembles the remembered one.
+        delivered: With False, the page holds back no other if the process dies before `Deduplicator.deliver` is called.
         rank: From 0 (best) to 255. A duplicate of better rank than its original replaces it in the index.
         revisit_similarity: From this similarity on, above 0.5 and at most 1, a revisit is unchanged, and the text of
             the earlier visit stays remembered. None asks for equal texts.

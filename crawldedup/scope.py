@@ -56,10 +56,7 @@ def _site_of_host(host: str) -> str:
 
 
 def site_of(url: str) -> str:
-    """Return the registered domain of a URL (example.co.uk), or its host if it has none (localhost, 10.0.0.1).
-
-    Users of a domain that hosts sites of many (github.io) have sites of their own.
-    """
+    """Return the registered domain of a URL (example.co.uk, user.github.io), or its host if it has none (10.0.0.1)."""
     try:
         return _site_of_host(urlsplit(url).hostname or "")
     except ValueError:

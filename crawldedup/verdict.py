@@ -10,29 +10,20 @@ from crawldedup.scope import site_of
 class Kind(StrEnum):
     """Tells what a page is, compared with the pages seen before it."""
 
-    NEW = "new"
-    """The page resembles none that is remembered."""
-    NEAR_DUPLICATE = "near_duplicate"
-    """The page resembles a remembered page, from the wanted similarity on."""
-    EXACT_DUPLICATE = "exact_duplicate"
-    """The page has the same text as a remembered page."""
-    REVISIT = "revisit"
-    """The page itself is remembered, under the same URL or identity."""
-    THIN = "thin"
-    """The page has too few words to be compared, and no remembered page has the same text."""
+    NEW = "new"  #: The page resembles none that is remembered.
+    NEAR_DUPLICATE = "near_duplicate"  #: The page resembles a remembered page, from the wanted similarity on.
+    EXACT_DUPLICATE = "exact_duplicate"  #: The page has the same text as a remembered page.
+    REVISIT = "revisit"  #: The page itself is remembered, under the same URL or identity.
+    THIN = "thin"  #: The page has too few words to be compared, and no remembered page has the same text.
 
 
 class ParagraphKind(StrEnum):
     """Tells what a paragraph is, compared with those of earlier pages."""
 
-    NEW = "new"
-    """Less than half of the words are known."""
-    KNOWN = "known"
-    """One earlier page holds half of the words or more."""
-    BOILERPLATE = "boilerplate"
-    """The paragraph stands on so many pages that it tells nothing."""
-    SHORT = "short"
-    """The paragraph has too few words to be judged."""
+    NEW = "new"  #: Less than half of the words are known.
+    KNOWN = "known"  #: One earlier page holds half of the words or more.
+    BOILERPLATE = "boilerplate"  #: The paragraph stands on so many pages that it tells nothing.
+    SHORT = "short"  #: The paragraph has too few words to be judged.
 
 
 @dataclass(frozen=True, slots=True)

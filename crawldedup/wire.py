@@ -18,14 +18,12 @@ from crawldedup.verdict import Coverage, Verdict
 __all__ = ["encode", "from_plain", "pack_fingerprint", "plain", "unpack_fingerprint"]
 
 T = TypeVar("T")
-
 _DERIVED: Final = {Verdict: ("is_duplicate", "is_partial", "is_across_sites"), Coverage: ("share_new",)}
 _CHANGE: Final = tuple(Change.__annotations__)
 _NUMBERS: Final = ("search", "digest", "facts", "key_id")
 _WEIGHTS: Final = ("search_weights", "verify_weights")
 _BYTES: Final = ("verify", "packed_text")
 _MOST_WEIGHT: Final = 1e6  # They are at most the root of the number of features.
-
 _Paragraphs = tuple[tuple[str, int, tuple[int, ...]], ...]
 _Packed = tuple[int, bytes, bytes, bytes, int, int, bool, int, int, bytes, _Paragraphs]
 
@@ -33,8 +31,8 @@ _Packed = tuple[int, bytes, bytes, bytes, int, int, bool, int, int, bytes, _Para
 def plain(value: Any) -> Any:
     """Return a public value as plain values, ready for JSON.
 
-    A dataclass becomes a dict of its attributes and of what follows from them. The `match` of a candidate stands beside
-    the others. Of a fingerprint, 64-bit numbers are in hexadecimal, bytes and float32 weights in Base64.
+    A dataclass becomes a dict of its attributes and of what follows from them. Of a fingerprint, 64-bit numbers are in
+    hexadecimal, bytes and float32 weights in Base64.
     """
     if isinstance(value, Fingerprint):
         values = _values_of(value)
@@ -55,10 +53,7 @@ def plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[T], values: Any) -> T:
-    """Return the value of which `plain` gave these, perhaps after a way through JSON; other keys are ignored.
-
-    Raises ConfigurationError for values of no such thing.
-    """
+    """Return the value of which `plain` gave these; other keys are ignored. Raises ConfigurationError for others."""
     try:
         if kind is Fingerprint:
             given = {**values, "paragraphs": msgspec.convert(values["paragraphs"], _Paragraphs)}

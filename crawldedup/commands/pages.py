@@ -13,7 +13,7 @@ from crawldedup.commands.indexes import require_existing
 from crawldedup.commands.output import Output
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import PageError
-from crawldedup.explain import Candidate, Comparison, Explanation, criterion, reason
+from crawldedup.explain import Candidate, Comparison, Explanation, criterion, estimate, outcome, reason, search
 from crawldedup.explain import compare as compare_pages
 from crawldedup.options import Options
 from crawldedup.page import Page
@@ -151,19 +151,13 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation) -> Iterator[
 
 def _candidate_in_words(candidate: Candidate) -> Iterator[str]:
     match = candidate.match
-    outcome = "same text" if match.exact else "accepted" if candidate.accepted else "refused"
-    yield f"  {outcome:9}  {printable(match.url) or 'a page without URL'}"
+    yield f"  {outcome(candidate):9}  {printable(match.url) or 'a page without URL'}"
     probe = "known by its URL" if candidate.probe is None else f"met by probe {candidate.probe}"
-    yield f"             similarity {_estimate(candidate)}, cost {candidate.cost}, {probe}"
+    yield f"             similarity {estimate(candidate)}, cost {candidate.cost}, {probe}"
     if candidate.flips:
         flips = ", ".join(f"{flip.bit} ({flip.probability:.0%})" for flip in candidate.flips[:_SHOWN_FLIPS])
         more = len(candidate.flips) - _SHOWN_FLIPS
         yield f"             search bits that differ, and how probable that was: {flips}{f', {more} more' * (more > 0)}"
-
-
-def _estimate(candidate: Candidate) -> str:
-    error = f" ± {candidate.deviation:.3f}" if candidate.deviation else ""
-    return f"{candidate.match.similarity:.3f}{error}"
 
 
 def compare(options: Options, first: Page, second: Page, *, output: Output) -> None:
@@ -178,9 +172,8 @@ def _comparison_in_words(told: Comparison) -> Iterator[RenderableType]:
     if told.similarity is not None:
         yield f"  similarity  {told.similarity:.3f}, exactly, of the texts' runs of three words"
     if not told.thin:
-        probe = f"probe {told.candidate.probe}" if told.candidate.probe else "no probe"
-        yield f"  estimate    {_estimate(told.candidate)}, cost {told.candidate.cost}"
-        yield f"  search      {told.candidate.match.hamming} of 64 search bits differ, {probe} meets the first page"
+        yield f"  estimate    {estimate(told.candidate)}, cost {told.candidate.cost}"
+        yield f"  search      {search(told.candidate)}"
     yield f"  words       {told.words[0]:,} and {told.words[1]:,}"
     for sign, style, facts in zip("-+", ("red", "green"), told.facts, strict=True):
         for fact in facts:

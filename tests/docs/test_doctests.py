@@ -202,12 +202,14 @@ def test_a_name_to_begin_with_has_an_example(name: str) -> None:
 
 
 def attribute_docs(module: ModuleType) -> dict[str, str]:
-    """Return the docstrings that stand behind assignments, by the names of these."""
+    """Return the docstrings that stand behind assignments, or beside them, by the names of these."""
     source = inspect.getsource(module)
     found = {}
     for scope in ast.walk(ast.parse(source)):
         if isinstance(scope, ast.Module | ast.ClassDef):
             prefix = f"{scope.name}." if isinstance(scope, ast.ClassDef) else ""
+            own = source.splitlines()[getattr(scope, "lineno", 0) : getattr(scope, "end_lineno", None)]
+            found |= {prefix + name: doc for name, doc in re.findall(r"(?m)^ *(\w+) = .*  #: (.*)$", "\n".join(own))}
             for node, behind in zip(scope.body, scope.body[1:], strict=False):
                 target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
                 if isinstance(target, ast.Name) and isinstance(behind, ast.Expr):
