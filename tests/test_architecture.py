@@ -17,7 +17,7 @@ LONGEST_MODULE = 500
 BUDGETS = {
     "library": 2015,
     "reading": 4121,
-    "search": 1400,
+    "search": 1398,
     "stores": 2700,
     "workers": 531,
     "scrapy_plugin": 2455,
@@ -28,7 +28,7 @@ BUDGETS = {
     "cli": 2208,
     "literature": 2405,
 }
-MOST_LINES = 25_514
+MOST_LINES = 25_511
 MOST_LUA_LINES = 999
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

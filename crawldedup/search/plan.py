@@ -224,10 +224,7 @@ def _successors(ranks: tuple[int, ...], prefix: int) -> list[tuple[int, ...]]:
 
 
 def _beaten_by(ranks: tuple[int, ...]) -> int:
-    """Count the other sets that are at least as probable as `ranks` whatever the weights.
-
-    They have at most as many ranks, and each is at most the corresponding rank from the top.
-    """
+    """Count the other sets that are at least as probable whatever the weights: rank by rank from the top, none higher."""
     return _sets_within(ranks, ranks[-1] + 1 if ranks else 0) - 1
 
 
