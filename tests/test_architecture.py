@@ -15,7 +15,7 @@ LONGEST_MODULE = 500
 
 # The lines that a room may have. They only ever fall: a room that needs more takes it from another.
 BUDGETS = {
-    "library": 2015,
+    "library": 1989,
     "reading": 4121,
     "search": 1398,
     "stores": 2700,
@@ -25,10 +25,10 @@ BUDGETS = {
     "scan": 1571,
     "spark": 749,
     "service": 1808,
-    "cli": 2208,
+    "cli": 2201,
     "literature": 2405,
 }
-MOST_LINES = 25_511
+MOST_LINES = 25_478
 MOST_LUA_LINES = 999
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -224,7 +224,7 @@ def _successors(ranks: tuple[int, ...], prefix: int) -> list[tuple[int, ...]]:
 
 
 def _beaten_by(ranks: tuple[int, ...]) -> int:
-    """Count the other sets that are at least as probable whatever the weights: rank by rank from the top, none higher."""
+    """Count the other sets at least as probable whatever the weights: rank by rank from the top, none is higher."""
     return _sets_within(ranks, ranks[-1] + 1 if ranks else 0) - 1
 
 
