@@ -56,3 +56,6 @@ if online:
     intersphinx_mapping = {"redis": ("https://redis.readthedocs.io/en/stable/", None)}
 else:
     scrapy_intersphinx_disable = ["python", "scrapy"]
+
+# A module's page of source code links back by one name of the module, and some objects have two.
+viewcode_follow_imported_members = False
