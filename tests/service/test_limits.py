@@ -12,6 +12,7 @@ import pytest
 
 from crawldedup.service.edge import media_type
 from crawldedup.service.problems import ProblemError
+from tests.servers import wait_until
 from tests.service.serving import ServiceProcess, story
 
 if TYPE_CHECKING:
@@ -130,4 +131,5 @@ def test_the_address_of_a_client_is_that_which_the_proxy_names() -> None:
     with ServiceProcess("--store", "memory://", "--trust-proxy", "127.0.0.1") as service:
         page = {"url": "https://a.example/", "text": story(1)}
         assert service.post("/v1/check", page, headers={"x-forwarded-for": "192.0.2.7"}).status_code == 200
-        assert '"client": "192.0.2.7"' in service.log()
+        # The request is noted once its answer has gone.
+        wait_until(lambda: '"client": "192.0.2.7"' in service.log(), 10)
