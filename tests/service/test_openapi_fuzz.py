@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import requests
 from hypothesis import HealthCheck, given, settings
 
 from crawldedup.service.endpoints import ROUTES
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 schemathesis: Any = pytest.importorskip("schemathesis", reason="the extra `openapi` is not installed")
 checks: Any = pytest.importorskip("schemathesis.specs.openapi.checks")
+LARGEST_HEAD = 60_000
+"""Bytes; the server refuses heads from 64 KB on."""
+
 CHECKS = [
     schemathesis.checks.not_a_server_error,
     checks.content_type_conformance,
@@ -26,6 +30,14 @@ CHECKS = [
 @schemathesis.serializer("application/x-ndjson")  # type: ignore[untyped-decorator]
 def as_lines(_: Any, value: Any) -> bytes:
     return str(value).encode("utf-8", "surrogatepass")
+
+
+def head_size(case: Any, url: str) -> int:
+    """Return about how many bytes there are in front of the body of a request."""
+    named = case.as_transport_kwargs(base_url=url)
+    request = requests.PreparedRequest()
+    request.prepare_url(named["url"], named.get("params"))
+    return len(request.url or "") + sum(len(str(part)) for header in named["headers"].items() for part in header)
 
 
 @pytest.fixture(scope="module")
@@ -50,10 +62,9 @@ def test_requests_made_from_it(served: ServiceProcess, examples: int) -> None:
         @quick
         @given(case=operation.as_strategy() | wrong)
         def try_one(case: Any) -> None:
-            answer = case.call()
-            # The server itself refuses a head that is too large, before the service sees it.
-            if answer.text != "Invalid HTTP request received.":
-                case.validate_response(answer, checks=CHECKS)
+            # The server itself refuses a head that is too large: it answers in plain text, or closes the connection.
+            if head_size(case, served.url) < LARGEST_HEAD:
+                case.call_and_validate(checks=CHECKS)
 
         try_one()
     assert "trace" not in served.log()
