@@ -1,7 +1,6 @@
 """Commands on pages: check, find, explain and compare them, in JSON or in words that are safe to show."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
@@ -52,24 +51,6 @@ def check(dedup: Deduplicator, pages: Iterable[Page], output: Output) -> None:
         inputs = chain([first], found)
         for verdict in dedup.check_many(inputs, on_unreadable=lambda page, error: output.skip(page.url, error)):
             output.show(wire.plain(verdict), in_words(verdict), *paragraphs_in_words(verdict))
-
-
-def check_as_crawl(dedup: Deduplicator, pages: Iterable[Page], output: Output, **rules: Any) -> None:
-    """Decide about pages as a crawl does, one by one, heeding the originals that they name.
-
-    `rules` are those of its pages: with `remember=False`, nothing is remembered.
-    """
-    if not rules["remember"]:
-        require_existing(dedup)
-    for page in output.counted(pages):
-        (verdict,) = dedup.check_batch([replace(page, **rules)])
-        if isinstance(verdict, PageError):
-            output.skip(page.url, verdict)
-        elif isinstance(verdict, Exception):
-            raise verdict
-        else:
-            value = wire.plain(verdict) | {"remembered": rules["remember"]}
-            output.show(value, in_words(verdict), *paragraphs_in_words(verdict))
 
 
 def find(dedup: Deduplicator, page: Page, output: Output) -> None:

@@ -1,4 +1,4 @@
-"""Tell whether two URLs name one page."""
+"""Bring URLs that name one page into one form."""
 
 from functools import lru_cache
 from typing import Final
@@ -19,10 +19,3 @@ def canonical_url(url: str, *, keep_fragment: bool = False) -> str:
         return str(canonicalize_url(url, keep_fragments=keep_fragment))
     except ValueError:
         return url
-
-
-def are_same(url: str, other: str) -> bool:
-    """Return True for URLs of one page, and where one of them is not known."""
-    # Stores cannot keep lone surrogates.
-    one, two = (each.encode("utf-8", "replace").decode() for each in (url, other))
-    return not one or not two or one == two or canonical_url(one) == canonical_url(two)
