@@ -110,7 +110,6 @@ class DedupMiddleware:
         self._copies.start_at(*getattr(spider, "start_urls", None) or ())
         if self._is_interactive:
             return
-        self._has_frozen = freeze_gc()
         try:
             if self._policy.action == "drop-items" and not self._can_drop_items:
                 raise ConfigurationError(
@@ -123,6 +122,7 @@ class DedupMiddleware:
         except Exception as error:
             known = None
             self._failures.at_start(error)
+        self._has_frozen = freeze_gc()  # takes a moment, in which the first worker starts
         if self._failures.fatal is None:
             self._stats.begin(self._options, known)
             self.journal.begin(self._options, known)
