@@ -20,13 +20,10 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.stores.redis.errors import ANY_ERROR, BAD_REPLIES, UnknownServiceError, our_error
 from crawldedup.stores.shown import shown_url
 
-TIMEOUT_SECONDS: Final = 2.0
-"""Limit for connecting and for an answer. Longer, and pages pass unchecked instead."""
-
+TIMEOUT_SECONDS: Final = 2.0  # for connecting and for an answer: longer, and pages pass unchecked instead
 Command = tuple[Any, ...]
-SCRIPTS: Final[dict[str, str]] = {}
-"""The scripts that were asked for, by the names that the server has for them."""
 
+_SCRIPTS: Final[dict[str, str]] = {}  # that were asked for, by the names that the server has for them
 _HOST: Final = r"(?:\[[^\[\]]+\]|[^\[\]:,\s/@?#]+)(?::0*[1-9][0-9]{0,4})?"
 _HOSTS: Final = rf"(?P<hosts>{_HOST}(?:,{_HOST})*)"
 _DATABASE: Final = "(?:/(?P<db>[0-9]*))?"
@@ -200,7 +197,7 @@ def script_sha(name: str) -> str:
     """Return the server's name of an entry script."""
     text = script_text(name)
     sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-    SCRIPTS[sha] = text
+    _SCRIPTS[sha] = text
     return sha
 
 
@@ -222,29 +219,29 @@ def exchange(asked: Sequence[tuple[redis.Redis, Sequence[Command]]]) -> list[lis
 
     Servers work at the same time. A server is told the scripts that it does not know, and asked again.
     """
-    answers: list[list[Any]] = [[] for _ in asked]
-    talks = [_talk(server, commands, replies) for (server, commands), replies in zip(asked, answers, strict=True)]
-    for talk in (*talks, *talks):
+    talks = [_talk(server, commands) for server, commands in asked]
+    answers = [next(talk) for talk in talks]
+    for talk in talks:
         next(talk, None)
     for (server, commands), replies in zip(asked, answers, strict=True):
         if unknown := [place for place, reply in enumerate(replies) if isinstance(reply, exceptions.NoScriptError)]:
             again = [commands[place] for place in unknown]
-            loads: list[Command] = [("SCRIPT", "LOAD", SCRIPTS[sha]) for sha in {command[1] for command in again}]
-            told: list[Any] = []
-            list(_talk(server, [*loads, *again], told))
-            for place, reply in zip(unknown, told[len(loads) :], strict=True):
+            loads: list[Command] = [("SCRIPT", "LOAD", _SCRIPTS[sha]) for sha in {command[1] for command in again}]
+            (fresh, *_) = _talk(server, [*loads, *again])
+            for place, reply in zip(unknown, fresh[len(loads) :], strict=True):
                 replies[place] = reply
     return answers
 
 
-def _talk(server: redis.Redis, commands: Sequence[Command], replies: list[Any]) -> Iterator[None]:
-    """Send commands to a server and yield; then add its answers to `replies`, or the errors in place of them."""
+def _talk(server: redis.Redis, commands: Sequence[Command]) -> Iterator[list[Any]]:
+    """Send commands to a server and yield a list; then fill it with the answers, or the errors in place of them."""
+    replies: list[Any] = []
     connection: Any = None
     is_whole = False
     try:
         connection = server.connection_pool.get_connection()
         connection.send_packed_command([b"".join(map(_pack, commands))])
-        yield
+        yield replies
         for _ in commands:
             try:
                 replies.append(connection.read_response())
@@ -259,6 +256,7 @@ def _talk(server: redis.Redis, commands: Sequence[Command], replies: list[Any]) 
             connection.disconnect()
         if connection:
             server.connection_pool.release(connection)
+    yield replies
 
 
 def _pack(command: Command) -> bytes:

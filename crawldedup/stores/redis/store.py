@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import count
-from typing import Any, ClassVar, Final, NamedTuple, Self, cast
+from typing import Any, ClassVar, Final, NamedTuple, cast
 
 import redis
 from redis.crc import key_slot
@@ -38,14 +38,10 @@ from crawldedup.stores.redis.client import (
 from crawldedup.stores.redis.errors import ANY_ERROR, our_error, store_errors
 from crawldedup.stores.shown import shown_url
 
+# As measured in large indexes, without URLs, texts and paragraphs: see the page of benchmarks.
 BYTES_A_PAGE, TABLE_BYTES_A_PAGE = 130, 38
-"""As measured in large indexes, without URLs, texts and paragraphs: see the page of benchmarks."""
-
-PREFIXES: Final = 16
-"""Of an index in a cluster."""
-FAILOVER_SECONDS: Final = 5.0
-"""Time for a replica to take the place of a dead master."""
-
+PREFIXES: Final = 16  # of an index in a cluster
+FAILOVER_SECONDS: Final = 5.0  # for a replica to take the place of a dead master
 _PAUSE_SECONDS: Final = 0.1
 _SLOTS: Final = 16384
 _CUT_OFF: Final = (redis.ConnectionError, redis.TimeoutError, OSError)
@@ -85,21 +81,11 @@ class RedisStore:
 
     def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
         self._target = read_url(url, *self.SCHEMES)
-        self._url = shown_url(url)
-        self.layout = layout
-        self._clock = clock
+        self._url, self._clock, self.layout = shown_url(url), clock, layout
         self._session = base.NO_SESSION
         self._joining = threading.Lock()
         self._prefixes: tuple[str, ...] = (f"crawldedup:{{{layout.namespace}}}:",)
         self._answering: tuple[str, ...] = self._prefixes
-
-    @classmethod
-    def check_url(cls, url: str) -> None:
-        read_url(url, *cls.SCHEMES)
-
-    @classmethod
-    def from_url(cls, url: str, layout: Layout) -> Self:
-        return cls(url, layout)
 
     @property
     def session(self) -> CrawlSession | None:
@@ -327,12 +313,13 @@ class RedisStore:
             raise key_changed(self._url)
 
     def find(self, queries: Sequence[Query]) -> list[list[Record]]:
-        calls = []
         with self._errors():
-            questions = protocol.pack_questions(queries, self.layout, self._now())
-            for query, question in zip(queries, questions, strict=True):
+            for query in queries:
                 self._check_key(query)
-                calls.append(_call(self._prefix(query.shard_key), "find", self.layout.profile, *question))
+            prefixes = [self._prefix(query.shard_key) for query in queries]
+            questions = protocol.pack_questions(queries, self.layout, self._now())
+            asked = zip(prefixes, questions, strict=True)
+            calls = [_call(prefix, "find", self.layout.profile, *question) for prefix, question in asked]
             return [[protocol.unpack_record(record, self.layout) for record in found] for found in self._told(calls)]
 
     def deliver(self, names: Sequence[PageName]) -> None:
@@ -351,16 +338,10 @@ class RedisStore:
         with self._errors():
             return bytes(self._ask(self._prefix(name.shard_key), "text", protocol.pack_names([name]), *limits))
 
-    def forget(self, name: PageName) -> bool:
-        return self._forget(name, 0)
-
-    def forget_anchors(self, name: PageName) -> bool:
-        return self._forget(name, 1)
-
-    def _forget(self, name: PageName, anchors_alone: int) -> bool:
+    def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool:
         with self._errors():
             prefix = self._prefix(name.shard_key)
-            return int(self._ask(prefix, "forget", protocol.pack_names([name]), anchors_alone)) > 0
+            return int(self._ask(prefix, "forget", protocol.pack_names([name]), int(anchors_alone))) > 0
 
     def anchors(self, query: base.AnchorQuery, *, add: bool = True) -> base.Holders:
         prefix, shard_key = self._prefix(query.name.shard_key), query.name.shard_key

@@ -131,7 +131,7 @@ class TestPrefixes:
         assert list(store.anchors(other).urls.values()) == [url(1)]
         elsewhere = replace(other, name=PageName(url_key_of(url(2)), 8))
         assert store.anchors(elsewhere).urls == {}
-        assert store.forget_anchors(name)
+        assert store.forget(name, anchors_alone=True)
 
     def test_each_part_has_its_share_of_the_limit(self, store: RedisClusterStore) -> None:
         limit = Retention(max_pages=64)

@@ -165,7 +165,7 @@ def use_everything(store: RedisStore, server: redis.Redis) -> None:
     for number in range(2):
         url = f"https://example.com/covered/{number}"
         store.anchors(AnchorQuery(url, PageName(url_key_of(url)), (number, number + 1), most_anchors=3))
-    store.forget_anchors(name_of("https://example.com/covered/1"))
+    store.forget(name_of("https://example.com/covered/1"), anchors_alone=True)
     # A store that lost a part of its records goes on.
     server.delete(*server.scan_iter("crawldedup:*:r:*"))
     checked(store, query(random_page(rng), "https://example.com/later"))
