@@ -45,7 +45,7 @@ class _Turn:
         self._texts: dict[int, bytes] = {}
         self._changed: set[int] = set()
         self._removed: dict[int, Page] = {}
-        # Which query's text a page has since the file was read, None for one that is gone; and which page has a query's.
+        # Whose query's text a page has since the file was read, None for those gone; and which page has a query's.
         self._place_of: dict[int, int | None] = {}
         self._page_of: dict[int, int] = {}
         self._oldest = 0

@@ -33,8 +33,7 @@ from redis.exceptions import (
 from redis.sentinel import MasterNotFoundError, SlaveNotFoundError
 
 from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
-from crawldedup.stores.redis.client import connect, connect_cluster, read_url
-from crawldedup.stores.redis.errors import store_errors
+from crawldedup.stores.redis.client import connect, connect_cluster, read_url, store_errors
 from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
 from crawldedup.stores.registry import check_store_url
 from crawldedup.stores.shown import shown_url
