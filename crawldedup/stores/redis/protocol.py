@@ -31,8 +31,7 @@ _ANSWER: Final = struct.Struct(">BBIII")
 _CHANGED, _ABANDONED, _REPLACES = 1, 2, 4
 _STATUSES: Final = (Status.NEW, Status.NEAR, Status.EXACT, Status.REVISIT)
 _MOST: Final = 0xFFFF_FFFF
-_RANK_MARK: Final = b"\xfe"
-"""Stands before the rank of a page, if that is not 0."""
+_RANK_MARK: Final = b"\xfe"  # before the rank of a page, if that is not 0
 _PARTS: Final = 8
 _NIBBLES: Final = 9
 _NO_COSTS: Final = bytes(KEY_BITS)

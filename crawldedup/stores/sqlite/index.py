@@ -18,8 +18,7 @@ from crawldedup.stores.sqlite.schema import SIGN
 
 MAX_PAGES: Final = 1 << (64 - STORED_BITS)
 ID_MASK: Final = MAX_PAGES - 1
-NEVER: Final = 1 << 40
-"""The cost of a page that is not accepted at any."""
+NEVER: Final = 1 << 40  # the cost of a page that is not accepted at any
 _NO_PREFILTER: Final = Prefilter(bytes(KEY_BITS), 0)
 _NO_KEYS: Final = np.empty((0, 2), np.int64)
 _SIGN: Final = np.uint64(1 << 63)
