@@ -56,7 +56,7 @@ class ParagraphCheck:
         found = self._store.anchors(query, add=add)
         coverage = coverage_of(salted, dict(zip(anchors, found.of, strict=True)), found.urls, least_new)
         if add and coverage.is_partial and not found.is_known:
-            self._store.forget_anchors(name)
+            self._store.forget(name, anchors_alone=True)
         return coverage
 
 

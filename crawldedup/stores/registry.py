@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+from dataclasses import replace
 from typing import Final
 
 from crawldedup.checks import did_you_mean
@@ -16,6 +17,8 @@ _STORES: Final = {
     "redis+cluster": "redis.store:RedisClusterStore",
 }
 
+_ANY_LAYOUT: Final = Layout("", "", (), 0)
+
 
 class MissingIndexError(ConfigurationError):
     """Raised where an index is looked for that the store does not hold."""
@@ -23,14 +26,14 @@ class MissingIndexError(ConfigurationError):
 
 def make_store(url: str, layout: Layout) -> Store:
     """Return the store that a URL names, not yet opened. Raises ConfigurationError."""
-    return store_class("store", url).from_url(url, layout)
+    return store_class("store", url)(url, layout)
 
 
 def check_store_url(name: str, value: object) -> str:
     """Check for the URL of a store that can be made. Raises ConfigurationError, which begins with `name`."""
     kind, url = store_class(name, value), str(value)
     try:
-        kind.check_url(url)
+        kind(url, _ANY_LAYOUT)
         return url
     except ConfigurationError as error:
         message = f"{name}: {error}"
@@ -51,7 +54,7 @@ def require_index(url: str, namespace: str) -> None:
             f"an index in {shown} ends with the program that made it: name a store that lasts, as sqlite:///path or "
             f"redis://host"
         )
-    store = make_store(url, Layout(namespace, "", (), 0))
+    store = make_store(url, replace(_ANY_LAYOUT, namespace=namespace))
     # Every index that is there has another profile than this one.
     with contextlib.closing(store), contextlib.suppress(ProfileMismatchError):
         store.open_read_only()

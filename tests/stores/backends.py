@@ -49,9 +49,9 @@ class Backend:
     def store(self, layout: Layout, clock: Clock) -> Store:
         """A store that is not opened yet. In memory each has an index of its own."""
         if self.name == "memory":
-            return MemoryStore(layout, clock=clock)
+            return MemoryStore(self.url, layout, clock=clock)
         if self.name == "sqlite":
-            return SqliteStore(self.url.removeprefix("sqlite:///"), layout, clock=clock)
+            return SqliteStore(self.url, layout, clock=clock)
         return RedisStore(self.url, layout, clock=clock)
 
     def contents(self) -> object:

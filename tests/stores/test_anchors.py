@@ -87,7 +87,7 @@ def test_a_page_with_another_text_holds_the_anchors_of_that(store: Store) -> Non
     store.anchors(asked(A, MIXED))
     assert seen(store, ONE) == [{A}] * 10 + [set()] * 10
     assert seen(store, OTHER) == [{A}] * 10 + [set()] * 10
-    assert store.forget_anchors(name_of(A))
+    assert store.forget(name_of(A), anchors_alone=True)
     assert seen(store, ONE + OTHER) == [set()] * 40
 
 
@@ -108,18 +108,18 @@ def test_an_anchor_on_many_pages_is_told_as_such_and_takes_in_no_more(store: Sto
     assert found == [[set(urls[:number]) if number < MOST_HOLDERS else None] for number in range(len(urls))]
     # Those that were too many are forgotten without a trace.
     for url in urls[MOST_HOLDERS:]:
-        assert store.forget_anchors(name_of(url))
+        assert store.forget(name_of(url), anchors_alone=True)
     assert seen(store, ONE[:1]) == [None]
-    assert store.forget_anchors(name_of(urls[0]))
+    assert store.forget(name_of(urls[0]), anchors_alone=True)
     assert seen(store, ONE[:1]) == [set(urls[1:MOST_HOLDERS])]
 
 
 def test_a_page_that_is_forgotten_holds_nothing(store: Store, backend: Backend) -> None:
-    assert not store.forget_anchors(name_of(A))
+    assert not store.forget(name_of(A), anchors_alone=True)
     store.anchors(asked(A, ONE))
     store.anchors(asked(B, MIXED))
-    assert store.forget_anchors(name_of(A))
-    assert not store.forget_anchors(name_of(A))
+    assert store.forget(name_of(A), anchors_alone=True)
+    assert not store.forget(name_of(A), anchors_alone=True)
     assert seen(store, ONE) == [{B}] * 10 + [set()] * 10
     assert not is_anywhere(backend, A)
     assert is_anywhere(backend, B) or backend.name == "memory"
@@ -156,7 +156,7 @@ def test_a_page_added_again_is_as_new(store: Store, clock: Clock) -> None:
     """It was the oldest when it was forgotten."""
     store.anchors(asked(A, ONE))
     store.anchors(asked(B, OTHER))
-    store.forget_anchors(name_of(A))
+    store.forget(name_of(A), anchors_alone=True)
     clock.wait(1800)
     store.anchors(asked(A, ONE))
     clock.wait(1801)

@@ -73,7 +73,7 @@ def open_new_files(folder: str, crawler: int) -> list[int]:
     """Open files that do not exist yet, each at the same moment as everyone else."""
     pages = []
     for number in range(12):
-        store = SqliteStore(f"{folder}/{number}.sqlite", LAYOUT)
+        store = SqliteStore(f"sqlite:///{folder}/{number}.sqlite", LAYOUT)
         _together.wait()
         pages.append(store.open())
         store.close()

@@ -11,7 +11,7 @@ from tests.stores.pages import LAYOUT, checked, query, random_page
 
 
 def test_threads_may_share_a_store() -> None:
-    store = MemoryStore(LAYOUT)
+    store = MemoryStore("memory://", LAYOUT)
     store.open()
     rng = np.random.default_rng(2)
     pages = [random_page(rng) for _ in range(100)]
@@ -31,7 +31,7 @@ def test_threads_may_share_a_store() -> None:
 
 
 def test_an_index_lasts_until_its_store_goes_and_is_told_in_no_file() -> None:
-    store = MemoryStore(LAYOUT)
+    store = MemoryStore("memory://", LAYOUT)
     assert store.open_read_only() == 0
     page = random_page(np.random.default_rng(1))
     store.open()
@@ -40,4 +40,4 @@ def test_an_index_lasts_until_its_store_goes_and_is_told_in_no_file() -> None:
     assert store.open_read_only() == 1
     assert store.open() == 1
     assert store.info().store == "memory://"
-    assert MemoryStore(LAYOUT).open() == 0
+    assert MemoryStore("memory://", LAYOUT).open() == 0

@@ -1,8 +1,10 @@
-"""Make clients of the servers that a URL names, with our time limits, and exchange commands with them."""
+"""Make clients of the servers that a URL names, exchange commands with them, and translate their errors into ours."""
 
+import contextlib
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+import struct
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any, Final, NamedTuple
@@ -16,17 +18,16 @@ from redis.connection import parse_url
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
-from crawldedup.errors import ConfigurationError
-from crawldedup.stores.redis.errors import ANY_ERROR, BAD_REPLIES, UnknownServiceError, our_error
+from crawldedup.errors import ConfigurationError, CrawlDedupError, StoreError, StoreFullError, StoreUnavailableError
 from crawldedup.stores.shown import shown_url
 
-TIMEOUT_SECONDS: Final = 2.0
-"""Limit for connecting and for an answer. Longer, and pages pass unchecked instead."""
-
+ANY_ERROR: Final = (redis.RedisError, exceptions.RedisClusterException, OSError)
+BAD_REPLIES: Final = (TypeError, ValueError, LookupError, AttributeError, struct.error)
+"""What reading a reply raises that has the wrong form: from a broken proxy, or from a server of another kind."""
+TIMEOUT_SECONDS: Final = 2.0  # for connecting and for an answer: longer, and pages pass unchecked instead
 Command = tuple[Any, ...]
-SCRIPTS: Final[dict[str, str]] = {}
-"""The scripts that were asked for, by the names that the server has for them."""
 
+_SCRIPTS: Final[dict[str, str]] = {}  # that were asked for, by the names that the server has for them
 _HOST: Final = r"(?:\[[^\[\]]+\]|[^\[\]:,\s/@?#]+)(?::0*[1-9][0-9]{0,4})?"
 _HOSTS: Final = rf"(?P<hosts>{_HOST}(?:,{_HOST})*)"
 _DATABASE: Final = "(?:/(?P<db>[0-9]*))?"
@@ -200,7 +201,7 @@ def script_sha(name: str) -> str:
     """Return the server's name of an entry script."""
     text = script_text(name)
     sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-    SCRIPTS[sha] = text
+    _SCRIPTS[sha] = text
     return sha
 
 
@@ -222,29 +223,29 @@ def exchange(asked: Sequence[tuple[redis.Redis, Sequence[Command]]]) -> list[lis
 
     Servers work at the same time. A server is told the scripts that it does not know, and asked again.
     """
-    answers: list[list[Any]] = [[] for _ in asked]
-    talks = [_talk(server, commands, replies) for (server, commands), replies in zip(asked, answers, strict=True)]
-    for talk in (*talks, *talks):
+    talks = [_talk(server, commands) for server, commands in asked]
+    answers = [next(talk) for talk in talks]
+    for talk in talks:
         next(talk, None)
     for (server, commands), replies in zip(asked, answers, strict=True):
         if unknown := [place for place, reply in enumerate(replies) if isinstance(reply, exceptions.NoScriptError)]:
             again = [commands[place] for place in unknown]
-            loads: list[Command] = [("SCRIPT", "LOAD", SCRIPTS[sha]) for sha in {command[1] for command in again}]
-            told: list[Any] = []
-            list(_talk(server, [*loads, *again], told))
-            for place, reply in zip(unknown, told[len(loads) :], strict=True):
+            loads: list[Command] = [("SCRIPT", "LOAD", _SCRIPTS[sha]) for sha in {command[1] for command in again}]
+            (fresh, *_) = _talk(server, [*loads, *again])
+            for place, reply in zip(unknown, fresh[len(loads) :], strict=True):
                 replies[place] = reply
     return answers
 
 
-def _talk(server: redis.Redis, commands: Sequence[Command], replies: list[Any]) -> Iterator[None]:
-    """Send commands to a server and yield; then add its answers to `replies`, or the errors in place of them."""
+def _talk(server: redis.Redis, commands: Sequence[Command]) -> Iterator[list[Any]]:
+    """Send commands to a server and yield a list; then fill it with the answers, or the errors in place of them."""
+    replies: list[Any] = []
     connection: Any = None
     is_whole = False
     try:
         connection = server.connection_pool.get_connection()
         connection.send_packed_command([b"".join(map(_pack, commands))])
-        yield
+        yield replies
         for _ in commands:
             try:
                 replies.append(connection.read_response())
@@ -259,6 +260,7 @@ def _talk(server: redis.Redis, commands: Sequence[Command], replies: list[Any]) 
             connection.disconnect()
         if connection:
             server.connection_pool.release(connection)
+    yield replies
 
 
 def _pack(command: Command) -> bytes:
@@ -268,3 +270,71 @@ def _pack(command: Command) -> bytes:
         value = argument if isinstance(argument, bytes) else str(argument).encode("utf-8", "replace")
         parts += (b"$%d\r\n" % len(value), value, b"\r\n")
     return b"".join(parts)
+
+
+class UnknownServiceError(MasterNotFoundError):
+    """Raised when sentinels answer but none knows the service."""
+
+
+_NOT_OURS: Final = (
+    "has a key in the namespace {!r} with what crawldedup did not write there; remove that key if nobody needs it, or "
+    "use another namespace or database"
+)
+_TRANSIENT: Final = (
+    *(redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError, OSError, exceptions.RedisClusterException),
+    *(exceptions.ClusterError, exceptions.AskError, exceptions.TryAgainError, exceptions.ClusterCrossSlotError),
+)
+_CODES: Final = r"\b(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|READONLY|BUSY|NOREPLICAS|MISCONF)\b|access a non local key"
+_CASES: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], str, type[CrawlDedupError], str], ...]] = (
+    # What only other settings can mend. A cluster's client wraps it in errors of its own.
+    (redis.AuthenticationError, "", ConfigurationError, "refuses the user or the password"),
+    (exceptions.NoPermissionError, "", ConfigurationError, "does not let this user work"),
+    (UnknownServiceError, "", ConfigurationError, "names a service that the sentinels do not know"),
+    (redis.ConnectionError, "CERTIFICATE_(VERIFY|REQ)", ConfigurationError, "and this program do not agree on TLS"),
+    (exceptions.MovedError, "", ConfigurationError, "is a node of a cluster, so write redis+cluster://"),
+    (redis.ResponseError, "cluster support", ConfigurationError, "is not a node of a cluster, so write redis://"),
+    (redis.ResponseError, "DB index", ConfigurationError, "names a database the server does not have"),
+    (BAD_REPLIES, "", StoreError, "does not answer as Redis does; look at what is at that address, or in front of it"),
+    # Before the codes below, because a key's name may look like one.
+    (ANY_ERROR, r"\bWRONGTYPE (Operation|at)\b|\bFOREIGN hash at\b", StoreError, _NOT_OURS),
+    (redis.OutOfMemoryError, "", StoreFullError, "is full (maxmemory reached)"),
+    # Redis 6.2 puts the code of an error inside a script in the middle of the message.
+    (ANY_ERROR, r"\bOOM\b", StoreFullError, "is full (maxmemory reached)"),
+    (_TRANSIENT, "", StoreUnavailableError, "cannot be used"),
+    (ANY_ERROR, _CODES, StoreUnavailableError, "cannot be used"),
+    (ANY_ERROR, "", StoreError, "answers with an error"),
+)
+"""Kinds and pattern of the client's errors, what they become, and what the message says of the store."""
+
+
+def our_error(error: Exception, store: str) -> tuple[type[CrawlDedupError], str]:
+    """Return what an error of the client becomes, and what the message says of the store."""
+    causes: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None:
+        causes.append(cause)
+        cause = (cause.__cause__ or cause.__context__) if isinstance(cause, exceptions.RedisClusterException) else None
+    for kinds, pattern, ours, words in _CASES:
+        is_moved = kinds is exceptions.MovedError and store.startswith("redis+cluster:")
+        met = causes if ours is ConfigurationError else [error]
+        if not is_moved and any(isinstance(cause, kinds) and re.search(pattern, str(cause)) for cause in met):
+            return ours, words
+    raise error
+
+
+@contextlib.contextmanager
+def store_errors(store: str, was_in: Callable[[], bool], namespace: str) -> Iterator[None]:
+    """Turn the client's errors into ours. The URL `store` and the `namespace` are for messages.
+
+    What only other settings can mend is a ConfigurationError, unless the server has let us in before (`was_in`): then
+    it is being reconfigured, and no crawl must end because of that.
+    """
+    try:
+        yield
+    except CrawlDedupError:
+        raise  # some of ours are ValueErrors
+    except (*ANY_ERROR, *BAD_REPLIES) as error:
+        ours, words = our_error(error, store)
+        if ours is ConfigurationError and was_in():
+            ours = StoreUnavailableError
+        raise ours(f"{store} {words.format(namespace)}: {error}") from error

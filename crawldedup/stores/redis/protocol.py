@@ -26,14 +26,12 @@ _SEARCH_PLACE: Final = 16
 _QUESTION: Final = struct.Struct(">IIBBIIIIH")
 _BODY: Final = struct.Struct(">QIQ")
 _CRAWL: Final = struct.Struct(">IIBI")
-_FLAGS_PLACE: Final = 8
-_IS_RETRY, _IS_PENDING, _HAS_RULE = 1, 2, 4
+_IS_PENDING, _HAS_RULE = 1, 2
 _ANSWER: Final = struct.Struct(">BBIII")
 _CHANGED, _ABANDONED, _REPLACES = 1, 2, 4
 _STATUSES: Final = (Status.NEW, Status.NEAR, Status.EXACT, Status.REVISIT)
 _MOST: Final = 0xFFFF_FFFF
-_RANK_MARK: Final = b"\xfe"
-"""Stands before the rank of a page, if that is not 0."""
+_RANK_MARK: Final = b"\xfe"  # before the rank of a page, if that is not 0
 _PARTS: Final = 8
 _NIBBLES: Final = 9
 _NO_COSTS: Final = bytes(KEY_BITS)
@@ -146,11 +144,6 @@ def pack_crawl(query: Query, session: base.CrawlSession, place: int, batch: byte
     flags = _IS_PENDING * query.is_pending + _HAS_RULE * (rule is not None)
     own = _CRAWL.pack(min(most or 0, _MOST), session.number, flags, place)
     return own + (rule.limit.to_bytes(4, "big") + rule.costs if rule else b"") + batch
-
-
-def as_retry(crawl: bytes) -> bytes:
-    """Return the same for a question whose answer may have been lost."""
-    return crawl[:_FLAGS_PLACE] + bytes((crawl[_FLAGS_PLACE] | _IS_RETRY,)) + crawl[_FLAGS_PLACE + 1 :]
 
 
 def pack_names(names: Sequence[PageName]) -> bytes:

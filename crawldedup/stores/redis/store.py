@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import count
-from typing import Any, ClassVar, Final, NamedTuple, Self, cast
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar, cast
 
 import redis
 from redis.crc import key_slot
@@ -25,27 +25,14 @@ from crawldedup.errors import StoreError, StoreUnavailableError
 from crawldedup.stores import base
 from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record, key_changed
 from crawldedup.stores.process import has_exited, own_process
-from crawldedup.stores.redis import protocol
-from crawldedup.stores.redis.client import (
-    TIMEOUT_SECONDS,
-    Command,
-    connect,
-    connect_cluster,
-    exchange,
-    read_url,
-    script_sha,
-)
-from crawldedup.stores.redis.errors import ANY_ERROR, our_error, store_errors
+from crawldedup.stores.redis import client, protocol
+from crawldedup.stores.redis.client import ANY_ERROR, Command
 from crawldedup.stores.shown import shown_url
 
+# As measured in large indexes, without URLs, texts and paragraphs: see the page of benchmarks.
 BYTES_A_PAGE, TABLE_BYTES_A_PAGE = 130, 38
-"""As measured in large indexes, without URLs, texts and paragraphs: see the page of benchmarks."""
-
-PREFIXES: Final = 16
-"""Of an index in a cluster."""
-FAILOVER_SECONDS: Final = 5.0
-"""Time for a replica to take the place of a dead master."""
-
+PREFIXES: Final = 16  # of an index in a cluster
+FAILOVER_SECONDS: Final = 5.0  # for a replica to take the place of a dead master
 _PAUSE_SECONDS: Final = 0.1
 _SLOTS: Final = 16384
 _CUT_OFF: Final = (redis.ConnectionError, redis.TimeoutError, OSError)
@@ -54,6 +41,7 @@ _NUMBERS_AHEAD: Final = 1 << 24
 _LEFT_OF_HEADS: Final = {b"epoch", b"crawlers"}
 _OF_AN_EPOCH: Final = re.compile(r"(crawldedup:\{[^}]*\}:)([0-9]+):")
 
+_Name = TypeVar("_Name")
 _log = logging.getLogger(__name__)
 
 
@@ -66,8 +54,7 @@ class Call(NamedTuple):
 
     def retried(self) -> "Call":
         """Return the call for another attempt, in which a check says that its answer may have been lost."""
-        *others, crawl = self.command
-        return self._replace(command=(*others, protocol.as_retry(crawl))) if self.is_check else self
+        return self._replace(command=(*self.command[:-1], 1)) if self.is_check else self
 
 
 class _ForeignError(Exception):
@@ -84,22 +71,12 @@ class RedisStore:
     is_persistent: ClassVar = True
 
     def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
-        self._target = read_url(url, *self.SCHEMES)
-        self._url = shown_url(url)
-        self.layout = layout
-        self._clock = clock
+        self._target = client.read_url(url, *self.SCHEMES)
+        self._url, self._clock, self.layout = shown_url(url), clock, layout
         self._session = base.NO_SESSION
         self._joining = threading.Lock()
         self._prefixes: tuple[str, ...] = (f"crawldedup:{{{layout.namespace}}}:",)
         self._answering: tuple[str, ...] = self._prefixes
-
-    @classmethod
-    def check_url(cls, url: str) -> None:
-        read_url(url, *cls.SCHEMES)
-
-    @classmethod
-    def from_url(cls, url: str, layout: Layout) -> Self:
-        return cls(url, layout)
 
     @property
     def session(self) -> CrawlSession | None:
@@ -107,7 +84,7 @@ class RedisStore:
 
     @cached_property
     def _client(self) -> Any:
-        return connect(self._target)
+        return client.connect(self._target)
 
     def _server(self, prefix: str) -> redis.Redis:  # noqa: ARG002
         return cast(redis.Redis, self._client)
@@ -126,45 +103,41 @@ class RedisStore:
         """Return what of a limit is for the pages behind the prefix of a shard."""
         return most if most is None or shard_key is None else -(-most // len(self._prefixes))
 
-    def _run(self, calls: Sequence[Call]) -> list[Any]:
-        """Return the answers in order, or the errors in place of them. Calls to one server run in their order."""
-        calls = list(calls)
-        answers: list[Any] = [None] * len(calls)
-        waiting: Sequence[int] = range(len(calls))
+    def _run(self, calls: Mapping[_Name, Call]) -> dict[_Name, Any]:
+        """Return the answers, or the errors in place of them. Calls to one server run in their order."""
+        answers: dict[_Name, Any] = dict.fromkeys(calls)
+        waiting = dict(calls)
         for _ in self._attempts():
-            asked: defaultdict[redis.Redis, list[int]] = defaultdict(list)
-            for place in waiting:
-                if isinstance(answers[place], _CUT_OFF):
-                    calls[place] = calls[place].retried()
+            asked: defaultdict[redis.Redis, dict[_Name, Command]] = defaultdict(dict)
+            for name, call in waiting.items():
+                if isinstance(answers[name], _CUT_OFF):
+                    waiting[name] = call.retried()
                 try:
-                    asked[self._server(calls[place].prefix)].append(place)
+                    asked[self._server(call.prefix)][name] = waiting[name].command
                 except ANY_ERROR as error:
-                    answers[place] = error
-            commands = [(server, [calls[place].command for place in places]) for server, places in asked.items()]
-            for places, replies in zip(asked.values(), exchange(commands), strict=True):
-                for place, reply in zip(places, replies, strict=True):
-                    answers[place] = reply
-            waiting = [place for place in waiting if self._is_repeated(answers[place])]
+                    answers[name] = error
+            replies = client.exchange([(server, list(commands.values())) for server, commands in asked.items()])
+            for commands, told in zip(asked.values(), replies, strict=True):
+                answers.update(zip(commands, told, strict=True))
+            waiting = {name: call for name, call in waiting.items() if self._is_repeated(answers[name])}
             if not waiting:
                 break
         return answers
 
-    def _replies(self, calls: Sequence[Call]) -> list[Any]:
+    def _replies(self, calls: Mapping[_Name, Call]) -> dict[_Name, Any]:
         """Return the same; an index that was lost in mid-crawl is begun again."""
         replies = self._run(calls)
-        if lost := [place for place, reply in enumerate(replies) if reply == [b"lost"]]:
+        if lost := {name: calls[name] for name, reply in replies.items() if reply == [b"lost"]}:
             try:
                 self.open()
-                begun = self._run([calls[place] for place in lost])
+                replies |= self._run(lost)
             except StoreError as error:
-                begun = [error] * len(lost)
-            for place, reply in zip(lost, begun, strict=True):
-                replies[place] = reply
+                replies |= dict.fromkeys(lost, error)
         return replies
 
     def _told(self, calls: Sequence[Call]) -> list[Any]:
         """Return the answers in order, or raise the first error."""
-        return [_checked(answer) for answer in self._replies(calls)]
+        return [_checked(answer) for answer in self._replies(dict(enumerate(calls))).values()]
 
     def _ask(self, prefix: str, name: str, *arguments: Any) -> Any:
         return self._told([_call(prefix, name, *arguments)])[0]
@@ -175,14 +148,14 @@ class RedisStore:
         Those that could not be reached are not asked before a call `anew`.
         """
         asked = self._prefixes if anew else self._answering
-        answers = dict(zip(asked, self._run([_call(prefix, name, *arguments) for prefix in asked]), strict=True))
+        answers = self._run({prefix: _call(prefix, name, *arguments) for prefix in asked})
         told = {prefix: answer for prefix, answer in answers.items() if not self._is_repeated(answer)} or answers
         self._answering = tuple(told)
         return {prefix: _checked(answer) for prefix, answer in told.items()}
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
-        with store_errors(self._url, lambda: self._session.number > 0, self.layout.namespace):
+        with client.store_errors(self._url, lambda: self._session.number > 0, self.layout.namespace):
             try:
                 yield
             except _ForeignError:
@@ -249,8 +222,8 @@ class RedisStore:
                 if number and leave:
                     self._end_leases([number])
             finally:
-                if client := vars(self).pop("_client", None):
-                    client.close()
+                if servers := vars(self).pop("_client", None):
+                    servers.close()
 
     def _name_process(self) -> None:
         """Note the process of this crawler, by which others on its machine can tell whether it is at work."""
@@ -279,20 +252,25 @@ class RedisStore:
         return answers
 
     def _check(self, queries: Sequence[Query]) -> list[Any]:
-        calls = self._checks(queries)
-        replies = self._replies(calls)[: len(queries)]
-        answers = [self._answer(query, reply) for query, reply in zip(queries, replies, strict=True)]
+        calls = dict(enumerate(self._checks(queries)))
+        replies = self._replies(calls)
+        answers = [self._answer(query, replies[place]) for place, query in enumerate(queries)]
         # No page is a copy of itself: if another crawler that seemed to be at work has it, and has died, ask again.
-        own = [place for place, query in enumerate(queries) if _is_copy_of_itself(query, answers[place])]
+        own = [
+            place
+            for place, (query, answer) in enumerate(zip(queries, answers, strict=True))
+            if isinstance(answer, Answer) and answer.status in (base.Status.NEAR, base.Status.EXACT)
+            if answer.record and answer.record.url_key == query.record.url_key
+        ]
         if own:
             try:
                 with self._errors():
                     self._end_dead_leases()
                     own = [place for place in own if not self._is_at_work(protocol.crawler_of(replies[place]))]
-                again = self._replies([calls[place].retried() for place in own])
+                again = self._replies({place: calls[place].retried() for place in own})
             except StoreError as error:
-                again = [error] * len(own)
-            for place, reply in zip(own, again, strict=True):
+                again = dict.fromkeys(own, error)
+            for place, reply in again.items():
                 answers[place] = self._answer(queries[place], reply)
         return answers
 
@@ -308,7 +286,7 @@ class RedisStore:
             elsewhere += set(query.delivered).difference(delivered)
             most = self._share(query.retention.max_pages, query.shard_key)
             own = protocol.pack_crawl(query, self._session, place, batch, most)
-            told = (*question, protocol.pack_names(delivered), query.record.packed_text, own)
+            told = (*question, protocol.pack_names(delivered), query.record.packed_text, own, 0)
             # What comes twice in a batch is a revisit the second time, whether or not an answer was lost.
             calls.append(_call(prefix, "check", self.layout.profile, *told, is_check=url_key not in asked))
             asked.add(url_key)
@@ -327,12 +305,13 @@ class RedisStore:
             raise key_changed(self._url)
 
     def find(self, queries: Sequence[Query]) -> list[list[Record]]:
-        calls = []
         with self._errors():
-            questions = protocol.pack_questions(queries, self.layout, self._now())
-            for query, question in zip(queries, questions, strict=True):
+            for query in queries:
                 self._check_key(query)
-                calls.append(_call(self._prefix(query.shard_key), "find", self.layout.profile, *question))
+            prefixes = [self._prefix(query.shard_key) for query in queries]
+            questions = protocol.pack_questions(queries, self.layout, self._now())
+            asked = zip(prefixes, questions, strict=True)
+            calls = [_call(prefix, "find", self.layout.profile, *question) for prefix, question in asked]
             return [[protocol.unpack_record(record, self.layout) for record in found] for found in self._told(calls)]
 
     def deliver(self, names: Sequence[PageName]) -> None:
@@ -351,16 +330,10 @@ class RedisStore:
         with self._errors():
             return bytes(self._ask(self._prefix(name.shard_key), "text", protocol.pack_names([name]), *limits))
 
-    def forget(self, name: PageName) -> bool:
-        return self._forget(name, 0)
-
-    def forget_anchors(self, name: PageName) -> bool:
-        return self._forget(name, 1)
-
-    def _forget(self, name: PageName, anchors_alone: int) -> bool:
+    def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool:
         with self._errors():
             prefix = self._prefix(name.shard_key)
-            return int(self._ask(prefix, "forget", protocol.pack_names([name]), anchors_alone)) > 0
+            return int(self._ask(prefix, "forget", protocol.pack_names([name]), int(anchors_alone))) > 0
 
     def anchors(self, query: base.AnchorQuery, *, add: bool = True) -> base.Holders:
         prefix, shard_key = self._prefix(query.name.shard_key), query.name.shard_key
@@ -420,12 +393,11 @@ class RedisClusterStore(RedisStore):
 
     @cached_property
     def _client(self) -> Any:
-        return connect_cluster(self._target)
+        return client.connect_cluster(self._target)
 
     def _server(self, prefix: str) -> redis.Redis:
         # No key has the bare prefix as its name, but all have its slot.
-        client = self._client
-        return cast(redis.Redis, client.get_redis_connection(client.get_node_from_key(prefix)))
+        return cast(redis.Redis, self._client.get_redis_connection(self._client.get_node_from_key(prefix)))
 
     def _prefix(self, shard_key: int | None) -> str:
         if shard_key is None and not self._has_warned:
@@ -437,7 +409,7 @@ class RedisClusterStore(RedisStore):
 
     def _attempts(self) -> Iterator[None]:
         """Yield before each attempt. The last one begins early enough to end within FAILOVER_SECONDS."""
-        last_start = time.monotonic() + FAILOVER_SECONDS - TIMEOUT_SECONDS
+        last_start = time.monotonic() + FAILOVER_SECONDS - client.TIMEOUT_SECONDS
         yield
         # The connection may just have been idle for too long.
         pause = 0.0
@@ -449,7 +421,7 @@ class RedisClusterStore(RedisStore):
             pause = _PAUSE_SECONDS
 
     def _is_repeated(self, answer: object) -> bool:
-        return isinstance(answer, Exception) and our_error(answer, self._url)[0] is StoreUnavailableError
+        return isinstance(answer, Exception) and client.our_error(answer, self._url)[0] is StoreUnavailableError
 
 
 @cache
@@ -467,7 +439,7 @@ def _call(prefix: str, name: str, *arguments: Any, is_check: bool = False) -> Ca
     """Return the call of a script, or of a command in capitals, whose first argument is a key behind the prefix."""
     if name.isupper():
         return Call(prefix, (name, f"{prefix}{arguments[0]}", *arguments[1:]))
-    return Call(prefix, ("EVALSHA", script_sha(name), 1, prefix, *arguments), is_check)
+    return Call(prefix, ("EVALSHA", client.script_sha(name), 1, prefix, *arguments), is_check)
 
 
 def _checked(reply: Any) -> Any:
@@ -486,10 +458,3 @@ def _mapping(reply: Any) -> dict[bytes, bytes]:
     if isinstance(reply, bytes):
         raise TypeError("no hash")
     return reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
-
-
-def _is_copy_of_itself(query: Query, answer: object) -> bool:
-    """Return True if another crawler has the page's URL: one that is at work, or has just died."""
-    if not isinstance(answer, Answer) or answer.record is None or answer.status is base.Status.REVISIT:
-        return False
-    return answer.record.url_key == query.record.url_key

@@ -73,12 +73,10 @@ class Crawlers:
                 self._delivered.append(name.url_key)
 
     def write(self) -> None:
-        if self._delivered:
-            rows = [(self._index, url_key - SIGN, self.own) for url_key in self._delivered]
-            self._db.executemany("DELETE FROM pending WHERE idx = ? AND url_key = ? AND crawler = ?", rows)
-        if self._pending:
-            gone = [(self._index, url_key - SIGN) for url_key, is_pending in self._pending.items() if not is_pending]
-            new = [(self._index, url_key - SIGN, self.own) for url_key, is_new in self._pending.items() if is_new]
-            self._db.executemany("DELETE FROM pending WHERE idx = ? AND url_key = ?", gone)
-            self._db.executemany("INSERT OR REPLACE INTO pending (idx, url_key, crawler) VALUES (?, ?, ?)", new)
+        delivered = [(self._index, url_key - SIGN, self.own) for url_key in self._delivered]
+        gone = [(self._index, url_key - SIGN) for url_key, is_pending in self._pending.items() if not is_pending]
+        new = [(self._index, url_key - SIGN, self.own) for url_key, is_pending in self._pending.items() if is_pending]
+        self._db.executemany("DELETE FROM pending WHERE idx = ? AND url_key = ? AND crawler = ?", delivered)
+        self._db.executemany("DELETE FROM pending WHERE idx = ? AND url_key = ?", gone)
+        self._db.executemany("INSERT OR REPLACE INTO pending (idx, url_key, crawler) VALUES (?, ?, ?)", new)
         self._pending, self._delivered = {}, []

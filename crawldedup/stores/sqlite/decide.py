@@ -45,8 +45,8 @@ class _Turn:
         self._texts: dict[int, bytes] = {}
         self._changed: set[int] = set()
         self._removed: dict[int, Page] = {}
-        # Pages that are gone or have another text since the file was read; and which pages have the texts of queries.
-        self._outdated: set[int] = set()
+        # Whose query's text a page has since the file was read, None for those gone; and which page has a query's.
+        self._place_of: dict[int, int | None] = {}
         self._page_of: dict[int, int] = {}
         self._oldest = 0
         own = index.pages_with([query.record.url_key for query in batch])
@@ -125,13 +125,17 @@ class _Turn:
         """Return the pages to compare with a query, as they are now."""
         if place in self._candidates:
             pages, room = self._candidates[place]
-            of_batch = [page for page in pages if page.number < 0 and -1 - page.number in self._page_of]
+            of_file = [page for page in pages if page.number > 0 and page.number not in self._place_of]
+            of_batch = [page for page in pages if page.number < 0 and self._is_kept(-1 - page.number)]
             if sum([page.keys for page in of_batch]) <= room:
-                of_file = [page for page in pages if page.number > 0 and page.number not in self._outdated]
                 return of_file + [page._replace(number=self._page_of[-1 - page.number]) for page in of_batch]
         if len(self._batch) > 1:
             self.write()
         return candidates_alone(self._index, self._batch[place])
+
+    def _is_kept(self, place: int) -> bool:
+        """Return whether a page has the text of an earlier query of the batch."""
+        return self._place_of.get(self._page_of.get(place, 0)) == place
 
     def _revisit(self, place: int, own: Page) -> Answer:
         """Note that a page was seen again, and its new text if it has one; its URL, age and copies stay."""
@@ -150,8 +154,7 @@ class _Turn:
                 index.file([own], [query.keys])
             seen = Page(*seen[:3], record.search, record.signature, record.digest, record.rank, *seen[7:])
             self._texts[own.number] = record.packed_text
-            self._outdate(own.number)
-            self._page_of[place] = own.number
+            self._page_of[place], self._place_of[own.number] = own.number, place
         elif record.packed_text and record.digest == own.digest and not self._text(own.number):
             # Texts may not have been kept when the page was added.
             self._texts[own.number] = record.packed_text
@@ -183,7 +186,8 @@ class _Turn:
         url = record.url.encode("utf-8", "replace").decode()
         bits = record.url_key, record.search, record.signature, record.digest, record.rank
         self._change(Page(number, url, *bits, self._now, self._now, copies, self._crawlers.own))
-        self._added[number], self._own[record.url_key], self._page_of[place] = query.keys, number, number
+        self._added[number], self._own[record.url_key] = query.keys, number
+        self._page_of[place], self._place_of[number] = number, place
         if record.packed_text:
             self._texts[number] = record.packed_text
         self._crawlers.mark(record.url_key, is_pending=query.is_pending)
@@ -215,13 +219,7 @@ class _Turn:
         self._added.pop(page.number, None)
         self._texts.pop(page.number, None)
         self._changed.discard(page.number)
-        self._outdate(page.number)
+        self._place_of[page.number] = None
         if self._own.get(page.url_key) == page.number:
             del self._own[page.url_key]
         self._index.freed += 1
-
-    def _outdate(self, number: int) -> None:
-        """Note that what was read or added of a page holds no more."""
-        self._outdated.add(number)
-        for place in [place for place, page in self._page_of.items() if page == number]:
-            del self._page_of[place]

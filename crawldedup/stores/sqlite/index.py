@@ -18,8 +18,7 @@ from crawldedup.stores.sqlite.schema import SIGN
 
 MAX_PAGES: Final = 1 << (64 - STORED_BITS)
 ID_MASK: Final = MAX_PAGES - 1
-NEVER: Final = 1 << 40
-"""The cost of a page that is not accepted at any."""
+NEVER: Final = 1 << 40  # the cost of a page that is not accepted at any
 _NO_PREFILTER: Final = Prefilter(bytes(KEY_BITS), 0)
 _NO_KEYS: Final = np.empty((0, 2), np.int64)
 _SIGN: Final = np.uint64(1 << 63)
@@ -292,18 +291,15 @@ def _of_tables(index: SqliteIndex, ranges: Ranges) -> list[tuple[str, Ints, str]
 def _keys_of_batch(ranges: Ranges, range_of: Ints, keys: Ints) -> tuple[Ints, Ints]:
     """Return rows (range, key) of the keys of earlier queries of the batch in ranges, and whose they are."""
     tables, middles = ranges
-    lows, highs, orders = middles & middles - 1, middles | middles - 1, keys.argsort(axis=0)
-    ranges_met, places = [], []
-    for table, order in enumerate(orders.T):
-        mine = np.flatnonzero(tables == table)
-        column = keys[order, table]
-        first = column.searchsorted(lows[mine])
-        counts = column.searchsorted(highs[mine], "right") - first
-        mine, first, counts = (values[counts > 0] for values in (mine, first, counts))
-        within = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
-        ranges_met.append(np.repeat(mine, counts))
-        places.append(order[np.repeat(first, counts) + within])
-    met, place = np.concatenate(ranges_met), np.concatenate(places)
+    # One order of the keys of all tables: those of a table lie behind those of the table before it.
+    leading = (keys >> KEY_BITS - STORED_BITS) + (np.arange(keys.shape[1]) << STORED_BITS)
+    order = leading.argsort(axis=None)
+    ordered, of_table = leading.ravel()[order], tables << STORED_BITS
+    first = ordered.searchsorted(((middles & middles - 1) >> KEY_BITS - STORED_BITS) + of_table)
+    last = ordered.searchsorted(((middles | middles - 1) >> KEY_BITS - STORED_BITS) + of_table, "right")
+    counts = last - first
+    met = np.repeat(np.arange(len(counts)), counts)
+    place = order[np.arange(len(met)) + np.repeat(last - counts.cumsum(), counts)] // keys.shape[1]
     is_earlier = place < range_of[met]
     met, place = met[is_earlier], place[is_earlier]
     return np.stack((met, keys[place, tables[met]]), axis=1), place

@@ -54,8 +54,13 @@ _TABLES: Final = {
 
 
 def path_of(url: str) -> str:
-    """Return the path of the file that a `sqlite` URL names. Raises ConfigurationError."""
-    path = unquote(url.partition("://")[2]).removeprefix("/")
+    """Return the path of the file that a `sqlite` URL names, `IN_MEMORY` for `memory`. Raises ConfigurationError."""
+    scheme, _, rest = url.partition("://")
+    if scheme.lower() == "memory":
+        if rest:
+            raise errors.ConfigurationError(f"the store URL {url!r} is not valid: memory:// takes nothing behind it")
+        return IN_MEMORY
+    path = unquote(rest).removeprefix("/")
     if "///" not in url or not path or path.endswith("/") or "\0" in path:
         raise errors.ConfigurationError(
             f"the store URL {url!r} is not valid: write sqlite:///relative/path.sqlite or "

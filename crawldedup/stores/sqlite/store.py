@@ -7,10 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final
 from weakref import WeakSet
 
-from crawldedup.errors import ConfigurationError, StoreError, StoreUnavailableError
+from crawldedup.errors import StoreError, StoreUnavailableError
 from crawldedup.stores import base
 from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record
 from crawldedup.stores.sqlite import schema
@@ -28,23 +28,16 @@ class SqliteStore:
 
     is_persistent: ClassVar = True
 
-    def __init__(self, path: str, layout: Layout, *, clock: Callable[[], float] = time.time) -> None:
-        self.layout = layout
-        self._path, self._url, self._clock = path, f"sqlite:///{path}", clock
+    def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] = time.time) -> None:
+        self._path = schema.path_of(url)
+        self._url = f"sqlite:///{self._path}" if self.is_persistent else "memory://"
+        self._clock, self.layout = clock, layout
         self._session = base.NO_SESSION
         self._lock = threading.Lock()
         self._db: sqlite3.Connection | None = None
         self._index: SqliteIndex | None = None
         self._is_open = self._is_forked = False
         _stores.add(self)
-
-    @classmethod
-    def check_url(cls, url: str) -> None:
-        schema.path_of(url)
-
-    @classmethod
-    def from_url(cls, url: str, layout: Layout) -> Self:
-        return cls(schema.path_of(url), layout)
 
     @property
     def session(self) -> CrawlSession | None:
@@ -108,11 +101,11 @@ class SqliteStore:
             is_live = own and retention.is_live(own[0].added_at, own[0].seen_at, self._now())
             return index.text(own[0].number) if index and is_live else b""
 
-    def forget(self, name: PageName) -> bool:
+    def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool:
         with self._locked() as index:
             if index is None:
                 return False
-            if own := index.pages_with([name.url_key]):
+            if own := [] if anchors_alone else index.pages_with([name.url_key]):
                 index.remove(own)
                 index.freed += len(own)
                 index.write_head()
@@ -126,10 +119,6 @@ class SqliteStore:
             if index is None:
                 return base.Holders(((),) * len(query.anchors), {})
             return Anchors(index, self._now()).holders(query, add=add)
-
-    def forget_anchors(self, name: PageName) -> bool:
-        with self._locked() as index:
-            return index is not None and Anchors(index, self._now()).forget(name)
 
     def clear(self) -> None:
         with self._lock, errors_of(self._path):
@@ -238,20 +227,6 @@ class MemoryStore(SqliteStore):
     """An index that ends with its process. Threads may share it."""
 
     is_persistent: ClassVar = False
-
-    def __init__(self, layout: Layout, *, clock: Callable[[], float] = time.time) -> None:
-        super().__init__(IN_MEMORY, layout, clock=clock)
-        self._url = "memory://"
-
-    @classmethod
-    def check_url(cls, url: str) -> None:
-        if url.partition("://")[2]:
-            raise ConfigurationError(f"the store URL {url!r} is not valid: memory:// takes nothing behind it")
-
-    @classmethod
-    def from_url(cls, url: str, layout: Layout) -> Self:
-        cls.check_url(url)
-        return cls(layout)
 
     def _disconnect(self) -> None:
         """Keep the connection: the index ends with it, and this store may be opened again."""

@@ -33,12 +33,12 @@ from redis.exceptions import (
 from redis.sentinel import MasterNotFoundError, SlaveNotFoundError
 
 from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
-from crawldedup.stores.redis.client import connect, connect_cluster, read_url
-from crawldedup.stores.redis.errors import store_errors
+from crawldedup.stores.redis.client import connect, connect_cluster, read_url, store_errors
 from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
 from crawldedup.stores.registry import check_store_url
 from crawldedup.stores.shown import shown_url
 from tests.servers import Certificates, free_port
+from tests.stores.pages import LAYOUT
 
 DOCS = Path(__file__).parents[3] / "docs"
 PLACES = {
@@ -161,9 +161,9 @@ def test_a_wrong_url_is_refused_at_once_and_shows_no_password(url: str, said: st
 
 def test_each_kind_of_store_has_urls_of_its_own() -> None:
     with pytest.raises(ConfigurationError, match=r"write redis://.* or redis\+sentinel://"):
-        RedisStore.check_url("redis+cluster://localhost")
+        RedisStore("redis+cluster://localhost", LAYOUT)
     with pytest.raises(ConfigurationError, match=r"write redis\+cluster://"):
-        RedisClusterStore.check_url("redis://localhost")
+        RedisClusterStore("redis://localhost", LAYOUT)
 
 
 @pytest.mark.parametrize("scheme", PLACES)

@@ -88,7 +88,7 @@ class TestPrefixes:
             rounds.append(asked)
             return exchange(asked)
 
-        monkeypatch.setattr("crawldedup.stores.redis.store.exchange", counted)
+        monkeypatch.setattr("crawldedup.stores.redis.client.exchange", counted)
         assert statuses(store, [ask(number, place=number) for number in range(64)]) == [Status.NEW] * 64
         assert (len(rounds), len(rounds[0])) == (1, 3)
         records = [len(master.client.keys("*:r:0")) for master in cluster.masters]
@@ -131,7 +131,7 @@ class TestPrefixes:
         assert list(store.anchors(other).urls.values()) == [url(1)]
         elsewhere = replace(other, name=PageName(url_key_of(url(2)), 8))
         assert store.anchors(elsewhere).urls == {}
-        assert store.forget_anchors(name)
+        assert store.forget(name, anchors_alone=True)
 
     def test_each_part_has_its_share_of_the_limit(self, store: RedisClusterStore) -> None:
         limit = Retention(max_pages=64)
@@ -279,7 +279,7 @@ class TestTrouble:
                 answers[0] = [redis.ConnectionError("the answer is lost")] * len(answers[0])
             return answers
 
-        monkeypatch.setattr("crawldedup.stores.redis.store.exchange", cut)
+        monkeypatch.setattr("crawldedup.stores.redis.client.exchange", cut)
         copies = [ask(number, f"copy/{number}/{copy}", place=number) for copy in range(2) for number in range(8)]
         assert statuses(store, copies) == [Status.EXACT] * 16
         assert [records[0].copies for records in store.find(originals)] == [2] * 8

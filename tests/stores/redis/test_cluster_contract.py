@@ -45,11 +45,8 @@ class SiteStore(RedisClusterStore):
     def deliver(self, names: Sequence[PageName]) -> None:
         super().deliver(list(map(placed, names)))
 
-    def forget(self, name: PageName) -> bool:
-        return super().forget(placed(name))
-
-    def forget_anchors(self, name: PageName) -> bool:
-        return super().forget_anchors(placed(name))
+    def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool:
+        return super().forget(placed(name), anchors_alone=anchors_alone)
 
     def text_of(self, name: PageName, retention: Retention) -> bytes:
         return super().text_of(placed(name), retention)

@@ -13,8 +13,7 @@ import redis
 
 from crawldedup.errors import ConfigurationError, StoreUnavailableError
 from crawldedup.stores.base import AnchorQuery, PageName, Retention, Status
-from crawldedup.stores.redis.client import connect, read_url
-from crawldedup.stores.redis.errors import store_errors
+from crawldedup.stores.redis.client import connect, read_url, store_errors
 from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
 from crawldedup.stores.shown import shown_url
 from tests.servers import Certificates, ClusterSetup, RedisServer, SentinelSetup, wait_until
@@ -150,7 +149,7 @@ def use_everything(store: RedisStore, server: redis.Redis) -> None:
     store.check([query(random_page(rng), f"https://example.com/batch/{number}") for number in range(3)])
     # Copies in a batch whose answer was lost.
     copies = [query(pages[3], f"https://example.com/copy/{number}") for number in range(2)]
-    store._run([call.retried() for call in store._checks(copies)])
+    store._run({place: call.retried() for place, call in enumerate(store._checks(copies))})
     # A text that is kept, and one that takes its place.
     for page, text in ((pages[4], b"one"), (random_page(rng), b"two")):
         asked = query(page, "https://example.com/text")
@@ -165,7 +164,7 @@ def use_everything(store: RedisStore, server: redis.Redis) -> None:
     for number in range(2):
         url = f"https://example.com/covered/{number}"
         store.anchors(AnchorQuery(url, PageName(url_key_of(url)), (number, number + 1), most_anchors=3))
-    store.forget_anchors(name_of("https://example.com/covered/1"))
+    store.forget(name_of("https://example.com/covered/1"), anchors_alone=True)
     # A store that lost a part of its records goes on.
     server.delete(*server.scan_iter("crawldedup:*:r:*"))
     checked(store, query(random_page(rng), "https://example.com/later"))

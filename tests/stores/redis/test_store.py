@@ -73,7 +73,7 @@ def lose_answers(monkeypatch: pytest.MonkeyPatch, *, done: int | None = None, re
         (answers,) = exchange([(server, commands[:done])])
         return [[*answers[:read], *[redis.ConnectionError("cut")] * (len(commands) - read)]]
 
-    monkeypatch.setattr("crawldedup.stores.redis.store.exchange", cut)
+    monkeypatch.setattr("crawldedup.stores.redis.client.exchange", cut)
 
 
 @pytest.fixture

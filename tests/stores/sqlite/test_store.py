@@ -51,7 +51,7 @@ def assert_whole(path: Path, pages: int, *, absent: int | None = None) -> None:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         for table in ("pages_1", "urls_1", "keys0_1", "keys1_1"):
             assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (pages,), table
-    store = SqliteStore(str(path), LAYOUT)
+    store = SqliteStore(f"sqlite:///{path}", LAYOUT)
     assert store.open() == pages
     for number in range(pages):
         (record,) = found(store, query(page_number(number), ""))
@@ -63,14 +63,14 @@ def assert_whole(path: Path, pages: int, *, absent: int | None = None) -> None:
 
 def test_the_folder_is_made_when_it_is_missing(tmp_path: Path) -> None:
     path = tmp_path / "job" / "crawl" / "index.sqlite"
-    store = SqliteStore(str(path), LAYOUT)
+    store = SqliteStore(f"sqlite:///{path}", LAYOUT)
     store.open()
     store.close()
     assert path.is_file()
 
 
 def test_closing_leaves_one_file(path: Path) -> None:
-    store = SqliteStore(str(path), LAYOUT)
+    store = SqliteStore(f"sqlite:///{path}", LAYOUT)
     store.open()
     add(store, 0)
     store.close()
@@ -80,7 +80,7 @@ def test_closing_leaves_one_file(path: Path) -> None:
 
 def test_an_empty_file_is_taken_into_use(path: Path) -> None:
     path.touch()
-    assert SqliteStore(str(path), LAYOUT).open() == 0
+    assert SqliteStore(f"sqlite:///{path}", LAYOUT).open() == 0
 
 
 class TestForeignFiles:
@@ -101,7 +101,7 @@ class TestForeignFiles:
         [(7, "a newer version of crawldedup .*; upgrade crawldedup, or"), (4, "an older version .*; crawl again, or")],
     )
     def test_a_file_of_another_layout_is_refused(self, path: Path, layout: int, said: str) -> None:
-        store = SqliteStore(str(path), LAYOUT)
+        store = SqliteStore(f"sqlite:///{path}", LAYOUT)
         store.open()
         store.close()
         with contextlib.closing(sqlite3.connect(path)) as db:
@@ -120,7 +120,7 @@ class TestForeignFiles:
 
     def assert_refused_unmodified(self, path: Path, said: str) -> None:
         before = path.read_bytes()
-        store = SqliteStore(str(path), LAYOUT)
+        store = SqliteStore(f"sqlite:///{path}", LAYOUT)
         for call in (store.open, store.clear):
             with pytest.raises(StoreError, match=said) as caught:
                 call()
@@ -134,14 +134,14 @@ class TestForeignFiles:
 @pytest.mark.parametrize("place", [".", "file/index.sqlite", "x" * 300], ids=["a folder", "under a file", "too long"])
 def test_a_path_that_cannot_be_written_is_unavailable(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").touch()
-    store = SqliteStore(str(tmp_path / place), LAYOUT)
+    store = SqliteStore(f"sqlite:///{tmp_path / place}", LAYOUT)
     with pytest.raises(StoreUnavailableError, match=str(tmp_path)):
         store.open()
     store.close()
 
 
 def test_a_damaged_file_is_a_store_error(path: Path) -> None:
-    store = SqliteStore(str(path), LAYOUT)
+    store = SqliteStore(f"sqlite:///{path}", LAYOUT)
     store.open()
     for number in range(50):
         add(store, number)
@@ -157,7 +157,7 @@ def test_a_file_locked_by_another_program_is_unavailable_until_it_is_released(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("crawldedup.stores.sqlite.schema.BUSY_SECONDS", 0.05)
-    store = SqliteStore(str(path), LAYOUT)
+    store = SqliteStore(f"sqlite:///{path}", LAYOUT)
     store.open()
     add(store, 0)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -172,7 +172,7 @@ def test_a_file_locked_by_another_program_is_unavailable_until_it_is_released(
 
 class TestFullDisk:
     def test_a_page_without_room_is_refused_and_nothing_of_it_stays(self, path: Path) -> None:
-        store = SqliteStore(str(path), LAYOUT)
+        store = SqliteStore(f"sqlite:///{path}", LAYOUT)
         store.open()
         add(store, 0)
         assert store._db is not None
@@ -192,7 +192,7 @@ class TestFullDisk:
         assert_whole(path, added, absent=added)
 
     def test_of_many_pages_those_that_found_room_are_answered_and_kept(self, path: Path) -> None:
-        store = SqliteStore(str(path), LAYOUT)
+        store = SqliteStore(f"sqlite:///{path}", LAYOUT)
         store.open()
         add(store, 0)
         assert store._db is not None
@@ -221,7 +221,7 @@ class TestFullDisk:
 
 
 def fill_until_refused(path: str, pipe: Connection) -> None:
-    store = SqliteStore(path, LAYOUT)
+    store = SqliteStore(f"sqlite:///{path}", LAYOUT)
     store.open()
     resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))
     pages = 0
@@ -248,7 +248,7 @@ def test_a_killed_writer_leaves_every_page_it_was_told_of(path: Path) -> None:
     with contextlib.suppress(EOFError):
         while True:
             told = pipe.recv()
-    store = SqliteStore(str(path), LAYOUT)
+    store = SqliteStore(f"sqlite:///{path}", LAYOUT)
     pages = store.open()
     store.close()
     # The last page may be kept without our being told.
@@ -257,7 +257,7 @@ def test_a_killed_writer_leaves_every_page_it_was_told_of(path: Path) -> None:
 
 
 def write_for_ever(path: str, pipe: Connection) -> None:
-    store = SqliteStore(path, LAYOUT)
+    store = SqliteStore(f"sqlite:///{path}", LAYOUT)
     store.open()
     pages = 0
     while True:
@@ -266,7 +266,7 @@ def write_for_ever(path: str, pipe: Connection) -> None:
 
 
 def test_clearing_one_namespace_gives_its_room_back_and_leaves_the_other(path: Path) -> None:
-    one, two = SqliteStore(str(path), LAYOUT), SqliteStore(str(path), OTHER_NAMESPACE)
+    one, two = SqliteStore(f"sqlite:///{path}", LAYOUT), SqliteStore(f"sqlite:///{path}", OTHER_NAMESPACE)
     one.open()
     two.open()
     for number in range(200):
@@ -282,7 +282,7 @@ def test_clearing_one_namespace_gives_its_room_back_and_leaves_the_other(path: P
 
 
 def test_the_number_of_a_page_is_not_given_again(path: Path) -> None:
-    store = SqliteStore(str(path), LAYOUT)
+    store = SqliteStore(f"sqlite:///{path}", LAYOUT)
     store.open()
     for number in range(3):
         add(store, number)
@@ -299,7 +299,7 @@ def test_the_number_of_a_page_is_not_given_again(path: Path) -> None:
 
 
 def test_a_store_without_page_numbers_left_is_full(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = SqliteStore(str(path), LAYOUT)
+    store = SqliteStore(f"sqlite:///{path}", LAYOUT)
     store.open()
     for number in range(3):
         add(store, number)
@@ -318,7 +318,7 @@ def test_one_that_checks_many_pages_without_a_rest_leaves_others_their_turn(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("crawldedup.stores.sqlite.schema.BUSY_SECONDS", 1.0)
-    store = SqliteStore(str(path), LAYOUT)
+    store = SqliteStore(f"sqlite:///{path}", LAYOUT)
     store.open()
     pipe, far_end = PROCESSES.Pipe()
     process = PROCESSES.Process(target=check_for_ever, args=(str(path), far_end), daemon=True)
@@ -336,7 +336,7 @@ def test_one_that_checks_many_pages_without_a_rest_leaves_others_their_turn(
 
 
 def check_for_ever(path: str, pipe: Connection) -> None:
-    store = SqliteStore(path, LAYOUT)
+    store = SqliteStore(f"sqlite:///{path}", LAYOUT)
     store.open()
     questions = [question(number) for number in range(200)]
     pipe.send(len(store.check(questions)))

@@ -1,7 +1,7 @@
 -- parts: layout, records, crawlers, writing, search
 -- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, URL keys of own pages that were delivered,
--- text to keep of the page, or '', and what `pack_crawl` packs. Flags: 1 if the answer to the same question may have been
--- lost, 2 if the page is pending, 4 if there is a rule of revisits (a limit, and costs of bits).
+-- text to keep of the page, or '', what `pack_crawl` packs, and 1 if the answer to the same question may have been lost, or 0.
+-- Flags: 1 if the page is pending, 2 if there is a rule of revisits (a limit, and costs of bits).
 -- Returns what `unpack_answer` unpacks, {'profile', the index's profile}, or {'lost'}.
 
 if not meta.profile then return {'lost'} end
@@ -11,10 +11,10 @@ local NEW, NEAR, EXACT, REVISIT = 0, 1, 2, 3
 local CHANGED, ABANDONED, REPLACES = 1, 2, 4
 local question = read_question()
 local max_pages, crawler, flags, place = struct.unpack('>I4I4BI4', ARGV[11])
-local rule = flags > 3 and sub(ARGV[11], 14, 17 + #question.costs) or ''
+local rule = flags > 1 and sub(ARGV[11], 14, 17 + #question.costs) or ''
 local batch, text = sub(ARGV[11], 14 + #rule), ARGV[10]
 local keys, now, url_key = question.keys, question.now, question.url_key
-local is_retry, pending = flags % 2 == 1, flags % 4 > 1
+local is_retry, pending = ARGV[12] == '1', flags % 2 == 1
 local own_page, own = page_with_url(url_key)
 
 local function answer(status, how, compared, record, kept)
