@@ -192,14 +192,12 @@ class Deduplicator:
 
     def _lowered(self, asked: Sequence[Asked], key: Key) -> list[int]:
         """Return the places of pages that resemble the original they name: a lower similarity is enough for them."""
-        named = [place for place, (page, _) in enumerate(asked) if page.canonical is not None]
+        named = [place for place, (page, read) in enumerate(asked) if page.canonical is not None and not read.thin]
         if not named:
             return []
-        some = [asked[place] for place in named]
-        found = self._store.find(self._queries.queries(some, key, self.pages, lowered=range(len(some))))
-        originals = [self._queries.name(key, page, original=True).url_key for page, _ in some]
-        met = zip(named, originals, found, strict=True)
-        return [place for place, original, records in met if original in [record.url_key for record in records]]
+        names = [self._queries.name(key, asked[place][0], original=True) for place in named]
+        originals = zip(named, self._store.remembered(names, self._queries.retention), strict=True)
+        return [place for place, record in originals if record and self._queries.resembles(asked[place], record, key)]
 
     def _verdict(self, asked: Asked, query: Query, answer: Answer | StoreError) -> Verdict | StoreError:
         if isinstance(answer, StoreError):
@@ -263,7 +261,8 @@ class Deduplicator:
         return self._queries.name(self._store.layout.key, page)
 
     def _packed_text(self, name: PageName) -> bytes:
-        return self._store.text_of(name, self._queries.retention)
+        (record,) = self._store.remembered([name], self._queries.retention)
+        return record.packed_text if record else b""
 
     def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
         """Note that a page was delivered: the next check, `heartbeat` or `close` tells the store."""

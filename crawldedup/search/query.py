@@ -110,6 +110,15 @@ class QueryBuilder:
         wanted = self._options.similarity if page.similarity is None else page.similarity
         return max(wanted - CANONICAL_MARGIN, min(wanted, LOWEST_SIMILARITY + 0.01)) if is_lowered else wanted
 
+    def resembles(self, asked: tuple[Page, Fingerprint], original: Record, key: Key) -> bool:
+        """Return whether a page resembles the original that it names, from the lower similarity on."""
+        page, read = asked
+        similarity = self.similarity(page, is_lowered=True)
+        crowd = decision.crowd_rule(similarity, self._options.recall, VERIFY_BITS, decision.SCALED_LIMIT)
+        rule = decision.likelihood_rule(read.verify_weights, crowd.thresholds[0])
+        own = salted(read, self.scope_of(page.url, page.scope_key), key)
+        return rule.cost(own.verify, original.signature) <= rule.limit
+
     def queries(
         self,
         asked: Sequence[tuple[Page, Fingerprint]],

@@ -140,9 +140,9 @@ class ReferenceStore:
             for query in queries
         ]
 
-    def text_of(self, name: PageName, retention: Retention) -> bytes:
-        own = (page for page, _ in self._index.pages if page.url_key == name.url_key and self._is_live(page, retention))
-        return next((page.packed_text for page in own), b"")
+    def remembered(self, names: Sequence[PageName], retention: Retention) -> list[Record | None]:
+        live = {page.url_key: page for page, _ in self._index.pages if self._is_live(page, retention)}
+        return [live.get(name.url_key) for name in names]
 
     def forget(self, name: PageName) -> bool:
         before = len(self._index.pages)

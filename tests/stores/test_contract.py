@@ -359,7 +359,7 @@ def test_who_looks_at_an_index_that_is_not_there_finds_it_empty_and_does_not_beg
     assert store.open_read_only() == 0
     assert found(store, query(page, A)) == []
     assert not store.forget(name_of(A))
-    assert store.text_of(name_of(A), Retention()) == store.note("rules").encode() == b""
+    assert (store.remembered([name_of(A)], Retention()), store.note("rules")) == ([None], "")
     assert store.info().pages == 0
     store.close()
     assert shared_backend.contents() == before

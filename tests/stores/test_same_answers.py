@@ -72,7 +72,7 @@ steps = st.lists(
             [
                 *["check"] * 16,
                 *["many"] * 8,
-                *["find", "forget", "deliver", "close", "die", "text"] * 2,
+                *["find", "forget", "deliver", "close", "die", "remembered"] * 2,
                 *["wait"] * 3,
                 *["open", "heartbeat", "clear"],
             ]
@@ -150,8 +150,8 @@ class Play:
                 return was_there if self._retention.ttl_seconds is None else None
             case "deliver":
                 return store.deliver([name_of(URLS[step.url])])
-            case "text":
-                return store.text_of(name_of(URLS[step.url]), self._retention)
+            case "remembered":
+                return store.remembered([name_of(url) for url in URLS], self._retention)
             case "open":
                 pages = store.open()
                 return pages if self._retention.ttl_seconds is None else None

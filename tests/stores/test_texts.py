@@ -42,7 +42,8 @@ def asked(page: Page, url: str, text: bytes = b"", *, rank: int = 0, retention: 
 
 
 def text_of(store: Store, url: str, retention: Retention = FOR_EVER) -> bytes:
-    return store.text_of(name_of(url), retention)
+    (page,) = store.remembered([name_of(url)], retention)
+    return page.packed_text if page else b""
 
 
 def former(answer: Answer) -> bytes:

@@ -325,10 +325,12 @@ class RedisStore:
         number = self._session.number
         return [_call(prefix, "deliver", protocol.pack_names(some), number) for prefix, some in behind.items()]
 
-    def text_of(self, name: PageName, retention: base.Retention) -> bytes:
+    def remembered(self, names: Sequence[PageName], retention: base.Retention) -> list[Record | None]:
         limits = (self._now() or "", retention.ttl_seconds or 0, int(retention.refresh))
+        asked = ((self._prefix(name.shard_key), protocol.pack_names([name])) for name in names)
         with self._errors():
-            return bytes(self._ask(self._prefix(name.shard_key), "text", protocol.pack_names([name]), *limits))
+            found = self._told([_call(prefix, "remembered", name, *limits) for prefix, name in asked])
+            return [protocol.unpack_record(page[0], self.layout, page[1]) if page else None for page in found]
 
     def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool:
         with self._errors():

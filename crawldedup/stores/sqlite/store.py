@@ -95,11 +95,12 @@ class SqliteStore:
                 crawlers.deliver(names)
                 crawlers.write()
 
-    def text_of(self, name: PageName, retention: base.Retention) -> bytes:
+    def remembered(self, names: Sequence[PageName], retention: base.Retention) -> list[Record | None]:
         with self._locked(writes=False) as index:
-            own = index.pages_with([name.url_key]) if index else []
-            is_live = own and retention.is_live(own[0].added_at, own[0].seen_at, self._now())
-            return index.text(own[0].number) if index and is_live else b""
+            own = index.pages_with(name.url_key for name in names) if index else []
+            live = (page for page in own if retention.is_live(page.added_at, page.seen_at, self._now()))
+            records = {page.url_key: page.record(index.text(page.number)) for page in live} if index else {}
+            return [records.get(name.url_key) for name in names]
 
     def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool:
         with self._locked() as index:

@@ -124,8 +124,8 @@ class TestPrefixes:
         asked = ask(1, place=9)
         checked(store, replace(asked, record=replace(asked.record, packed_text=b"text")))
         name = PageName(asked.record.url_key, 9)
-        assert store.text_of(name, Retention()) == b"text"
-        assert store.text_of(PageName(name.url_key, 8), Retention()) == b""
+        here, elsewhere = store.remembered([name, PageName(name.url_key, 8)], Retention())
+        assert (here and here.packed_text, elsewhere) == (b"text", None)
         assert not store.anchors(AnchorQuery(url(1), name, (1, 2))).is_known
         other = AnchorQuery(url(2), PageName(url_key_of(url(2)), 9), (2, 3))
         assert list(store.anchors(other).urls.values()) == [url(1)]

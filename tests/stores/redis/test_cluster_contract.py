@@ -48,8 +48,8 @@ class SiteStore(RedisClusterStore):
     def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool:
         return super().forget(placed(name), anchors_alone=anchors_alone)
 
-    def text_of(self, name: PageName, retention: Retention) -> bytes:
-        return super().text_of(placed(name), retention)
+    def remembered(self, names: Sequence[PageName], retention: Retention) -> list[Record | None]:
+        return super().remembered(list(map(placed, names)), retention)
 
 
 def placed(name: PageName) -> PageName:

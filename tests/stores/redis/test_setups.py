@@ -144,7 +144,9 @@ def use_everything(store: RedisStore, server: redis.Redis) -> None:
     store.heartbeat()
     assert store.info().pages > 0
     assert store.note("rules", "text") == "text"
-    assert store.text_of(name_of("https://example.com/3"), Retention()) == b""
+    assert [
+        page and page.packed_text for page in store.remembered([name_of("https://example.com/3")], Retention())
+    ] == [b""]
     assert store.forget(name_of("https://example.com/2"))
     store.check([query(random_page(rng), f"https://example.com/batch/{number}") for number in range(3)])
     # Copies in a batch whose answer was lost.
