@@ -103,7 +103,7 @@ class Failures:
             message = f"cannot read {name}: {error}"
             # An extractor with a mistake in it fails for every page, and then no page is checked.
             if error.reason == "broken":
-                self._explain("broken", f"{message}; {self._noun}s like this pass", level=logging.WARNING)
+                self.explain("broken", f"{message}; {self._noun}s like this pass", level=logging.WARNING)
             say(self._crawler, logging.DEBUG, message)
             counter = "skipped", error.reason
         else:
@@ -135,13 +135,14 @@ class Failures:
                 message = f"{sentence(error)} {self._noun.title()}s pass unchecked until the store answers"
                 say(self._crawler, logging.WARNING, message)
         elif isinstance(error, CrawlDedupError) and not isinstance(error, UnexpectedReadError):
-            self._explain(str(error), f"{sentence(error)} The {self._noun} passes")
+            self.explain(str(error), f"{sentence(error)} The {self._noun} passes")
         else:
             kind = error.kind if isinstance(error, UnexpectedReadError) else type(error).__name__
-            self._explain(kind, f"unexpected error, the {self._noun} passes: {kind}", error)
+            self.explain(kind, f"unexpected error, the {self._noun} passes: {kind}", error)
         return f"{sentence(error)} {_FAIL}" if self._close_on_error else None
 
-    def _explain(self, kind: str, message: str, error: Exception | None = None, level: int = logging.ERROR) -> None:
+    def explain(self, kind: str, message: str, error: Exception | None = None, level: int = logging.ERROR) -> None:
+        """Log the first failure of a kind."""
         if kind not in self._explained:
             self._explained.add(kind)
             say(self._crawler, level, f"{message} (further ones are only counted)", error)
