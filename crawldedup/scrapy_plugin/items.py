@@ -96,8 +96,8 @@ def add_verdict(item: Item, source: Response | Verdict | None, fields: Mapping[s
     # The classes are the user's: what their validators raise may be anything.
     except Exception as error:
         raise ConfigurationError(
-            f"{type(item).__qualname__} does not take its verdict ({type(error).__name__}: {error}); declare its fields "
-            f"{', '.join(fields.values())}, let them be written and hold None, or name others"
+            f"{type(item).__qualname__} does not take its verdict ({type(error).__name__}: {error}); declare the fields"
+            f" {', '.join(fields.values())}, let them be written and hold None, or name others"
         ) from error
     return item
 
@@ -252,7 +252,8 @@ def identity_in(item: Any) -> tuple[str, str]:
     if isinstance(value, list | tuple) and len(value) == 1:
         value = value[0]  # as item loaders leave it
     # Python's own text of an object is its address, which is another one each time.
-    has_text = isinstance(value, str | int) or type(value).__str__ is not object.__str__
+    own_text: object = type(value).__str__
+    has_text = isinstance(value, str | int) or own_text is not object.__str__
     name = str(value).strip() if has_text and not isinstance(value, bool | bytes) else ""
     if not name:
         return "", f"item {uuid.uuid4().hex}"
