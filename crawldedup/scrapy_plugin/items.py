@@ -190,7 +190,7 @@ class DedupItemPipeline:
         if len(texts) == 1 and _MARKUP.search(texts[0]):
             content = {"html": texts[0]}
         else:
-            # In a thread, short ones would overtake each other.
+            # Items keep their order but for long ones: in threads they overtake each other.
             is_long = sum(map(len, texts)) > _LONG_TEXT
             content = {"text": await asyncio.to_thread(bare_text, texts) if is_long else bare_text(texts)}
         return Page(url, identity=identity, scope_key=scope_key, remember=self._options.remember, **content)

@@ -89,8 +89,7 @@ class DedupMiddleware:
             options = CrawlOptions.from_settings(crawler.settings)
             if interactive := is_interactive(crawler):
                 options = replace(options, action="mark", remember=False, wall="ignore", journal=False)
-            limits = {"workers": options.workers, "page_seconds": options.page_seconds}
-            dedup = AsyncDeduplicator.from_options(options, **limits)
+            dedup = AsyncDeduplicator.from_options(options, workers=options.workers, page_seconds=options.page_seconds)
         if options.revisit == "drop" and not is_persistent(options.store) and not interactive:
             text = "CRAWLDEDUP_REVISIT is 'drop', but CRAWLDEDUP_STORE remembers nothing of earlier crawls"
             say(crawler, logging.WARNING, f"{text}; sqlite:///seen.sqlite would.")
