@@ -80,7 +80,7 @@ class Verdict:
     words: int = 0  #: The number of words that were compared.
     copies: int = 0  #: How many duplicates of the earlier page were seen, this one included.
     changed: bool = False  #: True for a `revisit` with other text than was delivered last.
-    abandoned: bool = False  #: True for a `revisit` of a page that was never delivered: its crawler died.
+    abandoned: bool = False  #: True for a `revisit` of a page that was never delivered: its crawler died or failed.
     replaces: bool = False  #: True for a duplicate of better rank, which has replaced its original in the index.
     probes: int = 0  #: How many ranges of keys the search planned to read: a measure of its work.
     candidates: int = 0  #: How many remembered pages were compared: a measure of its work.

@@ -20,7 +20,7 @@ BUDGETS = {
     "search": 1398,
     "stores": 2611,
     "workers": 531,
-    "scrapy_plugin": 2455,
+    "scrapy_plugin": 2330,
     "report": 3550,
     "scan": 1571,
     "spark": 749,

@@ -94,23 +94,27 @@ class Failures:
         if self.fatal is not None:
             end_unstarted(self._crawler, self.fatal)
 
-    def passed(self, name: str, error: Exception) -> None:
-        """Count a page or an item that passes, because nothing could be read from it, or something failed."""
+    def passed(self, name: str, error: Exception) -> tuple[str, str]:
+        """Count a page or an item that passes, because nothing could be read from it, or something failed.
+
+        Returns as what: "skipped" or "error", and the reason or the kind.
+        """
         if isinstance(error, PageError):
-            self._stats.count(f"skipped/{error.reason}")
             message = f"cannot read {name}: {error}"
             # An extractor with a mistake in it fails for every page, and then no page is checked.
             if error.reason == "broken":
-                self._explain("broken", f"{message}; {self._noun}s like this pass", level=logging.WARNING)
+                self.explain("broken", f"{message}; {self._noun}s like this pass", level=logging.WARNING)
             say(self._crawler, logging.DEBUG, message)
-            return
-        kind = error.counter if isinstance(error, CrawlDedupError) else "internal"
-        self._stats.count(f"error/{kind}")
-        reason = self._reason_to_end(error)
-        if reason is not None and self._closing is None:
-            say(self._crawler, logging.ERROR, reason)
-            if self._may_close:
-                self._closing = begin_to_close(self._crawler, CLOSE_REASON)
+            counter = "skipped", error.reason
+        else:
+            counter = "error", error.counter if isinstance(error, CrawlDedupError) else "internal"
+            reason = self._reason_to_end(error)
+            if reason is not None and self._closing is None:
+                say(self._crawler, logging.ERROR, reason)
+                if self._may_close:
+                    self._closing = begin_to_close(self._crawler, CLOSE_REASON)
+        self._stats.count("/".join(counter))
+        return counter
 
     def store_answered(self) -> None:
         """Take note that the store works. Logs it if the log said that it did not."""
@@ -131,20 +135,21 @@ class Failures:
                 message = f"{sentence(error)} {self._noun.title()}s pass unchecked until the store answers"
                 say(self._crawler, logging.WARNING, message)
         elif isinstance(error, CrawlDedupError) and not isinstance(error, UnexpectedReadError):
-            self._explain(str(error), f"{sentence(error)} The {self._noun} passes")
+            self.explain(str(error), f"{sentence(error)} The {self._noun} passes")
         else:
             kind = error.kind if isinstance(error, UnexpectedReadError) else type(error).__name__
-            self._explain(kind, f"unexpected error, the {self._noun} passes: {kind}", error)
+            self.explain(kind, f"unexpected error, the {self._noun} passes: {kind}", error)
         return f"{sentence(error)} {_FAIL}" if self._close_on_error else None
 
-    def _explain(self, kind: str, message: str, error: Exception | None = None, level: int = logging.ERROR) -> None:
+    def explain(self, kind: str, message: str, error: Exception | None = None, level: int = logging.ERROR) -> None:
+        """Log the first failure of a kind."""
         if kind not in self._explained:
             self._explained.add(kind)
             say(self._crawler, level, f"{message} (further ones are only counted)", error)
 
 
-# What was said of a crawl that does not start: several components may refuse the same settings, or to start at all.
-_said: WeakKeyDictionary[Crawler, set[str]] = WeakKeyDictionary()
+# Why a crawl does not start: several components may refuse the same settings, or to start at all.
+_reasons: WeakKeyDictionary[Crawler, list[str]] = WeakKeyDictionary()
 
 
 @contextmanager
@@ -176,13 +181,10 @@ def end_unstarted(crawler: Crawler, message: str) -> None:
     """
 
     async def engine_started() -> None:
-        crawler.signals.disconnect(engine_started, signal=signals.engine_started)
-        is_first = crawler not in _said
-        if message not in (said := _said.setdefault(crawler, set())):
-            said.add(message)
-            say(crawler, logging.ERROR, message)
+        for reason in dict.fromkeys(reasons):
+            say(crawler, logging.ERROR, reason)
         assert crawler.engine is not None
-        if crawler.engine.spider is not None and is_first:
+        if crawler.engine.spider is not None:
             await crawler.engine.close_spider_async(reason=CLOSE_REASON)
             # Other components start at the same signal, and may use the spider when they go on.
             for _ in range(_GRACE_TURNS if is_asyncio_available() else 0):
@@ -190,7 +192,10 @@ def end_unstarted(crawler: Crawler, message: str) -> None:
             # To Scrapy a crawler that is left without a spider is one that could not start.
             crawler.spider = None
 
-    crawler.signals.connect(engine_started, signal=signals.engine_started, weak=False)
+    reasons = _reasons.setdefault(crawler, [])
+    if not reasons:
+        crawler.signals.connect(engine_started, signal=signals.engine_started, weak=False)
+    reasons.append(message)
 
 
 def begin_to_close(crawler: Crawler, reason: str) -> object:

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import re
 import uuid
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
@@ -71,7 +71,7 @@ def add_verdict(item: Item, source: Response | Verdict | None, fields: Mapping[s
         fields: The names in the JSON of a verdict, and the field that each goes into.
 
     Raises:
-        ConfigurationError: No verdict has such a part, the item lacks a field, or it does not take a value.
+        ConfigurationError: No verdict has such a part, or the item lacks a field or does not take a value.
 
     Example:
         >>> from crawldedup import Kind, Verdict, add_verdict
@@ -90,22 +90,14 @@ def add_verdict(item: Item, source: Response | Verdict | None, fields: Mapping[s
         # A response without a request has no meta to ask.
         verdict = source.request.meta.get(VERDICT_KEY) if source.request is not None else None
     parts = wire.plain(verdict) if isinstance(verdict, Verdict) else {}
-    adapter = ItemAdapter(item)
-    # Of a dict, and of any class that does not say, every name is a field.
-    declared = fields.values() if isinstance(item, dict) else adapter.field_names()
-    names = ", ".join(fields.values())
-    if missing := [field for field in fields.values() if field not in declared]:
-        raise ConfigurationError(
-            f"{type(item).__qualname__} has no field {missing[0]!r} for its verdict; declare {names}, or name others"
-        )
     try:
         for part, field in fields.items():
-            adapter[field] = parts.get(part)
+            ItemAdapter(item)[field] = parts.get(part)
     # The classes are the user's: what their validators raise may be anything.
     except Exception as error:
         raise ConfigurationError(
-            f"{type(item).__qualname__} does not take its verdict ({type(error).__name__}: {error}); let its fields "
-            f"{names} be written and hold None, or name others"
+            f"{type(item).__qualname__} does not take its verdict ({type(error).__name__}: {error}); declare the fields"
+            f" {', '.join(fields.values())}, let them be written and hold None, or name others"
         ) from error
     return item
 
@@ -129,7 +121,6 @@ class DedupItemPipeline:
         self._policy = replace(PagePolicy.of_crawl(options), action=options.item_action, revisit="keep")
         self._stats = CrawlStats(crawler, "item")
         self._failures = Failures(crawler, self._stats, close_on_error=options.on_error == "fail")
-        self._unmarkable: set[type] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -175,17 +166,12 @@ class DedupItemPipeline:
                     raise DuplicateItemError(reason, verdict)
                 say(self._crawler, logging.DEBUG, f"{outcome.done} {verdict.url or 'an item without URL'}: {reason}")
         if self._options.item_action == "mark" and ItemAdapter.is_item(item):
-            self._mark(item, verdict)
+            try:
+                add_verdict(item, verdict)
+            except ConfigurationError as error:
+                self._stats.count("error/mark")
+                self._failures.explain(f"mark {type(item)}", str(error))
         return item
-
-    def _mark(self, item: Any, verdict: Verdict | None) -> None:
-        try:
-            add_verdict(item, verdict)
-        except ConfigurationError as error:
-            self._stats.count("error/mark")
-            if type(item) not in self._unmarkable:
-                self._unmarkable.add(type(item))
-                say(self._crawler, logging.ERROR, str(error))
 
     async def _page_of(self, item: Any) -> Page:
         if not ItemAdapter.is_item(item):
@@ -194,14 +180,17 @@ class DedupItemPipeline:
         assert self._crawler.spider is not None  # items come from open spiders only
         texts = texts_of(item, self._options.item_fields)
         url, identity = identity_in(item)
-        scope_key = self._crawler.spider.name if self._options.scope == "spider" else None
-        if self._options.scope == "site":
-            scope_key = site_of_name(url)
+        scope_keys = {"global": "", "site": site_of(url), "spider": self._crawler.spider.name}
+        scope_key = scope_keys[self._options.scope]
+        if self._options.scope == "site" and not scope_key:
+            # Such items of all sites would be compared with each other.
+            raise PageError("no_site", "CRAWLDEDUP_SCOPE is 'site', and no field 'url' tells the site of the item")
         content: dict[str, Any]
         # One text with markup is read as the page it is, with its tables and headings.
         if len(texts) == 1 and _MARKUP.search(texts[0]):
             content = {"html": texts[0]}
         else:
+            # Items keep their order but for long ones: in threads they overtake each other.
             is_long = sum(map(len, texts)) > _LONG_TEXT
             content = {"text": await asyncio.to_thread(bare_text, texts) if is_long else bare_text(texts)}
         return Page(url, identity=identity, scope_key=scope_key, remember=self._options.remember, **content)
@@ -262,10 +251,11 @@ def identity_in(item: Any) -> tuple[str, str]:
     value = _value_in(item, "url")
     if isinstance(value, list | tuple) and len(value) == 1:
         value = value[0]  # as item loaders leave it
-    name = "" if value is None else str(value).strip()
-    is_no_name = isinstance(value, bool | float) or (isinstance(value, Container) and not isinstance(value, str))
     # Python's own text of an object is its address, which is another one each time.
-    if not name or is_no_name or ItemAdapter.is_item(value) or name == object.__repr__(value):
+    own_text: object = type(value).__str__
+    has_text = isinstance(value, str | int) or own_text is not object.__str__
+    name = str(value).strip() if has_text and not isinstance(value, bool | bytes) else ""
+    if not name:
         return "", f"item {uuid.uuid4().hex}"
     return name, named_identity(name)
 
@@ -273,16 +263,6 @@ def identity_in(item: Any) -> tuple[str, str]:
 def named_identity(name: str) -> str:
     """Return the identity of the item with this URL or other name. Names that are no URLs count as they are spelled."""
     return f"item {canonical_url(name, keep_fragment=True) if _WEB_URL.match(name) else name}"
-
-
-def site_of_name(name: str) -> str | None:
-    """Return the site of the item with this name; None for a URL of the web, which tells it by itself.
-
-    Raises PageError, `no_site`, where no site is known: such items of all sites would be compared with each other.
-    """
-    if site := site_of(name):
-        return None if _WEB_URL.match(name) else site
-    raise PageError("no_site", "CRAWLDEDUP_SCOPE is 'site', and no field 'url' tells the site of the item")
 
 
 def _text_of(name: str, value: Any, depth: int = 0) -> str:

@@ -1,15 +1,11 @@
-"""The journal of a crawl: a line for each response and wall, and for the crawl's begin and end; and its report."""
+"""The journal of a crawl: a line for each response and wall, and for the crawl's begin and end."""
 
 import asyncio
-import json
 import logging
 import os
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,10 +18,8 @@ from scrapy.utils.project import data_path
 
 from crawldedup import __version__, journal
 from crawldedup.aio import Judged
-from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.journal import FileJournal, shown
-from crawldedup.printable import printable
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.policy import Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions
@@ -44,8 +38,6 @@ _SHOWN_OF_VERDICT: Final = (
 )
 _MOST: Final = 1 << 31
 _DIGEST: Final = (1 << 64) - 1
-# The arguments come as the input: all users of a machine see command lines.
-_REPORT_PROGRAM: Final = "import json, sys; from crawldedup.cli import main; sys.exit(main(json.load(sys.stdin)))"
 
 
 def place_of_journals(options: CrawlOptions) -> str:
@@ -58,27 +50,26 @@ class CrawlJournal:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._has_complained = False
         self._file: FileJournal | None = None
         self._job: Path | None = None
-        self._began = 0.0
-        self._sample_at = SAMPLE_SECONDS
+        self._has_complained = False
+        self._began = self._sampled = 0.0
         self._known: int | None = None
-        self._place = self._crawl = ""
-        self._report: str | None = None
+        self._place = ""
 
     def begin(self, options: CrawlOptions, known: int | None) -> None:
         """Write the header. `known` are the pages in the index."""
         if options.journal is False:
             return
         assert self._crawler.spider is not None
-        started, self._began, self._known = time.time(), time.monotonic(), known
-        spider, self._place, self._report = self._crawler.spider.name, str(options.journal), options.report
+        started, self._known = time.time(), known
+        self._began = self._sampled = time.monotonic()
+        spider, self._place = self._crawler.spider.name, place_of_journals(options)
         self._job = Path(directory) if (directory := job_dir(self._crawler.settings)) else None
-        self._crawl = options.crawl or journal.name_of_job(self._job, journal.crawl_of(spider, started))
+        crawl = options.crawl or journal.name_of_job(self._job, journal.crawl_of(spider, started))
         header = {
             journal.FORMAT: journal.VERSION,
-            "crawl": self._crawl,
+            "crawl": crawl,
             "spider": spider,
             "started": round(started, 3),
             "host": socket.gethostname(),
@@ -91,14 +82,8 @@ class CrawlJournal:
                 **{name: getattr(options, name) for name in _SHOWN_OPTIONS},
             },
         }
-        try:
-            self._place = place_of_journals(options)
-        except OSError as error:  # the project's data directory cannot be made
-            self._complain(str(error))
-            return
         self._file = FileJournal(Path(self._place), header, journal.own_writer(), keep=KEPT_CRAWLS)
         self._crawler.signals.connect(self._wall_suspected, signal=signals.wall_suspected)
-        self._complain(self._file.trouble)
 
     def checked(self, request: Request, response: Response, judged: Judged, outcome: Outcome, known: int) -> None:
         """Write what a page is, and what became of it. `known` are the pages in the index."""
@@ -118,18 +103,14 @@ class CrawlJournal:
         if coverage is not None and coverage.share_new is not None and coverage.sources:
             figures["share_known"] = round(1 - coverage.share_new, 4)
             figures["source"] = shown(coverage.sources[0][0])
-        self._page(request, response, journal.OUTCOMES[verdict.kind], figures)
+        self._write_page(request, response, journal.OUTCOMES[verdict.kind], figures)
 
-    def unchecked(self, request: Request, response: Response, reason: str | Exception) -> None:
-        """Write why a response was not checked: for a reason that needs no word, or after an error."""
-        if isinstance(reason, Exception) and not isinstance(reason, PageError):
-            kind = reason.counter if isinstance(reason, CrawlDedupError) else "internal"
-            self._page(request, response, "error", {"reason": kind})
-        else:
-            self._page(request, response, "skipped", {"reason": getattr(reason, "reason", reason)})
+    def unchecked(self, request: Request, response: Response, outcome: str, reason: str) -> None:
+        """Write that a response was skipped, or met an error, and why."""
+        self._write_page(request, response, outcome, {"reason": reason})
 
     async def end(self, reason: str, index_bytes: int | None) -> None:
-        """Write the last line, with the crawl's stats, close the journal, and write the report that was asked for."""
+        """Write the last line, with the crawl's stats, and close the journal."""
         if self._file is None:
             return
         assert self._crawler.stats is not None
@@ -142,12 +123,10 @@ class CrawlJournal:
         await asyncio.to_thread(self._file.close)
         self._file = None
         if self._job is not None and reason == "finished":
-            with suppress(OSError):
-                (self._job / journal.NAME_FILE).unlink(missing_ok=True)
-        if self._report is not None:
-            await self._write_report(self._report)
+            (self._job / journal.NAME_FILE).unlink(missing_ok=True)
 
-    def _page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
+    def _write_page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
+        """Write a response, and at most every ten seconds a sample of the crawl's figures."""
         if self._file is None:
             return
         referer = (request.headers.get(b"Referer") or b"").decode("utf-8", "replace")
@@ -163,17 +142,14 @@ class CrawlJournal:
         }
         told = {name: value for name, value in record.items() if value}
         self.put({"url": shown(response.url), "outcome": outcome, **told})
-        if time.monotonic() >= self._began + self._sample_at:
-            self._sample_at = time.monotonic() - self._began + SAMPLE_SECONDS
-            self._sample()
-
-    def _sample(self) -> None:
-        assert self._crawler.stats is not None
-        scheduler = getattr(getattr(self._crawler.engine, "_slot", None), "scheduler", None)
-        # Others may have to ask a server, and the event loop would wait.
-        queued = len(scheduler) if isinstance(scheduler, Scheduler) else None
-        walls = self._crawler.stats.get_value("crawldedup/walls/suspected")
-        self.put({"known": self._known, "queued": queued, "walls": walls})
+        if time.monotonic() >= self._sampled + SAMPLE_SECONDS:
+            self._sampled = time.monotonic()
+            assert self._crawler.stats is not None
+            scheduler = getattr(getattr(self._crawler.engine, "_slot", None), "scheduler", None)
+            # Others may have to ask a server, and the event loop would wait.
+            queued = len(scheduler) if isinstance(scheduler, Scheduler) else None
+            walls = self._crawler.stats.get_value("crawldedup/walls/suspected")
+            self.put({"known": self._known, "queued": queued, "walls": walls})
 
     def _wall_suspected(self, original: str, share: float, window: int) -> None:
         self.put({"wall": shown(original), "share": round(share, 4), "window": window})
@@ -183,25 +159,7 @@ class CrawlJournal:
         if self._file is not None:
             told = {name: value for name, value in record.items() if value is not None}
             self._file.write(journal.line_of({"t": round(time.monotonic() - self._began, 3), **told}))
-            self._complain(self._file.trouble)
-
-    def _complain(self, trouble: str | None) -> None:
-        """Log the first trouble."""
-        if trouble is not None and not self._has_complained:
-            self._has_complained = True
-            text = f"cannot write the journal in {self._place}, and the crawl goes on: {trouble}"
-            signals.say(self._crawler, logging.WARNING, text)
-
-    async def _write_report(self, path: str) -> None:
-        """Write the report of the crawl, in a process whose memory ends with it. Logs what goes wrong."""
-        arguments = json.dumps(["report", self._place, "--crawl", self._crawl, "--output", path])
-        command = [sys.executable, "-c", _REPORT_PROGRAM]
-        try:
-            done = await asyncio.to_thread(subprocess.run, command, input=arguments, capture_output=True, text=True)
-            trouble = done.stderr.strip().rpartition("\n")[2] if done.returncode else ""
-        except OSError as error:
-            trouble = str(error)
-        if trouble:
-            signals.say(self._crawler, logging.WARNING, f"the report was not written: {printable(trouble, 500)}")
-        else:
-            signals.say(self._crawler, logging.INFO, f"the report is in {Path(path).absolute()}")
+            if self._file.trouble is not None and not self._has_complained:
+                self._has_complained = True
+                text = f"cannot write the journal in {self._place}, and the crawl goes on: {self._file.trouble}"
+                signals.say(self._crawler, logging.WARNING, text)

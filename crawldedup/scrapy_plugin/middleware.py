@@ -35,7 +35,7 @@ from crawldedup.scrapy_plugin.failures import DuplicatePageError, Failures, refu
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
 from crawldedup.scrapy_plugin.journal import CrawlJournal
 from crawldedup.scrapy_plugin.policy import Fate, Outcome, PagePolicy
-from crawldedup.scrapy_plugin.revisits import FILE_NAME, Deliveries, Name, SeenPages
+from crawldedup.scrapy_plugin.revisits import FILE_NAME, Deliveries, SeenPages
 from crawldedup.scrapy_plugin.settings import CrawlOptions, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
@@ -76,7 +76,6 @@ class DedupMiddleware:
         self._seen = seen or SeenPages()
         self._copies = Copies(options.prefer, options.trusted_sites)
         self._deliveries = Deliveries(crawler)
-        self._forgetting: set[asyncio.Task[None]] = set()
         self._stats = CrawlStats(crawler, covers=options.paragraphs is not None)
         self.journal = CrawlJournal(crawler)
         self._walls = WallGuard(crawler, self._stats, options.wall)
@@ -90,8 +89,7 @@ class DedupMiddleware:
             options = CrawlOptions.from_settings(crawler.settings)
             if interactive := is_interactive(crawler):
                 options = replace(options, action="mark", remember=False, wall="ignore", journal=False)
-            limits = {"workers": options.workers, "page_seconds": options.page_seconds}
-            dedup = AsyncDeduplicator.from_options(options, **limits)
+            dedup = AsyncDeduplicator.from_options(options, workers=options.workers, page_seconds=options.page_seconds)
         if options.revisit == "drop" and not is_persistent(options.store) and not interactive:
             text = "CRAWLDEDUP_REVISIT is 'drop', but CRAWLDEDUP_STORE remembers nothing of earlier crawls"
             say(crawler, logging.WARNING, f"{text}; sqlite:///seen.sqlite would.")
@@ -129,8 +127,6 @@ class DedupMiddleware:
 
     async def spider_closed(self, reason: str) -> None:
         """Close everything and log the summary."""
-        for forgetting in list(self._forgetting):
-            await forgetting
         index_bytes = None
         with suppress(CrawlDedupError):
             self._tell_delivered()
@@ -139,12 +135,9 @@ class DedupMiddleware:
         await self._dedup.close()
         if self._has_frozen:
             gc.unfreeze()
-        try:
-            self._seen.close(finished=reason == "finished")
-        except OSError as error:
-            say(self._crawler, logging.WARNING, f"closing failed: {error!r}")
         await self.journal.end(reason, index_bytes)
-        self._stats.end(complains=not self._is_interactive)
+        self._stats.end()
+        self._seen.close(finished=reason == "finished")
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Check the page, if it is one to check, and return it with flags. Raises DuplicatePageError to drop it."""
@@ -166,13 +159,10 @@ class DedupMiddleware:
         return await self._carry_out(request, response, judged.verdict, outcome)
 
     def page_failed(self, response: object) -> None:
-        """Forget a page whose callback or items failed, where the next crawl would not see it for being unchanged."""
+        """Leave a page undelivered whose callback or items failed."""
         # A spider may fail before there is any response, and an item need not come from one.
-        if isinstance(response, Response) and (name := self._deliveries.failed(response.request)) is not None:
-            # Scrapy does not wait for handlers of these signals.
-            forgetting = asyncio.ensure_future(self._forget(name))
-            self._forgetting.add(forgetting)
-            forgetting.add_done_callback(self._forgetting.discard)
+        if isinstance(response, Response):
+            self._deliveries.failed(response.request)
 
     @property
     def _can_drop_items(self) -> bool:
@@ -199,29 +189,24 @@ class DedupMiddleware:
         """Decide, and note a page that is on its way to the spider."""
         outcome = policies.decide(verdict, policy, seen=policy.revisit == "drop" and page in self._seen)
         if policy.remember and (not verdict.is_duplicate or verdict.replaces):
-            self._deliveries.passed(request, page, forget=policy.revisit == "drop")
+            self._deliveries.passed(request, page)
         asks = "drop" in (policy.revisit, self._policy.revisit)
         if policy.remember and asks and not (outcome.unchanged or verdict.is_duplicate):
             self._seen.add(page)
         return outcome
 
     def _tell_delivered(self) -> None:
-        for name in self._deliveries.pop_delivered():
-            self._dedup.deliver(name.url, identity=name.identity, scope_key=name.scope_key)
-
-    async def _forget(self, name: Name) -> None:
-        try:
-            await self._dedup.forget(name.url, identity=name.identity, scope_key=name.scope_key)
-        except Exception as error:
-            say(self._crawler, logging.DEBUG, f"cannot forget {name.url}: {error}")
+        for url, identity, scope_key in self._deliveries.pop_delivered():
+            self._dedup.deliver(url, identity=identity, scope_key=scope_key)
 
     def _unchecked(self, request: Request, response: Response, reason: str | Exception) -> Response:
         """Tell stats and journal why a page passes unchecked, and return it."""
         if isinstance(reason, Exception):
-            self._failures.passed(response.url, reason)
+            outcome, reason = self._failures.passed(response.url, reason)
         else:
+            outcome = "skipped"
             self._stats.count(f"skipped/{reason}")
-        self.journal.unchecked(request, response, reason)
+        self.journal.unchecked(request, response, outcome, reason)
         return response
 
     async def _record(self, request: Request, response: Response, judged: Judged, outcome: Outcome) -> None:

@@ -61,12 +61,12 @@ class _Target:
 
 
 class _Aim(NamedTuple):
-    """What a request would bring: `url` and `key` stand for its own URL and for its target, `rules` are names."""
+    """What a request would bring: `url` is a key of its own URL, `rules` are the names of those that rewrite it."""
 
     url: int
-    folder: str
-    target: Address
-    key: int
+    address: Address
+    rewritten: Address
+    target: _Target
     rules: frozenset[str]
 
 
@@ -75,6 +75,7 @@ class RulesMiddleware:
 
     def __init__(self, crawler: Crawler, rules: list[Rule], job: Path | None) -> None:
         self._crawler = crawler
+        self._job = job
         self._rules = {rule.name: rule for rule in rules}
         self._book = RuleBook(rules)
         self._confirmed = {rule.name: rule.targets_confirmed() for rule in rules}
@@ -84,7 +85,6 @@ class RulesMiddleware:
         self._copies: Counter[str] = Counter()
         self._others: Counter[str] = Counter()
         self._predicted = 0
-        self._job = job
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -104,29 +104,27 @@ class RulesMiddleware:
         return middleware
 
     def engine_started(self) -> None:
-        """Take what earlier runs of a job have skipped, and leave out the rules that they found wrong."""
-        if self._job is None or not self._job.exists():
-            return
-        values = []
-        # A run that was killed may have cut the last value off. Scrapy's own queues are pickled there, too.
-        with suppress(EOFError, ValueError, pickle.UnpicklingError), self._job.open("rb") as file:
-            while True:
-                values.append(pickle.load(file))
-        self._rules = {name: rule for name, rule in self._rules.items() if name not in values}
-        self._book = RuleBook(self._rules.values())
-        for value in values:
-            if isinstance(value, dict):
-                request = request_from_dict(value, spider=self._crawler.spider)
-                aim = self._aim_of(request.url, request)
-                if aim is not None and aim.rules:
-                    self._skipped.append((request, aim))
-                else:
-                    self._ask(request)
+        """Take over what earlier runs of a job have skipped; ask for what no rule calls a copy any more."""
+        written = self._job.read_bytes() if self._job is not None and self._job.exists() else pickle.dumps([])
+        for plain in pickle.loads(written):
+            request = request_from_dict(pickle.loads(plain), spider=self._crawler.spider)
+            aim = self._aim_of(request.url, request)
+            if aim is not None and aim.rules:
+                self._skipped.append((request, aim))
+            else:
+                self._ask([request])
 
     def spider_closed(self, reason: str) -> None:
-        """Remove the file of a job that has no further run."""
+        """Write what was skipped for the next run of a job, if there is one. Scrapy's own queues are pickled, too."""
         if self._job is not None and reason == "finished":
             self._job.unlink(missing_ok=True)
+        elif self._job is not None:
+            plain = []
+            for request, _ in self._skipped:
+                # Its callback or its meta cannot be written, and Scrapy would not keep it either.
+                with suppress(ValueError, TypeError, AttributeError, pickle.PicklingError):
+                    plain.append(pickle.dumps(request.to_dict(spider=self._crawler.spider)))
+            self._job.write_bytes(pickle.dumps(plain))
 
     def process_request(self, request: Request) -> Request | None:
         """Let a request pass, or put it off while its target is on its way. Raises PredictedDuplicateError."""
@@ -134,9 +132,9 @@ class RulesMiddleware:
         # Spiders hand the meta of a page on to the next request.
         times = times if url == request.url else 0
         aim = None if _is_exempt(request, is_postponed=times > 0) else self._aim_of(request.url, request)
-        target = aim and self._target(aim)
-        if aim is None or target is None:
+        if aim is None:
             return None
+        target = aim.target
         if aim.rules and not target.is_wrong and target.urls.get(aim.url) is not False:
             if target.urls and aim.rules <= target.confirmed:
                 self._skip(request, aim)
@@ -153,16 +151,16 @@ class RulesMiddleware:
     def page_judged(self, request: Request, verdict: Verdict) -> None:
         """Learn from a verdict whether the rules hold for its page."""
         aim = self._aim_of(verdict.url, request)
-        target = aim and self._target(aim)
-        if aim is None or target is None or verdict.kind is Kind.THIN:
+        if aim is None or verdict.kind is Kind.THIN:
             return
+        target = aim.target
         target.is_on_its_way = False
         original = self._aim_of(verdict.original or "", request) if verdict.is_duplicate else aim
-        if original is None or original.key != aim.key:
+        if original is None or original.target is not target:
             # A copy of anything else may be a wall.
             return
         if target.urls and original.url not in target.urls:
-            self._contradict(aim, target, verdict)
+            self._contradict(aim, verdict)
             return
         if verdict.is_duplicate:
             target.urls.setdefault(original.url, False)
@@ -175,36 +173,34 @@ class RulesMiddleware:
         self._predicted += 1
         if self._predicted % CHECKED == 0:
             self._count("checked")
-        elif len(self._skipped) >= MOST_SKIPPED or not self._is_written(request):
+        elif len(self._skipped) >= MOST_SKIPPED:
             self._count("no_room")
         else:
             self._count("skipped")
             self._skipped.append((request, aim))
             names = sorted(aim.rules)
             self._write({"skipped": shown(request.url), "rule": shown("; ".join(names))})
-            raise PredictedDuplicateError(aim.target.url(), tuple(self._rules[name] for name in names))
+            raise PredictedDuplicateError(aim.rewritten.url(), tuple(self._rules[name] for name in names))
 
-    def _contradict(self, aim: _Aim, target: _Target, verdict: Verdict) -> None:
+    def _contradict(self, aim: _Aim, verdict: Verdict) -> None:
         """Skip nothing more at a target, nor by a rule whose checks fail too often; ask for what was skipped.
 
         Of rules that work together, the one that has done the least so far is to blame.
         """
-        if not target.is_wrong:
-            target.is_wrong = True
-            self._ask_for(lambda skipped: skipped.key == aim.key)
+        aim.target.is_wrong = True
+        self._ask_for(lambda skipped: skipped.target is aim.target)
         if not (rules := aim.rules & self._rules.keys()):
             return
         name = min(rules, key=lambda name: (self._copies[name], name))
         self._others[name] += 1
         if self._others[name] <= (1 - LEAST_CONFIDENCE) * (self._others[name] + self._copies[name]):
             return
-        rule, contrary = self._rules.pop(name), Contrary(verdict.url, aim.target.url())
+        rule, contrary = self._rules.pop(name), Contrary(verdict.url, aim.rewritten.url())
         self._book = RuleBook(self._rules.values())
         self._count("withdrawn")
         say(self._crawler, logging.WARNING, f"leaves out the rule {name}, for {contrary}")
         named = {part: getattr(rule, part) for part in ("kind", "site", "find", "replace")}
-        self._write({"withdrawn": {**named, "folders": [aim.folder]}, "rule": shown(name)})
-        self._is_written(name)
+        self._write({"withdrawn": {**named, "folders": [aim.address.folder()]}, "rule": shown(name)})
         self._ask_for(lambda skipped: name in skipped.rules)
 
     def _write(self, record: dict[str, Any]) -> None:
@@ -214,44 +210,33 @@ class RulesMiddleware:
     def _ask_for(self, is_wanted: Callable[[_Aim], bool]) -> None:
         wanted = [request for request, aim in self._skipped if is_wanted(aim)]
         self._skipped = [(request, aim) for request, aim in self._skipped if not is_wanted(aim)]
-        for request in wanted:
-            self._ask(request)
+        self._ask(wanted)
 
-    def _ask(self, request: Request) -> None:
+    def _ask(self, requests: list[Request]) -> None:
         assert self._crawler.engine is not None
-        self._count("asked_again")
-        # The filter of seen requests knows it already.
-        self._crawler.engine.crawl(request.replace(dont_filter=True))
-
-    def _is_written(self, value: Request | str) -> bool:
-        """Write a request or a rule for later runs of a job, if there are any. Return False if that is impossible."""
-        try:
-            if self._job is not None:
-                plain = value if isinstance(value, str) else value.to_dict(spider=self._crawler.spider)
-                with self._job.open("ab") as file:
-                    file.write(pickle.dumps(plain))
-        except (OSError, ValueError, TypeError, AttributeError, pickle.PicklingError):
-            return False
-        return True
-
-    def _target(self, aim: _Aim) -> _Target | None:
-        if aim.key not in self._targets and len(self._targets) < MOST_TARGETS:
-            digest = aim.target.digest()
-            self._targets[aim.key] = _Target({name for name, known in self._confirmed.items() if digest in known})
-        return self._targets.get(aim.key)
+        for request in requests:
+            self._count("asked_again")
+            # The filter of seen requests knows it already.
+            self._crawler.engine.crawl(request.replace(dont_filter=True))
 
     def _aim_of(self, url: str, request: Request) -> _Aim | None:
-        """Return the aim of a request at a URL; None where no rule may apply.
+        """Return the aim of a request at a URL; None where no rule may apply, or no further target has room.
 
         Another callback makes other items of the same page. A CrawlSpider has one, and the numbers of its rules.
         """
         address = Address.of(url)
         if address is None or address.origin not in self._origins:
             return None
-        target, rules = self._book.rewritten(address)
+        rewritten, rules = self._book.rewritten(address)
         number = request.meta.get("rule")
-        key = getattr(request.callback, "__name__", "parse"), number if isinstance(number, int) else None, target.key()
-        return _Aim(address.key(), address.folder(), target, hash(key), frozenset(rule.name for rule in rules))
+        callback = getattr(request.callback, "__name__", "parse"), number if isinstance(number, int) else None
+        if (key := hash((callback, rewritten.key()))) not in self._targets:
+            if len(self._targets) == MOST_TARGETS:
+                return None
+            digest = rewritten.digest()
+            self._targets[key] = _Target({name for name, known in self._confirmed.items() if digest in known})
+        names = frozenset(rule.name for rule in rules)
+        return _Aim(address.key(), address, rewritten, self._targets[key], names)
 
     def _count(self, name: str) -> None:
         assert self._crawler.stats is not None

@@ -108,10 +108,6 @@ class FakeDedup:
     def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
         self.delivered.append(url)
 
-    async def forget(self, url: str, *, identity: str | None, scope_key: str | None) -> None:
-        self.calls.append(f"forget {url} {identity} {scope_key}")
-        self._raise()
-
     async def close(self) -> None:
         self.calls.append("close")
 

@@ -16,7 +16,7 @@ from scrapy.settings import Settings
 
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.scrapy_plugin import items
-from crawldedup.scrapy_plugin.items import bare_text, identity_in, items_index_of, site_of_name
+from crawldedup.scrapy_plugin.items import bare_text, identity_in, items_index_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions, check_item_fields
 
 PROSE = "The ferry leaves the island at seven in the morning and comes back long after dark every day of the year. " * 2
@@ -146,28 +146,6 @@ def test_what_has_a_text_is_a_name(value: object, name: str) -> None:
 def test_the_url_of_a_pydantic_item_is_its_identity() -> None:
     item = pydantic.create_model("Item", url=(pydantic.HttpUrl, ...))(url="https://e.com/t?b=1&a=2")
     assert identity_in(item) == identity_in({"url": "https://e.com/t?b=1&a=2"})
-
-
-@pytest.mark.parametrize(
-    ("item", "site"),
-    [
-        ({"url": "https://shop.e.co.uk/a"}, None),
-        ({"url": "https://shop.e.co.uk/a", "sku": "https://e.org/7"}, None),
-        ({"url": ["https://shop.e.co.uk/a"], "sku": "7"}, None),
-        ({"url": "//shop.e.co.uk/7"}, "e.co.uk"),
-        ({"url": "ftp://e.com/a"}, "e.com"),
-    ],
-)
-def test_the_site_of_an_item_is_that_of_its_url(item: dict[str, object], site: str | None) -> None:
-    assert site_of_name(identity_in(item)[0]) == site
-
-
-@pytest.mark.parametrize("url", [None, "", "/a", "7", "https://", "http://[broken", True, Handle()])
-def test_the_site_of_an_item_without_a_whole_url_is_not_known(url: object) -> None:
-    name, _ = identity_in({"url": url})
-    with pytest.raises(PageError) as error:
-        site_of_name(name)
-    assert error.value.reason == "no_site"
 
 
 @pytest.mark.parametrize("value", [None, "", "  ", True, ["a", "b"], 1.5, {"a": 1}, b"a", Article(), Handle()])

@@ -98,7 +98,26 @@ def test_the_scope_and_whether_to_remember_are_handed_on() -> None:
     (page,) = Crawl(scope="spider", remember=False).run(work).dedup.pages_asked
     assert (page.scope_key, page.remember) == ("news", False)
     (page,) = Crawl(scope="site").run(work).dedup.pages_asked
-    assert page == Page("https://e.com/a", text="text", identity="item https://e.com/a")
+    assert page == Page("https://e.com/a", text="text", identity="item https://e.com/a", scope_key="e.com")
+
+
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        ("https://shop.e.co.uk/a", "e.co.uk"),
+        (["https://shop.e.co.uk/a"], "e.co.uk"),
+        ("//shop.e.co.uk/7", "e.co.uk"),
+        ("ftp://e.com/a", "e.com"),
+        *((unknown, None) for unknown in (None, "", "/a", "7", "https://", "http://[broken", True, object())),
+    ],
+)
+def test_the_site_of_an_item_is_that_of_its_url(url: object, site: str | None) -> None:
+    async def work(crawl: Crawl) -> None:
+        await crawl.pipeline.process_item({"url": url, "body": "text"})
+
+    crawl = Crawl(scope="site").run(work)
+    assert [page.scope_key for page in crawl.dedup.pages_asked] == ([site] if site else [])
+    assert crawl.counts.get("skipped/no_site", 0) == (site is None)
 
 
 def test_one_field_with_markup_is_a_page_and_several_are_one_text() -> None:
@@ -132,7 +151,7 @@ def test_an_item_that_has_no_room_for_its_verdict_passes_and_is_said_once(caplog
 
     counts = Crawl(action="mark").run(work).counts
     assert (counts["checked"], counts["error/mark"]) == (2, 2)
-    assert [record.getMessage().count("has no field 'dedup_kind'") for record in caplog.records].count(1) == 1
+    assert [record.getMessage().count("does not take its verdict") for record in caplog.records].count(1) == 1
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_an_item_of_a_page_that_was_not_judged_has_the_same_columns(source: Html
 
 def test_what_cannot_be_written_leaves_the_item_as_it_was() -> None:
     item = Closed()
-    with pytest.raises(ConfigurationError, match="Closed has no field 'dedup_kind' for its verdict; declare"):
+    with pytest.raises(ConfigurationError, match=r"Closed does not take its verdict .*; declare the fields dedup_kind"):
         add_verdict(item, VERDICT)
     assert item == Closed()
     values: dict[str, str] = {}
@@ -100,5 +100,7 @@ def test_what_cannot_be_written_leaves_the_item_as_it_was() -> None:
 
 @pytest.mark.parametrize(("item", "error"), [(Frozen(), "FrozenInstanceError"), (Checked(), "ValueError")])
 def test_an_item_that_refuses_a_part_is_explained(item: object, error: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"does not take its verdict .{error}.*; let its fields dedup_kind"):
+    with pytest.raises(
+        ConfigurationError, match=rf"does not take its verdict .{error}.*; declare the fields dedup_kind"
+    ):
         add_verdict(item, VERDICT)
