@@ -15,17 +15,17 @@ LONGEST_MODULE = 500
 
 # The lines that a room may have. They only ever fall: a room that needs more takes it from another.
 BUDGETS = {
-    "library": 1989,
+    "library": 1968,
     "reading": 4114,
-    "search": 1398,
-    "stores": 2611,
-    "workers": 531,
+    "search": 1399,
+    "stores": 2614,
+    "workers": 516,
     "scrapy_plugin": 2330,
     "report": 3550,
     "scan": 1571,
     "spark": 749,
     "service": 1808,
-    "cli": 2182,
+    "cli": 2213,
     "literature": 2405,
 }
 MOST_LINES = 25_363

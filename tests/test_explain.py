@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawldedup import Deduplicator, Kind, wire
+from crawldedup.commands.pages import criterion
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.explain import Explanation, criterion
+from crawldedup.explain import Explanation
 from tests.test_check_fingerprint import ALIKE, HALF_ALIKE, TEXT, UNLIKE, A, B, C
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from crawldedup.batch.columns import Columns, Keys
 from crawldedup.batch.pairs import distinct, pair
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
-from crawldedup.search.decision import SCALED_LIMIT, Crowd, crowd_rule, likelihood_costs
+from crawldedup.search.decision import Crowd, crowd_rule, likelihood_costs
 from crawldedup.search.model import (
     MAX_SIMILARITY,
     accept_threshold,
@@ -54,7 +54,7 @@ class Goal:
     @cached_property
     def crowd(self) -> Crowd:
         """What is accepted where several pages resemble a page."""
-        return crowd_rule(self.similarity, self.recall, VERIFY_BITS, SCALED_LIMIT)
+        return crowd_rule(self.similarity, self.recall, VERIFY_BITS)
 
     @cached_property
     def most_verify_bits(self) -> int:

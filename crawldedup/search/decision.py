@@ -182,8 +182,8 @@ def identity_rule(bits: int) -> WeightedThreshold:
 
 
 @cache
-def crowd_rule(similarity: float, recall: float, bits: int, limit: int) -> Crowd:
-    """Return the rule for pages from `similarity` on; `limit` is the cost that stands for the threshold of one page."""
+def crowd_rule(similarity: float, recall: float, bits: int) -> Crowd:
+    """Return the rule for pages from `similarity` on. Alone, a page is accepted up to SCALED_LIMIT."""
     alone = model.accept_threshold(similarity, bits, recall)
     reach, high = _LOWEST, alone
     while high - reach > _TOLERANCE:
@@ -194,7 +194,7 @@ def crowd_rule(similarity: float, recall: float, bits: int, limit: int) -> Crowd
     thresholds = [alone]
     while thresholds[-1] < similarity and len(thresholds) < MAX_CANDIDATES:
         thresholds.append(min(similarity, alone + error * model.mean_of_largest(len(thresholds) + 1)))
-    unit = limit / _mean_cost(alone, alone)
+    unit = SCALED_LIMIT / _mean_cost(alone, alone)
     limits = (round(unit * _mean_cost(alone, threshold)) for threshold in thresholds)
     return Crowd(round(unit * _mean_cost(alone, reach)), reach, tuple(limits), tuple(thresholds))
 

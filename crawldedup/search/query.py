@@ -20,7 +20,7 @@ from crawldedup.scope import page_key, salt_of, site_of, xored
 from crawldedup.search import decision
 from crawldedup.search import plan as planning
 from crawldedup.search.decision import Prefilter, WeightedThreshold
-from crawldedup.search.model import estimate_similarity, search_steepness
+from crawldedup.search.model import accept_threshold, estimate_similarity, search_steepness
 from crawldedup.search.plan import KEY_BITS, MAX_CANDIDATES, MAX_KEYS, ProbePlan
 from crawldedup.stores.base import DIGEST_MASK, Answer, PageName, Query, Record, Retention, Status
 from crawldedup.text.difference import difference
@@ -63,14 +63,10 @@ class HotPrefixes:
 
     def extra_bits(self, pages: Sequence[Sequence[int]]) -> list[int]:
         """Return how many bits to add to the prefixes for each page with these keys: those in both tables."""
-        if not self._extra_bits:
-            return [0] * len(pages)
         return [min(self._extra_bits.get(leading, 0) for leading in _leading(keys)) for keys in pages]
 
     def learn(self, keys: Sequence[int], candidates: int, most: int) -> None:
         """Note that a page with these keys was compared with `candidates` pages, of at most `most`."""
-        if candidates < most and not self._extra_bits:
-            return
         for leading in _leading(keys):
             known = self._extra_bits.get(leading, 0)
             if candidates >= most:
@@ -114,8 +110,9 @@ class QueryBuilder:
         """Return whether a page resembles the original that it names, from the lower similarity on."""
         page, read = asked
         similarity = self.similarity(page, is_lowered=True)
-        crowd = decision.crowd_rule(similarity, self._options.recall, VERIFY_BITS, decision.SCALED_LIMIT)
-        rule = decision.likelihood_rule(read.verify_weights, crowd.thresholds[0])
+        rule = decision.likelihood_rule(
+            read.verify_weights, accept_threshold(similarity, VERIFY_BITS, self._options.recall)
+        )
         own = salted(read, self.scope_of(page.url, page.scope_key), key)
         return rule.cost(own.verify, original.signature) <= rule.limit
 
@@ -136,7 +133,7 @@ class QueryBuilder:
         filed, names, similarities = list[Fingerprint](), list[PageName](), list[float]()
         for place, (page, read) in enumerate(asked):
             scope = self.scope_of(page.url, page.scope_key)
-            filed.append(salted(read, scope, key) if scope or read.facts else read)
+            filed.append(salted(read, scope, key))
             names.append(self.name(key, page))
             similarities.append(self.similarity(page, is_lowered=place in lowered))
         bits = np.array([read.search for read in filed], np.uint64)
@@ -204,7 +201,7 @@ def searches(
         slopes = np.array(list(map(search_steepness, wanted)), np.float32)
         sizes = list(compress(sizes, is_full))
         plans = planning.page_plans(keys[is_full], weights, TABLES, sizes=sizes, slopes=slopes, recall=(1 + recall) / 2)
-        crowds = [decision.crowd_rule(similarity, recall, VERIFY_BITS, decision.SCALED_LIMIT) for similarity in wanted]
+        crowds = [decision.crowd_rule(similarity, recall, VERIFY_BITS) for similarity in wanted]
         verified, thresholds = [page.verify_weights for page in full], [crowd.thresholds[0] for crowd in crowds]
         rules = decision.likelihood_rules(np.array(verified), thresholds, crowds)
         found = iter(map(Search, plans, rules, decision.likelihood_prefilters(weights, slopes, KEPT)))
@@ -252,7 +249,7 @@ def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Ver
         return Verdict(kind, url, words=page.words, probes=probes, candidates=answer.candidates)
     # Bits of thin pages come from the digest, so similarity means nothing.
     match = None if answer.changed and page.thin else match_of(page, query, record)
-    texts = record.packed_text, query.record.packed_text
+    earlier, text = unpacked_text(record.packed_text), unpacked_text(query.record.packed_text)
     return Verdict(
         kind=_KINDS[answer.status],
         url=url,
@@ -266,13 +263,8 @@ def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Ver
         replaces=answer.replaces,
         probes=probes,
         candidates=answer.candidates,
-        difference=_difference(*texts) if all(texts) else None,
+        difference=None if earlier is None or text is None else difference(earlier, text),
     )
-
-
-def _difference(earlier: bytes, packed: bytes) -> str | None:
-    texts = unpacked_text(earlier), unpacked_text(packed)
-    return None if texts[0] is None or texts[1] is None else difference(texts[0], texts[1])
 
 
 def preview(query: Query, records: Sequence[Record], text_of: Callable[[PageName], bytes]) -> Answer:

@@ -12,7 +12,7 @@ from crawldedup.search.decision import SCALED_LIMIT, crowd_rule, likelihood_rule
 from crawldedup.search.model import accept_threshold, cosine, estimate_deviation, mean_of_largest
 from crawldedup.search.plan import MAX_CANDIDATES
 
-RULE = crowd_rule(0.9, 0.98, VERIFY_BITS, SCALED_LIMIT)
+RULE = crowd_rule(0.9, 0.98, VERIFY_BITS)
 SIMILARITIES = st.floats(0.51, 1.0)
 RECALLS = st.floats(0.5, 0.9999)
 COSTS = st.lists(st.integers(0, 600), max_size=12)
@@ -56,7 +56,7 @@ def test_pages_beyond_reach_do_not_matter_where_one_is_accepted(costs: list[int]
 @given(SIMILARITIES, RECALLS)
 @settings(deadline=None)
 def test_no_crowd_asks_for_more_than_the_wanted_similarity(similarity: float, recall: float) -> None:
-    rule = crowd_rule(similarity, recall, VERIFY_BITS, SCALED_LIMIT)
+    rule = crowd_rule(similarity, recall, VERIFY_BITS)
     assert rule.limits[0] == SCALED_LIMIT <= rule.reach
     assert list(rule.limits) == sorted(rule.limits, reverse=True)
     assert list(rule.thresholds) == sorted(rule.thresholds)

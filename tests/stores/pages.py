@@ -11,7 +11,6 @@ import numpy as np
 
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_fingerprint
 from crawldedup.search.decision import (
-    SCALED_LIMIT,
     crowd_rule,
     identity_rule,
     likelihood_prefilters,
@@ -125,7 +124,7 @@ def query(
         slopes = np.array([steepness(search_similarity(similarity))], np.float32)
         own, weights = np.array([keys], np.uint64), page.search_weights[None]
         (plan,) = page_plans(own, weights, TABLES, sizes=[pages], slopes=slopes, recall=0.99)
-        crowd = crowd_rule(similarity, 0.98, VERIFY_BITS, SCALED_LIMIT)
+        crowd = crowd_rule(similarity, 0.98, VERIFY_BITS)
         (rule,) = likelihood_rules(page.verify_weights[None], [similarity - 0.03], [crowd])
         (prefilter,) = likelihood_prefilters(weights, slopes, KEPT)
     return Query(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from crawldedup import Deduplicator
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
-from crawldedup.search.decision import SCALED_LIMIT, crowd_rule
+from crawldedup.search.decision import crowd_rule
 from crawldedup.verdict import Kind, Verdict
 from tests.stores.backends import CONTEXT
 
@@ -90,7 +90,7 @@ class Resemblance:
 
     def __init__(self, contents: Sequence[Content]) -> None:
         self._costs: dict[tuple[int, int, int], int] = {}
-        self._rule = crowd_rule(0.9, 0.98, VERIFY_BITS, SCALED_LIMIT)
+        self._rule = crowd_rule(0.9, 0.98, VERIFY_BITS)
         # Scopes keep the texts of a content from being duplicates of each other.
         with Deduplicator(scope="spider", expected_pages=EXPECTED_PAGES, key=0) as dedup:
             for number, content in enumerate(contents):

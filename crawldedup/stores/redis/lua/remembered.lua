@@ -1,6 +1,5 @@
 -- parts: layout, records
--- Find a page by its name. KEYS: prefix. ARGV: URL key, now, ttl or 0, 1 if visits refresh a page. Returns {record, text},
--- or {} for a page that is not there, or has expired.
+-- Find a page. KEYS: prefix. ARGV: URL key, now, ttl or 0, 1 if visits refresh a page. Returns {record, text}, or {}.
 
 local now, ttl = now_from(ARGV[2]), tonumber(ARGV[3])
 local page, record = page_with_url(ARGV[1])
