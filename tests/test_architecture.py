@@ -20,7 +20,7 @@ BUDGETS = {
     "search": 1398,
     "stores": 2700,
     "workers": 531,
-    "scrapy_plugin": 2330,
+    "scrapy_plugin": 2331,
     "report": 3550,
     "scan": 1571,
     "spark": 749,
@@ -28,7 +28,7 @@ BUDGETS = {
     "cli": 2182,
     "literature": 2405,
 }
-MOST_LINES = 25_327
+MOST_LINES = 25_328
 MOST_LUA_LINES = 999
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.
