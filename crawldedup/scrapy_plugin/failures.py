@@ -181,6 +181,7 @@ def end_unstarted(crawler: Crawler, message: str) -> None:
     """
 
     async def engine_started() -> None:
+        crawler.signals.disconnect(engine_started, signal=signals.engine_started)
         for reason in dict.fromkeys(reasons):
             say(crawler, logging.ERROR, reason)
         assert crawler.engine is not None
