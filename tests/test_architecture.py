@@ -20,7 +20,7 @@ BUDGETS = {
     "search": 1399,
     "stores": 2614,
     "workers": 516,
-    "scrapy_plugin": 2330,
+    "scrapy_plugin": 2359,
     "report": 3550,
     "scan": 1571,
     "spark": 749,

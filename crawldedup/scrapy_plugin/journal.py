@@ -1,9 +1,11 @@
-"""The journal of a crawl: a line for each response and wall, and for the crawl's begin and end."""
+"""The journal of a crawl: a line for each response and wall, and for the crawl's begin and end; and its report."""
 
 import asyncio
 import logging
 import os
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +22,7 @@ from crawldedup import __version__, journal
 from crawldedup.aio import Judged
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.journal import FileJournal, shown
+from crawldedup.printable import printable
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.policy import Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions
@@ -55,7 +58,8 @@ class CrawlJournal:
         self._has_complained = False
         self._began = self._sampled = 0.0
         self._known: int | None = None
-        self._place = ""
+        self._place = self._crawl = ""
+        self._report: str | None = None
 
     def begin(self, options: CrawlOptions, known: int | None) -> None:
         """Write the header. `known` are the pages in the index."""
@@ -64,12 +68,12 @@ class CrawlJournal:
         assert self._crawler.spider is not None
         started, self._known = time.time(), known
         self._began = self._sampled = time.monotonic()
-        spider, self._place = self._crawler.spider.name, place_of_journals(options)
+        spider, self._place, self._report = self._crawler.spider.name, place_of_journals(options), options.report
         self._job = Path(directory) if (directory := job_dir(self._crawler.settings)) else None
-        crawl = options.crawl or journal.name_of_job(self._job, journal.crawl_of(spider, started))
+        self._crawl = options.crawl or journal.name_of_job(self._job, journal.crawl_of(spider, started))
         header = {
             journal.FORMAT: journal.VERSION,
-            "crawl": crawl,
+            "crawl": self._crawl,
             "spider": spider,
             "started": round(started, 3),
             "host": socket.gethostname(),
@@ -103,14 +107,10 @@ class CrawlJournal:
         if coverage is not None and coverage.share_new is not None and coverage.sources:
             figures["share_known"] = round(1 - coverage.share_new, 4)
             figures["source"] = shown(coverage.sources[0][0])
-        self._write_page(request, response, journal.OUTCOMES[verdict.kind], figures)
-
-    def unchecked(self, request: Request, response: Response, outcome: str, reason: str) -> None:
-        """Write that a response was skipped, or met an error, and why."""
-        self._write_page(request, response, outcome, {"reason": reason})
+        self.write_page(request, response, journal.OUTCOMES[verdict.kind], figures)
 
     async def end(self, reason: str, index_bytes: int | None) -> None:
-        """Write the last line, with the crawl's stats, and close the journal."""
+        """Write the last line, with the crawl's stats, close the journal, and write the report that was asked for."""
         if self._file is None:
             return
         assert self._crawler.stats is not None
@@ -124,8 +124,10 @@ class CrawlJournal:
         self._file = None
         if self._job is not None and reason == "finished":
             (self._job / journal.NAME_FILE).unlink(missing_ok=True)
+        if self._report is not None:
+            await self._write_report(self._report)
 
-    def _write_page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
+    def write_page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
         """Write a response, and at most every ten seconds a sample of the crawl's figures."""
         if self._file is None:
             return
@@ -163,3 +165,14 @@ class CrawlJournal:
                 self._has_complained = True
                 text = f"cannot write the journal in {self._place}, and the crawl goes on: {self._file.trouble}"
                 signals.say(self._crawler, logging.WARNING, text)
+
+    async def _write_report(self, path: str) -> None:
+        """Write the report of the crawl, in a process whose memory ends with it. Logs what goes wrong."""
+        program = [sys.executable, "-m", "crawldedup.cli", "report", self._place]
+        command = [*program, "--crawl", self._crawl, "--output", path]
+        done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True)
+        if done.returncode:
+            trouble = printable(done.stderr.strip().rpartition("\n")[2], 500)
+            signals.say(self._crawler, logging.WARNING, f"the report was not written: {trouble}")
+        else:
+            signals.say(self._crawler, logging.INFO, f"the report is in {Path(path).absolute()}")

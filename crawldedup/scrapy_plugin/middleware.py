@@ -206,7 +206,7 @@ class DedupMiddleware:
         else:
             outcome = "skipped"
             self._stats.count(f"skipped/{reason}")
-        self.journal.unchecked(request, response, outcome, reason)
+        self.journal.write_page(request, response, outcome, {"reason": reason})
         return response
 
     async def _record(self, request: Request, response: Response, judged: Judged, outcome: Outcome) -> None:

@@ -5,6 +5,7 @@ import logging
 import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 from urllib.parse import quote
 
@@ -29,7 +30,6 @@ GONE: Final = {
     "RECALL": "leave it out: crawls search with 0.98; the library's `recall` remains",
     "CANONICAL": 'leave it out, or set meta={"crawldedup": {"canonical": "ignore"}} where a site names wrong pages',
     "PARAGRAPH_TTL": "leave it out: paragraphs are kept for 30 days; CRAWLDEDUP_MAX_PARAGRAPHS limits their number",
-    "REPORT": "let `scrapy dedup report --output report.html` follow the crawl",
     "JOURNAL_KEEP": "leave it out: 20 crawls keep their journals; other directories (CRAWLDEDUP_JOURNAL) keep 20 more",
 }
 """Settings of earlier versions, and what to do instead."""
@@ -103,6 +103,13 @@ def check_sites(name: str, value: object) -> frozenset[str]:
             raise checks.refused(name, each, allowed)
         sites.add(site)
     return frozenset(sites)
+
+
+def _report(name: str, value: object) -> str:
+    from crawldedup.report.render.files import check_path
+
+    check_path(name, Path(checks.string(name, value)))
+    return str(value)
 
 
 def _option(default: Any, check: checks.Check, help: str, kind: type = str, owner: str = "crawl") -> Any:
@@ -182,6 +189,11 @@ class CrawlOptions(Options):
     crawl: str | None = _optional(
         check_crawl, "The name that the processes of one crawl share. None takes the spider's name and the time."
     )
+    report: str | None = _optional(
+        _report,
+        "Write a report of the crawl into this file at its end: a page (.html), data (.json), or every verdict as a "
+        "row (.csv, .jsonl, .parquet).",
+    )
     item_fields: tuple[str, ...] | None = _optional(
         check_item_fields,
         "The fields whose text makes two items duplicates. Setting it adds the item pipeline.",
@@ -205,7 +217,10 @@ class CrawlOptions(Options):
         given = {name: value for name, value in values.items() if value is not None}
         given.setdefault("store", _default_store(settings))
         given.setdefault("workers", default_workers(given.get("extractor", declared[f"{PREFIX}EXTRACTOR"].default)))
-        return cls(**given)
+        options = cls(**given)
+        if options.report and options.journal is False:
+            raise ConfigurationError(f"{PREFIX}REPORT needs a journal, and {PREFIX}JOURNAL is False")
+        return options
 
 
 def crawl_settings() -> dict[str, Option]:

@@ -31,6 +31,9 @@ START_URL = "http://127.0.0.1:8000/"
 # The demo site has an endless calendar, as many sites do.
 DEPTH_LIMIT = 12
 
+# A report of each crawl, in a file beside this project (pip install 'crawldedup[report]').
+# CRAWLDEDUP_REPORT = "report.html"
+
 # Spidermon fails a crawl whose figures are wrong (pip install spidermon). The limits are in example/monitors.py.
 # EXTENSIONS = {"spidermon.contrib.scrapy.extensions.Spidermon": 500}
 # SPIDERMON_ENABLED = True

@@ -1,4 +1,4 @@
-"""Reports of real crawls."""
+"""Real crawls that end with a report."""
 
 from __future__ import annotations
 
@@ -48,13 +48,12 @@ def counts(path: Path) -> dict[str, int]:
     ],
     indirect=["store"],
 )
-def test_a_crawl_leaves_what_its_report_is_made_of(
-    site: Site, crawl: Crawler, store: str, suffix: str, tmp_path: Path
-) -> None:
+def test_a_crawl_ends_with_its_report(site: Site, crawl: Crawler, store: str, suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"end{suffix}"
     journals = str(tmp_path / "journals")
-    result = crawl(site, PAGES, CRAWLDEDUP_STORE=store, CRAWLDEDUP_JOURNAL=journals)
-    assert main(["report", journals, "--output", str(path)]) == 0
+    settings = {"CRAWLDEDUP_STORE": store, "CRAWLDEDUP_REPORT": str(path), "CRAWLDEDUP_JOURNAL": journals}
+    result = crawl(site, PAGES, **settings)
+    assert f"INFO: crawldedup: the report is in {path}" in result.log
     assert result.errors == []
     if suffix == ".json":
         assert counts(path) == {"new": 2, "near": 1, "exact": 1, "skipped": 1}
@@ -83,12 +82,27 @@ def test_requests_that_a_rule_skips_are_not_gone(crawl: Crawler, tmp_path: Path)
     assert (made["comparison"]["total"]["skipped"], made["comparison"]["total"]["gone"]) == (skipped, 0)
 
 
+@in_one_mode
+def test_a_report_that_cannot_be_written_is_a_warning(site: Site, crawl: Crawler, tmp_path: Path) -> None:
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    site.actions = {"/b": (folder / "report.json").mkdir}
+    settings = {"CRAWLDEDUP_JOURNAL": str(tmp_path / "journals"), "CRAWLDEDUP_REPORT": str(folder / "report.json")}
+    result = crawl(site, PAGES, **settings)
+    site.actions = {}
+    (warning,) = result.errors
+    assert "crawldedup: the report was not written: crawldedup: --output is " in warning
+    assert result.passed == ["/a", "/b"]
+
+
 def test_a_fleet_has_one_report(site: Site, tmp_path: Path, redis_server: RedisServer) -> None:
     source = str(tmp_path / "journals")
+    report = tmp_path / "report.json"
     settings = {
         "CRAWLDEDUP_STORE": redis_server.url,
         "CRAWLDEDUP_JOURNAL": source,
         "CRAWLDEDUP_CRAWL": "fleet",
+        "CRAWLDEDUP_REPORT": str(report),
         **QUICK,
     }
     folders = [tmp_path / "1", tmp_path / "2"]
@@ -100,9 +114,8 @@ def test_a_fleet_has_one_report(site: Site, tmp_path: Path, redis_server: RedisS
         assert finish(process, folder).errors == []
     # Files that were brought together from several machines are one crawl, too.
     files = map(str, (tmp_path / "journals").iterdir())
-    assert main(["report", source, "--output", str(tmp_path / "report.json")]) == 0
     assert main(["report", *files, "--output", str(tmp_path / "again.json")]) == 0
-    for path in (tmp_path / "report.json", tmp_path / "again.json"):
+    for path in (report, tmp_path / "again.json"):
         assert sum(counts(path).values()) == 4
         assert counts(path)["new"] == 2
         processes = json.loads(path.read_text())["crawl"]["processes"]

@@ -208,6 +208,16 @@ def test_a_word_that_does_not_exist_is_refused_under_its_setting(name: str, give
     assert f"CRAWLDEDUP_{name}" in str(error.value)
 
 
+def test_a_report_is_written_from_a_journal(tmp_path: Path) -> None:
+    path = str(tmp_path / "report.html")
+    assert read(CRAWLDEDUP_REPORT=path).report == path
+    with pytest.raises(ConfigurationError, match="CRAWLDEDUP_REPORT needs a journal, and CRAWLDEDUP_JOURNAL is False"):
+        read(CRAWLDEDUP_REPORT=path, CRAWLDEDUP_JOURNAL=False)
+    for wrong, why in (("report.pdf", "must end with one of .html"), ("nowhere/report.html", "there is no folder")):
+        with pytest.raises(ConfigurationError, match=f"CRAWLDEDUP_REPORT.*{why}"):
+            read(CRAWLDEDUP_REPORT=wrong)
+
+
 @pytest.mark.parametrize("name", GONE)
 def test_a_setting_that_went_is_refused_with_what_to_do_instead(name: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"^CRAWLDEDUP_{name} is no setting any more; \w"):
