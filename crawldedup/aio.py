@@ -1,9 +1,7 @@
 """`Deduplicator` for asyncio: HTML is read in worker processes, and all pages that wait are asked about together."""
 
 import asyncio
-import hashlib
 import logging
-import os
 import time
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable
@@ -17,7 +15,6 @@ from crawldedup import checks
 from crawldedup.deduplicator import HEARTBEAT_SECONDS, Deduplicator
 from crawldedup.errors import ClosedError, ConfigurationError, KeyMismatchError, StoreUnavailableError
 from crawldedup.explain import Explanation
-from crawldedup.extraction.area import area_of
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.markup.limits import check_size
 from crawldedup.options import Options
@@ -40,7 +37,6 @@ BATCH: Final = 32
 _GATHERING_SECONDS: Final = 0.015
 _AHEAD: Final = 64
 _LONG_TEXT: Final = 50_000
-_KEPT_READS: Final = 10_000
 _CLOSE_SECONDS: Final = 10.0
 
 
@@ -111,9 +107,6 @@ class AsyncDeduplicator:
         self._session: CrawlSession | None = None
         self._is_closed = self._has_joined = False
         self._reading = 0
-        # The last pages that were read, by a digest: nobody who knows no secret can make two pages of one.
-        self._reads: dict[bytes, Read] = {}
-        self._secret = os.urandom(16)
         self._asked: deque[tuple[Page, _Answer]] = deque()
         self._batch: list[tuple[Page, _Answer]] = []
         self._is_gathered = asyncio.Event()
@@ -293,23 +286,10 @@ class AsyncDeduplicator:
                 begun = time.perf_counter()
                 return Read(self._reader.read_page(page, key), time.perf_counter() - begun)
             check_size(page.html or page.text or "")
-            known_by = self._digest_of(page, key) if do == "read" else b""
-            read: Read = self._reads.get(known_by) or await self._pool.call(request(do, [page], key), read_of)
-            if known_by:
-                self._reads[known_by] = read._replace(seconds=0.0)
-                if len(self._reads) > _KEPT_READS:
-                    del self._reads[next(iter(self._reads))]
+            read: Read = await self._pool.call(request(do, [page], key), read_of)
             return read
         finally:
             self._reading -= 1
-
-    def _digest_of(self, page: Page, key: Key) -> bytes:
-        """Return a digest of all that reading a page depends on."""
-        html = page.html.encode("utf-8", "replace") if isinstance(page.html, str) else page.html or b""
-        about = len(html), type(page.html), page.text, page.encoding, area_of(self.options.content, page.url), key.id
-        digest = hashlib.blake2b(repr(about).encode("utf-8", "replace"), digest_size=16, key=self._secret)
-        digest.update(html)
-        return digest.digest()
 
     async def _begin(
         self, page: Page, prepare: _Prepare | None = None, after: asyncio.Task[Any] | None = None

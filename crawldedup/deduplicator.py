@@ -103,8 +103,8 @@ class Deduplicator:
     def check_batch(self, pages: Sequence[Page]) -> list[Verdict | CrawlDedupError]:
         """Decide about pages in one round trip; return a verdict or an error for each, in their order.
 
-        Raises StoreError only if the index cannot be opened. Pages that name one of the batch as their original, and
-        those that are not remembered, may take a round trip of their own.
+        Raises StoreError only if the index cannot be opened, or the lease not be renewed. Pages that name one of the
+        batch as their original, and those that are not remembered, may take a round trip of their own.
         """
         return self._checked(pages, list(map(self._reader.try_content, pages)))
 
@@ -174,7 +174,7 @@ class Deduplicator:
         noted = list(self._delivered) if remember else []
         try:
             names = tuple(map(self._queries.name, repeat(key), noted))
-            queries = self._queries.queries(asked, key, self.pages, names, self._lowered(asked, key))
+            queries = self._queries.queries(asked, key, self.pages, names, self._alike_originals(asked, key))
             if remember:
                 answers = self._store.check(queries)
             else:
@@ -185,12 +185,13 @@ class Deduplicator:
                 alone = (self._decided([page], [content]) for page, content in zip(pages, contents, strict=True))
                 return list(chain.from_iterable(alone))
             return [error if isinstance(read, Fingerprint) else read for read in reads]
+        # The first query has told the store of them.
         for page in noted if answers and not isinstance(answers[0], StoreError) else ():
             self._delivered.pop(page, None)
         verdicts = map(self._verdict, asked, queries, answers)
         return [next(verdicts) if isinstance(read, Fingerprint) else read for read in reads]
 
-    def _lowered(self, asked: Sequence[Asked], key: Key) -> list[int]:
+    def _alike_originals(self, asked: Sequence[Asked], key: Key) -> list[int]:
         """Return the places of pages that resemble the original they name: a lower similarity is enough for them."""
         named = [place for place, (page, read) in enumerate(asked) if page.canonical is not None and not read.thin]
         if not named:
@@ -238,7 +239,7 @@ class Deduplicator:
         (read,) = self._reader.try_fingerprints([page], [content], key)
         if isinstance(read, CrawlDedupError):
             raise read
-        lowered = self._lowered([(page, read)], key)
+        lowered = self._alike_originals([(page, read)], key)
         (query,) = self._queries.queries([(page, read)], key, self.pages, lowered=lowered)
         (records,) = self._store.find([widened(query)])
         return read, query, self._queries.similarity(page, is_lowered=bool(lowered)), records

@@ -1,4 +1,4 @@
-"""Explain verdicts, and compare two pages."""
+"""Explain verdicts, compare two pages, and say in words what came of it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -163,3 +163,43 @@ def compare(first: Page, second: Page, **options: Any) -> Comparison:
         changes=tuple(changes(whole, other_whole, longest=_LONGEST_CHANGE)),
         thin=reads[0].thin or reads[1].thin,
     )
+
+
+def reason(told: Comparison) -> str:
+    """Return why two pages got their verdict."""
+    if any(told.facts):
+        return "their product attributes differ, so they stay apart however alike they are"
+    if told.candidate.match.exact and told.candidate.probe is not None:
+        return f"they have the same text{' but for the moment of rendering' if told.changes else ''}"
+    if told.thin:
+        return "at least one page is too thin to be compared, and their texts differ"
+    if told.candidate.accepted and told.candidate.probe is None:
+        return "alike enough, but the search does not meet the first page, as for a few in a hundred"
+    threshold = "" if told.threshold is None else f", an estimate of about {told.threshold:.3f}"
+    return f"the cost is {'at most' if told.candidate.accepted else 'above'} {told.limit}{threshold}"
+
+
+def criterion(told: Explanation, recall: float) -> str:
+    """Return which pages would be accepted."""
+    if told.thin:
+        return "an exact copy only, for the page is thin"
+    estimated = "" if told.threshold is None else f", an estimated similarity of about {told.threshold:.3f}"
+    crowd = f", stricter in a crowd of {told.crowd} pages that resemble it alike" if told.crowd > 1 else ""
+    wanted = f"from {told.similarity:g} on with a recall of {recall:g}"
+    return f"a cost of at most {told.limit}{estimated}{crowd}, to find pages {wanted}"
+
+
+def outcome(candidate: Candidate) -> str:
+    """Return what became of a page that was compared."""
+    return "same text" if candidate.match.exact else "accepted" if candidate.accepted else "refused"
+
+
+def estimate(candidate: Candidate) -> str:
+    """Return the estimated similarity, with its standard error if there is one."""
+    return f"{candidate.match.similarity:.3f}" + (f" ± {candidate.deviation:.3f}" if candidate.deviation else "")
+
+
+def search(candidate: Candidate) -> str:
+    """Return whether the search meets the first page of two."""
+    probe = f"probe {candidate.probe}" if candidate.probe else "no probe"
+    return f"{candidate.match.hamming} of 64 search bits differ, {probe} meets the first page"

@@ -178,30 +178,6 @@ def test_what_was_read_decides_what_is_asked() -> None:
     asyncio.run(work())
 
 
-def test_the_same_bytes_are_read_once_under_any_url_and_otherwise_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aio, "_KEPT_READS", 2)
-    options = {"key": 0, "content": {"other.example": "p"}}
-    again, page, latin = f"<h1>Été</h1><p>{story(1)}", "https://c.example/", "windows-1252"
-    pages = [
-        (Page(A, html=again), True),
-        (Page(B, html=again), False),
-        (Page(A, html=again.encode()), True),
-        (Page(page, html=again.encode(), encoding=latin), True),
-        (Page(page, html=again.encode()), False),
-        (Page("https://other.example/", html=again.encode()), True),
-        (Page(page, html=again.encode()), True),  # two others came since
-    ]
-
-    async def work() -> None:
-        async with AsyncDeduplicator(**options) as dedup:
-            judged = [await dedup.judge(page) for page, _ in pages]
-        assert [each.reading > 0 for each in judged] == [is_read for _, is_read in pages]
-        plain = Deduplicator(**options)
-        assert [each.verdict for each in judged] == list(plain.check_many([page for page, _ in pages]))
-
-    asyncio.run(work())
-
-
 def test_pages_that_wait_are_asked_about_together_and_a_lone_one_waits_for_nobody(store_url: str) -> None:
     async def work() -> None:
         sizes: list[int] = []

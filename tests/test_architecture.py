@@ -15,20 +15,20 @@ LONGEST_MODULE = 500
 
 # The lines that a room may have. They only ever fall: a room that needs more takes it from another.
 BUDGETS = {
-    "library": 1968,
+    "library": 1989,
     "reading": 4114,
     "search": 1399,
     "stores": 2614,
-    "workers": 516,
-    "scrapy_plugin": 2359,
+    "workers": 531,
+    "scrapy_plugin": 2363,
     "report": 3550,
     "scan": 1571,
     "spark": 749,
     "service": 1808,
-    "cli": 2213,
+    "cli": 2182,
     "literature": 2405,
 }
-MOST_LINES = 25_363
+MOST_LINES = 25_276
 MOST_LUA_LINES = 999
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from crawldedup import Deduplicator, Kind, Page, compare, wire
-from crawldedup.commands.pages import reason
 from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.explain import reason
 from crawldedup.fingerprinting.fingerprint import fingerprint
 from crawldedup.literature.exact import jaccard
 from tests.test_check_fingerprint import ALIKE, HALF_ALIKE, TEXT, UNLIKE, A, B

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawldedup import Deduplicator, Kind, wire
-from crawldedup.commands.pages import criterion
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.explain import Explanation
+from crawldedup.explain import Explanation, criterion
 from tests.test_check_fingerprint import ALIKE, HALF_ALIKE, TEXT, UNLIKE, A, B, C
 
 if TYPE_CHECKING:

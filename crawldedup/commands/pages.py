@@ -12,7 +12,7 @@ from crawldedup.commands.indexes import require_existing
 from crawldedup.commands.output import Output
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import PageError
-from crawldedup.explain import Candidate, Comparison, Explanation
+from crawldedup.explain import Candidate, Comparison, Explanation, criterion, estimate, outcome, reason, search
 from crawldedup.explain import compare as compare_pages
 from crawldedup.options import Options
 from crawldedup.page import Page
@@ -132,10 +132,9 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation) -> Iterator[
 
 def _candidate_in_words(candidate: Candidate) -> Iterator[str]:
     match = candidate.match
-    outcome = "same text" if match.exact else "accepted" if candidate.accepted else "refused"
-    yield f"  {outcome:9}  {printable(match.url) or 'a page without URL'}"
+    yield f"  {outcome(candidate):9}  {printable(match.url) or 'a page without URL'}"
     probe = "known by its URL" if candidate.probe is None else f"met by probe {candidate.probe}"
-    yield f"             similarity {_estimate(candidate)}, cost {candidate.cost}, {probe}"
+    yield f"             similarity {estimate(candidate)}, cost {candidate.cost}, {probe}"
     if candidate.flips:
         flips = ", ".join(f"{flip.bit} ({flip.probability:.0%})" for flip in candidate.flips[:_SHOWN_FLIPS])
         more = len(candidate.flips) - _SHOWN_FLIPS
@@ -154,9 +153,8 @@ def _comparison_in_words(told: Comparison) -> Iterator[RenderableType]:
     if told.similarity is not None:
         yield f"  similarity  {told.similarity:.3f}, exactly, of the texts' runs of three words"
     if not told.thin:
-        yield f"  estimate    {_estimate(told.candidate)}, cost {told.candidate.cost}"
-        probe = f"probe {told.candidate.probe}" if told.candidate.probe else "no probe"
-        yield f"  search      {told.candidate.match.hamming} of 64 search bits differ, {probe} meets the first page"
+        yield f"  estimate    {estimate(told.candidate)}, cost {told.candidate.cost}"
+        yield f"  search      {search(told.candidate)}"
     yield f"  words       {told.words[0]:,} and {told.words[1]:,}"
     for sign, style, facts in zip("-+", ("red", "green"), told.facts, strict=True):
         for fact in facts:
@@ -170,32 +168,3 @@ def _change_in_words(change: Change) -> Text:
     parts = zip(change.marked, ("", "red", "green", ""), strict=True)
     shown = [Text(printable(text, _LONGEST_SIDE), style) for text, style in parts if text]
     return Text("  ").append_text(Text(" ").join(shown))
-
-
-def reason(told: Comparison) -> str:
-    """Return why two pages got their verdict."""
-    if any(told.facts):
-        return "their product attributes differ, so they stay apart however alike they are"
-    if told.candidate.match.exact and told.candidate.probe is not None:
-        return f"they have the same text{' but for the moment of rendering' if told.changes else ''}"
-    if told.thin:
-        return "at least one page is too thin to be compared, and their texts differ"
-    if told.candidate.accepted and told.candidate.probe is None:
-        return "alike enough, but the search does not meet the first page, as for a few in a hundred"
-    threshold = "" if told.threshold is None else f", an estimate of about {told.threshold:.3f}"
-    return f"the cost is {'at most' if told.candidate.accepted else 'above'} {told.limit}{threshold}"
-
-
-def criterion(told: Explanation, recall: float) -> str:
-    """Return which pages would be accepted."""
-    if told.thin:
-        return "an exact copy only, for the page is thin"
-    estimated = "" if told.threshold is None else f", an estimated similarity of about {told.threshold:.3f}"
-    crowd = f", stricter in a crowd of {told.crowd} pages that resemble it alike" if told.crowd > 1 else ""
-    wanted = f"from {told.similarity:g} on with a recall of {recall:g}"
-    return f"a cost of at most {told.limit}{estimated}{crowd}, to find pages {wanted}"
-
-
-def _estimate(candidate: Candidate) -> str:
-    """Return the estimated similarity, with its standard error if there is one."""
-    return f"{candidate.match.similarity:.3f}" + (f" ± {candidate.deviation:.3f}" if candidate.deviation else "")

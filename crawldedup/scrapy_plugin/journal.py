@@ -107,7 +107,7 @@ class CrawlJournal:
         if coverage is not None and coverage.share_new is not None and coverage.sources:
             figures["share_known"] = round(1 - coverage.share_new, 4)
             figures["source"] = shown(coverage.sources[0][0])
-        self.write_page(request, response, journal.OUTCOMES[verdict.kind], figures)
+        self._write_page(request, response, journal.OUTCOMES[verdict.kind], figures)
 
     async def end(self, reason: str, index_bytes: int | None) -> None:
         """Write the last line, with the crawl's stats, close the journal, and write the report that was asked for."""
@@ -127,7 +127,11 @@ class CrawlJournal:
         if self._report is not None:
             await self._write_report(self._report)
 
-    def write_page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
+    def unchecked(self, request: Request, response: Response, outcome: str, reason: str) -> None:
+        """Write that a response was skipped, or met an error, and why."""
+        self._write_page(request, response, outcome, {"reason": reason})
+
+    def _write_page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
         """Write a response, and at most every ten seconds a sample of the crawl's figures."""
         if self._file is None:
             return

@@ -3,8 +3,8 @@
 `process_response` tells the order of the work, and each station has a module of its own:
 
 1. `policy` decides whether a response is checked, by which rules, and as which `Page`. It is pure.
-2. `crawldedup.aio` reads the page in a worker process and asks the store, together with other pages. `copies` ranks
-   it meanwhile, by its URL and by the original that it names.
+2. `AsyncDeduplicator.judge` has a worker process read the page, lets `copies` rank it by its URL and by the original
+   that it names, and calls `Deduplicator.check_batch` with the fingerprints of all pages that wait.
 3. `policy.decide` makes an `Outcome` of the verdict; `revisits` knows what this crawl has let pass before.
 4. `walls` looks whether one page comes in place of many.
 5. `stats`, `journal`, `signals` and the log are told of the outcome.
@@ -190,8 +190,8 @@ class DedupMiddleware:
         outcome = policies.decide(verdict, policy, seen=policy.revisit == "drop" and page in self._seen)
         if policy.remember and (not verdict.is_duplicate or verdict.replaces):
             self._deliveries.passed(request, page)
-        asks = "drop" in (policy.revisit, self._policy.revisit)
-        if policy.remember and asks and not (outcome.unchanged or verdict.is_duplicate):
+        drops_revisits = "drop" in (policy.revisit, self._policy.revisit)
+        if policy.remember and drops_revisits and not (outcome.unchanged or verdict.is_duplicate):
             self._seen.add(page)
         return outcome
 
@@ -206,7 +206,7 @@ class DedupMiddleware:
         else:
             outcome = "skipped"
             self._stats.count(f"skipped/{reason}")
-        self.journal.write_page(request, response, outcome, {"reason": reason})
+        self.journal.unchecked(request, response, outcome, reason)
         return response
 
     async def _record(self, request: Request, response: Response, judged: Judged, outcome: Outcome) -> None:

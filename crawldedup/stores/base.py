@@ -280,7 +280,7 @@ class Store(Protocol):
 
     # Decide about pages and remember them, one after the other; return an answer for each, in their order. Each page is
     # one atomic step, the batch is not. An error stands in the place of the page that it befell; a store that cannot be
-    # reached gives StoreUnavailableError for all pages left. Raises ProfileMismatchError alone.
+    # reached gives StoreUnavailableError for all pages left. Raises no error but ProfileMismatchError.
     def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]: ...
     # Return the records that each query accepts, nearest first. Changes nothing.
     def find(self, queries: Sequence[Query]) -> list[list[Record]]: ...
