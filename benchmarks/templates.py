@@ -54,13 +54,13 @@ from benchmarks.shared.marked_articles import (
 )
 from crawldedup import Deduplicator
 from crawldedup.errors import PageError
-from crawldedup.extraction.extract import PageText, extract_page
-from crawldedup.extraction.extractors import Extractor, get_extractor
-from crawldedup.extraction.html_page import HtmlPage
-from crawldedup.facts.page_facts import page_facts
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS, fingerprint
-from crawldedup.markup.limits import shorten_tags
-from crawldedup.text.decode import decode
+from crawldedup.reading.decode import decode
+from crawldedup.reading.extract import PageText, extract_page
+from crawldedup.reading.extractors import Extractor, get_extractor
+from crawldedup.reading.facts.page_facts import page_facts
+from crawldedup.reading.html_page import HtmlPage
+from crawldedup.reading.limits import shorten_tags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

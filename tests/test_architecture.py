@@ -33,7 +33,7 @@ MOST_LUA_LINES = 999
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.
 ROOMS = {
-    "reading": "markup extraction facts text",
+    "reading": "reading",
     "search": "fingerprinting search paragraphs",
     "stores": "stores",
     "workers": "workers",

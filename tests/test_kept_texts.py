@@ -9,7 +9,7 @@ import pytest
 
 from crawldedup import AsyncDeduplicator, Deduplicator, Kind, Page, Verdict, wire
 from crawldedup.errors import ConfigurationError
-from crawldedup.text.kept import LONGEST_TEXT
+from crawldedup.reading.kept import LONGEST_TEXT
 from crawldedup.verdict import describe
 from tests.test_revisits import PRODUCT, TEXT, WORDS, edited
 

@@ -13,11 +13,11 @@ from lxml import etree
 from rich.console import Console
 from rich.progress import track
 
-from crawldedup.extraction.lxml_tree import parse, to_html
-from crawldedup.markup.limits import shorten_tags
-from crawldedup.markup.tags import BLOCKS, INVISIBLE
-from crawldedup.text.decode import decode
-from crawldedup.text.tokenize import mix, word_hashes
+from crawldedup.reading.decode import decode
+from crawldedup.reading.limits import shorten_tags
+from crawldedup.reading.lxml_tree import parse, to_html
+from crawldedup.reading.tags import BLOCKS, INVISIBLE
+from crawldedup.reading.tokenize import mix, word_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from crawldedup.extraction.extractors import CustomExtractor
-from crawldedup.extraction.html_page import HtmlPage
+from crawldedup.reading.extractors import CustomExtractor
+from crawldedup.reading.html_page import HtmlPage
 from crawldedup.scrapy_plugin import DuplicatePageError
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions
 from crawldedup.verdict import Kind, Verdict

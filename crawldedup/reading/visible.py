@@ -1,0 +1,82 @@
+"""Read what a visitor sees of a page, where the main text is too short or is not asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from crawldedup.reading.blocks import NUMBER, blocks_of, numbers
+from crawldedup.reading.tags import BOILERPLATE_ROLES, BOILERPLATE_TAGS, HOLD_CONTENT
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser
+
+    from crawldedup.reading.blocks import Blocks
+
+_BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
+_HOLD_CONTENT: Final = numbers(HOLD_CONTENT)
+_HEADER: Final = NUMBER["header"]
+_H1: Final = numbers(["h1"])
+_P: Final = numbers(["p"])
+_IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
+_IDENTIFYING: Final = "meta, script, img, frame, iframe, video, source, embed, object"
+
+
+def visible_text(tree: LexborHTMLParser) -> str:
+    """Return all text that a visitor without scripts sees, title first, one block of the page a line."""
+    lines = [line.text for line in blocks_of(tree, with_controls=True).lines]
+    return "\n".join(filter(None, (title_of(tree), *lines)))
+
+
+def content_text(blocks: Blocks) -> str:
+    """Return the visible text without navigation, page header and footer, sidebars and controls.
+
+    All pages of a site share those, so short pages would look alike.
+    """
+    kept = [True] * len(blocks.nodes)
+    in_content = [False] * len(blocks.nodes)
+    # A navigation that holds the article was never closed.
+    holds_main, holds_title, holds_prose = map(blocks.around, (_HOLD_CONTENT, _H1, _P))
+    for number, (node, parent, kind) in enumerate(zip(blocks.nodes, blocks.parents, blocks.kinds, strict=True)):
+        if parent < 0:
+            continue
+        in_content[number] = in_content[parent] or kind in _HOLD_CONTENT
+        if kind == _HEADER:
+            is_around = not in_content[parent]
+        else:
+            is_around = kind in _BOILERPLATE or node.attributes.get("role") in BOILERPLATE_ROLES
+        holds = holds_main[number] or (holds_title[number] and holds_prose[number])
+        kept[number] = kept[parent] and (holds or not is_around)
+    return "\n".join(line.text for line in blocks.lines if kept[line.block])
+
+
+def identity_text(tree: LexborHTMLParser) -> str:
+    """Return all that tells a page with little text from another: text, description, media addresses, scripts.
+
+    The pages of a photo gallery, or of a shop that fills its pages by script, differ in nothing else.
+    """
+    parts = [visible_text(tree)]
+    for element in tree.css(_IDENTIFYING):
+        attributes = element.attributes
+        if element.tag == "meta":
+            if (attributes.get("property") or attributes.get("name") or "").lower() in _IDENTIFYING_META:
+                parts.append(attributes.get("content") or "")
+        elif element.tag == "script":
+            parts.append(element.text())
+        else:
+            addresses = (attributes.get(name) or "" for name in ("src", "data-src", "data"))
+            parts.extend(address for address in addresses if not address.startswith("data:"))
+    return "\n".join(filter(None, map(str.strip, parts)))
+
+
+def title_of(tree: LexborHTMLParser) -> str:
+    """Return the title of a page in one line; "" if it has none."""
+    title = tree.css_first("title")
+    return "" if title is None else " ".join(title.text().split())
+
+
+def headline(tree: LexborHTMLParser) -> str:
+    """Return the name of a page: og:title, which seldom has the site's name behind it, or else the title."""
+    for meta in tree.css("meta[property='og:title'], meta[name='og:title']"):
+        if name := " ".join((meta.attributes.get("content") or "").split()):
+            return name
+    return title_of(tree)
