@@ -7,15 +7,14 @@ reads a page goes by the numbers of the blocks and by the lines, and looks at th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
 from crawldedup.reading import tags
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from selectolax.lexbor import LexborNode
 
@@ -54,56 +53,49 @@ _HIDDEN: Final = tags.INVISIBLE | {"head", "input", "noscript", "title"}
 _CONTROLS: Final = frozenset(["datalist", "option", "select", "textarea"])
 
 
-def _kinds(hidden: Iterable[str]) -> dict[int, int]:
+_KNOWN: Final = max(NUMBER.values()) + 1
+
+
+def _kinds(hidden: Iterable[str]) -> list[int]:
     """Return what the walk does at each kind of element; an unknown one is a part of its line."""
     kinds = dict.fromkeys(numbers(tags.BLOCKS), _BLOCK) | dict.fromkeys(numbers(hidden), _SKIPPED)
-    return kinds | {NUMBER["br"]: _BREAK, NUMBER["hr"]: _BREAK, NUMBER["a"]: _LINK, COMMENT: _SKIPPED}
+    kinds |= {NUMBER["br"]: _BREAK, NUMBER["hr"]: _BREAK, NUMBER["a"]: _LINK, COMMENT: _SKIPPED}
+    return [kinds.get(number, _INLINE) for number in range(_KNOWN)]
 
 
 _WITHOUT_CONTROLS: Final = _kinds(_HIDDEN | _CONTROLS)
 _WITH_CONTROLS: Final = _kinds(_HIDDEN)
 
 
-class Line(NamedTuple):
-    """A text between two edges of blocks, how many of its characters are links, and the number of its block."""
-
-    text: str
-    linked: int
-    block: int
+Line = tuple[str, int, int]
+"""A text between two edges of blocks, how many of its characters are links, and the number of its block."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Blocks:
     """The block elements of a body, in document order, each with the number of the one around it; -1 for the body.
 
-    An inner block has a higher number than an outer one, so a loop backwards makes sums over all that a block holds.
+    What a block holds are the numbers from its own to before its end.
     """
 
     nodes: list[LexborNode]
     parents: list[int]
+    ends: list[int]
     kinds: list[int]
     lines: list[Line]
 
-    @cached_property
-    def inside_out(self) -> range:
-        """The numbers of all blocks but the body, inner ones first."""
-        return range(len(self.nodes) - 1, 0, -1)
+    def children(self, block: int) -> Iterator[int]:
+        """Yield the blocks right in a block."""
+        inner = block + 1
+        while inner < self.ends[block]:
+            yield inner
+            inner = self.ends[inner]
 
-    def inside(self, block: int) -> list[bool]:
-        """Return for each block whether it is in this one, or is it."""
-        marks = [False] * len(self.parents)
-        marks[block] = True
-        for number in range(block + 1, len(marks)):
-            marks[number] = marks[self.parents[number]]
-        return marks
-
-    def from_body_to(self, block: int | None) -> set[int]:
-        """Return a block and those around it; nothing for None."""
-        way = set()
+    def way_to(self, block: int | None) -> Iterator[int]:
+        """Yield a block and those around it, inner ones first; nothing for None."""
         while block is not None and block >= 0:
-            way.add(block)
+            yield block
             block = self.parents[block]
-        return way
 
     def around(self, wanted: frozenset[int]) -> list[bool]:
         """Return for each block whether it is around one of the `wanted` kinds."""
@@ -117,39 +109,32 @@ class Blocks:
         return marks
 
 
-# One loop, since a call for each node would take as long again.
+# One loop over plain lists, since a call for each node would take as long again.
 def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:  # noqa: C901
     """Walk a tree. Controls, such as buttons and choices, are left out unless asked for."""
     body = tree.body
     if body is None:
-        return Blocks([], [], [], [])
-    does = (_WITH_CONTROLS if with_controls else _WITHOUT_CONTROLS).get
-    nodes, parents, kinds = [body], [-1], [body.tag_id]
+        return Blocks([], [], [], [], [])
+    does = _WITH_CONTROLS if with_controls else _WITHOUT_CONTROLS
+    nodes, parents, ends, kinds = [body], [-1], [0], [body.tag_id]
     lines: list[Line] = []
     pieces: list[str] = []
-    # The open elements, and for each what ends with it: a block (the one around it), a link or nothing.
+    # The open elements that hold something, and what each of them is.
     opened: list[LexborNode] = []
-    ends: list[int] = []
-    link, nothing = -2, -3
+    whats: list[int] = []
     linked = links = block = 0
-
-    def end_line() -> None:
-        nonlocal pieces, linked
-        if text := " ".join("".join(pieces).split()):
-            lines.append(Line(text, linked, block))
-        pieces = []
-        linked = 0
-
     node = body.first_child
     while node is not None or opened:
         if node is None:
             node = opened.pop()
-            end = ends.pop()
-            if end >= 0:
+            what = whats.pop()
+            if what == _BLOCK:
                 if pieces:
-                    end_line()
-                block = end
-            elif end == link:
+                    _end_line(lines, pieces, linked, block)
+                    linked = 0
+                ends[block] = len(nodes)
+                block = parents[block]
+            elif what == _LINK:
                 links -= 1
             node = node.next
             continue
@@ -162,29 +147,35 @@ def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:
                     linked += len(text)
             node = node.next
             continue
-        what = does(kind, _INLINE)
+        what = does[kind] if kind < _KNOWN else _INLINE
         if what == _SKIPPED:
             node = node.next
             continue
         if what >= _BREAK and pieces:
-            end_line()
+            _end_line(lines, pieces, linked, block)
+            linked = 0
         child = node.first_child
         if child is None:
             node = node.next
             continue
-        opened.append(node)
-        if what == _LINK:
-            links += 1
-            ends.append(link)
-        elif what == _BLOCK:
-            ends.append(block)
+        if what == _BLOCK:
             parents.append(block)
             block = len(nodes)
             nodes.append(node)
             kinds.append(kind)
-        else:
-            ends.append(nothing)
+            ends.append(0)
+        elif what == _LINK:
+            links += 1
+        opened.append(node)
+        whats.append(what)
         node = child
     if pieces:
-        end_line()
-    return Blocks(nodes, parents, kinds, lines)
+        _end_line(lines, pieces, linked, block)
+    ends[0] = len(nodes)
+    return Blocks(nodes, parents, ends, kinds, lines)
+
+
+def _end_line(lines: list[Line], pieces: list[str], linked: int, block: int) -> None:
+    if text := " ".join("".join(pieces).split()):
+        lines.append((text, linked, block))
+    pieces.clear()

@@ -23,7 +23,7 @@ from crawldedup.reading.area import cut_to
 from crawldedup.reading.decode import tidy
 from crawldedup.reading.html_page import HtmlPage
 from crawldedup.reading.tokenize import count_words
-from crawldedup.reading.visible import content_text, headline, identity_text
+from crawldedup.reading.visible import content_text, identity_text, name_of
 
 if TYPE_CHECKING:
     from crawldedup.reading.area import Area
@@ -60,7 +60,7 @@ class _AllLines:
     is_heuristic = False
 
     def extract(self, page: HtmlPage) -> str:
-        return "\n".join(line.text for line in page.blocks.lines)
+        return "\n".join(text for text, _, _ in page.blocks.lines)
 
 
 _ALL_LINES: Final = _AllLines()
@@ -103,10 +103,10 @@ def _page_text(page: HtmlPage, extractor: Extractor, min_words: int) -> PageText
         if (content_words := count_words(content)) > words:
             main, words, used_fallback = content, content_words, True
     if words < min_words:
-        whole = tidy(identity_text(page.tree))
+        whole = tidy(identity_text(page))
         if not whole:
             raise PageError("empty", "there is nothing to see on the page")
         return PageText(main, whole, used_fallback, page)
     if extractor.is_heuristic and words < NAMED_WORDS:
-        main = f"{tidy(headline(page.tree))}\n{main}".strip()
+        main = f"{tidy(name_of(page))}\n{main}".strip()
     return PageText(main, None, used_fallback, page)

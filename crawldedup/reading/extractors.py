@@ -52,7 +52,7 @@ class BlocksExtractor:
 
     def extract(self, page: HtmlPage) -> str:
         """Return the article, or all but navigation and the like of a page that is none."""
-        return main_text(page.blocks)
+        return main_text(page.blocks, page.title)
 
 
 def _minor_version(package: str) -> str:
@@ -120,7 +120,7 @@ class VisibleTextExtractor:
 
     def extract(self, page: HtmlPage) -> str:
         """Return the visible text, one block of the page a line."""
-        return visible_text(page.tree)
+        return visible_text(page)
 
 
 class CustomExtractor:

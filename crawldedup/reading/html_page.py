@@ -37,6 +37,12 @@ class HtmlPage:
         return parse(self.html)
 
     @cached_property
+    def title(self) -> str:
+        """The title in one line; "" if the page has none."""
+        title = self.tree.css_first("title")
+        return "" if title is None else " ".join(title.text().split())
+
+    @cached_property
     def blocks(self) -> Blocks:
         """The blocks and lines of the page, without controls."""
         return blocks_of(self.tree)

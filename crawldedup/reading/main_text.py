@@ -4,7 +4,13 @@ Prose is a line that is long and has punctuation, or is very long, and is no lin
 
 1. Navigation, footers and what is named share, related, comments and the like is left out, and what is hidden. A name
    is not believed where it would cost too much of the page's prose, or its headline.
-2. From the body, the way leads to the block of the article: see `crawldedup.reading.article_block`.
+2. From the body, the way leads to the block of the article, which holds most of the weight of the prose, as long as
+   little is left behind that is told in the same voice: paragraphs, lists, tables, code, blocks of the same kind and
+   class that are no teasers, and any large one that stands under the headline with it. So documentation, forums and
+   reviews stay whole. Prose weighs more the more of it stands together, for teasers stand alone and paragraphs
+   together. It weighs more in an element that is named as an article, and beside the headline: the longest heading
+   that the page's title repeats, or else the only first heading. What stands with the headline, away from the prose, is
+   of the article too, since a template can hold more prose than the page.
 3. All lines of that block are the text, or of a page with little prose all that the first rule leaves; but for lists of
    links, unless they are more than the rest, as in a listing.
 
@@ -15,29 +21,44 @@ visible content (84 %), and less than half on 8 (47). `benchmarks/reading.py` me
 
 from __future__ import annotations
 
+import re
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from crawldedup.reading.article_block import LEAST_PROSE, Standing, article_block
 from crawldedup.reading.blocks import NUMBER, numbers
 from crawldedup.reading.names import Says, says
-from crawldedup.reading.prose import is_prose
 from crawldedup.reading.tags import BOILERPLATE_TAGS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from crawldedup.reading.blocks import Blocks
 
-_MAIN: Final = NUMBER["main"]
-_TABLE: Final = NUMBER["table"]
-_H1: Final = numbers(["h1"])
-_HOLD_CONTENT: Final = numbers(["article", "main"])
 _BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
 _CAPTION: Final = NUMBER["figcaption"]
 _CELLS: Final = numbers(["li", "p", "td", "tr", "tbody", "dd", "dt", "h1", "h2", "h3", "h4", "h5", "h6"])
+_H1: Final = NUMBER["h1"]
+_HEADINGS: Final = numbers(["h1", "h2", "h3"])
+_HOLD_CONTENT: Final = numbers(["article", "main"])
+_MAIN: Final = NUMBER["main"]
+_NEVER_ALONE: Final = numbers(["li", "p", "pre"])
+_PLAIN: Final = numbers(
+    ["blockquote", "center", "dd", "dl", "dt", "figure", "h2", "h3", "h4", "h5", "li", "ol", "p", "table", "ul"]
+)
+_PRE: Final = NUMBER["pre"]
+_SINGLE: Final = numbers(["li", "p"])
+_TABLE: Final = NUMBER["table"]
 
-# Shares of links from which on a line is one, and a list or block a list of links.
+# Bytes of prose in UTF-8, since scripts with many characters need few of them; some, as Thai, have no punctuation.
+_LONG: Final = 60
+_LONG_WITHOUT_PUNCTUATION: Final = 180
+_PUNCTUATION: Final = re.compile(r"[.!?,;:…。！？、，；：．،؛؟।॥።៕၊။።፡፣·]")
+
+# Shares of links from which on a line is one, a list or block a list of links, and a block one of teasers.
 _LINK: Final = 0.5
 _LIST_OF_LINKS: Final = 0.6
 _SIDEBAR_LINKS: Final = 0.3
+_TEASER: Final = 0.3
 
 # Shares of the page's prose up to which a name is believed: whatever else there is, around an article, else, if hidden.
 _BELIEVED: Final = 0.1
@@ -51,36 +72,87 @@ _NAMED: Final = 5_000
 # Bytes up to which a footer is one, though it has all the prose of a page of tables.
 _FOOTER: Final = 500
 
-# Weight of an element that is named as an article, and of <article> or <main>, which are around more than that.
-_NAMED_ARTICLE: Final = 4.0
-_IN_ARTICLE: Final = 1.5
+# Twice the weight of prose, in <article> or <main>, in what is named an article and holds less else; beside a headline.
+_PLAIN_WEIGHT: Final = 2
+_IN_ARTICLE: Final = 3
+_NAMED_ARTICLE: Final = 8
+_BESIDE_HEADLINE: Final = 3
+# Bytes that stand together and weigh half, in parts of a byte so that all sums are exact.
+_TOGETHER: Final = 1000
+_PARTS: Final = 64
 
-# Share of prose in the text without which a page is a list, a table or code; a list of links counts less.
+# Bytes, and share of prose, without which a page has no article but is a list, a table or code; links count less.
+_LEAST_PROSE: Final = 250
 _LEAST_SHARE: Final = 0.3
 _LISTED: Final = 0.3
 
+# Share of the weight that leads the way, and share of the prose that may be left behind; with less, articles keep
+# their teasers, with more, manuals lose sections.
+_MOST: Final = 0.5
+_MAY_BE_LEFT: Final = 0.25
+# Share of the article's prose from which on another block under the headline is large; boxes beside articles are not.
+_LARGE: Final = 0.5
+# A signature tells functions apart whose descriptions are alike, so code beside prose is never left.
+_CODE: Final = 10
+# Bytes beside the headline, and share of the article's lines, from which on they are more than an author and a date.
+_LEAST_BESIDE: Final = 60
+_LEAST_SHARE_BESIDE: Final = 0.05
+# Characters of a headline; "Home" is in many titles.
+_LEAST_HEADLINE: Final = 15
+# Every heading is looked for in the title.
+_LONGEST_TITLE: Final = 1000
+_WORD: Final = re.compile(r"\w+")
 
-def main_text(blocks: Blocks) -> str:
+
+def main_text(blocks: Blocks, title: str) -> str:
     """Return the article, or all but navigation and the like of a page that is none."""
     if not blocks.lines:
         return ""
     page = _Page(blocks)
-    kept = page.without_noise()
-    prose = [number for number in kept if page.is_prose[number]]
-    size = sum([page.sizes[number] * (_LISTED if page.is_listed[number] else 1) for number in kept])
-    text = kept
-    if sum([page.sizes[number] for number in prose]) >= max(LEAST_PROSE, _LEAST_SHARE * size):
-        standing = Standing(
-            blocks, page.prose, page.links, page.characters, page.factors,
-            [(blocks.lines[number].block, page.sizes[number]) for number in prose],
-            [(blocks.lines[number].block, page.sizes[number]) for number in kept if not page.is_listed[number]],
-        )  # fmt: skip
-        is_article = article_block(standing)
-        text = [number for number in kept if is_article[blocks.lines[number].block]]
-    unlisted = [number for number in text if not page.is_listed[number]]
-    if sum([page.sizes[number] for number in text]) <= 2 * sum([page.sizes[number] for number in unlisted]):
+    text = kept = page.without_noise()
+    size = sum([page.sizes[line] * (_LISTED if page.is_listed[line] else 1) for line in kept])
+    prose = [line for line in kept if page.is_prose[line]]
+    if sum([page.sizes[line] for line in prose]) >= max(_LEAST_PROSE, _LEAST_SHARE * size):
+        text = _Way(page, kept, headline(blocks, title)).article()
+    unlisted = [line for line in text if not page.is_listed[line]]
+    if sum([page.sizes[line] for line in text]) <= 2 * sum([page.sizes[line] for line in unlisted]):
         text = unlisted
-    return "\n".join([blocks.lines[number].text for number in text])
+    return "\n".join([blocks.lines[line][0] for line in text])
+
+
+def headline(blocks: Blocks, title: str) -> int | None:
+    """Return the block of the headline: the longest heading that the title repeats, or else the only first heading."""
+    title = f" {_words(title[:_LONGEST_TITLE])} "
+    longest, found = _LEAST_HEADLINE - 1, None
+    first = set()
+    kinds, parents = blocks.kinds, blocks.parents
+    for text, _, block in blocks.lines:
+        kind = kinds[block]
+        if kind not in _HEADINGS and (kind := kinds[max(parents[block], 0)]) not in _HEADINGS:
+            continue
+        if kind == _H1:
+            first.add(block)
+        if longest < len(text) and (words := _words(text)) and longest < len(words) and f" {words} " in title:
+            longest, found = len(words), block
+    return first.pop() if found is None and len(first) == 1 else found
+
+
+def _words(text: str) -> str:
+    return " ".join(_WORD.findall(text.lower()))
+
+
+class _Sums:
+    """What the lines in each block come to, with those in the blocks within: differences of running sums."""
+
+    def __init__(self, blocks: Blocks, values: Iterable[tuple[int, int]]) -> None:
+        self.own = [0] * len(blocks.ends)
+        for block, value in values:
+            self.own[block] += value
+        self._ends = blocks.ends
+        self._before = [0, *accumulate(self.own)]
+
+    def __getitem__(self, block: int) -> int:
+        return self._before[self._ends[block]] - self._before[block]
 
 
 class _Page:
@@ -91,78 +163,58 @@ class _Page:
         self.sizes: list[int] = []
         """Bytes of each line."""
         self.is_prose: list[bool] = []
-        is_link = []
-        self.prose, self.links, self.characters = ([0] * len(blocks.nodes) for _ in range(3))
-        """How much a block holds: bytes of prose, characters of links, characters."""
-        for text, linked, block in blocks.lines:
+        is_link: list[bool] = []
+        for text, linked, _ in blocks.lines:
             length = len(text)
             size = length if text.isascii() else len(text.encode())
             link = linked > _LINK * length
-            prose = not link and is_prose(text, size)
+            is_long = size >= _LONG and (size >= _LONG_WITHOUT_PUNCTUATION or _PUNCTUATION.search(text) is not None)
             self.sizes.append(size)
-            self.is_prose.append(prose)
+            self.is_prose.append(is_long and not link)
             is_link.append(link)
-            if prose:
-                self.prose[block] += size
-            self.links[block] += linked
-            self.characters[block] += length
-        for block in blocks.inside_out:
-            if self.characters[block]:
-                parent = blocks.parents[block]
-                self.prose[parent] += self.prose[block]
-                self.links[parent] += self.links[block]
-                self.characters[parent] += self.characters[block]
-        self.factors = [1.0] * len(blocks.nodes)
+        prose = zip(blocks.lines, self.sizes, self.is_prose, strict=True)
+        self.prose = _Sums(blocks, [(block, size) for (_, _, block), size, is_prose in prose if is_prose])
+        self.links = _Sums(blocks, [(block, linked) for _, linked, block in blocks.lines])
+        self.characters = _Sums(blocks, [(block, len(text)) for text, _, block in blocks.lines])
+        self.factors = [_PLAIN_WEIGHT] * len(blocks.ends)
+        """How much prose weighs by the names around it."""
         self.is_listed = self._listed(is_link) if any(is_link) else is_link
         """Whether a line is a link in a list of links."""
 
     def _listed(self, is_link: list[bool]) -> list[bool]:
-        parents = self.blocks.parents
+        kinds, parents = self.blocks.kinds, self.blocks.parents
         lists = list(range(len(parents)))
-        for block, kind in enumerate(self.blocks.kinds):
+        for block, kind in enumerate(kinds):
             if kind in _CELLS:
                 lists[block] = lists[parents[block]]
-        links, characters, kinds = self.links, self.characters, self.blocks.kinds
-        listed = []
-        for line, link in zip(self.blocks.lines, is_link, strict=True):
-            holder = lists[line.block]
-            # A table of links says something in its rows, such as the names of a module.
-            listed.append(link and links[holder] > _LIST_OF_LINKS * characters[holder] and kinds[holder] != _TABLE)
-        return listed
+        links, characters = self.links, self.characters
+        # A table of links says something in its rows, such as the names of a module.
+        return [
+            link and kinds[holder := lists[block]] != _TABLE and links[holder] > _LIST_OF_LINKS * characters[holder]
+            for link, (_, _, block) in zip(is_link, self.blocks.lines, strict=True)
+        ]
 
     def without_noise(self) -> list[int]:
         """Return the numbers of the lines outside of navigation and the like; sets the `factors` of the others."""
-        parents, factors = self.blocks.parents, self.factors
-        self._is_around_h1, self._is_around_article = map(self.blocks.around, (_H1, _HOLD_CONTENT))
-        captions = [block for block, kind in enumerate(self.blocks.kinds) if kind == _CAPTION]
+        kinds, parents, ends = self.blocks.kinds, self.blocks.parents, self.blocks.ends
+        self._is_around_h1, self._is_around_article = map(self.blocks.around, (frozenset([_H1]), _HOLD_CONTENT))
         # Or it is a page of pictures.
-        self._around = _BOILERPLATE
-        if sum([self.prose[block] for block in captions]) <= _CAPTIONS * self.prose[0]:
-            self._around |= {_CAPTION}
-        is_noise: list[bool | None] = [None] * len(parents)
-        is_noise[0] = False
+        captions = sum([self.prose[block] for block, kind in enumerate(kinds) if kind == _CAPTION])
+        self._beside = _BOILERPLATE | {_CAPTION} if captions <= _CAPTIONS * self.prose[0] else _BOILERPLATE
+        block, end = 1, len(kinds)
+        is_noise = [False] * end
         # A table beside a column of prose is the page, if it stands in <main>.
-        mains = [block for block, kind in enumerate(self.blocks.kinds) if kind == _MAIN]
-        if len(mains) == 1 and self._is_around_h1[mains[0]]:
-            is_noise = [None if inside else True for inside in self.blocks.inside(mains[0])]
-            is_noise[mains[0]] = False
-        kept = []
-        for number, line in enumerate(self.blocks.lines):
-            block = line.block
-            noise = is_noise[block]
-            if noise is None:
-                unknown = []
-                while noise is None:
-                    unknown.append(block)
-                    block = parents[block]
-                    noise = is_noise[block]
-                for inner in reversed(unknown):
-                    factors[inner] = factors[parents[inner]]
-                    noise = noise or self._is_noise(inner)
-                    is_noise[inner] = noise
-            if not noise:
-                kept.append(number)
-        return kept
+        if kinds.count(_MAIN) == 1 and self._is_around_h1[main := kinds.index(_MAIN)]:
+            block, end = main + 1, ends[main]
+            is_noise = [not main <= block < end for block in range(len(kinds))]
+        while block < end:
+            self.factors[block] = self.factors[parents[block]]
+            if self.characters[block] and self._is_noise(block):
+                is_noise[block : ends[block]] = [True] * (ends[block] - block)
+                block = ends[block]
+            else:
+                block += 1
+        return [line for line, (_, _, block) in enumerate(self.blocks.lines) if not is_noise[block]]
 
     def _is_noise(self, block: int) -> bool:
         kind, name = self.blocks.kinds[block], says(self.blocks.nodes[block]) if block < _NAMED else Says.NOTHING
@@ -170,7 +222,10 @@ class _Page:
             self.factors[block] = _NAMED_ARTICLE
         elif kind in _HOLD_CONTENT:
             self.factors[block] = max(self.factors[block], _IN_ARTICLE)
-        share = self.prose[block] / max(self.prose[0], 1)
+        elif name == Says.NOTHING and kind not in self._beside:
+            return False
+        prose = self.prose[block]
+        share = prose / max(self.prose[0], 1)
         if name == Says.HIDDEN:
             return share <= _BELIEVED_IF_HIDDEN
         if kind in _BOILERPLATE and not (self._is_around_h1[block] or self._is_around_article[block]):
@@ -178,11 +233,100 @@ class _Page:
         if name == Says.SIDEBAR:
             # So are boxes in the text of books called, and columns that hold the article; these have few links.
             return share <= _BELIEVED and self.links[block] >= _SIDEBAR_LINKS * self.characters[block]
-        if name not in (Says.NOISE, Says.BOTH) and kind not in self._around:
+        if name not in (Says.NOISE, Says.BOTH) and kind not in self._beside:
             return False
         if share <= _BELIEVED:
             return True
         if self._is_around_h1[block] or name == Says.BOTH:
             return False
         believed = _BELIEVED_AROUND_ARTICLE if self._is_around_article[block] else _BELIEVED_ELSE
-        return share <= believed or self.prose[block] <= _FOOTER
+        return share <= believed or prose <= _FOOTER
+
+
+class _Way:
+    """The way from the body to the article, by what is no noise."""
+
+    def __init__(self, page: _Page, kept: list[int], headline: int | None) -> None:
+        self._page, self._blocks, self._kept, self._headline = page, page.blocks, kept, headline
+        blocks, sizes = page.blocks, page.sizes
+        self._around_headline = set(blocks.way_to(headline))
+        # A list or table with headings in it is one of other articles, or is there for the layout.
+        self._has_headings = blocks.around(_HEADINGS)
+        owners = [(line, blocks.lines[line][2]) for line in kept]
+        prose = [(line, block) for line, block in owners if page.is_prose[line]]
+        holders = [blocks.parents[block] if blocks.kinds[block] in _SINGLE else block for _, block in prose]
+        together: dict[int, int] = {}
+        for (line, _), holder in zip(prose, holders, strict=True):
+            together[holder] = together.get(holder, 0) + sizes[line]
+        weights = []
+        for (line, block), holder in zip(prose, holders, strict=True):
+            beside = together[holder]
+            weights.append((block, sizes[line] * _PARTS * beside // (beside + _TOGETHER)))
+        near, factors = self._near_headline(), page.factors
+        heavier = [_BESIDE_HEADLINE * factors[block] if block in near else factors[block] for block, _ in weights]
+        self._sizes = _Sums(blocks, [(block, sizes[line]) for line, block in owners if not page.is_listed[line]])
+        self._prose = _Sums(blocks, [(block, sizes[line]) for line, block in prose])
+        self._together = _Sums(blocks, weights)
+        weighed = zip(weights, heavier, strict=True)
+        self._weights = _Sums(blocks, [(block, weight * factor) for (block, weight), factor in weighed])
+
+    def article(self) -> list[int]:
+        """Return the numbers of the lines of the article; all that are kept if the page has none."""
+        blocks, weights, article, left = self._blocks, self._weights, 0, 0.0
+        while inside := [block for block in blocks.children(article) if self._sizes[block]]:
+            inner = max(reversed(inside), key=weights.__getitem__)
+            if weights[inner] < _MOST * weights[0]:
+                break
+            left += self._sizes.own[article] + sum([self._left(block, inner) for block in inside if block != inner])
+            if left > _MAY_BE_LEFT * self._prose[inner]:
+                break
+            article = inner
+        while article and blocks.kinds[article] in _NEVER_ALONE:
+            article = blocks.parents[article]
+        span, beside = range(article, blocks.ends[article]), self._beside_headline(article)
+        least = max(_LEAST_BESIDE, _LEAST_SHARE_BESIDE * self._sizes[article])
+        if not beside or self._sizes[beside.start] - self._sizes.own[self._headline or 0] < least:
+            beside = range(0)
+        return [
+            line
+            for line in self._kept
+            if (block := blocks.lines[line][2]) in span or (block in beside and block != self._headline)
+        ]
+
+    def _left(self, block: int, inner: int) -> float:
+        """Return the bytes of a block that would be missed where the way leads on to the block `inner`."""
+        page, kinds, size = self._page, self._blocks.kinds, self._sizes[block]
+        if kinds[block] == _PRE:
+            return _CODE * size
+        if kinds[block] in _PLAIN and not self._has_headings[block]:
+            return size
+        if page.links[block] >= _TEASER * page.characters[block]:
+            return 0
+        if kinds[block] == kinds[inner] and self._class_of(block) == self._class_of(inner):
+            return self._together[block] / self._together[inner] * self._prose[inner]
+        leaves_headline = inner not in self._around_headline and self._blocks.parents[inner] in self._around_headline
+        return size if leaves_headline and size >= _LARGE * self._prose[inner] else 0
+
+    def _class_of(self, block: int) -> str:
+        return self._blocks.nodes[block].attributes.get("class") or ""
+
+    def _near_headline(self) -> range:
+        """Return the blocks with the headline in the smallest one around it that has prose, noise included."""
+        if self._headline is None:
+            return range(0)
+        near = next(block for block in self._blocks.way_to(self._headline) if self._has_prose(block))
+        return range(near, self._blocks.ends[near])
+
+    def _has_prose(self, block: int) -> bool:
+        return block == 0 or self._page.prose[block] >= _LEAST_PROSE
+
+    def _beside_headline(self, article: int) -> range:
+        """Return which blocks stand with the headline, where that is outside of the article."""
+        if self._headline is None or article in self._around_headline:
+            return range(0)
+        common = next(block for block in self._blocks.way_to(article) if block in self._around_headline)
+        if common == self._headline:
+            # A heading that was never closed holds the page.
+            return range(0)
+        holder = next(block for block in self._blocks.way_to(self._headline) if self._blocks.parents[block] == common)
+        return range(holder, self._blocks.ends[holder])

@@ -8,9 +8,8 @@ from crawldedup.reading.blocks import NUMBER, blocks_of, numbers
 from crawldedup.reading.tags import BOILERPLATE_ROLES, BOILERPLATE_TAGS, HOLD_CONTENT
 
 if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser
-
     from crawldedup.reading.blocks import Blocks
+    from crawldedup.reading.html_page import HtmlPage
 
 _BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
 _HOLD_CONTENT: Final = numbers(HOLD_CONTENT)
@@ -21,10 +20,10 @@ _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description
 _IDENTIFYING: Final = "meta, script, img, frame, iframe, video, source, embed, object"
 
 
-def visible_text(tree: LexborHTMLParser) -> str:
+def visible_text(page: HtmlPage) -> str:
     """Return all text that a visitor without scripts sees, title first, one block of the page a line."""
-    lines = [line.text for line in blocks_of(tree, with_controls=True).lines]
-    return "\n".join(filter(None, (title_of(tree), *lines)))
+    lines = [text for text, _, _ in blocks_of(page.tree, with_controls=True).lines]
+    return "\n".join(filter(None, (page.title, *lines)))
 
 
 def content_text(blocks: Blocks) -> str:
@@ -46,16 +45,16 @@ def content_text(blocks: Blocks) -> str:
             is_around = kind in _BOILERPLATE or node.attributes.get("role") in BOILERPLATE_ROLES
         holds = holds_main[number] or (holds_title[number] and holds_prose[number])
         kept[number] = kept[parent] and (holds or not is_around)
-    return "\n".join(line.text for line in blocks.lines if kept[line.block])
+    return "\n".join(text for text, _, block in blocks.lines if kept[block])
 
 
-def identity_text(tree: LexborHTMLParser) -> str:
+def identity_text(page: HtmlPage) -> str:
     """Return all that tells a page with little text from another: text, description, media addresses, scripts.
 
     The pages of a photo gallery, or of a shop that fills its pages by script, differ in nothing else.
     """
-    parts = [visible_text(tree)]
-    for element in tree.css(_IDENTIFYING):
+    parts = [visible_text(page)]
+    for element in page.tree.css(_IDENTIFYING):
         attributes = element.attributes
         if element.tag == "meta":
             if (attributes.get("property") or attributes.get("name") or "").lower() in _IDENTIFYING_META:
@@ -68,15 +67,9 @@ def identity_text(tree: LexborHTMLParser) -> str:
     return "\n".join(filter(None, map(str.strip, parts)))
 
 
-def title_of(tree: LexborHTMLParser) -> str:
-    """Return the title of a page in one line; "" if it has none."""
-    title = tree.css_first("title")
-    return "" if title is None else " ".join(title.text().split())
-
-
-def headline(tree: LexborHTMLParser) -> str:
+def name_of(page: HtmlPage) -> str:
     """Return the name of a page: og:title, which seldom has the site's name behind it, or else the title."""
-    for meta in tree.css("meta[property='og:title'], meta[name='og:title']"):
+    for meta in page.tree.css("meta[property='og:title'], meta[name='og:title']"):
         if name := " ".join((meta.attributes.get("content") or "").split()):
             return name
-    return title_of(tree)
+    return page.title

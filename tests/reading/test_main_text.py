@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawldedup.demo.site import Article, all_articles
-from crawldedup.reading.blocks import blocks_of, parse
+from crawldedup.reading.html_page import HtmlPage
 from crawldedup.reading.main_text import main_text
 from tests.reading.sentences import NOTICE, SENTENCES, TEASER, paragraphs
 
@@ -19,11 +19,12 @@ OTHER = [f"{word} years ago the council decided otherwise, and the minutes of {w
 
 
 def text_of(body: str, title: str = "A page") -> str:
-    return main_text(blocks_of(parse(f"<html><head><title>{title}</title></head><body>{body}</body></html>")))
+    page = HtmlPage(f"<html><head><title>{title}</title></head><body>{body}</body></html>")
+    return main_text(page.blocks, page.title)
 
 
 def whole(body: str) -> str:
-    return "\n".join(line.text for line in blocks_of(parse(body)).lines)
+    return "\n".join(text for text, _, _ in HtmlPage(body).blocks.lines)
 
 
 BODY = paragraphs(*SENTENCES)
@@ -209,9 +210,9 @@ piece = st.one_of(
 @settings(max_examples=150, deadline=None)
 @given(st.lists(piece, max_size=60))
 def test_every_page_gives_lines_of_its_own_in_order(pieces: list[str]) -> None:
-    blocks = blocks_of(parse("".join(pieces)))
-    lines = iter(line.text for line in blocks.lines)
-    assert all(line in lines for line in main_text(blocks).split("\n") if line)
+    page = HtmlPage("".join(pieces))
+    lines = iter(text for text, _, _ in page.blocks.lines)
+    assert all(line in lines for line in main_text(page.blocks, page.title).split("\n") if line)
 
 
 def huge(kind: str) -> str:
@@ -231,8 +232,8 @@ def huge(kind: str) -> str:
 @pytest.mark.parametrize("kind", ["lines", "nested", "table", "headings", "classes", "levels", "frameset", "empty"])
 def test_huge_pages_are_read(kind: str) -> None:
     # With a rule of quadratic time, one of them takes minutes.
-    blocks = blocks_of(parse(huge(kind)))
-    assert bool(main_text(blocks)) == bool(blocks.lines)
+    page = HtmlPage(huge(kind))
+    assert bool(main_text(page.blocks, page.title)) == bool(page.blocks.lines)
 
 
 def test_other_hash_seeds_give_the_same_text() -> None:

@@ -68,7 +68,9 @@ def _numbers(main: str, distinguish: str) -> list[str]:
 def _attributes(page: HtmlPage, main: str) -> list[str]:
     is_short = len(main) <= limits.DESCRIPTION
     tree = page.tree
-    may_show = is_short and (show_a_price((line.text for line in page.blocks.lines), page.html) or has_buy_button(tree))
+    may_show = is_short and (
+        show_a_price((text for text, _, _ in page.blocks.lines), page.html) or has_buy_button(tree)
+    )
     if not may_show and not may_hold_product_data(page.html):
         return []
     data = structured_data(tree)
