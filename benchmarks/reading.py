@@ -36,7 +36,7 @@ from crawldedup.demo.site import DemoSite, all_articles
 from crawldedup.errors import PageError
 from crawldedup.reading.extract import extract_page
 from crawldedup.reading.extractors import get_extractor
-from crawldedup.reading.html_page import HtmlPage
+from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.visible import content_text
 
 if TYPE_CHECKING:

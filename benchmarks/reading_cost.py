@@ -35,7 +35,7 @@ from crawldedup.errors import PageError
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
 from crawldedup.reading.blocks import parse
-from crawldedup.reading.decode import decode
+from crawldedup.reading.html import decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

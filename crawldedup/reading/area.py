@@ -11,7 +11,7 @@ from selectolax.lexbor import SelectolaxError
 
 from crawldedup.checks import refused
 from crawldedup.reading.blocks import parse
-from crawldedup.reading.html_page import HtmlPage
+from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.nodes import elements_around
 
 if TYPE_CHECKING:

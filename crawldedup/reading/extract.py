@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import PageError
 from crawldedup.reading.area import cut_to
-from crawldedup.reading.decode import tidy
-from crawldedup.reading.html_page import HtmlPage
+from crawldedup.reading.extractors import Extractor
+from crawldedup.reading.html import HtmlPage, tidy
 from crawldedup.reading.tokenize import count_words
 from crawldedup.reading.visible import content_text, identity_text, name_of
 
 if TYPE_CHECKING:
     from crawldedup.reading.area import Area
-    from crawldedup.reading.extractors import Extractor
 
 FALLBACK_WORDS: Final = 50
 """A shorter text of an extractor is taken for a mistake."""
@@ -53,17 +52,11 @@ class PageText:
     unselected: bool = False
 
 
-class _AllLines:
-    """Takes the lines of a page as they are."""
-
-    name = version = ""
-    is_heuristic = False
-
-    def extract(self, page: HtmlPage) -> str:
-        return "\n".join(text for text, _, _ in page.blocks.lines)
+def _all_lines(page: HtmlPage) -> str:
+    return "\n".join([text for text, _, _ in page.blocks.lines])
 
 
-_ALL_LINES: Final = _AllLines()
+_AS_IT_IS: Final = Extractor("", _all_lines, is_heuristic=False)
 
 
 def extract_page(
@@ -85,7 +78,7 @@ def extract_page(
         if area is None:
             return _page_text(page, extractor, min_words)
         page, is_sure = cut_to(area, page)
-        text = _page_text(page, _ALL_LINES if is_sure else extractor, min_words)
+        text = _page_text(page, _AS_IT_IS if is_sure else extractor, min_words)
         return replace(text, unselected=bool(area.compare) and not is_sure)
     except PageError:
         raise

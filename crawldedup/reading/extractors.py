@@ -6,145 +6,132 @@ import importlib
 import importlib.metadata
 import inspect
 import logging
+import re
 from collections import Counter
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 from lxml import etree
+from lxml.html import HtmlElement, document_fromstring
 
 from crawldedup.checks import did_you_mean
-from crawldedup.errors import ConfigurationError
-from crawldedup.reading.lxml_tree import parse, strip_boilerplate
+from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.reading.main_text import main_text
+from crawldedup.reading.tags import BOILERPLATE_TAGS
 from crawldedup.reading.visible import visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crawldedup.reading.html_page import HtmlPage
+    from crawldedup.reading.html import HtmlPage
+
+# trafilatura has no time limits: it moves text element by element and level by level, takes 10 ms for an article, and
+# minutes for 50,000 elements, or for 10,000 nested 250 deep, and quadratic time for a row.
+_MOST_TAGS: Final = 20_000
+_MOST_ATTRIBUTES: Final = 100_000
+_MOST_IN_ATTRIBUTES: Final = 1_000_000
+"""Letters in attributes, which it searches for dozens of words; data URLs do not count."""
+_MOST_LEVELS: Final = 64
+_MOST_WORK: Final = 1_500_000_000
+"""Tags times letters, since removing an element copies the text around it."""
+_MOST_CELLS_PER_ROW: Final = 5000
+
+_END_OF_DOCUMENT: Final = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
+# One class for all elements: lxml.html calls Python to find the class of each.
+_ELEMENTS: Final = etree.ElementDefaultClassLookup(element=HtmlElement)
+_holds_content: Final = etree.XPath("boolean(.//h1 or .//main or .//article)")
+_seen_texts: Final = etree.XPath("//text()[not(parent::script or parent::style)]")
+_values: Final = etree.XPath("//@*")
+_too_deep: Final = etree.XPath("boolean(" + "/*" * (_MOST_LEVELS + 1) + ")")
 
 
-class Extractor(Protocol):
-    """Takes the text to compare out of a page. If it raises, the page is counted as broken."""
+@dataclass(frozen=True)
+class Extractor:
+    """What takes the text to compare out of a page. If it raises, the page is counted as broken.
 
-    @property
-    def name(self) -> str:
-        """The name from which `get_extractor` makes the same extractor, in another process, too."""
+    `extract` is given a checked and decoded page, and gives the same text for the same page. `version` is as much of
+    another package's version as may change its texts, and "" for rules of one's own. `is_heuristic` says whether it
+    guesses which part of a page is the main text, and so may miss it. From `name`, `get_extractor` makes the same
+    extractor in another process.
+    """
 
-    @property
-    def version(self) -> str:
-        """As much of another package's version as may change its texts; "" for rules of one's own."""
-
-    @property
-    def is_heuristic(self) -> bool:
-        """Whether it guesses which part of a page is the main text, and so may miss it."""
-
-    def extract(self, page: HtmlPage) -> str:
-        """Return the text of a checked and decoded page, always the same for the same page."""
+    name: str
+    extract: Callable[[HtmlPage], str]
+    version: str = ""
+    is_heuristic: bool = True
 
 
-class BlocksExtractor:
-    """The main text by the blocks of the page: see `crawldedup.reading.main_text`."""
-
-    name = "blocks"
-    version = ""
-    is_heuristic = True
-
-    def extract(self, page: HtmlPage) -> str:
-        """Return the article, or all but navigation and the like of a page that is none."""
-        return main_text(page.blocks, page.title)
-
-
-def _minor_version(package: str) -> str:
-    return ".".join(importlib.metadata.version(package).split(".")[:2])
-
-
-# trafilatura takes quadratic time for a row.
-_MAX_CELLS_PER_ROW: Final = 5000
+def parse_with_lxml(html: str) -> HtmlElement:
+    """Return the tree of a page. Raises PageError: "empty" without an element, "too_deep" above 256 levels."""
+    parser = etree.HTMLParser(encoding="utf-8", collect_ids=False, remove_comments=True, remove_pis=True)
+    parser.set_element_class_lookup(_ELEMENTS)
+    try:
+        # libxml2 stops at the end of the document, but sites append to it and browsers read on.
+        tree = document_fromstring(_END_OF_DOCUMENT.sub("", html).encode("utf-8"), parser=parser)
+    except etree.ParserError as error:
+        raise PageError("empty", "there is nothing on the page") from error
+    # At its limits libxml2 returns the tree so far without an error; pages cut off at one place would look alike.
+    fatal = parser.error_log.filter_from_fatals()
+    if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in fatal):
+        raise PageError("too_deep", "the elements of the page are nested more than 256 deep")
+    return tree
 
 
-class TrafilaturaExtractor:
-    """trafilatura in its fast mode, with tables, without comments."""
-
-    name = "trafilatura"
-    is_heuristic = True
-
-    @cached_property
-    def version(self) -> str:
-        """The release, such as 2.3."""
-        return _minor_version("trafilatura")
-
-    @cached_property
-    def _extract(self) -> Callable[..., Any]:
-        # A process that reads no page does without its tens of thousands of objects.
-        import trafilatura
-
-        logger = logging.getLogger("trafilatura")
-        # It warns of every page without text. A level that the user has set stands.
-        if logger.level == logging.NOTSET:
-            logger.setLevel(logging.CRITICAL)
-        return trafilatura.bare_extraction
-
-    def extract(self, page: HtmlPage) -> str:
-        """Return the main text; "" if trafilatura finds none, or if the page would take it too long."""
-        if not page.suits_extractors:
-            return ""
-        tree = parse(page.html)
-        # If trafilatura finds little text, it takes all there is, out of scripts and JSON, too, in quadratic time.
-        strip_boilerplate(tree)
-        etree.strip_attributes(tree, "data-preloaded")
-        # It repeats a spanned cell up to 100 x 100 times, which takes minutes for a page of such cells.
-        etree.strip_attributes(tree, "colspan", "rowspan")
-        document: Any = self._extract(
-            tree,
-            fast=True,
-            include_comments=False,
-            include_tables=_widest_row(tree) <= _MAX_CELLS_PER_ROW,
-            # With it, the text of a page would depend on the pages before.
-            deduplicate=False,
-        )
-        return "" if document is None else str(document.text or "")
+def _by_trafilatura(page: HtmlPage) -> str:
+    """Return what trafilatura's fast mode finds, with tables, without comments; "" if it would take it too long."""
+    tags = page.html.count("<") - page.html.count("</")
+    tree = parse_with_lxml(page.html) if tags <= _MOST_TAGS else None
+    if tree is None or _is_too_much(tree, tags, len(page.html)):
+        return ""
+    # If trafilatura finds little text, it takes all there is, out of scripts and JSON, too, in quadratic time.
+    for element in tree.iter(*BOILERPLATE_TAGS):
+        element.tag = "div" if _holds_content(element) else "script"
+    etree.strip_elements(tree, "script", "style", "noscript", with_tail=False)
+    # It repeats a spanned cell up to 100 x 100 times, which takes minutes for a page of such cells.
+    etree.strip_attributes(tree, "data-preloaded", "colspan", "rowspan")
+    rows = Counter(row for cell in tree.iter("td", "th") if (row := cell.getparent()).tag == "tr")
+    document = _bare_extraction()(
+        tree,
+        fast=True,
+        include_comments=False,
+        include_tables=max(rows.values(), default=0) <= _MOST_CELLS_PER_ROW,
+        # With it, the text of a page would depend on the pages before.
+        deduplicate=False,
+    )
+    return "" if document is None else str(document.text or "")
 
 
-def _widest_row(tree: Any) -> int:
-    rows = (row if (row := cell.getparent()).tag == "tr" else None for cell in tree.iter("td", "th"))
-    return max(Counter(rows).values(), default=0)
+def _is_too_much(tree: HtmlElement, tags: int, letters: int) -> bool:
+    values = _values(tree)
+    if len(values) > _MOST_ATTRIBUTES or _too_deep(tree):
+        return True
+    if sum(len(value) for value in values if not value.startswith("data:")) > _MOST_IN_ATTRIBUTES:
+        return True
+    return tags * letters > _MOST_WORK and tags * sum(map(len, _seen_texts(tree))) > _MOST_WORK
 
 
-class VisibleTextExtractor:
-    """All text that a visitor sees, including navigation and footer."""
+@cache
+def _bare_extraction() -> Callable[..., Any]:
+    # A process that reads no page does without its tens of thousands of objects.
+    import trafilatura
 
-    name = "text"
-    version = ""
-    is_heuristic = False
-
-    def extract(self, page: HtmlPage) -> str:
-        """Return the visible text, one block of the page a line."""
-        return visible_text(page)
+    logger = logging.getLogger("trafilatura")
+    # It warns of every page without text. A level that the user has set stands.
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.CRITICAL)
+    return trafilatura.bare_extraction
 
 
-class CustomExtractor:
-    """A user's callable, by its dotted path. Its result is used unchanged."""
-
-    version = ""
-    is_heuristic = False
-
-    def __init__(self, name: str, extract: Callable[[str], str | None]) -> None:
-        self.name = name
-        self._extract = extract
-
-    def extract(self, page: HtmlPage) -> str:
-        """Return what the callable returns; None counts as no text."""
-        text = self._extract(page.html)
-        if not isinstance(text, str | None):
-            raise TypeError(f"{self.name} returned {type(text).__name__}, not str")
-        return text or ""
+def _trafilatura() -> Extractor:
+    release = ".".join(importlib.metadata.version("trafilatura").split(".")[:2])
+    return Extractor("trafilatura", _by_trafilatura, release)
 
 
 _BUILT_IN: Final[dict[str, Callable[[], Extractor]]] = {
-    "blocks": BlocksExtractor,
-    "trafilatura": TrafilaturaExtractor,
-    "text": VisibleTextExtractor,
+    "blocks": lambda: Extractor("blocks", lambda page: main_text(page.blocks, page.title)),
+    "trafilatura": _trafilatura,
+    "text": lambda: Extractor("text", visible_text, is_heuristic=False),
 }
 
 
@@ -158,12 +145,24 @@ def get_extractor(name: str) -> Extractor:
     if name in _BUILT_IN:
         return _BUILT_IN[name]()
     if isinstance(name, str) and "." in name:
-        return CustomExtractor(name, _custom(name))
+        return custom_extractor(name, _custom(name))
     hint = did_you_mean(name, _BUILT_IN)
     raise ConfigurationError(
         f"there is no extractor {name!r}{f'{hint} It' if hint else '; it'} is one of {', '.join(_BUILT_IN)}, or the "
         "dotted path of your own (myproject.pages.main_text)"
     )
+
+
+def custom_extractor(name: str, extract: Callable[[str], str | None]) -> Extractor:
+    """Return a user's callable as an extractor. Its result is used unchanged; None counts as no text."""
+
+    def text_of(page: HtmlPage) -> str:
+        text = extract(page.html)
+        if not isinstance(text, str | None):
+            raise TypeError(f"{name} returned {type(text).__name__}, not str")
+        return text or ""
+
+    return Extractor(name, text_of, is_heuristic=False)
 
 
 def check_extractor(name: str, value: object) -> str:

@@ -9,13 +9,13 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-FORMATTING: Final = _names("a b big code em font i nobr s small strike strong tt u")
+FORMATTING: Final = _names("b big code em font i s small strike strong tt u")
 """Parsers reopen them in every following block until they are closed."""
 
 NEED_END_TAG: Final = FORMATTING | _names("""
-    abbr acronym address applet article aside audio bdi bdo blockquote button canvas center cite data datalist del
+    a abbr acronym address applet article aside audio bdi bdo blockquote button canvas center cite data datalist del
     details dfn dialog dir div dl fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup iframe
-    ins kbd label legend listing main map mark marquee math menu meter nav noembed noframes noscript object ol
+    ins kbd label legend listing main map mark marquee math menu meter nav nobr noembed noframes noscript object ol
     optgroup output picture plaintext pre progress q rb rp rt rtc ruby samp script section select slot span style sub
     summary sup svg table template textarea time title ul var video xmp
 """)

@@ -9,7 +9,7 @@ from crawldedup.reading.tags import BOILERPLATE_ROLES, BOILERPLATE_TAGS, HOLD_CO
 
 if TYPE_CHECKING:
     from crawldedup.reading.blocks import Blocks
-    from crawldedup.reading.html_page import HtmlPage
+    from crawldedup.reading.html import HtmlPage
 
 _BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
 _HOLD_CONTENT: Final = numbers(HOLD_CONTENT)

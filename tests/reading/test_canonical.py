@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from crawldedup.reading.canonical import HeadLinks, claimed_url, head_links
-from crawldedup.reading.html_page import HtmlPage
+from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.urls import canonical_url
 
 URL = "https://e.com/page?b=2&a=1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crawldedup.reading.decode import clean, decode, tidy
+from crawldedup.reading.html import clean, decode, tidy
 
 
 @pytest.mark.parametrize("forbidden", ["\0", "\x08", "\x0b", "\x0c", "\x0e", "\x1f", "\x7f", "\ud800", "\uffff"])

@@ -12,6 +12,7 @@ from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.reading import limits
 from crawldedup.reading.extract import FALLBACK_WORDS, PageText, extract_page
 from crawldedup.reading.extractors import get_extractor
+from crawldedup.reading.html import HtmlPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -491,27 +492,41 @@ HOSTILE_PAGES = [
 def test_hostile_pages_end_in_a_text_or_a_refusal(make: Callable[[], str]) -> None:
     html = make().encode()
     for extractor in ("text", *GUESSING):
-        refused_for, text = None, None
+        refused_for = None
         try:
-            text = read(html, extractor)
+            read(html, extractor)
         except PageError as error:
             refused_for = error.reason
         assert refused_for in {None, "too_large", "too_deep", "empty"}
-        # Where no extractor was asked, the others are not asked either.
-        if refused_for in {"too_large", "too_deep"} or (text and extractor in GUESSING and is_read_without(text)):
+        if refused_for in {"too_large", "too_deep"}:
             break
 
 
-def is_read_without(text: PageText) -> bool:
-    """Whether the page was too much for the extractors that guess."""
-    assert text.source is not None
-    return not text.source.suits_extractors
+# Where the bounds lie: what is beyond is refused, since parsers take seconds for it, and what is within is read.
+OPEN = {
+    "divisions": ("<div>x", 19_000, 25_000),
+    "readings of no word": ("<rt>x", 19_000, 60_000),
+    "one formatting": ("<p><b>x</p>", 2_000, 40_000),
+    "closed formatting": ("<p><b>x</b></p>", 60_000, None),
+    "formatting of many kinds": ("<p><font color=c{}>x", 500, 3_000),
+    "links": ("<p><a href=/{}>x", 9_000, 40_000),
+}
+
+
+@pytest.mark.parametrize(("unit", "most", "too_many"), OPEN.values(), ids=OPEN)
+def test_pages_that_leave_too_much_open_are_refused(unit: str, most: int, too_many: int | None) -> None:
+    def body(count: int) -> str:
+        return page(ARTICLE + "".join(unit.format(number) for number in range(count)))
+
+    assert reason(body(most), "blocks") is None
+    assert too_many is None or reason(body(too_many), "blocks") == "too_deep"
 
 
 @pytest.mark.parametrize(("value", "is_asked"), [("a b " * 250_000, True), ("a b " * 251_000, False)])
 def test_extractors_are_not_asked_to_search_a_million_letters_of_attributes(value: str, is_asked: bool) -> None:
     image = f"<img src='data:image/png,{'a' * 900_000}'>"
-    assert is_read_without(read(page(f"<p>{PARAGRAPHS[0]}</p><i class='{value}'></i>{image}"), "text")) is not is_asked
+    given = HtmlPage.read(page(f"<article>{ARTICLE}<i class='{value}'></i>{image}</article>"), None)
+    assert bool(get_extractor("trafilatura").extract(given)) is is_asked
 
 
 # Determinism

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawldedup.demo.site import Article, all_articles
-from crawldedup.reading.html_page import HtmlPage
+from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.main_text import main_text
 from tests.reading.sentences import NOTICE, SENTENCES, TEASER, paragraphs
 

@@ -13,7 +13,7 @@ from crawldedup.reading.facts.buttons import buy_controls
 from crawldedup.reading.facts.page_facts import page_facts, text_facts
 from crawldedup.reading.facts.prices import numbers, plain, prices
 from crawldedup.reading.facts.structured_data import structured_data
-from crawldedup.reading.html_page import HtmlPage
+from crawldedup.reading.html import HtmlPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable

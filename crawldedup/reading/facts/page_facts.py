@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from crawldedup.reading.extract import PageText
     from crawldedup.reading.facts.lines import Line
     from crawldedup.reading.facts.schema_org import Product
-    from crawldedup.reading.html_page import HtmlPage
+    from crawldedup.reading.html import HtmlPage
 
 # A shorter identifier of the structured data may be shown as the number of another thing.
 _ID_SIZE: Final = 4

@@ -1,15 +1,24 @@
-"""Decode pages. A wrong or unknown encoding never raises; bytes that are no text do."""
+"""Read the bytes of a page: decode them, bound what they cost, and parse them once for all that is read of them.
+
+A wrong or unknown encoding never raises; bytes that are no text do.
+"""
 
 from __future__ import annotations
 
 import codecs
 import re
-from typing import Final
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Self
 
 from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding, to_unicode
 
 from crawldedup.errors import PageError
-from crawldedup.reading.limits import check_letters
+from crawldedup.reading.blocks import Blocks, blocks_of, parse
+from crawldedup.reading.limits import bounded, check_letters, check_size
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser
 
 # First bytes of what servers send as text/html by mistake.
 _SIGNATURES: Final = {
@@ -40,6 +49,35 @@ _SINGLE_BYTE: Final = ("cp125", "cp866", "cp874", "iso8859-", "koi8-", "mac-")
 _HIGH_BYTES: Final = bytes(range(0x80, 0x100))
 _BEYOND_CHANCE: Final = 3
 """Characters of several bytes that valid UTF-8 has at least: a page in Latin-1 that explains "Ã©" has fewer."""
+
+
+@dataclass(frozen=True)
+class HtmlPage:
+    """A decoded page."""
+
+    html: str
+
+    @classmethod
+    def read(cls, body: bytes | str, encoding: str | None) -> Self:
+        """Decode a page and check what it costs. Raises PageError."""
+        check_size(body)
+        return cls(bounded(decode(body, encoding)))
+
+    @cached_property
+    def tree(self) -> LexborHTMLParser:
+        """The parsed page, which nobody may change."""
+        return parse(self.html)
+
+    @cached_property
+    def title(self) -> str:
+        """The title in one line; "" if the page has none."""
+        title = self.tree.css_first("title")
+        return "" if title is None else " ".join(title.text().split())
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The blocks and lines of the page, without controls."""
+        return blocks_of(self.tree)
 
 
 def decode(body: bytes | str, declared: str | None) -> str:
