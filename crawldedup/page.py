@@ -14,11 +14,11 @@ from crawldedup.fingerprinting.fingerprint import PROFILE, Fingerprint, Source, 
 from crawldedup.options import Options, check_similarity
 from crawldedup.reading.area import area_of
 from crawldedup.reading.canonical import NO_LINKS, HeadLinks, head_links
+from crawldedup.reading.difference import packed_text
 from crawldedup.reading.extract import TEXT_PROFILE, extract_page
 from crawldedup.reading.extractors import get_extractor
 from crawldedup.reading.facts.page_facts import page_facts, text_facts
 from crawldedup.reading.html import HtmlPage, tidy
-from crawldedup.reading.kept import packed_text
 from crawldedup.reading.keys import NO_KEY, Key
 from crawldedup.reading.limits import check_size
 

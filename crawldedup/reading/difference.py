@@ -1,38 +1,38 @@
-"""Tell in a line what changed between two texts.
+"""Tell in a line what changed between two texts, and keep texts beside an index for that.
 
-Words that occur once in each text are its anchors: the longest run of them that has one order in both stays, and what
-lies between two anchors has changed unless it is equal (patience diff, Bram Cohen). This takes n log n steps for any
-texts, where `difflib` takes up to n^3: pages are hostile.
+Sentences are compared first, and then the words of those that differ. `difflib` takes up to n^3 steps and pages are
+hostile, so what comes behind many sentences is one sentence, and long passages are left as they are.
 """
 
 import re
-from bisect import bisect_left
-from collections import Counter
+import zlib
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from difflib import SequenceMatcher
+from itertools import accumulate
+from typing import Any, Final, NamedTuple
 
 LONGEST_DIFFERENCE: Final = 450
 """Passages beyond so many characters are only counted."""
+LONGEST_TEXT: Final = 100_000
+"""So many characters of a text are kept; the rest is cut off."""
 
+_MOST_BYTES: Final = 4 * LONGEST_TEXT
 _LONGEST_SIDE: Final = 80
 _LONGEST_CONTEXT: Final = 40
 _CONTEXT_WORDS: Final = 4
 # Changes so close to each other read better as one.
 _CLOSE_WORDS: Final = 2
-# What is anchored once more between two anchors has a word twice elsewhere.
-_ROUNDS: Final = 3
+# Sentences that are compared, passages whose words are, and words of such a passage.
+_MOST_SENTENCES: Final = 500
+_MOST_PASSAGES: Final = 20
+_MOST_WORDS: Final = 250
 
 # Chinese and Japanese sentences have no spaces.
 _WORD: Final = re.compile(r"[^\s。！？；，、]+[。！？；，、]*|[。！？；，、]+")
+_ENDS: Final = ".!?。！？"
 
-
-class _Gap(NamedTuple):
-    """Places in the words of two texts: from `a` to before `a_end` in the old one, and alike in the new one."""
-
-    a: int
-    a_end: int
-    b: int
-    b_end: int
+_Gap = tuple[int, int, int, int]
+"""Places of words that differ: from the first to before the second in the old text, and alike in the new one."""
 
 
 class Change(NamedTuple):
@@ -69,11 +69,45 @@ class Change(NamedTuple):
 
 def changes(old: str, new: str, *, longest: int = _LONGEST_SIDE) -> list[Change]:
     """Return what changed between two texts, each side of it up to `longest` characters."""
-    a, b = _WORD.findall(old), _WORD.findall(new)
-    gaps = [_Gap(0, len(a), 0, len(b))]
-    for _ in range(_ROUNDS):
-        gaps = [finer for gap in gaps for finer in _cut_at_anchors(a, b, gap)]
-    return list(_passages(a, b, _joined(gaps), longest))
+    sentences, other_sentences = _sentences(old), _sentences(new)
+    a, b = ([word for sentence in each for word in sentence] for each in (sentences, other_sentences))
+    starts, other_starts = ([0, *accumulate(map(len, each))] for each in (sentences, other_sentences))
+    gaps: list[_Gap] = []
+    for number, (i, i_end, j, j_end) in enumerate(_gaps(sentences, other_sentences)):
+        start, end, other, other_end = starts[i], starts[i_end], other_starts[j], other_starts[j_end]
+        alike = _alike(a[start:end], b[other:other_end])
+        start, other = start + alike, other + alike
+        alike = _alike(a[start:end][::-1], b[other:other_end][::-1])
+        words, other_words = a[start : end - alike], b[other : other_end - alike]
+        is_short = number < _MOST_PASSAGES and max(len(words), len(other_words)) <= _MOST_WORDS
+        whole = [(0, len(words), 0, len(other_words))]
+        for k, k_end, m, m_end in _gaps(words, other_words) if is_short else whole:
+            is_close = gaps and start + k - gaps[-1][1] <= _CLOSE_WORDS
+            k_start, m_start = gaps.pop()[::2] if is_close else (start + k, other + m)
+            gaps.append((k_start, start + k_end, m_start, other + m_end))
+    return list(_passages(a, b, gaps, longest))
+
+
+def _sentences(text: str) -> list[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = []
+    for line in text.split("\n"):
+        start, words = 0, _WORD.findall(line)
+        for end, word in enumerate(words, 1):
+            if word[-1] in _ENDS or end == len(words):
+                found.append(tuple(words[start:end]))
+                start = end
+    rest = [word for sentence in found[_MOST_SENTENCES:] for word in sentence]
+    return [*found[:_MOST_SENTENCES], tuple(rest)] if rest else found
+
+
+def _gaps(a: Sequence[Any], b: Sequence[Any]) -> Iterator[_Gap]:
+    opcodes = SequenceMatcher(None, a, b).get_opcodes()
+    return ((i, i_end, j, j_end) for what, i, i_end, j, j_end in opcodes if what != "equal")
+
+
+def _alike(a: Sequence[str], b: Sequence[str]) -> int:
+    """Return how many words two texts begin with."""
+    return next((number for number, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def difference(old: str, new: str) -> str | None:
@@ -87,65 +121,36 @@ def difference(old: str, new: str) -> str | None:
     return shown or None
 
 
-def _cut_at_anchors(a: Sequence[str], b: Sequence[str], gap: _Gap) -> Iterator[_Gap]:
-    """Yield what lies between the anchors of two pieces, without what is equal at its ends."""
-    at_a, at_b = gap.a, gap.b
-    anchors = _anchors(a[gap.a : gap.a_end], b[gap.b : gap.b_end])
-    for i, j in [*((gap.a + i, gap.b + j) for i, j in anchors), (gap.a_end, gap.b_end)]:
-        end_a, end_b = i, j
-        while at_a < end_a and at_b < end_b and a[at_a] == b[at_b]:
-            at_a, at_b = at_a + 1, at_b + 1
-        while at_a < end_a and at_b < end_b and a[end_a - 1] == b[end_b - 1]:
-            end_a, end_b = end_a - 1, end_b - 1
-        if at_a < end_a or at_b < end_b:
-            yield _Gap(at_a, end_a, at_b, end_b)
-        at_a, at_b = i + 1, j + 1
+def packed_text(text: str) -> bytes:
+    """Return the beginning of a text, compressed."""
+    return zlib.compress(text[:LONGEST_TEXT].encode("utf-8", "replace"))
 
 
-def _anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the places of words that occur once in each, as many as have the same order in both."""
-    counts_a, counts_b = Counter(a), Counter(b)
-    place = {word: j for j, word in enumerate(b) if counts_b[word] == 1}
-    pairs = [(i, place[word]) for i, word in enumerate(a) if counts_a[word] == 1 and word in place]
-    # For each length, the run whose last place in `b` is the first: that place, and its pair.
-    lasts: list[int] = []
-    ends: list[int] = []
-    before: list[int] = []
-    for number, (_, j) in enumerate(pairs):
-        length = bisect_left(lasts, j)
-        before.append(ends[length - 1] if length else -1)
-        lasts[length : length + 1], ends[length : length + 1] = [j], [number]
-    run = []
-    number = ends[-1] if ends else -1
-    while number >= 0:
-        run.append(pairs[number])
-        number = before[number]
-    return run[::-1]
-
-
-def _joined(gaps: Sequence[_Gap]) -> list[_Gap]:
-    joined: list[_Gap] = []
-    for gap in gaps:
-        if joined and gap.a - joined[-1].a_end <= _CLOSE_WORDS:
-            joined[-1] = joined[-1]._replace(a_end=gap.a_end, b_end=gap.b_end)
-        else:
-            joined.append(gap)
-    return joined
+def unpacked_text(packed: bytes) -> str | None:
+    """Return the text that was packed; None if there is none, or something else."""
+    if not packed:
+        return None
+    try:
+        # Another program may have written what swells.
+        text = zlib.decompressobj().decompress(packed, _MOST_BYTES)
+    except zlib.error:
+        return None
+    return text.decode("utf-8", "replace")[:LONGEST_TEXT]
 
 
 def _passages(a: Sequence[str], b: Sequence[str], gaps: Sequence[_Gap], longest: int) -> Iterator[Change]:
     """Yield each change among the words around it, of which none is shown twice."""
     shown_to = 0
-    for number, change in enumerate(gaps):
-        before = " ".join(a[max(shown_to, change.a - _CONTEXT_WORDS) : change.a])
-        following = gaps[number + 1].a if number + 1 < len(gaps) else len(a)
-        shown_to = min(following, change.a_end + _CONTEXT_WORDS)
-        removed, added = a[change.a : change.a_end], b[change.b : change.b_end]
+    for number, (start, end, other_start, other_end) in enumerate(gaps):
+        before = " ".join(a[max(shown_to, start - _CONTEXT_WORDS) : start])
+        following = gaps[number + 1][0] if number + 1 < len(gaps) else len(a)
+        shown_to = min(following, end + _CONTEXT_WORDS)
+        removed, added = a[start:end], b[other_start:other_end]
         yield Change(
             before if len(before) <= _LONGEST_CONTEXT else f"…{before[-_LONGEST_CONTEXT:]}",
             _beginning(removed, longest),
             _beginning(added, longest),
-            _beginning(a[change.a_end : shown_to], _LONGEST_CONTEXT),
+            _beginning(a[end:shown_to], _LONGEST_CONTEXT),
         )
 
 

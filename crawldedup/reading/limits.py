@@ -44,7 +44,9 @@ _MOST_STEPS: Final = 200_000_000
 """Open elements that are looked at for a page's tags, if none was closed by another's end."""
 # An open formatting element is made anew in every later block, up to three of one spelling; a link ends the one before.
 # This one finds some other elements, too: what it counts is an upper bound.
-_MAY_FORMAT: Final = re.compile(r"<(?:[bisuBISU][\s/>]|[bB][iI]|[cC][oO]|[eE][mM]|[fF][oO][nN]|[sS][mMtT]|[tT]{2})[^>]*")
+_MAY_FORMAT: Final = re.compile(
+    r"<(?:[bisuBISU][\s/>]|[bB][iI]|[cC][oO]|[eE][mM]|[fF][oO][nN]|[sS][mMtT]|[tT]{2})[^>]*"
+)
 _SAME: Final = 3
 _MOST_REOPENED: Final = 4_000_000
 """Letters of tags that are made anew: of a letter come up to 100 bytes of attributes."""

@@ -16,8 +16,7 @@ from crawldedup import checks
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
 from crawldedup.options import LOWEST_SIMILARITY, Options
 from crawldedup.page import Page
-from crawldedup.reading.difference import difference
-from crawldedup.reading.kept import unpacked_text
+from crawldedup.reading.difference import difference, unpacked_text
 from crawldedup.reading.keys import Key
 from crawldedup.scope import page_key, salt_of, site_of, xored
 from crawldedup.search import decision

@@ -15,8 +15,8 @@ from crawldedup import Deduplicator, journal
 from crawldedup.batch import folder
 from crawldedup.errors import ConfigurationError, ForeignStoreError
 from crawldedup.fingerprinting.fingerprint import PROFILE
+from crawldedup.reading.difference import LONGEST_TEXT
 from crawldedup.reading.extract import TEXT_PROFILE
-from crawldedup.reading.kept import LONGEST_TEXT
 from crawldedup.reading.keys import Key
 from crawldedup.report import model
 from crawldedup.scanning import run

@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from crawldedup.reading.kept import LONGEST_TEXT, packed_text, unpacked_text
+from crawldedup.reading.difference import LONGEST_TEXT, packed_text, unpacked_text
 
 
 @pytest.mark.parametrize("text", ["", "a", "Grüße, 世界 \0\n", "long " * 10_000])
