@@ -76,7 +76,7 @@ def jaccard(one: Shingles, other: Shingles) -> float:
 
 
 def visible(html: bytes, content: str = "") -> Wanted:
-    return Wanted(html, shingles(content_text(HtmlPage.read(html, None).blocks)), content)
+    return Wanted(html, shingles(content_text(HtmlPage.read(html, None))), content)
 
 
 def site_pages(scale: float) -> Iterator[tuple[str, Wanted]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
 from crawldedup.reading import tags
+from crawldedup.reading.names import Says, says
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,24 +48,32 @@ def numbers(names: Iterable[str]) -> frozenset[int]:
 
 TEXT: Final = parse("x").body.first_child.tag_id  # type: ignore[union-attr]
 COMMENT: Final = parse("<body><!-- -->").body.first_child.tag_id  # type: ignore[union-attr]
-_INLINE, _LINK, _SKIPPED, _BREAK, _BLOCK = range(5)
+_INLINE, _LINK, _SKIPPED, _BREAK, _BLOCK, _BOILERPLATE = range(6)
 _HIDDEN: Final = tags.INVISIBLE | {"head", "input", "noscript", "title"}
 # A button is a block, for one that was never closed holds the page.
 _CONTROLS: Final = frozenset(["datalist", "option", "select", "textarea"])
-
-
 _KNOWN: Final = max(NUMBER.values()) + 1
 
 
-def _kinds(hidden: Iterable[str]) -> list[int]:
+def _kinds(hidden: Iterable[str], pruned: Iterable[str] = ()) -> list[int]:
     """Return what the walk does at each kind of element; an unknown one is a part of its line."""
-    kinds = dict.fromkeys(numbers(tags.BLOCKS), _BLOCK) | dict.fromkeys(numbers(hidden), _SKIPPED)
+    kinds = dict.fromkeys(numbers(tags.BLOCKS), _BLOCK) | dict.fromkeys(numbers(pruned), _BOILERPLATE)
     kinds |= {NUMBER["br"]: _BREAK, NUMBER["hr"]: _BREAK, NUMBER["a"]: _LINK, COMMENT: _SKIPPED}
+    kinds |= dict.fromkeys(numbers(hidden), _SKIPPED)
     return [kinds.get(number, _INLINE) for number in range(_KNOWN)]
 
 
-_WITHOUT_CONTROLS: Final = _kinds(_HIDDEN | _CONTROLS)
 _WITH_CONTROLS: Final = _kinds(_HIDDEN)
+_WITHOUT_CONTROLS: Final = _kinds(_HIDDEN | _CONTROLS)
+_WITHOUT_BOILERPLATE: Final = _kinds(_HIDDEN | _CONTROLS, tags.BOILERPLATE_TAGS)
+
+_HOLDS: Final = "h1, article, main"
+# Blocks whose names are read; a page may have 100,000, each with a name of its own.
+_NAMED: Final = 5_000
+# Letters up to which what is named as noise is looked at all the same: a price may be named "promo".
+_SHORT_NOISE: Final = 100
+# How much longer noise may be than the rest, for its name to be believed before it is read.
+_BELIEVED: Final = 4
 
 
 Line = tuple[str, int, int]
@@ -75,13 +84,14 @@ Line = tuple[str, int, int]
 class Blocks:
     """The block elements of a body, in document order, each with the number of the one around it; -1 for the body.
 
-    What a block holds are the numbers from its own to before its end.
+    What a block holds are the numbers from its own to before its end. `names` are what its attributes say of it.
     """
 
     nodes: list[LexborNode]
     parents: list[int]
     ends: list[int]
     kinds: list[int]
+    names: list[int]
     lines: list[Line]
 
     def children(self, block: int) -> Iterator[int]:
@@ -109,30 +119,64 @@ class Blocks:
         return marks
 
 
-# One loop over plain lists, since a call for each node would take as long again.
-def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:  # noqa: C901
+def holders_of_content(tree: LexborHTMLParser) -> set[int]:
+    """Return the `mem_id` of each element around a first heading, an article or <main>.
+
+    A navigation that holds the article was never closed, so it is none.
+    """
+    marked: set[int] = set()
+    for node in tree.css(_HOLDS):
+        outer = node.parent
+        while outer is not None and outer.mem_id not in marked:
+            marked.add(outer.mem_id)
+            outer = outer.parent
+    return marked
+
+
+def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:
     """Walk a tree. Controls, such as buttons and choices, are left out unless asked for."""
+    return _walk(tree, _WITH_CONTROLS if with_controls else _WITHOUT_CONTROLS)[0]
+
+
+def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
+    """Walk a tree, but not into navigation, footers and what is named as noise or hidden, unless that is the page."""
+    blocks, noise = _walk(tree, _WITHOUT_BOILERPLATE, holders)
+    if noise and noise > _BELIEVED * sum([len(text) for text, _, _ in blocks.lines]):
+        blocks, _ = _walk(tree, _WITHOUT_BOILERPLATE, holders, believes_names=False)
+    return blocks
+
+
+# One loop over plain lists, since a call for each node would take as long again.
+def _walk(  # noqa: C901
+    tree: LexborHTMLParser, does: list[int], holders: set[int] | None = None, *, believes_names: bool = True
+) -> tuple[Blocks, int]:
+    """Return the blocks of a tree, and the letters of the longest noise that was left out by its name.
+
+    With `holders`, the names of blocks are read, and what is noise is left out.
+    """
     body = tree.body
     if body is None:
-        return Blocks([], [], [], [], [])
-    does = _WITH_CONTROLS if with_controls else _WITHOUT_CONTROLS
-    nodes, parents, ends, kinds = [body], [-1], [0], [body.tag_id]
+        return Blocks([], [], [], [], [], []), 0
+    nodes, parents, ends, kinds, names = [body], [-1], [0], [body.tag_id], [Says.NOTHING]
     lines: list[Line] = []
     pieces: list[str] = []
     # The open elements that hold something, and what each of them is.
     opened: list[LexborNode] = []
     whats: list[int] = []
-    linked = links = block = 0
+    linked = links = block = longest_noise = 0
+    short_noise = -1
     node = body.first_child
     while node is not None or opened:
         if node is None:
             node = opened.pop()
             what = whats.pop()
-            if what == _BLOCK:
+            if what >= _BLOCK:
                 if pieces:
                     _end_line(lines, pieces, linked, block)
                     linked = 0
                 ends[block] = len(nodes)
+                if block == short_noise:
+                    short_noise = -1
                 block = parents[block]
             elif what == _LINK:
                 links -= 1
@@ -158,11 +202,27 @@ def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:
         if child is None:
             node = node.next
             continue
-        if what == _BLOCK:
+        if what >= _BLOCK:
+            name = Says.NOTHING
+            if holders is not None:
+                if what == _BOILERPLATE and node.mem_id not in holders:
+                    node = node.next
+                    continue
+                if len(nodes) < _NAMED:
+                    name = says(node)
+                is_noise = name == Says.HIDDEN or (name == Says.NOISE and node.mem_id not in holders)
+                # What is in short noise is no longer, and is not measured again.
+                if is_noise and believes_names and short_noise < 0:
+                    if (letters := len(node.text())) > _SHORT_NOISE:
+                        longest_noise = max(longest_noise, letters)
+                        node = node.next
+                        continue
+                    short_noise = len(nodes)
             parents.append(block)
             block = len(nodes)
             nodes.append(node)
             kinds.append(kind)
+            names.append(name)
             ends.append(0)
         elif what == _LINK:
             links += 1
@@ -172,7 +232,7 @@ def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:
     if pieces:
         _end_line(lines, pieces, linked, block)
     ends[0] = len(nodes)
-    return Blocks(nodes, parents, ends, kinds, lines)
+    return Blocks(nodes, parents, ends, kinds, names, lines), longest_noise
 
 
 def _end_line(lines: list[Line], pieces: list[str], linked: int, block: int) -> None:

@@ -23,7 +23,7 @@ from crawldedup.reading.area import cut_to
 from crawldedup.reading.extractors import Extractor
 from crawldedup.reading.html import HtmlPage, tidy
 from crawldedup.reading.tokenize import count_words
-from crawldedup.reading.visible import content_text, identity_text, name_of
+from crawldedup.reading.visible import all_lines, content_text, identity_text, name_of
 
 if TYPE_CHECKING:
     from crawldedup.reading.area import Area
@@ -52,11 +52,7 @@ class PageText:
     unselected: bool = False
 
 
-def _all_lines(page: HtmlPage) -> str:
-    return "\n".join([text for text, _, _ in page.blocks.lines])
-
-
-_AS_IT_IS: Final = Extractor("", _all_lines, is_heuristic=False)
+_AS_IT_IS: Final = Extractor("", all_lines, is_heuristic=False)
 
 
 def extract_page(
@@ -92,7 +88,7 @@ def _page_text(page: HtmlPage, extractor: Extractor, min_words: int) -> PageText
     words = count_words(main)
     used_fallback = False
     if extractor.is_heuristic and words < FALLBACK_WORDS:
-        content = tidy(content_text(page.blocks))
+        content = tidy(content_text(page))
         if (content_words := count_words(content)) > words:
             main, words, used_fallback = content, content_words, True
     if words < min_words:

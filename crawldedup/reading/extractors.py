@@ -129,7 +129,7 @@ def _trafilatura() -> Extractor:
 
 
 _BUILT_IN: Final[dict[str, Callable[[], Extractor]]] = {
-    "blocks": lambda: Extractor("blocks", lambda page: main_text(page.blocks, page.title)),
+    "blocks": lambda: Extractor("blocks", lambda page: main_text(page.blocks, page.holders, page.title)),
     "trafilatura": _trafilatura,
     "text": lambda: Extractor("text", visible_text, is_heuristic=False),
 }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Self
 from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding, to_unicode
 
 from crawldedup.errors import PageError
-from crawldedup.reading.blocks import Blocks, blocks_of, parse
+from crawldedup.reading.blocks import Blocks, blocks_without_noise, holders_of_content, parse
 from crawldedup.reading.limits import bounded, check_letters, check_size
 
 if TYPE_CHECKING:
@@ -75,9 +75,14 @@ class HtmlPage:
         return "" if title is None else " ".join(title.text().split())
 
     @cached_property
+    def holders(self) -> set[int]:
+        """The elements that hold the content, by `mem_id`."""
+        return holders_of_content(self.tree)
+
+    @cached_property
     def blocks(self) -> Blocks:
-        """The blocks and lines of the page, without controls."""
-        return blocks_of(self.tree)
+        """The blocks and lines of the page, without controls and noise."""
+        return blocks_without_noise(self.tree, self.holders)
 
 
 def decode(body: bytes | str, declared: str | None) -> str:

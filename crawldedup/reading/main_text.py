@@ -26,7 +26,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.reading.blocks import NUMBER, numbers
-from crawldedup.reading.names import Says, says
+from crawldedup.reading.names import Says
 from crawldedup.reading.tags import BOILERPLATE_TAGS
 
 if TYPE_CHECKING:
@@ -67,8 +67,6 @@ _BELIEVED_ELSE: Final = 0.9
 _BELIEVED_IF_HIDDEN: Final = 0.8
 # Share of the page's prose up to which captions are beside the text.
 _CAPTIONS: Final = 0.3
-# Blocks whose names are read; a page may have 100,000, each with a name of its own.
-_NAMED: Final = 5_000
 # Bytes up to which a footer is one, though it has all the prose of a page of tables.
 _FOOTER: Final = 500
 
@@ -104,11 +102,11 @@ _LONGEST_TITLE: Final = 1000
 _WORD: Final = re.compile(r"\w+")
 
 
-def main_text(blocks: Blocks, title: str) -> str:
+def main_text(blocks: Blocks, holders: set[int], title: str) -> str:
     """Return the article, or all but navigation and the like of a page that is none."""
     if not blocks.lines:
         return ""
-    page = _Page(blocks)
+    page = _Page(blocks, holders)
     text = kept = page.without_noise()
     size = sum([page.sizes[line] * (_LISTED if page.is_listed[line] else 1) for line in kept])
     prose = [line for line in kept if page.is_prose[line]]
@@ -158,8 +156,8 @@ class _Sums:
 class _Page:
     """What is known of the lines of a page, by their numbers, and of its blocks."""
 
-    def __init__(self, blocks: Blocks) -> None:
-        self.blocks = blocks
+    def __init__(self, blocks: Blocks, holders: set[int]) -> None:
+        self.blocks, self._holders = blocks, holders
         self.sizes: list[int] = []
         """Bytes of each line."""
         self.is_prose: list[bool] = []
@@ -197,14 +195,13 @@ class _Page:
     def without_noise(self) -> list[int]:
         """Return the numbers of the lines outside of navigation and the like; sets the `factors` of the others."""
         kinds, parents, ends = self.blocks.kinds, self.blocks.parents, self.blocks.ends
-        self._is_around_h1, self._is_around_article = map(self.blocks.around, (frozenset([_H1]), _HOLD_CONTENT))
         # Or it is a page of pictures.
         captions = sum([self.prose[block] for block, kind in enumerate(kinds) if kind == _CAPTION])
         self._beside = _BOILERPLATE | {_CAPTION} if captions <= _CAPTIONS * self.prose[0] else _BOILERPLATE
         block, end = 1, len(kinds)
         is_noise = [False] * end
         # A table beside a column of prose is the page, if it stands in <main>.
-        if kinds.count(_MAIN) == 1 and self._is_around_h1[main := kinds.index(_MAIN)]:
+        if kinds.count(_MAIN) == 1 and self.blocks.nodes[main := kinds.index(_MAIN)].css_first("h1") is not None:
             block, end = main + 1, ends[main]
             is_noise = [not main <= block < end for block in range(len(kinds))]
         while block < end:
@@ -217,7 +214,7 @@ class _Page:
         return [line for line, (_, _, block) in enumerate(self.blocks.lines) if not is_noise[block]]
 
     def _is_noise(self, block: int) -> bool:
-        kind, name = self.blocks.kinds[block], says(self.blocks.nodes[block]) if block < _NAMED else Says.NOTHING
+        kind, name = self.blocks.kinds[block], self.blocks.names[block]
         if name == Says.ARTICLE:
             self.factors[block] = _NAMED_ARTICLE
         elif kind in _HOLD_CONTENT:
@@ -228,8 +225,6 @@ class _Page:
         share = prose / max(self.prose[0], 1)
         if name == Says.HIDDEN:
             return share <= _BELIEVED_IF_HIDDEN
-        if kind in _BOILERPLATE and not (self._is_around_h1[block] or self._is_around_article[block]):
-            return True
         if name == Says.SIDEBAR:
             # So are boxes in the text of books called, and columns that hold the article; these have few links.
             return share <= _BELIEVED and self.links[block] >= _SIDEBAR_LINKS * self.characters[block]
@@ -237,10 +232,9 @@ class _Page:
             return False
         if share <= _BELIEVED:
             return True
-        if self._is_around_h1[block] or name == Says.BOTH:
+        if name == Says.BOTH or self.blocks.nodes[block].mem_id in self._holders:
             return False
-        believed = _BELIEVED_AROUND_ARTICLE if self._is_around_article[block] else _BELIEVED_ELSE
-        return share <= believed or prose <= _FOOTER
+        return share <= _BELIEVED_ELSE or prose <= _FOOTER
 
 
 class _Way:

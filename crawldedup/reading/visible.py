@@ -8,7 +8,6 @@ from crawldedup.reading.blocks import NUMBER, blocks_of, numbers
 from crawldedup.reading.tags import BOILERPLATE_ROLES, BOILERPLATE_TAGS, HOLD_CONTENT
 
 if TYPE_CHECKING:
-    from crawldedup.reading.blocks import Blocks
     from crawldedup.reading.html import HtmlPage
 
 _BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
@@ -26,26 +25,26 @@ def visible_text(page: HtmlPage) -> str:
     return "\n".join(filter(None, (page.title, *lines)))
 
 
-def content_text(blocks: Blocks) -> str:
+def all_lines(page: HtmlPage) -> str:
+    """Return all text but controls, one block of the page a line."""
+    return "\n".join([text for text, _, _ in blocks_of(page.tree).lines])
+
+
+def content_text(page: HtmlPage) -> str:
     """Return the visible text without navigation, page header and footer, sidebars and controls.
 
     All pages of a site share those, so short pages would look alike.
     """
-    kept = [True] * len(blocks.nodes)
-    in_content = [False] * len(blocks.nodes)
-    # A navigation that holds the article was never closed.
-    holds_main, holds_title, holds_prose = map(blocks.around, (_HOLD_CONTENT, _H1, _P))
-    for number, (node, parent, kind) in enumerate(zip(blocks.nodes, blocks.parents, blocks.kinds, strict=True)):
-        if parent < 0:
-            continue
-        in_content[number] = in_content[parent] or kind in _HOLD_CONTENT
+    blocks = blocks_of(page.tree)
+    kept, in_content = [True], [False]
+    for node, parent, kind in list(zip(blocks.nodes, blocks.parents, blocks.kinds, strict=True))[1:]:
+        in_content.append(in_content[parent] or kind in _HOLD_CONTENT)
         if kind == _HEADER:
             is_around = not in_content[parent]
         else:
             is_around = kind in _BOILERPLATE or node.attributes.get("role") in BOILERPLATE_ROLES
-        holds = holds_main[number] or (holds_title[number] and holds_prose[number])
-        kept[number] = kept[parent] and (holds or not is_around)
-    return "\n".join(text for text, _, block in blocks.lines if kept[block])
+        kept.append(kept[parent] and (not is_around or node.mem_id in page.holders))
+    return "\n".join([text for text, _, block in blocks.lines if kept[block]])
 
 
 def identity_text(page: HtmlPage) -> str:
