@@ -38,8 +38,6 @@ _CONTROL_BYTES: Final = bytes({*range(0x20)} - set(b"\t\n\v\f\r\x1a\x1b"))
 # NUL bytes and lone surrogates cannot be stored or encoded, the others XML and HTML trees refuse.
 _FORBIDDEN: Final = "\0-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff"
 _ANY_FORBIDDEN: Final = re.compile(f"[{_FORBIDDEN}]")
-# Twice as fast as a search for forbidden ones, and ten times as fast in the bytes of valid UTF-8.
-_NONE_FORBIDDEN: Final = re.compile(f"[^{_FORBIDDEN}]*+")
 _FORBIDDEN_BYTES: Final = bytes({*range(0x20), 0x7F} - set(b"\t\n\r"))
 # Text encodings of Python that no web page is written in; punycode takes quadratic time.
 _NOT_FOR_PAGES: Final = frozenset({"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"})
@@ -112,7 +110,7 @@ def decode(body: bytes | str, declared: str | None) -> str:
         _refuse_controls(body[:_SAMPLE_BYTES])
     if encoding is None or encoding == "utf-8":
         try:
-            return _from_utf8(body)
+            return _cleaned(body.decode(), body)
         except UnicodeDecodeError:
             encoding = "cp1252" if encoding is None else _despite_utf8(body)
     elif encoding.startswith(_SINGLE_BYTE) and _is_utf8(body):
@@ -126,14 +124,14 @@ def decode(body: bytes | str, declared: str | None) -> str:
 
 def clean(text: str) -> str:
     """Drop the characters that trees, stores or UTF-8 do not take."""
-    return text if _NONE_FORBIDDEN.fullmatch(text) else _ANY_FORBIDDEN.sub("", text)
+    return _cleaned(text, text.encode("utf-8", "surrogatepass"))
 
 
-def _from_utf8(body: bytes) -> str:
-    """Return the `clean` text of valid UTF-8. Raises UnicodeDecodeError for another body."""
-    text = body.decode("utf-8")
-    has_controls = len(body.translate(None, _FORBIDDEN_BYTES)) != len(body)
-    return clean(text) if has_controls or "\ufffe" in text or "\uffff" in text else text
+def _cleaned(text: str, utf8: bytes) -> str:
+    # To look at the bytes first takes a tenth of the time.
+    has_controls = len(utf8.translate(None, _FORBIDDEN_BYTES)) != len(utf8)
+    has_others = not text.isascii() and (b"\xef\xbf" in utf8 or b"\xed" in utf8)
+    return _ANY_FORBIDDEN.sub("", text) if has_controls or has_others else text
 
 
 def _usable(label: str | None) -> str | None:

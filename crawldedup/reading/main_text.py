@@ -30,8 +30,6 @@ from crawldedup.reading.names import Says
 from crawldedup.reading.tags import BOILERPLATE_TAGS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from crawldedup.reading.blocks import Blocks
 
 _BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
@@ -142,12 +140,9 @@ def _words(text: str) -> str:
 class _Sums:
     """What the lines in each block come to, with those in the blocks within: differences of running sums."""
 
-    def __init__(self, blocks: Blocks, values: Iterable[tuple[int, int]]) -> None:
-        self.own = [0] * len(blocks.ends)
-        for block, value in values:
-            self.own[block] += value
-        self._ends = blocks.ends
-        self._before = [0, *accumulate(self.own)]
+    def __init__(self, own: list[int], ends: list[int]) -> None:
+        self.own, self._ends = own, ends
+        self._before = [0, *accumulate(own)]
 
     def __getitem__(self, block: int) -> int:
         return self._before[self._ends[block]] - self._before[block]
@@ -162,18 +157,22 @@ class _Page:
         """Bytes of each line."""
         self.is_prose: list[bool] = []
         is_link: list[bool] = []
-        for text, linked, _ in blocks.lines:
+        prose, links, characters = ([0] * len(blocks.ends) for _ in range(3))
+        for text, linked, block in blocks.lines:
             length = len(text)
             size = length if text.isascii() else len(text.encode())
             link = linked > _LINK * length
-            is_long = size >= _LONG and (size >= _LONG_WITHOUT_PUNCTUATION or _PUNCTUATION.search(text) is not None)
+            is_prose = not link and (
+                size >= _LONG_WITHOUT_PUNCTUATION or (size >= _LONG and _PUNCTUATION.search(text) is not None)
+            )
             self.sizes.append(size)
-            self.is_prose.append(is_long and not link)
+            self.is_prose.append(is_prose)
             is_link.append(link)
-        prose = zip(blocks.lines, self.sizes, self.is_prose, strict=True)
-        self.prose = _Sums(blocks, [(block, size) for (_, _, block), size, is_prose in prose if is_prose])
-        self.links = _Sums(blocks, [(block, linked) for _, linked, block in blocks.lines])
-        self.characters = _Sums(blocks, [(block, len(text)) for text, _, block in blocks.lines])
+            if is_prose:
+                prose[block] += size
+            links[block] += linked
+            characters[block] += length
+        self.prose, self.links, self.characters = (_Sums(own, blocks.ends) for own in (prose, links, characters))
         self.factors = [_PLAIN_WEIGHT] * len(blocks.ends)
         """How much prose weighs by the names around it."""
         self.is_listed = self._listed(is_link) if any(is_link) else is_link
@@ -246,23 +245,26 @@ class _Way:
         self._around_headline = set(blocks.way_to(headline))
         # A list or table with headings in it is one of other articles, or is there for the layout.
         self._has_headings = blocks.around(_HEADINGS)
-        owners = [(line, blocks.lines[line][2]) for line in kept]
-        prose = [(line, block) for line, block in owners if page.is_prose[line]]
-        holders = [blocks.parents[block] if blocks.kinds[block] in _SINGLE else block for _, block in prose]
         together: dict[int, int] = {}
-        for (line, _), holder in zip(prose, holders, strict=True):
-            together[holder] = together.get(holder, 0) + sizes[line]
-        weights = []
-        for (line, block), holder in zip(prose, holders, strict=True):
-            beside = together[holder]
-            weights.append((block, sizes[line] * _PARTS * beside // (beside + _TOGETHER)))
-        near, factors = self._near_headline(), page.factors
-        heavier = [_BESIDE_HEADLINE * factors[block] if block in near else factors[block] for block, _ in weights]
-        self._sizes = _Sums(blocks, [(block, sizes[line]) for line, block in owners if not page.is_listed[line]])
-        self._prose = _Sums(blocks, [(block, sizes[line]) for line, block in prose])
-        self._together = _Sums(blocks, weights)
-        weighed = zip(weights, heavier, strict=True)
-        self._weights = _Sums(blocks, [(block, weight * factor) for (block, weight), factor in weighed])
+        holders = {}
+        for line in kept:
+            if page.is_prose[line]:
+                block = blocks.lines[line][2]
+                holder = blocks.parents[block] if blocks.kinds[block] in _SINGLE else block
+                together[holder] = together.get(holder, 0) + sizes[line]
+                holders[line] = block, holder
+        own, prose, beside, weights = ([0] * len(blocks.ends) for _ in range(4))
+        for line in kept:
+            if not page.is_listed[line]:
+                own[blocks.lines[line][2]] += sizes[line]
+        near = self._near_headline()
+        for line, (block, holder) in holders.items():
+            weight = sizes[line] * _PARTS * together[holder] // (together[holder] + _TOGETHER)
+            prose[block] += sizes[line]
+            beside[block] += weight
+            weights[block] += weight * page.factors[block] * (_BESIDE_HEADLINE if block in near else 1)
+        sums = [_Sums(values, blocks.ends) for values in (own, prose, beside, weights)]
+        self._sizes, self._prose, self._together, self._weights = sums
 
     def article(self) -> list[int]:
         """Return the numbers of the lines of the article; all that are kept if the page has none."""
