@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
+import msgspec
 from selectolax.lexbor import SelectolaxError
 
 from crawldedup.checks import refused
@@ -41,37 +41,37 @@ class Area(NamedTuple):
     leave_out: str
 
 
+_Given = str | dict[str, str | dict[Literal["compare", "leave_out"], str]] | list[Area]
+
+
 def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
-    """Check for areas, or for their JSON; return them by host, None for none. Raises ConfigurationError."""
+    """Check for areas, or for their JSON; return them by host, None for none. Raises ConfigurationError.
+
+    What was checked is checked again where options are copied, or come back from JSON.
+    """
     if value is None or value == "":
         return None
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            raise refused(name, value, _ALLOWED) from None
-    if isinstance(value, str):
-        value = {EVERY_SITE: value}
-    elif isinstance(value, list | tuple) and all(isinstance(each, list | tuple) and each for each in value):
-        # What was checked is checked again where options are copied, or come back from JSON.
-        value = {each[0]: dict(zip(_KEYS, each[1:], strict=False)) for each in value}
-    if not isinstance(value, dict) or not value:
+    try:
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            value = msgspec.json.decode(value)
+        given = msgspec.convert(value, _Given)
+    except msgspec.MsgspecError:
+        raise refused(name, value, _ALLOWED) from None
+    if isinstance(given, str):
+        given = {EVERY_SITE: given}
+    elif isinstance(given, list):
+        given = {host: {"compare": compare, "leave_out": leave_out} for host, compare, leave_out in given}
+    areas = []
+    for host, selectors in given.items():
+        compare, leave_out = (selectors, "") if isinstance(selectors, str) else map(selectors.get, _KEYS, ("", ""))
+        if not (compare or leave_out) or not _selects(compare) or not _selects(leave_out, whole=False):
+            raise refused(f"{name}[{host!r}]", selectors, _ALLOWED)
+        areas.append(Area(_host(name, host), compare, leave_out))
+    if not areas:
         raise refused(name, value, _ALLOWED)
-    areas = tuple(sorted(_area(name, host, selectors) for host, selectors in value.items()))
     if len({area.host for area in areas}) < len(areas):
         raise refused(name, value, "a dictionary that names each host once, with or without www.")
-    return areas
-
-
-def _area(name: str, host: object, selectors: object) -> Area:
-    given: Any = {"compare": selectors} if isinstance(selectors, str) else selectors
-    if not isinstance(host, str) or not isinstance(given, dict):
-        raise refused(name, {host: selectors}, _ALLOWED)
-    members = {key: selector for key, selector in given.items() if selector}
-    for key, selector in members.items() or {"": ""}.items():
-        if key not in _KEYS or not isinstance(selector, str) or not _selects(selector, whole=key != "leave_out"):
-            raise refused(f"{name}[{host!r}]", given, _ALLOWED)
-    return Area(_host(name, host), *(members.get(key, "") for key in _KEYS))
+    return tuple(sorted(areas))
 
 
 def _host(name: str, given: str) -> str:
@@ -88,11 +88,10 @@ def _host(name: str, given: str) -> str:
     return host
 
 
-def _selects(selector: str, *, whole: bool) -> bool:
-    """Return whether a selector is one; unless `whole`, it must not select every page as a whole."""
-    tree = parse("<p>")
+def _selects(selector: str, *, whole: bool = True) -> bool:
+    """Return whether a selector is one, or ""; unless `whole`, it must not select every page as a whole."""
     try:
-        found = tree.css(selector)
+        found = parse("<p>").css(selector) if selector else []
     except (SelectolaxError, ValueError):
         return False
     return whole or not any(node.tag in ("html", "body") for node in found)

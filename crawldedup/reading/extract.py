@@ -32,7 +32,7 @@ FALLBACK_WORDS: Final = 50
 """A shorter text of an extractor is taken for a mistake."""
 NAMED_WORDS: Final = 100
 """A shorter main text begins with the page's name; in a longer one, a short name would change nothing."""
-TEXT_PROFILE: Final = "text6"
+TEXT_PROFILE: Final = "text7"
 """Names the rules of this package. Change it with them: texts of different rules must not meet in one index."""
 
 

@@ -15,7 +15,7 @@ from crawldedup.options import Options
 from crawldedup.page import PageReader
 from crawldedup.reading.extract import TEXT_PROFILE
 
-GOLDEN = ("text6", "bd88b9d0")
+GOLDEN = ("text7", "c5d4fe64")
 READER = """
 import contextlib
 import mmh3
