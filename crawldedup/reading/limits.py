@@ -41,7 +41,8 @@ _SEPARATORS: Final = " \t\n\f\r/\"'"
 _FEW_LETTERS: Final = 80_000
 _FEW_TAGS: Final = 20_000
 _MOST_STEPS: Final = 200_000_000
-"""Open elements that are looked at for a page's tags, if none was closed by another's end."""
+"""Open elements that are looked at for the tags of a page."""
+_NEAR: Final = 4
 # An open formatting element is made anew in every later block, up to three of one spelling; a link ends the one before.
 # This one finds some other elements, too: what it counts is an upper bound.
 _MAY_FORMAT: Final = re.compile(
@@ -102,24 +103,28 @@ def bounded(html: str) -> str:
 
 def _check_open(html: str) -> None:
     """Raise PageError("too_deep") if a page leaves so much open that its parse takes seconds."""
-    still_open: defaultdict[str, list[str]] = defaultdict(list)
+    opened: list[str] = []
+    formatting: defaultdict[str, list[str]] = defaultdict(list)
     spelled: Counter[tuple[str, str]] = Counter()
-    depth = steps = letters = reopened = 0
+    crossed = steps = letters = reopened = 0
     for end, name, attributes in _TAG.findall(html):
         name = name.lower()
-        if not end and name not in NEED_NO_END_TAG:
-            still_open[name].append(attributes)
-            depth += 1
-            if name in FORMATTING:
-                spelled[name, attributes] += 1
-                letters += len(name + attributes) if spelled[name, attributes] <= _SAME else 0
-        elif end and still_open[name]:
-            attributes = still_open[name].pop()
-            depth -= 1
-            if name in FORMATTING:
-                letters -= len(name + attributes) if spelled[name, attributes] <= _SAME else 0
-                spelled[name, attributes] -= 1
-        steps += depth
+        if end:
+            # The end of an outer element may close the inner ones, or nothing.
+            inner = next((inner for inner, other in enumerate(opened[: -_NEAR - 1 : -1]) if other == name), None)
+            if inner is not None:
+                crossed += inner
+                del opened[-inner - 1 :]
+        elif name not in NEED_NO_END_TAG:
+            opened.append(name)
+        if name in FORMATTING and (formatting[name] or not end):
+            attributes = formatting[name].pop() if end else attributes
+            spelled[name, attributes] += -1 if end else 1
+            if spelled[name, attributes] + bool(end) <= _SAME:
+                letters += len(name + attributes) * (-1 if end else 1)
+            if not end:
+                formatting[name].append(attributes)
+        steps += len(opened) + crossed
         reopened += letters
         if steps > _MOST_STEPS or reopened > _MOST_REOPENED:
             raise PageError("too_deep", "too many elements of the page are left open")

@@ -508,6 +508,7 @@ OPEN = {
     "readings of no word": ("<rt>x", 19_000, 60_000),
     "one formatting": ("<p><b>x</p>", 2_000, 40_000),
     "closed formatting": ("<p><b>x</b></p>", 60_000, None),
+    "ends that close nothing": ("<div><object></div></object>x", 3_000, 60_000),
     "formatting of many kinds": ("<p><font color=c{}>x", 500, 3_000),
     "links": ("<p><a href=/{}>x", 9_000, 40_000),
 }
