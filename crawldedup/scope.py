@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import mmh3
 
+from crawldedup.reading.canonical import canonical_url
 from crawldedup.reading.keys import NO_KEY, Key
-from crawldedup.reading.urls import canonical_url
 
 
 class Salt(NamedTuple):

@@ -1,4 +1,4 @@
-"""Read the canonical URL of a page from its <link rel=canonical> or its Link headers (RFC 6596, RFC 8288).
+"""Bring URLs into one form, and read the URL that a page claims: <link rel=canonical>, Link headers (RFC 6596, 8288).
 
 The claim is often wrong: whole sites name their home page. So callers must compare the texts.
 """
@@ -6,17 +6,20 @@ The claim is often wrong: whole sites name their home page. So callers must comp
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from crawldedup.reading.urls import canonical_url
+from w3lib.url import canonicalize_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from selectolax.lexbor import LexborHTMLParser
 
+_LONGEST_URL: Final = 8192
+"""Letters of the longest URL that is brought into one form. Parsing it takes dozens of times its memory."""
 # Characters of a header and of a URL, elements of a head, and claims of one page.
 _MAX_HEADER: Final = 8 * 1024
 _MAX_URL: Final = 2048
@@ -26,6 +29,18 @@ _PARAMETER: Final = r';\s*([\w*-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",;]*))
 _PARAMETERS: Final = re.compile(_PARAMETER)
 _ENDING: Final = re.compile(r"(?:/index)?(?:\.html?)?/*$")
 _LINK: Final = re.compile(rf"<([^<>]*)>\s*((?:{_PARAMETER})*)")
+
+
+# A page's URL is asked for several times.
+@lru_cache(maxsize=64)
+def canonical_url(url: str, *, keep_fragment: bool = False) -> str:
+    """Return the URL with its query sorted and without fragment. A broken URL, or a very long one, is left as it is."""
+    if len(url) > _LONGEST_URL:
+        return url
+    try:
+        return str(canonicalize_url(url, keep_fragments=keep_fragment))
+    except ValueError:
+        return url
 
 
 class HeadLinks(NamedTuple):

@@ -24,10 +24,10 @@ from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page import Page
+from crawldedup.reading.canonical import canonical_url
 from crawldedup.reading.extract import extract_page
 from crawldedup.reading.extractors import get_extractor
 from crawldedup.reading.limits import MAX_BYTES
-from crawldedup.reading.urls import canonical_url
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.failures import DuplicateItemError, Failures, refusing
 from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY, Fate, PagePolicy, decide

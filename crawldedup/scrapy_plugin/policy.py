@@ -17,8 +17,8 @@ from w3lib.encoding import http_content_type_encoding
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.options import options_of
 from crawldedup.page import Page
+from crawldedup.reading.canonical import canonical_url
 from crawldedup.reading.limits import MAX_BYTES
-from crawldedup.reading.urls import canonical_url
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions, Pattern, matches
 from crawldedup.verdict import Kind, Verdict

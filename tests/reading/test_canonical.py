@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from crawldedup.reading.canonical import HeadLinks, claimed_url, head_links
+from crawldedup.reading.canonical import HeadLinks, canonical_url, claimed_url, head_links
 from crawldedup.reading.html import HtmlPage
-from crawldedup.reading.urls import canonical_url
 
 URL = "https://e.com/page?b=2&a=1"
 

@@ -248,3 +248,14 @@ def test_other_hash_seeds_give_the_same_text() -> None:
         for seed in ("1", "2")
     }  # fmt: skip
     assert texts == {text_of(page) + "\n"}
+
+
+def test_a_page_that_is_named_as_noise_is_read_all_the_same() -> None:
+    assert text_of(f"<div class=footer>Imprint</div><div class=comments>{BODY}</div>").split("\n")[-1] == SENTENCES[-1]
+
+
+def test_short_noise_is_looked_at_since_a_price_may_be_named_so() -> None:
+    page = HtmlPage(f"<p class=promo>9.99 EUR</p><div class=share>{BODY}</div><article>{BODY * 3}</article>")
+    texts = [text for text, _, _ in page.blocks.lines]
+    assert "9.99 EUR" in texts
+    assert texts.count(SENTENCES[0]) == 3
