@@ -127,4 +127,4 @@ def _check_open(html: str) -> None:
         steps += len(opened) + crossed
         reopened += letters
         if steps > _MOST_STEPS or reopened > _MOST_REOPENED:
-            raise PageError("too_deep", "too many elements of the page are left open")
+            raise PageError("too_deep", "the page is nested too deep: too many elements are left open")
