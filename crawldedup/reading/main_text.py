@@ -58,9 +58,8 @@ _LIST_OF_LINKS: Final = 0.6
 _SIDEBAR_LINKS: Final = 0.3
 _TEASER: Final = 0.3
 
-# Shares of the page's prose up to which a name is believed: whatever else there is, around an article, else, if hidden.
+# Shares of the page's prose up to which a name is believed: whatever else there is, else, if hidden.
 _BELIEVED: Final = 0.1
-_BELIEVED_AROUND_ARTICLE: Final = 0.5
 _BELIEVED_ELSE: Final = 0.9
 _BELIEVED_IF_HIDDEN: Final = 0.8
 # Share of the page's prose up to which captions are beside the text.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 _BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
 _HOLD_CONTENT: Final = numbers(HOLD_CONTENT)
 _HEADER: Final = NUMBER["header"]
-_H1: Final = numbers(["h1"])
-_P: Final = numbers(["p"])
 _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
 _IDENTIFYING: Final = "meta, script, img, frame, iframe, video, source, embed, object"
 
