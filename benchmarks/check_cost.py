@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.shared.common import make_parser, run
 from crawldedup import Deduplicator, Fingerprint, Options, Page
 from crawldedup.fingerprinting.fingerprint import Source, fingerprints
+from crawldedup.reading.keys import NO_KEY
 from crawldedup.search.query import QueryBuilder, verdict_of
 from crawldedup.stores.base import Query
-from crawldedup.text.keys import NO_KEY
 
 VOCABULARY: Final = 20_000
 FREQUENT: Final = 300

@@ -27,9 +27,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.shared.common import count, make_parser, make_table, progress, run
 from crawldedup.demo.site import DemoSite
 from crawldedup.errors import PageError
-from crawldedup.markup import tags
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
+from crawldedup.reading import tags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

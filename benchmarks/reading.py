@@ -34,10 +34,10 @@ from benchmarks.shared.marked_articles import common, read_articles, shingles
 from benchmarks.whole_site_parts.site import Site
 from crawldedup.demo.site import DemoSite, all_articles
 from crawldedup.errors import PageError
-from crawldedup.extraction.extract import extract_page
-from crawldedup.extraction.extractors import get_extractor
-from crawldedup.extraction.html_page import HtmlPage
-from crawldedup.extraction.visible import content_text
+from crawldedup.reading.extract import extract_page
+from crawldedup.reading.extractors import get_extractor
+from crawldedup.reading.html import HtmlPage
+from crawldedup.reading.visible import content_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from crawldedup.extraction.extractors import Extractor
+    from crawldedup.reading.extractors import Extractor
 
     Shingles = NDArray[np.uint64]
 
@@ -76,7 +76,7 @@ def jaccard(one: Shingles, other: Shingles) -> float:
 
 
 def visible(html: bytes, content: str = "") -> Wanted:
-    return Wanted(html, shingles(content_text(HtmlPage.read(html, None).blocks)), content)
+    return Wanted(html, shingles(content_text(HtmlPage.read(html, None))), content)
 
 
 def site_pages(scale: float) -> Iterator[tuple[str, Wanted]]:

@@ -32,10 +32,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.shared.common import make_parser, make_table, run
 from crawldedup.errors import PageError
-from crawldedup.markup.blocks import parse
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
-from crawldedup.text.decode import decode
+from crawldedup.reading.blocks import parse
+from crawldedup.reading.html import decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -30,8 +30,8 @@ from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.literature.exact import compare_all
 from crawldedup.measure import bands_of, read_corpus
 from crawldedup.page import Page, PageReader
+from crawldedup.reading.keys import NO_KEY
 from crawldedup.search.query import salted
-from crawldedup.text.keys import NO_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -49,12 +49,12 @@ from benchmarks.scrapy_parts.figures import (
 from benchmarks.scrapy_parts.site import Folder, Generated, choose_pages, documentation, serving
 from benchmarks.shared.common import count, make_parser, make_table, one_of, progress, run
 from crawldedup.errors import CrawlDedupError, PageError
-from crawldedup.extraction.extract import extract_page
-from crawldedup.extraction.extractors import get_extractor
-from crawldedup.facts.page_facts import page_facts
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.options import Options
 from crawldedup.page import Page, PageContent, PageReader
+from crawldedup.reading.extract import extract_page
+from crawldedup.reading.extractors import get_extractor
+from crawldedup.reading.facts.page_facts import page_facts
 from crawldedup.scrapy_plugin.settings import default_workers
 from tests.servers import RedisServer
 
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from benchmarks.scrapy_parts.site import Server
-    from crawldedup.extraction.extractors import Extractor
+    from crawldedup.reading.extractors import Extractor
 
     Advance = Callable[[int], None]
 

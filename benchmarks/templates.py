@@ -54,13 +54,12 @@ from benchmarks.shared.marked_articles import (
 )
 from crawldedup import Deduplicator
 from crawldedup.errors import PageError
-from crawldedup.extraction.extract import PageText, extract_page
-from crawldedup.extraction.extractors import Extractor, get_extractor
-from crawldedup.extraction.html_page import HtmlPage
-from crawldedup.facts.page_facts import page_facts
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS, fingerprint
-from crawldedup.markup.limits import shorten_tags
-from crawldedup.text.decode import decode
+from crawldedup.reading.extract import PageText, extract_page
+from crawldedup.reading.extractors import Extractor, get_extractor
+from crawldedup.reading.facts.page_facts import page_facts
+from crawldedup.reading.html import HtmlPage, decode
+from crawldedup.reading.limits import bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -73,17 +72,9 @@ if TYPE_CHECKING:
 TIMED = 60
 
 
-@dataclass(frozen=True)
-class Reference:
+def reference(name: str, run: Callable[[str], str | None], *, is_heuristic: bool = True) -> Extractor:
     """An extractor that is no part of crawldedup, with its own settings."""
-
-    name: str
-    run: Callable[[str], str | None]
-    is_heuristic: bool = True
-    version = ""
-
-    def extract(self, page: HtmlPage) -> str:
-        return self.run(page.html) or ""
+    return Extractor(name, lambda page: run(page.html) or "", is_heuristic=is_heuristic)
 
 
 @dataclass(frozen=True)
@@ -110,11 +101,11 @@ def extractors() -> list[Extractor]:
         get_extractor("blocks"),
         get_extractor("trafilatura"),
         get_extractor("text"),
-        Reference("trafilatura.extract()", trafilatura.extract),
-        Reference("trafilatura, favor_precision", partial(trafilatura.extract, favor_precision=True)),
-        Reference("resiliparse, main_content", main),
-        Reference("same, no alt_texts, comments", partial(main, alt_texts=False, comments=False)),
-        Reference("resiliparse, full text", resiliparse.extract_plain_text, is_heuristic=False),
+        reference("trafilatura.extract()", trafilatura.extract),
+        reference("trafilatura, favor_precision", partial(trafilatura.extract, favor_precision=True)),
+        reference("resiliparse, main_content", main),
+        reference("same, no alt_texts, comments", partial(main, alt_texts=False, comments=False)),
+        reference("resiliparse, full text", resiliparse.extract_plain_text, is_heuristic=False),
     ]
 
 
@@ -174,7 +165,7 @@ class Judge:
 
 def milliseconds(asked: list[Extractor], articles: list[Article], repeats: int) -> dict[str, tuple[float, float]]:
     """A page, by the extractor alone and by all of `extract_page`: the median round, a mean over the pages."""
-    pages = [(article.html, shorten_tags(decode(article.html, None))) for article in articles]
+    pages = [(article.html, bounded(decode(article.html, None))) for article in articles]
     rounds: dict[str, list[tuple[float, float]]] = {extractor.name: [] for extractor in asked}
     turns = [extractor for _ in range(repeats) for extractor in asked]
     for extractor in track(turns, "timing", console=Console(stderr=True), transient=True):

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from crawldedup.fingerprinting.fingerprint import fingerprint as fingerprint
     from crawldedup.options import Options as Options
     from crawldedup.page import Page as Page
+    from crawldedup.reading.keys import Key as Key
     from crawldedup.scrapy_plugin import Addon as Addon
     from crawldedup.scrapy_plugin import DedupItemPipeline as DedupItemPipeline
     from crawldedup.scrapy_plugin import add_verdict as add_verdict
-    from crawldedup.text.keys import Key as Key
     from crawldedup.verdict import Kind as Kind
     from crawldedup.verdict import Verdict as Verdict
 

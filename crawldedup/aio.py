@@ -16,12 +16,12 @@ from crawldedup.deduplicator import HEARTBEAT_SECONDS, Deduplicator
 from crawldedup.errors import ClosedError, ConfigurationError, KeyMismatchError, StoreUnavailableError
 from crawldedup.explain import Explanation
 from crawldedup.fingerprinting.fingerprint import Fingerprint
-from crawldedup.markup.limits import check_size
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader, ReadPage
+from crawldedup.reading.keys import NO_KEY, Key
+from crawldedup.reading.limits import check_size
 from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.registry import is_persistent
-from crawldedup.text.keys import NO_KEY, Key
 from crawldedup.verdict import Match, Verdict
 from crawldedup.workers.pool import Breaker, WorkerPool
 from crawldedup.workers.reading import HANDLER, Read, read_of, request, setup_of

@@ -15,12 +15,12 @@ from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Content, Page, PageContent, PageReader
 from crawldedup.paragraphs.coverage import ParagraphCheck
+from crawldedup.reading.difference import unpacked_text
+from crawldedup.reading.keys import Key
 from crawldedup.search.query import TABLES, QueryBuilder, match_of, preview, verdict_of
 from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record, StoreInfo
 from crawldedup.stores.registry import make_store
 from crawldedup.stores.shown import shown_url
-from crawldedup.text.kept import unpacked_text
-from crawldedup.text.keys import Key
 from crawldedup.verdict import Match, Verdict
 
 BATCH: Final = 100

@@ -11,11 +11,11 @@ from crawldedup.fingerprinting.features import jaccard
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Page, PageContent, PageReader
+from crawldedup.reading.difference import Change, changes
+from crawldedup.reading.keys import NO_KEY
 from crawldedup.search.model import estimate_deviation, flip_probabilities, search_similarity
 from crawldedup.search.query import TABLES, QueryBuilder, match_of, preview, verdict_of
 from crawldedup.stores.base import PageName, Query, Record
-from crawldedup.text.difference import Change, changes
-from crawldedup.text.keys import NO_KEY
 from crawldedup.verdict import Match, Verdict
 
 _LEAST_SIMILARITY: Final = 0.01  # At 0 there is no error of an estimate that cannot be lower.

@@ -102,12 +102,12 @@ class Options:
     )
     extractor: str = option(
         "blocks",
-        _check_in("crawldedup.extraction.extractors", "check_extractor"),
+        _check_in("crawldedup.reading.extractors", "check_extractor"),
         "What finds the main text: blocks, trafilatura, text (all that is visible), or the dotted path of your own.",
     )
     content: Any = option(
         None,
-        _check_in("crawldedup.extraction.area", "check_areas"),
+        _check_in("crawldedup.reading.area", "check_areas"),
         'What to compare of a page: a CSS selector, or JSON such as {"shop.example": {"compare": "#product", '
         '"leave_out": ".offers"}, "*": "main"}.',
     )

@@ -9,19 +9,18 @@ import mmh3
 
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError, CrawlDedupError, KeyMismatchError, PageError
-from crawldedup.extraction.area import area_of
-from crawldedup.extraction.extract import TEXT_PROFILE, extract_page
-from crawldedup.extraction.extractors import get_extractor
-from crawldedup.extraction.html_page import HtmlPage
-from crawldedup.facts.page_facts import page_facts, text_facts
 from crawldedup.fingerprinting.anchors import paragraphs_of
 from crawldedup.fingerprinting.fingerprint import PROFILE, Fingerprint, Source, fingerprints
-from crawldedup.markup.limits import check_size
 from crawldedup.options import Options, check_similarity
-from crawldedup.text.canonical import NO_LINKS, HeadLinks, head_links
-from crawldedup.text.decode import tidy
-from crawldedup.text.kept import packed_text
-from crawldedup.text.keys import NO_KEY, Key
+from crawldedup.reading.area import area_of
+from crawldedup.reading.canonical import NO_LINKS, HeadLinks, head_links
+from crawldedup.reading.difference import packed_text
+from crawldedup.reading.extract import TEXT_PROFILE, extract_page
+from crawldedup.reading.extractors import get_extractor
+from crawldedup.reading.facts.page_facts import page_facts, text_facts
+from crawldedup.reading.html import HtmlPage, tidy
+from crawldedup.reading.keys import NO_KEY, Key
+from crawldedup.reading.limits import check_size
 
 WORST_RANK: Final = 255
 _check_rank: Final = checks.whole(0, WORST_RANK)

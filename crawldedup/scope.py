@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import mmh3
 
-from crawldedup.text.keys import NO_KEY, Key
-from crawldedup.text.urls import canonical_url
+from crawldedup.reading.canonical import canonical_url
+from crawldedup.reading.keys import NO_KEY, Key
 
 
 class Salt(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting.anchors import ANCHOR_BITS, EXCERPT, MOST_PARAGRAPHS, MOST_WORDS, Paragraph
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
-from crawldedup.text.difference import Change
+from crawldedup.reading.difference import Change
 from crawldedup.verdict import Coverage, Verdict
 
 __all__ = ["encode", "from_plain", "pack_fingerprint", "plain", "unpack_fingerprint"]

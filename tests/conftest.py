@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawldedup.text.keys import KEY_BYTES, Key
+from crawldedup.reading.keys import KEY_BYTES, Key
 from tests.servers import (
     Certificates,
     ClusterSetup,

@@ -15,12 +15,12 @@ LONGEST_MODULE = 500
 
 # The lines that a room may have. They only ever fall: a room that needs more takes it from another.
 BUDGETS = {
-    "library": 1989,
-    "reading": 4114,
-    "search": 1399,
+    "library": 1988,
+    "reading": 3866,
+    "search": 1398,
     "stores": 2614,
     "workers": 531,
-    "scrapy_plugin": 2363,
+    "scrapy_plugin": 2362,
     "report": 3550,
     "scan": 1571,
     "spark": 749,
@@ -28,12 +28,12 @@ BUDGETS = {
     "cli": 2182,
     "literature": 2405,
 }
-MOST_LINES = 25_276
+MOST_LINES = 25_024
 MOST_LUA_LINES = 999
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.
 ROOMS = {
-    "reading": "markup extraction facts text",
+    "reading": "reading",
     "search": "fingerprinting search paragraphs",
     "stores": "stores",
     "workers": "workers",

@@ -16,9 +16,9 @@ from html import escape
 import pytest
 
 from crawldedup import Deduplicator, Kind
-from crawldedup.extraction.extract import extract_page
-from crawldedup.extraction.extractors import get_extractor
-from crawldedup.facts.page_facts import page_facts
+from crawldedup.reading.extract import extract_page
+from crawldedup.reading.extractors import get_extractor
+from crawldedup.reading.facts.page_facts import page_facts
 
 # Products
 

@@ -9,7 +9,7 @@ import pytest
 
 from crawldedup import AsyncDeduplicator, Deduplicator, Kind, Page, Verdict, wire
 from crawldedup.errors import ConfigurationError
-from crawldedup.text.kept import LONGEST_TEXT
+from crawldedup.reading.difference import LONGEST_TEXT
 from crawldedup.verdict import describe
 from tests.test_revisits import PRODUCT, TEXT, WORDS, edited
 
@@ -93,7 +93,7 @@ def test_it_may_be_switched_on_and_off(shared_backend: Backend) -> None:
     [
         # What is compared is kept: product attributes, and all there is to see of a short page.
         (PRODUCT.format(20), PRODUCT.format(18), "Kettle [-20-] {+18+} EUR"),
-        (PRODUCT.format(20), PRODUCT.format(20).replace('"20"', '"18"'), "name kettle price {+€18 price+} €20"),
+        (PRODUCT.format(20), PRODUCT.format(20).replace('"20"', '"18"'), "name kettle {+price €18+} price €20"),
         ("<title>T</title><p>three short words", "<title>T</title><p>four words", "T [-three short-] {+four+} words"),
     ],
 )

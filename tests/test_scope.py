@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from w3lib.url import canonicalize_url
 
+from crawldedup.reading.canonical import canonical_url
 from crawldedup.scope import salt_of, site_of
-from crawldedup.text.urls import canonical_url
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=40)
 # Text of the kind that breaks URL parsers.

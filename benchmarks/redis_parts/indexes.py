@@ -21,11 +21,11 @@ from crawldedup.errors import CrawlDedupError
 from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
 from crawldedup.measure import read_corpus
 from crawldedup.page import Page as Asked
+from crawldedup.reading.keys import NO_KEY
 from crawldedup.search.query import TABLES, QueryBuilder
 from crawldedup.stores.base import Query, Status
 from crawldedup.stores.redis.protocol import unpack_record
 from crawldedup.stores.registry import make_store
-from crawldedup.text.keys import NO_KEY
 from tests.stores.pages import EQUAL_ONLY, NO_PROBES, random_page
 
 if TYPE_CHECKING:

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from lxml import etree
+from lxml.html import tostring
 from rich.console import Console
 from rich.progress import track
 
-from crawldedup.extraction.lxml_tree import parse, to_html
-from crawldedup.markup.limits import shorten_tags
-from crawldedup.markup.tags import BLOCKS, INVISIBLE
-from crawldedup.text.decode import decode
-from crawldedup.text.tokenize import mix, word_hashes
+from crawldedup.reading.extractors import parse_with_lxml
+from crawldedup.reading.html import decode
+from crawldedup.reading.limits import bounded
+from crawldedup.reading.tags import BLOCKS, INVISIBLE
+from crawldedup.reading.tokenize import mix, word_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +79,7 @@ def common(one: Shingles, other: Shingles) -> int:
 
 
 def tree_of(html: bytes) -> HtmlElement:
-    return parse(shorten_tags(decode(html, None)))
+    return parse_with_lxml(bounded(decode(html, None)))
 
 
 def place_of(tree: HtmlElement, wanted: Shingles) -> HtmlElement:
@@ -113,14 +114,14 @@ def moved(article: Article, host: Article) -> Transplant:
     place = emptied_place(host)
     place.text = article.place.text
     place.extend(copy.deepcopy(child) for child in article.place)
-    return Transplant(article, host, to_html(place.getroottree().getroot()))
+    return Transplant(article, host, str(tostring(place.getroottree().getroot(), encoding="unicode")))
 
 
 def retyped(article: Article, host: Article) -> Transplant:
     place = emptied_place(host)
     for line in filter(None, map(str.strip, article.body.split("\n"))):
         etree.SubElement(place, "p").text = line
-    return Transplant(article, host, to_html(place.getroottree().getroot()))
+    return Transplant(article, host, str(tostring(place.getroottree().getroot(), encoding="unicode")))
 
 
 def emptied_place(host: Article) -> HtmlElement:

@@ -14,8 +14,8 @@ from crawldedup.batch.decision import Goal
 from crawldedup.errors import PageError
 from crawldedup.options import Options
 from crawldedup.page import Page, PageContent, PageReader
+from crawldedup.reading.keys import Key
 from crawldedup.search.query import QueryBuilder, salted
-from crawldedup.text.keys import Key
 
 _LENGTH: Final = struct.Struct("!I")
 

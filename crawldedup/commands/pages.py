@@ -17,9 +17,9 @@ from crawldedup.explain import compare as compare_pages
 from crawldedup.options import Options
 from crawldedup.page import Page
 from crawldedup.printable import pluralize, printable
+from crawldedup.reading.difference import Change
 from crawldedup.scope import site_of
 from crawldedup.stores.shown import shown_url
-from crawldedup.text.difference import Change
 from crawldedup.verdict import Match, Verdict, describe
 
 _SHOWN_TEXT: Final = 200

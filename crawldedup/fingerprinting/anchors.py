@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from crawldedup.text.keys import NO_KEY, Key
-from crawldedup.text.tokenize import mix, word_hashes, words_of_lines
+from crawldedup.reading.keys import NO_KEY, Key
+from crawldedup.reading.tokenize import mix, word_hashes, words_of_lines
 
 ANCHOR_BITS: Final = 60  # An anchor is below 2^60: one in 16 of the 64-bit hashes.
 PARAGRAPH_WORDS: Final = 80  # at least: some five anchors, by which a paragraph can be judged

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.text.tokenize import word_hashes
+from crawldedup.reading.tokenize import word_hashes
 
 Hashes = NDArray[np.uint64]
 Counts = NDArray[np.intp]

@@ -24,9 +24,9 @@ from crawldedup.fingerprinting import MIN_WORDS as MIN_WORDS
 from crawldedup.fingerprinting import features as of_words
 from crawldedup.fingerprinting.anchors import Paragraph
 from crawldedup.fingerprinting.features import SEARCH_FEATURES, SHINGLE_WORDS, Floats, Hashes
-from crawldedup.text.keys import NO_KEY, Key
-from crawldedup.text.moments import lasting_text
-from crawldedup.text.tokenize import hashes_of_texts, mix
+from crawldedup.reading.keys import NO_KEY, Key
+from crawldedup.reading.moments import lasting_text
+from crawldedup.reading.tokenize import hashes_of_texts, mix
 
 SEARCH_BITS: Final = 64
 VERIFY_BITS: Final = 256

@@ -1,7 +1,7 @@
 """The exact similarities of the texts of a collection, with which every method is compared.
 
 Similarity is the Jaccard coefficient of the sets of word 3-shingles. The words here are defined apart from those of
-`crawldedup.text`, so that no method is measured by its own definitions.
+`crawldedup.reading`, so that no method is measured by its own definitions.
 
 `similar_pairs` finds every pair from `LOWEST` on. It rests on the prefix filter (Chaudhuri, Ganti & Kaushik, ICDE
 2006; Bayardo, Ma & Srikant, WWW 2007): order all shingles from rare to common; two sets x and y with

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from crawldedup.errors import ConfigurationError
 from crawldedup.literature.simhash_py import bit_sums, compute, shingle
 from crawldedup.literature.simhash_py import num_differing_bits as num_differing_bits
-from crawldedup.text.tokenize import split_words
+from crawldedup.reading.tokenize import split_words
 
 FeatureKind = Literal["words", "word-shingles", "char-shingles"]
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.text.tokenize import mix
+from crawldedup.reading.tokenize import mix
 
 Signature = NDArray[np.uint32]
 Floats = NDArray[np.float64]

@@ -23,7 +23,7 @@ from functools import cache
 from typing import Any, Final
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError
-from crawldedup.text.tokenize import split_words
+from crawldedup.reading.tokenize import split_words
 
 DEFAULT_LAMBDA: Final = 3.0
 LONG_WORD: Final = 4

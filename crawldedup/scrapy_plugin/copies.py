@@ -16,11 +16,10 @@ from scrapy.http import Response
 
 from crawldedup.advice.copies import may_name_more, names_a_view
 from crawldedup.page import WORST_RANK, Page, ReadPage
+from crawldedup.reading.canonical import canonical_url, claimed_url, is_same_page
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.policy import PagePolicy, is_start
 from crawldedup.scrapy_plugin.settings import Pattern, matches
-from crawldedup.text.canonical import claimed_url, is_same_page
-from crawldedup.text.urls import canonical_url
 
 
 class Copies:

@@ -23,17 +23,17 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.extraction.extract import extract_page
-from crawldedup.extraction.extractors import get_extractor
-from crawldedup.markup.limits import MAX_BYTES
 from crawldedup.page import Page
+from crawldedup.reading.canonical import canonical_url
+from crawldedup.reading.extract import extract_page
+from crawldedup.reading.extractors import get_extractor
+from crawldedup.reading.limits import MAX_BYTES
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.failures import DuplicateItemError, Failures, refusing
 from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY, Fate, PagePolicy, decide
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
-from crawldedup.text.urls import canonical_url
 from crawldedup.verdict import Kind, Verdict, describe
 
 Item = TypeVar("Item")

@@ -15,12 +15,12 @@ from scrapy.utils.httpobj import urlparse_cached
 from w3lib.encoding import http_content_type_encoding
 
 from crawldedup.errors import ConfigurationError, CrawlDedupError
-from crawldedup.markup.limits import MAX_BYTES
 from crawldedup.options import options_of
 from crawldedup.page import Page
+from crawldedup.reading.canonical import canonical_url
+from crawldedup.reading.limits import MAX_BYTES
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions, Pattern, matches
-from crawldedup.text.urls import canonical_url
 from crawldedup.verdict import Kind, Verdict
 
 OVERRIDE_KEY: Final = "crawldedup"

@@ -16,6 +16,8 @@ from crawldedup import checks
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
 from crawldedup.options import LOWEST_SIMILARITY, Options
 from crawldedup.page import Page
+from crawldedup.reading.difference import difference, unpacked_text
+from crawldedup.reading.keys import Key
 from crawldedup.scope import page_key, salt_of, site_of, xored
 from crawldedup.search import decision
 from crawldedup.search import plan as planning
@@ -23,9 +25,6 @@ from crawldedup.search.decision import Prefilter, WeightedThreshold
 from crawldedup.search.model import accept_threshold, estimate_similarity, search_steepness
 from crawldedup.search.plan import KEY_BITS, MAX_CANDIDATES, MAX_KEYS, ProbePlan
 from crawldedup.stores.base import DIGEST_MASK, Answer, PageName, Query, Record, Retention, Status
-from crawldedup.text.difference import difference
-from crawldedup.text.kept import unpacked_text
-from crawldedup.text.keys import Key
 from crawldedup.verdict import Kind, Match, Verdict
 
 TABLES: Final = planning.rotated_tables(2, SEARCH_BITS)

@@ -12,13 +12,13 @@ from crawldedup.batch.decision import Goal
 from crawldedup.errors import ConfigurationError
 from crawldedup.options import Options
 from crawldedup.page import PageReader
+from crawldedup.reading.keys import Key
 from crawldedup.spark.candidates import candidates
 from crawldedup.spark.kept import kept
 from crawldedup.spark.numbering import among, copies_of, numbered
 from crawldedup.spark.ordering import decided
 from crawldedup.spark.reading import BODY, COLUMNS, ID, URL, Reading
 from crawldedup.spark.resemblance import Similarities, compared, near
-from crawldedup.text.keys import Key
 from crawldedup.verdict import Kind
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from crawldedup.batch.decision import Goal
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.options import Options
+    from crawldedup.reading.keys import Key
     from crawldedup.spark.arrow import Batches, Rows
-    from crawldedup.text.keys import Key
 
 ID: Final = "_crawldedup_id"
 """The column that names a row of the input."""

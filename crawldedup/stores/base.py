@@ -23,9 +23,9 @@ from typing import ClassVar, Final, Protocol, Self
 
 from crawldedup.checks import LONGEST_KEY
 from crawldedup.errors import KeyMismatchError, ProfileMismatchError, StoreError
+from crawldedup.reading.keys import NO_KEY, Key
 from crawldedup.search.decision import Prefilter, WeightedThreshold
 from crawldedup.search.plan import MAX_CANDIDATES, MAX_KEYS, ProbePlan, Table
-from crawldedup.text.keys import NO_KEY, Key
 
 LEASE_SECONDS: Final = 120  # A crawler without a heartbeat for this long is at work no more; see `CrawlSession`.
 # For a page that is added, so few others are freed that an index far above its limits shrinks gradually.

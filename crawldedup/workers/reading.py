@@ -13,11 +13,11 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from crawldedup.extraction.area import area_of
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader, ReadPage
-from crawldedup.text.canonical import NO_LINKS, HeadLinks
-from crawldedup.text.keys import Key
+from crawldedup.reading.area import area_of
+from crawldedup.reading.canonical import NO_LINKS, HeadLinks
+from crawldedup.reading.keys import Key
 from crawldedup.wire import pack_fingerprint, plain, unpack_fingerprint
 from crawldedup.workers.program import valid
 

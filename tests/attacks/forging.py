@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from crawldedup.fingerprinting import features, fingerprint
-from crawldedup.text.tokenize import mix, word_hashes
+from crawldedup.reading.tokenize import mix, word_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

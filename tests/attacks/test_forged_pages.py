@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from crawldedup import Deduplicator, Kind, fingerprint
+from crawldedup.reading.keys import Key
+from crawldedup.reading.tokenize import word_hashes
 from crawldedup.scope import page_key, salt_of
-from crawldedup.text.keys import Key
-from crawldedup.text.tokenize import word_hashes
 from tests.attacks.forging import WORD_LIKE, bytes_like, page_near, texts_of_every_seed
 
 pytestmark = pytest.mark.usefixtures("own_keys")

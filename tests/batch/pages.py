@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crawldedup import Options, Page
 from crawldedup.batch.decision import Goal
 from crawldedup.batch.reading import BatchReader
-from crawldedup.text.keys import NO_KEY
+from crawldedup.reading.keys import NO_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

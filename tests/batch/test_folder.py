@@ -12,7 +12,7 @@ from crawldedup import Options, Page
 from crawldedup.batch.folder import ScanFolder
 from crawldedup.batch.reading import BatchReader, ReadPages, UnsoundError
 from crawldedup.errors import ConfigurationError
-from crawldedup.text.keys import NO_KEY
+from crawldedup.reading.keys import NO_KEY
 from tests.batch.pages import collection
 
 TASK = {"similarity": 0.9}

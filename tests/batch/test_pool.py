@@ -14,7 +14,7 @@ from crawldedup.batch import collect
 from crawldedup.batch.collect import ChunkReader
 from crawldedup.batch.reading import BatchReader
 from crawldedup.errors import NoWorkerError
-from crawldedup.text.keys import NO_KEY
+from crawldedup.reading.keys import NO_KEY
 from crawldedup.workers import pool as pools
 from tests.batch.pages import collection
 from tests.processes import is_there

@@ -14,16 +14,16 @@ import pytest
 from crawldedup import Deduplicator, journal
 from crawldedup.batch import folder
 from crawldedup.errors import ConfigurationError, ForeignStoreError
-from crawldedup.extraction.extract import TEXT_PROFILE
 from crawldedup.fingerprinting.fingerprint import PROFILE
+from crawldedup.reading.difference import LONGEST_TEXT
+from crawldedup.reading.extract import TEXT_PROFILE
+from crawldedup.reading.keys import Key
 from crawldedup.report import model
 from crawldedup.scanning import run
 from crawldedup.scrapy_plugin import revisits as seen
 from crawldedup.scrapy_plugin import rules
 from crawldedup.stores.redis.store import PREFIXES, RedisStore, prefixes
 from crawldedup.stores.sqlite import schema
-from crawldedup.text.kept import LONGEST_TEXT
-from crawldedup.text.keys import Key
 from tests.docs.pages import SITE, section
 
 PAGE: Final = SITE / "reference" / "files.md"

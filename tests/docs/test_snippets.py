@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from crawldedup.extraction.extractors import CustomExtractor
-from crawldedup.extraction.html_page import HtmlPage
+from crawldedup.reading.extractors import custom_extractor
+from crawldedup.reading.html import HtmlPage
 from crawldedup.scrapy_plugin import DuplicatePageError
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions
 from crawldedup.verdict import Kind, Verdict
@@ -77,4 +77,4 @@ def test_the_extension_writes_duplicates(tmp_path: Path) -> None:
 
 def test_the_extractor_is_one() -> None:
     main_text = snippet("how-to/own-extractor.md", "def main_text")["main_text"]
-    assert CustomExtractor("myproject.pages.main_text", main_text).extract(HtmlPage("<p>")) == ""
+    assert custom_extractor("myproject.pages.main_text", main_text).extract(HtmlPage("<p>")) == ""

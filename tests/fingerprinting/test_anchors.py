@@ -15,8 +15,8 @@ from crawldedup.fingerprinting.anchors import (
     Paragraph,
     paragraphs_of,
 )
-from crawldedup.text.keys import Key
-from crawldedup.text.tokenize import count_words, words_of_lines
+from crawldedup.reading.keys import Key
+from crawldedup.reading.tokenize import count_words, words_of_lines
 
 _CHOOSER = random.Random(3)
 WORDS = ["".join(_CHOOSER.choices("abdeiklmnorstu", k=6)) for _ in range(2000)]

@@ -13,8 +13,8 @@ from crawldedup.aio import Judged
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import PageError, UnexpectedReadError
 from crawldedup.page import Page, ReadPage
+from crawldedup.reading.canonical import HeadLinks
 from crawldedup.stores.base import CrawlSession
-from crawldedup.text.canonical import HeadLinks
 from crawldedup.verdict import Kind, Verdict
 
 FINGERPRINTS = Deduplicator(key=0)

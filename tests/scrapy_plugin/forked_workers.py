@@ -18,7 +18,7 @@ from typing import NoReturn
 
 import crawldedup.workers.program
 import crawldedup.workers.reading  # noqa: F401
-from crawldedup.text.keys import Key
+from crawldedup.reading.keys import Key
 from crawldedup.workers import pool
 
 

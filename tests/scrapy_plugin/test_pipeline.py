@@ -12,8 +12,8 @@ from scrapy.exceptions import DropItem, NotConfigured
 
 from crawldedup import Deduplicator
 from crawldedup.errors import ProfileMismatchError, StoreFullError, StoreUnavailableError
-from crawldedup.extraction.extract import TEXT_PROFILE
 from crawldedup.page import Page
+from crawldedup.reading.extract import TEXT_PROFILE
 from crawldedup.scrapy_plugin.failures import DuplicateItemError
 from crawldedup.scrapy_plugin.items import DedupItemPipeline
 from crawldedup.scrapy_plugin.settings import CrawlOptions

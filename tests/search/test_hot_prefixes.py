@@ -5,10 +5,10 @@ from __future__ import annotations
 from crawldedup.fingerprinting.fingerprint import fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Page
+from crawldedup.reading.keys import NO_KEY
 from crawldedup.search.plan import HOT_EFFORT, MAX_CANDIDATES, MAX_KEYS
 from crawldedup.search.query import MAX_EXTRA_BITS, HotPrefixes, QueryBuilder
 from crawldedup.stores.base import Answer, Status
-from crawldedup.text.keys import NO_KEY
 
 MOST = 64
 HERE = [0x123 << 54, 0x3FF << 54]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from crawldedup.demo.site import all_articles
 from crawldedup.fingerprinting.features import damped_weights, pair_hashes, shingle_hashes
+from crawldedup.reading.tokenize import mix, word_hashes
 from crawldedup.search.model import (
     MAX_SIMILARITY,
     accept_threshold,
@@ -25,7 +26,6 @@ from crawldedup.search.model import (
     similarity_of,
     steepness,
 )
-from crawldedup.text.tokenize import mix, word_hashes
 from tests.search.sets import pairs_of_similarity, signature_of
 
 NORMAL = NormalDist()

@@ -27,7 +27,7 @@ def xored(first: bytes, second: bytes) -> bytes:
 
 def test_the_profile_never_changes() -> None:
     profile = Deduplicator(key=0, extractor="text").info().profile
-    assert profile == "text/text6.products/words+pairs.damped-tf.64/shingle3.set.256/unicode14/2/2x64/key.0"
+    assert profile == "text/text7.products/words+pairs.damped-tf.64/shingle3.set.256/unicode14/2/2x64/key.0"
 
 
 def test_a_search_goes_by_the_bits_as_filed() -> None:

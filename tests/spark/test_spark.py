@@ -22,9 +22,9 @@ from crawldedup.demo.site import all_articles
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.options import Options
 from crawldedup.page import PageReader
+from crawldedup.reading.keys import NO_KEY
 from crawldedup.search.query import salted
 from crawldedup.spark import deduplicate
-from crawldedup.text.keys import NO_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,9 +11,9 @@ import pytest
 
 from crawldedup import Deduplicator, Kind, Page
 from crawldedup.errors import ConfigurationError, KeyMismatchError, ProfileMismatchError
+from crawldedup.reading.keys import NO_KEY, Key
 from crawldedup.stores.base import Answer
 from crawldedup.stores.registry import make_store
-from crawldedup.text.keys import NO_KEY, Key
 from tests.stores.pages import LAYOUT, query
 from tests.stores.pages import Page as StoredPage
 

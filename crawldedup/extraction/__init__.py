@@ -1,1 +1,0 @@
-"""From a page of HTML to the text that is compared."""

@@ -1,0 +1,156 @@
+"""Choose by CSS selectors what is compared of a page, where its maker is known better than any rule of thumb."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+from selectolax.lexbor import SelectolaxError
+
+from crawldedup.checks import refused
+from crawldedup.reading.blocks import parse
+from crawldedup.reading.html import HtmlPage
+from crawldedup.reading.nodes import elements_around
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+EVERY_SITE: Final = "*"
+_HOST: Final = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\]|[0-9a-f:]+")
+_KEYS: Final = ("compare", "leave_out")
+_ALLOWED: Final = (
+    'a CSS selector of what to compare, or a dictionary (JSON, with double quotes) of hosts, or "*" for all, to '
+    'selectors, or to {"compare": SELECTOR, "leave_out": SELECTOR}'
+)
+# These take quadratic time on pages of many siblings, seconds from here on.
+_SLOW: Final = re.compile(r"~|:(?:nth|has|last|only|first-of)")
+_FEW_TAGS: Final = 5_000
+# Declared data describe the page wherever they stand.
+_DECLARED: Final = "script[type*='ld+json' i]"
+
+
+class Area(NamedTuple):
+    """What is compared of the pages of a host and its subdomains: what `compare` matches, but not `leave_out`."""
+
+    host: str
+    compare: str
+    leave_out: str
+
+
+_Given = str | dict[str, str | dict[Literal["compare", "leave_out"], str]] | list[Area]
+
+
+def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
+    """Check for areas, or for their JSON; return them by host, None for none. Raises ConfigurationError.
+
+    What was checked is checked again where options are copied, or come back from JSON.
+    """
+    if value is None or value == "":
+        return None
+    try:
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            value = msgspec.json.decode(value)
+        given = msgspec.convert(value, _Given)
+    except msgspec.MsgspecError:
+        raise refused(name, value, _ALLOWED) from None
+    if isinstance(given, str):
+        given = {EVERY_SITE: given}
+    elif isinstance(given, list):
+        given = {host: {"compare": compare, "leave_out": leave_out} for host, compare, leave_out in given}
+    areas = []
+    for host, selectors in given.items():
+        compare, leave_out = (selectors, "") if isinstance(selectors, str) else map(selectors.get, _KEYS, ("", ""))
+        if not (compare or leave_out) or not _selects(compare) or not _selects(leave_out, whole=False):
+            raise refused(f"{name}[{host!r}]", selectors, _ALLOWED)
+        areas.append(Area(_host(name, host), compare, leave_out))
+    if not areas:
+        raise refused(name, value, _ALLOWED)
+    if len({area.host for area in areas}) < len(areas):
+        raise refused(name, value, "a dictionary that names each host once, with or without www.")
+    return tuple(sorted(areas))
+
+
+def _host(name: str, given: str) -> str:
+    """Return a host as it is in URLs. Raises ConfigurationError for anything else, such as a URL."""
+    host = given.strip().lower().removeprefix("www.").rstrip(".").strip("[]")
+    if host == EVERY_SITE:
+        return host
+    try:
+        host = host.encode("idna").decode()
+    except UnicodeError:
+        host = ""
+    if not host or not _HOST.fullmatch(host):
+        raise refused(f"{name}[{given!r}]", given, "a host without scheme, port and path, or '*' for every other")
+    return host
+
+
+def _selects(selector: str, *, whole: bool = True) -> bool:
+    """Return whether a selector is one, or ""; unless `whole`, it must not select every page as a whole."""
+    try:
+        found = parse("<p>").css(selector) if selector else []
+    except (SelectolaxError, ValueError):
+        return False
+    return whole or not any(node.tag in ("html", "body") for node in found)
+
+
+def area_of(areas: Sequence[Area] | None, url: str | None) -> Area | None:
+    """Return the area for a page by its URL: that of the longest host that it belongs to, or of every site."""
+    if not areas:
+        return None
+    try:
+        host = (urlsplit(url or "").hostname or "").encode("idna").decode().removeprefix("www.").rstrip(".")
+    except ValueError:
+        host = ""
+    suitable = (area for area in areas if area.host == EVERY_SITE or f".{host}".endswith(f".{area.host}"))
+    return max(suitable, key=lambda area: (area.host != EVERY_SITE, len(area.host)), default=None)
+
+
+def cut_to(area: Area, page: HtmlPage) -> tuple[HtmlPage, bool]:
+    """Return what is compared of a page, and whether `area` says what: False if it only says what is left out.
+
+    A page of which nothing would be left is returned as it is.
+    """
+    if _SLOW.search(f"{area.compare} {area.leave_out}") and page.html.count("<") > _FEW_TAGS:
+        return page, False
+    tree = parse(page.html)
+    left_out = _outermost(tree, area.leave_out)
+    for node in left_out:
+        # Or words of its neighbours would be one.
+        node.insert_before(" ")
+        node.decompose()
+    wanted = _outermost(tree, area.compare)
+    if wanted:
+        _leave_only(wanted, tree)
+    elif not left_out:
+        return page, False
+    cut = HtmlPage(tree.html or "")
+    return (cut, bool(wanted)) if cut.blocks.lines else (page, False)
+
+
+def _outermost(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:
+    """Return what a selector matches, but not the parts of what it matches."""
+    matched = tree.css(selector) if selector else []
+    known = {node.mem_id for node in matched}
+    return [node for node in matched if known.isdisjoint(outer.mem_id for outer in elements_around(node))]
+
+
+def _leave_only(wanted: list[LexborNode], tree: LexborHTMLParser) -> None:
+    """Remove all but these nodes, the head, declared data, and what is around them: a cell needs its table."""
+    described = [*wanted, *tree.css("head"), *tree.css(_DECLARED)]
+    kept = {node.mem_id for node in described}
+    around = {outer.mem_id: outer for node in described for outer in elements_around(node)}
+    for outer in around.values():
+        node = outer.first_child if outer.mem_id not in kept else None
+        while node is not None:
+            following = node.next
+            if node.mem_id not in kept and node.mem_id not in around:
+                node.decompose()
+            node = following
+    for node in wanted:
+        if node.tag not in ("html", "body"):
+            # Or words of two elements would be one.
+            node.insert_before(" ")

@@ -1,0 +1,130 @@
+"""Bring URLs into one form, and read the URL that a page claims: <link rel=canonical>, Link headers (RFC 6596, 8288).
+
+The claim is often wrong: whole sites name their home page. So callers must compare the texts.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+from w3lib.url import canonicalize_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from selectolax.lexbor import LexborHTMLParser
+
+_LONGEST_URL: Final = 8192
+"""Letters of the longest URL that is brought into one form. Parsing it takes dozens of times its memory."""
+# Characters of a header and of a URL, elements of a head, and claims of one page.
+_MAX_HEADER: Final = 8 * 1024
+_MAX_URL: Final = 2048
+_MAX_ELEMENTS: Final = 5_000
+_MAX_CLAIMS: Final = 10
+_PARAMETER: Final = r';\s*([\w*-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",;]*)))?\s*'
+_PARAMETERS: Final = re.compile(_PARAMETER)
+_ENDING: Final = re.compile(r"(?:/index)?(?:\.html?)?/*$")
+_LINK: Final = re.compile(rf"<([^<>]*)>\s*((?:{_PARAMETER})*)")
+
+
+# A page's URL is asked for several times.
+@lru_cache(maxsize=64)
+def canonical_url(url: str, *, keep_fragment: bool = False) -> str:
+    """Return the URL with its query sorted and without fragment. A broken URL, or a very long one, is left as it is."""
+    if len(url) > _LONGEST_URL:
+        return url
+    try:
+        return str(canonicalize_url(url, keep_fragments=keep_fragment))
+    except ValueError:
+        return url
+
+
+class HeadLinks(NamedTuple):
+    """What the links in a page's head refer to as canonical, as it stands there, and what that is relative to."""
+
+    base: str = ""
+    canonical: tuple[str, ...] = ()
+
+
+NO_LINKS: Final = HeadLinks()
+
+
+def head_links(tree: LexborHTMLParser) -> HeadLinks:
+    """Return the canonical links in the head of a page. Those in its body may be a visitor's."""
+    base = ""
+    canonical = []
+    for node in islice(tree.head.iter() if tree.head is not None else (), _MAX_ELEMENTS):
+        if node.tag not in ("base", "link"):
+            continue
+        attributes = node.attributes
+        link = attributes.get("href") or ""
+        if node.tag == "base":
+            base = base or link
+        elif link and "canonical" in (attributes.get("rel") or "").lower().split():
+            canonical.append(link)
+    return HeadLinks(base, tuple(canonical[:_MAX_CLAIMS]))
+
+
+def claimed_url(url: str, links: HeadLinks = NO_LINKS, link_headers: Iterable[str] = ()) -> str | None:
+    """Return the canonical URL that a page claims, absolute, which may be `url`, its own.
+
+    `link_headers` are the values of the Link headers. A page that names several URLs, or something else than an http(s)
+    URL, claims none.
+    """
+    from_headers = (_joined(url, link) for link in _in_headers(link_headers))
+    base = _joined(url, links.base)
+    # As browsers do, which know no other base either.
+    from_head = (_joined(base if _is_usable(base) else url, link) for link in links.canonical)
+    claims = islice(chain(from_headers, from_head), _MAX_CLAIMS)
+    usable = {canonical_url(claim): claim for claim in claims if _is_usable(claim)}
+    return usable.popitem()[1] if len(usable) == 1 else None
+
+
+def is_same_page(url: str, claimed: str) -> bool:
+    """Return True if a page that claims this URL means itself, or nothing.
+
+    Sites that name the home page on every page mean nothing. Others name another scheme, www, port, slash or ending,
+    or a query that the page does not need.
+    """
+    own, other = _spelled(url), _spelled(claimed)
+    is_home = other[1:] == ("", "")
+    return own[0] == other[0] and (is_home or own[1] == other[1]) and (not own[2] or own[2] == other[2])
+
+
+def _spelled(url: str) -> tuple[str, str, str]:
+    """Return host, path and query in the shortest spelling."""
+    parts = urlsplit(canonical_url(url))
+    host = (parts.hostname or "").removeprefix("www.")
+    port = "" if parts.port in (None, 80, 443) else f":{parts.port}"
+    return host + port, _ENDING.sub("", parts.path), parts.query
+
+
+def _in_headers(headers: Iterable[str]) -> Iterator[str]:
+    for header in headers:
+        for link in _LINK.finditer(header[:_MAX_HEADER]):
+            parameters: dict[str, str] = {}
+            for name, quoted, plain in _PARAMETERS.findall(link[2]):
+                parameters.setdefault(name.lower(), quoted or plain)
+            # A link with an anchor is about another page.
+            if "canonical" in parameters.get("rel", "").lower().split() and "anchor" not in parameters:
+                yield link[1]
+
+
+def _joined(base: str, link: str) -> str:
+    """Return `link` relative to `base`; "" if it is not valid."""
+    try:
+        return urljoin(base, link.strip())
+    except ValueError:
+        return ""
+
+
+def _is_usable(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.netloc) and len(url) <= _MAX_URL

@@ -1,0 +1,160 @@
+"""Tell in a line what changed between two texts, and keep texts beside an index for that.
+
+Sentences are compared first, and then the words of those that differ. `difflib` takes up to n^3 steps and pages are
+hostile, so what comes behind many sentences is one sentence, and long passages are left as they are.
+"""
+
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from itertools import accumulate
+from typing import Any, Final, NamedTuple
+
+LONGEST_DIFFERENCE: Final = 450
+"""Passages beyond so many characters are only counted."""
+LONGEST_TEXT: Final = 100_000
+"""So many characters of a text are kept; the rest is cut off."""
+
+_MOST_BYTES: Final = 4 * LONGEST_TEXT
+_LONGEST_SIDE: Final = 80
+_LONGEST_CONTEXT: Final = 40
+_CONTEXT_WORDS: Final = 4
+# Changes so close to each other read better as one.
+_CLOSE_WORDS: Final = 2
+# Sentences that are compared, passages whose words are, and words of such a passage.
+_MOST_SENTENCES: Final = 500
+_MOST_PASSAGES: Final = 20
+_MOST_WORDS: Final = 250
+
+# Chinese and Japanese sentences have no spaces.
+_WORD: Final = re.compile(r"[^\s。！？；，、]+[。！？；，、]*|[。！？；，、]+")
+_ENDS: Final = ".!?。！？"
+
+_Gap = tuple[int, int, int, int]
+"""Places of words that differ: from the first to before the second in the old text, and alike in the new one."""
+
+
+class Change(NamedTuple):
+    """Holds a passage that differs between two texts, with a few equal words on both sides.
+
+    Each part may be empty. `str` joins the parts of `marked`.
+
+    Attributes:
+        before: Up to four equal words before the passage.
+        removed: What only the earlier text has.
+        added: What only the later text has.
+        behind: Up to four equal words behind the passage.
+
+    Example:
+        >>> from crawldedup.reading.difference import Change
+        >>> print(Change("runs every", "hour", "day", "from the harbour"))
+        runs every [-hour-] {+day+} from the harbour
+    """
+
+    before: str
+    removed: str
+    added: str
+    behind: str
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, self.marked))
+
+    @property
+    def marked(self) -> tuple[str, str, str, str]:
+        """Return the four parts, with marks around what was removed and what was added."""
+        removed, added = self.removed and f"[-{self.removed}-]", self.added and f"{{+{self.added}+}}"
+        return self.before, removed, added, self.behind
+
+
+def changes(old: str, new: str, *, longest: int = _LONGEST_SIDE) -> list[Change]:
+    """Return what changed between two texts, each side of it up to `longest` characters."""
+    sentences, other_sentences = _sentences(old), _sentences(new)
+    a, b = ([word for sentence in each for word in sentence] for each in (sentences, other_sentences))
+    starts, other_starts = ([0, *accumulate(map(len, each))] for each in (sentences, other_sentences))
+    gaps: list[_Gap] = []
+    for number, (i, i_end, j, j_end) in enumerate(_gaps(sentences, other_sentences)):
+        start, end, other, other_end = starts[i], starts[i_end], other_starts[j], other_starts[j_end]
+        alike = _alike(a[start:end], b[other:other_end])
+        start, other = start + alike, other + alike
+        alike = _alike(a[start:end][::-1], b[other:other_end][::-1])
+        words, other_words = a[start : end - alike], b[other : other_end - alike]
+        is_short = number < _MOST_PASSAGES and max(len(words), len(other_words)) <= _MOST_WORDS
+        whole = [(0, len(words), 0, len(other_words))]
+        for k, k_end, m, m_end in _gaps(words, other_words) if is_short else whole:
+            is_close = gaps and start + k - gaps[-1][1] <= _CLOSE_WORDS
+            k_start, m_start = gaps.pop()[::2] if is_close else (start + k, other + m)
+            gaps.append((k_start, start + k_end, m_start, other + m_end))
+    return list(_passages(a, b, gaps, longest))
+
+
+def _sentences(text: str) -> list[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = []
+    for line in text.split("\n"):
+        start, words = 0, _WORD.findall(line)
+        for end, word in enumerate(words, 1):
+            if word[-1] in _ENDS or end == len(words):
+                found.append(tuple(words[start:end]))
+                start = end
+    rest = [word for sentence in found[_MOST_SENTENCES:] for word in sentence]
+    return [*found[:_MOST_SENTENCES], tuple(rest)] if rest else found
+
+
+def _gaps(a: Sequence[Any], b: Sequence[Any]) -> Iterator[_Gap]:
+    opcodes = SequenceMatcher(None, a, b).get_opcodes()
+    return ((i, i_end, j, j_end) for what, i, i_end, j, j_end in opcodes if what != "equal")
+
+
+def _alike(a: Sequence[str], b: Sequence[str]) -> int:
+    """Return how many words two texts begin with."""
+    return next((number for number, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+def difference(old: str, new: str) -> str | None:
+    """Return what changed, in one line: `[-old-] {+new+}` with some words around each; None if no word did."""
+    changed = changes(old, new)
+    shown = ""
+    for told, passage in enumerate(map(str, changed)):
+        if shown and len(shown) + len(passage) > LONGEST_DIFFERENCE:
+            return f"{shown} … and {len(changed) - told:,} more"
+        shown += f" … {passage}" if shown else passage
+    return shown or None
+
+
+def packed_text(text: str) -> bytes:
+    """Return the beginning of a text, compressed."""
+    return zlib.compress(text[:LONGEST_TEXT].encode("utf-8", "replace"))
+
+
+def unpacked_text(packed: bytes) -> str | None:
+    """Return the text that was packed; None if there is none, or something else."""
+    if not packed:
+        return None
+    try:
+        # Another program may have written what swells.
+        text = zlib.decompressobj().decompress(packed, _MOST_BYTES)
+    except zlib.error:
+        return None
+    return text.decode("utf-8", "replace")[:LONGEST_TEXT]
+
+
+def _passages(a: Sequence[str], b: Sequence[str], gaps: Sequence[_Gap], longest: int) -> Iterator[Change]:
+    """Yield each change among the words around it, of which none is shown twice."""
+    shown_to = 0
+    for number, (start, end, other_start, other_end) in enumerate(gaps):
+        before = " ".join(a[max(shown_to, start - _CONTEXT_WORDS) : start])
+        following = gaps[number + 1][0] if number + 1 < len(gaps) else len(a)
+        shown_to = min(following, end + _CONTEXT_WORDS)
+        removed, added = a[start:end], b[other_start:other_end]
+        yield Change(
+            before if len(before) <= _LONGEST_CONTEXT else f"…{before[-_LONGEST_CONTEXT:]}",
+            _beginning(removed, longest),
+            _beginning(added, longest),
+            _beginning(a[end:shown_to], _LONGEST_CONTEXT),
+        )
+
+
+def _beginning(words: Sequence[str], longest: int) -> str:
+    # A word has a character at least.
+    text = " ".join(words[: longest + 1])
+    return text if len(text) <= longest else f"{text[:longest]}…"

@@ -1,0 +1,163 @@
+"""Find the facts of a page: what tells it from pages that read alike.
+
+Two products of one shop may share all but one word or number, so no similarity of texts tells them from two copies of
+one page. So a page about one product has the product's attributes as facts: its name, prices and specification. Pages
+of different facts are never duplicates of each other. Every view of a product must have equal facts: with a session
+id, printed, in another template. So they are what the page shows; its structured data add what is not shown.
+
+A page is about a product if its structured data say so, if a price stands by itself near its name, or if it has a buy
+control with a price or a specification. Listings and articles are not.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from crawldedup.errors import PageError
+from crawldedup.reading.facts import limits
+from crawldedup.reading.facts.buttons import buy_controls, has_buy_button
+from crawldedup.reading.facts.layout import Layout
+from crawldedup.reading.facts.lines import spelled, words_of
+from crawldedup.reading.facts.prices import numbers, numbers_in_words, plain, show_a_price, without_prices
+from crawldedup.reading.facts.product import NEAR_LINES, ProductView, product_named, titles_of
+from crawldedup.reading.facts.structured_data import may_hold_product_data, structured_data
+
+if TYPE_CHECKING:
+    from crawldedup.reading.extract import PageText
+    from crawldedup.reading.facts.lines import Line
+    from crawldedup.reading.facts.schema_org import Product
+    from crawldedup.reading.html import HtmlPage
+
+# A shorter identifier of the structured data may be shown as the number of another thing.
+_ID_SIZE: Final = 4
+# So many words in the order of the main text are a part of it.
+_KNOWN_WORDS: Final = 5
+_DIGITS_ONLY: Final = re.compile(r"[\d\W]+")
+_DATE: Final = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}|\d{1,2}:\d\d")
+
+
+def page_facts(page: PageText, distinguish: str) -> str | None:
+    """Return the facts of a page, one a line; None if there are none. Raises PageError.
+
+    "products" gives the attributes of a product page. "numbers" adds the numbers of the main text in order, so that
+    two rows that swap theirs differ. A page too short to be fingerprinted has no facts.
+    """
+    if distinguish == "nothing" or page.whole is not None:
+        return None
+    try:
+        attributes = _attributes(page.source, page.main)
+    # Parsers may raise anything on hostile input, RecursionError and MemoryError included.
+    except Exception as error:
+        raise PageError.after(error, "looking for a product") from error
+    return "\n".join([*attributes, *_numbers(page.main, distinguish)]) or None
+
+
+def text_facts(main: str, distinguish: str) -> str | None:
+    """Return the facts of a text without HTML: its numbers for "numbers", else None."""
+    return "\n".join(_numbers(main, distinguish)) or None
+
+
+def _numbers(main: str, distinguish: str) -> list[str]:
+    if distinguish != "numbers":
+        return []
+    text = plain(main)
+    return [f"numbers {' '.join(found)}" for found in (numbers(text), numbers_in_words(text)) if found]
+
+
+def _attributes(page: HtmlPage, main: str) -> list[str]:
+    is_short = len(main) <= limits.DESCRIPTION
+    tree = page.tree
+    may_show = is_short and (
+        show_a_price((text for text, _, _ in page.blocks.lines), page.html) or has_buy_button(tree)
+    )
+    if not may_show and not may_hold_product_data(page.html):
+        return []
+    data = structured_data(tree)
+    controls = buy_controls(tree)
+    for_sale = bool(controls)
+    if not (may_show or for_sale or data.products) or (data.is_article and not for_sale):
+        return []
+    titles = titles_of(tree)
+    layout = Layout(tree, controls)
+    view = ProductView(layout, titles)
+    headings = (line.text for line in layout.lines if line.is_heading)
+    product = product_named(data.products, [*view.names, *titles], headings, for_sale=for_sale)
+    if product is None and (data.is_article or not (is_short and view.offers_one_product(for_sale=for_sale))):
+        return []
+    if data.calls_itself_article and not for_sale and (product is None or not product.prices):
+        return []
+    attributes = _Attributes(view, main)
+    if product is not None:
+        attributes.add_unshown(product)
+    return attributes.lines()
+
+
+class _Attributes:
+    """The attributes that a page shows of its product, and those that only its structured data give, as sets.
+
+    They leave out what differs from visit to visit: other products, reviews, stock, delivery, dates. A description
+    that differs in words alone is left to the similarity.
+    """
+
+    def __init__(self, view: ProductView, main: str) -> None:
+        words = words_of(plain(main))
+        self._known = set(zip(*(words[first:] for first in range(_KNOWN_WORDS)), strict=False))
+        own = (
+            number
+            for number, line in enumerate(view.lines)
+            if line.is_row or self._is_known(line) or (line.is_label and not line.is_passing)
+        )
+        # Most of the site's own text follows the product's.
+        self._end = max(own, default=NEAR_LINES)
+        self._names = {spelled(plain(name[: limits.VALUE])) for name in view.names} - {""}
+        self._prices = set(view.prices_above)
+        self._rows: set[str] = set()
+        self._numbers: set[str] = set()
+        self._unshown: set[str] = set()
+        self._read(view)
+
+    def _read(self, view: ProductView) -> None:
+        own_prices = {*view.price_block, *view.sold}
+        for number, line in enumerate(view.lines):
+            if number in own_prices or (line.is_row and not line.is_linked and line.prices):
+                self._prices.update(line.prices)
+                if not line.is_passing:
+                    self._numbers.update(numbers(without_prices(line.plain), units=True))
+            elif number in view.cards or (line.is_passing and not line.is_prose):
+                continue
+            elif line.is_row or line.is_label or (line.is_entry and number <= self._end + NEAR_LINES):
+                self._rows.add(spelled(line.plain))
+            elif not line.is_linked and (not line.is_prose or self._is_known(line)):
+                found = numbers(_DATE.sub(" ", line.plain), units=True)
+                # Behind the product's text, years and telephone numbers are the site's.
+                self._numbers.update(text for text in found if number <= self._end or not _DIGITS_ONLY.fullmatch(text))
+
+    def _is_known(self, line: Line) -> bool:
+        return line.is_prose and tuple(line.words[:_KNOWN_WORDS]) in self._known
+
+    def add_unshown(self, product: Product) -> None:
+        """Add what the structured data give and the page does not show. A print view has no structured data."""
+        name = set(words_of(plain(product.name)))
+        if not any(name <= set(words_of(known)) for known in self._names):
+            self._unshown.add(spelled(plain(product.name)))
+        amounts = {price.amount: price.currency for price in self._prices}
+        # The page may give no currency, or its data none.
+        self._prices |= {
+            price
+            for price in product.prices
+            if price.amount not in amounts or (price.currency and amounts[price.amount])
+        }
+        shown = f" {' '.join((*self._rows, *self._names))} "
+        for value in product.attributes | product.ids:
+            text = spelled(plain(value))
+            is_sure = len(text) >= _ID_SIZE or value in product.attributes
+            is_shown = text in self._numbers or f" {text} " in shown
+            if text and not (is_shown and is_sure):
+                self._unshown.add(text)
+
+    def lines(self) -> list[str]:
+        """Return one line of text for each attribute, sorted."""
+        shown = {"name": self._names, "price": map(str, self._prices), "row": self._rows, "number": self._numbers}
+        kinds = {**shown, "declared": self._unshown}
+        return sorted({f"{kind} {value}" for kind, values in kinds.items() for value in values})

@@ -1,0 +1,275 @@
+"""Split texts into words by hand, since `re` and `str` follow the Unicode version of each Python, and hash the words.
+
+A text is NFKC-normalised and case-folded as of Unicode 14: a frozen table classifies all code points. A word is a run
+of letters, digits and underscores with their marks; in scripts without spaces between words (Han, Kana, Thai, Lao,
+Khmer, Myanmar) every letter with its marks is a word.
+
+The hash of a word with folded code points c_0, c_1, .. is mix(sum of mix(c_i + 1) * B^i mod 2^64): a sum over a slice
+of the text, so numpy computes all of them at once (Karp & Rabin 1987, with a mixed alphabet). With a key, the values of
+the letters and the base B are secret, and a secret is XORed into the sum.
+"""
+
+import json
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from importlib import resources
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawldedup.reading.keys import NO_KEY, Key
+
+Hashes = NDArray[np.uint64]
+
+SEPARATOR: Final = 0
+"""Ends a word: white space, punctuation, a symbol, a control."""
+LETTER: Final = 1
+"""Part of a word: a letter, digit or underscore, as in the regular expression ``\\w``."""
+SOLO: Final = 2
+"""A word by itself: a letter of a script without spaces between words (Han, Kana, Thai, ...)."""
+MARK: Final = 3
+"""Belongs to the letter before it: a combining mark or joiner."""
+UNKNOWN: Final = 4
+"""Not assigned in Unicode 14. It is blanked out, since newer Pythons might normalise it."""
+
+DATA_FILE: Final = "unicode14.json"
+
+# Odd, so that it has an inverse mod 2^64; 3 mod 8, so that B - 1 and B^2 - 1 keep few factors of two and
+# words that are permutations of each other differ in the high bits at least.
+_BASE: Final = 0x9E3779B97F4A7C13
+_BLOCK: Final = 1 << 16
+_PLANE: Final = 1 << 16
+_SHIFT: Final = np.uint64(32)
+_FACTOR: Final = np.uint64(0xD6E8FEB86659FD93)
+_SOFT_HYPHEN: Final = "\xad"
+# Hangul vowels and tails are letters, yet normalisation joins them to the letter before.
+_JAMO_VOWELS_AND_TAILS: Final = slice(0x1160, 0x1200)
+_SURROGATES: Final = slice(0xD800, 0xE000)
+# The class of a character that a table cannot give: its neighbours matter, or it becomes several characters.
+_ODD: Final = 3
+
+
+@cache
+def class_table() -> NDArray[np.uint8]:
+    """Return the class of every code point, shape (0x110000,)."""
+    data = json.loads(resources.files(__package__).joinpath(DATA_FILE).read_text("ascii"))
+    table = np.repeat(np.asarray(data["run_classes"], np.uint8), data["run_lengths"])
+    table.setflags(write=False)
+    return table
+
+
+def mix(values: Hashes) -> Hashes:
+    """Scramble 64-bit values one to one (xor-shift-multiply); return a new array."""
+    mixed: Hashes = values ^ (values >> _SHIFT)
+    mixed *= _FACTOR
+    mixed ^= mixed >> _SHIFT
+    mixed *= _FACTOR
+    mixed ^= mixed >> _SHIFT
+    return mixed
+
+
+def split_words(text: str, *, fold_case: bool = True) -> list[str]:
+    """Return the words of a text in order, normalised and, by default, case-folded."""
+    normalised = _normalise(text)
+    folded = normalised.casefold() if fold_case else normalised
+    codes = _code_points(folded)
+    classes = class_table().take(codes)
+    starts = np.flatnonzero(_word_starts(classes))
+    separator = classes == SEPARATOR
+    # A word ends where the next one starts or where separators begin, whichever comes first.
+    edges = np.flatnonzero(separator & ~np.concatenate(([True], separator[:-1])))
+    ends = np.minimum(
+        np.append(starts[1:], len(codes)),
+        np.append(edges, len(codes))[np.searchsorted(edges, starts)],
+    )
+    return [folded[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+
+class _Words(NamedTuple):
+    """A text to be hashed: its code points, where its words start, and its separators if it was normalised for that."""
+
+    codes: NDArray[np.unsignedinteger]
+    starts: NDArray[np.intp]
+    separators: NDArray[np.bool_] | None
+
+
+def count_words(text: str) -> int:
+    """Return the number of words of a text."""
+    return len(_words(text).starts)
+
+
+def words_of_lines(text: str) -> NDArray[np.intp]:
+    """Return the number of words of each line, as `text.split("\\n")` has them."""
+    words = _words(text)
+    feeds = (words.codes == ord("\n")).nonzero()[0]
+    counts: NDArray[np.intp] = np.diff(np.searchsorted(words.starts, feeds), prepend=0, append=len(words.starts))
+    return counts
+
+
+def word_hashes(text: str, key: Key = NO_KEY) -> Hashes:
+    """Return one 64-bit hash a word, shape (words,), in order; the same on every machine and Python."""
+    words, secrets = _words(text), _secrets(key)
+    if words.separators is None:
+        values = secrets.plane.take(words.codes)
+    else:
+        values = secrets.values_of(words.codes)
+        values[words.separators] = 0
+    return _hash_slices(values, words.starts, secrets)
+
+
+def hashes_of_texts(texts: Sequence[str], key: Key = NO_KEY) -> tuple[Hashes, NDArray[np.intp]]:
+    """Return the `word_hashes` of several texts, one after the other, and where each text starts and the last ends."""
+    joined = "\n".join(texts)
+    words = _words(joined)
+    if words.separators is None and len(words.codes) <= _BLOCK:
+        starts = np.cumsum([0, *(len(text) + 1 for text in texts)])
+        return word_hashes(joined, key), np.searchsorted(words.starts, starts)
+    # Such texts are normalised, and cut, each for itself.
+    hashes = [word_hashes(text, key) for text in texts]
+    return np.concatenate(hashes), np.cumsum([0, *map(len, hashes)])
+
+
+# A page's words are counted before they are fingerprinted.
+@lru_cache(maxsize=1)
+def _words(text: str) -> _Words:
+    plane_classes, _ = _plane_tables()
+    codes = np.frombuffer(text.encode("utf-16-le", "replace"), "<u2")
+    classes = plane_classes.take(codes)
+    if (classes == _ODD).any():
+        return _words_in_context(text)
+    starts = classes != SEPARATOR
+    in_word = classes == LETTER
+    np.greater(classes[1:], in_word[:-1], out=starts[1:])
+    return _Words(codes, starts.nonzero()[0], None)
+
+
+def _words_in_context(text: str) -> _Words:
+    """Find the words of any text, by normalising the whole of it: three times slower than looking it up."""
+    codes = _code_points(_normalise(text).casefold())
+    classes = class_table().take(codes)
+    return _Words(codes, _word_starts(classes).nonzero()[0], classes == SEPARATOR)
+
+
+def _normalise(text: str) -> str:
+    """Return the text in NFKC as of Unicode 14, without soft hyphens, which are invisible inside words."""
+    text = text.replace(_SOFT_HYPHEN, "")
+    codes = _code_points(text)
+    unknown = class_table().take(codes) == UNKNOWN
+    if unknown.any():
+        text = np.where(unknown, np.uint32(ord(" ")), codes).astype("<u4").tobytes().decode("utf-32-le")
+    return unicodedata.normalize("NFKC", text)
+
+
+def _code_points(text: str) -> NDArray[np.uint32]:
+    # Lone surrogates cannot be encoded; they belong to no word, so a replacement changes nothing.
+    return np.frombuffer(text.encode("utf-32-le", "replace"), "<u4")
+
+
+def _word_starts(classes: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Return where words start: a solo letter always, a letter or mark unless it continues a word."""
+    starts: NDArray[np.bool_] = classes == LETTER
+    stray = classes == MARK
+    continues = starts | stray
+    starts[1:] &= ~continues[:-1]
+    stray[1:] &= classes[:-1] == SEPARATOR
+    starts |= stray | (classes == SOLO)
+    return starts
+
+
+class _Secrets(NamedTuple):
+    """What a key makes of the hash; all of it is public without one."""
+
+    plane: Hashes
+    """The values of the basic multilingual plane; 0 for separators."""
+    powers: Hashes
+    inverse_powers: Hashes
+    of_letters: np.uint64
+    of_words: np.uint64
+
+    def values_of(self, codes: NDArray[np.unsignedinteger]) -> Hashes:
+        """Return the values of folded code points."""
+        return _keyed(mix(codes.astype(np.uint64) + np.uint64(1)), self.of_letters)
+
+
+# 1.5 MiB and a millisecond each.
+@lru_cache(maxsize=8)
+def _secrets(key: Key) -> _Secrets:
+    of_letters, of_words, base = (key.number(b"", name) if key.secret else 0 for name in ("letters", "words", "base"))
+    base = base >> 3 << 3 | 3 if key.secret else _BASE
+    _, codes = _plane_tables()
+    plane = _keyed(mix(codes + np.uint64(1)), np.uint64(of_letters))
+    plane[codes == 0] = 0
+    powers, inverse_powers = _powers(base), _powers(pow(base, -1, 1 << 64))
+    return _Secrets(plane, powers, inverse_powers, np.uint64(of_letters), np.uint64(of_words))
+
+
+def _keyed(values: Hashes, secret: np.uint64) -> Hashes:
+    return mix(values ^ secret) if secret else values
+
+
+def _hash_slices(values: Hashes, starts: NDArray[np.intp], secrets: _Secrets) -> Hashes:
+    """Hash the slices values[starts[i]:starts[i + 1]]; separators have the value 0 and so do not count."""
+    if len(starts) == 0:
+        return np.empty(0, np.uint64)
+    if len(values) <= _BLOCK:
+        values *= secrets.powers[: len(values)]
+        sums = np.add.reduceat(values, starts)
+        sums *= secrets.inverse_powers.take(starts)
+        sums ^= secrets.of_words
+        return mix(sums)
+    return np.concatenate([_hash_slices(*block, secrets) for block in _blocks(values, starts)])
+
+
+def _blocks(values: Hashes, starts: NDArray[np.intp]) -> Iterator[tuple[Hashes, NDArray[np.intp]]]:
+    """Cut a long text at word starts into blocks of at most _BLOCK code points; a longer word is cut off there."""
+    first = 0
+    while first < len(starts):
+        offset = int(starts[first])
+        last = int(np.searchsorted(starts, offset + _BLOCK))
+        end = int(starts[last]) if last < len(starts) else len(values)
+        if end > offset + _BLOCK and last - first > 1:
+            last -= 1
+            end = int(starts[last])
+        yield values[offset : min(end, offset + _BLOCK)], starts[first:last] - offset
+        first = last
+
+
+@cache
+def _plane_tables() -> tuple[NDArray[np.uint8], Hashes]:
+    """Return classes and code points of the basic multilingual plane, whose characters are normalised and folded.
+
+    A class is SEPARATOR, LETTER or SOLO if that holds beside any other character, else _ODD. A code point is 0 for
+    separators.
+    """
+    all_classes = class_table()
+    # Their neighbours matter, or they matter for their neighbours.
+    joining = all_classes >= MARK
+    joining[_JAMO_VOWELS_AND_TAILS] = True
+    joining[ord(_SOFT_HYPHEN)] = True
+    classes = np.full(_PLANE, _ODD, np.uint8)
+    codes = np.zeros(_PLANE, np.uint64)
+    classes[ord("\n")] = SEPARATOR
+    alone = np.flatnonzero(~joining[:_PLANE])
+    alone = alone[alone != ord("\n")]
+    # One call for all characters, with line feeds to keep them apart.
+    folded = _code_points(unicodedata.normalize("NFKC", "\n".join(map(chr, alone.tolist()))).casefold())
+    ends = np.append((folded == ord("\n")).nonzero()[0], len(folded))
+    begins = np.append(0, ends[:-1] + 1)
+    is_letter = (ends - begins == 1) & ~joining.take(folded.take(begins, mode="clip"))
+    letters = folded.take(begins[is_letter])
+    classes[alone[is_letter]] = all_classes.take(letters)
+    codes[alone[is_letter]] = letters
+    separators = np.append(0, (all_classes.take(folded) == SEPARATOR).cumsum())
+    is_separator = separators.take(ends) - separators.take(begins) == ends - begins
+    classes[alone[is_separator & ~is_letter]] = SEPARATOR
+    classes[_SURROGATES] = _ODD
+    codes[classes == SEPARATOR] = 0
+    return classes, codes
+
+
+def _powers(base: int) -> Hashes:
+    factors = np.full(_BLOCK, base, np.uint64)
+    factors[0] = 1
+    return np.cumprod(factors, dtype=np.uint64)

@@ -1,1 +1,0 @@
-"""Decode pages, split texts into words, and read URLs."""

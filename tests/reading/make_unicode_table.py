@@ -1,0 +1,65 @@
+"""Make the table of character classes.
+
+`python -m tests.reading.make_unicode_table` prints the data file, on Python 3.11, whose database is Unicode 14.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from typing import Final
+
+import numpy as np
+
+from crawldedup.reading.tokenize import LETTER, MARK, SEPARATOR, SOLO, UNKNOWN
+
+_SOLO_RANGES: Final = (
+    (0x0E00, 0x0EFF),  # Thai, Lao
+    (0x1000, 0x109F),  # Myanmar
+    (0x1780, 0x17FF),  # Khmer
+    (0x1950, 0x19DF),  # Tai Le, New Tai Lue
+    (0x1A20, 0x1AAF),  # Tai Tham
+    (0x3005, 0x3007),  # ideographic iteration mark, closing mark, zero
+    (0x3021, 0x3029),  # Hangzhou numerals
+    (0x3031, 0x303C),  # Kana repeat marks
+    (0x3041, 0x30FF),  # Hiragana, Katakana
+    (0x31F0, 0x31FF),  # Katakana phonetic extensions
+    (0x3400, 0x4DBF),  # Han, extension A
+    (0x4E00, 0x9FFF),  # Han
+    (0xA9E0, 0xA9FF),  # Myanmar extended B
+    (0xAA60, 0xAADF),  # Myanmar extended A, Tai Viet
+    (0xF900, 0xFAFF),  # Han compatibility
+    (0x1AFF0, 0x1B16F),  # Kana extended and supplement
+    (0x20000, 0x3FFFF),  # Han, extensions B and later
+)
+_JOINERS: Final = frozenset((0x200C, 0x200D))
+
+
+def classify(code_point: int) -> int:
+    """The class of one code point by the running Python's Unicode database."""
+    character = chr(code_point)
+    category = unicodedata.category(character)
+    if category == "Cn":
+        return UNKNOWN
+    if category[0] == "M" or code_point in _JOINERS:
+        return MARK
+    if character.isalnum() or character == "_":
+        return SOLO if any(low <= code_point <= high for low, high in _SOLO_RANGES) else LETTER
+    return SEPARATOR
+
+
+def build_runs() -> dict[str, object]:
+    """The data file's content: the table as run lengths."""
+    classes = np.array([classify(code_point) for code_point in range(0x110000)], np.uint8)
+    firsts = np.flatnonzero(np.diff(classes, prepend=255))
+    lengths = np.diff(firsts, append=len(classes))
+    return {
+        "unicode": unicodedata.unidata_version,
+        "run_lengths": lengths.tolist(),
+        "run_classes": classes[firsts].tolist(),
+    }
+
+
+if __name__ == "__main__":
+    json.dump(build_runs(), sys.stdout, separators=(",", ":"))

@@ -1,0 +1,169 @@
+"""What is compared of a page, chosen by CSS selectors."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from crawldedup import Deduplicator
+from crawldedup.errors import ConfigurationError
+from crawldedup.options import Options
+from crawldedup.page import Page, PageReader
+from crawldedup.reading.area import Area, area_of, check_areas
+from crawldedup.reading.extract import extract_page
+from crawldedup.reading.extractors import get_extractor
+
+BODY = " ".join(f"The ferry number {number} leaves the harbour at dawn." for number in range(20))
+MORE = " ".join(f"Readers of story {number} also liked the lighthouse." for number in range(20))
+PAGE = (
+    "<html><head><title>Ferries</title></head><body><nav>Home</nav>"
+    f"<div id=story><p>{BODY}</p><div class=ad>Buy boots</div></div><div class=more><p>{MORE}</p></div></body></html>"
+)
+
+
+def main_of(html: str, content: object) -> str:
+    area = area_of(check_areas("content", content), "https://news.example/1")
+    return extract_page(html, None, get_extractor("blocks"), min_words=8, area=area).main
+
+
+def test_only_what_is_matched_is_compared() -> None:
+    assert main_of(PAGE, "#story p") == BODY
+    assert main_of(PAGE, "#story") == f"{BODY}\nBuy boots"
+    assert main_of(PAGE, {"*": {"compare": "#story", "leave_out": ".ad"}}) == BODY
+
+
+def test_what_is_left_out_is_not_read_by_the_extractor() -> None:
+    assert MORE in main_of(PAGE.replace("id=story", ""), "body")
+    assert MORE not in main_of(PAGE, {"*": {"leave_out": ".more, .more p"}})
+
+
+def test_a_part_of_what_is_matched_is_compared_once() -> None:
+    assert main_of(PAGE, "div#story, p").count(BODY) == 1
+
+
+def test_a_page_on_which_nothing_is_matched_is_read_as_others_are() -> None:
+    assert main_of(PAGE, "#moved") == main_of(PAGE, None)
+
+
+def test_what_is_left_out_is_left_out_of_a_page_without_a_match_too() -> None:
+    assert "boots" not in main_of(PAGE, {"*": {"compare": "#moved", "leave_out": ".ad"}})
+
+
+def test_the_neighbours_of_what_is_left_out_stay_words_of_their_own() -> None:
+    page = "<div>" + PAGE.replace("<p>", "<p>one<i class=x>x</i>two ")
+    assert main_of(page, {"*": {"compare": "#story p", "leave_out": ".x"}}).startswith("one two ")
+
+
+@pytest.mark.parametrize("where", ["head", "body"])
+def test_what_describes_a_product_stays_wherever_it_stands(where: str) -> None:
+    def facts_of(name: str) -> str | None:
+        data = json.dumps({"@type": "Product", "name": name, "offers": {"price": "99", "priceCurrency": "EUR"}})
+        parts = {"head": "", "body": ""} | {where: f"<script type=application/ld+json>{data}</script>"}
+        html = f"<head><title>{name}</title>{parts['head']}</head><body>{parts['body']}<h1>{name}</h1><p class=d>{BODY}"
+        return PageReader(Options(content=".d")).content(Page("", html=html)).facts
+
+    assert facts_of("Shoe Alma") != facts_of("Boot Bertram")
+    assert "shoe alma" in (facts_of("Shoe Alma") or "")
+
+
+def test_a_selector_that_takes_long_is_for_small_pages() -> None:
+    small, large = (f"<p>{BODY}</p><p>{MORE}</p>" + "<br>" * count for count in (10, 6_000))
+    assert main_of(small, "p:nth-child(2)") == MORE
+    assert main_of(large, "p:nth-child(2)") == main_of(large, None)
+    assert main_of(large, "p + p") == MORE
+
+
+def test_a_page_without_a_match_is_told() -> None:
+    read = [
+        PageReader(Options(content=content)).content(Page("", html=PAGE)).unselected
+        for content in ("#moved", "#story", None)
+    ]
+    assert read == [True, False, False]
+    assert not PageReader(Options(content={"*": {"leave_out": ".moved"}})).content(Page("", html=PAGE)).unselected
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://shop.example/1", "shop.example"),
+        ("https://www.shop.example:8080/1", "shop.example"),
+        ("https://a.b.shop.example/1", "b.shop.example"),
+        ("https://myshop.example/1", "*"),
+        ("nonsense", "*"),
+        ("http://[", "*"),
+        (None, "*"),
+    ],
+)
+def test_the_area_of_the_longest_host_counts(url: str | None, host: str) -> None:
+    areas = check_areas("content", {"*": "main", "shop.example": "#a", "b.shop.example": "#b"})
+    found = area_of(areas, url)
+    assert found is not None
+    assert found.host == host
+    assert area_of(check_areas("content", {"shop.example": "#a"}), "https://other.example/") is None
+
+
+def test_json_and_what_was_checked_are_taken() -> None:
+    areas = (Area("shop.example", "#a", ".b"),)
+    assert check_areas("content", '{"www.Shop.example": {"compare": "#a", "leave_out": ".b"}}') == areas
+    assert check_areas("content", areas) == areas
+
+
+@pytest.mark.parametrize(
+    "wrong", ["p[", "{", 5, ["p"], {"*": ""}, {"*": {}}, {"*": {"only": "p"}}, {"*": {"compare": ":x"}}, [5], [[]]]
+)
+def test_wrong_areas_are_refused_by_name(wrong: object) -> None:
+    with pytest.raises(ConfigurationError, match=r"content.*CSS selector"):
+        check_areas("content", wrong)
+
+
+@pytest.mark.parametrize(
+    "host", ["", "https://a.example/", "a.example/path", "a.example:80", "*.a.example", "a b", "a..b"]
+)
+def test_what_is_no_host_is_refused(host: str) -> None:
+    with pytest.raises(ConfigurationError, match="a host without scheme, port and path"):
+        check_areas("content", {host: "p"})
+
+
+def test_hosts_are_spelled_as_in_urls() -> None:
+    assert area_of(check_areas("content", {"[::1]": "p"}), "http://[::1]:80/") is not None
+    with pytest.raises(ConfigurationError, match="names each host once"):
+        check_areas("content", {"a.example": "p", "www.a.example": "p"})
+    areas = check_areas("content", {"Bücher.example.": "p"})
+    assert area_of(areas, "https://bücher.example/") is not None
+    assert area_of(areas, "https://www.xn--bcher-kva.example./1") is not None
+
+
+@pytest.mark.parametrize("selector", ["html", "body", "*", ":root"])
+def test_the_whole_page_cannot_be_left_out(selector: str) -> None:
+    with pytest.raises(ConfigurationError):
+        check_areas("content", {"*": {"leave_out": selector}})
+    assert BODY in main_of(PAGE, selector)
+
+
+def test_areas_come_back_from_json() -> None:
+    areas = check_areas("content", {"*": {"compare": "#a"}, "b.example": {"leave_out": ".b"}})
+    assert check_areas("content", json.loads(json.dumps(areas))) == areas
+
+
+@pytest.mark.parametrize("content", ["#empty", {"*": {"leave_out": "#story, .more, nav"}}])
+def test_a_page_of_which_nothing_would_be_left_is_read_as_others_are(content: object) -> None:
+    html = PAGE.replace("<nav>", "<div id=empty></div><nav>")
+    assert main_of(html, content) == main_of(html, None)
+
+
+def test_words_of_two_elements_stay_two() -> None:
+    html = f"<p><b>one</b> and <b>two</b></p><table><tr><td>item10<td>120<tr><td>item101<td>20</table><p>{BODY}"
+    assert main_of(html, "b").split() == ["one", "two"]
+    assert main_of(html, "tr").split() == ["item10", "120", "item101", "20"]
+    assert main_of(html, "td").split() == ["item10", "120", "item101", "20"]
+
+
+def test_indexes_of_other_areas_are_not_mixed_and_the_site_decides() -> None:
+    pages = [PAGE.replace("Readers", f"Readers {number} times over,") for number in range(2)]
+    with Deduplicator(content={"news.example": "#story"}, extractor="text") as dedup:
+        assert dedup.info().profile != Deduplicator(extractor="text").info().profile
+        first, second = (dedup.check(f"https://news.example/{n}", html=html) for n, html in enumerate(pages))
+        assert (str(first.kind), str(second.kind)) == ("new", "exact_duplicate")
+        first, second = (dedup.check(f"https://other.example/{n}", html=html) for n, html in enumerate(pages))
+        assert (str(first.kind), str(second.kind)) == ("new", "near_duplicate")

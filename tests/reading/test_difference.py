@@ -1,0 +1,118 @@
+"""What is told of a change, and what hostile texts cost."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawldedup.reading.difference import LONGEST_DIFFERENCE, difference
+
+WORDS = [f"word{number}" for number in range(200)]
+TEXT = " ".join(WORDS)
+
+
+def with_words(**words: str) -> str:
+    changed = list(WORDS)
+    for place, word in words.items():
+        changed[int(place[1:])] = word
+    return " ".join(filter(None, changed))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("Users online: 17 of 30", "Users online: 18 of 30", "Users online: [-17-] {+18+} of 30"),
+        ("a b c", "a b c d", "a b c {+d+}"),
+        ("a b c", "b c", "[-a-] b c"),
+        ("a b a b c a b", "a b x a b c a b", "a b {+x+} a b c a"),
+        ("", "some words", "{+some words+}"),
+        ("a b c", "x y z", "[-a b c-] {+x y z+}"),
+        ("one\ntwo\nthree", "one\n2\nthree", "one [-two-] {+2+} three"),
+        (
+            "今天天气很好。我们去公园。",
+            "今天天气不好。我们去公园。",
+            "[-今天天气很好。-] {+今天天气不好。+} 我们去公园。",
+        ),
+        (
+            TEXT,
+            with_words(_50="new", _150=""),
+            "word46 word47 word48 word49 [-word50-] {+new+} word51 word52 word53 word54 … "
+            "word146 word147 word148 word149 [-word150-] word151 word152 word153 word154",
+        ),
+        (
+            TEXT,
+            with_words(_50="new", _53="newer"),
+            "word46 word47 word48 word49 [-word50 word51 word52 word53-] {+new word51 word52 newer+} "
+            "word54 word55 word56 word57",
+        ),
+        (
+            TEXT,
+            with_words(_50="new", _54="newer"),
+            "word46 word47 word48 word49 [-word50-] {+new+} word51 word52 word53 … [-word54-] {+newer+} "
+            "word55 word56 word57 word58",
+        ),
+        ("x " * 40 + "17 y", "x " * 40 + "18 y", "x x x x [-17-] {+18+} y"),
+        ("b" * 200, "c" * 200, f"[-{'b' * 80}…-] {{+{'c' * 80}…+}}"),
+        (f"{'b' * 50} 1", f"{'b' * 50} 2", f"…{'b' * 40} [-1-] {{+2+}}"),
+    ],
+)
+def test_what_changed_is_told_among_its_words(old: str, new: str, told: str) -> None:
+    assert difference(old, new) == told
+
+
+def test_a_part_that_moved_is_removed_and_added() -> None:
+    told = difference(TEXT, " ".join([*WORDS[:20], *WORDS[40:180], *WORDS[20:40], *WORDS[180:]]))
+    assert told is not None
+    assert told.count("[-") == told.count("{+") == 1
+
+
+@pytest.mark.parametrize(("old", "new"), [("", ""), (TEXT, TEXT), ("a  b\nc", "a b c")])
+def test_what_reads_alike_has_not_changed(old: str, new: str) -> None:
+    assert difference(old, new) is None
+
+
+def test_many_changes_are_counted() -> None:
+    told = difference(TEXT, " ".join(word if number % 10 else "new" for number, word in enumerate(WORDS)))
+    assert told is not None
+    assert told.endswith("… and 14 more")
+    assert told.count("{+new+}") == 6
+
+
+def _numbers(count: int) -> list[str]:
+    return [f"{number:x}" for number in range(count)]
+
+
+def _shuffled(words: list[str]) -> list[str]:
+    random.Random(1).shuffle(words)
+    return words
+
+
+# For each of these `difflib` takes minutes, or would without its guess at what is junk.
+HOSTILE = {
+    "pairs swapped": (_numbers(20_000), [x for at in range(0, 20_000, 2) for x in (f"{at + 1:x}", f"{at:x}")]),
+    "shuffled": (_numbers(20_000), _shuffled(_numbers(20_000))),
+    "reversed": (_numbers(20_000), _numbers(20_000)[::-1]),
+    "few words": (random.Random(1).choices(WORDS, k=16_000), random.Random(2).choices(WORDS, k=16_000)),
+    "two letters": (random.Random(1).choices("ab", k=50_000), random.Random(2).choices("ab", k=50_000)),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_texts_are_told_in_a_line(kind: str) -> None:
+    old, new = HOSTILE[kind]
+    told = difference(" ".join(old), " ".join(new))
+    assert told is not None
+    assert len(told) <= LONGEST_DIFFERENCE + 20
+
+
+texts = st.lists(st.sampled_from(["a", "b", "c", "d", "e\n", "f。g", "\0", "long" * 20]), max_size=30).map(" ".join)
+
+
+@given(texts, texts)
+def test_something_is_told_if_and_only_if_words_differ(old: str, new: str) -> None:
+    told = difference(old, new)
+    assert (told is None) == (old.replace("。", "。 ").split() == new.replace("。", "。 ").split())
+    assert told is None or ("\n" not in told and len(told) <= LONGEST_DIFFERENCE + 20)

@@ -1,0 +1,625 @@
+"""HTML to the text that is fingerprinted: what users and hostile servers can notice."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.reading import limits
+from crawldedup.reading.extract import FALLBACK_WORDS, PageText, extract_page
+from crawldedup.reading.extractors import get_extractor
+from crawldedup.reading.html import HtmlPage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+BUILT_IN = ["blocks", "trafilatura", "text"]
+GUESSING = ["blocks", "trafilatura"]
+
+PARAGRAPHS = [
+    "The ferry to the outer islands leaves at dawn, and by the time the fog has lifted the harbour is already "
+    "out of sight. Nobody on deck speaks much; the engine does the talking, and the gulls answer it.",
+    "Halfway across, the captain slows down for the seals. They lie on the skerries like wet sandbags and pay "
+    "no attention to a boat that has passed them twice a day for eleven years, in every kind of weather.",
+    "On the island there is one shop, one church and one telephone box, which was turned into a library when "
+    "the line was cut. Readers leave a book for every book they take, and most of them leave two.",
+]
+ARTICLE = "".join(f"<p>{text}</p>" for text in PARAGRAPHS)
+MENU = "<nav><ul>" + "".join(f"<li><a href='/{n}'>Section {n}</a></li>" for n in range(12)) + "</ul></nav>"
+FOOTER = "<footer><p>Imprint, privacy, cookies, newsletter, all rights reserved by the owner</p></footer>"
+
+
+def page(body: str, head: str = "<title>A page</title>") -> str:
+    return f"<!DOCTYPE html><html><head>{head}</head><body>{body}</body></html>"
+
+
+def read(html: bytes | str, extractor: str = "trafilatura", encoding: str | None = None, **options: Any) -> PageText:
+    return extract_page(html, encoding, get_extractor(extractor), **{"min_words": 8} | options)
+
+
+def similarity(one: str, other: str) -> float:
+    words = [re.findall(r"\w+", text.lower()) for text in (one, other)]
+    a, b = ({tuple(w[i : i + 3]) for i in range(len(w) - 2)} for w in words)
+    return len(a & b) / len(a | b)
+
+
+def reason(html: bytes | str, extractor: str = "trafilatura", **options: Any) -> str | None:
+    """The reason the page is refused for, None if it is read."""
+    try:
+        read(html, extractor, **options)
+    except PageError as error:
+        return error.reason
+    return None
+
+
+# What is fingerprinted
+
+
+@pytest.mark.parametrize("extractor", GUESSING)
+def test_an_article_is_its_text_without_the_template(extractor: str) -> None:
+    text = read(page(f"{MENU}<article><h1>To the islands</h1>{ARTICLE}</article>{FOOTER}"), extractor)
+    for paragraph in PARAGRAPHS:
+        assert paragraph in text.main
+    assert "Section 3" not in text.main
+    assert "newsletter" not in text.main
+    assert not text.used_fallback
+    assert text.whole is None
+
+
+@pytest.mark.parametrize("extractor", GUESSING)
+def test_the_same_article_in_another_template_keeps_its_text(extractor: str) -> None:
+    other_menu = "<div class='navigation'>" + "".join(f"<a href='/{n}'>Topic {n}</a> " for n in "abcdef") + "</div>"
+    long_article = ARTICLE * 3
+    one = page(f"{MENU}<article>{long_article}</article>{FOOTER}", "<meta property='og:title' content='Islands'>")
+    other = page(
+        f"{other_menu}<div id='wrap'><main>{long_article}</main></div>",
+        "<meta property='og:title' content='Islands'><title>Islands | Another paper</title>",
+    )
+    assert similarity(read(one, extractor).main, read(other, extractor).main) > 0.9
+
+
+def product(name: str, price: str, specification: dict[str, str]) -> str:
+    rows = "".join(f"<tr><th>{key}</th><td>{value}</td></tr>" for key, value in specification.items())
+    return page(
+        f"<header><a href='/'>Shop</a>{MENU}</header><main><h1>{name}</h1><div class='price'>{price}</div>"
+        f"<p>{PARAGRAPHS[0]} {PARAGRAPHS[1]}</p><table>{rows}</table></main>{FOOTER}",
+        f"<title>{name} | Shop</title>",
+    )
+
+
+@pytest.mark.parametrize("extractor", BUILT_IN)
+def test_products_with_one_description_stay_apart(extractor: str) -> None:
+    green = product("Fjell jacket, green", "129.00", {"Colour": "moss green", "Size": "XL", "Article": "88121"})
+    red = product("Vidda jacket, red", "149.00", {"Colour": "signal red", "Size": "M", "Article": "90017"})
+    one, other = read(green, extractor).main, read(red, extractor).main
+    assert "moss green" in one
+    assert "90017" in other
+    assert similarity(one, other) < 0.85
+
+
+@pytest.mark.parametrize("extractor", GUESSING)
+def test_products_that_differ_in_their_names_only_differ(extractor: str) -> None:
+    description = f"<div class='offers'><p>{PARAGRAPHS[0]}</p><p>{PARAGRAPHS[1]}</p></div>"
+    one, other = (
+        read(page(description, f"<meta property='og:title' content='{name}'><title>Shop</title>"), extractor).main
+        for name in ("Fjell jacket", "Vidda jacket")
+    )
+    assert one.startswith("Fjell jacket")
+    assert one != other
+
+
+LISTING = "<ul>" + "".join(f"<li><a href='/p/{n}'>Offer {n}: lamp {n * 7}</a></li>" for n in range(40)) + "</ul>"
+CALENDAR = (
+    "<table>"
+    + "".join(
+        "<tr>" + "".join(f"<td>{day}<br>concert {day * 3}</td>" for day in range(week, week + 7)) + "</tr>"
+        for week in (1, 8, 15, 22)
+    )
+    + "</table>"
+)
+FORM = "<form>" + "".join(f"<label>Question {n} of the survey <input></label>" for n in range(20)) + "</form>"
+
+
+@pytest.mark.parametrize("extractor", GUESSING)
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [(LISTING, "lamp 273"), (CALENDAR, "concert 84"), (FORM, "Question 19")],
+    ids=["listing", "calendar", "form"],
+)
+def test_pages_without_prose_keep_their_content_but_not_the_navigation(
+    extractor: str, body: str, expected: str
+) -> None:
+    text = read(page(f"{MENU}{body}{FOOTER}"), extractor)
+    assert expected in text.main
+    assert "Section 3" not in text.main
+    assert "newsletter" not in text.main
+
+
+@pytest.mark.parametrize("extractor", GUESSING)
+@pytest.mark.parametrize("around", ["nav", "aside", "footer", "button"])
+def test_an_article_inside_a_navigation_never_closed_is_found(extractor: str, around: str) -> None:
+    text = read(page(f"<{around}><a href='/'>Section 3</a><div><h1>To the islands</h1>{ARTICLE}</div>"), extractor)
+    assert PARAGRAPHS[1] in text.main
+
+
+@pytest.mark.parametrize("extractor", GUESSING)
+def test_short_pages_of_a_site_are_not_alike_for_their_template(extractor: str) -> None:
+    menu = MENU + "<aside><p>Most read this week: ships, islands, seals, storms and the price of fish</p></aside>"
+    one, other = (
+        read(page(f"{menu}<main><p>{words}</p></main>{FOOTER}", f"<title>{words}</title>"), extractor).main
+        for words in (
+            "A harbour seal that sleeps on a skerry in the morning sun",
+            "Two gulls which fight over a herring behind the market hall",
+        )
+    )
+    assert "skerry" in one
+    assert similarity(one, other) < 0.2
+
+
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [
+        ("<title>Rain &amp; wind\n in spring</title>", "Rain & wind in spring"),
+        ('<title>Rain | Paper</title><meta property="og:title" content="Rain">', "Rain"),
+        ("<META content='Rain' name='og:title'><TITLE>Rain | Paper</TITLE>", "Rain"),
+        ('<meta property="og:title" content=""><title>Rain</title>', "Rain"),
+        ('<title lang="en">Rain</title>', "Rain"),
+    ],
+)
+def test_the_name_of_a_short_page_is_its_first_line(head: str, name: str) -> None:
+    assert read(page(f"<p>{PARAGRAPHS[0]}</p><p>{PARAGRAPHS[1]}</p>", head)).main.split("\n")[0] == name
+
+
+@pytest.mark.parametrize("extractor", GUESSING)
+def test_an_article_under_another_headline_is_the_same_text(extractor: str) -> None:
+    one, other = (
+        read(page(f"<article>{ARTICLE}</article>", f"<title>{name}</title>"), extractor).main
+        for name in ("To the islands at dawn", "Why the captain slows down for seals | The Other Paper")
+    )
+    assert one == other
+
+
+def test_words_in_neighbouring_blocks_stay_apart_and_inline_markup_does_not_cut_words() -> None:
+    html = page("<div>one</div><div>two</div><table><tr><td>three</td><td>four</td></tr></table><p>fi<b>v</b>e<br>six")
+    assert read(html, "text").main.split() == ["A", "page", "one", "two", "three", "four", "five", "six"]
+
+
+def test_invisible_text_is_no_text() -> None:
+    html = page(
+        "<p>seen</p><script>var hidden = 1;</script><style>p { color: red }</style><template>hidden</template>"
+        "<!-- hidden --><svg><text>hidden</text></svg>"
+    )
+    assert read(html, "text", min_words=1).main == "A page\nseen"
+
+
+def test_a_text_without_tags_is_read() -> None:
+    assert "harbour is already" in read(PARAGRAPHS[0]).main
+
+
+# Short pages
+
+
+def test_a_short_page_is_for_its_exact_copies_only() -> None:
+    text = read(page("<p>Sorry, gone.</p>"))
+    assert text.main == "Sorry, gone."
+    assert text.whole is not None
+    assert "A page" in text.whole
+
+
+def test_formulas_are_text() -> None:
+    assert "2 + 3" in read(page(f"<p>{PARAGRAPHS[0]}</p><math><mn>2</mn> <mo>+</mo> <mn>3</mn></math>")).main
+
+
+def test_the_name_alone_does_not_make_a_page_comparable() -> None:
+    shell = page(
+        "<noscript>You need to enable JavaScript to run this app.</noscript><div id='root'></div>",
+        "<title>The shop for everything that is round, and for much that is not</title>",
+    )
+    for extractor in GUESSING:
+        assert read(shell, extractor).main == ""
+
+
+@pytest.mark.parametrize(
+    "difference",
+    [
+        ("<title>Photo 1</title>", "<title>Photo 2</title>"),
+        ("<meta name='description' content='sea'>", "<meta name='description' content='sky'>"),
+        ("<meta property='og:title' content='sea'>", "<meta property='og:title' content='sky'>"),
+        (
+            "<script type='application/json'>{\"id\": 1}</script>",
+            "<script type='application/json'>{\"id\": 2}</script>",
+        ),
+        ("<script>window.state = {id: 1}</script>", "<script>window.state = {id: 2}</script>"),
+        ("<img src='/1.jpg'>", "<img src='/2.jpg'>"),
+        ("<img src='data:x' data-src='/1.jpg'>", "<img src='data:x' data-src='/2.jpg'>"),
+        ("<iframe src='/1'></iframe>", "<iframe src='/2'></iframe>"),
+        ("<nav>one</nav>", "<nav>two</nav>"),
+        ("<p>one</p>", "<p>two</p>"),
+    ],
+    ids=lambda pair: re.sub(r"\W+", " ", pair[0]).strip(),
+)
+def test_short_pages_that_differ_in_anything_shown_are_no_copies(difference: tuple[str, str]) -> None:
+    one, other = (read(page(f"{MENU}{part}", "")).whole for part in difference)
+    assert one is not None
+    assert one != other
+
+
+def test_framesets_that_show_different_frames_are_no_copies() -> None:
+    one, other = (
+        read(f"<html><title>A page</title><frameset><frame src='/{name}'></frameset></html>").whole for name in "ab"
+    )
+    assert one is not None
+    assert one != other
+
+
+def test_copies_of_a_short_page_are_copies_whatever_the_white_space() -> None:
+    one, other = (read(page(body)).whole for body in ("<p>Not  found</p>", "\n<p>\n Not found </p>\n"))
+    assert one == other
+
+
+@pytest.mark.parametrize(("min_words", "given"), [(5, False), (6, False), (7, True), (FALLBACK_WORDS * 2, True)])
+def test_the_whole_is_given_for_pages_below_the_limit_asked_for(min_words: int, given: bool) -> None:
+    text = read(page("<p>Six words are on this page</p>"), min_words=min_words)
+    assert (text.whole is not None) == given
+
+
+# Encodings
+
+GERMAN = "Über die Brücke fährt täglich nur der Fünf-Uhr-Zug, größer ist hier nichts."
+RUSSIAN = "Поезд идёт через мост только раз в день, в пять часов вечера."
+JAPANESE = "その橋を渡る列車は一日に一本だけで、夕方の五時に来る。"
+
+
+def meta(charset: str) -> str:
+    return f'<meta charset="{charset}">'
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "declared", "head"),
+    [
+        (GERMAN, "utf-8", None, ""),
+        (GERMAN, "cp1252", None, ""),
+        (GERMAN, "latin-1", "ISO-8859-1", ""),
+        (GERMAN, "latin-1", None, meta("iso-8859-1")),
+        (GERMAN, "latin-1", "iso-8859-1", meta("utf-8")),
+        (GERMAN, "utf-8", None, meta("utf-16")),
+        (GERMAN, "utf-8-sig", "latin-1", meta("latin-1")),
+        (GERMAN, "utf-16", None, ""),
+        (GERMAN, "utf-16-le", "utf-16-le", ""),
+        (GERMAN, "utf-8", "no-such-encoding", ""),
+        (GERMAN, "utf-8", "", ""),
+        (GERMAN, "utf-8", "hex", ""),
+        (GERMAN, "utf-8", "punycode", ""),
+        (GERMAN, "utf-8", "unicode_escape", ""),
+        (GERMAN, "utf-8", "rot13", meta("zip")),
+        (GERMAN, "utf-8", "a\0b", ""),
+        (RUSSIAN, "cp1251", "windows-1251", ""),
+        (RUSSIAN, "koi8-r", None, meta("koi8-r")),
+        (JAPANESE, "shift_jis", "Shift_JIS", ""),
+        (JAPANESE, "iso2022_jp", None, meta("iso-2022-jp")),
+        (JAPANESE, "euc_jp", None, '<meta http-equiv="Content-Type" content="text/html; charset=EUC-JP">'),
+    ],
+)
+def test_the_best_evidence_decides_the_encoding(text: str, codec: str, declared: str | None, head: str) -> None:
+    body = page(f"<p>{text}</p>", head).encode(codec)
+    assert text in read(body, "text", declared).main
+
+
+@pytest.mark.parametrize("declared", ["utf-8", "ascii", "utf-16", "shift_jis", "gb18030", "iso-2022-jp", "cp1252"])
+def test_a_wrong_encoding_gives_a_text_all_the_same(declared: str) -> None:
+    body = page(f"<p>{GERMAN}</p>").encode("cp1252") + b"\xff\xfe\x81 the end"
+    text = read(body, "text", declared)
+    text.main.encode("utf-8")
+
+
+@pytest.mark.parametrize("extractor", BUILT_IN)
+@pytest.mark.parametrize(
+    "html",
+    [
+        page(f"<p>{PARAGRAPHS[0]} end\ud800 \udfff</p>"),
+        page(f"<p>{PARAGRAPHS[0]} e\0n\x01d</p>"),
+        page(f"<p>{PARAGRAPHS[0]} end&#0;&#1;&#xD800;&#xFFFF;</p>"),
+    ],
+)
+def test_text_can_always_be_encoded_and_holds_no_nul(extractor: str, html: str) -> None:
+    main = read(html, extractor).main
+    main.encode("utf-8")
+    assert "\0" not in main
+    assert "\x01" not in main
+    assert "end" in main
+
+
+@pytest.mark.parametrize("extractor", BUILT_IN)
+@pytest.mark.parametrize("mark", ["\u0301\u0323", "&#769;&#803;"])
+def test_endless_accents_are_cut(extractor: str, mark: str) -> None:
+    main = read(page(f"<p>{PARAGRAPHS[0]} a{mark * 5000}b {PARAGRAPHS[1]}</p>"), extractor).main
+    assert len(main) < 600
+    assert PARAGRAPHS[1] in main
+
+
+# Pages that are refused
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"", "empty"),
+        ("", "empty"),
+        (b" \n\t\r ", "empty"),
+        ("<!-- nothing -->", "empty"),
+        (page("", ""), "empty"),
+        (page("<p> &nbsp; </p>", "<title> </title>"), "empty"),
+        (b"\x89PNG\r\n\x1a\n" + b"\0" * 500, "binary"),
+        (b"%PDF-1.7\n1 0 obj << >> endobj", "binary"),
+        (b"PK\x03\x04" + b"mimetype" * 10, "binary"),
+        (b"\x7fELF\x02\x01\x01", "binary"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF", "binary"),
+        (b"\x1f\x8b\x08\0\0\0\0\0", "binary"),
+        (bytes(range(256)) * 40, "binary"),
+        ("<p>text" + "\0\x01\x02" * 400, "binary"),
+        (page("<p>" + "word " * 3000), "too_large"),
+        (page("<p>" + "ж" * 6000), "too_large"),
+        (page("<i></i>" * 700), "too_large"),
+    ],
+)
+@pytest.mark.parametrize("extractor", BUILT_IN)
+def test_pages_that_cannot_be_read_say_why(
+    extractor: str, body: bytes | str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_BYTES", 11_000)
+    monkeypatch.setattr(limits, "MAX_TAGS", 600)
+    assert reason(body, extractor) == expected
+
+
+# Hostile pages: each ends in a text or a PageError, which the test's own time limit stands for.
+
+NESTED = {
+    "div": "<div>",
+    "span": "<span>",
+    "table": "<table><tr><td>",
+    "list": "<ul><li>",
+    "quote": "<blockquote>",
+    "bold": "<b>x",
+    "invented": "<x-y>",
+    "stray end tags": "<div></b></i>",
+    "link": "<a href=x><div>x</a>",
+}
+
+
+@pytest.mark.parametrize("extractor", BUILT_IN)
+@pytest.mark.parametrize("unit", NESTED.values(), ids=NESTED)
+def test_100_000_levels_reach_no_parser_that_minds(extractor: str, unit: str) -> None:
+    levels = 100_000 // unit.count("<")
+    assert reason(page(unit * levels + PARAGRAPHS[0]), extractor) in {"too_deep", None}
+
+
+def test_pages_cut_off_by_the_parser_of_an_extractor_are_refused() -> None:
+    assert reason(page("<div>" * 300 + f"<p>{PARAGRAPHS[0]}</p>"), "trafilatura") == "too_deep"
+
+
+@pytest.mark.parametrize("extractor", BUILT_IN)
+@pytest.mark.parametrize("levels", [20, 60, 70, 240])
+def test_pages_within_the_levels_of_the_parser_are_read(extractor: str, levels: int) -> None:
+    body = "<div>" * levels + ARTICLE + "</div>" * levels
+    assert PARAGRAPHS[1] in read(page(body), extractor).main
+
+
+SLOPPY = {
+    "p": "<p>{}",
+    "li": "<li>{}",
+    "td": "<tr><td>{}",
+    "br": "{}<br>",
+    "dd": "<dt>term<dd>{}",
+    "option": "<option>{}",
+    "font in cells": "<tr><td><font size=2>{}</td>",
+    "bold in paragraphs": "<p><b>{}</p>",
+    "images": "<p>{}<img src=x><hr>",
+    "icons": '<p>{}</p><svg><path d="M0 0"/><circle r="1"/></svg>',
+}
+
+
+@pytest.mark.parametrize("extractor", GUESSING)
+@pytest.mark.parametrize("unit", SLOPPY.values(), ids=SLOPPY)
+def test_ordinary_pages_without_end_tags_are_read_to_the_end(extractor: str, unit: str) -> None:
+    body = "".join(unit.format(f"line {number} of a page that was written by hand") for number in range(1500))
+    container = "table" if "<td>" in unit else "select" if "option" in unit else "div"
+    last = "the last paragraph of all stands below the others and has a few words more than they have"
+    text = read(page(f"<{container}>{body}</{container}><p>{last}</p>"), extractor)
+    assert last in text.main
+
+
+def repeated(unit: str, characters: int) -> str:
+    return unit * (characters // len(unit))
+
+
+# Made when they are read, for they are large.
+HOSTILE: dict[str, Callable[[], str]] = {
+    "200,000 open paragraphs": lambda: page("<p>" * 200_000),
+    "100,000 open fonts": lambda: page("<font color=red>a " * 100_000),
+    "distinct open fonts": lambda: page("".join(f"<p><font color=c{n}>x" for n in range(9000))),
+    "crossed tags": lambda: page("<b><p>a</b>" * 30_000),
+    "300,000 attributes": lambda: page("<div " + " ".join(f"a{n}=1" for n in range(300_000)) + ">x</div>"),
+    "attributes with tags in them": lambda: page("<div " + " ".join(f'a{n}="<b"' for n in range(40_000)) + ">x</div>"),
+    "2,000 tags of 200 attributes": lambda: page(("<p " + " ".join(f"a{n}" for n in range(200)) + ">") * 2000),
+    "one text": lambda: page("<p>" + repeated(PARAGRAPHS[0], 7_000_000)),
+    "one word": lambda: page("<p>" + "a" * 7_000_000),
+    "only <": lambda: page("<" * 2_000_000),
+    "entities": lambda: page("&amp;" * 500_000),
+    "entity bomb": lambda: (
+        "<!DOCTYPE l [<!ENTITY a 'lol'>"
+        + "".join(f"<!ENTITY {b} '{f'&{a};' * 10}'>" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+        + "]>"
+        + page("&i;" * 100)
+    ),
+    "huge comment": lambda: page(f"<!--{'x' * 7_000_000}-->{ARTICLE}"),
+    "open comment": lambda: page(f"{ARTICLE}<!-- " + repeated("x -- ", 2_000_000)),
+    "open script": lambda: page(f"{ARTICLE}<script>" + repeated('var x = "<div>";', 2_000_000)),
+    "open CDATA": lambda: page(f"{ARTICLE}<![CDATA[" + repeated("<div>]] ", 1_000_000)),
+    "100,000 rows": lambda: page("<table>" + "<tr><td>a</td><td>b</td></tr>" * 80_000 + "</table>"),
+    "spanned cells": lambda: page("<table>" + "<tr><td colspan=1000 rowspan=1000>a</td></tr>" * 9000 + "</table>"),
+    "one row": lambda: page("<table><tr>" + "<td>a" * 19_000 + "</table>"),
+    "text after removed elements": lambda: page("<div>" + "<aside></aside>some text after it " * 19_000 + "</div>"),
+    "nested and wide": lambda: page("<div>" * 60 + "<p>a <a href=x>b</a></p>" * 4000 + "</div>" * 60),
+    "deeper and wide": lambda: page("<div>" * 240 + "<p>a <a href=x>b</a></p>" * 9000 + "</div>" * 240),
+    "lists in lists": lambda: page(("<ul><li>x" * 60 + "</li></ul>" * 60) * 150),
+    "formatting in blocks": lambda: page("<p>" + "".join(f"<i id={n}>" for n in range(60)) + "</p>" + "<p>x" * 19_000),
+    "JSON": lambda: page(
+        "x", '<script type="application/ld+json">{"articleBody": "<a ' + "=" * 500_000 + '"}</script>'
+    ),
+    "deep JSON": lambda: page("x", '<script type="application/ld+json">' + '{"@graph":[' * 50_000 + "</script>"),
+    "pieces to search for": lambda: page("".join(f"<p>{'a' * (60 + n % 40)}.</p>" for n in range(15_000))),
+    "pieces in one line": lambda: page("".join(f"<i>{'a, ' * 20}</i>" for n in range(15_000))),
+    "open meta": lambda: "<meta " + "og:title " * 400_000,
+    "options": lambda: page("<select>" + "<option>a" * 15_000),
+}
+SLOW = {
+    *("200,000 open paragraphs", "attributes with tags in them", "one word", "only <", "100,000 rows", "spanned cells"),
+    *("nested and wide", "formatting in blocks", "options"),
+}
+HOSTILE_PAGES = [
+    pytest.param(make, id=name, marks=[pytest.mark.exhaustive] if name in SLOW else [])
+    for name, make in HOSTILE.items()
+]
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("make", HOSTILE_PAGES)
+def test_hostile_pages_end_in_a_text_or_a_refusal(make: Callable[[], str]) -> None:
+    html = make().encode()
+    for extractor in ("text", *GUESSING):
+        refused_for = None
+        try:
+            read(html, extractor)
+        except PageError as error:
+            refused_for = error.reason
+        assert refused_for in {None, "too_large", "too_deep", "empty"}
+        if refused_for in {"too_large", "too_deep"}:
+            break
+
+
+# Where the bounds lie: what is beyond is refused, since parsers take seconds for it, and what is within is read.
+OPEN = {
+    "divisions": ("<div>x", 19_000, 25_000),
+    "readings of no word": ("<rt>x", 19_000, 60_000),
+    "one formatting": ("<p><b>x</p>", 2_000, 40_000),
+    "closed formatting": ("<p><b>x</b></p>", 60_000, None),
+    "ends that close nothing": ("<div><object></div></object>x", 3_000, 60_000),
+    "formatting of many kinds": ("<p><font color=c{}>x", 500, 3_000),
+    "links": ("<p><a href=/{}>x", 9_000, 40_000),
+}
+
+
+@pytest.mark.parametrize(("unit", "most", "too_many"), OPEN.values(), ids=OPEN)
+def test_pages_that_leave_too_much_open_are_refused(unit: str, most: int, too_many: int | None) -> None:
+    def body(count: int) -> str:
+        return page(ARTICLE + "".join(unit.format(number) for number in range(count)))
+
+    assert reason(body(most), "blocks") is None
+    assert too_many is None or reason(body(too_many), "blocks") == "too_deep"
+
+
+@pytest.mark.parametrize(("value", "is_asked"), [("a b " * 250_000, True), ("a b " * 251_000, False)])
+def test_extractors_are_not_asked_to_search_a_million_letters_of_attributes(value: str, is_asked: bool) -> None:
+    image = f"<img src='data:image/png,{'a' * 900_000}'>"
+    given = HtmlPage.read(page(f"<article>{ARTICLE}<i class='{value}'></i>{image}</article>"), None)
+    assert bool(get_extractor("trafilatura").extract(given)) is is_asked
+
+
+# Determinism
+
+
+@pytest.mark.parametrize("extractor", BUILT_IN)
+def test_the_text_of_a_page_does_not_depend_on_the_pages_before_it(extractor: str) -> None:
+    common = f"<p>{PARAGRAPHS[0]}</p>"
+    pages = [page(common * (n % 4 + 1) + f"<p>{PARAGRAPHS[n % 3]} {n}</p>" + LISTING * (n % 2)) for n in range(30)]
+    forwards = [read(html, extractor) for html in pages]
+    assert [read(html, extractor) for html in reversed(pages)][::-1] == forwards
+
+
+# Extractors
+
+
+def test_own_extractors_are_taken_at_their_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own_extractors.py").write_text(
+        "import re\n"
+        "def prices(html): return ' '.join(re.findall(r'[0-9.]+', html))\n"
+        "def nothing(html): return None\n"
+        "def number(html): return 7\n"
+        "def broken(html): return {}['price']\n"
+        "def endless(html): return endless(html)\n"
+        "class Upper:\n"
+        "    def extract(self, html): return html.upper()\n"
+        "upper = Upper()\n"
+        "class Picky:\n"
+        "    def __init__(self, argument): pass\n"
+        "version = '1.0'\n"
+    )
+    (tmp_path / "broken_module.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert read("<p>7.50 or 9.00</p>", "own_extractors.prices", min_words=1).main == "7.50 9.00"
+    nothing = read("<p>seven</p>", "own_extractors.nothing")
+    assert (nothing.main, nothing.whole, nothing.used_fallback) == ("", "seven", False)
+    assert read("<p>seven", "own_extractors.Upper", min_words=1).main == "<P>SEVEN"
+    assert read("<p>seven", "own_extractors.upper", min_words=1).main == "<P>SEVEN"
+    assert get_extractor("own_extractors.upper").name == "own_extractors.upper"
+
+    for name, cause in [("broken", KeyError), ("endless", RecursionError), ("number", TypeError)]:
+        with pytest.raises(PageError, match=f"'own_extractors.{name}' failed") as caught:
+            read("<p>seven</p>", f"own_extractors.{name}")
+        assert caught.value.reason == "broken"
+        assert isinstance(caught.value.__cause__, cause)
+
+    for path, message in [
+        ("own_extractors.price", "did you mean 'prices'"),
+        ("own_extractors.version", "is a str; it must be a function"),
+        ("own_extractors.Picky", r"Picky\(\) failed with TypeError"),
+        ("no_such_module.extract", "importing 'no_such_module' failed with ModuleNotFoundError"),
+        ("broken_module.extract", "importing 'broken_module' failed with ZeroDivisionError"),
+        (".extract", "importing '' failed"),
+    ]:
+        with pytest.raises(ConfigurationError, match=message):
+            get_extractor(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("trafilatur", "did you mean 'trafilatura'.*one of blocks, trafilatura, text, or the dotted path"),
+        ("Text", "did you mean 'text'"),
+        ("", "one of blocks"),
+        ("readability", "no extractor 'readability'"),
+    ],
+)
+def test_a_wrong_name_is_answered_with_the_right_ones(name: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        get_extractor(name)
+
+
+def test_pages_without_text_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    for html in (page("<p></p>", "<title>x</title>"), page(LISTING), "<p>short", "plain"):
+        read(html)
+    assert not [record for record in caplog.records if record.name.startswith("trafilatura")]
+
+
+def test_a_log_level_the_user_has_set_stands() -> None:
+    logger = logging.getLogger("trafilatura")
+    before = logger.level
+    logger.setLevel(logging.INFO)
+    try:
+        get_extractor("trafilatura")
+        assert logger.level == logging.INFO
+    finally:
+        logger.setLevel(before)
+
+
+@pytest.mark.parametrize("extractor", ["trafilatura", "text"])
+def test_what_is_appended_behind_the_end_of_the_document_counts(extractor: str) -> None:
+    head = "<html><body><h1>News of the day from our little town by the sea shore</h1></body></html>"
+    appended = " ".join(f"word{number}" for number in range(300))
+    assert "word299" in extract_page(f"{head}<div><p>{appended}.</p></div>", None, get_extractor(extractor)).main

@@ -1,0 +1,55 @@
+"""The texts and facts of known pages: an index must not be continued by other rules without a word.
+
+If a hash here changes, texts of the same pages would meet in one index and differ: change TEXT_PROFILE with it.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from crawldedup.options import Options
+from crawldedup.page import PageReader
+from crawldedup.reading.extract import TEXT_PROFILE
+
+GOLDEN = ("text7", "c5d4fe64")
+READER = """
+import contextlib
+import mmh3
+from crawldedup.demo.site import DemoSite
+from crawldedup.errors import PageError
+from crawldedup.options import Options
+from crawldedup.page import Page, PageReader
+
+reader, site, digest = PageReader(Options()), DemoSite(), 0
+for url in sorted(site.manifest()):
+    body = site.reply(url).body
+    with contextlib.suppress(PageError):
+        digest = mmh3.hash(repr(reader.content(Page("", html=body))).encode(), digest, signed=False)
+print(f"{digest:08x}")
+"""
+
+
+def digest(seed: int) -> str:
+    environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
+    done = subprocess.run(
+        [sys.executable, "-c", READER],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+    )
+    return done.stdout.strip()
+
+
+def test_the_rules_of_a_profile_read_the_same_in_every_process() -> None:
+    assert (TEXT_PROFILE, digest(1)) == (TEXT_PROFILE, digest(2)) == GOLDEN
+
+
+def test_the_release_of_another_package_is_part_of_the_profile() -> None:
+    release = ".".join(importlib.metadata.version("trafilatura").split(".")[:2])
+    assert PageReader(Options(extractor="trafilatura")).profile.startswith(f"trafilatura-{release}/{TEXT_PROFILE}")

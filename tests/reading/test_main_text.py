@@ -1,0 +1,261 @@
+"""The main text of a page: articles in templates, pages that have none and stay whole, and hostile ones."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawldedup.demo.site import Article, all_articles
+from crawldedup.reading.blocks import blocks_of, parse
+from crawldedup.reading.html import HtmlPage
+from crawldedup.reading.main_text import main_text
+from tests.reading.sentences import NOTICE, SENTENCES, TEASER, paragraphs
+
+OTHER = [f"{word} years ago the council decided otherwise, and the minutes of {word} meetings say why." for word in
+         ("Two", "Three", "Five", "Seven", "Nine", "Eleven", "Thirteen", "Twenty")]  # fmt: skip
+
+
+def text_of(body: str, title: str = "A page") -> str:
+    page = HtmlPage(f"<html><head><title>{title}</title></head><body>{body}</body></html>")
+    return main_text(page.blocks, page.holders, page.title)
+
+
+def whole(body: str) -> str:
+    return "\n".join(text for text, _, _ in blocks_of(parse(body)).lines)
+
+
+BODY = paragraphs(*SENTENCES)
+LINKS = (
+    "<ul>"
+    + "".join(f"<li><a href=/{number}>Something else of today, {number}</a></li>" for number in range(9))
+    + "</ul>"
+)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "<div class=notice><p>{notice}</p></div><div class=text>{body}</div>",
+        "<div>{notice}</div><section><div class=text>{body}</div><div class=more>{teaser}</div></section>",
+        "<table><tr><td class=left>{teaser}</td><td class=text>{body}</td></tr></table>",
+        "<header>{notice}</header><main>{body}</main><section>{teaser}</section>",
+        "<article>{body}</article><ul><li><a href=/b>{teaser}</a></li><li><a href=/c><b>{teaser}</b></a></li></ul>",
+        "<div class=text>{body}<div class=share-buttons><p>{notice}</p></div></div>",
+        "<div class=text>{body}<p style='display: none'>{teaser}</p><p hidden>{notice}</p></div>",
+        "<div class=text>{body}{links}</div>",
+    ],
+)
+def test_what_is_beside_the_article_is_left_out(template: str) -> None:
+    assert text_of(template.format(body=BODY, notice=NOTICE, teaser=TEASER, links=LINKS)).split("\n") == SENTENCES
+
+
+COLUMNS = [
+    f"<div class=rightcol>{BODY}</div>",
+    f"<aside class=sidebar>{LINKS}{BODY}</aside>",
+    f"<div class=about><p>{' '.join(SENTENCES)}</p></div>",
+]
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<table><tr><td>9:15<td>Pellow<tr><td>9:45<td>Skerrow</table>",
+        "<p>The office is closed.</p>",
+        "<dl><dt>Colour<dd>red</dl>",
+    ],
+)
+def test_a_column_of_prose_does_not_stand_for_the_page(column: str, content: str) -> None:
+    page = f"<main><h1>A page</h1>{content}</main>{column}"
+    assert text_of(page) == text_of(f"<main><h1>A page</h1>{content}</main>")
+
+
+@pytest.mark.parametrize("line_break", ["<br>", "<br><br>", "</div><div>", "</p><p>"])
+def test_paragraphs_are_paragraphs_however_they_are_made(line_break: str) -> None:
+    body = f"<div class=a><p>{NOTICE}</p></div><div class=b><div>{line_break.join(SENTENCES)}</div></div>"
+    assert text_of(body).split("\n") == SENTENCES
+
+
+@pytest.mark.parametrize(
+    "article", {article.language: article for article in all_articles()}.values(), ids=lambda article: article.language
+)
+def test_articles_of_every_language_leave_their_template(article: Article) -> None:
+    texts = list(article.paragraphs)
+    assert text_of(f"<div><p>{NOTICE}</p></div><div class=a>{paragraphs(*texts)}</div>").split("\n") == texts
+
+
+def test_a_long_ticker_of_other_articles_is_no_match_for_the_headline() -> None:
+    ticker = "".join(f"<li><h3>{text[:30]}</h3><p>{text}</p><p>{text}</p></li>" for text in OTHER)
+    body = f"<ul class=ticker>{ticker}</ul><div><h1>By ferry to the islands</h1><div class=a>{BODY}</div></div>"
+    assert text_of(body, "By ferry to the islands - The Paper").split("\n")[-5:] == SENTENCES
+    assert OTHER[0] not in text_of(body, "By ferry to the islands - The Paper")
+
+
+def test_a_longer_article_below_is_no_match_for_the_headline() -> None:
+    below = f"<article><h2><a href=/x>You may also like this</a></h2>{paragraphs(*OTHER)}</article>"
+    body = f"<article><h1>By ferry to the islands</h1>{BODY}</article><div>{below}</div>"
+    assert text_of(body).split("\n")[1:] == SENTENCES
+
+
+WORDS = [f"word{number}" for number in range(400)]
+CONSTANT = paragraphs(*OTHER[:6])
+ROWS = "".join(f"<tr><td>{WORDS[2 * i]} {WORDS[2 * i + 1]}<td>{i * 37}</tr>" for i in range(60))
+OWN = {
+    "table": f"<table>{ROWS}</table>",
+    "list": "<dl>"
+    + "".join(f"<dt>{WORDS[i]} name<dd>{' '.join(WORDS[i : i + 8])}" for i in range(0, 160, 8))
+    + "</dl>",
+    "questions": "".join(
+        f"<details><summary>Why {WORDS[i]}?</summary><p>Because {' '.join(WORDS[i : i + 30])}.</p></details>"
+        for i in range(0, 120, 30)
+    ),
+    "poem": "<p>" + "<br>".join(" ".join(WORDS[i : i + 6]) for i in range(0, 144, 6)),
+    "code": "<pre>" + "\n".join(f"{WORDS[i]} = {WORDS[i + 1]}({i})" for i in range(80)) + "</pre>",
+}
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_a_template_with_more_prose_than_the_page_does_not_stand_for_it(kind: str) -> None:
+    page = (
+        f"<main><h1>The name of this page</h1><div class=intro>{CONSTANT}</div><div class=data>{OWN[kind]}</div></main>"
+    )
+    text = text_of(page, "The name of this page - A site")
+    lines = whole(OWN[kind]).split("\n")
+    assert sum(line in text for line in lines) > 0.9 * len(lines)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "<table><tr><td><h1>The bridge is closed today</h1><div class=content>{own}</div><td>{constant}</table>",
+        "<section>{teasers}</section><article><h1>The bridge is closed today</h1>{own}</article>",
+        "<div class=wide>{constant}</div><div class=narrow><h1>The bridge is closed today</h1>{own}</div>",
+    ],
+)
+@pytest.mark.parametrize("words", [20, 60])
+def test_what_stands_with_the_headline_is_of_the_article(template: str, words: int) -> None:
+    own = " ".join(WORDS[:words])
+    teasers = "".join(
+        f"<article><h2><a href=/{i}>Other news</a></h2><p>{each}</p></article>" for i, each in enumerate(OTHER)
+    )
+    page = template.format(own=f"<p>{own}.</p>", constant=CONSTANT, teasers=teasers)
+    assert own in text_of(page, "The bridge is closed today | A site")
+
+
+@pytest.mark.timeout(10)
+def test_an_article_may_stand_in_its_heading() -> None:
+    heading = f"<h1>The bridge is closed today<div>{BODY}</div></h1><p>The end.</p>"
+    assert SENTENCES[3] in text_of(heading, "The bridge is closed today")
+
+
+def test_an_author_and_a_date_beside_the_headline_are_not() -> None:
+    header = "<header><h1>The bridge is closed today</h1><p>By Ada, 1 May 2024</p></header>"
+    text = text_of(f"<article>{header}<div>{BODY}</div></article>", "The bridge is closed today")
+    assert "By Ada" not in text
+    assert SENTENCES[0] in text
+
+
+def test_a_page_of_pictures_keeps_its_captions() -> None:
+    pictures = "".join(f"<figure><img src=x><figcaption>{each}</figcaption></figure>" for each in OTHER)
+    assert OTHER[3] in text_of(f"<main><h1>Pictures of the week</h1><p>{SENTENCES[0]}</p>{pictures}</main>")
+    assert OTHER[3] not in text_of(
+        f"<main><h1>A story</h1>{BODY}<figure><figcaption>{OTHER[3]}</figcaption></figure></main>"
+    )
+
+
+def test_a_name_that_would_cost_the_article_is_not_believed() -> None:
+    assert (
+        text_of(f"<div class=no-comments><div class=comments>{BODY}<h1>Title</h1></div></div><p>{TEASER}</p>")[-5:]
+        == "Title"
+    )
+    assert SENTENCES[0] in text_of(f"<div class='post-content social'>{BODY}</div><p>{TEASER}</p>")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "".join(f"<div class=post><b>Ann</b><p>{text}</p></div>" for text in SENTENCES),
+        "".join(f"<section><h2>{text[:20]}</h2><p>{text}</p><pre>ferry --{text[:5]}</pre></section>" for text in OTHER),
+        f"<h2>Name</h2><p>ferry</p><pre>int ferry(int islands)</pre><div class=docs>{BODY}</div>",
+        f"<div><h1>Contents</h1><p>{SENTENCES[0]}</p><p>{SENTENCES[1]}</p><p>{SENTENCES[2]}</p>{LINKS}{LINKS}</div>",
+        "<table>" + "".join(f"<tr><td><a href=/{n}>f{n}</a></td><td>{n}</td></tr>" for n in range(20)) + "</table>",
+        f"<p>A lamp.</p>{LINKS}<p>12.90</p>",
+        f"<div class=section>{BODY}<div class=sidebar><p>{TEASER}</p></div></div>",
+        " ".join(SENTENCES),
+        f"<pre>{SENTENCES[0]}</pre>",
+    ],
+    ids=["forum", "manual", "signature", "contents", "table", "listing", "box", "bare", "pre"],
+)
+def test_pages_that_are_no_article_stay_whole(page: str) -> None:
+    assert text_of(page) == whole(page)
+
+
+def test_a_footer_is_not_taken_for_the_text_of_a_page_without_prose() -> None:
+    page = f"<h1>The concurrent package</h1><p>One module:</p>{LINKS[:60]}</ul><div class=footer>{BODY[:400]}</div>"
+    assert "ferry" not in text_of(page)
+
+
+tag = st.sampled_from(["div", "p", "li", "ul", "td", "table", "span", "a", "article", "nav", "h1", "h2", "pre"])
+attribute = st.sampled_from(["", " class=share", " class=article-body", " hidden", " id=sidebar", " class='a b'"])
+piece = st.one_of(
+    st.builds("<{}{}>".format, tag, attribute),
+    st.builds("</{}>".format, tag),
+    st.sampled_from([*SENTENCES, NOTICE, "short", "長い文章です。" * 9, "\u0000", "&amp;", "<!--", "-->"]),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(piece, max_size=60))
+def test_every_page_gives_lines_of_its_own_in_order(pieces: list[str]) -> None:
+    page = HtmlPage("".join(pieces))
+    lines = iter(text for text, _, _ in page.blocks.lines)
+    assert all(line in lines for line in main_text(page.blocks, page.holders, page.title).split("\n") if line)
+
+
+def huge(kind: str) -> str:
+    sentence = SENTENCES[0]
+    return {
+        "lines": f"<p>{sentence}</p>" * 50_000,
+        "nested": f"{'<div class=a>' * 250}{sentence}{'</div>' * 250}" * 400,
+        "table": f"<table>{'<tr><td>a long cell, it is<td>x<td>y' * 50_000}</table>",
+        "headings": f"<title>{sentence * 20_000}</title>" + f"<h2>{sentence}</h2>" * 30_000,
+        "classes": "".join(f"<div class='{'article-' + '-_' * 2000}{n}'><p>{sentence}</p></div>" for n in range(1000)),
+        "levels": f"<div>{'<p>' + sentence + '</p>'}" * 240,
+        "frameset": "<frameset><frame src=a></frameset>",
+        "empty": "",
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["lines", "nested", "table", "headings", "classes", "levels", "frameset", "empty"])
+def test_huge_pages_are_read(kind: str) -> None:
+    # With a rule of quadratic time, one of them takes minutes.
+    page = HtmlPage(huge(kind))
+    assert bool(main_text(page.blocks, page.holders, page.title)) == bool(page.blocks.lines)
+
+
+def test_other_hash_seeds_give_the_same_text() -> None:
+    page = f"<h1>One</h1><div class='share a'>{BODY}</div><div class='post-content b'>{BODY}{LINKS}</div>"
+    code = f"import tests.reading.test_main_text as test; print(test.text_of({page!r}))"
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert texts == {text_of(page) + "\n"}
+
+
+def test_a_page_that_is_named_as_noise_is_read_all_the_same() -> None:
+    assert text_of(f"<div class=footer>Imprint</div><div class=comments>{BODY}</div>").split("\n")[-1] == SENTENCES[-1]
+
+
+def test_short_noise_is_looked_at_since_a_price_may_be_named_so() -> None:
+    page = HtmlPage(f"<p class=promo>9.99 EUR</p><div class=share>{BODY}</div><article>{BODY * 3}</article>")
+    texts = [text for text, _, _ in page.blocks.lines]
+    assert "9.99 EUR" in texts
+    assert texts.count(SENTENCES[0]) == 3
