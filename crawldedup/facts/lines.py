@@ -22,6 +22,7 @@ _BESIDE_WORDS: Final = 8
 _ENTRY_WORDS: Final = 8
 _LABELLED: Final = re.compile(r"[^:|=]{1,40}\s?(?::(?![\d/])|\||=)\s?\S.{0,100}")
 _LABELLED_WORDS: Final = 30
+_DIGIT: Final = re.compile(r"\d")
 _WORD: Final = re.compile(r"""(?:[^\s"'`“”„‟«»「」『』()\[\]{}:|=;!?…]|(?<=\d):(?=\d))+""")
 # Han, Kana, Thai, Burmese and Khmer letters are a word each.
 _ROUGH_WORD: Final = re.compile(
@@ -86,7 +87,7 @@ class Line:
     @cached_property
     def prices(self) -> list[Price]:
         """The prices, if it is about little else."""
-        if self.is_linked or self.is_prose or len(self.words) > _PRICE_WORDS:
+        if self.is_linked or not _DIGIT.search(self.text) or self.is_prose or len(self.words) > _PRICE_WORDS:
             return []
         return prices(self.plain, bare=self.is_priced)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import PageError
 from crawldedup.facts import limits
-from crawldedup.facts.buttons import buy_controls, has_buy_button
+from crawldedup.facts.buttons import buy_buttons, buy_controls
 from crawldedup.facts.layout import Layout
 from crawldedup.facts.lines import spelled, words_of
 from crawldedup.facts.prices import numbers, numbers_in_words, plain, show_a_price, without_prices
@@ -68,16 +68,16 @@ def _numbers(main: str, distinguish: str) -> list[str]:
 def _attributes(page: HtmlPage, main: str) -> list[str]:
     is_short = len(main) <= limits.DESCRIPTION
     tree = page.tree
-    may_show = is_short and (show_a_price((line.text for line in page.blocks.lines), page.html) or has_buy_button(tree))
-    if not may_show and not may_hold_product_data(page.html):
+    shows_price = is_short and show_a_price((line.text for line in page.blocks.lines), page.html)
+    if not shows_price and not may_hold_product_data(page.html) and not buy_buttons(tree):
         return []
     data = structured_data(tree)
     controls = buy_controls(tree)
     for_sale = bool(controls)
-    if not (may_show or for_sale or data.products) or (data.is_article and not for_sale):
+    if not (shows_price or for_sale or data.products) or (data.is_article and not for_sale):
         return []
     titles = titles_of(tree)
-    layout = Layout(tree, controls)
+    layout = Layout(tree, page.blocks, controls)
     view = ProductView(layout, titles)
     headings = (line.text for line in layout.lines if line.is_heading)
     product = product_named(data.products, [*view.names, *titles], headings, for_sale=for_sale)
@@ -110,7 +110,7 @@ class _Attributes:
         self._end = max(own, default=NEAR_LINES)
         self._names = {spelled(plain(name[: limits.VALUE])) for name in view.names} - {""}
         self._prices = set(view.prices_above)
-        self._rows: set[str] = set()
+        self._rows = {spelled(plain(choice)) for choice in view.choices} - {""}
         self._numbers: set[str] = set()
         self._unshown: set[str] = set()
         self._read(view)

@@ -68,6 +68,7 @@ class ProductView:
     """The lines behind the product's name, by their numbers, and the prices that are its own."""
 
     def __init__(self, layout: Layout, titles: Sequence[str]) -> None:
+        self.choices = layout.choices
         start, self.names = _find_name(layout.lines, titles)
         head = layout.lines[:start]
         sold = _beside(head, [button for button in layout.buttons if button < start]) - _priced_cards(head)
