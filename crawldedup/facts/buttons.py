@@ -20,13 +20,14 @@ _SHOW_TEXTS: Final = numbers(["a", "button"])
 _NAMES: Final = ("class", "id", "name", "value", "action", "title", "aria-label")
 
 
-def buy_controls(tree: LexborHTMLParser) -> list[LexborNode]:
-    """Return the buttons and forms that buy something, or the links if none does; of very many, the first."""
-    return _buying(tree.css("button, input, form")) or _buying(tree.css("a"))
-
-
-def buy_buttons(tree): 
+def buy_buttons(tree: LexborHTMLParser) -> list[LexborNode]:
+    """Return the buttons and forms that buy something; of very many, the first."""
     return _buying(tree.css("button, input, form"))
+
+
+def buy_controls(tree: LexborHTMLParser) -> list[LexborNode]:
+    """Return the buttons and forms that buy something, or the links if none does."""
+    return buy_buttons(tree) or _buying(tree.css("a"))
 
 
 def _buying(controls: list[LexborNode]) -> list[LexborNode]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from functools import lru_cache
-from itertools import accumulate, groupby, islice, pairwise
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import accumulate, groupby, islice
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.facts import limits
-from crawldedup.facts.lines import Line
+from crawldedup.facts.prices import plain, prices, without_prices, words_of
 from crawldedup.markup import tags
 from crawldedup.markup.blocks import COMMENT, NUMBER, TEXT, numbers
 from crawldedup.markup.nodes import elements_around, sibling, texts_within, within
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+    from crawldedup.facts.prices import Price
     from crawldedup.markup.blocks import Blocks
     from crawldedup.markup.blocks import Line as TextLine
 
@@ -65,6 +67,102 @@ _OTHER_CHOICES: Final = re.compile(
     r"(?i:qty|quantit|anzahl|menge|sort|order|country|currency|lang|page|limit|ship|deliver|pay|amount|rating|review)"
 )
 _DIGIT: Final = re.compile(r"\d")
+
+# A line of so many words is prose if it is punctuated, and one of so many more in any case.
+_PROSE_WORDS: Final = 12
+_LONG_WORDS: Final = 25
+_SENTENCE: Final = re.compile(r"[.!?。！？।۔؟](?:\s|$)|[。！？、，،,;；]")
+# A line with more words is not about its price; one with so few beside its price is about nothing else.
+_PRICE_WORDS: Final = 16
+_BESIDE_WORDS: Final = 8
+_ENTRY_WORDS: Final = 8
+_LABELLED: Final = re.compile(r"[^:|=]{1,40}\s?(?::(?![\d/])|\||=)\s?\S.{0,100}")
+_LABELLED_WORDS: Final = 30
+# What changes from visit to visit: stock, delivery, reviews.
+_PASSING: Final = re.compile(
+    r"\b(?:reviews?|ratings?|stock|availab\w+|deliver\w*|shipping|shipped|dispatch\w*|sold|views?|viewed|watching|"
+    r"visitors?|customers?|questions?|left|hurry|ends|rank|bewertung\w*|lieferzeit|lieferung|versand\w*|lagerbestand|"
+    r"auf lager|verfügbar\w*|verkauft|avis|livraison|expédi\w+|disponib\w+|disponív\w+|vendus?|reseñas?|opiniones|"
+    r"envío|entrega|existencias|recension\w*|spedizion\w*|consegna|avaliaç\w+|estoque|voorraad|levering|beoordeling\w*|"
+    r"leverans\w*|recensioner|opini[ei]|dostaw\w*|dostępn\w*|отзыв\w*|доставк\w*|наличи\w+|оцен\w+|تقييم\w*|مراجع\w*|"
+    r"توصيل|شحن|متوفر|مخزون)\b|レビュー|在庫|配送|評価|お届け|口コミ|评价|評價|库存|庫存|销量|銷量|评论|發貨|发货|리뷰|재고|배송|평점|©"
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One block of text of a page. What it reads like is found out on demand: for most lines it never is.
+
+    `is_row`: a key and its value, among others. `is_item`: a short entry of a list, a single key and value, or a
+    choice that is made. `is_linked`: mostly a link. `is_priced`: in an element named a price.
+    """
+
+    text: str
+    is_heading: bool
+    is_row: bool
+    is_item: bool
+    is_linked: bool
+    is_priced: bool
+
+    @cached_property
+    def plain(self) -> str:
+        """The text, `plain`."""
+        return plain(self.text)
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The words of the text."""
+        return words_of(self.plain)
+
+    @cached_property
+    def is_prose(self) -> bool:
+        """Whether it is a sentence or more."""
+        if self.is_row or (count := len(self.words)) < _PROSE_WORDS:
+            return False
+        return count >= _LONG_WORDS or _SENTENCE.search(self.plain) is not None
+
+    @property
+    def may_hold_numbers(self) -> bool:
+        """Whether it has digits, which may be small or in circles."""
+        return not self.text.isascii() or _DIGIT.search(self.text) is not None
+
+    @property
+    def may_be_label(self) -> bool:
+        """Whether it has what stands between a label and its value."""
+        return not self.is_linked and any(sign in self.text for sign in ":|=：")
+
+    @cached_property
+    def prices(self) -> list[Price]:
+        """The prices, if it is about little else."""
+        if self.is_linked or not self.may_hold_numbers or self.is_prose or len(self.words) > _PRICE_WORDS:
+            return []
+        return prices(self.plain, bare=self.is_priced)
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether it is about what changes from visit to visit."""
+        return _PASSING.search(self.plain) is not None
+
+    @property
+    def is_title(self) -> bool:
+        """Whether what follows may be about another thing than what comes before."""
+        return self.is_heading or self.is_linked
+
+    @property
+    def is_label(self) -> bool:
+        """Whether it reads "Colour: red"."""
+        is_short = len(self.words) <= _LABELLED_WORDS
+        return not self.is_title and is_short and _LABELLED.fullmatch(self.plain) is not None
+
+    @property
+    def is_entry(self) -> bool:
+        """Whether it is a property of the product though it has no key: "red"."""
+        return self.is_item and not self.is_title and len(self.words) <= _ENTRY_WORDS
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether there is little else than a price."""
+        return len(words_of(without_prices(self.plain))) <= _BESIDE_WORDS
 
 
 class Layout:
@@ -136,60 +234,48 @@ class Layout:
     def _read(self) -> Iterator[tuple[int, Line]]:
         """Yield each line and its block. The lines of a row are one."""
         kept = (line for line in self._blocks.lines if not self._place(line.block)[0] & _SKIPPED)
-        groups = [(holder, list(lines)) for holder, lines in groupby(islice(kept, limits.LINES), self._holder)]
-        rows = {holder for holder, lines in groups if holder and self._is_row(holder, lines)}
-        # Pairs are rows beside each other.
-        for (one, lines), (other, more) in pairwise(groups):
-            if one and other and self._are_alike(one, other) and _are_short(lines) and _are_short(more):
-                rows |= {one, other}
-        for holder, lines in groups:
-            if holder in rows:
-                yield self._line(lines, " ".join(self._text(line) for line in lines), is_row=True)
+        for holder, group in groupby(islice(kept, limits.LINES), self._holder):
+            lines = list(group)
+            if holder and self._is_row(holder, lines):
+                yield self._line(lines, is_row=True)
             else:
-                for line in lines:
-                    yield self._line([line], self._text(line), is_item=bool(holder) and _are_short(lines))
+                is_item = bool(holder) and self._is_small(lines, _ENTRY_SIZE)
+                yield from (self._line([line], is_item=is_item) for line in lines)
 
     def _holder(self, line: TextLine) -> int:
-        """Return the block of the row, pair or entry that a line is or is a part of; 0 for none."""
-        kinds, parents = self._blocks.kinds, self._blocks.parents
-        marks, row = self._place(line.block)
-        if row:
-            if kinds[row] == _DD and (term := sibling(self._blocks.nodes[row], forward=False)) is not None:
-                row = self._block_at(term) if term.tag_id == _DT else row
-            return row
-        if len(line.text) > _ENTRY_SIZE or marks & _HEADING:
+        """Return the block of the row or entry that a line is or is a part of; 0 for none."""
+        kinds = self._blocks.kinds
+        holder = self._place(line.block)[1]
+        if holder:
+            if kinds[holder] == _DD and (term := sibling(self._blocks.nodes[holder], forward=False)) is not None:
+                return self._block_at(term) if term.tag_id == _DT else holder
+            return holder
+        if line.linked or len(line.text) > _ENTRY_SIZE:
             return 0
         holder = line.block
-        if kinds[holder] in _PAIRS and self._held[holder] == 1 and (text := _pair_in_line(self._blocks.nodes[holder])):
+        if kinds[holder] in _PAIRS and self._held[holder] == 1 and (text := _pair_in(self._blocks.nodes[holder])):
             self._pairs[holder] = text
             return holder
-        while holder and self._held[holder] == 1 and kinds[holder] != _LI:
-            holder = parents[holder]
-        is_pair = kinds[holder] in _PAIRS and self._held[holder] == 2
-        return holder if is_pair or kinds[holder] == _LI else 0
+        while self._held[holder] == 1 and holder and kinds[holder] != _LI:
+            holder = self._blocks.parents[holder]
+        return holder if kinds[holder] == _LI or (kinds[holder] in _PAIRS and self._held[holder] == 2) else 0
 
     def _is_row(self, holder: int, lines: Sequence[TextLine]) -> bool:
-        """Return whether lines are the cells of a row of a table, or a term and what is said of it."""
-        kind = self._blocks.kinds[holder]
+        """Return whether lines are a row of a table, a term and what is said of it, or a pair of short texts."""
+        kind, held = self._blocks.kinds[holder], self._held[holder]
         if kind == _TR:
-            is_whole = self._held[holder] == len(lines) and self._parts[holder] > 1
-        else:
-            is_whole = kind == _DT and len(lines) > self._held[holder]
-        return is_whole and len(lines) > 1 and not self._hold_headings(lines) and _size(lines) <= _ROW_SIZE
+            return len(lines) == held and self._parts[holder] > 1 and self._is_small(lines, _ROW_SIZE)
+        if kind == _DT:
+            return len(lines) > held and self._is_small(lines, _ROW_SIZE)
+        is_pair = holder in self._pairs or (kind in _PAIRS and len(lines) == held == 2)
+        return is_pair and self._is_small(lines, 2 * _ENTRY_SIZE)
 
-    def _hold_headings(self, lines: Iterable[TextLine]) -> bool:
-        return any(self._place(line.block)[0] & _HEADING for line in lines)
+    def _is_small(self, lines: Sequence[TextLine], most: int) -> bool:
+        """Return whether lines have no heading, and at most so many characters."""
+        return _size(lines) <= most and not any(self._place(line.block)[0] & _HEADING for line in lines)
 
-    def _are_alike(self, one: int, other: int) -> bool:
-        """Return whether two blocks are pairs beside each other."""
-        parents, kinds = self._blocks.parents, self._blocks.kinds
-        is_pair = all(self._held[block] == 2 or block in self._pairs for block in (one, other))
-        return is_pair and parents[one] == parents[other] and kinds[one] == kinds[other] and kinds[one] in _PAIRS
-
-    def _text(self, line: TextLine) -> str:
-        return self._pairs.get(line.block, line.text)
-
-    def _line(self, lines: Sequence[TextLine], text: str, *, is_row: bool = False, is_item: bool = False) -> tuple[int, Line]:
+    def _line(self, lines: Sequence[TextLine], *, is_row: bool = False, is_item: bool = False) -> tuple[int, Line]:
+        text = " ".join(self._pairs.get(line.block, line.text) for line in lines)
         block, marks = lines[0].block, 0
         is_linked = 2 * sum(line.linked for line in lines) > _size(lines) and block not in self._controls
         for line in lines:
@@ -227,11 +313,7 @@ def _size(lines: Iterable[TextLine]) -> int:
     return sum(len(line.text) for line in lines)
 
 
-def _are_short(lines: Sequence[TextLine]) -> bool:
-    return _size(lines) <= _ENTRY_SIZE and not any(line.linked for line in lines)
-
-
-def _pair_in_line(node: LexborNode) -> str:
+def _pair_in(node: LexborNode) -> str:
     """Return two short texts in a block of one line, or a word and a marked one: Colour <b>red</b>; "" for others."""
     parts: list[LexborNode] = []
     child = node.first_child
