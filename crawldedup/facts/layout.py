@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 _OWN_HEADINGS: Final = 3
 # More buy controls in an aside are those of other products.
 _BUTTONS_IN_A_BOX: Final = 3
-# Characters of the largest row, and of the largest pair, entry or choice, which have so many parts.
+# Characters and lines of the largest row, and characters and parts of the largest entry or choice.
 _ROW_SIZE: Final = 400
+_ROW_LINES: Final = 20
 _ENTRY_SIZE: Final = 80
 _ENTRY_PARTS: Final = 30
 # Characters of a line that may be about its number.
@@ -66,6 +67,8 @@ _PRICE: Final = re.compile(r"(?i:price|preis|precio|prezzo|preço|\bprix)")
 _OTHER_CHOICES: Final = re.compile(
     r"(?i:qty|quantit|anzahl|menge|sort|order|country|currency|lang|page|limit|ship|deliver|pay|amount|rating|review)"
 )
+# Links to a part of the page, and what they hold.
+_PAGE_LINKS: Final = ":is(a:not([href]), a[href=''], a[href^='#'])"
 _DIGIT: Final = re.compile(r"\d")
 
 # A line of so many words is prose if it is punctuated, and one of so many more in any case.
@@ -77,6 +80,7 @@ _PRICE_WORDS: Final = 16
 _BESIDE_WORDS: Final = 8
 _ENTRY_WORDS: Final = 8
 _LABELLED: Final = re.compile(r"[^:|=]{1,40}\s?(?::(?![\d/])|\||=)\s?\S.{0,100}")
+_LABEL_SIGNS: Final = ":|=：｜＝"
 _LABELLED_WORDS: Final = 30
 # What changes from visit to visit: stock, delivery, reviews.
 _PASSING: Final = re.compile(
@@ -89,7 +93,7 @@ _PASSING: Final = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Line:
     """One block of text of a page. What it reads like is found out on demand: for most lines it never is.
 
@@ -117,7 +121,10 @@ class Line:
     @cached_property
     def is_prose(self) -> bool:
         """Whether it is a sentence or more."""
-        if self.is_row or (count := len(self.words)) < _PROSE_WORDS:
+        # Words of Latin letters have spaces between them.
+        if self.is_row or len(self.text) < _PROSE_WORDS * (2 if self.text.isascii() else 1) - 1:
+            return False
+        if (count := len(self.words)) < _PROSE_WORDS:
             return False
         return count >= _LONG_WORDS or _SENTENCE.search(self.plain) is not None
 
@@ -125,11 +132,6 @@ class Line:
     def may_hold_numbers(self) -> bool:
         """Whether it has digits, which may be small or in circles."""
         return not self.text.isascii() or _DIGIT.search(self.text) is not None
-
-    @property
-    def may_be_label(self) -> bool:
-        """Whether it has what stands between a label and its value."""
-        return not self.is_linked and any(sign in self.text for sign in ":|=：")
 
     @cached_property
     def prices(self) -> list[Price]:
@@ -151,8 +153,9 @@ class Line:
     @property
     def is_label(self) -> bool:
         """Whether it reads "Colour: red"."""
-        is_short = len(self.words) <= _LABELLED_WORDS
-        return not self.is_title and is_short and _LABELLED.fullmatch(self.plain) is not None
+        if self.is_title or not any(sign in self.text for sign in _LABEL_SIGNS) or len(self.words) > _LABELLED_WORDS:
+            return False
+        return _LABELLED.fullmatch(self.plain) is not None
 
     @property
     def is_entry(self) -> bool:
@@ -188,8 +191,9 @@ class Layout:
         around = Counter(outer for block in bought for outer in blocks.from_body_to(block))
         # Asides with a few buy controls are this product's.
         self._boxes = {block for block, count in around.items() if count <= _BUTTONS_IN_A_BOX}
-        # A link to a part of the page is a control.
-        self._controls = {self._block_at(link) for link in tree.css("a:not([href]), a[href^='#']")[: limits.CONTROLS]}
+        self._page_links = {
+            self._block_at(link) for link in tree.css(f"{_PAGE_LINKS}, {_PAGE_LINKS} *")[: limits.CONTROLS]
+        }
         self._known: dict[int, tuple[int, int]] = {0: (0, 0)}
         # The text of each pair that is one line, by its block.
         self._pairs: dict[int, str] = {}
@@ -220,16 +224,14 @@ class Layout:
 
     def _marks(self, block: int, kind: int) -> int:
         attributes = self._blocks.nodes[block].attributes
-        marks = _HEADING if kind in _HEADINGS else 0
+        marks = _marks_of(attributes) if attributes else 0
+        if kind in _HEADINGS:
+            marks |= _HEADING
         if kind in _BOILERPLATE or (attributes and attributes.get("role") in tags.BOILERPLATE_ROLES):
-            is_skipped = block not in self._boxes
+            marks = marks & ~_SKIPPED if block in self._boxes else marks | _SKIPPED
         elif kind == _HEADER and self._blocks.kinds[self._blocks.parents[block]] == _BODY:
-            is_skipped = True
-        else:
-            is_skipped = bool(attributes) and _is_about_others(attributes)
-        if is_skipped and block not in self._own and kind not in _NEVER_SKIPPED:
             marks |= _SKIPPED
-        return marks | _PRICED if attributes and _names_a_price(attributes) else marks
+        return marks & ~_SKIPPED if block in self._own or kind in _NEVER_SKIPPED else marks
 
     def _read(self) -> Iterator[tuple[int, Line]]:
         """Yield each line and its block. The lines of a row are one."""
@@ -239,14 +241,14 @@ class Layout:
             if holder and self._is_row(holder, lines):
                 yield self._line(lines, is_row=True)
             else:
-                is_item = bool(holder) and self._is_small(lines, _ENTRY_SIZE)
+                is_item = self._blocks.kinds[holder] in _PAIRS and self._is_small(lines, _ENTRY_SIZE)
                 yield from (self._line([line], is_item=is_item) for line in lines)
 
     def _holder(self, line: TextLine) -> int:
         """Return the block of the row or entry that a line is or is a part of; 0 for none."""
         kinds = self._blocks.kinds
         holder = self._place(line.block)[1]
-        if holder:
+        if holder and self._held[holder] <= _ROW_LINES:
             if kinds[holder] == _DD and (term := sibling(self._blocks.nodes[holder], forward=False)) is not None:
                 return self._block_at(term) if term.tag_id == _DT else holder
             return holder
@@ -277,18 +279,28 @@ class Layout:
     def _line(self, lines: Sequence[TextLine], *, is_row: bool = False, is_item: bool = False) -> tuple[int, Line]:
         text = " ".join(self._pairs.get(line.block, line.text) for line in lines)
         block, marks = lines[0].block, 0
-        is_linked = 2 * sum(line.linked for line in lines) > _size(lines) and block not in self._controls
+        is_linked = 2 * sum(line.linked for line in lines) > _size(lines) and block not in self._page_links
         for line in lines:
             marks |= self._place(line.block)[0]
         if len(text) <= _SHORT and not is_linked and _DIGIT.search(text):
-            for part in islice(within(self._blocks.nodes[block]), _ENTRY_PARTS):
-                if part.tag_id not in (TEXT, COMMENT) and (attributes := part.attributes):
-                    if _is_about_others(attributes):
-                        text = text.replace(short_text(part), " ")
-                    elif _names_a_price(attributes):
-                        marks |= _PRICED
+            text, said = self._in_line(block, text)
+            marks |= said
         is_heading, is_priced = bool(marks & _HEADING), bool(marks & _PRICED)
         return block, Line(text[: limits.LINE], is_heading, is_row, is_item, is_linked, is_priced)
+
+    def _in_line(self, block: int, text: str) -> tuple[str, int]:
+        """Return a line without what is about others at its edges, and what is known of the other parts of it."""
+        marks, is_begun = 0, False
+        for part in islice(within(self._blocks.nodes[block]), _ENTRY_PARTS):
+            if part.tag_id == TEXT:
+                is_begun = is_begun or not (part.text_content or "").isspace()
+            elif part.tag_id != COMMENT and (attributes := part.attributes):
+                said = _marks_of(attributes)
+                if said & _SKIPPED:
+                    text = text.removesuffix(short_text(part)) if is_begun else text.removeprefix(short_text(part))
+                else:
+                    marks |= said
+        return text.strip(), marks
 
     def _choices(self, tree: LexborHTMLParser) -> Iterator[str]:
         """Yield the texts of the choices that are made."""
@@ -304,7 +316,7 @@ class Layout:
     def _choice(self, control: LexborNode, choice: str) -> str:
         attributes = control.attributes
         names = f"{attributes.get('name')} {attributes.get('id')}"[: limits.VALUE]
-        if _OTHER_CHOICES.search(names) or _is_about_others(attributes):
+        if _OTHER_CHOICES.search(names) or _marks_of(attributes) & _SKIPPED:
             return ""
         return "" if self._place(self._block_at(control))[0] & _SKIPPED else choice
 
@@ -335,25 +347,20 @@ def short_text(node: LexborNode) -> str:
     return " ".join("".join(islice(texts_within(node), _ENTRY_PARTS))[:_ENTRY_SIZE].split())
 
 
-def _is_about_others(attributes: _Attributes) -> bool:
-    name = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
-    return len(name) > 1 and _says_others(name[: limits.CLASS])
-
-
-def _names_a_price(attributes: _Attributes) -> bool:
-    name = attributes.get("itemprop") or attributes.get("class") or attributes.get("id")
-    return bool(name) and _says_price(name[: limits.CLASS])  # type: ignore[index]
+def _marks_of(attributes: _Attributes) -> int:
+    """Return what the names of an element say: that it is about others, or a price."""
+    kind, identity = attributes.get("class") or "", attributes.get("id") or ""
+    if not (kind or identity or "itemprop" in attributes):
+        return 0
+    return _said(kind[: limits.CLASS], identity[: limits.CLASS], (attributes.get("itemprop") or "")[: limits.CLASS])
 
 
 # The pages of a site share their classes.
 @lru_cache(10_000)
-def _says_others(name: str) -> bool:
-    return _ABOUT_OTHERS.search(name) is not None
-
-
-@lru_cache(10_000)
-def _says_price(name: str) -> bool:
-    return _PRICE.search(name) is not None
+def _said(kind: str, identity: str, member: str) -> int:
+    is_about_others = _ABOUT_OTHERS.search(f"{kind} {identity}"[: limits.CLASS])
+    is_price = _PRICE.search(member or kind or identity)
+    return (_SKIPPED if is_about_others else 0) | (_PRICED if is_price else 0)
 
 
 def _label_of(node: LexborNode) -> LexborNode | None:

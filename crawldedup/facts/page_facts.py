@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _ID_SIZE: Final = 4
 # So many words in the order of the main text are a part of it.
 _KNOWN_WORDS: Final = 5
+# Articles say when they were published.
+_DATED_ARTICLE: Final = "meta[property^='article:'], article time"
 _DIGITS_ONLY: Final = re.compile(r"[\d\W]+")
 _DATE: Final = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}|\d{1,2}:\d\d")
 
@@ -82,6 +84,8 @@ def _attributes(page: HtmlPage, main: str) -> list[str]:
     product = product_named(data.products, [*view.names, *titles], headings, for_sale=for_sale)
     if product is None and (data.is_article or not (is_short and view.offers_one_product(for_sale=for_sale))):
         return []
+    if product is None and not for_sale and tree.css_first(_DATED_ARTICLE) is not None:
+        return []
     if data.calls_itself_article and not for_sale and (product is None or not product.prices):
         return []
     attributes = _Attributes(view, main)
@@ -112,7 +116,7 @@ class _Attributes:
         self._numbers: set[str] = set()
         self._unshown: set[str] = set()
         for number, line in enumerate(view.lines):
-            if line.is_row or line.is_item or line.may_be_label or line.may_hold_numbers:
+            if line.is_row or line.is_item or line.is_label or line.may_hold_numbers:
                 self._read(number, line, is_card=number in view.cards)
 
     def _read(self, number: int, line: Line, *, is_card: bool) -> None:

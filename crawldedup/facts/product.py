@@ -157,9 +157,13 @@ def _naming_lines(lines: Sequence[Line], parts: Sequence[str]) -> list[int]:
     """Return the numbers of the lines that say a part of the title, in order; the best one for each text."""
     wanted = [(set(words), len(words) / 2) for words in (words_of(plain(part)) for part in parts)]
     longest = max(map(len, parts), default=0)
+    initials = {word[0] for words, _ in wanted for word in words}
     found: dict[tuple[str, ...], tuple[bool, bool, int]] = {}
     for number, line in enumerate(lines[:_NAMED_LINES]):
-        if len(line.text) > longest or not line.words:
+        initial = line.text[:1].casefold()
+        if len(line.text) > longest or (initial not in initials and initial.isascii() and initial.isalnum()):
+            continue
+        if not line.words:
             continue
         if any(len(line.words) >= most and words.issuperset(line.words) for words, most in wanted):
             rank = (line.is_linked, not line.is_heading, number)
