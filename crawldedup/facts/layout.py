@@ -305,7 +305,7 @@ class Layout:
     def _choices(self, tree: LexborHTMLParser) -> Iterator[str]:
         """Yield the texts of the choices that are made."""
         for option in tree.css("select option[selected]")[: limits.CONTROLS]:
-            select = next(outer for outer in elements_around(option) if outer.tag == "select")
+            select = next((outer for outer in elements_around(option) if outer.tag == "select"), option)
             label = _label_of(select)
             said = "" if label is None else next(filter(str.strip, islice(texts_within(label), _ENTRY_PARTS)), "")
             yield self._choice(select, f"{said} {short_text(option)}")
