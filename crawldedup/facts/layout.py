@@ -43,8 +43,8 @@ _ENTRY_PARTS: Final = 30
 # Characters of a line that may be about its number.
 _SHORT: Final = 100
 
-_BODY, _DD, _DT, _HEADER, _LABEL, _LI, _TR = (
-    NUMBER[name] for name in ("body", "dd", "dt", "header", "label", "li", "tr")
+_ASIDE, _BODY, _DD, _DT, _HEADER, _LABEL, _LI, _TR = (
+    NUMBER[name] for name in ("aside", "body", "dd", "dt", "header", "label", "li", "tr")
 )
 _HEADINGS: Final = numbers(tags.HEADINGS)
 _NEVER_SKIPPED: Final = numbers(["body", "main", "article"])
@@ -190,7 +190,8 @@ class Layout:
         bought = [self._block_at(control) for control in controls]
         around = Counter(outer for block in bought for outer in blocks.from_body_to(block))
         # Asides with a few buy controls are this product's.
-        self._boxes = {block for block, count in around.items() if count <= _BUTTONS_IN_A_BOX}
+        asides = (block for block, count in around.items() if count <= _BUTTONS_IN_A_BOX)
+        self._boxes = {block for block in asides if blocks.kinds[block] == _ASIDE}
         self._page_links = {
             self._block_at(link) for link in tree.css(f"{_PAGE_LINKS}, {_PAGE_LINKS} *")[: limits.CONTROLS]
         }
@@ -269,8 +270,15 @@ class Layout:
             return len(lines) == held and self._parts[holder] > 1 and self._is_small(lines, _ROW_SIZE)
         if kind == _DT:
             return len(lines) > held and self._is_small(lines, _ROW_SIZE)
-        is_pair = holder in self._pairs or (kind in _PAIRS and len(lines) == held == 2)
-        return is_pair and self._is_small(lines, 2 * _ENTRY_SIZE)
+        if holder not in self._pairs:
+            # A name and a price are two lines, wherever they stand.
+            is_pair = kind in _PAIRS and len(lines) == held == 2
+            return (
+                is_pair
+                and self._is_small(lines, 2 * _ENTRY_SIZE)
+                and not any(prices(plain(each.text)) for each in lines)
+            )
+        return self._is_small(lines, 2 * _ENTRY_SIZE)
 
     def _is_small(self, lines: Sequence[TextLine], most: int) -> bool:
         """Return whether lines have no heading, and at most so many characters."""

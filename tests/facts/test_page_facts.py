@@ -325,6 +325,7 @@ def test_the_order_does_not_matter() -> None:
         ("Lamps 24: Storm lantern", "<h1><a href='/'>Lamps 24</a></h1><div>Storm lantern</div>"),
         ("Lamps 24 | Storm lantern", "<h1>Storm lantern</h1><p><a href='/'>Lamps 24</a></p>"),
         ("Storm lantern – Lamps 24", "<div>Storm lantern</div>"),
+        ("Storm lantern – Lamps 24", "<div><div>Storm lantern</div><div>£74.00</div></div>"),
         ("Storm lantern", ""),
         ("", "<h1>Storm lantern</h1>"),
     ],
@@ -409,6 +410,13 @@ def test_a_number_in_a_part_about_reviews_is_left_out_of_its_line(line: str) -> 
     found = [facts(page(PRICED + line.format(stars))) for stars in ("", "3", "4")]
     assert all(any("33" in fact and "cm" in fact for fact in each) for each in found)
     assert found[1] == found[2]
+
+
+@pytest.mark.parametrize("part", ["nav", "footer", "dialog"])
+def test_only_an_aside_with_a_buy_button_is_no_boilerplate(part: str) -> None:
+    box = "<{0}><p>31 cm</p>" + BUTTON + "</{0}>"
+    assert facts(page(PRICED + box.format(part))) == ["name storm lantern", "price £74"]
+    assert "number 31cm" in facts(page(PRICED + box.format("aside")))
 
 
 def test_links_buy_only_where_no_button_does() -> None:
