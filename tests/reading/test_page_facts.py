@@ -76,15 +76,21 @@ DECLARED = {
     ),
     "a group": product(offers=offer("74"), **{"@type": "ProductGroup"}),
     "comment marks": "<!--//--><![CDATA[ " + json.dumps(product(offers=offer("74"))) + " //]]>;",
-    "a trailing comma": json.dumps(product(offers=offer("74"))).replace("}", ",}"),
     "a line break in a text": json.dumps(product(offers=offer("74"), text="a\nb")).replace("\\n", "\n"),
-    "broken": '{"@type": "Product", "name": "Storm "lantern", "price": "74.00", "priceCurrency": "GBP"',
     "other products beside it": [
         product(name="Cork", offers=offer(3)),
         product(offers=offer(74)),
         product(name="Wick"),
     ],
 }
+
+
+BROKEN = json.dumps(product(offers=offer(74)))[:-1]
+
+
+def test_a_script_that_is_no_json_declares_nothing() -> None:
+    assert facts(page(NAMED + script(BROKEN))) == []
+    assert "price £74" in facts(page(NAMED + script(BROKEN) + script(product(offers=offer(74)))))
 
 
 @pytest.mark.parametrize("data", DECLARED.values(), ids=DECLARED)
@@ -192,6 +198,8 @@ NOT_PRODUCTS = {
     + BUTTON,
     "an article on a product": PRICED + script([{"@type": "NewsArticle"}, product(offers=offer(74))]),
     "an article by Open Graph": "<meta property='og:type' content='article'>" + PRICED,
+    "an article with a date": f"<article>{PRICED}<time>17 minutes ago</time></article>",
+    "an article that gives its date": "<meta property='article:published_time' content='2026-11-23'>" + PRICED,
     "an article in microdata": "<div itemscope itemtype='http://schema.org/NewsArticle'></div>" + PRICED,
     "a newspaper that is for sale itself": "<meta property='og:type' content='article'>"
     + NAMED
@@ -206,6 +214,11 @@ NOT_PRODUCTS = {
 @pytest.mark.parametrize("body", NOT_PRODUCTS.values(), ids=NOT_PRODUCTS)
 def test_pages_that_are_about_no_product(body: str) -> None:
     assert facts(page(body)) == []
+
+
+def test_a_product_for_sale_may_stand_in_a_dated_article() -> None:
+    assert facts(page(f"<article>{PRICED}{BUTTON}<time>17 minutes ago</time></article>"))
+    assert facts(page(f"<article>{PRICED}</article>"))
 
 
 def test_a_shop_that_calls_its_products_articles_has_products() -> None:
@@ -312,6 +325,7 @@ def test_the_order_does_not_matter() -> None:
         ("Lamps 24: Storm lantern", "<h1><a href='/'>Lamps 24</a></h1><div>Storm lantern</div>"),
         ("Lamps 24 | Storm lantern", "<h1>Storm lantern</h1><p><a href='/'>Lamps 24</a></p>"),
         ("Storm lantern – Lamps 24", "<div>Storm lantern</div>"),
+        ("Storm lantern – Lamps 24", "<div><div>Storm lantern</div><div>£74.00</div></div>"),
         ("Storm lantern", ""),
         ("", "<h1>Storm lantern</h1>"),
     ],
@@ -344,6 +358,71 @@ def test_a_heading_with_the_name_of_the_site_does_not_stand_for_the_name(title: 
 def test_a_declared_site_name_is_no_part_of_the_name() -> None:
     site = "<meta property='og:site_name' content='Lamps 24'>"
     assert facts(page(site + "<p>£74</p>" + PROSE, title="Lamps 24 - Storm lantern"))[0] == "name storm lantern"
+
+
+LAID_OUT = {
+    "parts in a block": "<div><span>Colour</span><span>{}</span></div>",
+    "blocks in a block": "<div><div>Colour</div><div><p>{}</p></div></div>",
+    "a marked word": "<p>Colour <b>{}</b></p>",
+    "an entry with a mark": "<ul><li><b>Colour:</b> {}</li></ul>",
+    "a choice": "<label>Colour <select name='c'><option>blue<option selected>{}</select></label>",
+    "a choice behind its label": "<label>Colour</label><select name='c'><option>blue<option selected>{}</select>",
+    "a radio button": "<label><input type='radio' name='c' checked> Colour {}</label>",
+}
+
+
+@pytest.mark.parametrize("layout", LAID_OUT.values(), ids=LAID_OUT)
+def test_a_property_is_one_row_however_it_is_laid_out(layout: str) -> None:
+    assert facts(page(PRICED + layout.format("red"))) == ["name storm lantern", "price £74", "row colour red"]
+
+
+def test_entries_in_a_table_for_the_layout_are_entries() -> None:
+    table = "<table><tr><td><ul><li>red</li></ul></td><td>" + "<p>Nothing</p>" * 30 + "</td></tr></table>"
+    assert facts(page(PRICED + table)) == ["name storm lantern", "price £74", "row red"]
+
+
+NO_ROWS = {
+    "a short line": "<p>Print this page</p>",
+    "a pair with a link": "<div><span>Colour</span><a href='/red'>red</a></div>",
+    "a pair with a heading": "<div><h3>Colour</h3><p>red</p></div>",
+    "a table for the layout": "<table><tr><td><h2>Colour</h2></td><td>red</td></tr></table>",
+    "a table around one": "<table><tr><td>red<table><tr><td>Lamps</td></tr></table></td></tr></table>",
+    "an entry with a link": "<ul><li><a href='/red'>red</a></li></ul>",
+    "a choice of the visitor's": "<label>Sort <select name='sort'><option selected>by price</select></label>",
+    "a choice in the footer": "<footer><label>Colour <select><option selected>red</select></label></footer>",
+}
+
+
+@pytest.mark.parametrize("extra", NO_ROWS.values(), ids=NO_ROWS)
+def test_other_short_lines_are_no_rows(extra: str) -> None:
+    assert facts(page(PRICED + extra)) == facts(page(PRICED))
+
+
+def test_stars_above_the_price_that_lead_down_the_page_are_no_title_of_another_product() -> None:
+    stars = "<a href='#reviews'><ul><li>4.5</li><li>5</li></ul><div>(44)</div></a>"
+    assert "price £74" in facts(page(f"<h1>Storm lantern</h1>{stars}<p>£74.00</p><p>{PROSE}</p>" + BUTTON))
+
+
+@pytest.mark.parametrize(
+    "line", ["<p>33 cm <span class='stars'>{}</span></p>", "<p><span class='stars'>{}</span> 33 cm</p>"]
+)
+def test_a_number_in_a_part_about_reviews_is_left_out_of_its_line(line: str) -> None:
+    found = [facts(page(PRICED + line.format(stars))) for stars in ("", "3", "4")]
+    assert all(any("33" in fact and "cm" in fact for fact in each) for each in found)
+    assert found[1] == found[2]
+
+
+@pytest.mark.parametrize("part", ["nav", "footer", "dialog"])
+def test_only_an_aside_with_a_buy_button_is_no_boilerplate(part: str) -> None:
+    box = "<{0}><p>31 cm</p>" + BUTTON + "</{0}>"
+    assert facts(page(PRICED + box.format(part))) == ["name storm lantern", "price £74"]
+    assert "number 31cm" in facts(page(PRICED + box.format("aside")))
+
+
+def test_links_buy_only_where_no_button_does() -> None:
+    link = "<a href='/cart/2' class='add-to-cart'>Add</a>"
+    assert [control.tag for control in buy_controls(parse(link))] == ["a"]
+    assert {control.tag for control in buy_controls(parse(BUTTON + link))} == {"button", "form"}
 
 
 # Texts

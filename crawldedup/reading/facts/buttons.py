@@ -15,32 +15,31 @@ if TYPE_CHECKING:
 
 BUY_SIGNS: Final = tuple(VOCABULARY["buy_signs"])
 _BUY_BUTTONS: Final = frozenset(VOCABULARY["buy_buttons"])
-_BUTTONS, _LINKS = "button, input, form", "a"
 _BUTTON, _INPUT = NUMBER["button"], NUMBER["input"]
 _SHOW_TEXTS: Final = numbers(["a", "button"])
 _NAMES: Final = ("class", "id", "name", "value", "action", "title", "aria-label")
 
 
-def has_buy_button(tree: LexborHTMLParser) -> bool:
-    """Return whether one of the buttons and forms of a page buys something."""
-    return bool(_buying(tree, _BUTTONS))
+def buy_buttons(tree: LexborHTMLParser) -> list[LexborNode]:
+    """Return the buttons and forms that buy something; of very many, the first."""
+    return _buying(tree.css("button, input, form"))
 
 
-def buy_controls(tree: LexborHTMLParser) -> frozenset[int]:
-    """Return the buttons, forms and links that buy something, by their names and texts; the first of very many."""
-    return _buying(tree, _BUTTONS) | _buying(tree, _LINKS)
+def buy_controls(tree: LexborHTMLParser) -> list[LexborNode]:
+    """Return the buttons and forms that buy something, or the links if none does."""
+    return buy_buttons(tree) or _buying(tree.css("a"))
 
 
-def _buying(tree: LexborHTMLParser, kind: str) -> frozenset[int]:
-    controls = tree.css(kind)[: limits.CONTROLS]
-    says = [_says(control) for control in controls]
+def _buying(controls: list[LexborNode]) -> list[LexborNode]:
+    """Return those that buy something, by their names and texts."""
+    says = [_says(control) for control in controls[: limits.CONTROLS]]
     source = "\n".join(says)
     signs = [sign for sign in BUY_SIGNS if sign in source]
-    return frozenset(
-        control.mem_id
-        for control, text in zip(controls, says, strict=True)
+    return [
+        control
+        for control, text in zip(controls, says, strict=False)
         if any(sign in text for sign in signs) or _button_text(control) in _BUY_BUTTONS
-    )
+    ]
 
 
 def _says(control: LexborNode) -> str:

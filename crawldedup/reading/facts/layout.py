@@ -1,24 +1,32 @@
-"""Read the lines of a page as its layout shows them: headings, prices, rows of a specification, links, buttons."""
+"""Read the lines of a page as its layout shows them: headings, prices, rows of a specification, choices, buttons.
+
+They are the lines that the main text was read from. Elements are looked at only where a block may be left out, as
+boilerplate or as being about other pages, and where a short line has a number or may be a row.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import islice
-from typing import TYPE_CHECKING, Final
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import accumulate, groupby, islice
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crawldedup.reading import tags
 from crawldedup.reading.blocks import COMMENT, NUMBER, TEXT, numbers
 from crawldedup.reading.facts import limits
-from crawldedup.reading.facts.lines import Line
-from crawldedup.reading.facts.rows import is_entry, row_end, short_text
-from crawldedup.reading.nodes import elements_around, sibling, within
+from crawldedup.reading.facts.prices import plain, prices, without_prices, words_of
+from crawldedup.reading.nodes import elements_around, sibling, texts_within, within
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+    from crawldedup.reading.blocks import Blocks
+    from crawldedup.reading.facts.prices import Price
 
     _Attributes = Mapping[str, str | None]
 
@@ -26,17 +34,26 @@ if TYPE_CHECKING:
 _OWN_HEADINGS: Final = 3
 # More buy controls in an aside are those of other products.
 _BUTTONS_IN_A_BOX: Final = 3
-# A choice belongs to a label of so few words in front of it.
-_LABEL_WORDS: Final = 4
-_A, _BODY, _FORM, _HEADER, _INPUT, _LABEL, _SELECT = (
-    NUMBER[name] for name in ("a", "body", "form", "header", "input", "label", "select")
+# Characters and lines of the largest row, and characters and parts of the largest entry or choice.
+_ROW_SIZE: Final = 400
+_ROW_LINES: Final = 20
+_ENTRY_SIZE: Final = 80
+_ENTRY_PARTS: Final = 30
+# Characters of a line that may be about its number.
+_SHORT: Final = 100
+
+_ASIDE, _BODY, _DD, _DT, _HEADER, _LABEL, _LI, _TR = (
+    NUMBER[name] for name in ("aside", "body", "dd", "dt", "header", "label", "li", "tr")
 )
-_BLOCKS: Final = numbers(tags.BLOCKS)
 _HEADINGS: Final = numbers(tags.HEADINGS)
-_INVISIBLE: Final = numbers(tags.INVISIBLE | {"head", "noscript"})
 _NEVER_SKIPPED: Final = numbers(["body", "main", "article"])
 _BOILERPLATE: Final = numbers(tags.BOILERPLATE_TAGS)
-_IN_LINK, _IN_HEADING, _IN_PRICE = 1, 2, 4
+_ROWS: Final = numbers(["tr", "dt", "dd"])
+_PAIRS: Final = numbers(["div", "li", "p"])
+_MARKS: Final = numbers(["b", "strong", "span", "em", "i"])
+_NOT_IN_A_PAIR: Final = numbers(["a", "br", "img"])
+# What is known of a block, and of all that it holds.
+_SKIPPED, _PRICED, _HEADING = 1, 2, 4
 
 # Classes of what changes from visit to visit, or is about other things than this page.
 _ABOUT_OTHERS: Final = re.compile(
@@ -49,197 +66,316 @@ _PRICE: Final = re.compile(r"(?i:price|preis|precio|prezzo|preço|\bprix)")
 _OTHER_CHOICES: Final = re.compile(
     r"(?i:qty|quantit|anzahl|menge|sort|order|country|currency|lang|page|limit|ship|deliver|pay|amount|rating|review)"
 )
+# Links to a part of the page, and what they hold.
+_PAGE_LINKS: Final = ":is(a:not([href]), a[href=''], a[href^='#'])"
+_DIGIT: Final = re.compile(r"\d")
+
+# A line of so many words is prose if it is punctuated, and one of so many more in any case.
+_PROSE_WORDS: Final = 12
+_LONG_WORDS: Final = 25
+_SENTENCE: Final = re.compile(r"[.!?。！？।۔؟](?:\s|$)|[。！？、，،,;；]")
+# A line with more words is not about its price; one with so few beside its price is about nothing else.
+_PRICE_WORDS: Final = 16
+_BESIDE_WORDS: Final = 8
+_ENTRY_WORDS: Final = 8
+_LABELLED: Final = re.compile(r"[^:|=]{1,40}\s?(?::(?![\d/])|\||=)\s?\S.{0,100}")
+_LABEL_SIGNS: Final = ":|=：｜＝"
+_LABELLED_WORDS: Final = 30
+# What changes from visit to visit: stock, delivery, reviews.
+_PASSING: Final = re.compile(
+    r"\b(?:reviews?|ratings?|stock|availab\w+|deliver\w*|shipping|shipped|dispatch\w*|sold|views?|viewed|watching|"
+    r"visitors?|customers?|questions?|left|hurry|ends|rank|bewertung\w*|lieferzeit|lieferung|versand\w*|lagerbestand|"
+    r"auf lager|verfügbar\w*|verkauft|avis|livraison|expédi\w+|disponib\w+|disponív\w+|vendus?|reseñas?|opiniones|"
+    r"envío|entrega|existencias|recension\w*|spedizion\w*|consegna|avaliaç\w+|estoque|voorraad|levering|beoordeling\w*|"
+    r"leverans\w*|recensioner|opini[ei]|dostaw\w*|dostępn\w*|отзыв\w*|доставк\w*|наличи\w+|оцен\w+|تقييم\w*|مراجع\w*|"
+    r"توصيل|شحن|متوفر|مخزون)\b|レビュー|在庫|配送|評価|お届け|口コミ|评价|評價|库存|庫存|销量|銷量|评论|發貨|发货|리뷰|재고|배송|평점|©"
+)
 
 
-@dataclass(slots=True)
-class _OpenLine:
-    """The line that is being read. `size` and `linked` count its characters, and those in links."""
+class TextLine(NamedTuple):
+    """A line of the walk: its text, how many of its characters are links, and its block."""
 
-    pieces: list[str] = field(default_factory=list)
-    size: int = 0
-    linked: int = 0
-    is_priced: bool = False
-    is_heading: bool = False
-    is_choice: bool = False
+    text: str
+    linked: int
+    block: int
+
+
+@dataclass(eq=False)
+class Line:
+    """One block of text of a page. What it reads like is found out on demand: for most lines it never is.
+
+    `is_row`: a key and its value, among others. `is_item`: a short entry of a list, a single key and value, or a
+    choice that is made. `is_linked`: mostly a link. `is_priced`: in an element named a price.
+    """
+
+    text: str
+    is_heading: bool
+    is_row: bool
+    is_item: bool
+    is_linked: bool
+    is_priced: bool
+
+    @cached_property
+    def plain(self) -> str:
+        """The text, `plain`."""
+        return plain(self.text)
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The words of the text."""
+        return words_of(self.plain)
+
+    @cached_property
+    def is_prose(self) -> bool:
+        """Whether it is a sentence or more."""
+        # Words of Latin letters have spaces between them.
+        if self.is_row or len(self.text) < _PROSE_WORDS * (2 if self.text.isascii() else 1) - 1:
+            return False
+        if (count := len(self.words)) < _PROSE_WORDS:
+            return False
+        return count >= _LONG_WORDS or _SENTENCE.search(self.plain) is not None
+
+    @property
+    def may_hold_numbers(self) -> bool:
+        """Whether it has digits, which may be small or in circles."""
+        return not self.text.isascii() or _DIGIT.search(self.text) is not None
+
+    @cached_property
+    def prices(self) -> list[Price]:
+        """The prices, if it is about little else."""
+        if self.is_linked or not self.may_hold_numbers or self.is_prose or len(self.words) > _PRICE_WORDS:
+            return []
+        return prices(self.plain, bare=self.is_priced)
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether it is about what changes from visit to visit."""
+        return _PASSING.search(self.plain) is not None
+
+    @property
+    def is_title(self) -> bool:
+        """Whether what follows may be about another thing than what comes before."""
+        return self.is_heading or self.is_linked
+
+    @property
+    def is_label(self) -> bool:
+        """Whether it reads "Colour: red"."""
+        if self.is_title or not any(sign in self.text for sign in _LABEL_SIGNS) or len(self.words) > _LABELLED_WORDS:
+            return False
+        return _LABELLED.fullmatch(self.plain) is not None
+
+    @property
+    def is_entry(self) -> bool:
+        """Whether it is a property of the product though it has no key: "red"."""
+        return self.is_item and not self.is_title and len(self.words) <= _ENTRY_WORDS
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether there is little else than a price."""
+        return len(words_of(without_prices(self.plain))) <= _BESIDE_WORDS
 
 
 class Layout:
-    """The lines of a page, and its buy controls, each by the number of the line that it stands in front of.
+    """The lines of a page, the choices made on it, and its buy controls by the number of the line behind each.
 
     Boilerplate is left out, and so is what is about other pages.
     """
 
-    def __init__(self, tree: LexborHTMLParser, controls: Set[int]) -> None:
-        self.lines: list[Line] = []
-        self.buttons: list[int] = []
-        self._controls = controls
-        self._boxes = _boxes_around(tree, controls)
+    def __init__(self, tree: LexborHTMLParser, blocks: Blocks, controls: Iterable[LexborNode]) -> None:
+        self._blocks = blocks
+        self._block_of_node = {node.mem_id: block for block, node in enumerate(blocks.nodes)}
+        # How many lines each block holds, and how many blocks stand right in it.
+        self._held, self._parts = ([0] * len(blocks.nodes) for _ in range(2))
+        for _, _, block in blocks.lines:
+            self._held[block] += 1
+        for block in range(len(blocks.nodes) - 1, 0, -1):
+            self._held[blocks.parents[block]] += self._held[block]
+            self._parts[blocks.parents[block]] += 1
         # The first headings and what is around them: it holds the page's own content, whatever its name.
         headings = tree.css("h1")[:_OWN_HEADINGS] or tree.css("h2")[:_OWN_HEADINGS]
-        self._own = {holder.mem_id for heading in headings for holder in (heading, *elements_around(heading))}
-        self._line = _OpenLine()
-        # What is around the present place: `_IN_LINK` and the like.
-        self._around = 0
-        # The elements that end the present row, and the present entry.
-        self._row_ends: int | None = None
-        self._item: int | None = None
-        if tree.body is not None:
-            self._walk(tree.body)
+        self._own = {block for heading in headings for block in blocks.way_to(self._block_at(heading))}
+        bought = [self._block_at(control) for control in controls]
+        around = Counter(outer for block in bought for outer in blocks.way_to(block))
+        # Asides with a few buy controls are this product's.
+        asides = (block for block, count in around.items() if count <= _BUTTONS_IN_A_BOX)
+        self._boxes = {block for block in asides if blocks.kinds[block] == _ASIDE}
+        self._page_links = {
+            self._block_at(link) for link in tree.css(f"{_PAGE_LINKS}, {_PAGE_LINKS} *")[: limits.CONTROLS]
+        }
+        self._known: dict[int, tuple[int, int]] = {0: (0, 0)}
+        # The text of each pair that is one line, by its block.
+        self._pairs: dict[int, str] = {}
+        read = list(self._read())
+        self.lines = [line for _, line in read]
+        opened = list(accumulate((block for block, _ in read), max))
+        self.buttons = sorted(bisect_left(opened, block) for block in bought)
+        self.choices = set(filter(None, self._choices(tree)))
 
-    def _walk(self, body: LexborNode) -> None:
-        # The open elements, each with what is around it.
-        opened: list[tuple[LexborNode, int]] = []
-        node = body.first_child
-        while (node is not None or opened) and len(self.lines) < limits.LINES:
-            if node is None:
-                node, self._around = opened.pop()
-                self._end(node)
-            elif (kind := node.tag_id) == TEXT:
-                self._add(node.text_content or "")
-            elif kind != COMMENT:
-                attributes = node.attributes
-                if self._is_button(node) or self._is_skipped(node, kind, attributes):
-                    self._skip(node, attributes)
-                else:
-                    opened.append((node, self._around))
-                    self._start(node, kind, attributes)
-                    node = node.first_child
-                    continue
-            node = node.next
-        self._break()
+    def _block_at(self, node: LexborNode) -> int:
+        """Return the block that an element is, or is in."""
+        blocks = (self._block_of_node.get(outer.mem_id) for outer in (node, *elements_around(node)))
+        return next((block for block in blocks if block is not None), 0)
 
-    def _is_button(self, node: LexborNode) -> bool:
-        """Note a buy control, and return whether it is read; a form holds other elements."""
-        if not self._controls or node.mem_id not in self._controls:
-            return False
-        self._break()
-        self.buttons.append(len(self.lines))
-        return node.tag_id != _FORM
+    def _place(self, block: int) -> tuple[int, int]:
+        """Return what is known of a block, and the block of the row that it stands in; 0 for none."""
+        unknown = []
+        while (place := self._known.get(block)) is None:
+            unknown.append(block)
+            block = self._blocks.parents[block]
+        for inner in reversed(unknown):
+            marks, row = place
+            if not marks & _SKIPPED:
+                kind = self._blocks.kinds[inner]
+                place = (marks | self._marks(inner, kind), inner if kind in _ROWS else row)
+            self._known[inner] = place
+        return place
 
-    def _is_skipped(self, node: LexborNode, kind: int, attributes: _Attributes) -> bool:
-        if kind in _INVISIBLE:
-            return True
+    def _marks(self, block: int, kind: int) -> int:
+        attributes = self._blocks.nodes[block].attributes
+        marks = _marks_of(attributes) if attributes else 0
+        if kind in _HEADINGS:
+            marks |= _HEADING
         if kind in _BOILERPLATE or (attributes and attributes.get("role") in tags.BOILERPLATE_ROLES):
-            is_skipped = node.mem_id not in self._boxes
-        elif kind == _HEADER and (around := node.parent) is not None and around.tag_id == _BODY:
-            is_skipped = True
-        else:
-            is_skipped = bool(attributes) and _is_about_others(attributes)
-        return is_skipped and node.mem_id not in self._own and kind not in _NEVER_SKIPPED
+            marks = marks & ~_SKIPPED if block in self._boxes else marks | _SKIPPED
+        elif kind == _HEADER and self._blocks.kinds[self._blocks.parents[block]] == _BODY:
+            marks |= _SKIPPED
+        return marks & ~_SKIPPED if block in self._own or kind in _NEVER_SKIPPED else marks
 
-    def _skip(self, node: LexborNode, attributes: _Attributes) -> None:
-        if node.tag_id == _SELECT and not _is_about_others(attributes):
-            chosen = node.css_first("option[selected]")
-            self._choose(attributes, "" if chosen is None else short_text(chosen))
-        if node.tag_id in _BLOCKS:
-            self._break()
+    def _read(self) -> Iterator[tuple[int, Line]]:
+        """Yield each line and its block. The lines of a row are one."""
+        kept = (line for line in map(TextLine._make, self._blocks.lines) if not self._place(line.block)[0] & _SKIPPED)
+        for holder, group in groupby(islice(kept, limits.LINES), self._holder):
+            lines = list(group)
+            if holder and self._is_row(holder, lines):
+                yield self._line(lines, is_row=True)
+            else:
+                is_item = self._blocks.kinds[holder] in _PAIRS and self._is_small(lines, _ENTRY_SIZE)
+                yield from (self._line([line], is_item=is_item) for line in lines)
 
-    def _start(self, node: LexborNode, kind: int, attributes: _Attributes) -> None:
-        if self._row_ends is None and (end := row_end(node, kind)) is not None:
-            self._break()
-            self._row_ends = end.mem_id
-        elif kind in _BLOCKS or (self._row_ends is not None and _parent_id(node) == self._row_ends):
-            self._break()
-        if self._item is None and self._row_ends is None and is_entry(node, kind):
-            self._item = node.mem_id
-        if not attributes and kind not in _HEADINGS:
-            return
-        if kind == _INPUT and attributes.get("type") == "radio" and "checked" in attributes:
-            label = _label_of(node)
-            self._choose(attributes, "" if label is None else short_text(label))
-        if kind == _A and not (attributes.get("href") or "#").startswith("#"):
-            self._around |= _IN_LINK
-        elif kind in _HEADINGS:
-            self._around |= _IN_HEADING
-        if _names_a_price(attributes):
-            self._around |= _IN_PRICE
+    def _holder(self, line: TextLine) -> int:
+        """Return the block of the row or entry that a line is or is a part of; 0 for none."""
+        kinds = self._blocks.kinds
+        holder = self._place(line.block)[1]
+        if holder and self._held[holder] <= _ROW_LINES:
+            if kinds[holder] == _DD and (term := sibling(self._blocks.nodes[holder], forward=False)) is not None:
+                return self._block_at(term) if term.tag_id == _DT else holder
+            return holder
+        if line.linked or len(line.text) > _ENTRY_SIZE:
+            return 0
+        holder = line.block
+        if kinds[holder] in _PAIRS and self._held[holder] == 1 and (text := _pair_in(self._blocks.nodes[holder])):
+            self._pairs[holder] = text
+            return holder
+        while self._held[holder] == 1 and holder and kinds[holder] != _LI:
+            holder = self._blocks.parents[holder]
+        return holder if kinds[holder] == _LI or (kinds[holder] in _PAIRS and self._held[holder] == 2) else 0
 
-    def _end(self, node: LexborNode) -> None:
-        identity = node.mem_id
-        if identity == self._row_ends:
-            self._flush(is_row=True)
-            self._row_ends = None
-        elif node.tag_id in _BLOCKS:
-            self._break()
-        if identity == self._item:
-            self._break()
-            self._item = None
+    def _is_row(self, holder: int, lines: Sequence[TextLine]) -> bool:
+        """Return whether lines are a row of a table, a term and what is said of it, or a pair of short texts."""
+        kind, held = self._blocks.kinds[holder], self._held[holder]
+        if kind == _TR:
+            return len(lines) == held and self._parts[holder] > 1 and self._is_small(lines, _ROW_SIZE)
+        if kind == _DT:
+            return len(lines) > held and self._is_small(lines, _ROW_SIZE)
+        if holder not in self._pairs:
+            # A name and a price are two lines, wherever they stand.
+            is_pair = kind in _PAIRS and len(lines) == held == 2
+            return (
+                is_pair
+                and self._is_small(lines, 2 * _ENTRY_SIZE)
+                and not any(prices(plain(each.text)) for each in lines)
+            )
+        return self._is_small(lines, 2 * _ENTRY_SIZE)
 
-    def _choose(self, attributes: _Attributes, choice: str) -> None:
-        """Write a choice that is made behind the label in front of it."""
+    def _is_small(self, lines: Sequence[TextLine], most: int) -> bool:
+        """Return whether lines have no heading, and at most so many characters."""
+        return _size(lines) <= most and not any(self._place(line.block)[0] & _HEADING for line in lines)
+
+    def _line(self, lines: Sequence[TextLine], *, is_row: bool = False, is_item: bool = False) -> tuple[int, Line]:
+        text = " ".join(self._pairs.get(line.block, line.text) for line in lines)
+        block, marks = lines[0].block, 0
+        is_linked = 2 * sum(line.linked for line in lines) > _size(lines) and block not in self._page_links
+        for line in lines:
+            marks |= self._place(line.block)[0]
+        if len(text) <= _SHORT and not is_linked and _DIGIT.search(text):
+            text, said = self._in_line(block, text)
+            marks |= said
+        is_heading, is_priced = bool(marks & _HEADING), bool(marks & _PRICED)
+        return block, Line(text[: limits.LINE], is_heading, is_row, is_item, is_linked, is_priced)
+
+    def _in_line(self, block: int, text: str) -> tuple[str, int]:
+        """Return a line without what is about others at its edges, and what is known of the other parts of it."""
+        marks, is_begun = 0, False
+        for part in islice(within(self._blocks.nodes[block]), _ENTRY_PARTS):
+            if part.tag_id == TEXT:
+                is_begun = is_begun or not (part.text_content or "").isspace()
+            elif part.tag_id != COMMENT and (attributes := part.attributes):
+                said = _marks_of(attributes)
+                if said & _SKIPPED:
+                    text = text.removesuffix(short_text(part)) if is_begun else text.removeprefix(short_text(part))
+                else:
+                    marks |= said
+        return text.strip(), marks
+
+    def _choices(self, tree: LexborHTMLParser) -> Iterator[str]:
+        """Yield the texts of the choices that are made."""
+        for option in tree.css("select option[selected]")[: limits.CONTROLS]:
+            select = next((outer for outer in elements_around(option) if outer.tag == "select"), option)
+            label = _label_of(select)
+            said = "" if label is None else next(filter(str.strip, islice(texts_within(label), _ENTRY_PARTS)), "")
+            yield self._choice(select, f"{said} {short_text(option)}")
+        for button in tree.css("input[type='radio'][checked]")[: limits.CONTROLS]:
+            if (label := _label_of(button)) is not None:
+                yield self._choice(button, short_text(label))
+
+    def _choice(self, control: LexborNode, choice: str) -> str:
+        attributes = control.attributes
         names = f"{attributes.get('name')} {attributes.get('id')}"[: limits.VALUE]
-        if not choice or _OTHER_CHOICES.search(names):
-            return
-        before = "".join(self._line.pieces)
-        if len(before.split()) > _LABEL_WORDS or any(map(str.isdigit, before)):
-            self._break()
-        self._add(f" {choice} ")
-        self._line.is_choice = True
-        self._break()
-
-    def _add(self, text: str) -> None:
-        line = self._line
-        if not text or line.size >= limits.LINE:
-            return
-        line.pieces.append(text)
-        if size := len(text.strip()):
-            around = self._around
-            line.size += size
-            line.linked += size if around & _IN_LINK else 0
-            line.is_priced |= around & _IN_PRICE > 0
-            line.is_heading |= around & _IN_HEADING > 0
-
-    def _break(self) -> None:
-        if self._row_ends is None:
-            self._flush(is_row=False)
-        else:
-            self._line.pieces.append(" ")
-
-    def _flush(self, *, is_row: bool) -> None:
-        line = self._line
-        if not line.pieces:
-            return
-        if text := " ".join("".join(line.pieces).split()):
-            is_item = self._item is not None or line.is_choice
-            is_linked = 2 * line.linked > line.size
-            self.lines.append(Line(text[: limits.LINE], line.is_heading, is_row, is_item, is_linked, line.is_priced))
-        self._line = _OpenLine()
+        if _OTHER_CHOICES.search(names) or _marks_of(attributes) & _SKIPPED:
+            return ""
+        return "" if self._place(self._block_at(control))[0] & _SKIPPED else choice
 
 
-def _boxes_around(tree: LexborHTMLParser, controls: Set[int]) -> set[int]:
-    """Return the asides with a few buy controls: those of this product."""
-    if not controls:
-        return set()
-    held = {
-        aside.mem_id: sum(part.mem_id in controls for part in islice(within(aside), limits.CONTROLS))
-        for aside in tree.css("aside")[: limits.CONTROLS]
-    }
-    return {box for box, count in held.items() if 0 < count <= _BUTTONS_IN_A_BOX}
+def _size(lines: Iterable[TextLine]) -> int:
+    return sum(len(line.text) for line in lines)
 
 
-def _is_about_others(attributes: _Attributes) -> bool:
-    name = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
-    return len(name) > 1 and _says_others(name[: limits.CLASS])
+def _pair_in(node: LexborNode) -> str:
+    """Return two short texts in a block of one line, or a word and a marked one: Colour <b>red</b>; "" for others."""
+    parts: list[LexborNode] = []
+    child = node.first_child
+    while child is not None:
+        kind = child.tag_id
+        if kind in _NOT_IN_A_PAIR or len(parts) > 2:
+            return ""
+        if kind != COMMENT and (kind != TEXT or (child.text_content or "").strip(" \n\r\t:")):
+            parts.append(child)
+        child = child.next
+    if len(parts) != 2 or parts[1].tag_id == TEXT or (parts[0].tag_id == TEXT and parts[1].tag_id not in _MARKS):
+        return ""
+    texts = [" ".join((part.text_content or "").split()) if part.tag_id == TEXT else short_text(part) for part in parts]
+    return " ".join(texts) if all(texts) else ""
 
 
-def _names_a_price(attributes: _Attributes) -> bool:
-    name = attributes.get("itemprop") or attributes.get("class") or attributes.get("id")
-    return bool(name) and _says_price(name[: limits.CLASS])  # type: ignore[index]
+def short_text(node: LexborNode) -> str:
+    """Return the first texts in a node, in one line."""
+    return " ".join("".join(islice(texts_within(node), _ENTRY_PARTS))[:_ENTRY_SIZE].split())
+
+
+def _marks_of(attributes: _Attributes) -> int:
+    """Return what the names of an element say: that it is about others, or a price."""
+    kind, identity = attributes.get("class") or "", attributes.get("id") or ""
+    if not (kind or identity or "itemprop" in attributes):
+        return 0
+    return _said(kind[: limits.CLASS], identity[: limits.CLASS], (attributes.get("itemprop") or "")[: limits.CLASS])
 
 
 # The pages of a site share their classes.
 @lru_cache(10_000)
-def _says_others(name: str) -> bool:
-    return _ABOUT_OTHERS.search(name) is not None
-
-
-@lru_cache(10_000)
-def _says_price(name: str) -> bool:
-    return _PRICE.search(name) is not None
-
-
-def _parent_id(node: LexborNode) -> int | None:
-    return None if node.parent is None else node.parent.mem_id
+def _said(kind: str, identity: str, member: str) -> int:
+    is_about_others = _ABOUT_OTHERS.search(f"{kind} {identity}"[: limits.CLASS])
+    is_price = _PRICE.search(member or kind or identity)
+    return (_SKIPPED if is_about_others else 0) | (_PRICED if is_price else 0)
 
 
 def _label_of(node: LexborNode) -> LexborNode | None:

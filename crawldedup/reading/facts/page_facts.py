@@ -15,17 +15,25 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import PageError
+from crawldedup.reading.blocks import blocks_of
 from crawldedup.reading.facts import limits
-from crawldedup.reading.facts.buttons import buy_controls, has_buy_button
+from crawldedup.reading.facts.buttons import buy_buttons, buy_controls
 from crawldedup.reading.facts.layout import Layout
-from crawldedup.reading.facts.lines import spelled, words_of
-from crawldedup.reading.facts.prices import numbers, numbers_in_words, plain, show_a_price, without_prices
+from crawldedup.reading.facts.prices import (
+    numbers,
+    numbers_in_words,
+    plain,
+    show_a_price,
+    spelled,
+    without_prices,
+    words_of,
+)
 from crawldedup.reading.facts.product import NEAR_LINES, ProductView, product_named, titles_of
 from crawldedup.reading.facts.structured_data import may_hold_product_data, structured_data
 
 if TYPE_CHECKING:
     from crawldedup.reading.extract import PageText
-    from crawldedup.reading.facts.lines import Line
+    from crawldedup.reading.facts.layout import Line
     from crawldedup.reading.facts.schema_org import Product
     from crawldedup.reading.html import HtmlPage
 
@@ -33,6 +41,8 @@ if TYPE_CHECKING:
 _ID_SIZE: Final = 4
 # So many words in the order of the main text are a part of it.
 _KNOWN_WORDS: Final = 5
+# Articles say when they were published.
+_DATED_ARTICLE: Final = "meta[property^='article:'], article time"
 _DIGITS_ONLY: Final = re.compile(r"[\d\W]+")
 _DATE: Final = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}|\d{1,2}:\d\d")
 
@@ -68,22 +78,22 @@ def _numbers(main: str, distinguish: str) -> list[str]:
 def _attributes(page: HtmlPage, main: str) -> list[str]:
     is_short = len(main) <= limits.DESCRIPTION
     tree = page.tree
-    may_show = is_short and (
-        show_a_price((text for text, _, _ in page.blocks.lines), page.html) or has_buy_button(tree)
-    )
-    if not may_show and not may_hold_product_data(page.html):
+    shows_price = is_short and show_a_price((text for text, _, _ in page.blocks.lines), page.html)
+    if not shows_price and not may_hold_product_data(page.html) and not buy_buttons(tree):
         return []
     data = structured_data(tree)
     controls = buy_controls(tree)
     for_sale = bool(controls)
-    if not (may_show or for_sale or data.products) or (data.is_article and not for_sale):
+    if not (shows_price or for_sale or data.products) or (data.is_article and not for_sale):
         return []
     titles = titles_of(tree)
-    layout = Layout(tree, controls)
+    layout = Layout(tree, blocks_of(tree), controls)
     view = ProductView(layout, titles)
     headings = (line.text for line in layout.lines if line.is_heading)
     product = product_named(data.products, [*view.names, *titles], headings, for_sale=for_sale)
     if product is None and (data.is_article or not (is_short and view.offers_one_product(for_sale=for_sale))):
+        return []
+    if product is None and not for_sale and tree.css_first(_DATED_ARTICLE) is not None:
         return []
     if data.calls_itself_article and not for_sale and (product is None or not product.prices):
         return []
@@ -101,46 +111,46 @@ class _Attributes:
     """
 
     def __init__(self, view: ProductView, main: str) -> None:
-        words = words_of(plain(main))
-        self._known = set(zip(*(words[first:] for first in range(_KNOWN_WORDS)), strict=False))
-        own = (
+        self._main = f" {' '.join(words_of(plain(main)))}"
+        own = [
             number
             for number, line in enumerate(view.lines)
             if line.is_row or self._is_known(line) or (line.is_label and not line.is_passing)
-        )
+        ]
         # Most of the site's own text follows the product's.
-        self._end = max(own, default=NEAR_LINES)
-        self._names = {spelled(plain(name[: limits.VALUE])) for name in view.names} - {""}
+        self._end = own[-1] if own else NEAR_LINES
+        self._names = {spelled(name[: limits.VALUE]) for name in view.names} - {""}
         self._prices = set(view.prices_above)
-        self._rows: set[str] = set()
+        self._rows = {spelled(choice) for choice in view.choices} - {""}
         self._numbers: set[str] = set()
         self._unshown: set[str] = set()
-        self._read(view)
-
-    def _read(self, view: ProductView) -> None:
-        own_prices = {*view.price_block, *view.sold}
         for number, line in enumerate(view.lines):
-            if number in own_prices or (line.is_row and not line.is_linked and line.prices):
-                self._prices.update(line.prices)
-                if not line.is_passing:
-                    self._numbers.update(numbers(without_prices(line.plain), units=True))
-            elif number in view.cards or (line.is_passing and not line.is_prose):
-                continue
-            elif line.is_row or line.is_label or (line.is_entry and number <= self._end + NEAR_LINES):
-                self._rows.add(spelled(line.plain))
-            elif not line.is_linked and (not line.is_prose or self._is_known(line)):
-                found = numbers(_DATE.sub(" ", line.plain), units=True)
-                # Behind the product's text, years and telephone numbers are the site's.
-                self._numbers.update(text for text in found if number <= self._end or not _DIGITS_ONLY.fullmatch(text))
+            if line.is_row or line.is_item or line.is_label or line.may_hold_numbers:
+                self._read(number, line, is_card=number in view.cards)
+
+    def _read(self, number: int, line: Line, *, is_card: bool) -> None:
+        if line.prices and (line.is_row or not is_card):
+            self._prices.update(line.prices)
+            found = [] if line.is_passing else numbers(without_prices(line.plain), units=True)
+            self._numbers.update(found)
+        elif is_card or (line.is_passing and not line.is_prose):
+            return
+        elif line.is_row or line.is_label or (line.is_entry and number <= self._end + NEAR_LINES):
+            self._rows.add(spelled(line.text))
+        elif not line.is_linked and (not line.is_prose or self._is_known(line)):
+            found = numbers(_DATE.sub(" ", line.plain), units=True)
+            # Behind the product's text, years and telephone numbers are the site's.
+            self._numbers.update(text for text in found if number <= self._end or not _DIGITS_ONLY.fullmatch(text))
 
     def _is_known(self, line: Line) -> bool:
-        return line.is_prose and tuple(line.words[:_KNOWN_WORDS]) in self._known
+        """Return whether a line is prose of the main text."""
+        return line.is_prose and f" {' '.join(line.words[:_KNOWN_WORDS])}" in self._main
 
     def add_unshown(self, product: Product) -> None:
         """Add what the structured data give and the page does not show. A print view has no structured data."""
         name = set(words_of(plain(product.name)))
         if not any(name <= set(words_of(known)) for known in self._names):
-            self._unshown.add(spelled(plain(product.name)))
+            self._unshown.add(spelled(product.name))
         amounts = {price.amount: price.currency for price in self._prices}
         # The page may give no currency, or its data none.
         self._prices |= {
@@ -150,7 +160,7 @@ class _Attributes:
         }
         shown = f" {' '.join((*self._rows, *self._names))} "
         for value in product.attributes | product.ids:
-            text = spelled(plain(value))
+            text = spelled(value)
             is_sure = len(text) >= _ID_SIZE or value in product.attributes
             is_shown = text in self._numbers or f" {text} " in shown
             if text and not (is_shown and is_sure):

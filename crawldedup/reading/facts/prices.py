@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 _NUMERAL: Final = re.compile(
     r"\d{1,3}(?:[ ',.]\d{2,3}){0,4}[ ',.]\d{3}(?!\d)(?:[.,]\d{1,2}(?!\d))?|\d{1,12}(?!\d)(?:[.,]\d{1,4}(?!\d))?"
 )
+# Han, Kana, Thai, Burmese and Khmer letters are a word each.
+_ROUGH_WORD: Final = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff]|"
+    r"[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff]++"
+)
+_WORD: Final = re.compile(r"""(?:[^\s"'`“”„‟«»「」『』()\[\]{}:|=;!?…]|(?<=\d):(?=\d))+""")
+_MEANS_SOMETHING: Final = re.compile(r"[^\W_]|[-+#%°<>±×]{2}|[+#%°<>±×]")
 _FOREIGN_DIGIT: Final = re.compile(r"[^\D0-9]")
 _SEPARATORS: Final = {"٫": ".", "٬": ",", "’": "'", "−": "-", "‑": "-", "‐": "-"}
 _SPACED: Final = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3}){1,6}(?!\d)")
@@ -86,6 +93,17 @@ def plain(text: str) -> str:
             text = text.replace(separator, kind)
         text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit.group())), text)
     return text.casefold()
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a `plain` text, split more roughly and faster than those of fingerprints."""
+    return _ROUGH_WORD.findall(text)
+
+
+def spelled(text: str) -> str:
+    """Return a text, `plain` and without the punctuation that templates add; signs such as A+ and -5 stay."""
+    words = (word.strip(".,") for word in _WORD.findall(plain(text)))
+    return " ".join(word for word in words if _MEANS_SOMETHING.search(word))
 
 
 def _amount_of(numeral: str) -> str:

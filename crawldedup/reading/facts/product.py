@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.reading.facts import limits
-from crawldedup.reading.facts.lines import spelled, words_of
-from crawldedup.reading.facts.prices import plain
+from crawldedup.reading.facts.prices import plain, spelled, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from selectolax.lexbor import LexborHTMLParser
 
-    from crawldedup.reading.facts.layout import Layout
-    from crawldedup.reading.facts.lines import Line
+    from crawldedup.reading.facts.layout import Layout, Line
     from crawldedup.reading.facts.schema_org import Product
 
 NEAR_LINES: Final = 15
@@ -56,105 +53,66 @@ def product_named(
 ) -> Product | None:
     """Return the one of the products whose name is the page's, or the only one of a page that sells it."""
     title = set(words_of(plain(" ".join(names))))
-    known = {spelled(plain(heading[: limits.VALUE])) for heading in headings}
+    known = {spelled(heading[: limits.VALUE]) for heading in headings}
     for product in products:
         words = set(words_of(plain(product.name)))
-        if spelled(plain(product.name)) in known or 2 * len(words & title) >= len(words) > 0:
+        if spelled(product.name) in known or 2 * len(words & title) >= len(words) > 0:
             return product
     return products[0] if len(products) == 1 and (for_sale or not products[0].name) else None
 
 
 class ProductView:
-    """The lines behind the product's name, by their numbers, and the prices that are its own."""
+    """The lines behind the product's name, by their numbers, and which of them have its prices.
+
+    `cards` are lines with the prices of other products, each below a title of its own. `prices_above` stand with a
+    button above the name.
+    """
 
     def __init__(self, layout: Layout, titles: Sequence[str]) -> None:
         start, self.names = _find_name(layout.lines, titles)
-        head = layout.lines[:start]
+        head, self.lines = layout.lines[:start], layout.lines[start:]
         sold = _beside(head, [button for button in layout.buttons if button < start]) - _priced_cards(head)
         self.prices_above = [price for number in sorted(sold) for price in head[number].prices]
-        self.lines = layout.lines[start:]
+        self.choices = layout.choices
+        self.cards = _priced_cards(self.lines)
         self._buttons = [button - start for button in layout.buttons if button >= start]
+        self._sells_several = self._has_buttons_for_several()
+        self._own = [number for number, line in enumerate(self.lines) if line.prices and number not in self.cards]
+        if not self._own and not self._sells_several:
+            # Its own price may stand below a heading if a button is beside it, and one of a few near the name anyway.
+            beside = _beside(self.lines, self._buttons)
+            near = [number for number in self.cards if number < NEAR_LINES and len(self.cards) < _LISTED]
+            self._own = sorted(number for number in beside if not self.lines[number - 1].is_linked) or sorted(near)
+            self.cards.difference_update(self._own)
 
     def offers_one_product(self, *, for_sale: bool) -> bool:
         """Return whether the page is about one product: by a price near the name, or by a button and what it sells."""
         if not self.names:
             return False
-        if self.prices_above or self.sold:
+        stand_alone = [number for number in self._own if self.lines[number].stands_alone]
+        if self.prices_above or (self._buttons and stand_alone and not self._sells_several):
             return True
-        if self._is_listing:
+        before = self.lines[: self._own[0]] if self._own else self.lines
+        is_below_titles = not self._own or any(line.is_title for line in before)
+        if len(self.cards) >= _LISTED and (not self._own or min(self.cards) < self._own[0]):
             return False
-        if not self.price_block:
+        if self._sells_several and is_below_titles:
+            return False
+        if len(before) >= NEAR_LINES or not self._own:
             return for_sale and sum(line.is_row for line in self.lines) >= _ROWS
-        return self._price_is_near_the_button() if for_sale else self._price_is_near_the_name()
+        prose = sum(line.is_prose for line in before)
+        if for_sale:
+            return prose <= _PROSE_ABOVE
+        return prose <= 1 and bool(stand_alone) and not any(line.is_heading for line in before)
 
-    def _price_is_near_the_button(self) -> bool:
-        """Return whether little prose comes before the price; far below, a price behind a link is another product's."""
-        first = self.price_block[0]
-        prose = sum(line.is_prose for line in self.lines[:first])
-        return prose <= _PROSE_ABOVE or (bool(self._buttons) and not self.lines[first - 1].is_linked)
-
-    def _price_is_near_the_name(self) -> bool:
-        before = self.lines[: self.price_block[0]]
-        return (
-            sum(line.is_prose for line in before) <= 1
-            and not any(line.is_heading for line in before)
-            and any(self.lines[number].stands_alone for number in self.price_block)
-        )
-
-    @cached_property
-    def price_block(self) -> list[int]:
-        """The first lines with prices, in a row: 99.00, now 74.00. None if they are far from the name."""
-        priced = [number for number, line in enumerate(self.lines[: 2 * NEAR_LINES]) if line.prices]
-        if not priced or priced[0] >= NEAR_LINES:
-            return []
-        return [number for index, number in enumerate(priced) if number - priced[0] == index]
-
-    @cached_property
-    def cards(self) -> set[int]:
-        """The lines with the prices of other products."""
-        return _priced_cards(self.lines)
-
-    @cached_property
-    def sold(self) -> set[int]:
-        """The lines with the prices that belong to the buttons, as near to one as there are any."""
-        if not self._buttons or self._buttons_sell_several:
-            return set()
-        own = [button for button, title in zip(self._buttons, self._button_titles, strict=True) if not title]
-        if sold := _beside(self.lines, own) - self.cards:
-            return sold
-        if self.price_block:
-            return set()
-        if sold := _beside(self.lines, self._buttons):
-            return {number for number in sold if number not in self.cards or not self.lines[number - 1].is_linked}
-        # Price and button may be far apart.
-        return {
-            number
-            for number, line in enumerate(self.lines)
-            if number not in self.cards and line.prices and line.stands_alone
-        }
-
-    @cached_property
-    def _is_listing(self) -> bool:
-        """Whether the first price is one of several under titles, or there is a button for each of them."""
-        first = self.price_block[0] if self.price_block else None
-        if len(self.cards) >= _LISTED and (first is None or first in self.cards):
-            return True
-        return self._buttons_sell_several and (first is None or any(line.is_title for line in self.lines[:first]))
-
-    @cached_property
-    def _button_titles(self) -> list[str]:
-        """The title of what each button buys, the last between it and the button before; "" for none."""
+    def _has_buttons_for_several(self) -> bool:
+        """Return whether there are buttons under several titles, and none right below the name."""
         titles, before = [], 0
         for button in self._buttons:
             between = self.lines[before:button][::-1]
             titles.append(next((line.text for line in between if line.is_title), ""))
             before = button
-        return titles
-
-    @cached_property
-    def _buttons_sell_several(self) -> bool:
-        """Whether there are buttons for several things, and none right below the name."""
-        return len(set(self._button_titles) - {""}) >= _LISTED and self._button_titles[0] != ""
+        return len(set(titles) - {""}) >= _LISTED and titles[0] != ""
 
 
 def _priced_cards(lines: Sequence[Line]) -> set[int]:
@@ -198,9 +156,14 @@ def _parts_of(title: str) -> list[str]:
 def _naming_lines(lines: Sequence[Line], parts: Sequence[str]) -> list[int]:
     """Return the numbers of the lines that say a part of the title, in order; the best one for each text."""
     wanted = [(set(words), len(words) / 2) for words in (words_of(plain(part)) for part in parts)]
+    longest = max(map(len, parts), default=0)
+    initials = {word[0] for words, _ in wanted for word in words}
     found: dict[tuple[str, ...], tuple[bool, bool, int]] = {}
     for number, line in enumerate(lines[:_NAMED_LINES]):
-        if len(line.text) > limits.VALUE or not line.words:
+        initial = line.text[:1].casefold()
+        if len(line.text) > longest or (initial not in initials and initial.isascii() and initial.isalnum()):
+            continue
+        if not line.words:
             continue
         if any(len(line.words) >= most and words.issuperset(line.words) for words, most in wanted):
             rank = (line.is_linked, not line.is_heading, number)

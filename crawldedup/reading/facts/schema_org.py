@@ -1,4 +1,4 @@
-"""Read products in the vocabulary of https://schema.org/Product, in JSON-LD scripts, which are often broken."""
+"""Read products in the vocabulary of https://schema.org/Product, in JSON-LD scripts."""
 
 from __future__ import annotations
 
@@ -43,12 +43,6 @@ _LONGEST_DESCRIPTIVE: Final = 100
 # Comment marks, which scripts were wrapped in for old browsers and for XHTML, several times over.
 _WRAPPINGS: Final = ("<!--", "//", "/*", "<![CDATA[", "*/", "-->", "]]>", ";")
 _MAX_WRAPPINGS: Final = 9
-_TRAILING_COMMA: Final = re.compile(r",(\s{0,99}[}\]])")
-_BROKEN_TYPE: Final = re.compile(r'"@type"\s{0,9}:\s{0,9}\[?\s{0,9}"(?:https?://schema\.org/)?Product"', re.I)
-_BROKEN_MEMBER: Final = re.compile(
-    rf'"({"|".join(MEMBERS)})"'
-    r'\s{0,9}:\s{0,9}(?:"((?:[^"\\\n]|\\.){1,300})"|(\d[\d.]{0,20}))'
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +84,10 @@ def read_scripts(tree: LexborHTMLParser) -> tuple[list[Product], bool]:
     products: list[Product] = []
     is_article = False
     for script in islice(tree.css("script[type*='ld+json' i]"), limits.SCRIPTS):
-        source = script.text()[: limits.SCRIPT]
         try:
-            content = _load(source)
+            waiting = deque([_load(script.text()[: limits.SCRIPT])])
         except (ValueError, RecursionError):
-            if product := _from_broken(source):
-                products.append(product)
             continue
-        waiting = deque([content])
         for node in _drain(waiting, limits.NODES):
             if isinstance(node, list):
                 waiting.extend(node[: limits.NODES])
@@ -117,10 +107,7 @@ def _load(source: str) -> Any:
     for _ in range(_MAX_WRAPPINGS):
         for mark in _WRAPPINGS:
             content = content.removeprefix(mark).removesuffix(mark).strip()
-    try:
-        return json.loads(content, strict=False)
-    except ValueError:
-        return json.loads(_TRAILING_COMMA.sub(r"\1", content), strict=False)
+    return json.loads(content, strict=False)
 
 
 def _drain(waiting: deque[Any], most: int) -> Iterator[Any]:
@@ -188,21 +175,3 @@ def _value(value: Any) -> str:
         return ""
     # The digits of a huge integer take quadratic time.
     return str(value)[: limits.VALUE].strip() if not isinstance(value, int) or abs(value) < 10**40 else ""
-
-
-def _from_broken(source: str) -> Product | None:
-    """Read a broken script: the first of each member behind the product's type."""
-    start = _BROKEN_TYPE.search(source)
-    if start is None:
-        return None
-    members: dict[str, str] = {}
-    for match in islice(_BROKEN_MEMBER.finditer(source, start.end()), limits.NODES):
-        members.setdefault(match[1].lower(), _unescaped(match[2]) if match[2] else match[3])
-    return product_of_members(list(members.items()))
-
-
-def _unescaped(text: str) -> str:
-    try:
-        return str(json.loads(f'"{text}"', strict=False))
-    except ValueError:
-        return text
