@@ -162,15 +162,15 @@ def _walk(  # noqa: C901
     pieces: list[str] = []
     # The open elements that hold something, and what each of them is.
     opened: list[LexborNode] = []
-    whats: list[int] = []
+    roles: list[int] = []
     linked = links = block = longest_noise = 0
     short_noise = -1
     node = body.first_child
     while node is not None or opened:
         if node is None:
             node = opened.pop()
-            what = whats.pop()
-            if what >= _BLOCK:
+            role = roles.pop()
+            if role >= _BLOCK:
                 if pieces:
                     _end_line(lines, pieces, linked, block)
                     linked = 0
@@ -178,7 +178,7 @@ def _walk(  # noqa: C901
                 if block == short_noise:
                     short_noise = -1
                 block = parents[block]
-            elif what == _LINK:
+            elif role == _LINK:
                 links -= 1
             node = node.next
             continue
@@ -191,21 +191,21 @@ def _walk(  # noqa: C901
                     linked += len(text)
             node = node.next
             continue
-        what = does[kind] if kind < _KNOWN else _INLINE
-        if what == _SKIPPED:
+        role = does[kind] if kind < _KNOWN else _INLINE
+        if role == _SKIPPED:
             node = node.next
             continue
-        if what >= _BREAK and pieces:
+        if role >= _BREAK and pieces:
             _end_line(lines, pieces, linked, block)
             linked = 0
         child = node.first_child
         if child is None:
             node = node.next
             continue
-        if what >= _BLOCK:
+        if role >= _BLOCK:
             name = Says.NOTHING
             if holders is not None:
-                if what == _BOILERPLATE and node.mem_id not in holders:
+                if role == _BOILERPLATE and node.mem_id not in holders:
                     node = node.next
                     continue
                 if len(nodes) < _NAMED:
@@ -224,10 +224,10 @@ def _walk(  # noqa: C901
             kinds.append(kind)
             names.append(name)
             ends.append(0)
-        elif what == _LINK:
+        elif role == _LINK:
             links += 1
         opened.append(node)
-        whats.append(what)
+        roles.append(role)
         node = child
     if pieces:
         _end_line(lines, pieces, linked, block)
