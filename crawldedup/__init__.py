@@ -36,7 +36,7 @@ __getattr__, __dir__, __all__ = lazy(
         "options": "Options",
         "page": "Page",
         "scrapy_plugin": "Addon DedupItemPipeline add_verdict",
-        "text.keys": "Key",
+        "reading.keys": "Key",
         "verdict": "Kind Verdict",
     },
 )
