@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.shared.figures import new_figure, save_figure
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
-from crawldedup.search.decision import SCALED_LIMIT, crowd_rule, likelihood_rule
+from crawldedup.search.decision import crowd_rule, likelihood_rule
 from crawldedup.search.model import flip_probabilities
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ GRID = np.arange(LOWEST - 0.02, 1.0, 0.001)
 
 def draw(path: Path) -> None:
     """Draw the picture."""
-    rule = crowd_rule(SIMILARITY, RECALL, VERIFY_BITS, SCALED_LIMIT)
+    rule = crowd_rule(SIMILARITY, RECALL, VERIFY_BITS)
     costs = mean_costs(rule.thresholds[0])
     figure = new_figure(8, 4.6)
     charts = figure.subplots(len(PAGES), sharex=True)
