@@ -16,11 +16,11 @@ LONGEST_MODULE = 500
 # The lines that a room may have. They only ever fall: a room that needs more takes it from another.
 BUDGETS = {
     "library": 1988,
-    "reading": 3724,
-    "search": 1398,
+    "reading": 3721,
+    "search": 1397,
     "stores": 2614,
     "workers": 531,
-    "scrapy_plugin": 2362,
+    "scrapy_plugin": 2364,
     "report": 3550,
     "scan": 1571,
     "spark": 749,
@@ -28,7 +28,7 @@ BUDGETS = {
     "cli": 2182,
     "literature": 2405,
 }
-MOST_LINES = 24_882
+MOST_LINES = 24_880
 MOST_LUA_LINES = 999
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -28,9 +28,8 @@ from crawldedup.reading.canonical import canonical_url
 from crawldedup.reading.extract import extract_page
 from crawldedup.reading.extractors import get_extractor
 from crawldedup.reading.limits import MAX_BYTES
-from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.failures import DuplicateItemError, Failures, refusing
-from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY, Fate, PagePolicy, decide
+from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY, Fate, PagePolicy, decide, scope_key_of
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
@@ -180,8 +179,7 @@ class DedupItemPipeline:
         assert self._crawler.spider is not None  # items come from open spiders only
         texts = texts_of(item, self._options.item_fields)
         url, identity = identity_in(item)
-        scope_keys = {"global": "", "site": site_of(url), "spider": self._crawler.spider.name}
-        scope_key = scope_keys[self._options.scope]
+        scope_key = scope_key_of(self._options.scope, url, self._crawler.spider.name)
         if self._options.scope == "site" and not scope_key:
             # Such items of all sites would be compared with each other.
             raise PageError("no_site", "CRAWLDEDUP_SCOPE is 'site', and no field 'url' tells the site of the item")

@@ -222,7 +222,6 @@ def page_of(request: Request, response: Response, policy: PagePolicy, spider: st
 
     Of HTML only the server's word on the encoding goes along: the rest is found in the page, as everywhere else.
     """
-    scope_keys = {"global": "", "site": site_of(response.url), "spider": spider}
     body: dict[str, Any]
     if isinstance(response, HtmlResponse):
         declared = (response.headers.get(b"Content-Type") or b"").decode("latin-1")
@@ -234,12 +233,17 @@ def page_of(request: Request, response: Response, policy: PagePolicy, spider: st
         response.url,
         **body,
         identity=identity_of(request, response),
-        scope_key=scope_keys[policy.scope],
+        scope_key=scope_key_of(policy.scope, response.url, spider),
         similarity=policy.similarity,
         revisit_similarity=policy.similarity_of_revisits,
         remember=policy.remember,
         delivered=False,
     )
+
+
+def scope_key_of(scope: str, url: str, spider: str) -> str:
+    """Return what pages or items share that may be compared. A site is looked up only where it is asked for."""
+    return site_of(url) if scope == "site" else spider if scope == "spider" else ""
 
 
 def identity_of(request: Request, response: Response) -> str | None:

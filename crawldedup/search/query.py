@@ -108,10 +108,8 @@ class QueryBuilder:
     def resembles(self, asked: tuple[Page, Fingerprint], original: Record, key: Key) -> bool:
         """Return whether a page resembles the original that it names, from the lower similarity on."""
         page, read = asked
-        similarity = self.similarity(page, is_lowered=True)
-        rule = decision.likelihood_rule(
-            read.verify_weights, accept_threshold(similarity, VERIFY_BITS, self._options.recall)
-        )
+        threshold = accept_threshold(self.similarity(page, is_lowered=True), VERIFY_BITS, self._options.recall)
+        rule = decision.likelihood_rule(read.verify_weights, threshold)
         own = salted(read, self.scope_of(page.url, page.scope_key), key)
         return rule.cost(own.verify, original.signature) <= rule.limit
 
@@ -248,7 +246,8 @@ def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Ver
         return Verdict(kind, url, words=page.words, probes=probes, candidates=answer.candidates)
     # Bits of thin pages come from the digest, so similarity means nothing.
     match = None if answer.changed and page.thin else match_of(page, query, record)
-    earlier, text = unpacked_text(record.packed_text), unpacked_text(query.record.packed_text)
+    earlier = unpacked_text(record.packed_text)
+    text = None if earlier is None else unpacked_text(query.record.packed_text)
     return Verdict(
         kind=_KINDS[answer.status],
         url=url,

@@ -25,9 +25,9 @@ def buy_buttons(tree: LexborHTMLParser) -> list[LexborNode]:
     return _buying(tree.css("button, input, form"))
 
 
-def buy_controls(tree: LexborHTMLParser) -> list[LexborNode]:
-    """Return the buttons and forms that buy something, or the links if none does."""
-    return buy_buttons(tree) or _buying(tree.css("a"))
+def buy_controls(tree: LexborHTMLParser, buttons: list[LexborNode] | None = None) -> list[LexborNode]:
+    """Return the buttons and forms that buy something, or the links if none does. `buttons` may be known."""
+    return (buy_buttons(tree) if buttons is None else buttons) or _buying(tree.css("a"))
 
 
 def _buying(controls: list[LexborNode]) -> list[LexborNode]:

@@ -279,12 +279,8 @@ class Layout:
             return len(lines) > held and self._is_small(lines, _ROW_SIZE)
         if holder not in self._pairs:
             # A name and a price are two lines, wherever they stand.
-            is_pair = kind in _PAIRS and len(lines) == held == 2
-            return (
-                is_pair
-                and self._is_small(lines, 2 * _ENTRY_SIZE)
-                and not any(prices(plain(each.text)) for each in lines)
-            )
+            is_pair = kind in _PAIRS and len(lines) == held == 2 and self._is_small(lines, 2 * _ENTRY_SIZE)
+            return is_pair and not any(prices(plain(each.text)) for each in lines)
         return self._is_small(lines, 2 * _ENTRY_SIZE)
 
     def _is_small(self, lines: Sequence[TextLine], most: int) -> bool:

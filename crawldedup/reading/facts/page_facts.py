@@ -79,10 +79,11 @@ def _attributes(page: HtmlPage, main: str) -> list[str]:
     is_short = len(main) <= limits.DESCRIPTION
     tree = page.tree
     shows_price = is_short and show_a_price((text for text, _, _ in page.blocks.lines), page.html)
-    if not shows_price and not may_hold_product_data(page.html) and not buy_buttons(tree):
+    buttons = buy_buttons(tree)
+    if not shows_price and not may_hold_product_data(page.html) and not buttons:
         return []
     data = structured_data(tree)
-    controls = buy_controls(tree)
+    controls = buy_controls(tree, buttons)
     for_sale = bool(controls)
     if not (shows_price or for_sale or data.products) or (data.is_article and not for_sale):
         return []
