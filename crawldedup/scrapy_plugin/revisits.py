@@ -17,12 +17,13 @@ FILE_NAME: Final = "crawldedup.visits"
 class SeenPages:
     """The pages that this crawl has let pass. With a file, the runs of one paused and resumed job share them.
 
-    Raises OSError if the file cannot be read, and ValueError if it is none of ours.
+    Raises OSError if the file cannot be read. A key that was cut off at its end is left out.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
-        self._keys = set(array("Q", path.read_bytes())) if path is not None and path.exists() else set[int]()
+        written = path.read_bytes() if path is not None and path.exists() else b""
+        self._keys = set(array("Q", written[: len(written) // 8 * 8]))
 
     def __contains__(self, page: Page) -> bool:
         return _key_of(page) in self._keys

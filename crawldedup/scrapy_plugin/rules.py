@@ -105,8 +105,9 @@ class RulesMiddleware:
 
     def engine_started(self) -> None:
         """Take over what earlier runs of a job have skipped; ask for what no rule calls a copy any more."""
-        written = self._job.read_bytes() if self._job is not None and self._job.exists() else pickle.dumps([])
-        for plain in pickle.loads(written):
+        if self._job is None or not self._job.exists():
+            return
+        for plain in pickle.loads(self._job.read_bytes()):
             request = request_from_dict(pickle.loads(plain), spider=self._crawler.spider)
             aim = self._aim_of(request.url, request)
             if aim is not None and aim.rules:

@@ -68,6 +68,8 @@ def test_the_file_is_there_for_a_crawl_that_was_paused(tmp_path: Path) -> None:
         paused.add(page(path))
     paused.close(finished=False)
     assert file.stat().st_size == 16
+    with file.open("ab") as cut_short:
+        cut_short.write(b"abc")
     resumed = SeenPages(file)
     assert page("b") in resumed
     resumed.add(page("c"))
