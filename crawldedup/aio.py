@@ -3,11 +3,10 @@
 import asyncio
 import logging
 import time
-from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial, wraps
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self, TypeVar
 
@@ -24,7 +23,7 @@ from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Match, Verdict
 from crawldedup.workers.pool import Breaker, WorkerPool
-from crawldedup.workers.reading import HANDLER, Read, read_of, request, setup_of
+from crawldedup.workers.reading import HANDLER, read_of, request, setup_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -51,6 +50,7 @@ class Judged(NamedTuple):
 
 
 _Answer = asyncio.Future[tuple[Verdict, float]]
+_Begun = tuple[ReadPage, float, _Answer]
 _Prepare = Callable[[Page, ReadPage], Page]
 
 
@@ -105,10 +105,9 @@ class AsyncDeduplicator:
         # Is called with the pages and the seconds of each question.
         self.on_batch: Callable[[int, float], None] = lambda _pages, _seconds: None
         self._session: CrawlSession | None = None
-        self._is_closed = self._has_joined = False
+        self._is_closed = False
         self._reading = 0
-        self._asked: deque[tuple[Page, _Answer]] = deque()
-        self._batch: list[tuple[Page, _Answer]] = []
+        self._asked: list[tuple[Page, Fingerprint, _Answer]] = []
         self._is_gathered = asyncio.Event()
         self._asking: asyncio.Task[None] | None = None
         self._beating: asyncio.Task[None] | None = None
@@ -126,7 +125,7 @@ class AsyncDeduplicator:
     @property
     def waiting(self) -> int:
         """Return how many pages are read or asked about now."""
-        return self._reading + len(self._asked) + len(self._batch)
+        return self._reading + len(self._asked)
 
     def __repr__(self) -> str:
         return repr(self._dedup).replace("Deduplicator", type(self).__name__, 1)
@@ -154,15 +153,15 @@ class AsyncDeduplicator:
     async def judge(self, page: Page, prepare: _Prepare | None = None) -> Judged:
         """Decide about a page as `check` does; return what was read of it, too.
 
-        `prepare` is called with the page, its fingerprint in place of its content, and what was read. It returns the
-        page to ask about, for example with the rank that its links give it.
+        `prepare` is called with the page and what was read of it. It returns the page to ask about, for example with
+        the rank that its links give it.
         """
 
         async def judged() -> Judged:
             begun = time.perf_counter()
-            read, answer = await self._begin(page, prepare)
-            verdict, seconds = await answer
-            return Judged(verdict, read.page, read.seconds, seconds, time.perf_counter() - begun)
+            read, reading, answer = await self._begin(page, prepare)
+            verdict, asking = await answer
+            return Judged(verdict, read, reading, asking, time.perf_counter() - begun)
 
         return await _twice(page, judged)
 
@@ -174,26 +173,27 @@ class AsyncDeduplicator:
         An iterable that waits should be an asynchronous one. `on_error` is called with each page that gets no verdict,
         and its error; without it, the error is raised, and the iteration ends.
         """
-        begun: asyncio.Queue[tuple[Page, asyncio.Task[tuple[Read, _Answer]]] | None] = asyncio.Queue(_AHEAD)
+        begun: asyncio.Queue[tuple[Page, asyncio.Task[_Begun]] | None] = asyncio.Queue()
+        room = asyncio.Semaphore(_AHEAD)
         tasks: set[asyncio.Task[Any]] = set()
 
         async def feed() -> None:
             task = None
-            try:
-                async for page in pages if isinstance(pages, AsyncIterable) else _asynchronous(pages):
-                    tasks.add(task := asyncio.create_task(self._begin(page, after=task)))
-                    await begun.put((page, task))
-            finally:
-                tasks.add(asyncio.create_task(begun.put(None)))
+            async for page in pages if isinstance(pages, AsyncIterable) else _asynchronous(pages):
+                await room.acquire()
+                tasks.add(task := asyncio.create_task(self._begin(page, after=task)))
+                begun.put_nowait((page, task))
 
         tasks.add(feeding := asyncio.create_task(feed()))
+        feeding.add_done_callback(lambda _: begun.put_nowait(None))
         try:
             while (item := await begun.get()) is not None:
+                room.release()
                 page, task = item
                 tasks.discard(task)
                 try:
                     try:
-                        verdict = (await (await task)[1])[0]
+                        verdict, _ = await (await task)[2]
                     except KeyMismatchError:
                         verdict = (await self.judge(page)).verdict
                 except Exception as error:
@@ -225,23 +225,21 @@ class AsyncDeduplicator:
 
     async def fingerprint(self, *, url: str = "", **page: Any) -> Fingerprint:
         """Return the fingerprint of a page. See `Deduplicator.fingerprint`."""
-        return (await self._read(Page(url, **page, remember=False))).page.fingerprint
+        return (await self._read(Page(url, **{**page, "remember": False})))[0].fingerprint
 
     async def find(self, *, url: str = "", **page: Any) -> list[Match]:
         """Return remembered pages that resemble this one. See `Deduplicator.find`."""
-        candidates = (await self.explain(url, **page)).candidates
-        return sorted((each.match for each in candidates if each.accepted), key=lambda match: -match.similarity)
+        return (await self.explain(url, **page)).matches
 
     async def explain(self, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. See `Deduplicator.explain`."""
-        given = Page(url, **page)
+        given = Page(url, **{**page, "remember": False})
 
         async def explained() -> Explanation:
-            read = await self._read(replace(given, remember=False), "show")
-            asked = _as_read(given, read)
-            values = {each.name: getattr(asked, each.name) for each in fields(Page)}
-            told = await self.ask(lambda dedup: dedup.explain(**values))
-            return replace(told, text=read.text, facts=read.facts)
+            read, _ = await self._read(given, "show")
+            asked = page | dict.fromkeys(("html", "text", "encoding")) | {"fingerprint": read.fingerprint}
+            explanation = await self.ask(lambda dedup: dedup.explain(url, **asked))
+            return replace(explanation, text=read.text, facts=read.facts)
 
         return await _twice(given, explained)
 
@@ -259,7 +257,7 @@ class AsyncDeduplicator:
                 await asyncio.sleep(0.01)
         finally:
             self._pool.close()
-            for _, answer in (*self._asked, *self._batch):
+            for *_, answer in self._asked:
                 if not answer.done():
                     answer.set_exception(StoreUnavailableError("The store did not answer in time."))
             if self._beating is not None:
@@ -269,45 +267,44 @@ class AsyncDeduplicator:
         if not (await asyncio.wait({closing}, timeout=_CLOSE_SECONDS))[0]:
             _log.warning("crawldedup: the store was not closed within %.0f s", _CLOSE_SECONDS)
 
-    async def _read(self, page: Page, do: str = "read") -> Read:
+    async def _read(self, page: Page, do: str = "read") -> tuple[ReadPage, float]:
         if self._is_closed:
             raise ClosedError(f"{self!r} is closed; call open() or use `async with` to open it again")
         self._require_store()
         if not isinstance(page, Page):
             raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a Page")
         if page.fingerprint is not None:
-            return Read(ReadPage(page.fingerprint), 0.0)
+            return ReadPage(page.fingerprint), 0.0
         self._reading += 1
         try:
-            if page.remember and not self._has_joined:
+            if page.remember and self._beating is None:
                 await self._join()  # a look would not keep others from beginning the index with another key
-            key = self.key if self._has_joined else await self.ask(lambda dedup: dedup.key)
+            key = await self.ask(lambda dedup: dedup.key) if self._beating is None else self.key
             if do == "read" and page.html is None and len(page.text or "") < _LONG_TEXT:
                 begun = time.perf_counter()
-                return Read(self._reader.read_page(page, key), time.perf_counter() - begun)
+                return self._reader.read_page(page, key), time.perf_counter() - begun
             check_size(page.html or page.text or "")
-            read: Read = await self._pool.call(request(do, [page], key), read_of)
+            read: tuple[ReadPage, float] = await self._pool.call(request(do, [page], key), read_of)
             return read
         finally:
             self._reading -= 1
 
     async def _begin(
         self, page: Page, prepare: _Prepare | None = None, after: asyncio.Task[Any] | None = None
-    ) -> tuple[Read, _Answer]:
+    ) -> _Begun:
         """Read a page at once; once another task is done, let the page be asked about with the next batch."""
         try:
-            read = await self._read(page)
+            read, seconds = await self._read(page)
         finally:
             if after is not None:
                 await asyncio.wait({after})
-        asked = _as_read(page, read)
         answer: _Answer = asyncio.get_running_loop().create_future()
         answer.add_done_callback(_forget)
-        self._asked.append((asked if prepare is None else prepare(asked, read.page), answer))
+        self._asked.append((prepare(page, read) if prepare else page, read.fingerprint, answer))
         if not self._reading or len(self._asked) >= BATCH:
             self._is_gathered.set()
         self._asking = self._asking or asyncio.create_task(self._ask_all())
-        return read, answer
+        return read, seconds, answer
 
     async def _ask_all(self) -> None:
         while self._asked:
@@ -316,28 +313,27 @@ class AsyncDeduplicator:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_GATHERING_SECONDS):
                         await self._is_gathered.wait()
-            asked = [self._asked.popleft() for _ in range(min(BATCH, len(self._asked)))]
-            self._batch = [(page, answer) for page, answer in asked if not answer.done()]
-            pages = [page for page, _ in self._batch]
+            batch = self._asked[:BATCH]
+            wanted = [asked for asked in batch if not asked[2].done()]
+            pages, fingerprints, answers = zip(*wanted, strict=True) if wanted else ((), (), ())
             begun = time.perf_counter()
-            results: list[Any]
+            results: Sequence[Any]
             try:
-                results = await self.ask(partial(Deduplicator.check_batch, pages=pages))
+                results = await self.ask(lambda dedup: dedup.check_batch(pages, fingerprints))  # noqa: B023
             except Exception as error:
                 results = [error] * len(pages)
             seconds = time.perf_counter() - begun
             self.on_batch(len(pages), seconds)
-            for (_, answer), result in zip(self._batch, results, strict=True):
+            for answer, result in zip(answers, results, strict=True):
                 if isinstance(result, Exception) and not answer.done():
                     answer.set_exception(result)
                 elif not answer.done():
                     answer.set_result((result, seconds / len(pages)))
-            self._batch = []
+            del self._asked[: len(batch)]
         self._asking = None
 
     async def _join(self) -> None:
         await self.ask(lambda dedup: dedup.open(self._session))
-        self._has_joined = True
         self._beating = self._beating or asyncio.create_task(self._beat())
 
     async def _beat(self) -> None:
@@ -375,10 +371,6 @@ def _forget(future: asyncio.Future[Any]) -> None:
     """Retrieve an error that nobody may wait for: asyncio complains of such."""
     if not future.cancelled():
         future.exception()
-
-
-def _as_read(page: Page, read: Read) -> Page:
-    return replace(page, html=None, text=None, encoding=None, fingerprint=read.page.fingerprint)
 
 
 async def _twice(page: Page, call: Callable[[], Awaitable[T]]) -> T:

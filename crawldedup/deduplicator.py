@@ -17,7 +17,7 @@ from crawldedup.page import Content, Page, PageContent, PageReader
 from crawldedup.paragraphs.coverage import ParagraphCheck
 from crawldedup.reading.difference import unpacked_text
 from crawldedup.reading.keys import Key
-from crawldedup.search.query import TABLES, QueryBuilder, match_of, preview, verdict_of
+from crawldedup.search.query import TABLES, QueryBuilder, preview, verdict_of
 from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record, StoreInfo
 from crawldedup.stores.registry import make_store
 from crawldedup.stores.shown import shown_url
@@ -100,13 +100,27 @@ class Deduplicator:
         """
         return map(_verdict_or_raise, self._check_many(iter(pages), checks.whole(1)("batch", batch), on_unreadable))
 
-    def check_batch(self, pages: Sequence[Page]) -> list[Verdict | CrawlDedupError]:
+    def check_batch(
+        self, pages: Sequence[Page], contents: Sequence[Content] | None = None
+    ) -> list[Verdict | CrawlDedupError]:
         """Decide about pages in one round trip; return a verdict or an error for each, in their order.
 
+        `contents` are their fingerprints, if they were read elsewhere.
         Raises StoreError only if the index cannot be opened, or the lease not be renewed. Pages that name one of the
         batch as their original, and those that are not remembered, may take a round trip of their own.
         """
-        return self._checked(pages, list(map(self._reader.try_content, pages)))
+        results: list[Verdict | CrawlDedupError] = []
+        if not pages:
+            return results
+        contents = contents or list(map(self._reader.try_content, pages))
+        self._join_or_look(join=any(map(attrgetter("remember"), pages)))
+        for start, end in pairwise(self._cuts(pages)):
+            results += self._decided(pages[start:end], contents[start:end])
+            for place in range(start, end):
+                if isinstance(results[place], errors.KeyMismatchError) and isinstance(contents[place], PageContent):
+                    # Of an index that was begun again, the new key is known by now.
+                    results[place : place + 1] = self._decided([pages[place]], [contents[place]])
+        return results
 
     def _check_many(
         self, pages: Iterator[Page], size: int, on_unreadable: OnUnreadable | None
@@ -127,7 +141,7 @@ class Deduplicator:
                 failure = error
             if not batch:
                 break
-            for page, result in zip(batch, self._checked(batch, contents), strict=True):
+            for page, result in zip(batch, self.check_batch(batch, contents), strict=True):
                 if self._is_open and time.monotonic() >= self._next_heartbeat:
                     # Taking verdicts slowly is work, too. The verdict stands, whatever becomes of this.
                     with suppress(StoreError):
@@ -140,19 +154,6 @@ class Deduplicator:
                     raise result
         if failure is not None:
             raise failure
-
-    def _checked(self, pages: Sequence[Page], contents: Sequence[Content]) -> list[Verdict | CrawlDedupError]:
-        results: list[Verdict | CrawlDedupError] = []
-        if not pages:
-            return results
-        self._join_or_look(join=any(map(attrgetter("remember"), pages)))
-        for start, end in pairwise(self._cuts(pages)):
-            results += self._decided(pages[start:end], contents[start:end])
-            for place in range(start, end):
-                if isinstance(results[place], errors.KeyMismatchError) and isinstance(contents[place], PageContent):
-                    # Of an index that was begun again, the new key is known by now.
-                    results[place : place + 1] = self._decided([pages[place]], [contents[place]])
-        return results
 
     def _cuts(self, pages: Sequence[Page]) -> list[int]:
         """Return where to cut a batch: the query about a page may depend on the answers about those before it."""
@@ -216,22 +217,20 @@ class Deduplicator:
 
     def find(self, url: str = "", **page: Any) -> list[Match]:
         """Return remembered pages that resemble this one, most similar first. Raises as `check`; changes nothing."""
-        given = Page(url, **page)
-        read, query, _, records = self._found(given, self._reader.try_content(given))
-        return sorted((match_of(read, query, each) for each in records), key=lambda match: -match.similarity)
+        return self.explain(url, **page).matches
 
     def explain(self, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. Nothing is remembered. Raises as `check`."""
         given = Page(url, **{**page, "remember": False})
         content = self._reader.try_content(given)
-        read, query, similarity, records = self._found(given, content, accepting_all)
-        told = explained(
+        read, query, similarity, records = self._found(given, content)
+        explanation = explained(
             given, read, query, records, self._packed_text, content, pages=self.pages, similarity=similarity
         )
-        return replace(told, verdict=self._paragraphs.with_coverage(given, read, query, told.verdict))
+        return replace(explanation, verdict=self._paragraphs.with_coverage(given, read, query, explanation.verdict))
 
-    def _found(self, page: Page, content: Content, widened: Callable[[Query], Query] = lambda query: query) -> Found:
-        """Return the fingerprint of a page, the query about it, from what similarity on, and what the store finds."""
+    def _found(self, page: Page, content: Content) -> Found:
+        """Return the fingerprint of a page, the query about it, from what similarity on, and all that is compared."""
         if isinstance(content, PageError):
             raise content
         self._join_or_look(join=False)
@@ -241,7 +240,7 @@ class Deduplicator:
             raise read
         lowered = self._alike_originals([(page, read)], key)
         (query,) = self._queries.queries([(page, read)], key, self.pages, lowered=lowered)
-        (records,) = self._store.find([widened(query)])
+        (records,) = self._store.find([accepting_all(query)])
         return read, query, self._queries.similarity(page, is_lowered=bool(lowered)), records
 
     def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:

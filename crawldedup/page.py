@@ -87,7 +87,7 @@ class Page:
                 check_similarity(name, getattr(self, name))
         # 1.0 is a whole number, too, but no byte of a record.
         object.__setattr__(self, "rank", _check_rank("rank", self.rank))
-        if not isinstance(self.fingerprint, Fingerprint | None):
+        if self.fingerprint is not None and not isinstance(self.fingerprint, Fingerprint):
             what = f"the page {self.url!r} has a fingerprint that is a {type(self.fingerprint).__name__}"
             allowed = "one that `Deduplicator.fingerprint` or `crawldedup.fingerprint` made"
             raise ConfigurationError(f"{what}; it must be {allowed}")
@@ -109,11 +109,13 @@ class PageContent(Source):
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """What came of reading a page: its fingerprint, the canonical links in its head, and `unselected` as above."""
+    """What came of reading a page: its fingerprint, the canonical links in its head, and what is compared of it."""
 
     fingerprint: Fingerprint
     links: HeadLinks = NO_LINKS
     unselected: bool = False
+    text: str | None = None
+    facts: tuple[str, ...] = ()
 
 
 Content = PageContent | Fingerprint | PageError  # what is known of a page before its fingerprint is made
@@ -140,7 +142,8 @@ class PageReader:
             return ReadPage(page.fingerprint)
         content = self.content(page)
         links = NO_LINKS if content.source is None else head_links(content.source.tree)
-        return ReadPage(self.fingerprints([content], key)[0], links, content.unselected)
+        (made,) = self.fingerprints([content], key)
+        return ReadPage(made, links, content.unselected, content.text, content.fact_lines)
 
     def content(self, page: Page) -> PageContent:
         """Return what is compared of a page of HTML or text. Raises PageError."""

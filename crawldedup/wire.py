@@ -16,8 +16,6 @@ from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fing
 from crawldedup.reading.difference import Change
 from crawldedup.verdict import Coverage, Verdict
 
-__all__ = ["encode", "from_plain", "pack_fingerprint", "plain", "unpack_fingerprint"]
-
 T = TypeVar("T")
 _DERIVED: Final = {Verdict: ("is_duplicate", "is_partial", "is_across_sites"), Coverage: ("share_new",)}
 _CHANGE: Final = tuple(Change.__annotations__)
@@ -25,17 +23,15 @@ _NUMBERS: Final = ("search", "digest", "facts", "key_id")
 _MOST_WEIGHT: Final = 1e6  # They are at most the root of the number of features.
 
 
-def _from_weights(weights: Floats) -> bytes:
+def from_weights(weights: Floats) -> bytes:
+    """Return weights as msgspec is to encode them."""
     return weights.astype("<f4", copy=False).tobytes()
 
 
-def _to_weights(_: type, content: Any) -> Floats:
+def to_weights(_: type, content: Any) -> Floats:
+    """Return the weights that were encoded so, or as Base64 of that. Raises ValueError and TypeError for others."""
     content = base64.b64decode(content, validate=True) if isinstance(content, str) else content
     return np.frombuffer(content, "<f4").astype(np.float32, copy=False)
-
-
-_packed: Final = msgspec.msgpack.Encoder(enc_hook=_from_weights)
-_unpacked: Final = msgspec.msgpack.Decoder(Fingerprint, dec_hook=_to_weights)
 
 
 def plain(value: Any) -> Any:
@@ -45,7 +41,7 @@ def plain(value: Any) -> Any:
     hexadecimal, bytes and float32 weights in Base64.
     """
     if isinstance(value, Fingerprint):
-        values = msgspec.to_builtins(value, builtin_types=(), enc_hook=_from_weights)
+        values = msgspec.to_builtins(value, builtin_types=(), enc_hook=from_weights)
         return values | {name: f"{values[name]:016x}" for name in _NUMBERS}
     if is_dataclass(value):
         values = {each.name: plain(getattr(value, each.name)) for each in fields(value)}
@@ -64,7 +60,7 @@ def from_plain(kind: type[T], values: Any) -> T:
     try:
         if kind is Fingerprint:
             values = {**values, **{name: int(values[name], 16) for name in _NUMBERS}}
-            return cast("T", _checked(msgspec.convert(values, Fingerprint, dec_hook=_to_weights)))
+            return cast("T", check_fingerprint(msgspec.convert(values, Fingerprint, dec_hook=to_weights)))
         if "candidate" in values:
             changes = [[change[name] for name in _CHANGE] for change in values["changes"]]
             candidate = {**values["candidate"], "match": values["candidate"]}
@@ -82,20 +78,7 @@ def encode(value: Any) -> bytes:
     return json.dumps(plain(value)).encode("ascii")
 
 
-def pack_fingerprint(fingerprint: Fingerprint) -> bytes:
-    """Return the bytes of a fingerprint, for `unpack_fingerprint`."""
-    return _packed.encode(fingerprint)
-
-
-def unpack_fingerprint(data: bytes) -> Fingerprint:
-    """Return the fingerprint that `pack_fingerprint` packed. Raises ConfigurationError for other bytes."""
-    try:
-        return _checked(_unpacked.decode(data))
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise ConfigurationError(f"these bytes are no fingerprint: {error}") from error
-
-
-def _checked(read: Fingerprint) -> Fingerprint:
+def check_fingerprint(read: Fingerprint) -> Fingerprint:
     """Return a fingerprint that may come from anywhere. Raises ValueError for one that cannot be."""
     weights = (read.search_weights, read.verify_weights)
     anchors = [anchor for paragraph in read.paragraphs for anchor in paragraph.anchors]

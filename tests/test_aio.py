@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -163,8 +164,7 @@ def test_what_was_read_decides_what_is_asked() -> None:
 
             def prepare(page: Page, found: Any) -> Page:
                 read.append(found.links.canonical)
-                assert page.html is None
-                return Page(page.url, fingerprint=page.fingerprint, rank=1 if found.links.canonical else 0)
+                return replace(page, rank=1 if found.links.canonical else 0)
 
             first = await dedup.judge(Page(A, html=f"{link}<p>{story(1)}"), prepare)
             better = await dedup.judge(Page(B, html=f"<p>{story(1)}"), prepare)

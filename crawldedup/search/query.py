@@ -62,11 +62,12 @@ class HotPrefixes:
 
     def extra_bits(self, pages: Sequence[Sequence[int]]) -> list[int]:
         """Return how many bits to add to the prefixes for each page with these keys: those in both tables."""
-        return [min(self._extra_bits.get(leading, 0) for leading in _leading(keys)) for keys in pages]
+        known = self._extra_bits
+        return [min([known.get(leading, 0) for leading in _leading(keys)]) if known else 0 for keys in pages]
 
     def learn(self, keys: Sequence[int], candidates: int, most: int) -> None:
         """Note that a page with these keys was compared with `candidates` pages, of at most `most`."""
-        for leading in _leading(keys):
+        for leading in _leading(keys) if self._extra_bits or candidates >= most else ():
             known = self._extra_bits.get(leading, 0)
             if candidates >= most:
                 self._extra_bits[leading] = min(known + _STEP, MAX_EXTRA_BITS)
