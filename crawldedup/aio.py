@@ -22,7 +22,7 @@ from crawldedup.reading.limits import check_size
 from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Match, Verdict
-from crawldedup.workers.pool import Breaker, WorkerPool
+from crawldedup.workers.pool import Breaker, WorkerPool, settle
 from crawldedup.workers.reading import HANDLER, read_of, request, setup_of
 
 P = ParamSpec("P")
@@ -258,8 +258,7 @@ class AsyncDeduplicator:
         finally:
             self._pool.close()
             for *_, answer in self._asked:
-                if not answer.done():
-                    answer.set_exception(StoreUnavailableError("The store did not answer in time."))
+                settle(answer, StoreUnavailableError("The store did not answer in time."))
             if self._beating is not None:
                 self._beating.cancel()
                 self._beating = None
@@ -325,10 +324,7 @@ class AsyncDeduplicator:
             seconds = time.perf_counter() - begun
             self.on_batch(len(pages), seconds)
             for answer, result in zip(answers, results, strict=True):
-                if isinstance(result, Exception) and not answer.done():
-                    answer.set_exception(result)
-                elif not answer.done():
-                    answer.set_result((result, seconds / len(pages)))
+                settle(answer, result if isinstance(result, Exception) else (result, seconds / len(pages)))
             del self._asked[: len(batch)]
         self._asking = None
 

@@ -207,7 +207,7 @@ class Deduplicator:
         page, read = asked
         if page.remember:
             self.pages = answer.pages
-            self._queries.learn(query, answer)
+            self._queries.hot_prefixes.learn(query, answer)
         verdict = verdict_of(page.url, read, query, answer)
         return self._paragraphs.with_coverage(page, read, query, verdict) if read.paragraphs else verdict
 

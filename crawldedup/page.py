@@ -18,7 +18,7 @@ from crawldedup.reading.difference import packed_text
 from crawldedup.reading.extract import TEXT_PROFILE, extract_page
 from crawldedup.reading.extractors import get_extractor
 from crawldedup.reading.facts.page_facts import page_facts, text_facts
-from crawldedup.reading.html import HtmlPage, tidy
+from crawldedup.reading.html import tidy
 from crawldedup.reading.keys import NO_KEY, Key
 from crawldedup.reading.limits import check_size
 
@@ -97,9 +97,9 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class PageContent(Source):
-    """What is compared of a page of this `source`; `unselected` if the area to be compared is not on it."""
+    """What is compared of a page, and the canonical links in its head; `unselected` if the wanted area is not on it."""
 
-    source: HtmlPage | None = None
+    links: HeadLinks = NO_LINKS
     unselected: bool = False
 
     @property
@@ -141,9 +141,8 @@ class PageReader:
         if page.fingerprint is not None:
             return ReadPage(page.fingerprint)
         content = self.content(page)
-        links = NO_LINKS if content.source is None else head_links(content.source.tree)
         (made,) = self.fingerprints([content], key)
-        return ReadPage(made, links, content.unselected, content.text, content.fact_lines)
+        return ReadPage(made, content.links, content.unselected, content.text, content.fact_lines)
 
     def content(self, page: Page) -> PageContent:
         """Return what is compared of a page of HTML or text. Raises PageError."""
@@ -155,7 +154,8 @@ class PageReader:
             raise PageError("empty", "the text is empty")
         area = area_of(options.content, page.url)
         read = extract_page(html, page.encoding, self._extractor, min_words=options.min_words, area=area)
-        return PageContent(read.main, page_facts(read, options.distinguish), read.whole, read.source, read.unselected)
+        facts, links = page_facts(read, options.distinguish), head_links(read.source.tree)
+        return PageContent(read.main, facts, read.whole, links, read.unselected)
 
     def try_content(self, page: object) -> Content:
         """Return what is compared of a page, why that cannot be read, or the fingerprint that was given."""

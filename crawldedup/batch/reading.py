@@ -104,7 +104,7 @@ class BatchReader:
         found = self._reader.fingerprints([content for _, content in contents], self._key)
         read = [
             (
-                salted(each, self._queries.scope_of(page.url, page.scope_key), self._key),
+                salted(each, self._queries.scope_of(page), self._key),
                 int(self._ranks and names_a_view(page.url)),
             )
             for (page, _), each in zip(contents, found, strict=True)

@@ -65,13 +65,16 @@ class HotPrefixes:
         known = self._extra_bits
         return [min([known.get(leading, 0) for leading in _leading(keys)]) if known else 0 for keys in pages]
 
-    def learn(self, keys: Sequence[int], candidates: int, most: int) -> None:
-        """Note that a page with these keys was compared with `candidates` pages, of at most `most`."""
-        for leading in _leading(keys) if self._extra_bits or candidates >= most else ():
+    def learn(self, query: Query, answer: Answer) -> None:
+        """Note how many candidates a page met. Pages that were not searched for tell nothing."""
+        most, met = query.max_candidates, answer.candidates
+        if query.exact_only or answer.status is Status.REVISIT or not (self._extra_bits or met >= most):
+            return
+        for leading in _leading(query.keys):
             known = self._extra_bits.get(leading, 0)
-            if candidates >= most:
+            if met >= most:
                 self._extra_bits[leading] = min(known + _STEP, MAX_EXTRA_BITS)
-            elif known and candidates < most // 4:
+            elif known and met < most // 4:
                 self._extra_bits[leading] = known - 1
 
 
@@ -84,22 +87,22 @@ class QueryBuilder:
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._hot_prefixes = HotPrefixes()
+        self.hot_prefixes = HotPrefixes()
         self.retention = Retention(checks.ttl_seconds("ttl", options.ttl), options.ttl_refresh, options.max_pages)
 
     def name(self, key: Key, page: Page, *, original: bool = False) -> PageName:
         """Return the name of a page in an index of this key, or that of the `original` that it names, of its scope."""
-        scope = self.scope_of(page.url, page.scope_key)
+        scope = self.scope_of(page)
         url, identity = (page.canonical or "", None) if original else (page.url, page.identity)
         is_global = not scope and self._options.scope == "global"
         shard_key = None if is_global else salt_of(scope, SIGNATURE_BYTES, key).number
         return PageName(page_key(scope, url, identity, key), shard_key)
 
-    def scope_of(self, url: str, scope_key: str | None) -> str:
+    def scope_of(self, page: Page) -> str:
         """Return what pages share that may be compared: the `scope_key`, or what the scope says of the URL."""
-        if scope_key is not None:
-            return scope_key
-        return site_of(url) if self._options.scope == "site" else ""
+        if page.scope_key is not None:
+            return page.scope_key
+        return site_of(page.url) if self._options.scope == "site" else ""
 
     def similarity(self, page: Page, *, is_lowered: bool = False) -> float:
         """Return the similarity that a page wants: a lower one if it resembles the original it names."""
@@ -111,7 +114,7 @@ class QueryBuilder:
         page, read = asked
         threshold = accept_threshold(self.similarity(page, is_lowered=True), VERIFY_BITS, self._options.recall)
         rule = decision.likelihood_rule(read.verify_weights, threshold)
-        own = salted(read, self.scope_of(page.url, page.scope_key), key)
+        own = salted(read, self.scope_of(page), key)
         return rule.cost(own.verify, original.signature) <= rule.limit
 
     def queries(
@@ -130,14 +133,13 @@ class QueryBuilder:
         options = self._options
         filed, names, similarities = list[Fingerprint](), list[PageName](), list[float]()
         for place, (page, read) in enumerate(asked):
-            scope = self.scope_of(page.url, page.scope_key)
-            filed.append(salted(read, scope, key))
+            filed.append(salted(read, self.scope_of(page), key))
             names.append(self.name(key, page))
             similarities.append(self.similarity(page, is_lowered=place in lowered))
         bits = np.array([read.search for read in filed], np.uint64)
         keys = np.column_stack([table.keys(bits) for table in TABLES])
         own_keys = list(map(tuple, keys.tolist()))
-        extra_bits = self._hot_prefixes.extra_bits(own_keys)
+        extra_bits = self.hot_prefixes.extra_bits(own_keys)
         sizes = [max(size, options.expected_pages, 1) << extra for extra in extra_bits]
         found = searches(filed, keys, similarities, sizes, options.recall)
         queries: list[Query] = []
@@ -174,11 +176,6 @@ class QueryBuilder:
                 query = replace(query, revisit_rule=rule)
             queries.append(query)
         return queries
-
-    def learn(self, query: Query, answer: Answer) -> None:
-        """Note how many candidates a page met."""
-        if not query.exact_only and answer.status is not Status.REVISIT:
-            self._hot_prefixes.learn(query.keys, answer.candidates, query.max_candidates)
 
 
 def searches(

@@ -55,6 +55,16 @@ class Breaker:
         self._pause = 0.0
 
 
+def settle(future: asyncio.Future[Any], result: object) -> None:
+    """Pass on a result or an error, unless nobody waits for it any more."""
+    if future.done():
+        return
+    if isinstance(result, Exception):
+        future.set_exception(result)
+    else:
+        future.set_result(result)
+
+
 @dataclass(slots=True, eq=False)
 class _Task:
     """A request, and who waits for its answer. It fails when so many workers (`tries`) have died of it."""
@@ -64,15 +74,6 @@ class _Task:
     seconds: float
     tries: int
     answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-
-    def finish(self, result: object) -> None:
-        """Pass on a result or an error, unless nobody waits for it any more."""
-        if self.answer.done():
-            return
-        if isinstance(result, Exception):
-            self.answer.set_exception(result)
-        else:
-            self.answer.set_result(result)
 
 
 class WorkerPool:
@@ -121,7 +122,7 @@ class WorkerPool:
             worker.serving.cancel()
             worker.end()
         for task in waiting:
-            task.finish(WorkerError("The worker processes have ended."))
+            settle(task.answer, WorkerError("The worker processes have ended."))
 
     def _fill(self) -> None:
         """Send requests to the least busy worker, or to another one if all are busy."""
@@ -134,7 +135,8 @@ class WorkerPool:
                 if (seconds := self._starting.seconds_left()) <= FIRST_PAUSE_SECONDS:
                     asyncio.get_running_loop().call_later(seconds, self._fill)
                     return
-                self._backlog.popleft().finish(self._start_error or NoWorkerError("No worker process can be started."))
+                error = self._start_error or NoWorkerError("No worker process can be started.")
+                settle(self._backlog.popleft().answer, error)
                 continue
             if len(worker.tasks) >= _AHEAD:
                 return
@@ -168,7 +170,7 @@ class WorkerPool:
                     worker.limit_time()
                     answer = await worker.take()
                     task = worker.tasks[0]
-                    task.finish(answer.error() or task.decode(answer.value))
+                    settle(task.answer, answer.error() or task.decode(answer.value))
                     worker.tasks.popleft()
                     if self._backlog:
                         self._fill()
@@ -192,7 +194,7 @@ class WorkerPool:
             # It read them one by one, so the first is at fault.
             worker.tasks[0].tries -= 1
             if not worker.tasks[0].tries or isinstance(error, PageError):
-                worker.tasks.popleft().finish(error)
+                settle(worker.tasks.popleft().answer, error)
         self._backlog.extendleft(reversed(worker.tasks))
         self._fill()
 

@@ -95,7 +95,8 @@ def main(name: str, seconds: int) -> None:
         signal.signal(number, signal.SIG_IGN)
     # The default action of an alarm ends the process, even inside C code that never returns to Python.
     signal.alarm(seconds + _GRACE_SECONDS)
-    with suppress(EOFError, ConnectionError):
+    # The errors of what the parent did not send to its end, or does not take.
+    with suppress(struct.error, msgspec.DecodeError, ConnectionError):
         setup = _next_frame(inbox)
         try:
             module, _, function = name.partition(":")
@@ -122,11 +123,8 @@ def main(name: str, seconds: int) -> None:
 
 
 def _next_frame(inbox: "BufferedReader[Any]") -> Any:
-    head = inbox.read(LENGTH.size)
-    content = inbox.read(*LENGTH.unpack(head)) if len(head) == LENGTH.size else b""
-    if not content or len(content) < LENGTH.unpack(head)[0]:
-        raise EOFError
-    return msgspec.msgpack.decode(content)
+    (length,) = LENGTH.unpack(inbox.read(LENGTH.size))
+    return msgspec.msgpack.decode(inbox.read(length))
 
 
 def _inherited_socket() -> socket.socket:
