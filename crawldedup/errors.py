@@ -71,7 +71,7 @@ class PageError(CrawlDedupError):
         reason = "out_of_memory" if isinstance(error, MemoryError) else "broken"
         return cls(reason, f"{what} failed: {type(error).__name__}: {error}")
 
-    # Exceptions are pickled by their args alone, and these must cross from worker processes.
+    # Exceptions are pickled by their args alone, as in pools of processes that users start.
     def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
         return type(self), (self.reason, str(self))
 

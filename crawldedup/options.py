@@ -10,10 +10,7 @@ from crawldedup.checks import Check
 from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting import MIN_WORDS
 
-DISTINGUISH: Final = ("nothing", "products", "numbers")
 LOWEST_SIMILARITY: Final = 0.5
-LEAST_NEW: Final = 0.2
-"""Where pages are only marked: a page with less of its own tells nothing of how common its text is."""
 
 check_similarity: Final = checks.number("above 0.5 and at most 1", lambda value: LOWEST_SIMILARITY < value <= 1)
 
@@ -116,7 +113,7 @@ class Options:
     )
     distinguish: str = option(
         "products",
-        checks.one_of(*DISTINGUISH),
+        checks.one_of("nothing", "products", "numbers"),
         "Which pages differ however alike they read: different products (products), pages with different numbers, "
         "too (numbers), or none (nothing).",
     )
@@ -162,11 +159,6 @@ class Options:
     def __post_init__(self) -> None:
         for declared in options_of(type(self)):
             object.__setattr__(self, declared.name, declared.check(declared.name, getattr(self, declared.name)))
-
-    @property
-    def least_new(self) -> float:
-        """Return the share of new words below which a page is partial."""
-        return self.paragraphs if isinstance(self.paragraphs, float) else LEAST_NEW
 
     def index_values(self) -> dict[str, Any]:
         """Return the options of an index but for the store, by name."""

@@ -18,6 +18,8 @@ from crawldedup.verdict import Coverage, KnownParagraph, ParagraphKind, Verdict
 Held = Mapping[int, Sequence[int] | None]
 
 LEAST_ANCHORS: Final = 2  # of a paragraph, and on one page: a single one may be a figure of speech
+# Where pages are only marked: a page with less of its own tells nothing of how common its text is.
+LEAST_NEW: Final = 0.2
 LONGEST_URL: Final = 2048  # Longer ones are not kept: each paragraph of a page may name one.
 
 
@@ -38,7 +40,8 @@ class ParagraphCheck:
         return verdict
 
     def _coverage(self, url: str, name: PageName, read: Fingerprint, *, add: bool) -> Coverage:
-        least_new = self._options.least_new
+        own_share = self._options.paragraphs
+        least_new = own_share if isinstance(own_share, float) else LEAST_NEW
         # Anchors of different places differ, as fingerprints do.
         salt = (name.shard_key or 0) & ((1 << ANCHOR_BITS) - 1)
         salted = [each._replace(anchors=tuple(anchor ^ salt for anchor in each.anchors)) for each in read.paragraphs]
