@@ -18,8 +18,7 @@ from crawldedup.verdict import Coverage, KnownParagraph, ParagraphKind, Verdict
 Held = Mapping[int, Sequence[int] | None]
 
 LEAST_ANCHORS: Final = 2  # of a paragraph, and on one page: a single one may be a figure of speech
-# Where pages are only marked: a page with less of its own tells nothing of how common its text is.
-LEAST_NEW: Final = 0.2
+LEAST_NEW: Final = 0.2  # where pages are only marked: one with less of its own says nothing of how common its text is
 LONGEST_URL: Final = 2048  # Longer ones are not kept: each paragraph of a page may name one.
 
 
