@@ -28,7 +28,7 @@ from crawldedup.reading.canonical import canonical_url
 from crawldedup.reading.extract import extract_page
 from crawldedup.reading.extractors import get_extractor
 from crawldedup.reading.limits import MAX_BYTES
-from crawldedup.scrapy_plugin.failures import DuplicateItemError, Failures, refusing
+from crawldedup.scrapy_plugin.failures import DuplicateItemError, options_of
 from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY, Fate, PagePolicy, decide, scope_key_of
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, is_interactive
 from crawldedup.scrapy_plugin.signals import say
@@ -118,8 +118,7 @@ class DedupItemPipeline:
         self._options = options
         self._dedup = dedup
         self._policy = replace(PagePolicy.of_crawl(options), action=options.item_action, revisit="keep")
-        self._stats = CrawlStats(crawler, "item")
-        self._failures = Failures(crawler, self._stats, close_on_error=options.on_error == "fail")
+        self._stats = CrawlStats(crawler, options, "item")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -127,8 +126,8 @@ class DedupItemPipeline:
         # Where a person looks at a page, `scrapy parse --pipelines` shows its items, and they are not a crawl's.
         if is_interactive(crawler):
             raise NotConfigured
-        with refusing(crawler):
-            options = items_index_of(CrawlOptions.from_settings(crawler.settings))
+        with options_of(crawler) as options:
+            options = items_index_of(options)
         return cls(crawler, options, AsyncDeduplicator.from_options(options, page_seconds=options.page_seconds))
 
     async def open_spider(self) -> None:
@@ -137,9 +136,9 @@ class DedupItemPipeline:
         try:
             known = (await self._dedup.info()).pages
         except Exception as error:
-            self._failures.at_start(error)
-        if self._failures.fatal is None:
-            self._stats.begin(self._options, known)
+            if self._stats.ends_at_start(error):
+                return
+        self._stats.begin(known)
 
     async def close_spider(self) -> None:
         """Close everything after the items that are queued, and log the summary."""
@@ -152,13 +151,11 @@ class DedupItemPipeline:
         try:
             judged = await self._dedup.judge(await self._page_of(item))
         except Exception as error:
-            self._failures.passed("an item", error)
+            self._stats.failed("an item", error)
         else:
-            self._failures.store_answered()
-            self._stats.timed(judged)
             verdict = judged.verdict
             outcome = decide(verdict, self._policy)
-            self._stats.checked(verdict, outcome)
+            self._stats.checked(judged, outcome)
             if verdict.is_duplicate:
                 reason = describe(verdict, unnamed="an item without URL")
                 if outcome.fate is Fate.DROPPED:
@@ -169,7 +166,7 @@ class DedupItemPipeline:
                 add_verdict(item, verdict)
             except ConfigurationError as error:
                 self._stats.count("error/mark")
-                self._failures.explain(f"mark {type(item)}", str(error))
+                self._stats.explain(f"mark {type(item)}", str(error))
         return item
 
     async def _page_of(self, item: Any) -> Page:

@@ -8,7 +8,7 @@
 3. `policy.decide` makes an `Outcome` of the verdict; `revisits` knows what this crawl has let pass before.
 4. `walls` looks whether one page comes in place of many.
 5. `stats`, `journal`, `signals` and the log are told of the outcome.
-6. The page is dropped, marked or returned. Where a station fails, `failures` counts and explains it: the page passes.
+6. The page is dropped, marked or returned. Where a station fails, `stats` counts and explains it: the page passes.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from crawldedup.page import Page
 from crawldedup.scrapy_plugin import policy as policies
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.copies import Copies
-from crawldedup.scrapy_plugin.failures import DuplicatePageError, Failures, refusing
+from crawldedup.scrapy_plugin.failures import DuplicatePageError, options_of
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
 from crawldedup.scrapy_plugin.journal import CrawlJournal
 from crawldedup.scrapy_plugin.policy import Fate, Outcome, PagePolicy
@@ -76,25 +76,22 @@ class DedupMiddleware:
         self._seen = seen or SeenPages()
         self._copies = Copies(options.prefer, options.trusted_sites)
         self._deliveries = Deliveries(crawler)
-        self._stats = CrawlStats(crawler, covers=options.paragraphs is not None)
-        self.journal = CrawlJournal(crawler)
+        self._stats = CrawlStats(crawler, options, may_close=not is_interactive)
+        self.journal = CrawlJournal(crawler, options)
         self._walls = WallGuard(crawler, self._stats, options.wall)
-        fails = options.on_error == "fail"
-        self._failures = Failures(crawler, self._stats, close_on_error=fails, may_close=not is_interactive)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Build the middleware from Scrapy's settings. Raises NotConfigured if they are wrong, or it is disabled."""
-        with refusing(crawler):
-            options = CrawlOptions.from_settings(crawler.settings)
+        with options_of(crawler) as options:
             if interactive := is_interactive(crawler):
-                options = replace(options, action="mark", remember=False, wall="ignore", journal=False)
+                options = replace(options, action="mark", remember=False, wall="ignore", journal=False, report=None)
             dedup = AsyncDeduplicator.from_options(options, workers=options.workers, page_seconds=options.page_seconds)
+            directory = None if interactive else job_dir(crawler.settings)
+            seen = SeenPages(Path(directory, FILE_NAME) if directory else None)
         if options.revisit == "drop" and not is_persistent(options.store) and not interactive:
             text = "CRAWLDEDUP_REVISIT is 'drop', but CRAWLDEDUP_STORE remembers nothing of earlier crawls"
             say(crawler, logging.WARNING, f"{text}; sqlite:///seen.sqlite would.")
-        directory = None if interactive else job_dir(crawler.settings)
-        seen = SeenPages(Path(directory, FILE_NAME) if directory else None)
         middleware = cls(crawler, options, dedup, seen=seen, is_interactive=interactive)
         crawler.signals.connect(middleware.spider_opened, signal=scrapy_signals.spider_opened)
         crawler.signals.connect(middleware.page_failed, signal=scrapy_signals.spider_error)
@@ -108,6 +105,7 @@ class DedupMiddleware:
         self._copies.start_at(*getattr(spider, "start_urls", None) or ())
         if self._is_interactive:
             return
+        known = None
         try:
             if self._policy.action == "drop-items" and not self._can_drop_items:
                 raise ConfigurationError(
@@ -118,12 +116,11 @@ class DedupMiddleware:
                 await self._dedup.open()
             known = self._dedup.pages if self._options.remember else (await self._dedup.info()).pages
         except Exception as error:
-            known = None
-            self._failures.at_start(error)
+            if self._stats.ends_at_start(error):
+                return
         self._has_frozen = freeze_gc()  # takes a moment, in which the first worker starts
-        if self._failures.fatal is None:
-            self._stats.begin(self._options, known)
-            self.journal.begin(self._options, known)
+        self._stats.begin(known)
+        self.journal.begin(known)
 
     async def spider_closed(self, reason: str) -> None:
         """Close everything and log the summary."""
@@ -135,7 +132,7 @@ class DedupMiddleware:
         await self._dedup.close()
         if self._has_frozen:
             gc.unfreeze()
-        await self.journal.end(reason, index_bytes)
+        await self.journal.end(reason, self._dedup.pages, index_bytes)
         self._stats.end()
         self._seen.close(finished=reason == "finished")
 
@@ -146,14 +143,14 @@ class DedupMiddleware:
         request.meta.pop(policies.DROP_ITEMS_KEY, None)
         try:
             if reason := policies.reason_to_skip(request, response, self._options.deny):
-                return self._unchecked(request, response, reason)
+                return self._passed(request, response, *self._stats.skipped(reason))
             policy = self._policy_for(request)
             page = self._page_of(request, response, policy)
             self._tell_delivered()
             judged = await self._dedup.judge(page, self._copies.claims_of(request, response, policy))
             outcome = self._outcome_of(request, page, judged.verdict, policy)
         except Exception as error:
-            return self._unchecked(request, response, error)
+            return self._passed(request, response, *self._stats.failed(response.url, error))
         await self._walls.judged(judged.verdict, judged.read.fingerprint.digest)
         await self._record(request, response, judged, outcome)
         return await self._carry_out(request, response, judged.verdict, outcome)
@@ -195,32 +192,25 @@ class DedupMiddleware:
             self._seen.add(page)
         return outcome
 
+    def _passed(self, request: Request, response: Response, outcome: str, reason: str) -> Response:
+        """Return a page that is not checked."""
+        self.journal.unchecked(request, response, outcome, reason)
+        return response
+
     def _tell_delivered(self) -> None:
         for url, identity, scope_key in self._deliveries.pop_delivered():
             self._dedup.deliver(url, identity=identity, scope_key=scope_key)
 
-    def _unchecked(self, request: Request, response: Response, reason: str | Exception) -> Response:
-        """Tell stats and journal why a page passes unchecked, and return it."""
-        if isinstance(reason, Exception):
-            outcome, reason = self._failures.passed(response.url, reason)
-        else:
-            outcome = "skipped"
-            self._stats.count(f"skipped/{reason}")
-        self.journal.unchecked(request, response, outcome, reason)
-        return response
-
     async def _record(self, request: Request, response: Response, judged: Judged, outcome: Outcome) -> None:
         """Tell stats, journal, signals and log of a page, in its order."""
         verdict = judged.verdict
-        self._failures.store_answered()
-        self._stats.timed(judged)
-        self._stats.checked(verdict, outcome, size=len(response.body), is_start=policies.is_start(request))
+        self._stats.checked(judged, outcome, size=len(response.body), is_start=policies.is_start(request))
         self.journal.checked(request, response, judged, outcome, known=self._dedup.pages)
         request.meta[policies.VERDICT_KEY] = verdict
-        dropped = outcome.fate is Fate.DROPPED
-        for signal in [signals.page_judged, *([signals.page_deduplicated] if verdict.is_duplicate else [])]:
-            event = {"request": request, "response": response, "verdict": verdict, "dropped": dropped}
-            await signals.send(signal, self._crawler, **event)
+        event = {"request": request, "response": response, "verdict": verdict, "dropped": outcome.fate is Fate.DROPPED}
+        await signals.send(signals.page_judged, self._crawler, **event)
+        if verdict.is_duplicate:
+            await signals.send(signals.page_deduplicated, self._crawler, **event)
         if self._is_interactive:
             say(self._crawler, logging.INFO, f"{response.url} is {describe(verdict)}")
         elif outcome.refused or verdict.is_duplicate or verdict.is_partial or verdict.difference:

@@ -32,10 +32,10 @@ from crawldedup.advice.rules import Contrary, Rule, RuleBook, read_rules
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import shown
 from crawldedup.scrapy_plugin import signals
-from crawldedup.scrapy_plugin.failures import PredictedDuplicateError, refusing
+from crawldedup.scrapy_plugin.failures import PredictedDuplicateError, options_of
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.policy import OVERRIDE_KEY, is_start
-from crawldedup.scrapy_plugin.settings import CrawlOptions, is_interactive
+from crawldedup.scrapy_plugin.settings import is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.verdict import Kind, Verdict
 
@@ -89,8 +89,7 @@ class RulesMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Build it from Scrapy's settings. Raises NotConfigured if they are wrong, or name no rules."""
-        with refusing(crawler):
-            options = CrawlOptions.from_settings(crawler.settings)
+        with options_of(crawler) as options:
             if options.rules is None or is_interactive(crawler):
                 raise NotConfigured
             if options.keep_per_cluster > 1:

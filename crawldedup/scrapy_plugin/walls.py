@@ -71,7 +71,6 @@ class WallGuard:
         self._stats = stats
         self._action = action
         self._walls = Walls()
-        self._closing: object | None = None
 
     async def judged(self, verdict: Verdict, digest: int) -> None:
         if self._action == "ignore" or (suspicion := self._walls.add(verdict, digest)) is None:
@@ -83,5 +82,5 @@ class WallGuard:
         consequence = f"CRAWLDEDUP_WALL is '{self._action}': the crawl {_ENDS[self._action]}."
         signals.say(self._crawler, logging.WARNING, f"{text} {question} {consequence}")
         await signals.send(signals.wall_suspected, self._crawler, **suspicion._asdict())
-        if self._action == "close" and self._closing is None:
-            self._closing = begin_to_close(self._crawler, WALL_REASON)
+        if self._action == "close":
+            begin_to_close(self._crawler, WALL_REASON)
