@@ -18,8 +18,8 @@ from crawldedup.advice.copies import may_name_more, names_a_view
 from crawldedup.page import WORST_RANK, Page, ReadPage
 from crawldedup.reading.canonical import canonical_url, claimed_url, is_same_page
 from crawldedup.scope import site_of
-from crawldedup.scrapy_plugin.policy import PagePolicy, is_start
-from crawldedup.scrapy_plugin.settings import Pattern, matches
+from crawldedup.scrapy_plugin.policy import is_start
+from crawldedup.scrapy_plugin.settings import CrawlOptions, Pattern, matches
 
 
 class Copies:
@@ -47,7 +47,7 @@ class Copies:
                 return min(2 * place + 1, WORST_RANK)
         return min(2 * len(self._patterns) + self._is_poor(url), WORST_RANK)
 
-    def claims_of(self, request: Request, response: Response, policy: PagePolicy) -> Callable[[Page, ReadPage], Page]:
+    def claims_of(self, request: Request, response: Response, policy: CrawlOptions) -> Callable[[Page, ReadPage], Page]:
         """Return what completes the page of a response when it was read: see `with_claim`."""
         if is_start(request):
             self.start_at(request.url, response.url)

@@ -29,7 +29,7 @@ from crawldedup.reading.extract import extract_page
 from crawldedup.reading.extractors import get_extractor
 from crawldedup.reading.limits import MAX_BYTES
 from crawldedup.scrapy_plugin.failures import DuplicateItemError, options_of
-from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY, Fate, PagePolicy, decide, scope_key_of
+from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY, Fate, changed, decide, scope_key_of
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
@@ -117,7 +117,7 @@ class DedupItemPipeline:
         self._crawler = crawler
         self._options = options
         self._dedup = dedup
-        self._policy = replace(PagePolicy.of_crawl(options), action=options.item_action, revisit="keep")
+        self._policy = changed(options, action=options.item_action, revisit="keep")
         self._stats = CrawlStats(crawler, options, "item")
 
     @classmethod

@@ -34,7 +34,7 @@ from crawldedup.scrapy_plugin.copies import Copies
 from crawldedup.scrapy_plugin.failures import DuplicatePageError, options_of
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
 from crawldedup.scrapy_plugin.journal import CrawlJournal
-from crawldedup.scrapy_plugin.policy import Fate, Outcome, PagePolicy
+from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.revisits import FILE_NAME, Deliveries, SeenPages
 from crawldedup.scrapy_plugin.settings import CrawlOptions, is_interactive
 from crawldedup.scrapy_plugin.signals import say
@@ -71,7 +71,6 @@ class DedupMiddleware:
         self._options = options
         self._is_interactive = is_interactive
         self._has_frozen = False
-        self._policy = PagePolicy.of_crawl(options)
         self._dedup = dedup
         self._seen = seen or SeenPages()
         self._copies = Copies(options.prefer, options.trusted_sites)
@@ -107,7 +106,7 @@ class DedupMiddleware:
             return
         known = None
         try:
-            if self._policy.action == "drop-items" and not self._can_drop_items:
+            if self._options.action == "drop-items" and not self._can_drop_items:
                 raise ConfigurationError(
                     "The action 'drop-items' needs a spider middleware, which the add-on brings along: set "
                     'ADDONS = {"crawldedup.Addon": 500}.'
@@ -165,29 +164,31 @@ class DedupMiddleware:
     def _can_drop_items(self) -> bool:
         return self._crawler.get_spider_middleware(DropItemsMiddleware) is not None
 
-    def _policy_for(self, request: Request) -> PagePolicy:
-        policy = self._policy.for_request(request)
+    def _policy_for(self, request: Request) -> CrawlOptions:
+        policy = policies.options_for(request, self._options)
         if self._is_interactive:
-            return replace(policy, action="mark", remember=False)
-        if policy.action == "drop" and policies.is_start(request):
-            policy = replace(policy, action="drop-items")  # its links are wanted
+            return policies.changed(policy, action="mark", remember=False)
+        action = policy.action
+        if action == "drop" and policies.is_start(request):
+            action = "drop-items"  # its links are wanted
         # Without the spider middleware, items cannot be kept from the spider.
-        is_marked = policy.action == "drop-items" and not self._can_drop_items
-        return replace(policy, action="mark") if is_marked else policy
+        if action == "drop-items" and not self._can_drop_items:
+            action = "mark"
+        return policy if action == policy.action else policies.changed(policy, action=action)
 
-    def _page_of(self, request: Request, response: Response, policy: PagePolicy) -> Page:
+    def _page_of(self, request: Request, response: Response, policy: CrawlOptions) -> Page:
         assert self._crawler.spider is not None  # responses come to open spiders only
         page = policies.page_of(request, response, policy, self._crawler.spider.name)
         # What this crawl has delivered is delivered again, and so the text that is remembered.
         is_again = page.revisit_similarity is not None and page in self._seen
         return replace(page, revisit_similarity=None) if is_again else page
 
-    def _outcome_of(self, request: Request, page: Page, verdict: Verdict, policy: PagePolicy) -> Outcome:
+    def _outcome_of(self, request: Request, page: Page, verdict: Verdict, policy: CrawlOptions) -> Outcome:
         """Decide, and note a page that is on its way to the spider."""
         outcome = policies.decide(verdict, policy, seen=policy.revisit == "drop" and page in self._seen)
         if policy.remember and (not verdict.is_duplicate or verdict.replaces):
             self._deliveries.passed(request, page)
-        drops_revisits = "drop" in (policy.revisit, self._policy.revisit)
+        drops_revisits = "drop" in (policy.revisit, self._options.revisit)
         if policy.remember and drops_revisits and not (outcome.unchanged or verdict.is_duplicate):
             self._seen.add(page)
         return outcome

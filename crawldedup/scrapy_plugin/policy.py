@@ -4,9 +4,10 @@ import hashlib
 import mimetypes
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from copy import copy
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from scrapy import Request
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
@@ -44,54 +45,37 @@ class OverrideError(CrawlDedupError):
     counter = "meta"
 
 
-@dataclass(frozen=True, slots=True)
-class PagePolicy:
-    """The rules for one page, or one item. `similarity` is None where the index's own threshold applies."""
-
-    action: str
-    scope: str
-    keep_per_cluster: int
-    similarity: float | None = None
-    remember: bool = True
-    canonical: str = "compare"
-    revisit: str = "keep"
-    revisit_similarity: float | None = None
-    trusted_sites: frozenset[str] | None = None
-    paragraphs: float | str | None = None
-
-    @classmethod
-    def of_crawl(cls, options: CrawlOptions) -> Self:
-        """Return the rules for pages whose request says nothing else."""
-        return cls(**{rule.name: getattr(options, rule.name) for rule in fields(cls) if rule.name != "similarity"})
-
-    @property
-    def similarity_of_revisits(self) -> float | None:
-        """The least similarity of an unchanged revisit; None asks for equal texts, as where revisits are kept."""
-        return self.revisit_similarity if self.revisit == "drop" else None
-
-    def for_request(self, request: Request) -> Self:
-        """Apply a request's ``meta["crawldedup"]``. Raises OverrideError for what is not allowed."""
-        override = request.meta.get(OVERRIDE_KEY)
-        if override is None or isinstance(override, bool):
-            return self
-        allowed = ", ".join(_OVERRIDES)
-        if not isinstance(override, Mapping):
-            message = f"is {override!r}; it must be True, False or a dict with some of the keys {allowed}."
-            raise OverrideError(f'meta["crawldedup"] {message}')
-        if unknown := [key for key in override if key not in _OVERRIDES]:
-            raise OverrideError(f'meta["crawldedup"] has the unknown key {unknown[0]!r}; allowed are {allowed}.')
-        try:
-            changes = {key: _OVERRIDES[key](f'meta["crawldedup"]["{key}"]', value) for key, value in override.items()}
-        except ConfigurationError as error:
-            raise OverrideError(str(error)) from None
-        return replace(self, **changes)
+_OVERRIDABLE: Final = (
+    *("action", "canonical", "keep_per_cluster", "paragraphs", "remember", "revisit", "revisit_similarity"),
+    *("scope", "similarity", "trusted_sites"),
+)
+_CHECKS: Final = {option.name: option.check for option in options_of(CrawlOptions) if option.name in _OVERRIDABLE}
 
 
-_OVERRIDES: Final = {
-    option.name: option.check
-    for option in sorted(options_of(CrawlOptions), key=lambda option: option.name)
-    if option.name in {rule.name for rule in fields(PagePolicy)}
-}
+def options_for(request: Request, options: CrawlOptions) -> CrawlOptions:
+    """Return the options for one page, by a request's ``meta["crawldedup"]``. Raises OverrideError if that is wrong."""
+    override = request.meta.get(OVERRIDE_KEY)
+    if override is None or isinstance(override, bool):
+        return options
+    meta, allowed = f'meta["{OVERRIDE_KEY}"]', ", ".join(_OVERRIDABLE)
+    if not isinstance(override, Mapping):
+        raise OverrideError(
+            f"{meta} is {override!r}; it must be True, False or a dict with some of the keys {allowed}."
+        )
+    if unknown := [key for key in override if key not in _CHECKS]:
+        raise OverrideError(f"{meta} has the unknown key {unknown[0]!r}; allowed are {allowed}.")
+    try:
+        return changed(options, **{key: _CHECKS[key](f'{meta}["{key}"]', value) for key, value in override.items()})
+    except ConfigurationError as error:
+        raise OverrideError(str(error)) from None
+
+
+def changed(options: CrawlOptions, **values: object) -> CrawlOptions:
+    """Return options with other values, which are not checked: to check all of them takes ten times as long."""
+    own = copy(options)
+    for name, value in values.items():
+        object.__setattr__(own, name, value)
+    return own
 
 
 class Fate(StrEnum):
@@ -124,7 +108,7 @@ class Outcome:
         return _DONE.get(self.fate, "delivers") if self.refused else "delivers"
 
 
-def decide(verdict: Verdict, policy: PagePolicy, *, seen: bool = False) -> Outcome:
+def decide(verdict: Verdict, policy: CrawlOptions, *, seen: bool = False) -> Outcome:
     """Return what is done with a page of this verdict. It was `seen` if this crawl has let it pass before."""
     # What a crawler remembered before it died was not delivered.
     is_news = verdict.changed or verdict.abandoned or seen
@@ -144,7 +128,7 @@ def decide(verdict: Verdict, policy: PagePolicy, *, seen: bool = False) -> Outco
     return Outcome(fate, refused, unchanged, tuple(flags))
 
 
-def _is_surplus(verdict: Verdict, policy: PagePolicy) -> bool:
+def _is_surplus(verdict: Verdict, policy: CrawlOptions) -> bool:
     """Return True for a duplicate beyond `keep_per_cluster` of an original that may own the text.
 
     A page of whose words too few are new, besides those of such originals, is one, too.
@@ -160,7 +144,7 @@ def _is_surplus(verdict: Verdict, policy: PagePolicy) -> bool:
     return words - known < policy.paragraphs * words
 
 
-def _may_own(original: str, verdict: Verdict, policy: PagePolicy) -> bool:
+def _may_own(original: str, verdict: Verdict, policy: CrawlOptions) -> bool:
     site = site_of(original)
     # What has no URL is on no site.
     return policy.trusted_sites is None or (bool(site) and site in {*policy.trusted_sites, site_of(verdict.url)})
@@ -217,7 +201,7 @@ def is_start(request: Request) -> bool:
     return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
 
 
-def page_of(request: Request, response: Response, policy: PagePolicy, spider: str = "") -> Page:
+def page_of(request: Request, response: Response, policy: CrawlOptions, spider: str = "") -> Page:
     """Return a response as the page to check, which is delivered later.
 
     Of HTML only the server's word on the encoding goes along: the rest is found in the page, as everywhere else.

@@ -203,6 +203,11 @@ class CrawlOptions(Options):
         "drop", "drop mark", "What happens to a duplicate item: drop it, or write the verdict into its fields.", "items"
     )
 
+    @property
+    def similarity_of_revisits(self) -> float | None:
+        """The least similarity of an unchanged revisit; None asks for equal texts, as where revisits are kept."""
+        return self.revisit_similarity if self.revisit == "drop" else None
+
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
         """Read Scrapy's settings. Raises ConfigurationError, which names the setting and what it allows."""

@@ -218,7 +218,7 @@ def test_overrides_reach_the_store_and_the_decision() -> None:
     expected = Page("https://e.com/a", html=b"text", encoding="utf-8", scope_key="news", similarity=0.8)
     assert first == replace(expected, delivered=False, rank=1)
     assert str(second.identity).startswith("POST https://e.com/b ")
-    assert (second.scope_key, second.similarity) == ("", None)
+    assert (second.scope_key, second.similarity) == ("", 0.9)
 
 
 def test_without_the_spider_middleware_a_request_for_dropped_items_is_marked() -> None:
