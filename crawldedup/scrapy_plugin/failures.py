@@ -72,7 +72,7 @@ def options_of(crawler: Crawler) -> Iterator[CrawlOptions]:
                 "'twisted.internet.asyncioreactor.AsyncioSelectorReactor'."
             )
         yield CrawlOptions.from_settings(crawler.settings)
-    except (ConfigurationError, OSError) as error:
+    except ConfigurationError as error:
         end_unstarted(crawler, str(error))
         raise NotConfigured from None
 

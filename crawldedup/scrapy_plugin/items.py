@@ -4,7 +4,6 @@
 works with and without the middleware, on an index of its own beside the one of the pages.
 """
 
-import asyncio
 import logging
 import re
 import uuid
@@ -41,8 +40,6 @@ VERDICT_FIELDS: Final = {"kind": "dedup_kind", "original": "dedup_original", "si
 """What `add_verdict` writes by default: part of the verdict, and the field it goes into."""
 
 _PARTS: Final = tuple(wire.plain(Verdict(Kind.NEW, "")))
-_DEEPEST_LIST: Final = 10
-_LONG_TEXT: Final = 50_000
 _WEB_URL: Final = re.compile(r"https?://", re.IGNORECASE)
 # What prose about HTML seldom holds and fragments of pages hardly ever lack: an end tag, or an element that has none.
 _MARKUP: Final = re.compile(r"</[a-z][a-z0-9]*\s*>|<(?:br|p|hr|img)\b[^<>]*>", re.IGNORECASE)
@@ -149,12 +146,11 @@ class DedupItemPipeline:
         """Check an item, and return it, with its verdict if that is wanted. Raises DuplicateItemError to drop it."""
         verdict = None
         try:
-            judged = await self._dedup.judge(await self._page_of(item))
+            judged = await self._dedup.judge(self._page_of(item))
         except Exception as error:
             self._stats.failed("an item", error)
         else:
-            verdict = judged.verdict
-            outcome = decide(verdict, self._policy)
+            verdict, outcome = judged.verdict, decide(judged.verdict, self._policy)
             self._stats.checked(judged, outcome)
             if verdict.is_duplicate:
                 reason = describe(verdict, unnamed="an item without URL")
@@ -169,7 +165,7 @@ class DedupItemPipeline:
                 self._stats.explain(f"mark {type(item)}", str(error))
         return item
 
-    async def _page_of(self, item: Any) -> Page:
+    def _page_of(self, item: Any) -> Page:
         if not ItemAdapter.is_item(item):
             raise PageError("not_an_item", f"{type(item)} is no kind of item that Scrapy knows")
         assert self._options.item_fields is not None
@@ -180,14 +176,9 @@ class DedupItemPipeline:
         if self._options.scope == "site" and not scope_key:
             # Such items of all sites would be compared with each other.
             raise PageError("no_site", "CRAWLDEDUP_SCOPE is 'site', and no field 'url' tells the site of the item")
-        content: dict[str, Any]
         # One text with markup is read as the page it is, with its tables and headings.
-        if len(texts) == 1 and _MARKUP.search(texts[0]):
-            content = {"html": texts[0]}
-        else:
-            # Items keep their order but for long ones: in threads they overtake each other.
-            is_long = sum(map(len, texts)) > _LONG_TEXT
-            content = {"text": await asyncio.to_thread(bare_text, texts) if is_long else bare_text(texts)}
+        is_page = len(texts) == 1 and _MARKUP.search(texts[0])
+        content: dict[str, Any] = {"html": texts[0]} if is_page else {"text": bare_text(texts)}
         return Page(url, identity=identity, scope_key=scope_key, remember=self._options.remember, **content)
 
 
@@ -249,10 +240,8 @@ def identity_in(item: Any) -> tuple[str, str]:
     # Python's own text of an object is its address, which is another one each time.
     own_text: object = type(value).__str__
     has_text = isinstance(value, str | int) or own_text is not object.__str__
-    name = str(value).strip() if has_text and not isinstance(value, bool | bytes) else ""
-    if not name:
-        return "", f"item {uuid.uuid4().hex}"
-    return name, named_identity(name)
+    name = str(value).strip() if has_text and not isinstance(value, bool | bytes | None) else ""
+    return (name, named_identity(name)) if name else ("", f"item {uuid.uuid4().hex}")
 
 
 def named_identity(name: str) -> str:
@@ -260,14 +249,12 @@ def named_identity(name: str) -> str:
     return f"item {canonical_url(name, keep_fragment=True) if _WEB_URL.match(name) else name}"
 
 
-def _text_of(name: str, value: Any, depth: int = 0) -> str:
+def _text_of(name: str, value: Any) -> str:
     """Return the text of a text, a number, or a list of them, as item loaders make; nothing for None."""
-    if depth > _DEEPEST_LIST:
-        raise PageError("field_type", f"the field {name!r} holds lists in lists in lists")
     if isinstance(value, str) or value is None:
         return value or ""
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, list | tuple):
-        return "\n".join(filter(None, (_text_of(name, part, depth + 1) for part in value)))
+        return "\n".join(filter(None, (_text_of(name, part) for part in value)))
     raise PageError("field_type", f"the field {name!r} holds a {type(value).__name__}, which is no text")

@@ -16,14 +16,12 @@ import gc
 import logging
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Final, Self
 
 from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.utils.job import job_dir
 
 from crawldedup.aio import AsyncDeduplicator, Judged
 from crawldedup.errors import ConfigurationError, CrawlDedupError
@@ -35,7 +33,7 @@ from crawldedup.scrapy_plugin.failures import DuplicatePageError, options_of
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
 from crawldedup.scrapy_plugin.journal import CrawlJournal
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
-from crawldedup.scrapy_plugin.revisits import FILE_NAME, Deliveries, SeenPages
+from crawldedup.scrapy_plugin.revisits import Deliveries, key_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
@@ -45,8 +43,6 @@ from crawldedup.verdict import Verdict, describe
 
 BROWSER_PAGE_KEY: Final = "playwright_page"
 _CLOSE_SECONDS: Final = 10.0
-# Python 3.12 freezes some 375 objects itself when it starts, others none. With Scrapy a program holds 100,000.
-_FROZEN_BY_PYTHON: Final = 1000
 
 
 class DedupMiddleware:
@@ -64,15 +60,13 @@ class DedupMiddleware:
         options: CrawlOptions,
         dedup: AsyncDeduplicator,
         *,
-        seen: SeenPages | None = None,
         is_interactive: bool = False,
     ) -> None:
         self._crawler = crawler
         self._options = options
         self._is_interactive = is_interactive
-        self._has_frozen = False
         self._dedup = dedup
-        self._seen = seen or SeenPages()
+        self._seen: set[int] = set()
         self._copies = Copies(options.prefer, options.trusted_sites)
         self._deliveries = Deliveries(crawler)
         self._stats = CrawlStats(crawler, options, may_close=not is_interactive)
@@ -86,12 +80,10 @@ class DedupMiddleware:
             if interactive := is_interactive(crawler):
                 options = replace(options, action="mark", remember=False, wall="ignore", journal=False, report=None)
             dedup = AsyncDeduplicator.from_options(options, workers=options.workers, page_seconds=options.page_seconds)
-            directory = None if interactive else job_dir(crawler.settings)
-            seen = SeenPages(Path(directory, FILE_NAME) if directory else None)
         if options.revisit == "drop" and not is_persistent(options.store) and not interactive:
             text = "CRAWLDEDUP_REVISIT is 'drop', but CRAWLDEDUP_STORE remembers nothing of earlier crawls"
             say(crawler, logging.WARNING, f"{text}; sqlite:///seen.sqlite would.")
-        middleware = cls(crawler, options, dedup, seen=seen, is_interactive=interactive)
+        middleware = cls(crawler, options, dedup, is_interactive=interactive)
         crawler.signals.connect(middleware.spider_opened, signal=scrapy_signals.spider_opened)
         crawler.signals.connect(middleware.page_failed, signal=scrapy_signals.spider_error)
         crawler.signals.connect(middleware.page_failed, signal=scrapy_signals.item_error)
@@ -117,7 +109,9 @@ class DedupMiddleware:
         except Exception as error:
             if self._stats.ends_at_start(error):
                 return
-        self._has_frozen = freeze_gc()  # takes a moment, in which the first worker starts
+        # What there is now stays as long as the crawl: garbage collections need not visit it.
+        gc.collect()
+        gc.freeze()
         self._stats.begin(known)
         self.journal.begin(known)
 
@@ -129,11 +123,9 @@ class DedupMiddleware:
             if self._dedup.session is not None:
                 index_bytes = (await self._dedup.info()).bytes
         await self._dedup.close()
-        if self._has_frozen:
-            gc.unfreeze()
+        gc.unfreeze()
         await self.journal.end(reason, self._dedup.pages, index_bytes)
         self._stats.end()
-        self._seen.close(finished=reason == "finished")
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Check the page, if it is one to check, and return it with flags. Raises DuplicatePageError to drop it."""
@@ -180,17 +172,17 @@ class DedupMiddleware:
         assert self._crawler.spider is not None  # responses come to open spiders only
         page = policies.page_of(request, response, policy, self._crawler.spider.name)
         # What this crawl has delivered is delivered again, and so the text that is remembered.
-        is_again = page.revisit_similarity is not None and page in self._seen
+        is_again = page.revisit_similarity is not None and key_of(page) in self._seen
         return replace(page, revisit_similarity=None) if is_again else page
 
     def _outcome_of(self, request: Request, page: Page, verdict: Verdict, policy: CrawlOptions) -> Outcome:
         """Decide, and note a page that is on its way to the spider."""
-        outcome = policies.decide(verdict, policy, seen=policy.revisit == "drop" and page in self._seen)
+        outcome = policies.decide(verdict, policy, seen=policy.revisit == "drop" and key_of(page) in self._seen)
         if policy.remember and (not verdict.is_duplicate or verdict.replaces):
             self._deliveries.passed(request, page)
         drops_revisits = "drop" in (policy.revisit, self._options.revisit)
         if policy.remember and drops_revisits and not (outcome.unchanged or verdict.is_duplicate):
-            self._seen.add(page)
+            self._seen.add(key_of(page))
         return outcome
 
     def _passed(self, request: Request, response: Response, outcome: str, reason: str) -> Response:
@@ -240,12 +232,3 @@ async def close_browser_page(crawler: Crawler, request: Request) -> None:
         except Exception as error:
             text = f"cannot close the browser's page of a dropped response: {type(error).__name__}"
             say(crawler, logging.WARNING, text)
-
-
-def freeze_gc() -> bool:
-    """Leave what exists out of full garbage collections, unless a program has set them up. Return True if it is."""
-    is_frozen = gc.isenabled() and gc.get_freeze_count() <= _FROZEN_BY_PYTHON
-    if is_frozen:
-        gc.collect()
-        gc.freeze()
-    return is_frozen

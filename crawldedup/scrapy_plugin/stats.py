@@ -66,12 +66,23 @@ class CrawlStats:
         self._seconds = dict.fromkeys(("waiting", "reading", "store"), 0.0)
         self._novelty: deque[bool] = deque(maxlen=NOVELTY_PAGES)
         self._explained: set[str] = set()
-        self._outage_was_said = False
+        self._outage_was_said = self._is_ending = False
         self._silent_until = float("-inf")
 
     def begin(self, known: int | None) -> None:
-        """Log the options of a crawl, and how many pages or items the index knows."""
-        say(self._crawler, logging.INFO, start_line(self._options, known, self._noun))
+        """Log the options of a crawl, without the password of its store, and how much the index knows."""
+        options, is_page = self._options, self._noun == "page"
+        parts = [
+            f"store {printable(shown_url(options.store))}",
+            f"namespace {options.namespace!r}",
+            f"{f'an unknown number of {self._noun}s' if known is None else pluralize(known, self._noun)} known",
+            f"action {options.action if is_page else options.item_action}",
+            f"similarity {options.similarity}",
+        ]
+        if is_page:
+            selected = " of selected content" if options.content else ""
+            parts += [f"extractor {options.extractor}{selected}", pluralize(options.workers, "worker")]
+        say(self._crawler, logging.INFO, f"checks {self._noun}s: {', '.join(parts)}")
 
     def ends_at_start(self, error: Exception) -> bool:
         """Explain why the store cannot be opened. Return True if the crawl must not go on: it ends."""
@@ -143,8 +154,10 @@ class CrawlStats:
             counter = "skipped", error.reason
         else:
             counter = "error", error.counter if isinstance(error, CrawlDedupError) else "internal"
-            if (reason := self._reason_to_end(error)) is not None:
-                self._say_once("end", reason, logging.ERROR)
+            reason = self._reason_to_end(error)
+            if reason is not None and not self._is_ending:
+                say(self._crawler, logging.ERROR, reason)
+                self._is_ending = self._may_close
                 if self._may_close:
                     begin_to_close(self._crawler, CLOSE_REASON)
         self.count("/".join(counter))
@@ -157,7 +170,9 @@ class CrawlStats:
 
     def explain(self, kind: str, message: str, level: int = logging.ERROR, error: Exception | None = None) -> None:
         """Log the first failure of a kind."""
-        self._say_once(kind, f"{message} (further ones are only counted)", level, error)
+        if kind not in self._explained:
+            self._explained.add(kind)
+            say(self._crawler, level, f"{message} (further ones are only counted)", error)
 
     def _reason_to_end(self, error: Exception) -> str | None:
         """Explain a failure once, and return why the crawl must end, if it must."""
@@ -233,11 +248,6 @@ class CrawlStats:
         counts = sorted(self._counts.items())
         return {name.removeprefix(f"{group}/"): count for name, count in counts if name.startswith(f"{group}/")}
 
-    def _say_once(self, kind: str, message: str, level: int, error: Exception | None = None) -> None:
-        if kind not in self._explained:
-            self._explained.add(kind)
-            say(self._crawler, level, message, error)
-
     def _add_coverage(self, coverage: Coverage | None) -> None:
         if coverage is None:
             self.count("paragraphs/failed")
@@ -246,21 +256,6 @@ class CrawlStats:
         self.count("paragraphs/partial", coverage.is_partial)
         for kind in ("new", "known", "boilerplate"):
             self.count(f"paragraphs/words/{kind}", getattr(coverage, f"{kind}_words"))
-
-
-def start_line(options: CrawlOptions, known: int | None, noun: str = "page") -> str:
-    """Return the options of a crawl in one line, without the password of its store."""
-    parts = [
-        f"store {printable(shown_url(options.store))}",
-        f"namespace {options.namespace!r}",
-        f"{f'an unknown number of {noun}s' if known is None else pluralize(known, noun)} known",
-        f"action {options.item_action if noun == 'item' else options.action}",
-        f"similarity {options.similarity}",
-    ]
-    if noun == "page":
-        selected = " of selected content" if options.content else ""
-        parts += [f"extractor {options.extractor}{selected}", pluralize(options.workers, "worker")]
-    return f"checks {noun}s: {', '.join(parts)}"
 
 
 def _listed(counts: dict[str, int]) -> str:

@@ -50,15 +50,6 @@ def test_the_first_line_says_what_is_compared_with_what(site: Site, crawl: Crawl
         )
 
 
-def test_items_have_a_line_of_their_own(site: Site, crawl: Crawler) -> None:
-    result = crawl(site, ["/a"], CRAWLDEDUP_ITEM_FIELDS=["body"])
-    (line,) = [line for line in lines_of(result.log, "INFO") if line.startswith("crawldedup: checks items")]
-    assert line == (
-        "crawldedup: checks items: store memory://, namespace 'default.items', 0 items known, "
-        "action drop, similarity 0.9"
-    )
-
-
 def test_no_password_is_shown(site: Site, crawl: Crawler, session_redis: RedisServer) -> None:
     store = f"redis://:topsecret@127.0.0.1:{free_port()}/0"
     result = crawl(site, ["/a"], CRAWLDEDUP_STORE=store)
@@ -132,8 +123,3 @@ def test_pages_that_passed_unchecked_are_a_warning(site: Site, crawl: Crawler) -
     pages = ["/missing", *(f"/a?{number}" for number in range(10))]
     *_, warning = lines_of(crawl(site, pages, CRAWLDEDUP_STORE=store).log, "WARNING")
     assert warning == "crawldedup: 10 of 10 pages passed unchecked after an error: unavailable 10."
-
-
-def test_pages_that_were_not_to_be_checked_are_none(site: Site, crawl: Crawler) -> None:
-    disabled = {"url": "/a", "meta": {"crawldedup": False}}
-    assert crawl(site, [disabled, "/data"]).errors == []

@@ -13,10 +13,8 @@ from tests.scrapy_plugin.website import Site, article
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.scrapy_plugin.conftest import Crawler
-    from tests.servers import RedisServer
 
 WORDS = article(1)
 
@@ -124,14 +122,6 @@ def test_a_spider_has_rules_of_its_own(site: Site, crawl: Crawler, store: str) -
         site, ["/a", "/a-near", "/a-copy"], custom_settings=rules, CRAWLDEDUP_ACTION="drop", CRAWLDEDUP_STORE=store
     )
     assert result.report["flags"] == [["/a-copy", ["crawldedup:exact_duplicate"]]]
-
-
-@in_every_mode
-def test_it_can_be_switched_off(site: Site, crawl: Crawler, store: str) -> None:
-    result = crawl(site, ["/a", "/a-copy"], CRAWLDEDUP_ENABLED=False, CRAWLDEDUP_STORE=store)
-    assert result.passed == ["/a", "/a-copy"]
-    assert result.counts == {}
-    assert "crawldedup checked" not in result.log
 
 
 @in_every_mode
@@ -267,17 +257,6 @@ def test_a_page_whose_callback_failed_is_seen_again(site: Site, crawl: Crawler, 
     broken = {"url": "/a", "callback": "broken"}
     for pages, passed in (([broken], ["/a"]), (["/a", "/b"], ["/a", "/b"]), (["/a", "/b"], [])):
         assert crawl(site, pages, **settings).passed == passed
-
-
-@with_every_lasting_store
-def test_a_crawl_that_changes_nothing_begins_no_index(
-    site: Site, crawl: Crawler, lasting_store: str, session_redis: RedisServer, tmp_path: Path
-) -> None:
-    session_redis.client.flushall()
-    looked = crawl(site, ["/a", "/a?copy"], CRAWLDEDUP_STORE=lasting_store, CRAWLDEDUP_REMEMBER=False)
-    assert looked.passed == ["/a", "/a?copy"]
-    assert not (tmp_path / "index.sqlite").exists()
-    assert session_redis.client.dbsize() == 0
 
 
 @with_every_store

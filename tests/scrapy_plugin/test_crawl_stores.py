@@ -55,11 +55,6 @@ def test_the_log_tells_what_changed_since_an_earlier_crawl(crawl: Crawler, lasti
         assert "Changed0" in str(dedup.text_of(f"{site.url}/a"))
 
 
-def test_an_index_in_memory_ends_with_its_crawl(site: Site, crawl: Crawler) -> None:
-    for _ in range(2):
-        assert crawl(site, ["/a", "/a-near"]).counts["new"] == 1
-
-
 def test_a_store_that_goes_and_comes_back_costs_no_page(site: Site, crawl: Crawler) -> None:
     with RedisServer() as redis:
 
@@ -131,19 +126,3 @@ def test_a_wrong_setting_stops_the_crawl(site: Site, crawl: Crawler, setting: st
     assert "Traceback" not in result.log
     assert result.report["stats"]["finish_reason"] == "crawldedup_error"
     assert not site.asked
-
-
-@with_every_lasting_store
-def test_an_index_of_another_profile_stops_the_crawl_with_one_line(
-    site: Site, crawl: Crawler, lasting_store: str
-) -> None:
-    with Deduplicator(lasting_store, extractor="trafilatura") as other:
-        other.check("https://example.com/", html=WORDS.body)
-    site.asked.clear()
-    result = crawl(site, ["/a"], CRAWLDEDUP_STORE=lasting_store)
-    assert result.report["stats"]["finish_reason"] == "crawldedup_error"
-    assert not site.asked
-    [line] = [line for line in result.log.splitlines() if " ERROR: " in line]
-    assert "trafilatura" in line
-    assert "text/" in line
-    assert "Traceback" not in result.log

@@ -165,13 +165,6 @@ def test_what_was_tried_again_is_judged_once(crawl: Crawler, store: str) -> None
 
 
 @with_every_store
-def test_what_spiders_ask_for_again_is_a_revisit(site: Site, crawl: Crawler, store: str) -> None:
-    result = crawl(site, ["/a", "/b"], again=["/a", "/b"], CRAWLDEDUP_STORE=store)
-    assert sorted(result.passed) == ["/a", "/a", "/b", "/b"]
-    assert result.counts == {"checked": 4, "new": 2, "revisit": 2}
-
-
-@with_every_store
 def test_of_pages_that_come_at_once_one_of_each_content_is_kept(crawl: Crawler, store: str) -> None:
     with Site({f"/{content}/{copy}": article(content) for content in range(6) for copy in range(8)}) as site:
         pages = [f"/{content}/{copy}" for copy in range(8) for content in range(6)]

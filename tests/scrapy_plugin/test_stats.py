@@ -11,7 +11,7 @@ from crawldedup.page import ReadPage
 from crawldedup.scrapy_plugin import stats as stats_module
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions
-from crawldedup.scrapy_plugin.stats import CrawlStats, start_line
+from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.fakes import FakeCrawler
 
@@ -205,13 +205,34 @@ def test_start_pages_are_counted_for_that() -> None:
     assert stats.complaints() == []
 
 
-def test_the_start_line_tells_what_is_compared_with_what() -> None:
-    options = CrawlOptions(store="redis://:secret@cache/0", namespace="news", workers=3, action="mark", similarity=0.85)
-    assert start_line(options, 1204) == (
-        "checks pages: store redis://:***@cache/0, namespace 'news', 1,204 pages known, action mark, similarity 0.85, "
-        "extractor blocks, 3 workers"
-    )
-    assert " an unknown number of pages known, " in start_line(options, None)
-    assert start_line(CrawlOptions(item_action="mark", workers=3), 1, "item") == (
-        "checks items: store memory://, namespace 'default', 1 item known, action mark, similarity 0.9"
-    )
+@pytest.mark.parametrize(
+    ("noun", "options", "known", "line"),
+    [
+        (
+            "page",
+            {"store": "redis://:secret@cache/0", "namespace": "news", "action": "mark", "similarity": 0.85},
+            1204,
+            "store redis://:***@cache/0, namespace 'news', 1,204 pages known, action mark, similarity 0.85, "
+            "extractor blocks, 3 workers",
+        ),
+        (
+            "page",
+            {"action": "drop"},
+            None,
+            "store memory://, namespace 'default', an unknown number of pages known, action drop, similarity 0.9, "
+            "extractor blocks, 3 workers",
+        ),
+        (
+            "item",
+            {"item_action": "mark"},
+            1,
+            "store memory://, namespace 'default', 1 item known, action mark, similarity 0.9",
+        ),
+    ],
+)
+def test_the_start_line_tells_what_is_compared_with_what(
+    caplog: pytest.LogCaptureFixture, noun: str, options: dict[str, Any], known: int | None, line: str
+) -> None:
+    caplog.set_level("INFO")
+    CrawlStats(FakeCrawler(), CrawlOptions(workers=3, **options), noun).begin(known)  # type: ignore[arg-type]
+    assert caplog.messages == [f"crawldedup: checks {noun}s: {line}"]

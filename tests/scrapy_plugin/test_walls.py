@@ -103,12 +103,6 @@ def test_a_wall_in_place_of_each_third_page_is_suspected() -> None:
     assert number <= WINDOWS[1][0]
 
 
-def test_a_soft_404_behind_half_of_the_links_is_suspected() -> None:
-    chooser = random.Random(1)
-    verdicts = [copy(n, kind=Kind.EXACT_DUPLICATE) if chooser.random() < 0.5 else new(n) for n in range(1000)]
-    assert [found.original for _, found in suspected(verdicts)] == [LOGIN]
-
-
 def test_what_left_the_window_does_not_count() -> None:
     (short, much), (long, some) = WINDOWS
     copies = [copy(n) for n in range(1000)]
@@ -140,10 +134,6 @@ def test_known_pages_that_all_change_for_themselves_are_none() -> None:
     assert [walls.add(changed(number), number) for number in range(1000)] == [None] * 1000
     assert [walls.add(changed("a"), 7) for _ in range(1000)] == [None] * 1000
     assert [walls.add(changed(number)) for number in range(1000)] == [None] * 1000
-
-
-def test_a_verdict_that_names_no_original_is_no_wall() -> None:
-    assert suspected(Verdict(Kind.EXACT_DUPLICATE, f"https://e.com/{n}", None) for n in range(1000)) == []
 
 
 def test_what_it_holds_is_bounded() -> None:
