@@ -57,7 +57,7 @@ _closing: WeakKeyDictionary[Crawler, object] = WeakKeyDictionary()
 
 
 @contextmanager
-def options_of(crawler: Crawler) -> Iterator[CrawlOptions]:
+def crawl_options(crawler: Crawler) -> Iterator[CrawlOptions]:
     """Build a component by the options of its crawl. Raises NotConfigured if crawldedup is disabled, or cannot start.
 
     What is wrong ends the crawl with the error's message alone. The error itself would come under a traceback, which

@@ -27,7 +27,7 @@ from crawldedup.reading.canonical import canonical_url
 from crawldedup.reading.extract import extract_page
 from crawldedup.reading.extractors import get_extractor
 from crawldedup.reading.limits import MAX_BYTES
-from crawldedup.scrapy_plugin.failures import DuplicateItemError, options_of
+from crawldedup.scrapy_plugin.failures import DuplicateItemError, crawl_options
 from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY, Fate, changed, decide, scope_key_of
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, is_interactive
 from crawldedup.scrapy_plugin.signals import say
@@ -123,7 +123,7 @@ class DedupItemPipeline:
         # Where a person looks at a page, `scrapy parse --pipelines` shows its items, and they are not a crawl's.
         if is_interactive(crawler):
             raise NotConfigured
-        with options_of(crawler) as options:
+        with crawl_options(crawler) as options:
             options = items_index_of(options)
         return cls(crawler, options, AsyncDeduplicator.from_options(options, page_seconds=options.page_seconds))
 

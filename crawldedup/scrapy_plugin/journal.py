@@ -65,7 +65,7 @@ class CrawlJournal:
         try:
             self._place = place_of_journals(self._options)
         except OSError as error:
-            self._complain(f"in .scrapy, and the crawl goes on: {error}")
+            self._complain("the journal", error)
             return
         assert self._crawler.spider is not None
         spider, started, self._began = self._crawler.spider.name, time.time(), time.monotonic()
@@ -138,29 +138,22 @@ class CrawlJournal:
             self._file.write(journal.line_of({"t": round(time.monotonic() - self._began, 3), **fields}))
             if self._file.trouble is not None and not self._has_complained:
                 self._has_complained = True
-                self._complain(f"in {self._place}, and the crawl goes on: {self._file.trouble}")
+                self._complain(f"the journal in {self._place}", self._file.trouble)
 
     def _write_page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
         referer = (request.headers.get(b"Referer") or b"").decode("utf-8", "replace")
         depth, latency = request.meta.get("depth"), request.meta.get("download_latency")
-        record = {
-            "url": shown(response.url),
-            "outcome": outcome,
-            **figures,
-            "bytes": len(response.body),
-            "status": response.status,
-            "referer": shown(referer),
-            # Spiders may put anything there.
-            "depth": depth if isinstance(depth, int) and 0 < depth < _MOST else None,
-            "latency": round(latency, 3) if isinstance(latency, float) and 0 < latency < _MOST else None,
-        }
-        self.put(record)
+        page = {"url": shown(response.url), "outcome": outcome, **figures}
+        # Spiders may put anything into the meta.
+        page["depth"] = depth if isinstance(depth, int) and 0 < depth < _MOST else None
+        page["latency"] = round(latency, 3) if isinstance(latency, float) and 0 < latency < _MOST else None
+        self.put({**page, "bytes": len(response.body), "status": response.status, "referer": shown(referer)})
 
     def _wall_suspected(self, original: str, share: float, window: int) -> None:
         self.put({"wall": shown(original), "share": round(share, 4), "window": window})
 
-    def _complain(self, trouble: str) -> None:
-        signals.say(self._crawler, logging.WARNING, f"cannot write the journal {trouble}")
+    def _complain(self, what: str, trouble: object) -> None:
+        signals.say(self._crawler, logging.WARNING, f"cannot write {what}, and the crawl goes on: {trouble}")
 
     async def _write_report(self, path: str) -> None:
         """Write the report of the crawl, in a process whose memory ends with it. Logs what goes wrong."""

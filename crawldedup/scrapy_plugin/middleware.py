@@ -29,7 +29,7 @@ from crawldedup.page import Page
 from crawldedup.scrapy_plugin import policy as policies
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.copies import Copies
-from crawldedup.scrapy_plugin.failures import DuplicatePageError, options_of
+from crawldedup.scrapy_plugin.failures import DuplicatePageError, crawl_options
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
 from crawldedup.scrapy_plugin.journal import CrawlJournal
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
@@ -37,7 +37,7 @@ from crawldedup.scrapy_plugin.revisits import Deliveries, key_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
-from crawldedup.scrapy_plugin.walls import WallGuard
+from crawldedup.scrapy_plugin.walls import Walls
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Verdict, describe
 
@@ -71,12 +71,12 @@ class DedupMiddleware:
         self._deliveries = Deliveries(crawler)
         self._stats = CrawlStats(crawler, options, may_close=not is_interactive)
         self.journal = CrawlJournal(crawler, options)
-        self._walls = WallGuard(crawler, self._stats, options.wall)
+        self._walls = Walls(crawler, self._stats, options.wall)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Build the middleware from Scrapy's settings. Raises NotConfigured if they are wrong, or it is disabled."""
-        with options_of(crawler) as options:
+        with crawl_options(crawler) as options:
             if interactive := is_interactive(crawler):
                 options = replace(options, action="mark", remember=False, wall="ignore", journal=False, report=None)
             dedup = AsyncDeduplicator.from_options(options, workers=options.workers, page_seconds=options.page_seconds)

@@ -31,7 +31,7 @@ from crawldedup.advice.mining import LEAST_CONFIDENCE
 from crawldedup.advice.rules import Contrary, Rule, RuleBook, read_rules
 from crawldedup.journal import shown
 from crawldedup.scrapy_plugin import signals
-from crawldedup.scrapy_plugin.failures import PredictedDuplicateError, options_of
+from crawldedup.scrapy_plugin.failures import PredictedDuplicateError, crawl_options
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.policy import OVERRIDE_KEY, is_start
 from crawldedup.scrapy_plugin.settings import is_interactive
@@ -88,7 +88,7 @@ class RulesMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Build it from Scrapy's settings. Raises NotConfigured if they are wrong, or name no rules."""
-        with options_of(crawler) as options:
+        with crawl_options(crawler) as options:
             if options.rules is None or is_interactive(crawler):
                 raise NotConfigured
             rules = read_rules(Path(options.rules))

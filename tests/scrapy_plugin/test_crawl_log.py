@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.scrapy_plugin.conftest import in_memory_first, in_one_mode
+from tests.scrapy_plugin.conftest import in_one_mode
 from tests.scrapy_plugin.website import Answer, Site, article
 from tests.servers import free_port
 
@@ -91,15 +91,6 @@ def test_scrapy_closes_a_crawl_after_so_many_pages_dropped_or_not(site: Site, cr
     assert result.report["stats"]["finish_reason"] == "closespider_pagecount"
     # Requests that were on their way are answered.
     assert 5 <= sum(site.asked.values()) < 10
-
-
-@in_memory_first
-def test_the_stats_to_alert_on(site: Site, crawl: Crawler, store: str) -> None:
-    pages = ["/a", "/a-copy", "/a-near", "/b", "/b-copy"]
-    stats = crawl(site, pages, CRAWLDEDUP_STORE=store).report["stats"]
-    ours = {name.removeprefix("crawldedup/"): value for name, value in stats.items()}
-    assert ours["largest_cluster"] == 2
-    assert ours["bytes_saved"] == sum(len(site.pages[page].body) for page in ("/a-copy", "/a-near", "/b-copy"))
 
 
 def test_start_pages_that_were_all_delivered_before_are_a_warning(site: Site, crawl: Crawler, tmp_path: Path) -> None:

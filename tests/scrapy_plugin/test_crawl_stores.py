@@ -88,13 +88,6 @@ def test_a_store_that_is_never_there_costs_no_page(site: Site, crawl: Crawler) -
     assert result.report["stats"].get("log_count/ERROR", 0) == 0
 
 
-def test_a_crawl_can_be_told_to_stop_without_its_store(site: Site, crawl: Crawler) -> None:
-    store = f"redis://127.0.0.1:{free_port()}/0"
-    result = crawl(site, ["/a", "/b"], CRAWLDEDUP_STORE=store, CRAWLDEDUP_ON_ERROR="fail")
-    assert result.passed == []
-    assert result.report["stats"]["finish_reason"] == "crawldedup_error"
-
-
 def test_a_crawl_that_loses_its_store_can_be_told_to_stop(site: Site, crawl: Crawler) -> None:
     with RedisServer() as redis:
         site.actions = {"/missing?stop": redis.stop}
@@ -104,25 +97,3 @@ def test_a_crawl_that_loses_its_store_can_be_told_to_stop(site: Site, crawl: Cra
     assert result.passed[:2] == ["/a", "/b"]
     assert len(result.passed) < 20
     assert result.report["stats"]["finish_reason"] == "crawldedup_error"
-
-
-@pytest.mark.parametrize(
-    ("setting", "value", "message"),
-    [
-        (
-            "CRAWLDEDUP_SIMILARITY",
-            9,
-            "CRAWLDEDUP_SIMILARITY is 9; it must be a number above 0.5 and at most 1",
-        ),
-        ("CRAWLDEDUP_SIMILARTY", 0.9, "did you mean 'CRAWLDEDUP_SIMILARITY'?"),
-        ("CRAWLDEDUP_STORE", "rediss:/x", "rediss:/x"),
-    ],
-)
-def test_a_wrong_setting_stops_the_crawl(site: Site, crawl: Crawler, setting: str, value: object, message: str) -> None:
-    site.asked.clear()
-    result = crawl(site, ["/a"], **{setting: value})
-    [line] = [line for line in result.log.splitlines() if " ERROR: " in line]
-    assert message in line
-    assert "Traceback" not in result.log
-    assert result.report["stats"]["finish_reason"] == "crawldedup_error"
-    assert not site.asked

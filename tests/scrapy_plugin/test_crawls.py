@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.scrapy_plugin.conftest import with_every_lasting_store, with_every_store
+from tests.scrapy_plugin.conftest import with_every_store
 from tests.scrapy_plugin.crawling import MODES, QUICK, Crawl, Crawling, crawl_apart, finish, start
 from tests.scrapy_plugin.website import Answer, Site, article, compressed, old
 
@@ -171,29 +171,6 @@ def test_of_pages_that_come_at_once_one_of_each_content_is_kept(crawl: Crawler, 
         result = crawl(site, pages, CONCURRENT_REQUESTS=24, CONCURRENT_REQUESTS_PER_DOMAIN=24, CRAWLDEDUP_STORE=store)
     assert sorted(page.split("/")[1] for page in result.passed) == list("012345")
     assert result.counts == {"checked": 48, "new": 6, "duplicate/exact": 42, "dropped": 42}
-
-
-@with_every_lasting_store
-def test_pages_out_of_the_http_cache_are_judged_like_others(
-    site: Site, crawl: Crawler, lasting_store: str, tmp_path: Path
-) -> None:
-    settings = {
-        "HTTPCACHE_ENABLED": True,
-        "HTTPCACHE_DIR": str(tmp_path / "cache"),
-        "CRAWLDEDUP_STORE": lasting_store,
-    }
-    pages = ["/a", "/a-near", "/a-gzip", "/b"]
-    first = crawl(site, pages, **settings)
-    site.asked.clear()
-    # What was dropped is in the cache as well.
-    second = crawl(site, pages, **settings)
-    assert not site.asked
-    assert first.passed == second.passed == ["/a", "/b"]
-    assert first.failed == second.failed
-    assert second.counts == {"checked": 4, "revisit": 2, "duplicate/near": 1, "duplicate/exact": 1, "dropped": 2}
-    anew = crawl(site, pages, CRAWLDEDUP_NAMESPACE="other", **settings)
-    assert not site.asked
-    assert (anew.passed, anew.counts["new"]) == (first.passed, 2)
 
 
 @pytest.mark.parametrize(("crawling", "kind"), [(min(MODES), "own"), (max(MODES), "redis")], indirect=["crawling"])

@@ -19,7 +19,7 @@ from crawldedup.errors import (
     WorkerError,
 )
 from crawldedup.page import ReadPage
-from crawldedup.scrapy_plugin.failures import options_of
+from crawldedup.scrapy_plugin.failures import crawl_options
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.scrapy_plugin.stats import SILENT_SECONDS, CrawlStats
@@ -112,7 +112,7 @@ def test_the_log_speaks_of_items_where_items_are_checked(caplog: pytest.LogCaptu
 def refused(crawler: Crawler, *messages: str) -> None:
     async def start() -> None:
         for message in messages:
-            with pytest.raises(NotConfigured), options_of(crawler):
+            with pytest.raises(NotConfigured), crawl_options(crawler):
                 raise ConfigurationError(message)
         await crawler.signals.send_catch_log_async(signals.engine_started)
 
