@@ -10,7 +10,7 @@ from crawldedup.advice.copies import may_name_more
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.page import Page, ReadPage
 from crawldedup.reading.canonical import HeadLinks
-from crawldedup.scrapy_plugin.copies import Copies, with_claim
+from crawldedup.scrapy_plugin.policy import Copies, with_claim
 from crawldedup.scrapy_plugin.settings import CrawlOptions, check_patterns
 from tests.scrapy_plugin.conftest import Crawler, with_every_store
 from tests.scrapy_plugin.website import Site, article
