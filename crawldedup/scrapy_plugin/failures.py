@@ -1,5 +1,6 @@
 """The errors that a spider meets, and how a crawl ends that must not go on."""
 
+import asyncio
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from crawldedup.scrapy_plugin.signals import say
 from crawldedup.verdict import Verdict
 
 CLOSE_REASON: Final = "crawldedup_error"
+_GRACE_TURNS: Final = 100
 
 
 class DuplicatePageError(IgnoreRequest):
@@ -91,6 +93,9 @@ def end_unstarted(crawler: Crawler, message: str) -> None:
         assert crawler.engine is not None
         if crawler.engine.spider is not None:
             await crawler.engine.close_spider_async(reason=CLOSE_REASON)
+            # Other components start at the same signal, and may use the spider when they go on.
+            for _ in range(_GRACE_TURNS if is_asyncio_available() else 0):
+                await asyncio.sleep(0.001)
             # To Scrapy a crawler that is left without a spider is one that could not start.
             crawler.spider = None
 
