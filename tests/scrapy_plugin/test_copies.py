@@ -190,6 +190,15 @@ def test_a_better_copy_is_delivered_once_and_names_what_it_replaces(crawl: Crawl
 
 
 @with_every_store
+def test_a_page_that_names_anothers_as_its_original_neither_displaces_nor_suppresses_any(
+    crawl: Crawler, site: Site, store: str
+) -> None:
+    result = crawl(site, [HOME, "/3-copy", "/3", "/1", "/print/1"], CRAWLDEDUP_STORE=store)
+    assert result.passed == ["/", "/3-copy", "/1"]
+    assert "replaced" not in result.counts
+
+
+@with_every_store
 def test_preferences_can_be_ones_own_or_none(crawl: Crawler, site: Site, store: str) -> None:
     pages = ["/1?sid=1", "/1", "/print/1", "/1-again"]
     own = {"CRAWLDEDUP_PREFER": ["/print/", r"\?sid="], "CRAWLDEDUP_STORE": store}

@@ -229,3 +229,11 @@ def test_a_counter_in_the_text_brings_no_page_again_but_slow_drift_does(crawl: C
             dropped += len(result.failed)
         assert 2 <= passed <= 6
         assert dropped == 13 - passed
+
+
+@with_every_lasting_store
+def test_a_page_whose_callback_failed_is_seen_again(site: Site, crawl: Crawler, lasting_store: str) -> None:
+    settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": "drop"}
+    broken = {"url": "/a", "callback": "broken"}
+    for pages, passed in (([broken], ["/a"]), (["/a", "/b"], ["/a", "/b"]), (["/a", "/b"], [])):
+        assert crawl(site, pages, **settings).passed == passed

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.scrapy_plugin.conftest import with_every_store
+from tests.scrapy_plugin.conftest import with_every_lasting_store, with_every_store
 from tests.scrapy_plugin.crawling import MODES, QUICK, Crawl, Crawling, crawl_apart, finish, start
 from tests.scrapy_plugin.website import Answer, Site, article, compressed, old
 
@@ -220,3 +220,26 @@ def test_a_crawl_compares_what_is_selected(crawl: Crawler, content: str) -> None
     with Site(pages) as site:
         outcome = crawl(site, list(pages), CRAWLDEDUP_CONTENT=content)
     assert outcome.counts == {"checked": 2, "new": 1, "duplicate/exact": 1, "dropped": 1}
+
+
+@with_every_lasting_store
+def test_pages_out_of_the_http_cache_are_judged_like_others(
+    site: Site, crawl: Crawler, lasting_store: str, tmp_path: Path
+) -> None:
+    settings = {
+        "HTTPCACHE_ENABLED": True,
+        "HTTPCACHE_DIR": str(tmp_path / "cache"),
+        "CRAWLDEDUP_STORE": lasting_store,
+    }
+    pages = ["/a", "/a-near", "/a-gzip", "/b"]
+    first = crawl(site, pages, **settings)
+    site.asked.clear()
+    # What was dropped is in the cache as well.
+    second = crawl(site, pages, **settings)
+    assert not site.asked
+    assert first.passed == second.passed == ["/a", "/b"]
+    assert first.failed == second.failed
+    assert second.counts == {"checked": 4, "revisit": 2, "duplicate/near": 1, "duplicate/exact": 1, "dropped": 2}
+    anew = crawl(site, pages, CRAWLDEDUP_NAMESPACE="other", **settings)
+    assert not site.asked
+    assert (anew.passed, anew.counts["new"]) == (first.passed, 2)
