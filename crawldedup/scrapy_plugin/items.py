@@ -125,7 +125,8 @@ class DedupItemPipeline:
             raise NotConfigured
         with crawl_options(crawler) as options:
             options = items_index_of(options)
-        return cls(crawler, options, AsyncDeduplicator.from_options(options, page_seconds=options.page_seconds))
+            dedup = AsyncDeduplicator.from_options(options, page_seconds=options.page_seconds)
+        return cls(crawler, options, dedup)
 
     async def open_spider(self) -> None:
         """Look at the index. Texts are read in this process, so that no worker is started for them."""

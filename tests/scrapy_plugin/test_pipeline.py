@@ -11,7 +11,7 @@ from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DropItem, NotConfigured
 
 from crawldedup import Deduplicator
-from crawldedup.errors import ProfileMismatchError, StoreFullError, StoreUnavailableError
+from crawldedup.errors import MissingDependencyError, ProfileMismatchError, StoreFullError, StoreUnavailableError
 from crawldedup.page import Page
 from crawldedup.scrapy_plugin.failures import DuplicateItemError
 from crawldedup.scrapy_plugin.items import DedupItemPipeline
@@ -216,6 +216,19 @@ def test_it_is_not_there_where_it_is_off_or_set_wrongly(settings: dict[str, obje
     async def build() -> None:
         with pytest.raises(NotConfigured):
             DedupItemPipeline.from_crawler(FakeCrawler(**settings))  # type: ignore[arg-type]
+
+    asyncio.run(build())
+
+
+def test_a_store_whose_package_is_missing_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object, **__: object) -> None:
+        raise MissingDependencyError("install crawldedup[redis]")
+
+    monkeypatch.setattr("crawldedup.scrapy_plugin.items.AsyncDeduplicator.from_options", missing)
+
+    async def build() -> None:
+        with pytest.raises(NotConfigured):
+            DedupItemPipeline.from_crawler(FakeCrawler(CRAWLDEDUP_ITEM_FIELDS="body"))  # type: ignore[arg-type]
 
     asyncio.run(build())
 
