@@ -133,7 +133,8 @@ class DedupMiddleware:
         request.meta.pop(policies.DROP_ITEMS_KEY, None)
         try:
             if reason := policies.reason_to_skip(request, response, self._options.deny):
-                return self._passed(request, response, *self._stats.skipped(reason))
+                self._stats.count(f"skipped/{reason}")
+                return self._passed(request, response, "skipped", reason)
             policy = self._policy_for(request)
             page = self._page_of(request, response, policy)
             self._tell_delivered()

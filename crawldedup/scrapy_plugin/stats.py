@@ -135,11 +135,6 @@ class CrawlStats:
             self._stats.set_value(f"{stat}_mean", round(self._seconds[name] / self._counts["checked"], 6))
             self._stats.max_value(f"{stat}_max", round(seconds, 6))
 
-    def skipped(self, reason: str) -> tuple[str, str]:
-        """Count a response that is not to be checked. Returns "skipped" and the reason."""
-        self.count(f"skipped/{reason}")
-        return "skipped", reason
-
     def failed(self, name: str, error: Exception) -> tuple[str, str]:
         """Count and explain a page or an item that passes, because it cannot be read, or something failed.
 
