@@ -55,6 +55,7 @@ class DuplicateItemError(DropItem):
 
 # Why a crawl does not start: several components may refuse the same settings, or to start at all.
 _reasons: WeakKeyDictionary[Crawler, list[str]] = WeakKeyDictionary()
+# The event loop alone would let go of what closes a spider.
 _closing: WeakKeyDictionary[Crawler, object] = WeakKeyDictionary()
 
 
