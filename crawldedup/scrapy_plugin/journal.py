@@ -143,11 +143,18 @@ class CrawlJournal:
     def _write_page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
         referer = (request.headers.get(b"Referer") or b"").decode("utf-8", "replace")
         depth, latency = request.meta.get("depth"), request.meta.get("download_latency")
-        page = {"url": shown(response.url), "outcome": outcome, **figures}
-        # Spiders may put anything into the meta.
-        page["depth"] = depth if isinstance(depth, int) and 0 < depth < _MOST else None
-        page["latency"] = round(latency, 3) if isinstance(latency, float) and 0 < latency < _MOST else None
-        self.put({**page, "bytes": len(response.body), "status": response.status, "referer": shown(referer)})
+        record = {
+            "url": shown(response.url),
+            "outcome": outcome,
+            **figures,
+            "bytes": len(response.body),
+            "status": response.status,
+            "referer": shown(referer),
+            # Spiders may put anything there.
+            "depth": depth if isinstance(depth, int) and 0 < depth < _MOST else None,
+            "latency": round(latency, 3) if isinstance(latency, float) and 0 < latency < _MOST else None,
+        }
+        self.put(record)
 
     def _wall_suspected(self, original: str, share: float, window: int) -> None:
         self.put({"wall": shown(original), "share": round(share, 4), "window": window})
