@@ -97,7 +97,6 @@ def _ask_index(action: str, names: list[str], opts: Namespace, options: Any, out
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.errors import ConfigurationError
     from crawldedup.scrapy_plugin.items import named_identity
-    from crawldedup.scrapy_plugin.policy import PagePolicy
     from crawldedup.stores.registry import is_persistent
 
     if not is_persistent(options.store):
@@ -114,8 +113,9 @@ def _ask_index(action: str, names: list[str], opts: Namespace, options: Any, out
         match action:
             case "explain":
                 given_pages = under_url(readable_sources(names, output.unreadable), opts.url)
-                similarity = PagePolicy.of_crawl(options).similarity_of_revisits
-                pages.explain(dedup, given_pages, output, scope_key=scope_key, revisit_similarity=similarity)
+                pages.explain(
+                    dedup, given_pages, output, scope_key=scope_key, revisit_similarity=options.similarity_of_revisits
+                )
             case "forget":
                 named = [(name, named_identity(name) if opts.items else None, scope_key) for name in names]
                 indexes.forget(dedup, named, output)

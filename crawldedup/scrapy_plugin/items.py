@@ -4,7 +4,6 @@
 works with and without the middleware, on an index of its own beside the one of the pages.
 """
 
-import asyncio
 import logging
 import re
 import uuid
@@ -28,8 +27,8 @@ from crawldedup.reading.canonical import canonical_url
 from crawldedup.reading.extract import extract_page
 from crawldedup.reading.extractors import get_extractor
 from crawldedup.reading.limits import MAX_BYTES
-from crawldedup.scrapy_plugin.failures import DuplicateItemError, Failures, refusing
-from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY, Fate, PagePolicy, decide, scope_key_of
+from crawldedup.scrapy_plugin.failures import DuplicateItemError, crawl_options
+from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY, Fate, changed, decide, scope_key_of
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
@@ -41,8 +40,6 @@ VERDICT_FIELDS: Final = {"kind": "dedup_kind", "original": "dedup_original", "si
 """What `add_verdict` writes by default: part of the verdict, and the field it goes into."""
 
 _PARTS: Final = tuple(wire.plain(Verdict(Kind.NEW, "")))
-_DEEPEST_LIST: Final = 10
-_LONG_TEXT: Final = 50_000
 _WEB_URL: Final = re.compile(r"https?://", re.IGNORECASE)
 # What prose about HTML seldom holds and fragments of pages hardly ever lack: an end tag, or an element that has none.
 _MARKUP: Final = re.compile(r"</[a-z][a-z0-9]*\s*>|<(?:br|p|hr|img)\b[^<>]*>", re.IGNORECASE)
@@ -117,9 +114,8 @@ class DedupItemPipeline:
         self._crawler = crawler
         self._options = options
         self._dedup = dedup
-        self._policy = replace(PagePolicy.of_crawl(options), action=options.item_action, revisit="keep")
-        self._stats = CrawlStats(crawler, "item")
-        self._failures = Failures(crawler, self._stats, close_on_error=options.on_error == "fail")
+        self._policy = changed(options, action=options.item_action, revisit="keep")
+        self._stats = CrawlStats(crawler, options, "item")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -127,9 +123,10 @@ class DedupItemPipeline:
         # Where a person looks at a page, `scrapy parse --pipelines` shows its items, and they are not a crawl's.
         if is_interactive(crawler):
             raise NotConfigured
-        with refusing(crawler):
-            options = items_index_of(CrawlOptions.from_settings(crawler.settings))
-        return cls(crawler, options, AsyncDeduplicator.from_options(options, page_seconds=options.page_seconds))
+        with crawl_options(crawler) as options:
+            options = items_index_of(options)
+            dedup = AsyncDeduplicator.from_options(options, page_seconds=options.page_seconds)
+        return cls(crawler, options, dedup)
 
     async def open_spider(self) -> None:
         """Look at the index. Texts are read in this process, so that no worker is started for them."""
@@ -137,9 +134,9 @@ class DedupItemPipeline:
         try:
             known = (await self._dedup.info()).pages
         except Exception as error:
-            self._failures.at_start(error)
-        if self._failures.fatal is None:
-            self._stats.begin(self._options, known)
+            if self._stats.ends_at_start(error):
+                return
+        self._stats.begin(known)
 
     async def close_spider(self) -> None:
         """Close everything after the items that are queued, and log the summary."""
@@ -150,15 +147,12 @@ class DedupItemPipeline:
         """Check an item, and return it, with its verdict if that is wanted. Raises DuplicateItemError to drop it."""
         verdict = None
         try:
-            judged = await self._dedup.judge(await self._page_of(item))
+            judged = await self._dedup.judge(self._page_of(item))
         except Exception as error:
-            self._failures.passed("an item", error)
+            self._stats.failed("an item", error)
         else:
-            self._failures.store_answered()
-            self._stats.timed(judged)
-            verdict = judged.verdict
-            outcome = decide(verdict, self._policy)
-            self._stats.checked(verdict, outcome)
+            verdict, outcome = judged.verdict, decide(judged.verdict, self._policy)
+            self._stats.checked(judged, outcome)
             if verdict.is_duplicate:
                 reason = describe(verdict, unnamed="an item without URL")
                 if outcome.fate is Fate.DROPPED:
@@ -169,10 +163,10 @@ class DedupItemPipeline:
                 add_verdict(item, verdict)
             except ConfigurationError as error:
                 self._stats.count("error/mark")
-                self._failures.explain(f"mark {type(item)}", str(error))
+                self._stats.explain(f"mark {type(item)}", str(error))
         return item
 
-    async def _page_of(self, item: Any) -> Page:
+    def _page_of(self, item: Any) -> Page:
         if not ItemAdapter.is_item(item):
             raise PageError("not_an_item", f"{type(item)} is no kind of item that Scrapy knows")
         assert self._options.item_fields is not None
@@ -183,14 +177,9 @@ class DedupItemPipeline:
         if self._options.scope == "site" and not scope_key:
             # Such items of all sites would be compared with each other.
             raise PageError("no_site", "CRAWLDEDUP_SCOPE is 'site', and no field 'url' tells the site of the item")
-        content: dict[str, Any]
         # One text with markup is read as the page it is, with its tables and headings.
-        if len(texts) == 1 and _MARKUP.search(texts[0]):
-            content = {"html": texts[0]}
-        else:
-            # Items keep their order but for long ones: in threads they overtake each other.
-            is_long = sum(map(len, texts)) > _LONG_TEXT
-            content = {"text": await asyncio.to_thread(bare_text, texts) if is_long else bare_text(texts)}
+        is_page = len(texts) == 1 and _MARKUP.search(texts[0])
+        content: dict[str, Any] = {"html": texts[0]} if is_page else {"text": bare_text(texts)}
         return Page(url, identity=identity, scope_key=scope_key, remember=self._options.remember, **content)
 
 
@@ -252,10 +241,8 @@ def identity_in(item: Any) -> tuple[str, str]:
     # Python's own text of an object is its address, which is another one each time.
     own_text: object = type(value).__str__
     has_text = isinstance(value, str | int) or own_text is not object.__str__
-    name = str(value).strip() if has_text and not isinstance(value, bool | bytes) else ""
-    if not name:
-        return "", f"item {uuid.uuid4().hex}"
-    return name, named_identity(name)
+    name = str(value).strip() if has_text and not isinstance(value, bool | bytes | None) else ""
+    return (name, named_identity(name)) if name else ("", f"item {uuid.uuid4().hex}")
 
 
 def named_identity(name: str) -> str:
@@ -263,14 +250,12 @@ def named_identity(name: str) -> str:
     return f"item {canonical_url(name, keep_fragment=True) if _WEB_URL.match(name) else name}"
 
 
-def _text_of(name: str, value: Any, depth: int = 0) -> str:
+def _text_of(name: str, value: Any) -> str:
     """Return the text of a text, a number, or a list of them, as item loaders make; nothing for None."""
-    if depth > _DEEPEST_LIST:
-        raise PageError("field_type", f"the field {name!r} holds lists in lists in lists")
     if isinstance(value, str) or value is None:
         return value or ""
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, list | tuple):
-        return "\n".join(filter(None, (_text_of(name, part, depth + 1) for part in value)))
+        return "\n".join(filter(None, (_text_of(name, part) for part in value)))
     raise PageError("field_type", f"the field {name!r} holds a {type(value).__name__}, which is no text")

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from scrapy import Request
-from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.utils.job import job_dir
@@ -31,7 +30,6 @@ from crawldedup.stores.shown import shown_url
 
 KEPT_CRAWLS: Final = 20
 """So many crawls keep their journals in a directory, the present one included."""
-SAMPLE_SECONDS: Final = 10.0
 
 _SHOWN_STATS: Final = ("crawldedup/", "downloader/", "item_", "response_received_count", "memusage/", "log_count/")
 _SHOWN_OPTIONS: Final = ("namespace", "action", "similarity", "recall", "extractor", "workers", "revisit", "scope")
@@ -51,26 +49,28 @@ def place_of_journals(options: CrawlOptions) -> str:
 class CrawlJournal:
     """Writes what a crawl gets, once it has begun. Whatever goes wrong costs lines, and no page."""
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, options: CrawlOptions) -> None:
         self._crawler = crawler
+        self._options = options
         self._file: FileJournal | None = None
         self._job: Path | None = None
         self._has_complained = False
-        self._began = self._sampled = 0.0
-        self._known: int | None = None
+        self._began = 0.0
         self._place = self._crawl = ""
-        self._report: str | None = None
 
-    def begin(self, options: CrawlOptions, known: int | None) -> None:
+    def begin(self, known: int | None) -> None:
         """Write the header. `known` are the pages in the index."""
-        if options.journal is False:
+        if self._options.journal is False:
+            return
+        try:
+            self._place = place_of_journals(self._options)
+        except OSError as error:
+            self._complain("the journal", error)
             return
         assert self._crawler.spider is not None
-        started, self._known = time.time(), known
-        self._began = self._sampled = time.monotonic()
-        spider, self._place, self._report = self._crawler.spider.name, place_of_journals(options), options.report
+        spider, started, self._began = self._crawler.spider.name, time.time(), time.monotonic()
         self._job = Path(directory) if (directory := job_dir(self._crawler.settings)) else None
-        self._crawl = options.crawl or journal.name_of_job(self._job, journal.crawl_of(spider, started))
+        self._crawl = self._options.crawl or journal.name_of_job(self._job, journal.crawl_of(spider, started))
         header = {
             journal.FORMAT: journal.VERSION,
             "crawl": self._crawl,
@@ -81,9 +81,9 @@ class CrawlJournal:
             "version": __version__,
             "known": known,
             "settings": {
-                "store": shown_url(options.store),
-                "threshold": round(accept_threshold(options.similarity, VERIFY_BITS, options.recall), 4),
-                **{name: getattr(options, name) for name in _SHOWN_OPTIONS},
+                "store": shown_url(self._options.store),
+                "threshold": round(accept_threshold(self._options.similarity, VERIFY_BITS, self._options.recall), 4),
+                **{name: getattr(self._options, name) for name in _SHOWN_OPTIONS},
             },
         }
         self._file = FileJournal(Path(self._place), header, journal.own_writer(), keep=KEPT_CRAWLS)
@@ -92,7 +92,6 @@ class CrawlJournal:
     def checked(self, request: Request, response: Response, judged: Judged, outcome: Outcome, known: int) -> None:
         """Write what a page is, and what became of it. `known` are the pages in the index."""
         verdict, coverage = judged.verdict, judged.verdict.coverage
-        self._known = known
         figures = {
             "original": shown(verdict.original or ""),
             "similarity": round(verdict.similarity or 0.0, 4),
@@ -103,13 +102,18 @@ class CrawlJournal:
             "waited": round(judged.waited, 4),
             "read": round(judged.reading, 4),
             "store": round(judged.asking, 5),
+            "known": known,
         }
         if coverage is not None and coverage.share_new is not None and coverage.sources:
             figures["share_known"] = round(1 - coverage.share_new, 4)
             figures["source"] = shown(coverage.sources[0][0])
         self._write_page(request, response, journal.OUTCOMES[verdict.kind], figures)
 
-    async def end(self, reason: str, index_bytes: int | None) -> None:
+    def unchecked(self, request: Request, response: Response, outcome: str, reason: str) -> None:
+        """Write that a response was skipped, or met an error, and why."""
+        self._write_page(request, response, outcome, {"reason": reason})
+
+    async def end(self, reason: str, known: int, index_bytes: int | None) -> None:
         """Write the last line, with the crawl's stats, close the journal, and write the report that was asked for."""
         if self._file is None:
             return
@@ -119,25 +123,29 @@ class CrawlJournal:
             for name, value in self._crawler.stats.get_stats().items()
             if name.startswith(_SHOWN_STATS) and isinstance(value, int | float) and abs(value) < _MOST**2
         }
-        self.put({"end": reason, "stats": stats, "known": self._known, "index_bytes": index_bytes})
+        self.put({"end": reason, "stats": stats, "known": known, "index_bytes": index_bytes})
         await asyncio.to_thread(self._file.close)
         self._file = None
         if self._job is not None and reason == "finished":
             (self._job / journal.NAME_FILE).unlink(missing_ok=True)
-        if self._report is not None:
-            await self._write_report(self._report)
+        if self._options.report is not None:
+            await self._write_report(self._options.report)
 
-    def unchecked(self, request: Request, response: Response, outcome: str, reason: str) -> None:
-        """Write that a response was skipped, or met an error, and why."""
-        self._write_page(request, response, outcome, {"reason": reason})
+    def put(self, record: Mapping[str, Any]) -> None:
+        """Write a record, without what is None, False or zero in it, once the crawl has begun."""
+        if self._file is not None:
+            fields = {name: value for name, value in record.items() if value}
+            self._file.write(journal.line_of({"t": round(time.monotonic() - self._began, 3), **fields}))
+            if self._file.trouble is not None and not self._has_complained:
+                self._has_complained = True
+                self._complain(f"the journal in {self._place}", self._file.trouble)
 
     def _write_page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
-        """Write a response, and at most every ten seconds a sample of the crawl's figures."""
-        if self._file is None:
-            return
         referer = (request.headers.get(b"Referer") or b"").decode("utf-8", "replace")
         depth, latency = request.meta.get("depth"), request.meta.get("download_latency")
         record = {
+            "url": shown(response.url),
+            "outcome": outcome,
             **figures,
             "bytes": len(response.body),
             "status": response.status,
@@ -146,29 +154,13 @@ class CrawlJournal:
             "depth": depth if isinstance(depth, int) and 0 < depth < _MOST else None,
             "latency": round(latency, 3) if isinstance(latency, float) and 0 < latency < _MOST else None,
         }
-        told = {name: value for name, value in record.items() if value}
-        self.put({"url": shown(response.url), "outcome": outcome, **told})
-        if time.monotonic() >= self._sampled + SAMPLE_SECONDS:
-            self._sampled = time.monotonic()
-            assert self._crawler.stats is not None
-            scheduler = getattr(getattr(self._crawler.engine, "_slot", None), "scheduler", None)
-            # Others may have to ask a server, and the event loop would wait.
-            queued = len(scheduler) if isinstance(scheduler, Scheduler) else None
-            walls = self._crawler.stats.get_value("crawldedup/walls/suspected")
-            self.put({"known": self._known, "queued": queued, "walls": walls})
+        self.put(record)
 
     def _wall_suspected(self, original: str, share: float, window: int) -> None:
         self.put({"wall": shown(original), "share": round(share, 4), "window": window})
 
-    def put(self, record: Mapping[str, Any]) -> None:
-        """Write a record, without what is None in it, once the crawl has begun."""
-        if self._file is not None:
-            told = {name: value for name, value in record.items() if value is not None}
-            self._file.write(journal.line_of({"t": round(time.monotonic() - self._began, 3), **told}))
-            if self._file.trouble is not None and not self._has_complained:
-                self._has_complained = True
-                text = f"cannot write the journal in {self._place}, and the crawl goes on: {self._file.trouble}"
-                signals.say(self._crawler, logging.WARNING, text)
+    def _complain(self, what: str, trouble: object) -> None:
+        signals.say(self._crawler, logging.WARNING, f"cannot write {what}, and the crawl goes on: {trouble}")
 
     async def _write_report(self, path: str) -> None:
         """Write the report of the crawl, in a process whose memory ends with it. Logs what goes wrong."""

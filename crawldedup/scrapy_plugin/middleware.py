@@ -3,12 +3,12 @@
 `process_response` tells the order of the work, and each station has a module of its own:
 
 1. `policy` decides whether a response is checked, by which rules, and as which `Page`. It is pure.
-2. `AsyncDeduplicator.judge` has a worker process read the page, lets `copies` rank it by its URL and by the original
-   that it names, and calls `Deduplicator.check_batch` with the fingerprints of all pages that wait.
-3. `policy.decide` makes an `Outcome` of the verdict; `revisits` knows what this crawl has let pass before.
+2. `AsyncDeduplicator.judge` has a worker process read the page, lets `policy.Copies` rank it by its URL and by the
+   original that it names, and calls `Deduplicator.check_batch` with the fingerprints of all pages that wait.
+3. `policy.decide` makes an `Outcome` of the verdict. `revisits` notes that the page is on its way to the spider.
 4. `walls` looks whether one page comes in place of many.
 5. `stats`, `journal`, `signals` and the log are told of the outcome.
-6. The page is dropped, marked or returned. Where a station fails, `failures` counts and explains it: the page passes.
+6. The page is dropped, marked or returned. Where a station fails, `stats` counts and explains it: the page passes.
 """
 
 import asyncio
@@ -16,37 +16,32 @@ import gc
 import logging
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Final, Self
 
 from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.utils.job import job_dir
 
 from crawldedup.aio import AsyncDeduplicator, Judged
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.page import Page
 from crawldedup.scrapy_plugin import policy as policies
 from crawldedup.scrapy_plugin import signals
-from crawldedup.scrapy_plugin.copies import Copies
-from crawldedup.scrapy_plugin.failures import DuplicatePageError, Failures, refusing
+from crawldedup.scrapy_plugin.failures import DuplicatePageError, crawl_options
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
 from crawldedup.scrapy_plugin.journal import CrawlJournal
-from crawldedup.scrapy_plugin.policy import Fate, Outcome, PagePolicy
-from crawldedup.scrapy_plugin.revisits import FILE_NAME, Deliveries, SeenPages
+from crawldedup.scrapy_plugin.policy import Copies, Fate, Outcome
+from crawldedup.scrapy_plugin.revisits import Deliveries, key_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
-from crawldedup.scrapy_plugin.walls import WallGuard
+from crawldedup.scrapy_plugin.walls import Walls
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Verdict, describe
 
 BROWSER_PAGE_KEY: Final = "playwright_page"
 _CLOSE_SECONDS: Final = 10.0
-# Python 3.12 freezes some 375 objects itself when it starts, others none. With Scrapy a program holds 100,000.
-_FROZEN_BY_PYTHON: Final = 1000
 
 
 class DedupMiddleware:
@@ -64,38 +59,30 @@ class DedupMiddleware:
         options: CrawlOptions,
         dedup: AsyncDeduplicator,
         *,
-        seen: SeenPages | None = None,
         is_interactive: bool = False,
     ) -> None:
         self._crawler = crawler
         self._options = options
         self._is_interactive = is_interactive
-        self._has_frozen = False
-        self._policy = PagePolicy.of_crawl(options)
         self._dedup = dedup
-        self._seen = seen or SeenPages()
+        self._seen: set[int] = set()
         self._copies = Copies(options.prefer, options.trusted_sites)
         self._deliveries = Deliveries(crawler)
-        self._stats = CrawlStats(crawler, covers=options.paragraphs is not None)
-        self.journal = CrawlJournal(crawler)
-        self._walls = WallGuard(crawler, self._stats, options.wall)
-        fails = options.on_error == "fail"
-        self._failures = Failures(crawler, self._stats, close_on_error=fails, may_close=not is_interactive)
+        self._stats = CrawlStats(crawler, options, may_close=not is_interactive)
+        self.journal = CrawlJournal(crawler, options)
+        self._walls = Walls(crawler, self._stats, options.wall)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Build the middleware from Scrapy's settings. Raises NotConfigured if they are wrong, or it is disabled."""
-        with refusing(crawler):
-            options = CrawlOptions.from_settings(crawler.settings)
+        with crawl_options(crawler) as options:
             if interactive := is_interactive(crawler):
-                options = replace(options, action="mark", remember=False, wall="ignore", journal=False)
+                options = replace(options, action="mark", remember=False, wall="ignore", journal=False, report=None)
             dedup = AsyncDeduplicator.from_options(options, workers=options.workers, page_seconds=options.page_seconds)
         if options.revisit == "drop" and not is_persistent(options.store) and not interactive:
             text = "CRAWLDEDUP_REVISIT is 'drop', but CRAWLDEDUP_STORE remembers nothing of earlier crawls"
             say(crawler, logging.WARNING, f"{text}; sqlite:///seen.sqlite would.")
-        directory = None if interactive else job_dir(crawler.settings)
-        seen = SeenPages(Path(directory, FILE_NAME) if directory else None)
-        middleware = cls(crawler, options, dedup, seen=seen, is_interactive=interactive)
+        middleware = cls(crawler, options, dedup, is_interactive=interactive)
         crawler.signals.connect(middleware.spider_opened, signal=scrapy_signals.spider_opened)
         crawler.signals.connect(middleware.page_failed, signal=scrapy_signals.spider_error)
         crawler.signals.connect(middleware.page_failed, signal=scrapy_signals.item_error)
@@ -108,8 +95,9 @@ class DedupMiddleware:
         self._copies.start_at(*getattr(spider, "start_urls", None) or ())
         if self._is_interactive:
             return
+        known = None
         try:
-            if self._policy.action == "drop-items" and not self._can_drop_items:
+            if self._options.action == "drop-items" and not self._can_drop_items:
                 raise ConfigurationError(
                     "The action 'drop-items' needs a spider middleware, which the add-on brings along: set "
                     'ADDONS = {"crawldedup.Addon": 500}.'
@@ -118,12 +106,13 @@ class DedupMiddleware:
                 await self._dedup.open()
             known = self._dedup.pages if self._options.remember else (await self._dedup.info()).pages
         except Exception as error:
-            known = None
-            self._failures.at_start(error)
-        self._has_frozen = freeze_gc()  # takes a moment, in which the first worker starts
-        if self._failures.fatal is None:
-            self._stats.begin(self._options, known)
-            self.journal.begin(self._options, known)
+            if self._stats.ends_at_start(error):
+                return
+        # What there is now stays as long as the crawl: garbage collections need not visit it.
+        gc.collect()
+        gc.freeze()
+        self._stats.begin(known)
+        self.journal.begin(known)
 
     async def spider_closed(self, reason: str) -> None:
         """Close everything and log the summary."""
@@ -133,11 +122,9 @@ class DedupMiddleware:
             if self._dedup.session is not None:
                 index_bytes = (await self._dedup.info()).bytes
         await self._dedup.close()
-        if self._has_frozen:
-            gc.unfreeze()
-        await self.journal.end(reason, index_bytes)
+        gc.unfreeze()
+        await self.journal.end(reason, self._dedup.pages, index_bytes)
         self._stats.end()
-        self._seen.close(finished=reason == "finished")
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Check the page, if it is one to check, and return it with flags. Raises DuplicatePageError to drop it."""
@@ -146,14 +133,15 @@ class DedupMiddleware:
         request.meta.pop(policies.DROP_ITEMS_KEY, None)
         try:
             if reason := policies.reason_to_skip(request, response, self._options.deny):
-                return self._unchecked(request, response, reason)
+                self._stats.count(f"skipped/{reason}")
+                return self._passed(request, response, "skipped", reason)
             policy = self._policy_for(request)
             page = self._page_of(request, response, policy)
             self._tell_delivered()
             judged = await self._dedup.judge(page, self._copies.claims_of(request, response, policy))
             outcome = self._outcome_of(request, page, judged.verdict, policy)
         except Exception as error:
-            return self._unchecked(request, response, error)
+            return self._passed(request, response, *self._stats.failed(response.url, error))
         await self._walls.judged(judged.verdict, judged.read.fingerprint.digest)
         await self._record(request, response, judged, outcome)
         return await self._carry_out(request, response, judged.verdict, outcome)
@@ -168,59 +156,54 @@ class DedupMiddleware:
     def _can_drop_items(self) -> bool:
         return self._crawler.get_spider_middleware(DropItemsMiddleware) is not None
 
-    def _policy_for(self, request: Request) -> PagePolicy:
-        policy = self._policy.for_request(request)
+    def _policy_for(self, request: Request) -> CrawlOptions:
+        policy = policies.options_for(request, self._options)
         if self._is_interactive:
-            return replace(policy, action="mark", remember=False)
-        if policy.action == "drop" and policies.is_start(request):
-            policy = replace(policy, action="drop-items")  # its links are wanted
+            return policies.changed(policy, action="mark", remember=False)
+        action = policy.action
+        if action == "drop" and policies.is_start(request):
+            action = "drop-items"  # its links are wanted
         # Without the spider middleware, items cannot be kept from the spider.
-        is_marked = policy.action == "drop-items" and not self._can_drop_items
-        return replace(policy, action="mark") if is_marked else policy
+        if action == "drop-items" and not self._can_drop_items:
+            action = "mark"
+        return policy if action == policy.action else policies.changed(policy, action=action)
 
-    def _page_of(self, request: Request, response: Response, policy: PagePolicy) -> Page:
+    def _page_of(self, request: Request, response: Response, policy: CrawlOptions) -> Page:
         assert self._crawler.spider is not None  # responses come to open spiders only
         page = policies.page_of(request, response, policy, self._crawler.spider.name)
         # What this crawl has delivered is delivered again, and so the text that is remembered.
-        is_again = page.revisit_similarity is not None and page in self._seen
+        is_again = page.revisit_similarity is not None and key_of(page) in self._seen
         return replace(page, revisit_similarity=None) if is_again else page
 
-    def _outcome_of(self, request: Request, page: Page, verdict: Verdict, policy: PagePolicy) -> Outcome:
+    def _outcome_of(self, request: Request, page: Page, verdict: Verdict, policy: CrawlOptions) -> Outcome:
         """Decide, and note a page that is on its way to the spider."""
-        outcome = policies.decide(verdict, policy, seen=policy.revisit == "drop" and page in self._seen)
+        outcome = policies.decide(verdict, policy, seen=policy.revisit == "drop" and key_of(page) in self._seen)
         if policy.remember and (not verdict.is_duplicate or verdict.replaces):
             self._deliveries.passed(request, page)
-        drops_revisits = "drop" in (policy.revisit, self._policy.revisit)
+        drops_revisits = "drop" in (policy.revisit, self._options.revisit)
         if policy.remember and drops_revisits and not (outcome.unchanged or verdict.is_duplicate):
-            self._seen.add(page)
+            self._seen.add(key_of(page))
         return outcome
+
+    def _passed(self, request: Request, response: Response, outcome: str, reason: str) -> Response:
+        """Return a page that is not checked."""
+        self.journal.unchecked(request, response, outcome, reason)
+        return response
 
     def _tell_delivered(self) -> None:
         for url, identity, scope_key in self._deliveries.pop_delivered():
             self._dedup.deliver(url, identity=identity, scope_key=scope_key)
 
-    def _unchecked(self, request: Request, response: Response, reason: str | Exception) -> Response:
-        """Tell stats and journal why a page passes unchecked, and return it."""
-        if isinstance(reason, Exception):
-            outcome, reason = self._failures.passed(response.url, reason)
-        else:
-            outcome = "skipped"
-            self._stats.count(f"skipped/{reason}")
-        self.journal.unchecked(request, response, outcome, reason)
-        return response
-
     async def _record(self, request: Request, response: Response, judged: Judged, outcome: Outcome) -> None:
         """Tell stats, journal, signals and log of a page, in its order."""
         verdict = judged.verdict
-        self._failures.store_answered()
-        self._stats.timed(judged)
-        self._stats.checked(verdict, outcome, size=len(response.body), is_start=policies.is_start(request))
+        self._stats.checked(judged, outcome, size=len(response.body), is_start=policies.is_start(request))
         self.journal.checked(request, response, judged, outcome, known=self._dedup.pages)
         request.meta[policies.VERDICT_KEY] = verdict
-        dropped = outcome.fate is Fate.DROPPED
-        for signal in [signals.page_judged, *([signals.page_deduplicated] if verdict.is_duplicate else [])]:
-            event = {"request": request, "response": response, "verdict": verdict, "dropped": dropped}
-            await signals.send(signal, self._crawler, **event)
+        event = {"request": request, "response": response, "verdict": verdict, "dropped": outcome.fate is Fate.DROPPED}
+        await signals.send(signals.page_judged, self._crawler, **event)
+        if verdict.is_duplicate:
+            await signals.send(signals.page_deduplicated, self._crawler, **event)
         if self._is_interactive:
             say(self._crawler, logging.INFO, f"{response.url} is {describe(verdict)}")
         elif outcome.refused or verdict.is_duplicate or verdict.is_partial or verdict.difference:
@@ -249,12 +232,3 @@ async def close_browser_page(crawler: Crawler, request: Request) -> None:
         except Exception as error:
             text = f"cannot close the browser's page of a dropped response: {type(error).__name__}"
             say(crawler, logging.WARNING, text)
-
-
-def freeze_gc() -> bool:
-    """Leave what exists out of full garbage collections, unless a program has set them up. Return True if it is."""
-    is_frozen = gc.isenabled() and gc.get_freeze_count() <= _FROZEN_BY_PYTHON
-    if is_frozen:
-        gc.collect()
-        gc.freeze()
-    return is_frozen

@@ -1,12 +1,14 @@
-"""Which responses are checked, under which rules, and what becomes of a page: decisions without I/O."""
+"""Which responses are checked, under which rules, what becomes of a page, and which copy is kept: without I/O."""
 
 import hashlib
 import mimetypes
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final, Self
+from functools import partial
+from typing import Any, Final
 
 from scrapy import Request
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
@@ -14,10 +16,11 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 from w3lib.encoding import http_content_type_encoding
 
+from crawldedup.advice.copies import may_name_more, names_a_view
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.options import options_of
-from crawldedup.page import Page
-from crawldedup.reading.canonical import canonical_url
+from crawldedup.page import WORST_RANK, Page, ReadPage
+from crawldedup.reading.canonical import canonical_url, claimed_url, is_same_page
 from crawldedup.reading.limits import MAX_BYTES
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions, Pattern, matches
@@ -44,54 +47,37 @@ class OverrideError(CrawlDedupError):
     counter = "meta"
 
 
-@dataclass(frozen=True, slots=True)
-class PagePolicy:
-    """The rules for one page, or one item. `similarity` is None where the index's own threshold applies."""
-
-    action: str
-    scope: str
-    keep_per_cluster: int
-    similarity: float | None = None
-    remember: bool = True
-    canonical: str = "compare"
-    revisit: str = "keep"
-    revisit_similarity: float | None = None
-    trusted_sites: frozenset[str] | None = None
-    paragraphs: float | str | None = None
-
-    @classmethod
-    def of_crawl(cls, options: CrawlOptions) -> Self:
-        """Return the rules for pages whose request says nothing else."""
-        return cls(**{rule.name: getattr(options, rule.name) for rule in fields(cls) if rule.name != "similarity"})
-
-    @property
-    def similarity_of_revisits(self) -> float | None:
-        """The least similarity of an unchanged revisit; None asks for equal texts, as where revisits are kept."""
-        return self.revisit_similarity if self.revisit == "drop" else None
-
-    def for_request(self, request: Request) -> Self:
-        """Apply a request's ``meta["crawldedup"]``. Raises OverrideError for what is not allowed."""
-        override = request.meta.get(OVERRIDE_KEY)
-        if override is None or isinstance(override, bool):
-            return self
-        allowed = ", ".join(_OVERRIDES)
-        if not isinstance(override, Mapping):
-            message = f"is {override!r}; it must be True, False or a dict with some of the keys {allowed}."
-            raise OverrideError(f'meta["crawldedup"] {message}')
-        if unknown := [key for key in override if key not in _OVERRIDES]:
-            raise OverrideError(f'meta["crawldedup"] has the unknown key {unknown[0]!r}; allowed are {allowed}.')
-        try:
-            changes = {key: _OVERRIDES[key](f'meta["crawldedup"]["{key}"]', value) for key, value in override.items()}
-        except ConfigurationError as error:
-            raise OverrideError(str(error)) from None
-        return replace(self, **changes)
+_OVERRIDABLE: Final = (
+    *("action", "canonical", "keep_per_cluster", "paragraphs", "remember", "revisit", "revisit_similarity"),
+    *("scope", "similarity", "trusted_sites"),
+)
+_CHECKS: Final = {option.name: option.check for option in options_of(CrawlOptions) if option.name in _OVERRIDABLE}
 
 
-_OVERRIDES: Final = {
-    option.name: option.check
-    for option in sorted(options_of(CrawlOptions), key=lambda option: option.name)
-    if option.name in {rule.name for rule in fields(PagePolicy)}
-}
+def options_for(request: Request, options: CrawlOptions) -> CrawlOptions:
+    """Return the options for one page, by a request's ``meta["crawldedup"]``. Raises OverrideError if that is wrong."""
+    override = request.meta.get(OVERRIDE_KEY)
+    if override is None or isinstance(override, bool):
+        return options
+    meta, allowed = f'meta["{OVERRIDE_KEY}"]', ", ".join(_OVERRIDABLE)
+    if not isinstance(override, Mapping):
+        raise OverrideError(
+            f"{meta} is {override!r}; it must be True, False or a dict with some of the keys {allowed}."
+        )
+    if unknown := [key for key in override if key not in _CHECKS]:
+        raise OverrideError(f"{meta} has the unknown key {unknown[0]!r}; allowed are {allowed}.")
+    try:
+        return changed(options, **{key: _CHECKS[key](f'{meta}["{key}"]', value) for key, value in override.items()})
+    except ConfigurationError as error:
+        raise OverrideError(str(error)) from None
+
+
+def changed(options: CrawlOptions, **values: object) -> CrawlOptions:
+    """Return options with other values, which are not checked: to check all of them takes ten times as long."""
+    own = copy(options)
+    for name, value in values.items():
+        object.__setattr__(own, name, value)
+    return own
 
 
 class Fate(StrEnum):
@@ -124,7 +110,7 @@ class Outcome:
         return _DONE.get(self.fate, "delivers") if self.refused else "delivers"
 
 
-def decide(verdict: Verdict, policy: PagePolicy, *, seen: bool = False) -> Outcome:
+def decide(verdict: Verdict, policy: CrawlOptions, *, seen: bool = False) -> Outcome:
     """Return what is done with a page of this verdict. It was `seen` if this crawl has let it pass before."""
     # What a crawler remembered before it died was not delivered.
     is_news = verdict.changed or verdict.abandoned or seen
@@ -144,7 +130,7 @@ def decide(verdict: Verdict, policy: PagePolicy, *, seen: bool = False) -> Outco
     return Outcome(fate, refused, unchanged, tuple(flags))
 
 
-def _is_surplus(verdict: Verdict, policy: PagePolicy) -> bool:
+def _is_surplus(verdict: Verdict, policy: CrawlOptions) -> bool:
     """Return True for a duplicate beyond `keep_per_cluster` of an original that may own the text.
 
     A page of whose words too few are new, besides those of such originals, is one, too.
@@ -160,7 +146,7 @@ def _is_surplus(verdict: Verdict, policy: PagePolicy) -> bool:
     return words - known < policy.paragraphs * words
 
 
-def _may_own(original: str, verdict: Verdict, policy: PagePolicy) -> bool:
+def _may_own(original: str, verdict: Verdict, policy: CrawlOptions) -> bool:
     site = site_of(original)
     # What has no URL is on no site.
     return policy.trusted_sites is None or (bool(site) and site in {*policy.trusted_sites, site_of(verdict.url)})
@@ -217,7 +203,7 @@ def is_start(request: Request) -> bool:
     return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
 
 
-def page_of(request: Request, response: Response, policy: PagePolicy, spider: str = "") -> Page:
+def page_of(request: Request, response: Response, policy: CrawlOptions, spider: str = "") -> Page:
     """Return a response as the page to check, which is delivered later.
 
     Of HTML only the server's word on the encoding goes along: the rest is found in the page, as everywhere else.
@@ -255,3 +241,67 @@ def identity_of(request: Request, response: Response) -> str | None:
         return None
     body = hashlib.sha256(request.body).hexdigest()[:32]
     return f"{request.method} {canonical_url(response.url)} {body}"
+
+
+class Copies:
+    """Ranks the copies of one content: a better one is delivered although a worse one was, and replaces that.
+
+    A second delivery has its price, so ranks are coarse. A good copy is on a trusted site that the crawl started on,
+    its URL names no session, no campaign and no view, and it names no other page as its original. If it has a query, it
+    is that of a script, or the page names itself with it. All other copies are poor, and replace nothing. So no content
+    is delivered more than twice, and once more for each of the user's `patterns`, which come first. Of no patterns (an
+    empty list) pages have no ranks. A page can lower its own rank alone, by naming another as its original.
+    """
+
+    def __init__(self, patterns: Sequence[Pattern] | None = None, trusted_sites: frozenset[str] | None = None) -> None:
+        self._patterns = patterns or ()
+        self._trusted_sites = trusted_sites
+        self._is_off = patterns is not None and not patterns
+        self._own_sites: set[str] = set()
+
+    def start_at(self, *urls: str) -> None:
+        """Note where the crawl starts."""
+        self._own_sites.update(filter(None, map(site_of, urls)))
+
+    def rank(self, url: str) -> int | None:
+        """Return the rank by URL; one worse if the page names another as its original. None: pages have no ranks."""
+        if self._is_off:
+            return None
+        for place, pattern in enumerate(self._patterns):
+            if matches(pattern, url):
+                return min(2 * place + 1, WORST_RANK)
+        return min(2 * len(self._patterns) + self._is_poor(url), WORST_RANK)
+
+    def claims_of(self, request: Request, response: Response, policy: CrawlOptions) -> Callable[[Page, ReadPage], Page]:
+        """Return what completes the page of a response when it was read: see `with_claim`."""
+        if is_start(request):
+            self.start_at(request.url, response.url)
+        headers = tuple(value.decode("latin-1") for value in response.headers.getlist(b"Link"))
+        is_lenient = policy.canonical == "compare"
+        return partial(with_claim, rank=self.rank(response.url), headers=headers, is_lenient=is_lenient)
+
+    def _is_poor(self, url: str) -> bool:
+        if names_a_view(url):
+            return True
+        site = site_of(url)
+        return site not in self._own_sites or (self._trusted_sites is not None and site not in self._trusted_sites)
+
+
+def with_claim(
+    page: Page, read: ReadPage, *, rank: int | None = None, headers: Iterable[str] = (), is_lenient: bool = True
+) -> Page:
+    """Return a page with its rank, and with the original that it names where `is_lenient`. `headers` are Link headers.
+
+    `rank` is that of its URL. An even one is one worse for a page that names another as its original, or whose query
+    only a canonical link could tell to matter, and that has none.
+    """
+    may_be_poor = rank is not None and rank % 2 == 0
+    if not (is_lenient or may_be_poor):
+        return replace(page, rank=rank or 0)
+    claimed = claimed_url(page.url, read.links, headers)
+    needs_canonical = may_name_more(page.url)
+    if claimed is None or canonical_url(claimed) == canonical_url(page.url):
+        is_poor, claimed = claimed is None and needs_canonical, None
+    else:
+        is_poor = needs_canonical or not is_same_page(page.url, claimed)
+    return replace(page, rank=(rank or 0) + (may_be_poor and is_poor), canonical=claimed if is_lenient else None)

@@ -1,9 +1,6 @@
-"""What a crawl has let pass: to tell retries from pages unchanged since an earlier crawl, and what was delivered."""
+"""Pages on their way through a crawl: which of them were delivered, and which came before in the same crawl."""
 
-from array import array
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -11,35 +8,9 @@ from scrapy.crawler import Crawler
 from crawldedup.page import Page
 from crawldedup.scope import page_key
 
-FILE_NAME: Final = "crawldedup.visits"
 
-
-class SeenPages:
-    """The pages that this crawl has let pass. With a file, the runs of one paused and resumed job share them.
-
-    Raises OSError if the file cannot be read. A key that was cut off at its end is left out.
-    """
-
-    def __init__(self, path: Path | None = None) -> None:
-        self._path = path
-        written = path.read_bytes() if path is not None and path.exists() else b""
-        self._keys = set(array("Q", written[: len(written) // 8 * 8]))
-
-    def __contains__(self, page: Page) -> bool:
-        return _key_of(page) in self._keys
-
-    def add(self, page: Page) -> None:
-        self._keys.add(_key_of(page))
-
-    def close(self, *, finished: bool) -> None:
-        """Write the file for the next run, or remove it if the job is done. Raises OSError."""
-        if self._path is not None and finished:
-            self._path.unlink(missing_ok=True)
-        elif self._path is not None and self._keys:
-            self._path.write_bytes(array("Q", self._keys).tobytes())
-
-
-def _key_of(page: Page) -> int:
+def key_of(page: Page) -> int:
+    """Return what tells a page that this crawl has let pass from one unchanged since an earlier crawl."""
     return page_key(page.scope_key or "", page.url, page.identity)
 
 

@@ -29,13 +29,12 @@ from scrapy.utils.request import request_from_dict
 from crawldedup.advice.address import Address
 from crawldedup.advice.mining import LEAST_CONFIDENCE
 from crawldedup.advice.rules import Contrary, Rule, RuleBook, read_rules
-from crawldedup.errors import ConfigurationError
 from crawldedup.journal import shown
 from crawldedup.scrapy_plugin import signals
-from crawldedup.scrapy_plugin.failures import PredictedDuplicateError, refusing
+from crawldedup.scrapy_plugin.failures import PredictedDuplicateError, crawl_options
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.policy import OVERRIDE_KEY, is_start
-from crawldedup.scrapy_plugin.settings import CrawlOptions, is_interactive
+from crawldedup.scrapy_plugin.settings import is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.verdict import Kind, Verdict
 
@@ -89,12 +88,9 @@ class RulesMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Build it from Scrapy's settings. Raises NotConfigured if they are wrong, or name no rules."""
-        with refusing(crawler):
-            options = CrawlOptions.from_settings(crawler.settings)
+        with crawl_options(crawler) as options:
             if options.rules is None or is_interactive(crawler):
                 raise NotConfigured
-            if options.keep_per_cluster > 1:
-                raise ConfigurationError("CRAWLDEDUP_RULES skips copies, and CRAWLDEDUP_KEEP_PER_CLUSTER wants some")
             rules = read_rules(Path(options.rules))
         directory = job_dir(crawler.settings)
         middleware = cls(crawler, rules, Path(directory, FILE_NAME) if directory else None)
@@ -105,15 +101,13 @@ class RulesMiddleware:
 
     def engine_started(self) -> None:
         """Take over what earlier runs of a job have skipped; ask for what no rule calls a copy any more."""
-        if self._job is None or not self._job.exists():
-            return
-        for plain in pickle.loads(self._job.read_bytes()):
-            request = request_from_dict(pickle.loads(plain), spider=self._crawler.spider)
+        plain = pickle.loads(self._job.read_bytes()) if self._job is not None and self._job.exists() else ()
+        for request in (request_from_dict(pickle.loads(each), spider=self._crawler.spider) for each in plain):
             aim = self._aim_of(request.url, request)
             if aim is not None and aim.rules:
                 self._skipped.append((request, aim))
             else:
-                self._ask([request])
+                self._ask(request)
 
     def spider_closed(self, reason: str) -> None:
         """Write what was skipped for the next run of a job, if there is one. Scrapy's own queues are pickled, too."""
@@ -129,9 +123,8 @@ class RulesMiddleware:
 
     def process_request(self, request: Request) -> Request | None:
         """Let a request pass, or put it off while its target is on its way. Raises PredictedDuplicateError."""
-        url, times = request.meta.get(_POSTPONED_KEY) or ("", 0)
         # Spiders hand the meta of a page on to the next request.
-        times = times if url == request.url else 0
+        times = request.meta.pop(_POSTPONED_KEY, 0)
         aim = None if _is_exempt(request, is_postponed=times > 0) else self._aim_of(request.url, request)
         if aim is None:
             return None
@@ -141,9 +134,8 @@ class RulesMiddleware:
                 self._skip(request, aim)
             elif target.is_on_its_way and times < _MOST_POSTPONED:
                 self._count("postponed")
-                later = request.replace(priority=request.priority - 1, dont_filter=True)
-                later.meta[_POSTPONED_KEY] = [request.url, times + 1]
-                return later
+                meta = {**request.meta, _POSTPONED_KEY: times + 1}
+                return request.replace(priority=request.priority - 1, dont_filter=True, meta=meta)
             elif target.urls:
                 self._count("checked")
         target.is_on_its_way = True
@@ -204,21 +196,19 @@ class RulesMiddleware:
         self._write({"withdrawn": {**named, "folders": [aim.address.folder()]}, "rule": shown(name)})
         self._ask_for(lambda skipped: name in skipped.rules)
 
-    def _write(self, record: dict[str, Any]) -> None:
-        if (dedup := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
-            dedup.journal.put(record)
-
     def _ask_for(self, is_wanted: Callable[[_Aim], bool]) -> None:
-        wanted = [request for request, aim in self._skipped if is_wanted(aim)]
-        self._skipped = [(request, aim) for request, aim in self._skipped if not is_wanted(aim)]
-        self._ask(wanted)
+        skipped, self._skipped = self._skipped, []
+        for request, aim in skipped:
+            if is_wanted(aim):
+                self._ask(request)
+            else:
+                self._skipped.append((request, aim))
 
-    def _ask(self, requests: list[Request]) -> None:
+    def _ask(self, request: Request) -> None:
+        self._count("asked_again")
         assert self._crawler.engine is not None
-        for request in requests:
-            self._count("asked_again")
-            # The filter of seen requests knows it already.
-            self._crawler.engine.crawl(request.replace(dont_filter=True))
+        # The filter of seen requests knows it already.
+        self._crawler.engine.crawl(request.replace(dont_filter=True))
 
     def _aim_of(self, url: str, request: Request) -> _Aim | None:
         """Return the aim of a request at a URL; None where no rule may apply, or no further target has room.
@@ -238,6 +228,10 @@ class RulesMiddleware:
             self._targets[key] = _Target({name for name, known in self._confirmed.items() if digest in known})
         names = frozenset(rule.name for rule in rules)
         return _Aim(address.key(), address, rewritten, self._targets[key], names)
+
+    def _write(self, record: dict[str, Any]) -> None:
+        if (dedup := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:
+            dedup.journal.put(record)
 
     def _count(self, name: str) -> None:
         assert self._crawler.stats is not None

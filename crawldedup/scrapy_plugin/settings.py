@@ -1,7 +1,6 @@
 """The ``CRAWLDEDUP_*`` settings: the options of an index, and those of a crawl, read once and checked strictly."""
 
 import json
-import logging
 import os
 import re
 from dataclasses import dataclass
@@ -19,13 +18,14 @@ from crawldedup.journal import check_crawl, check_journal
 from crawldedup.options import Option, Options, check_similarity, option, options_of
 from crawldedup.printable import printable
 from crawldedup.scope import site_of
+from crawldedup.scrapy_plugin.signals import logger
 from crawldedup.stores.registry import check_store_url
 
 PREFIX: Final = "CRAWLDEDUP_"
 
 GONE: Final = {
     "LEARN": "write rules by `crawldedup advise --output rules.json`, and set CRAWLDEDUP_RULES",
-    "GC_FREEZE": "leave it out: it is always on, but in programs that set up Python's garbage collector themselves",
+    "GC_FREEZE": "leave it out: it is always on",
     "STATS_BY_SITE": "leave it out: `scrapy dedup report` has a table of the sites",
     "RECALL": "leave it out: crawls search with 0.98; the library's `recall` remains",
     "CANONICAL": 'leave it out, or set meta={"crawldedup": {"canonical": "ignore"}} where a site names wrong pages',
@@ -52,7 +52,7 @@ def matches(pattern: Pattern, url: str, *, otherwise: bool = False) -> bool:
             _slow_patterns.add(pattern.pattern)
             slow = f"the regular expression {printable(pattern.pattern, 200)} takes more than {_PATTERN_SECONDS} s"
             result = f"is given up there: it counts as {'' if otherwise else 'not '}found"
-            logging.getLogger(__name__).warning("crawldedup: %s on %s, and %s.", slow, printable(url, 200), result)
+            logger.warning("crawldedup: %s on %s, and %s.", slow, printable(url, 200), result)
         return otherwise
 
 
@@ -64,20 +64,17 @@ def check_patterns(name: str, value: object) -> tuple[Pattern, ...]:
         except ValueError:
             hint = "on a command line a list is JSON, with double quotes around texts"
             raise checks.refused(name, value, f"{_PATTERNS}; {hint}") from None
-    given = value if isinstance(value, list | tuple | set | frozenset) else [value]
-    return tuple(_compiled(name, expression) for expression in given)
-
-
-def _compiled(name: str, expression: object) -> Pattern:
-    if isinstance(expression, regex.Pattern):
-        return expression
-    text, flags = getattr(expression, "pattern", expression), getattr(expression, "flags", 0)
-    if not isinstance(text, str) or not text:
-        raise checks.refused(name, expression, _PATTERNS)
-    try:
-        return regex.compile(text, sum(getattr(regex, flag) for flag in "IMSXA" if flags & getattr(re, flag)))
-    except regex.error as error:
-        raise checks.refused(name, expression, f"{_PATTERNS}: {error}") from None
+    patterns = []
+    for expression in value if isinstance(value, list | tuple | set | frozenset) else [value]:
+        text, flags = getattr(expression, "pattern", expression), getattr(expression, "flags", 0)
+        if not isinstance(text, str) or not text:
+            raise checks.refused(name, expression, _PATTERNS)
+        try:
+            # Both libraries have the same numbers for these.
+            patterns.append(regex.compile(text, flags & (regex.I | regex.M | regex.S | regex.X)))
+        except regex.error as error:
+            raise checks.refused(name, expression, f"{_PATTERNS}: {error}") from None
+    return tuple(patterns)
 
 
 def check_item_fields(name: str, value: Any) -> tuple[str, ...]:
@@ -93,11 +90,11 @@ def check_item_fields(name: str, value: Any) -> tuple[str, ...]:
 def check_sites(name: str, value: object) -> frozenset[str]:
     """Check for sites in a list, or in a text with commas between them; return their registered domains."""
     allowed = "a list of sites, such as example.com; an empty list trusts none"
-    given = [each for each in value.split(",") if each.strip()] if isinstance(value, str) else value
-    if not isinstance(given, list | tuple | set | frozenset):
+    names = [site for site in value.split(",") if site.strip()] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple | set | frozenset):
         raise checks.refused(name, value, allowed)
     sites = set()
-    for each in given:
+    for each in names:
         site = site_of(each if "//" in each else f"//{each.strip()}") if isinstance(each, str) else ""
         if not site or re.search(r"[\s@?#]", site):
             raise checks.refused(name, each, allowed)
@@ -203,6 +200,11 @@ class CrawlOptions(Options):
         "drop", "drop mark", "What happens to a duplicate item: drop it, or write the verdict into its fields.", "items"
     )
 
+    @property
+    def similarity_of_revisits(self) -> float | None:
+        """The least similarity of an unchanged revisit; None asks for equal texts, as where revisits are kept."""
+        return self.revisit_similarity if self.revisit == "drop" else None
+
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
         """Read Scrapy's settings. Raises ConfigurationError, which names the setting and what it allows."""
@@ -220,6 +222,8 @@ class CrawlOptions(Options):
         options = cls(**given)
         if options.report and options.journal is False:
             raise ConfigurationError(f"{PREFIX}REPORT needs a journal, and {PREFIX}JOURNAL is False")
+        if options.rules and options.keep_per_cluster > 1:
+            raise ConfigurationError(f"{PREFIX}RULES skips copies, and {PREFIX}KEEP_PER_CLUSTER wants some")
         return options
 
 

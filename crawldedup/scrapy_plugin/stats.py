@@ -1,18 +1,22 @@
 """Counting: every response once, as checked, skipped or error; times; and what the log says of them."""
 
 import logging
+import time
 from collections import Counter, deque
+from collections.abc import Callable
 from typing import Final
 
 from scrapy.crawler import Crawler
 
 from crawldedup.aio import Judged
-from crawldedup.printable import pluralize, printable
+from crawldedup.errors import CrawlDedupError, PageError, StoreError, UnexpectedReadError
+from crawldedup.printable import pluralize, printable, sentence
+from crawldedup.scrapy_plugin.failures import CLOSE_REASON, begin_to_close, end_unstarted
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.scrapy_plugin.signals import logger, say
 from crawldedup.stores.shown import shown_url
-from crawldedup.verdict import Coverage, Kind, Verdict
+from crawldedup.verdict import Coverage, Kind
 
 PREFIX: Final = "crawldedup/"
 NOVELTY_PAGES: Final = 200
@@ -20,6 +24,8 @@ NOVELTY_PAGES: Final = 200
 LEAST_UNCHECKED: Final = 10
 SHARE_UNCHECKED: Final = 0.05
 """So many pages, and this share of those that were to be checked, are too many to pass unchecked."""
+SILENT_SECONDS: Final = 60.0
+"""After the log said that the store is down, it says so again no sooner."""
 
 _KINDS: Final = {
     Kind.NEW: "new",
@@ -33,34 +39,69 @@ _KINDS: Final = {
 class CrawlStats:
     """Counts pages, or items, into Scrapy's stats, and keeps its own counts for the log.
 
-    ``checked``, all ``skipped/<reason>`` and all ``error/<kind>`` together are the responses that came by.
+    ``checked``, all ``skipped/<reason>`` and all ``error/<kind>`` together are the responses that came by. A crawl
+    without its index for a while is worth more than one that stops: each kind of failure is explained once. But after a
+    fatal error nothing would be checked. `may_close` is False for commands that show a page to a person.
     """
 
-    def __init__(self, crawler: Crawler, noun: str = "page", *, covers: bool = False) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        options: CrawlOptions,
+        noun: str = "page",
+        *,
+        may_close: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         assert crawler.stats is not None  # crawlers have theirs before any component is built
-        self.noun = noun
         self._crawler = crawler
+        self._options = options
+        self._noun = noun
+        self._may_close = may_close
+        self._clock = clock
         self._stats = crawler.stats
         self._prefix = PREFIX if noun == "page" else f"{PREFIX}{noun}/"
         self._counts: Counter[str] = Counter()
         self._fates: Counter[str] = Counter()  # for the summary alone
         self._seconds = dict.fromkeys(("waiting", "reading", "store"), 0.0)
-        self._timed = 0
-        self._covers = covers
         self._novelty: deque[bool] = deque(maxlen=NOVELTY_PAGES)
+        self._explained: set[str] = set()
+        self._outage_was_said = self._is_ending = False
+        self._silent_until = float("-inf")
 
-    def begin(self, options: CrawlOptions, known: int | None) -> None:
-        """Log the options of a crawl, and how many pages or items the index knows."""
-        say(self._crawler, logging.INFO, start_line(options, known, self.noun))
+    def begin(self, known: int | None) -> None:
+        """Log the options of a crawl, without the password of its store, and how much the index knows."""
+        options, is_page = self._options, self._noun == "page"
+        parts = [
+            f"store {printable(shown_url(options.store))}",
+            f"namespace {options.namespace!r}",
+            f"{f'an unknown number of {self._noun}s' if known is None else pluralize(known, self._noun)} known",
+            f"action {options.action if is_page else options.item_action}",
+            f"similarity {options.similarity}",
+        ]
+        if is_page:
+            selected = " of selected content" if options.content else ""
+            parts += [f"extractor {options.extractor}{selected}", pluralize(options.workers, "worker")]
+        say(self._crawler, logging.INFO, f"checks {self._noun}s: {', '.join(parts)}")
 
-    def end(self, *, complains: bool = True) -> None:
+    def ends_at_start(self, error: Exception) -> bool:
+        """Explain why the store cannot be opened. Return True if the crawl must not go on: it ends."""
+        if (reason := self._reason_to_end(error)) is not None:
+            end_unstarted(self._crawler, reason)
+        return reason is not None
+
+    def end(self) -> None:
         """Log the summary, and a warning for each thing that looks wrong with the crawl."""
         logger.info("%s", self.summary(), extra={"spider": self._crawler.spider})
-        for complaint in self.complaints() if complains else ():
+        for complaint in self.complaints():
             say(self._crawler, logging.WARNING, complaint)
 
-    def checked(self, verdict: Verdict, outcome: Outcome, *, size: int = 0, is_start: bool = False) -> None:
-        """Count a checked page of `size` bytes, and what became of it."""
+    def checked(self, judged: Judged, outcome: Outcome, *, size: int = 0, is_start: bool = False) -> None:
+        """Count a checked page of `size` bytes, what became of it, and its seconds."""
+        if self._outage_was_said:
+            say(self._crawler, logging.WARNING, f"the store answers again, {self._noun}s are checked")
+            self._outage_was_said = False
+        verdict = judged.verdict
         is_dropped = outcome.fate is Fate.DROPPED
         flags = {
             "duplicate/across_sites": verdict.is_across_sites,
@@ -68,6 +109,7 @@ class CrawlStats:
             "changed": verdict.changed,
             "unchanged": outcome.unchanged,
             "dropped": is_dropped,
+            "unselected": judged.read.unselected,
         }
         for name in ("checked", _KINDS[verdict.kind], *(name for name, is_set in flags.items() if is_set)):
             self.count(name)
@@ -82,27 +124,70 @@ class CrawlStats:
         if is_start and outcome.fate is not Fate.MARKED:
             self._fates["starts"] += 1
             self._fates["lost starts"] += outcome.refused and verdict.is_duplicate
-        if self._covers and verdict.kind in (Kind.NEW, Kind.REVISIT):
+        if self._options.paragraphs is not None and self._noun == "page" and verdict.kind in (Kind.NEW, Kind.REVISIT):
             self._add_coverage(verdict.coverage)
         if verdict.is_duplicate:
             self._stats.max_value(f"{self._prefix}largest_cluster", verdict.copies)
+        for name, seconds in (("waiting", judged.waited), ("reading", judged.reading), ("store", judged.asking)):
+            self._seconds[name] += seconds
+            stat = f"{self._prefix}seconds/{name}"
+            self._stats.set_value(stat, round(self._seconds[name], 3))
+            self._stats.set_value(f"{stat}_mean", round(self._seconds[name] / self._counts["checked"], 6))
+            self._stats.max_value(f"{stat}_max", round(seconds, 6))
+
+    def failed(self, name: str, error: Exception) -> tuple[str, str]:
+        """Count and explain a page or an item that passes, because it cannot be read, or something failed.
+
+        Returns as what: "skipped" or "error", and the reason or the kind.
+        """
+        if isinstance(error, PageError):
+            message = f"cannot read {name}: {error}"
+            # An extractor with a mistake in it fails for every page, and then no page is checked.
+            if error.reason == "broken":
+                self.explain("broken", f"{message}; {self._noun}s like this pass", logging.WARNING)
+            say(self._crawler, logging.DEBUG, message)
+            counter = "skipped", error.reason
+        else:
+            counter = "error", error.counter if isinstance(error, CrawlDedupError) else "internal"
+            reason = self._reason_to_end(error)
+            if reason is not None and not self._is_ending:
+                say(self._crawler, logging.ERROR, reason)
+                self._is_ending = self._may_close
+                if self._may_close:
+                    begin_to_close(self._crawler, CLOSE_REASON)
+        self.count("/".join(counter))
+        return counter
 
     def count(self, name: str, number: int = 1) -> None:
         """Count under a name, such as `skipped/<reason>`, `error/<kind>` or `walls/suspected`."""
         self._counts[name] += number
         self._stats.inc_value(self._prefix + name, number)
 
-    def timed(self, judged: Judged) -> None:
-        """Count for how many seconds a page waited for its verdict, was read, and was asked about in the store."""
-        if judged.read.unselected:
-            self.count("unselected")
-        self._timed += 1
-        for name, seconds in (("waiting", judged.waited), ("reading", judged.reading), ("store", judged.asking)):
-            self._seconds[name] += seconds
-            stat = f"{self._prefix}seconds/{name}"
-            self._stats.set_value(stat, round(self._seconds[name], 3))
-            self._stats.set_value(f"{stat}_mean", round(self._seconds[name] / self._timed, 6))
-            self._stats.max_value(f"{stat}_max", round(seconds, 6))
+    def explain(self, kind: str, message: str, level: int = logging.ERROR, error: Exception | None = None) -> None:
+        """Log the first failure of a kind."""
+        if kind not in self._explained:
+            self._explained.add(kind)
+            say(self._crawler, level, f"{message} (further ones are only counted)", error)
+
+    def _reason_to_end(self, error: Exception) -> str | None:
+        """Explain a failure once, and return why the crawl must end, if it must."""
+        if isinstance(error, CrawlDedupError) and error.is_fatal:
+            return str(error)
+        # Where it closes the spider, that is said, and nothing passes.
+        ends = self._options.on_error == "fail" and self._may_close
+        passes = f"the {self._noun} passes"
+        if isinstance(error, StoreError):
+            # A full store still answers for what it knows: page by page it would be down and up again.
+            if not (ends or self._outage_was_said) and self._clock() >= self._silent_until:
+                self._outage_was_said, self._silent_until = True, self._clock() + SILENT_SECONDS
+                message = f"{sentence(error)} {self._noun.title()}s pass unchecked until the store answers"
+                say(self._crawler, logging.WARNING, message)
+        elif isinstance(error, CrawlDedupError) and not isinstance(error, UnexpectedReadError):
+            self.explain(str(error), f"{sentence(error)} {passes.capitalize()}")
+        else:
+            kind = error.kind if isinstance(error, UnexpectedReadError) else type(error).__name__
+            self.explain(kind, f"unexpected error, {passes}: {kind}", error=error)
+        return f"{sentence(error)} CRAWLDEDUP_ON_ERROR is 'fail'." if ends else None
 
     def complaints(self) -> list[str]:
         """Return a sentence for each thing that has cost the crawl pages, or its decisions."""
@@ -119,7 +204,7 @@ class CrawlStats:
         unchecked = sum(errors.values())
         came = counts["checked"] + unchecked
         if unchecked >= LEAST_UNCHECKED and unchecked >= SHARE_UNCHECKED * came:
-            of_all = f"{unchecked:,} of {pluralize(came, self.noun)}"
+            of_all = f"{unchecked:,} of {pluralize(came, self._noun)}"
             complaints.append(f"{of_all} passed unchecked after an error: {_listed(errors)}.")
         return complaints
 
@@ -130,7 +215,7 @@ class CrawlStats:
         news += self._dropped("unchanged")
         revisits = pluralize(counts["revisit"], "revisit") + (f" ({', '.join(news)})" if news else "")
         lines = [
-            f"crawldedup checked {pluralize(counts['checked'], self.noun)}: {counts['new']} new, "
+            f"crawldedup checked {pluralize(counts['checked'], self._noun)}: {counts['new']} new, "
             f"{counts['duplicate/near']} near and {counts['duplicate/exact']} exact duplicates "
             f"({', '.join(self._dropped('duplicate')) or '0 dropped'}), {revisits}, {counts['thin']} thin"
         ]
@@ -166,21 +251,6 @@ class CrawlStats:
         self.count("paragraphs/partial", coverage.is_partial)
         for kind in ("new", "known", "boilerplate"):
             self.count(f"paragraphs/words/{kind}", getattr(coverage, f"{kind}_words"))
-
-
-def start_line(options: CrawlOptions, known: int | None, noun: str = "page") -> str:
-    """Return the options of a crawl in one line, without the password of its store."""
-    parts = [
-        f"store {printable(shown_url(options.store))}",
-        f"namespace {options.namespace!r}",
-        f"{f'an unknown number of {noun}s' if known is None else pluralize(known, noun)} known",
-        f"action {options.item_action if noun == 'item' else options.action}",
-        f"similarity {options.similarity}",
-    ]
-    if noun == "page":
-        selected = " of selected content" if options.content else ""
-        parts += [f"extractor {options.extractor}{selected}", pluralize(options.workers, "worker")]
-    return f"checks {noun}s: {', '.join(parts)}"
 
 
 def _listed(counts: dict[str, int]) -> str:

@@ -36,14 +36,34 @@ class Suspicion(NamedTuple):
 
 
 class Walls:
-    """The last judged pages of a crawl: what their walls have in common, and hashes of their URLs."""
+    """The last judged pages of a crawl: what their walls have in common, and hashes of their URLs.
 
-    def __init__(self) -> None:
+    Says once of each wall what is suspected, and ends the crawl with the `action` "close".
+    """
+
+    def __init__(self, crawler: Crawler, stats: CrawlStats, action: str) -> None:
+        self._crawler = crawler
+        self._stats = stats
+        self._action = action
         self._recent: deque[tuple[int | None, int]] = deque(maxlen=max(size for size, _ in WINDOWS))
         self._suspected: set[int] = set()
 
+    async def judged(self, verdict: Verdict, digest: int) -> None:
+        """Note a judged page and the digest of its text; act on what is suspected."""
+        if self._action == "ignore" or (suspicion := self.add(verdict, digest)) is None:
+            return
+        self._stats.count("walls/suspected")
+        copies = round(suspicion.share * suspicion.window)
+        text = f"{copies} of the last {suspicion.window} pages are copies of {printable(suspicion.original)}."
+        question = "Is it a login form, a ban, a soft 404 or a consent page?"
+        consequence = f"CRAWLDEDUP_WALL is '{self._action}': the crawl {_ENDS[self._action]}."
+        signals.say(self._crawler, logging.WARNING, f"{text} {question} {consequence}")
+        await signals.send(signals.wall_suspected, self._crawler, **suspicion._asdict())
+        if self._action == "close":
+            begin_to_close(self._crawler, WALL_REASON)
+
     def add(self, verdict: Verdict, digest: int = 0) -> Suspicion | None:
-        """Note a judged page and the digest of its text. Return what is suspected of its original, once for each."""
+        """Note a judged page. Return what is suspected of its original, once for each."""
         key = None
         # What the pages of one wall share: their original or, where a lasting index knows them, their text.
         if verdict.is_duplicate and verdict.original is not None:
@@ -61,27 +81,3 @@ class Walls:
                 original = verdict.original if verdict.is_duplicate else None
                 return Suspicion(original or verdict.url, len(urls) / pages, pages)
         return None
-
-
-class WallGuard:
-    """Says once of each wall what is suspected, and ends the crawl with the `action` "close"."""
-
-    def __init__(self, crawler: Crawler, stats: CrawlStats, action: str) -> None:
-        self._crawler = crawler
-        self._stats = stats
-        self._action = action
-        self._walls = Walls()
-        self._closing: object | None = None
-
-    async def judged(self, verdict: Verdict, digest: int) -> None:
-        if self._action == "ignore" or (suspicion := self._walls.add(verdict, digest)) is None:
-            return
-        self._stats.count("walls/suspected")
-        copies = round(suspicion.share * suspicion.window)
-        text = f"{copies} of the last {suspicion.window} pages are copies of {printable(suspicion.original)}."
-        question = "Is it a login form, a ban, a soft 404 or a consent page?"
-        consequence = f"CRAWLDEDUP_WALL is '{self._action}': the crawl {_ENDS[self._action]}."
-        signals.say(self._crawler, logging.WARNING, f"{text} {question} {consequence}")
-        await signals.send(signals.wall_suspected, self._crawler, **suspicion._asdict())
-        if self._action == "close" and self._closing is None:
-            self._closing = begin_to_close(self._crawler, WALL_REASON)

@@ -18,7 +18,7 @@ from crawldedup import journal as crawl_journal
 from crawldedup.scrapy_plugin import command as dedup
 from crawldedup.scrapy_plugin import failures as crawl_errors
 from crawldedup.scrapy_plugin import journal, policy, rules, signals, stats
-from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
+from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, crawl_settings
 from crawldedup.stores import registry
 from crawldedup.stores.redis import client as redis_client
 from crawldedup.verdict import Coverage, Kind, Verdict
@@ -46,7 +46,7 @@ def test_every_key_of_meta_is_in_the_reference() -> None:
     for key in (policy.OVERRIDE_KEY, policy.VERDICT_KEY):
         assert f"```{{reqmeta}} {key}\n" in page
     named = re.findall(r"^\| `([a-z_]+)` \|", section(REFERENCE / "meta.md", "crawldedup"), flags=re.MULTILINE)
-    assert sorted(named) == sorted(policy._OVERRIDES)
+    assert sorted(named) == sorted(policy._OVERRIDABLE)
 
 
 def test_every_signal_is_in_the_reference() -> None:
@@ -169,7 +169,7 @@ def test_every_flag_of_a_response_is_in_the_reference() -> None:
         original = "https://a.example/" if is_duplicate else None
         verdict = Verdict(kind, "https://c.example/", original, copies=1, replaces=replaces, coverage=coverage)
         revisit = "drop" if unchanged else "keep"
-        rules = policy.PagePolicy(action, "global", 1, trusted_sites=trusted, revisit=revisit)
+        rules = CrawlOptions(action=action, trusted_sites=trusted, revisit=revisit)
         flags.update(policy.decide(verdict, rules).flags)
     assert named == {re.sub(r"=[\d.]+", "=<share>", flag.removeprefix("crawldedup:")) for flag in flags}
 

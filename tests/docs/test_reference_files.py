@@ -20,7 +20,6 @@ from crawldedup.reading.extract import TEXT_PROFILE
 from crawldedup.reading.keys import Key
 from crawldedup.report import model
 from crawldedup.scanning import run
-from crawldedup.scrapy_plugin import revisits as seen
 from crawldedup.scrapy_plugin import rules
 from crawldedup.stores.redis.store import PREFIXES, RedisStore, prefixes
 from crawldedup.stores.sqlite import schema
@@ -74,7 +73,7 @@ def test_the_names_are_those_in_the_code() -> None:
     assert f"`{RedisStore('redis://localhost', layout)._prefixes[0]}`" in redis
     assert f"`{re.sub(r'/[0-9]+}', '/<number>}', prefixes('<namespace>')[0])}`" in cluster
     assert f"{PREFIXES} parts" in cluster
-    assert {seen.FILE_NAME, journal.NAME_FILE, rules.FILE_NAME} <= set(re.findall(r"^\| `(\S+)` \|", job, re.MULTILINE))
+    assert {journal.NAME_FILE, rules.FILE_NAME} <= set(re.findall(r"^\| `(\S+)` \|", job, re.MULTILINE))
     assert f"`{run._FOLDER_SUFFIX}`" in section(PAGE, "Work folder of a scan")
     assert f"the first {LONGEST_TEXT:,} characters" in section(PAGE, "Kept texts")
 

@@ -46,7 +46,3 @@ def test_the_pipeline_is_not_there_where_nobody_asked_for_it(settings: dict[str,
     crawl = Settings(settings)
     Addon().update_settings(crawl)
     assert crawl.getdict("ITEM_PIPELINES") == {}
-
-
-def test_the_addon_is_a_public_name() -> None:
-    assert load_object("crawldedup.Addon") is Addon

@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -137,14 +136,6 @@ def test_explain_in_words(project: Project, files: dict[str, str]) -> None:
     assert "an exact copy only, for the page is thin" in out
 
 
-def test_explain_changes_nothing(project: Project, files: dict[str, str], shared_backend: Backend) -> None:
-    project.run("explain", files["near"])
-    before = project.json("info")[0]
-    copies = project.json("explain", files["near"])[0]["copies"]
-    assert project.json("explain", files["near"])[0]["copies"] == copies == 1
-    assert project.json("info")[0]["pages"] == before["pages"] == 1
-
-
 def test_forget_and_clear(project: Project) -> None:
     assert project.json("forget", URL, "https://example.com/unknown") == [{"forgotten": 1}]
     assert project.json("info")[0]["pages"] == 0
@@ -242,15 +233,6 @@ def test_what_cannot_be_meant_is_refused(arguments: list[str], message: str) -> 
         command.run(*parsed(command, *arguments))
 
 
-@pytest.mark.parametrize("arguments", [[], ["explan", "a.html"]])
-def test_another_action_is_refused_with_those_that_are(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        parsed(Command(), *arguments)
-    assert "action" in capsys.readouterr().err
-
-
 def test_advice_is_that_of_the_projects_journals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     project = Project("memory://", capsys, journal=journal(tmp_path))
     (rules,) = project.json("advise")
@@ -261,11 +243,6 @@ def test_advice_is_that_of_the_projects_journals(tmp_path: Path, capsys: pytest.
     assert "rules left out" in err
     project.settings["CRAWLDEDUP_JOURNAL"] = False
     assert project.run("advise")[::2] == (2, "crawldedup: CRAWLDEDUP_JOURNAL is False: name the journals to read\n")
-
-
-def test_scrapy_finds_the_command() -> None:
-    (found,) = entry_points(group="scrapy.commands", name="dedup")
-    assert found.load() is Command
 
 
 def test_as_a_program_it_asks_the_index_of_a_job_and_touches_nothing_of_its_crawls(tmp_path: Path) -> None:

@@ -10,9 +10,8 @@ from crawldedup.advice.copies import may_name_more
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.page import Page, ReadPage
 from crawldedup.reading.canonical import HeadLinks
-from crawldedup.scrapy_plugin.copies import Copies, with_claim
-from crawldedup.scrapy_plugin.policy import PagePolicy
-from crawldedup.scrapy_plugin.settings import check_patterns
+from crawldedup.scrapy_plugin.policy import Copies, with_claim
+from crawldedup.scrapy_plugin.settings import CrawlOptions, check_patterns
 from tests.scrapy_plugin.conftest import Crawler, with_every_store
 from tests.scrapy_plugin.website import Site, article
 
@@ -143,7 +142,7 @@ def test_link_headers_count_and_so_do_the_rules(
     start = Request(PLAIN, meta={"is_start_request": True})
     response = HtmlResponse(PLAIN, headers={"Link": ["</x>; rel=next", "</y>; rel=canonical"]})
     copies = Copies(None if prefer is None else check_patterns("PREFER", prefer))
-    complete = copies.claims_of(start, response, PagePolicy("drop", "global", 1, canonical=canonical))
+    complete = copies.claims_of(start, response, CrawlOptions(canonical=canonical))
     page = complete(Page(PLAIN, text="text"), read())
     assert (page.canonical, page.rank) == (claimed, rank)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.scrapy_plugin.conftest import in_memory_first, in_one_mode
+from tests.scrapy_plugin.conftest import in_one_mode
 from tests.scrapy_plugin.website import Answer, Site, article
 from tests.servers import free_port
 
@@ -48,15 +48,6 @@ def test_the_first_line_says_what_is_compared_with_what(site: Site, crawl: Crawl
             f"crawldedup: checks pages: store sqlite:///{tmp_path}/seen.sqlite, namespace 'default', {known} known, "
             f"action drop, similarity 0.9, extractor text, 2 workers"
         )
-
-
-def test_items_have_a_line_of_their_own(site: Site, crawl: Crawler) -> None:
-    result = crawl(site, ["/a"], CRAWLDEDUP_ITEM_FIELDS=["body"])
-    (line,) = [line for line in lines_of(result.log, "INFO") if line.startswith("crawldedup: checks items")]
-    assert line == (
-        "crawldedup: checks items: store memory://, namespace 'default.items', 0 items known, "
-        "action drop, similarity 0.9"
-    )
 
 
 def test_no_password_is_shown(site: Site, crawl: Crawler, session_redis: RedisServer) -> None:
@@ -102,15 +93,6 @@ def test_scrapy_closes_a_crawl_after_so_many_pages_dropped_or_not(site: Site, cr
     assert 5 <= sum(site.asked.values()) < 10
 
 
-@in_memory_first
-def test_the_stats_to_alert_on(site: Site, crawl: Crawler, store: str) -> None:
-    pages = ["/a", "/a-copy", "/a-near", "/b", "/b-copy"]
-    stats = crawl(site, pages, CRAWLDEDUP_STORE=store).report["stats"]
-    ours = {name.removeprefix("crawldedup/"): value for name, value in stats.items()}
-    assert ours["largest_cluster"] == 2
-    assert ours["bytes_saved"] == sum(len(site.pages[page].body) for page in ("/a-copy", "/a-near", "/b-copy"))
-
-
 def test_start_pages_that_were_all_delivered_before_are_a_warning(site: Site, crawl: Crawler, tmp_path: Path) -> None:
     store = {"CRAWLDEDUP_STORE": f"sqlite:///{tmp_path}/seen.sqlite"}
 
@@ -132,8 +114,3 @@ def test_pages_that_passed_unchecked_are_a_warning(site: Site, crawl: Crawler) -
     pages = ["/missing", *(f"/a?{number}" for number in range(10))]
     *_, warning = lines_of(crawl(site, pages, CRAWLDEDUP_STORE=store).log, "WARNING")
     assert warning == "crawldedup: 10 of 10 pages passed unchecked after an error: unavailable 10."
-
-
-def test_pages_that_were_not_to_be_checked_are_none(site: Site, crawl: Crawler) -> None:
-    disabled = {"url": "/a", "meta": {"crawldedup": False}}
-    assert crawl(site, [disabled, "/data"]).errors == []

@@ -13,10 +13,8 @@ from tests.scrapy_plugin.website import Site, article
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.scrapy_plugin.conftest import Crawler
-    from tests.servers import RedisServer
 
 WORDS = article(1)
 
@@ -127,26 +125,6 @@ def test_a_spider_has_rules_of_its_own(site: Site, crawl: Crawler, store: str) -
 
 
 @in_every_mode
-def test_it_can_be_switched_off(site: Site, crawl: Crawler, store: str) -> None:
-    result = crawl(site, ["/a", "/a-copy"], CRAWLDEDUP_ENABLED=False, CRAWLDEDUP_STORE=store)
-    assert result.passed == ["/a", "/a-copy"]
-    assert result.counts == {}
-    assert "crawldedup checked" not in result.log
-
-
-@in_every_mode
-def test_urls_are_denied(site: Site, crawl: Crawler, store: str) -> None:
-    result = crawl(
-        site,
-        ["/a", "/a-copy", "/a-near?sort=1", "/a-near", {"url": "/a-copy", "meta": {"crawldedup": True}}],
-        CRAWLDEDUP_DENY=r"[?&]sort=|-copy$",
-        CRAWLDEDUP_STORE=store,
-    )
-    assert result.passed == ["/a", "/a-copy", "/a-near?sort=1"]
-    assert result.counts["skipped/url"] == 2
-
-
-@in_every_mode
 def test_pages_are_compared_with_those_of_their_scope(site: Site, crawl: Crawler, store: str) -> None:
     # The loopback has two names, which makes two sites of one.
     elsewhere = site.url.replace("127.0.0.1", "localhost")
@@ -173,14 +151,6 @@ def test_spiders_that_share_an_index_can_be_told_apart(site: Site, crawl: Crawle
         assert passed("one", scope, "/a") == ["/a"]
         assert passed("other", scope, "/a-near") == of_other
         assert passed("one", scope, "/a-copy") == []
-
-
-@with_every_store
-def test_several_copies_can_be_kept(site: Site, crawl: Crawler, store: str) -> None:
-    pages = ["/a", "/a-near", "/a-copy", "/b", "/a?1", "/b?1", "/b?2"]
-    # As the command line hands it over.
-    result = crawl(site, pages, CRAWLDEDUP_KEEP_PER_CLUSTER="2", CRAWLDEDUP_STORE=store)
-    assert result.passed == ["/a", "/a-near", "/b", "/b?1"]
 
 
 @with_every_store
@@ -267,24 +237,3 @@ def test_a_page_whose_callback_failed_is_seen_again(site: Site, crawl: Crawler, 
     broken = {"url": "/a", "callback": "broken"}
     for pages, passed in (([broken], ["/a"]), (["/a", "/b"], ["/a", "/b"]), (["/a", "/b"], [])):
         assert crawl(site, pages, **settings).passed == passed
-
-
-@with_every_lasting_store
-def test_a_crawl_that_changes_nothing_begins_no_index(
-    site: Site, crawl: Crawler, lasting_store: str, session_redis: RedisServer, tmp_path: Path
-) -> None:
-    session_redis.client.flushall()
-    looked = crawl(site, ["/a", "/a?copy"], CRAWLDEDUP_STORE=lasting_store, CRAWLDEDUP_REMEMBER=False)
-    assert looked.passed == ["/a", "/a?copy"]
-    assert not (tmp_path / "index.sqlite").exists()
-    assert session_redis.client.dbsize() == 0
-
-
-@with_every_store
-def test_a_page_with_new_text_is_kept_and_updates_the_index(crawl: Crawler, store: str) -> None:
-    with Site({"/a": WORDS, "/b": article(2), "/old": WORDS, "/new": article(3)}) as site:
-        site.actions["/b"] = lambda: site.pages.update({"/a": article(3)})
-        result = crawl(site, ["/a", "/a", "/b", "/a", "/new", "/old"], CRAWLDEDUP_STORE=store)
-    assert result.passed == ["/a", "/a", "/b", "/a", "/old"]
-    assert result.report["duplicates"] == [["/new", "/a", True]]
-    assert (result.counts["revisit"], result.counts["changed"]) == (2, 1)

@@ -55,11 +55,6 @@ def test_the_log_tells_what_changed_since_an_earlier_crawl(crawl: Crawler, lasti
         assert "Changed0" in str(dedup.text_of(f"{site.url}/a"))
 
 
-def test_an_index_in_memory_ends_with_its_crawl(site: Site, crawl: Crawler) -> None:
-    for _ in range(2):
-        assert crawl(site, ["/a", "/a-near"]).counts["new"] == 1
-
-
 def test_a_store_that_goes_and_comes_back_costs_no_page(site: Site, crawl: Crawler) -> None:
     with RedisServer() as redis:
 
@@ -93,13 +88,6 @@ def test_a_store_that_is_never_there_costs_no_page(site: Site, crawl: Crawler) -
     assert result.report["stats"].get("log_count/ERROR", 0) == 0
 
 
-def test_a_crawl_can_be_told_to_stop_without_its_store(site: Site, crawl: Crawler) -> None:
-    store = f"redis://127.0.0.1:{free_port()}/0"
-    result = crawl(site, ["/a", "/b"], CRAWLDEDUP_STORE=store, CRAWLDEDUP_ON_ERROR="fail")
-    assert result.passed == []
-    assert result.report["stats"]["finish_reason"] == "crawldedup_error"
-
-
 def test_a_crawl_that_loses_its_store_can_be_told_to_stop(site: Site, crawl: Crawler) -> None:
     with RedisServer() as redis:
         site.actions = {"/missing?stop": redis.stop}
@@ -109,41 +97,3 @@ def test_a_crawl_that_loses_its_store_can_be_told_to_stop(site: Site, crawl: Cra
     assert result.passed[:2] == ["/a", "/b"]
     assert len(result.passed) < 20
     assert result.report["stats"]["finish_reason"] == "crawldedup_error"
-
-
-@pytest.mark.parametrize(
-    ("setting", "value", "message"),
-    [
-        (
-            "CRAWLDEDUP_SIMILARITY",
-            9,
-            "CRAWLDEDUP_SIMILARITY is 9; it must be a number above 0.5 and at most 1",
-        ),
-        ("CRAWLDEDUP_SIMILARTY", 0.9, "did you mean 'CRAWLDEDUP_SIMILARITY'?"),
-        ("CRAWLDEDUP_STORE", "rediss:/x", "rediss:/x"),
-    ],
-)
-def test_a_wrong_setting_stops_the_crawl(site: Site, crawl: Crawler, setting: str, value: object, message: str) -> None:
-    site.asked.clear()
-    result = crawl(site, ["/a"], **{setting: value})
-    [line] = [line for line in result.log.splitlines() if " ERROR: " in line]
-    assert message in line
-    assert "Traceback" not in result.log
-    assert result.report["stats"]["finish_reason"] == "crawldedup_error"
-    assert not site.asked
-
-
-@with_every_lasting_store
-def test_an_index_of_another_profile_stops_the_crawl_with_one_line(
-    site: Site, crawl: Crawler, lasting_store: str
-) -> None:
-    with Deduplicator(lasting_store, extractor="trafilatura") as other:
-        other.check("https://example.com/", html=WORDS.body)
-    site.asked.clear()
-    result = crawl(site, ["/a"], CRAWLDEDUP_STORE=lasting_store)
-    assert result.report["stats"]["finish_reason"] == "crawldedup_error"
-    assert not site.asked
-    [line] = [line for line in result.log.splitlines() if " ERROR: " in line]
-    assert "trafilatura" in line
-    assert "text/" in line
-    assert "Traceback" not in result.log

@@ -165,42 +165,12 @@ def test_what_was_tried_again_is_judged_once(crawl: Crawler, store: str) -> None
 
 
 @with_every_store
-def test_what_spiders_ask_for_again_is_a_revisit(site: Site, crawl: Crawler, store: str) -> None:
-    result = crawl(site, ["/a", "/b"], again=["/a", "/b"], CRAWLDEDUP_STORE=store)
-    assert sorted(result.passed) == ["/a", "/a", "/b", "/b"]
-    assert result.counts == {"checked": 4, "new": 2, "revisit": 2}
-
-
-@with_every_store
 def test_of_pages_that_come_at_once_one_of_each_content_is_kept(crawl: Crawler, store: str) -> None:
     with Site({f"/{content}/{copy}": article(content) for content in range(6) for copy in range(8)}) as site:
         pages = [f"/{content}/{copy}" for copy in range(8) for content in range(6)]
         result = crawl(site, pages, CONCURRENT_REQUESTS=24, CONCURRENT_REQUESTS_PER_DOMAIN=24, CRAWLDEDUP_STORE=store)
     assert sorted(page.split("/")[1] for page in result.passed) == list("012345")
     assert result.counts == {"checked": 48, "new": 6, "duplicate/exact": 42, "dropped": 42}
-
-
-@with_every_lasting_store
-def test_pages_out_of_the_http_cache_are_judged_like_others(
-    site: Site, crawl: Crawler, lasting_store: str, tmp_path: Path
-) -> None:
-    settings = {
-        "HTTPCACHE_ENABLED": True,
-        "HTTPCACHE_DIR": str(tmp_path / "cache"),
-        "CRAWLDEDUP_STORE": lasting_store,
-    }
-    pages = ["/a", "/a-near", "/a-gzip", "/b"]
-    first = crawl(site, pages, **settings)
-    site.asked.clear()
-    # What was dropped is in the cache as well.
-    second = crawl(site, pages, **settings)
-    assert not site.asked
-    assert first.passed == second.passed == ["/a", "/b"]
-    assert first.failed == second.failed
-    assert second.counts == {"checked": 4, "revisit": 2, "duplicate/near": 1, "duplicate/exact": 1, "dropped": 2}
-    anew = crawl(site, pages, CRAWLDEDUP_NAMESPACE="other", **settings)
-    assert not site.asked
-    assert (anew.passed, anew.counts["new"]) == (first.passed, 2)
 
 
 @pytest.mark.parametrize(("crawling", "kind"), [(min(MODES), "own"), (max(MODES), "redis")], indirect=["crawling"])
@@ -250,3 +220,26 @@ def test_a_crawl_compares_what_is_selected(crawl: Crawler, content: str) -> None
     with Site(pages) as site:
         outcome = crawl(site, list(pages), CRAWLDEDUP_CONTENT=content)
     assert outcome.counts == {"checked": 2, "new": 1, "duplicate/exact": 1, "dropped": 1}
+
+
+@with_every_lasting_store
+def test_pages_out_of_the_http_cache_are_judged_like_others(
+    site: Site, crawl: Crawler, lasting_store: str, tmp_path: Path
+) -> None:
+    settings = {
+        "HTTPCACHE_ENABLED": True,
+        "HTTPCACHE_DIR": str(tmp_path / "cache"),
+        "CRAWLDEDUP_STORE": lasting_store,
+    }
+    pages = ["/a", "/a-near", "/a-gzip", "/b"]
+    first = crawl(site, pages, **settings)
+    site.asked.clear()
+    # What was dropped is in the cache as well.
+    second = crawl(site, pages, **settings)
+    assert not site.asked
+    assert first.passed == second.passed == ["/a", "/b"]
+    assert first.failed == second.failed
+    assert second.counts == {"checked": 4, "revisit": 2, "duplicate/near": 1, "duplicate/exact": 1, "dropped": 2}
+    anew = crawl(site, pages, CRAWLDEDUP_NAMESPACE="other", **settings)
+    assert not site.asked
+    assert (anew.passed, anew.counts["new"]) == (first.passed, 2)

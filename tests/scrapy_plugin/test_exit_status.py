@@ -40,8 +40,10 @@ def site() -> Iterator[Site]:
         yield running
 
 
-def scrapy(folder: Path, site: Site, *command: str, settings: str = "") -> subprocess.CompletedProcess[str]:
-    (folder / "scrapy.cfg").write_text("[settings]\ndefault = project_settings\n")
+def scrapy(
+    folder: Path, site: Site, *command: str, settings: str = "", config: str = ""
+) -> subprocess.CompletedProcess[str]:
+    (folder / "scrapy.cfg").write_text(f"[settings]\ndefault = project_settings\n{config}")
     (folder / "project_settings.py").write_text(SETTINGS + settings)
     (folder / "spiders.py").write_text(SPIDER.format(url=site.url))
     site.asked.clear()
@@ -56,6 +58,15 @@ def errors(done: subprocess.CompletedProcess[str]) -> list[str]:
 def test_a_crawl_that_ran_ends_with_0(site: Site, tmp_path: Path) -> None:
     done = scrapy(tmp_path, site, "crawl", "pages", settings="CRAWLDEDUP_ITEM_FIELDS = ['body']")
     assert (done.returncode, errors(done), site.asked["/a"]) == (0, [], 1)
+
+
+def test_a_data_directory_that_cannot_be_made_costs_the_journal_alone(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = scrapy(tmp_path, site, "crawl", "pages", config=f"[datadir]\ndefault = {tmp_path}/file/data\n")
+    assert (done.returncode, errors(done), site.asked["/a"]) == (0, [], 1)
+    (warning,) = [line for line in done.stderr.splitlines() if " WARNING: " in line]
+    assert "crawldedup: cannot write the journal, and the crawl goes on: " in warning
+    assert f"{tmp_path}/file/data" in warning
 
 
 @pytest.mark.parametrize(

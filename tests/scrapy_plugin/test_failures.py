@@ -10,6 +10,7 @@ import pytest
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
+from crawldedup.aio import Judged
 from crawldedup.errors import (
     ConfigurationError,
     PageError,
@@ -17,9 +18,13 @@ from crawldedup.errors import (
     UnexpectedReadError,
     WorkerError,
 )
-from crawldedup.scrapy_plugin.failures import SILENT_SECONDS, Failures, refusing
-from crawldedup.scrapy_plugin.stats import CrawlStats
-from tests.scrapy_plugin.fakes import Clock, FakeCrawler
+from crawldedup.page import ReadPage
+from crawldedup.scrapy_plugin.failures import crawl_options
+from crawldedup.scrapy_plugin.policy import Fate, Outcome
+from crawldedup.scrapy_plugin.settings import CrawlOptions
+from crawldedup.scrapy_plugin.stats import SILENT_SECONDS, CrawlStats
+from crawldedup.verdict import Kind, Verdict
+from tests.scrapy_plugin.fakes import FINGERPRINTS, Clock, FakeCrawler
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -27,13 +32,17 @@ if TYPE_CHECKING:
 ERROR = StoreUnavailableError("redis://host cannot be used: Connection refused")
 
 
-def failures(noun: str = "page", **options: Any) -> Failures:
-    crawler = FakeCrawler()
-    return Failures(crawler, CrawlStats(crawler, noun), **options)  # type: ignore[arg-type]
+def failures(noun: str = "page", *, on_error: str = "pass", **options: Any) -> CrawlStats:
+    return CrawlStats(FakeCrawler(), CrawlOptions(workers=1, on_error=on_error), noun, **options)  # type: ignore[arg-type]
+
+
+def answered(failing: CrawlStats) -> None:
+    judged = Judged(Verdict(Kind.NEW, "u"), ReadPage(FINGERPRINTS.fingerprint(text="words")), 0, 0, 0)
+    failing.checked(judged, Outcome(Fate.DELIVERED))
 
 
 def test_a_store_that_fails_is_told_in_sentences(caplog: pytest.LogCaptureFixture) -> None:
-    failures(close_on_error=False).passed("http://a/", ERROR)
+    failures().failed("http://a/", ERROR)
     (record,) = caplog.records
     assert record.getMessage() == (
         "crawldedup: redis://host cannot be used: Connection refused. Pages pass unchecked until the store answers"
@@ -42,10 +51,10 @@ def test_a_store_that_fails_is_told_in_sentences(caplog: pytest.LogCaptureFixtur
 
 def test_the_first_failure_of_an_extractor_is_told(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    failing = failures(close_on_error=False)
+    failing = failures()
     for url in ("http://a/1", "http://a/2"):
-        failing.passed(url, PageError("empty", "the body is empty"))
-        failing.passed(url, PageError("broken", "reading with 'mine.text' failed: ValueError: boom"))
+        failing.failed(url, PageError("empty", "the body is empty"))
+        failing.failed(url, PageError("broken", "reading with 'mine.text' failed: ValueError: boom"))
     (told,) = (record for record in caplog.records if record.levelno > logging.DEBUG)
     assert told.levelno == logging.WARNING
     assert told.getMessage() == (
@@ -56,7 +65,7 @@ def test_the_first_failure_of_an_extractor_is_told(caplog: pytest.LogCaptureFixt
 
 def test_where_it_closes_the_spider_no_page_is_said_to_pass(caplog: pytest.LogCaptureFixture) -> None:
     async def fail() -> None:
-        failures(close_on_error=True).passed("http://a/", ERROR)
+        failures(on_error="fail").failed("http://a/", ERROR)
 
     asyncio.run(fail())
     (record,) = caplog.records
@@ -65,38 +74,36 @@ def test_where_it_closes_the_spider_no_page_is_said_to_pass(caplog: pytest.LogCa
 
 
 def test_nor_at_the_start(caplog: pytest.LogCaptureFixture) -> None:
-    failed = failures(close_on_error=True)
-    failed.at_start(ERROR)
+    assert failures(on_error="fail").ends_at_start(ERROR)
     assert not caplog.records
-    assert failed.fatal == f"{ERROR}. CRAWLDEDUP_ON_ERROR is 'fail'."
 
 
 def test_what_a_person_looks_at_passes_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
-    failures(close_on_error=True, may_close=False).passed("http://a/", ERROR)
+    failures(on_error="fail", may_close=False).failed("http://a/", ERROR)
     assert "Pages pass unchecked" in caplog.text
 
 
 def test_a_store_that_fails_again_and_again_is_mentioned_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
-    failing = failures(close_on_error=False, clock=clock)
+    failing = failures(clock=clock)
     for _ in range(5):
-        failing.passed("http://a/", ERROR)
-        failing.passed("http://a/", ERROR)
-        failing.store_answered()
-        failing.store_answered()
+        failing.failed("http://a/", ERROR)
+        failing.failed("http://a/", ERROR)
+        answered(failing)
+        answered(failing)
     assert (caplog.text.count("Connection refused"), caplog.text.count("the store answers again")) == (1, 1)
     clock.now = SILENT_SECONDS
-    failing.passed("http://a/", ERROR)
-    failing.store_answered()
+    failing.failed("http://a/", ERROR)
+    answered(failing)
     assert (caplog.text.count("Connection refused"), caplog.text.count("the store answers again")) == (2, 2)
 
 
 def test_the_log_speaks_of_items_where_items_are_checked(caplog: pytest.LogCaptureFixture) -> None:
-    failing = failures(close_on_error=False, noun="item")
-    failing.at_start(KeyError("x"))
+    failing = failures(noun="item")
+    assert not failing.ends_at_start(KeyError("x"))
     for error in (ERROR, KeyError("y"), UnexpectedReadError("Oops", "a trace"), WorkerError("It died.")):
-        failing.passed("http://a/", error)
-    failing.store_answered()
+        failing.failed("http://a/", error)
+    answered(failing)
     said = [record.getMessage() for record in caplog.records]
     assert [line for line in said if "page" in line.lower()] == []
     assert sum("tems pass" in line or "tems are checked" in line or "he item passes" in line for line in said) == 5
@@ -105,7 +112,7 @@ def test_the_log_speaks_of_items_where_items_are_checked(caplog: pytest.LogCaptu
 def refused(crawler: Crawler, *messages: str) -> None:
     async def start() -> None:
         for message in messages:
-            with pytest.raises(NotConfigured), refusing(crawler):
+            with pytest.raises(NotConfigured), crawl_options(crawler):
                 raise ConfigurationError(message)
         await crawler.signals.send_catch_log_async(signals.engine_started)
 

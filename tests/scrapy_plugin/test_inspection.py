@@ -112,13 +112,3 @@ def test_an_index_that_is_not_there_is_not_begun(site: Site, tmp_path: Path) -> 
     project = Project(tmp_path, site, f"sqlite:///{tmp_path}/none.sqlite")
     assert "/a is new" in project.scrapy("fetch", "{url}/a")
     assert not (tmp_path / "none.sqlite").exists()
-
-
-def test_a_crawl_remembers(site: Site, tmp_path: Path) -> None:
-    project = Project(tmp_path, site, f"sqlite:///{tmp_path}/index.sqlite")
-    spiders = tmp_path / "spiders.py"
-    spiders.write_text(spiders.read_text() + f"    start_urls = ['{site.url}/a', '{site.url}/b']\n")
-    project.scrapy("crawl", "pages")
-    assert project.pages() == 2
-    project.scrapy("crawl", "pages", "-s", "CRAWLDEDUP_REMEMBER=False", "-s", "CRAWLDEDUP_NAMESPACE=other")
-    assert project.pages() == 2

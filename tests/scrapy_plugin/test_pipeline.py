@@ -11,9 +11,8 @@ from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DropItem, NotConfigured
 
 from crawldedup import Deduplicator
-from crawldedup.errors import ProfileMismatchError, StoreFullError, StoreUnavailableError
+from crawldedup.errors import MissingDependencyError, ProfileMismatchError, StoreFullError, StoreUnavailableError
 from crawldedup.page import Page
-from crawldedup.reading.extract import TEXT_PROFILE
 from crawldedup.scrapy_plugin.failures import DuplicateItemError
 from crawldedup.scrapy_plugin.items import DedupItemPipeline
 from crawldedup.scrapy_plugin.settings import CrawlOptions
@@ -83,14 +82,6 @@ def test_a_near_duplicate_is_dropped_and_says_of_what() -> None:
     assert crawl.dedup.calls == ["info", *["judge"] * 3, "close"]
 
 
-def test_several_copies_can_be_kept() -> None:
-    async def work(crawl: Crawl) -> None:
-        kept = [await crawl.item(name, "text") is not None for name in "abcd"]
-        assert kept == [True, True, False, False]
-
-    Crawl(keep_per_cluster=2).run(work)
-
-
 def test_the_scope_and_whether_to_remember_are_handed_on() -> None:
     async def work(crawl: Crawl) -> None:
         await crawl.item("a", "text")
@@ -139,19 +130,29 @@ def test_marked_items_all_pass_with_their_verdicts() -> None:
     assert counts == {"checked": 2, "new": 1, "duplicate/near": 1, "skipped/no_field": 1}
 
 
-def test_an_item_that_has_no_room_for_its_verdict_passes_and_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    @dataclass
-    class Closed:
-        body: str = "text"
-        url: str = "https://e.com/a"
+@dataclass
+class Closed:
+    body: str = "text"
+    url: str = "https://e.com/a"
 
+
+class Hostile(dict[str, Any]):
+    def __setitem__(self, key: str, value: object) -> None:
+        raise KeyError(f"{key} \x1b[31m")
+
+
+@pytest.mark.parametrize("item", [Closed(), Hostile(body="text")])
+def test_an_item_that_has_no_room_for_its_verdict_passes_and_is_said_once(
+    caplog: pytest.LogCaptureFixture, item: Any
+) -> None:
     async def work(crawl: Crawl) -> None:
         for _ in range(2):
-            assert await crawl.pipeline.process_item(Closed()) == Closed()
+            assert await crawl.pipeline.process_item(item) == item
 
     counts = Crawl(action="mark").run(work).counts
     assert (counts["checked"], counts["error/mark"]) == (2, 2)
-    assert [record.getMessage().count("does not take its verdict") for record in caplog.records].count(1) == 1
+    assert [message.count("does not take its verdict") for message in caplog.messages].count(1) == 1
+    assert "\x1b" not in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -210,22 +211,24 @@ def test_an_index_that_can_never_be_used_ends_the_crawl_at_its_start() -> None:
     crawl.run(work)
 
 
-def test_the_summary_counts_items(caplog: pytest.LogCaptureFixture) -> None:
-    async def work(crawl: Crawl) -> None:
-        for name in "abc":
-            await crawl.item(name, "text")
-
-    with caplog.at_level("INFO"):
-        Crawl().run(work)
-    (summary,) = [record.getMessage() for record in caplog.records if "checked" in record.getMessage()]
-    assert summary.startswith("crawldedup checked 3 items: 1 new, 2 near and 0 exact duplicates (2 dropped)")
-
-
 @pytest.mark.parametrize("settings", [{"CRAWLDEDUP_ENABLED": False}, {}, {"CRAWLDEDUP_ITEM_FIELDS": 5}])
 def test_it_is_not_there_where_it_is_off_or_set_wrongly(settings: dict[str, object]) -> None:
     async def build() -> None:
         with pytest.raises(NotConfigured):
             DedupItemPipeline.from_crawler(FakeCrawler(**settings))  # type: ignore[arg-type]
+
+    asyncio.run(build())
+
+
+def test_a_store_whose_package_is_missing_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object, **__: object) -> None:
+        raise MissingDependencyError("install crawldedup[redis]")
+
+    monkeypatch.setattr("crawldedup.scrapy_plugin.items.AsyncDeduplicator.from_options", missing)
+
+    async def build() -> None:
+        with pytest.raises(NotConfigured):
+            DedupItemPipeline.from_crawler(FakeCrawler(CRAWLDEDUP_ITEM_FIELDS="body"))  # type: ignore[arg-type]
 
     asyncio.run(build())
 
@@ -362,26 +365,6 @@ def test_pages_and_items_are_judged_beside_each_other_and_never_meet(site: Site,
         "item/duplicate/near": 1,
         "item/dropped": 1,
     }
-
-
-def test_a_wrong_setting_ends_the_crawl_with_one_line(site: Site, crawl: Crawler) -> None:
-    outcome = crawl(site, [], items=[item("a")], CRAWLDEDUP_ITEM_ACTION="marc", **WITH_ITEMS)
-    assert "Traceback" not in outcome.log
-    (line,) = [line for line in outcome.log.splitlines() if " ERROR: " in line]
-    assert "CRAWLDEDUP_ITEM_ACTION is 'marc'; it must be 'drop' or 'mark'" in line
-
-
-@with_every_lasting_store
-def test_an_index_of_another_profile_ends_the_crawl_with_one_line(
-    site: Site, crawl: Crawler, lasting_store: str
-) -> None:
-    with Deduplicator(lasting_store, namespace="default.items", extractor="text", distinguish="nothing") as other:
-        other.check("https://e.com/", text=PROSE)
-    outcome = crawl(site, [], items=[item("a")], CRAWLDEDUP_STORE=lasting_store, **WITH_ITEMS)
-    assert outcome.report["stats"]["finish_reason"] == "crawldedup_error"
-    assert "Traceback" not in outcome.log
-    (line,) = [line for line in outcome.log.splitlines() if " ERROR: " in line]
-    assert f"{TEXT_PROFILE}.nothing" in line
 
 
 @in_one_mode

@@ -13,10 +13,10 @@ from crawldedup.scrapy_plugin.policy import (
     Fate,
     Outcome,
     OverrideError,
-    PagePolicy,
     decide,
     identity_of,
     is_start,
+    options_for,
     page_of,
     reason_to_skip,
 )
@@ -24,7 +24,7 @@ from crawldedup.scrapy_plugin.settings import CrawlOptions, check_patterns
 from crawldedup.verdict import Coverage, Kind, Verdict
 
 URL = "https://www.example.co.uk/page?b=2&a=1"
-USUAL = PagePolicy(action="drop", scope="global", keep_per_cluster=1)
+USUAL = CrawlOptions(action="drop")
 
 
 def html(**given: Any) -> HtmlResponse:
@@ -110,28 +110,21 @@ def test_urls_are_denied_unless_the_request_asks_for_it(deny: list[str], reason:
     assert reason_to_skip(asked_for, html(), patterns) is None
 
 
-def page(response: Response, policy: PagePolicy = USUAL, **request: Any) -> Page:
+def page(response: Response, policy: CrawlOptions = USUAL, **request: Any) -> Page:
     return page_of(Request(URL, **request), response, policy, "news")
 
 
 def test_the_rules_of_a_page_go_along() -> None:
-    policy = PagePolicy("mark", "spider", 2, similarity=0.8, remember=False)
+    policy = CrawlOptions(action="mark", scope="spider", similarity=0.8, remember=False)
     posted = page(html(), policy, method="POST", body=b"q=1")
     assert (posted.url, posted.scope_key, posted.similarity, posted.remember) == (URL, "news", 0.8, False)
     assert str(posted.identity).startswith("POST https://www.example.co.uk/page?a=1&b=2 ")
     assert not posted.delivered
 
 
-def test_the_usual_rules_are_those_of_the_crawl() -> None:
-    revisits = {"revisit": "drop", "revisit_similarity": 0.95}
-    options = CrawlOptions(action="mark", scope="site", keep_per_cluster=3, similarity=0.8, **revisits)
-    # The index has the similarity already.
-    assert PagePolicy.of_crawl(options) == PagePolicy("mark", "site", 3, similarity=None, **revisits)
-
-
 @pytest.mark.parametrize(("revisit", "asked"), [("keep", None), ("drop", 0.95)])
 def test_where_revisits_are_kept_their_texts_are_remembered_as_they_are(revisit: str, asked: float | None) -> None:
-    policy = PagePolicy("drop", "global", 1, revisit=revisit, revisit_similarity=0.95)
+    policy = CrawlOptions(action="drop", revisit=revisit, revisit_similarity=0.95)
     assert page(html(), policy).revisit_similarity == asked
 
 
@@ -147,9 +140,9 @@ def test_overrides_apply_to_one_request() -> None:
         "revisit_similarity": 0.95,
         "trusted_sites": frozenset({"example.com"}),
     }
-    assert USUAL.for_request(Request(URL, meta={"crawldedup": given})) == PagePolicy(**given)
+    assert options_for(Request(URL, meta={"crawldedup": given}), USUAL) == CrawlOptions(**given)
     for neutral in (None, True, {}):
-        assert USUAL.for_request(Request(URL, meta={"crawldedup": neutral})) == USUAL
+        assert options_for(Request(URL, meta={"crawldedup": neutral}), USUAL) == USUAL
 
 
 @pytest.mark.parametrize(
@@ -173,7 +166,7 @@ def test_overrides_apply_to_one_request() -> None:
 )
 def test_a_wrong_override_is_explained(override: object, message: str) -> None:
     with pytest.raises(OverrideError, match=message):
-        USUAL.for_request(Request(URL, meta={"crawldedup": override}))
+        options_for(Request(URL, meta={"crawldedup": override}), USUAL)
 
 
 NEW = Verdict(Kind.NEW, URL)
@@ -247,7 +240,7 @@ def marked(flag: str, *, refused: bool = True, unchanged: bool = False) -> Outco
         (PARTIAL, replace(TRUSTING_ITSELF, paragraphs=0.2), False, flagged("new=0.10")),
     ],
 )
-def test_what_becomes_of_a_page(verdict: Verdict, policy: PagePolicy, seen: bool, outcome: Outcome) -> None:
+def test_what_becomes_of_a_page(verdict: Verdict, policy: CrawlOptions, seen: bool, outcome: Outcome) -> None:
     assert decide(verdict, policy, seen=seen) == outcome
 
 
@@ -266,13 +259,13 @@ def test_the_url_is_a_pages_identity_unless_one_url_answers_many_requests() -> N
 
 @pytest.mark.parametrize(("scope", "key"), [("global", ""), ("site", "example.co.uk"), ("spider", "news")])
 def test_scopes(scope: str, key: str) -> None:
-    policy = PagePolicy(action="drop", scope=scope, keep_per_cluster=1)
+    policy = CrawlOptions(action="drop", scope=scope)
     assert page_of(Request(URL), html(), policy, "news").scope_key == key
 
 
 def test_of_html_only_the_declared_encoding_is_passed_on() -> None:
     meta = "<meta charset=latin-1>Grüße".encode("latin-1")
-    usual = Page(URL, html=meta, scope_key="", delivered=False)
+    usual = Page(URL, html=meta, scope_key="", similarity=0.9, delivered=False)
     assert page(html(body=meta)) == usual
     declared = html(body=meta, headers={"Content-Type": "text/html; charset=windows-1252"})
     assert page(declared) == replace(usual, encoding="cp1252")

@@ -74,19 +74,6 @@ def test_copies_are_not_downloaded_and_no_content_is_lost(crawl: Crawler, store:
 
 
 @in_one_mode
-def test_the_report_tells_what_was_saved(crawl: Crawler, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    stories = numbered("news", 9)
-    with Site(stories) as site:
-        settings = {"CRAWLDEDUP_RULES": rules_file(tmp_path, sid(site)), "CRAWLDEDUP_JOURNAL": str(tmp_path)}
-        result = crawl(site, with_sids(stories), **settings)
-        assert main(["report", "--json", str(tmp_path)]) == 0
-        report = json.loads(capsys.readouterr().out)
-        (saving,) = report["savings"]
-        assert saving == {"rule": f"{site.url}: ?sid", "downloads": result.counts["rules/skipped"]}
-        assert (report["withdrawn"], report["crawl"]["left_out"]) == ([], 0)
-
-
-@in_one_mode
 def test_the_next_crawl_fetches_the_url_that_an_earlier_one_has_delivered(crawl: Crawler, tmp_path: Path) -> None:
     """Each link has an id of its own, and it is chance which one the first crawl has come by."""
     stories, store = numbered("news", 20), f"sqlite:///{tmp_path}/index.sqlite"

@@ -151,10 +151,6 @@ def test_an_unknown_setting_is_refused_with_the_closest_name(unknown: str, close
         read(**{unknown: 1})
 
 
-def test_none_means_not_set() -> None:
-    assert read(CRAWLDEDUP_TTL=None, CRAWLDEDUP_SIMILARITY=None).similarity == 0.9
-
-
 def test_the_store_falls_back_to_redis_then_to_the_job_directory(tmp_path: Path) -> None:
     job = str(tmp_path / "job")
     assert read(JOBDIR=job).store == f"sqlite:///{job}/crawldedup.sqlite"
@@ -194,18 +190,6 @@ def test_a_plugin_that_is_switched_off_reads_nothing_else() -> None:
 def test_what_only_the_core_can_judge_is_refused_under_the_settings_name(name: str, value: str) -> None:
     with pytest.raises(ConfigurationError, match=f"^{name} is {value!r}"):
         CrawlOptions.from_settings(Settings({name: value}))
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "message"),
-    [
-        ("DISTINGUISH", "prices", "'numbers'"),
-    ],
-)
-def test_a_word_that_does_not_exist_is_refused_under_its_setting(name: str, given: str, message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message) as error:
-        read(**{f"CRAWLDEDUP_{name}": given})
-    assert f"CRAWLDEDUP_{name}" in str(error.value)
 
 
 def test_a_report_is_written_from_a_journal(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from crawldedup.page import ReadPage
 from crawldedup.scrapy_plugin import stats as stats_module
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions
-from crawldedup.scrapy_plugin.stats import CrawlStats, start_line
+from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.fakes import FakeCrawler
 
@@ -29,34 +29,38 @@ def near(original: str, copies: int) -> Verdict:
 def counting(noun: str = "page", **settings: Any) -> tuple[CrawlStats, dict[str, Any]]:
     """Stats, and what they set in Scrapy's."""
     crawler = FakeCrawler(**settings)
-    return CrawlStats(crawler, noun), crawler.stats.get_stats()  # type: ignore[arg-type]
+    return CrawlStats(crawler, CrawlOptions(workers=1), noun), crawler.stats.get_stats()  # type: ignore[arg-type]
+
+
+def checked(stats: CrawlStats, verdict: Verdict, outcome: Outcome, seconds: float = 0.0, **options: Any) -> None:
+    stats.checked(Judged(verdict, READ, seconds / 2, min(seconds, 0.0625), seconds), outcome, **options)
 
 
 def test_the_summary_tells_changed_pages_and_dropped_ones_that_are_no_duplicates() -> None:
     stats, _ = counting()
-    stats.checked(near("u", 1), DROPPED)
-    stats.checked(Verdict(Kind.REVISIT, "u", changed=True), PASSED)
+    checked(stats, near("u", 1), DROPPED)
+    checked(stats, Verdict(Kind.REVISIT, "u", changed=True), PASSED)
     for _ in range(2):
-        stats.checked(Verdict(Kind.REVISIT, "u"), UNCHANGED)
-    stats.checked(Verdict(Kind.REVISIT, "u"), PASSED)
+        checked(stats, Verdict(Kind.REVISIT, "u"), UNCHANGED)
+    checked(stats, Verdict(Kind.REVISIT, "u"), PASSED)
     summary = stats.summary()
     assert "0 exact duplicates (1 dropped), 4 revisits (1 changed, 2 unchanged, 2 dropped), 0 thin" in summary
-    stats.checked(Verdict(Kind.REVISIT, "u"), Outcome(Fate.ITEMS_DROPPED, refused=True, unchanged=True))
+    checked(stats, Verdict(Kind.REVISIT, "u"), Outcome(Fate.ITEMS_DROPPED, refused=True, unchanged=True))
     assert "5 revisits (1 changed, 3 unchanged, 2 dropped, items of 1 dropped)" in stats.summary()
 
 
 def test_counts_go_into_stats_and_add_up() -> None:
     stats, collected = counting()
-    stats.checked(NEW, PASSED)
-    stats.checked(near("u", 1), DROPPED, size=100)
-    stats.checked(Verdict(Kind.EXACT_DUPLICATE, "u", "v", copies=1), PASSED, size=1000)
-    stats.checked(Verdict(Kind.REVISIT, "u"), PASSED)
-    stats.checked(Verdict(Kind.THIN, "u"), PASSED)
-    stats.checked(Verdict(Kind.EXACT_DUPLICATE, "https://a.com/", "https://b.com/", copies=71), PASSED)
+    checked(stats, NEW, PASSED)
+    checked(stats, near("u", 1), DROPPED, size=100)
+    checked(stats, Verdict(Kind.EXACT_DUPLICATE, "u", "v", copies=1), PASSED, size=1000)
+    checked(stats, Verdict(Kind.REVISIT, "u"), PASSED)
+    checked(stats, Verdict(Kind.THIN, "u"), PASSED)
+    checked(stats, Verdict(Kind.EXACT_DUPLICATE, "https://a.com/", "https://b.com/", copies=71), PASSED)
     assert "\n  2 duplicates of pages on other sites" in stats.summary()
     stats.count("skipped/status")
     stats.count("error/unavailable")
-    assert collected == {
+    assert {name: value for name, value in collected.items() if "seconds" not in name} == {
         "crawldedup/checked": 6,
         "crawldedup/new": 1,
         "crawldedup/duplicate/near": 1,
@@ -78,16 +82,16 @@ def test_novelty_is_that_of_the_last_pages(monkeypatch: pytest.MonkeyPatch) -> N
     stats, collected = counting()
     told = []
     for kind in (Kind.NEW, Kind.NEW, Kind.NEAR_DUPLICATE, Kind.REVISIT, Kind.THIN, Kind.EXACT_DUPLICATE, Kind.THIN):
-        stats.checked(Verdict(kind, "u"), PASSED)
+        checked(stats, Verdict(kind, "u"), PASSED)
         told.append(collected["crawldedup/novelty"])
     assert told == [1, 1, 0.667, 0.667, 0.5, 0.25, 0]
 
 
 def test_the_summary_tells_what_happened() -> None:
     stats, _ = counting()
-    stats.checked(NEW, PASSED)
+    checked(stats, NEW, PASSED)
     for copies in range(1, 4):
-        stats.checked(near("https://e.com/a", copies), DROPPED)
+        checked(stats, near("https://e.com/a", copies), DROPPED)
     for reason in ("status", "content_type", "status"):
         stats.count(f"skipped/{reason}")
     stats.count("error/worker")
@@ -100,16 +104,22 @@ def test_the_summary_tells_what_happened() -> None:
 
 def test_items_are_counted_apart_and_called_items() -> None:
     stats, collected = counting("item")
-    stats.checked(NEW, PASSED)
-    assert collected == {"crawldedup/item/checked": 1, "crawldedup/item/new": 1, "crawldedup/item/novelty": 1.0}
+    checked(stats, NEW, PASSED)
+    counted = {name: value for name, value in collected.items() if "seconds" not in name}
+    assert counted == {"crawldedup/item/checked": 1, "crawldedup/item/new": 1, "crawldedup/item/novelty": 1.0}
     assert stats.summary().startswith("crawldedup checked 1 item: 1 new")
+
+
+def seconds_in(collected: dict[str, Any]) -> dict[str, float]:
+    prefix = "crawldedup/seconds/"
+    return {name.removeprefix(prefix): value for name, value in collected.items() if name.startswith(prefix)}
 
 
 def test_seconds_add_up_and_their_means_and_maxima_are_kept() -> None:
     stats, collected = counting()
     for seconds in (0.25, 4, 1):
-        stats.timed(Judged(NEW, READ, seconds / 2, 0.0625, seconds))
-    assert {name.removeprefix("crawldedup/seconds/"): value for name, value in collected.items()} == {
+        checked(stats, NEW, PASSED, seconds)
+    assert seconds_in(collected) == {
         "waiting": 5.25,
         "waiting_mean": 1.75,
         "waiting_max": 4,
@@ -189,19 +199,40 @@ def test_a_crawl_that_found_only_what_was_delivered_before(
 
 def test_start_pages_are_counted_for_that() -> None:
     stats, _ = counting()
-    stats.checked(near("u", 1), Outcome(Fate.ITEMS_DROPPED, refused=True), is_start=True)
+    checked(stats, near("u", 1), Outcome(Fate.ITEMS_DROPPED, refused=True), is_start=True)
     assert "all start pages (1) were duplicates" in stats.complaints()[0]
-    stats.checked(NEW, PASSED, is_start=True)
+    checked(stats, NEW, PASSED, is_start=True)
     assert stats.complaints() == []
 
 
-def test_the_start_line_tells_what_is_compared_with_what() -> None:
-    options = CrawlOptions(store="redis://:secret@cache/0", namespace="news", workers=3, action="mark", similarity=0.85)
-    assert start_line(options, 1204) == (
-        "checks pages: store redis://:***@cache/0, namespace 'news', 1,204 pages known, action mark, similarity 0.85, "
-        "extractor blocks, 3 workers"
-    )
-    assert " an unknown number of pages known, " in start_line(options, None)
-    assert start_line(CrawlOptions(item_action="mark", workers=3), 1, "item") == (
-        "checks items: store memory://, namespace 'default', 1 item known, action mark, similarity 0.9"
-    )
+@pytest.mark.parametrize(
+    ("noun", "options", "known", "line"),
+    [
+        (
+            "page",
+            {"store": "redis://:secret@cache/0", "namespace": "news", "action": "mark", "similarity": 0.85},
+            1204,
+            "store redis://:***@cache/0, namespace 'news', 1,204 pages known, action mark, similarity 0.85, "
+            "extractor blocks, 3 workers",
+        ),
+        (
+            "page",
+            {"action": "drop"},
+            None,
+            "store memory://, namespace 'default', an unknown number of pages known, action drop, similarity 0.9, "
+            "extractor blocks, 3 workers",
+        ),
+        (
+            "item",
+            {"item_action": "mark"},
+            1,
+            "store memory://, namespace 'default', 1 item known, action mark, similarity 0.9",
+        ),
+    ],
+)
+def test_the_start_line_tells_what_is_compared_with_what(
+    caplog: pytest.LogCaptureFixture, noun: str, options: dict[str, Any], known: int | None, line: str
+) -> None:
+    caplog.set_level("INFO")
+    CrawlStats(FakeCrawler(), CrawlOptions(workers=3, **options), noun).begin(known)  # type: ignore[arg-type]
+    assert caplog.messages == [f"crawldedup: checks {noun}s: {line}"]
