@@ -11,7 +11,7 @@ from crawldedup.printable import pluralize, printable
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.scrapy_plugin.signals import logger, say
-from crawldedup.stores.shown import shown_url
+from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import Coverage, Kind, Verdict
 
 PREFIX: Final = "crawldedup/"

@@ -8,8 +8,7 @@ import pytest
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.stores.redis.store import RedisStore
-from crawldedup.stores.registry import check_store_url, is_persistent, make_store
-from crawldedup.stores.shown import shown_url
+from crawldedup.stores.registry import check_store_url, is_persistent, make_store, shown_url
 from crawldedup.stores.sqlite.store import MemoryStore, SqliteStore
 from tests.stores.pages import LAYOUT
 

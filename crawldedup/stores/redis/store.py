@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeVar, cast
 
 import redis
 from redis.crc import key_slot
+from redis.sentinel import MasterNotFoundError
 
 from crawldedup.errors import StoreError, StoreUnavailableError
 from crawldedup.stores import base
@@ -27,7 +28,7 @@ from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query
 from crawldedup.stores.process import has_exited, own_process
 from crawldedup.stores.redis import client, protocol
 from crawldedup.stores.redis.client import ANY_ERROR, Command
-from crawldedup.stores.shown import shown_url
+from crawldedup.stores.registry import shown_url
 
 # As measured in large indexes, without URLs, texts and paragraphs: see the page of benchmarks.
 BYTES_A_PAGE, TABLE_BYTES_A_PAGE = 130, 38
@@ -94,7 +95,8 @@ class RedisStore:
         return (None, None)
 
     def _is_repeated(self, answer: object) -> bool:
-        return isinstance(answer, redis.ConnectionError)
+        # Sentinels that name no master have used up the time.
+        return isinstance(answer, redis.ConnectionError) and not isinstance(answer, MasterNotFoundError)
 
     def _prefix(self, shard_key: int | None) -> str:
         return self._prefixes[(shard_key or 0) % len(self._prefixes)]
@@ -168,24 +170,23 @@ class RedisStore:
 
     def open(self, session: CrawlSession | None = None) -> int:
         with self._joining, self._errors():
-            given = session or self._session
+            wanted = session or self._session
+            process = wanted.process or own_process()
             self._look()
             self._end_dead_leases()
             try:
-                number, pages = self._join(given.number)
+                number, pages = self._join(wanted.number, process)
             except _ForeignError:
                 # Somebody else has begun the index in between, with another key.
                 self._look()
-                number, pages = self._join(given.number)
-            self._session = CrawlSession(number, given.process or own_process())
-            self._name_process()
+                number, pages = self._join(wanted.number, process)
+            self._session = CrawlSession(number, process)
             return pages
 
     def _look(self) -> int:
         """Take the key that the index has, if it is there; return how many pages. Raises ProfileMismatchError."""
         pages = 0
-        for prefix, answer in self._every("HGETALL", "m", anew=True).items():
-            head = _mapping(answer)
+        for prefix, head in self._every("HGETALL", "m", anew=True).items():
             if profile := head.get(b"profile"):
                 secret = head.get(b"key", b"")
                 self.layout = self.layout.check_profile(profile.decode("utf-8", "replace"), secret, self._url)
@@ -194,15 +195,16 @@ class RedisStore:
             pages += int(head.get(b"pages", 0))
         return pages
 
-    def _join(self, number: int) -> tuple[int, int]:
+    def _join(self, number: int, process: str) -> tuple[int, int]:
         """Join the crawl with a number, or with a new one for 0; return the number, and how many pages there are."""
         layout = self.layout
-        own = (layout.profile, protocol.pack_order(layout.tables), self._now() or "", base.LEASE_SECONDS)
+        own = (layout.profile, protocol.pack_order(layout.tables), layout.key.secret, *self._lease(), process)
         if not number:
-            ahead = -secrets.randbelow(_NUMBERS_AHEAD)
-            number, _ = self._ask(self._answering[0], "join", *own, ahead, layout.key.secret)
-        joined = self._every("join", *own, number, layout.key.secret)
-        return number, sum(pages for _, pages in joined.values())
+            number, _ = self._ask(self._answering[0], "join", *own, -secrets.randbelow(_NUMBERS_AHEAD))
+        return number, sum(pages for _, pages in self._every("join", *own, number).values())
+
+    def _lease(self) -> tuple[Any, int]:
+        return self._now() or "", base.LEASE_SECONDS
 
     def open_read_only(self) -> int:
         with self._errors():
@@ -210,9 +212,7 @@ class RedisStore:
 
     def heartbeat(self) -> None:
         with self._errors():
-            self._every("heartbeat", self._now() or "", base.LEASE_SECONDS, self._session.number, anew=True)
-            # The index may have been lost, and begun again by another crawler.
-            self._name_process()
+            self._every("heartbeat", *self._lease(), self._session.process, self._session.number, anew=True)
             self._end_dead_leases()
 
     def close(self, *, leave: bool = True) -> None:
@@ -225,14 +225,9 @@ class RedisStore:
                 if servers := vars(self).pop("_client", None):
                     servers.close()
 
-    def _name_process(self) -> None:
-        """Note the process of this crawler, by which others on its machine can tell whether it is at work."""
-        with contextlib.suppress(redis.OutOfMemoryError):
-            self._every("HSET", "w", self._session.number, self._session.process)
-
     def _end_dead_leases(self) -> None:
         """End the leases of crawlers whose process on this machine has exited."""
-        processes = {pair for answer in self._every("HGETALL", "w").values() for pair in _mapping(answer).items()}
+        processes = {pair for answer in self._every("HGETALL", "w").values() for pair in answer.items()}
         if dead := [number for number, process in processes if has_exited(process.decode("utf-8", "replace"))]:
             self._end_leases(dead)
 
@@ -453,10 +448,3 @@ def _checked(reply: Any) -> Any:
         case [b"profile", bytes()]:
             raise _ForeignError
     return reply
-
-
-def _mapping(reply: Any) -> dict[bytes, bytes]:
-    """Return a hash, as either version of the protocol has it."""
-    if isinstance(reply, bytes):
-        raise TypeError("no hash")
-    return reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))

@@ -32,7 +32,7 @@ from tests.stores.pages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from tests.stores.pages import Page
 
@@ -590,22 +590,21 @@ class Answering(socketserver.StreamRequestHandler):
 
 
 class TestOddReplies:
-    @pytest.fixture(params=[b"+OK\r\n", b":1\r\n", b"$-1\r\n", b"*1\r\n:5\r\n", b"$3\r\nabc\r\n"])
-    def address(self, request: pytest.FixtureRequest) -> Iterator[str]:
+    @pytest.fixture
+    def address(self) -> Iterator[str]:
         with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Answering) as server:
             server.daemon_threads = True
-            server.reply = request.param  # type: ignore[attr-defined]
+            server.reply = b":1\r\n"  # type: ignore[attr-defined]
             threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
             yield f"127.0.0.1:{server.server_address[1]}"
             server.shutdown()
 
-    @pytest.mark.parametrize("ask", [RedisStore.open, RedisStore.open_read_only, checked, found])
-    def test_what_is_no_answer_is_an_error_of_the_store(self, address: str, ask: Callable[..., object]) -> None:
-        with (
-            contextlib.closing(RedisStore(f"redis://{address}/0", LAYOUT)) as store,
-            pytest.raises(StoreError, match="does not answer as Redis does"),
-        ):
-            ask(store, *[query(page_number(1), url(1))] * (ask in (checked, found)))
+    def test_what_is_no_answer_is_an_error_of_the_store(self, address: str) -> None:
+        with contextlib.closing(RedisStore(f"redis://{address}/0", LAYOUT)) as store:
+            asked = query(page_number(1), url(1))
+            for ask in (store.open, store.open_read_only, lambda: checked(store, asked), lambda: found(store, asked)):
+                with pytest.raises(StoreError, match="does not answer as Redis does"):
+                    ask()
 
     @pytest.mark.parametrize("form", ["redis+sentinel://{}/mymaster", "redis+cluster://{}"])
     def test_nor_do_sentinels_and_clusters_end_in_an_error_of_ours(self, address: str, form: str) -> None:
