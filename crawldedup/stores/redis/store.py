@@ -36,8 +36,6 @@ PREFIXES: Final = 16  # of an index in a cluster
 FAILOVER_SECONDS: Final = 5.0  # for a replica to take the place of a dead master
 _PAUSE_SECONDS: Final = 0.1
 _SLOTS: Final = 16384
-_CUT_OFF: Final = (redis.ConnectionError, redis.TimeoutError, OSError)
-_ASKED_AT_ONCE: Final = 100
 _NUMBERS_AHEAD: Final = 1 << 24
 _LEFT_OF_HEADS: Final = {b"epoch", b"crawlers"}
 _OF_AN_EPOCH: Final = re.compile(r"(crawldedup:\{[^}]*\}:)([0-9]+):")
@@ -107,24 +105,22 @@ class RedisStore:
 
     def _run(self, calls: Mapping[_Name, Call]) -> dict[_Name, Any]:
         """Return the answers, or the errors in place of them. Calls to one server run in their order."""
-        answers: dict[_Name, Any] = dict.fromkeys(calls)
+        answers: dict[_Name, Any] = {}
         waiting = dict(calls)
         for _ in self._attempts():
             asked: defaultdict[redis.Redis, dict[_Name, Command]] = defaultdict(dict)
             for name, call in waiting.items():
-                if isinstance(answers[name], _CUT_OFF):
-                    waiting[name] = call.retried()
                 try:
-                    asked[self._server(call.prefix)][name] = waiting[name].command
+                    asked[self._server(call.prefix)][name] = call.command
                 except ANY_ERROR as error:
                     answers[name] = error
             replies = client.exchange([(server, list(commands.values())) for server, commands in asked.items()])
-            for commands, told in zip(asked.values(), replies, strict=True):
-                answers.update(zip(commands, told, strict=True))
-            waiting = {name: call for name, call in waiting.items() if self._is_repeated(answers[name])}
+            for commands, own in zip(asked.values(), replies, strict=True):
+                answers.update(zip(commands, own, strict=True))
+            waiting = {name: call.retried() for name, call in waiting.items() if self._is_repeated(answers[name])}
             if not waiting:
                 break
-        return answers
+        return {name: answers[name] for name in calls}
 
     def _replies(self, calls: Mapping[_Name, Call]) -> dict[_Name, Any]:
         """Return the same; an index that was lost in mid-crawl is begun again."""
@@ -239,12 +235,7 @@ class RedisStore:
         return any(lease is not None for lease in self._every("ZSCORE", "c", number).values())
 
     def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
-        answers: list[Answer | StoreError] = []
-        for first in range(0, len(queries), _ASKED_AT_ONCE):
-            chunk, last = queries[first : first + _ASKED_AT_ONCE], answers[-_ASKED_AT_ONCE:]
-            is_down = last and all(isinstance(answer, StoreUnavailableError) for answer in last)
-            answers += [last[0]] * len(chunk) if is_down else self._check(chunk)
-        return answers
+        return base.check_in_turns(self._check, queries)
 
     def _check(self, queries: Sequence[Query]) -> list[Any]:
         calls = dict(enumerate(self._checks(queries)))
