@@ -14,6 +14,9 @@ back, and the next page that resembles it takes its place.
 
 Pages older than the time to live count as absent. Each page that is added frees a few of them, and a few of the oldest
 pages beyond the limit of pages. Of paragraphs, a store keeps which pages hold which anchors; see `AnchorQuery`.
+
+`Store`, at the end, has the methods. Before it are the values that they take and return: a `Query` and its `Answer`, an
+`AnchorQuery` and its `Holders`, and what an index is made for (`Layout`) and who works on it (`CrawlSession`).
 """
 
 from collections.abc import Callable, Mapping, Sequence

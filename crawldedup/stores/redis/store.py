@@ -133,12 +133,12 @@ class RedisStore:
                 replies |= dict.fromkeys(lost, error)
         return replies
 
-    def _told(self, calls: Sequence[Call]) -> list[Any]:
+    def _results(self, calls: Sequence[Call]) -> list[Any]:
         """Return the answers in order, or raise the first error."""
         return [_checked(answer) for answer in self._replies(dict(enumerate(calls))).values()]
 
     def _ask(self, prefix: str, name: str, *arguments: Any) -> Any:
-        return self._told([_call(prefix, name, *arguments)])[0]
+        return self._results([_call(prefix, name, *arguments)])[0]
 
     def _every(self, name: str, *arguments: Any, anew: bool = False) -> dict[str, Any]:
         """Return the answers to a command behind every prefix, of the servers that can be reached; at least of one.
@@ -147,9 +147,9 @@ class RedisStore:
         """
         asked = self._prefixes if anew else self._answering
         answers = self._run({prefix: _call(prefix, name, *arguments) for prefix in asked})
-        told = {prefix: answer for prefix, answer in answers.items() if not self._is_repeated(answer)} or answers
-        self._answering = tuple(told)
-        return {prefix: _checked(answer) for prefix, answer in told.items()}
+        reached = {prefix: answer for prefix, answer in answers.items() if not self._is_repeated(answer)} or answers
+        self._answering = tuple(reached)
+        return {prefix: _checked(answer) for prefix, answer in reached.items()}
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -253,10 +253,10 @@ class RedisStore:
                 with self._errors():
                     self._end_dead_leases()
                     own = [place for place in own if not self._is_at_work(protocol.crawler_of(replies[place]))]
-                again = self._replies({place: calls[place].retried() for place in own})
+                repeated = self._replies({place: calls[place].retried() for place in own})
             except StoreError as error:
-                again = dict.fromkeys(own, error)
-            for place, reply in again.items():
+                repeated = dict.fromkeys(own, error)
+            for place, reply in repeated.items():
                 answers[place] = self._answer(queries[place], reply)
         return answers
 
@@ -272,9 +272,9 @@ class RedisStore:
             elsewhere += set(query.delivered).difference(delivered)
             most = self._share(query.retention.max_pages, query.shard_key)
             own = protocol.pack_crawl(query, self._session, place, batch, most)
-            told = (*question, protocol.pack_names(delivered), query.record.packed_text, own, 0)
+            arguments = (*question, protocol.pack_names(delivered), query.record.packed_text, own, 0)
             # What comes twice in a batch is a revisit the second time, whether or not an answer was lost.
-            calls.append(_call(prefix, "check", self.layout.profile, *told, is_check=url_key not in asked))
+            calls.append(_call(prefix, "check", self.layout.profile, *arguments, is_check=url_key not in asked))
             asked.add(url_key)
         return calls + self._deliveries(elsewhere)
 
@@ -298,11 +298,11 @@ class RedisStore:
             questions = protocol.pack_questions(queries, self.layout, self._now())
             asked = zip(prefixes, questions, strict=True)
             calls = [_call(prefix, "find", self.layout.profile, *question) for prefix, question in asked]
-            return [[protocol.unpack_record(record, self.layout) for record in found] for found in self._told(calls)]
+            return [[protocol.unpack_record(record, self.layout) for record in some] for some in self._results(calls)]
 
     def deliver(self, names: Sequence[PageName]) -> None:
         with self._errors():
-            self._told(self._deliveries(names))
+            self._results(self._deliveries(names))
 
     def _deliveries(self, names: Iterable[PageName]) -> list[Call]:
         behind: defaultdict[str, list[PageName]] = defaultdict(list)
@@ -315,8 +315,8 @@ class RedisStore:
         limits = (self._now() or "", retention.ttl_seconds or 0, int(retention.refresh))
         asked = ((self._prefix(name.shard_key), protocol.pack_names([name])) for name in names)
         with self._errors():
-            found = self._told([_call(prefix, "remembered", name, *limits) for prefix, name in asked])
-            return [protocol.unpack_record(page[0], self.layout, page[1]) if page else None for page in found]
+            pages = self._results([_call(prefix, "remembered", name, *limits) for prefix, name in asked])
+            return [protocol.unpack_record(page[0], self.layout, page[1]) if page else None for page in pages]
 
     def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool:
         with self._errors():
@@ -333,7 +333,7 @@ class RedisStore:
 
     def clear(self) -> None:
         with self._errors():
-            over = self._told([_call(prefix, "clear") for prefix in self._prefixes])
+            over = self._results([_call(prefix, "clear") for prefix in self._prefixes])
             self._remove_epochs(dict(zip(self._prefixes, over, strict=True)))
         if self._session.number:
             self.open()
@@ -343,8 +343,8 @@ class RedisStore:
         for server in set(map(self._server, self._prefixes)):
             pipeline = server.pipeline(transaction=False)
             for key in server.scan_iter(f"crawldedup:{{{self.layout.namespace}[/}}]*", count=1000):
-                found = _OF_AN_EPOCH.match(key.decode("utf-8", "replace"))
-                if found and int(found[2]) <= over.get(found[1], -1):
+                match = _OF_AN_EPOCH.match(key.decode("utf-8", "replace"))
+                if match and int(match[2]) <= over.get(match[1], -1):
                     pipeline.unlink(key)
                 if len(pipeline) >= 1000:
                     pipeline.execute()
@@ -415,12 +415,12 @@ class RedisClusterStore(RedisStore):
 @cache
 def prefixes(namespace: str) -> tuple[str, ...]:
     """Return a prefix in each 16th of the slots. The braces hold what Redis derives the slot from."""
-    found: dict[int, str] = {}
+    of_slots: dict[int, str] = {}
     numbers = count()
-    while len(found) < PREFIXES:
+    while len(of_slots) < PREFIXES:
         prefix = f"crawldedup:{{{namespace}/{next(numbers)}}}:"
-        found.setdefault(key_slot(prefix.encode()) * PREFIXES // _SLOTS, prefix)
-    return tuple(prefix for _, prefix in sorted(found.items()))
+        of_slots.setdefault(key_slot(prefix.encode()) * PREFIXES // _SLOTS, prefix)
+    return tuple(prefix for _, prefix in sorted(of_slots.items()))
 
 
 def _call(prefix: str, name: str, *arguments: Any, is_check: bool = False) -> Call:

@@ -194,12 +194,12 @@ def candidates(
     ranges, range_of = _ranges(plans), np.repeat(asked, [len(plan.tables) for plan in plans])
     own = _signed([query.keys for query in batch])
     sides = np.array([query.max_keys_per_side for query in batch])
-    found = _keys_in_ranges(index, ranges, int(sides[list(asked)].sum()))
-    if found is None:
+    rows = _keys_in_ranges(index, ranges, int(sides[list(asked)].sum()))
+    if rows is None:
         return {}
     within, earlier = _keys_of_batch(ranges, range_of, own & ~ID_MASK)
-    places, keys = np.concatenate((found, within)).T
-    pages = np.concatenate((found[:, 1] & ID_MASK, -1 - earlier))
+    places, keys = np.concatenate((rows, within)).T
+    pages = np.concatenate((rows[:, 1] & ID_MASK, -1 - earlier))
     of, table = range_of[places], ranges[0][places]
     costs = _costs_of_keys(index, batch, of, table, keys ^ own[of, table])
     is_met = costs != NEVER
@@ -220,18 +220,18 @@ def candidates(
 def candidates_alone(index: SqliteIndex, query: Query) -> list[Candidate]:
     """Return the pages of the file to compare with a query."""
     ranges, own = _ranges([query.plan]), _signed(query.keys)
-    found = _keys_in_ranges(index, ranges, query.max_keys_per_side)
-    if found is None or len(found) > query.max_keys:
-        found = _keys_about_probes(index, ranges, own, query)
-    if not len(found):
+    rows = _keys_in_ranges(index, ranges, query.max_keys_per_side)
+    if rows is None or len(rows) > query.max_keys:
+        rows = _keys_about_probes(index, ranges, own, query)
+    if not len(rows):
         return []
-    places, keys = found.T
+    places, keys = rows.T
     tables, of = ranges[0][places], np.zeros(len(places), np.intp)
     costs = _costs_of_keys(index, [query], of, tables, keys ^ own[tables])
     met = np.flatnonzero(costs != NEVER)
     if len(met) > query.max_candidates:
         met = met[np.lexsort((keys[met], places[met]))]
-    # The pages whose keys cost least, the first found among equals.
+    # The pages whose keys cost least, the first one among equals.
     best: dict[int, int] = {}
     for page, cost in zip((keys[met] & ID_MASK).tolist(), costs[met].tolist(), strict=True):
         best[page] = min(cost, best.get(page, cost))

@@ -35,7 +35,7 @@ from redis.sentinel import MasterNotFoundError, SlaveNotFoundError
 from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
 from crawldedup.stores.redis.client import connect, connect_cluster, read_url, store_errors
 from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
-from crawldedup.stores.registry import check_store_url, shown_url
+from crawldedup.stores.registry import check_store_url
 from tests.servers import Certificates, free_port
 from tests.stores.pages import LAYOUT
 
@@ -154,22 +154,6 @@ def test_the_options_of_the_documentation_are_taken_where_it_says_so(scheme: str
     options = [f"{name}={value or EXAMPLES.get(name, 1)}" for name, _, value in pairs]
     assert len(options) >= 8
     check_store_url("store", f"{PLACES[scheme]}?{'&'.join(options)}")
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("redis+sentinel://user:geheim@a:1,b/crawl/0", "redis+sentinel://user:***@a:1,b/crawl/0"),
-        (
-            "redis+sentinel://a,b/crawl?sentinel_password=geheim&ssl=true",
-            "redis+sentinel://a,b/crawl?sentinel_password=***&ssl=true",
-        ),
-        ("rediss://a?ssl_password=ge@heim", "rediss://a?ssl_password=***"),
-        ("redis+cluster://:ge@he/im@a:1,b:2", "redis+cluster://:***@a:1,b:2"),
-    ],
-)
-def test_passwords_are_not_shown(url: str, shown: str) -> None:
-    assert shown_url(url) == shown
 
 
 def taken_for_no_node(answer: str) -> RedisClusterException:

@@ -355,23 +355,6 @@ class TestServerTrouble:
             redis_server.client.replicaof("no", "one")
         assert check(store, 1) is Status.NEW
 
-    @pytest.mark.parametrize("key", ["m", "7:r:0", "7:t0:1", "7:f0:0", "7:u:1"])
-    def test_a_key_of_the_wrong_type_is_a_store_error_until_it_is_gone(
-        self, redis_server: RedisServer, store: RedisStore, key: str
-    ) -> None:
-        redis_server.client.delete(META)
-        if key != "m":
-            redis_server.client.hset(META, "epoch", 7)
-        redis_server.client.xadd(f"crawldedup:{{test}}:{key}", {"not": "ours"})
-        for _ in range(3):
-            with pytest.raises(StoreError, match="WRONGTYPE") as caught:
-                check(store, 0)
-            assert type(caught.value) is StoreError
-        redis_server.client.delete(f"crawldedup:{{test}}:{key}")
-        for number in range(100):
-            assert check(store, number) is Status.NEW
-        assert_holds(store, range(100))
-
 
 class TestMaxMemory:
     # The servers' policy is to evict nothing, as is Redis's own default.
