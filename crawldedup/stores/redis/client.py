@@ -109,29 +109,31 @@ def connect(target: Target) -> redis.Redis:
 
     With sentinels, every new connection asks them for the master, so a failover needs no restart.
     """
-    options = {**_limits(), **target.options}
+    options = _limited(target.options)
     if not target.service:
         return redis.Redis.from_pool(_pool(options))
     # They are asked one after another, so together they get the time of one server.
     shared = {name: value for name, value in options.items() if name.startswith("ssl")}
-    limits = {**_limits(len(target.hosts)), **shared, **target.sentinel_login}
-    sentinels = _Sentinels(target.hosts, sentinel_kwargs=limits, **options)  # type: ignore[no-untyped-call]
+    asking = _limited({**shared, **target.sentinel_login}, len(target.hosts))
+    sentinels = _Sentinels(target.hosts, sentinel_kwargs=asking, **options)  # type: ignore[no-untyped-call]
     return sentinels.master_for(target.service)  # type: ignore[no-any-return, no-untyped-call]
 
 
-def _limits(share: int = 1) -> dict[str, Any]:
-    """Return the options of every connection: it repeats nothing, because only the store knows what may be."""
-    # Protocol 3 would bring longer handshakes, and servers may ask its clients to wait longer than our limit.
+def _limited(options: dict[str, Any], share: int = 1) -> dict[str, Any]:
+    """Return a connection's options with our limits of time, unless the URL has others, and with what we rely on."""
     seconds = TIMEOUT_SECONDS / share
-    limits = {"socket_timeout": seconds, "socket_connect_timeout": seconds, "protocol": 2}
-    return {**limits, "retry": Retry(NoBackoff(), 0), "health_check_interval": 0}
+    # Protocol 3 would bring longer handshakes, and servers may ask its clients to wait longer than our limit.
+    defaults = {"socket_timeout": seconds, "socket_connect_timeout": seconds, "protocol": 2}
+    # Only the store knows what may be repeated. It reads bytes.
+    fixed = {"retry": Retry(NoBackoff(), 0), "health_check_interval": 0, "decode_responses": False}
+    return {**defaults, **options, **fixed}
 
 
 def connect_cluster(target: Target) -> RedisCluster:
     """Return a connected client of a cluster. Raises the client's own errors."""
     nodes = [ClusterNode(host, port) for host, port in target.hosts]  # type: ignore[no-untyped-call]
     # While one master is down, the others work.
-    return _Cluster(startup_nodes=nodes, require_full_coverage=False, **{**_limits(), **target.options})
+    return _Cluster(startup_nodes=nodes, require_full_coverage=False, **_limited(target.options))
 
 
 class _Sentinels(Sentinel):

@@ -77,6 +77,7 @@ def settings(client: redis.Redis) -> dict[str, Any]:
         ("redis://guest:@[::1]:6380/0", {"username": "guest", "host": "::1", "port": 6380}),
         ("redis://localhost", {"socket_timeout": 2.0, "socket_connect_timeout": 2.0, "host": "localhost"}),
         ("redis://?socket_timeout=5", {"socket_timeout": 5.0, "socket_connect_timeout": 2.0}),
+        ("redis://localhost?decode_responses=1", {"decode_responses": False}),
         ("rediss://localhost?ssl_cert_reqs=none", {"ssl_cert_reqs": "none", "ssl_check_hostname": False}),
         ("unix://user:s3cret@/run/redis.sock?db=1", {"path": "/run/redis.sock", "db": 1, "password": "s3cret"}),
         ("redis+sentinel://user:s3cret@a:1,b/crawl/2", {"username": "user", "password": "s3cret", "db": 2}),
