@@ -19,8 +19,7 @@ from crawldedup.reading.difference import unpacked_text
 from crawldedup.reading.keys import Key
 from crawldedup.search.query import TABLES, QueryBuilder, preview, verdict_of
 from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record, StoreInfo
-from crawldedup.stores.registry import make_store
-from crawldedup.stores.shown import shown_url
+from crawldedup.stores.registry import make_store, shown_url
 from crawldedup.verdict import Match, Verdict
 
 BATCH: Final = 100

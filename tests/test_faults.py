@@ -264,7 +264,7 @@ def mend(client: redis.Redis, key: bytes) -> None:
 
 
 def keys_of_index(client: redis.Redis) -> list[bytes]:
-    return sorted(client.scan_iter("crawldedup:*"))
+    return sorted(set(client.scan_iter("crawldedup:*")))  # SCAN may return a key twice
 
 
 def spoil_every_key(world: World, number: int) -> None:

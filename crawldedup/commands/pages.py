@@ -19,7 +19,7 @@ from crawldedup.page import Page
 from crawldedup.printable import pluralize, printable
 from crawldedup.reading.difference import Change
 from crawldedup.scope import site_of
-from crawldedup.stores.shown import shown_url
+from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import Match, Verdict, describe
 
 _SHOWN_TEXT: Final = 200

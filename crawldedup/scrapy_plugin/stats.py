@@ -15,7 +15,7 @@ from crawldedup.scrapy_plugin.failures import CLOSE_REASON, begin_to_close, end_
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.scrapy_plugin.signals import logger, say
-from crawldedup.stores.shown import shown_url
+from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import Coverage, Kind
 
 PREFIX: Final = "crawldedup/"

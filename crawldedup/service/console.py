@@ -24,7 +24,7 @@ from crawldedup.service.endpoints import Service
 from crawldedup.service.pages import check_names
 from crawldedup.service.problems import problem_of
 from crawldedup.service.settings import ServiceSettings
-from crawldedup.stores.shown import shown_url
+from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import describe
 
 Form = dict[str, str]

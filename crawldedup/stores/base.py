@@ -14,15 +14,18 @@ back, and the next page that resembles it takes its place.
 
 Pages older than the time to live count as absent. Each page that is added frees a few of them, and a few of the oldest
 pages beyond the limit of pages. Of paragraphs, a store keeps which pages hold which anchors; see `AnchorQuery`.
+
+`Store`, at the end, has the methods. Before it are the values that they take and return: a `Query` and its `Answer`, an
+`AnchorQuery` and its `Holders`, and what an index is made for (`Layout`) and who works on it (`CrawlSession`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Final, Protocol, Self
 
 from crawldedup.checks import LONGEST_KEY
-from crawldedup.errors import KeyMismatchError, ProfileMismatchError, StoreError
+from crawldedup.errors import KeyMismatchError, ProfileMismatchError, StoreError, StoreUnavailableError
 from crawldedup.reading.keys import NO_KEY, Key
 from crawldedup.search.decision import Prefilter, WeightedThreshold
 from crawldedup.search.plan import MAX_CANDIDATES, MAX_KEYS, ProbePlan, Table
@@ -34,6 +37,7 @@ MAX_FREED: Final = 8  # of those that expired and were met
 MAX_SWEPT: Final = 4  # examined in turn, and freed if they have expired
 MAX_RETIRED: Final = 4  # whose anchors are too old or too many
 MOST_HOLDERS: Final = 8  # pages of one anchor: a text on more pages is nobody's
+CHECKED_AT_ONCE: Final = 100  # pages, in one transaction or round trip
 PAGE_BITS: Final = 40
 DIGEST_MASK: Final = 0xFFFF_FFFF
 
@@ -300,3 +304,15 @@ class Store(Protocol):
     def note(self, name: str, text: str | None = None) -> str: ...
     # Return figures of the index.
     def info(self) -> StoreInfo: ...
+
+
+def check_in_turns(
+    check: Callable[[Sequence[Query]], Sequence[Answer | StoreError]], queries: Sequence[Query]
+) -> list[Answer | StoreError]:
+    """Check so many pages at once as take one transaction or round trip, and no more while a store is unavailable."""
+    answers: list[Answer | StoreError] = []
+    for start in range(0, len(queries), CHECKED_AT_ONCE):
+        turn, last = queries[start : start + CHECKED_AT_ONCE], answers[-CHECKED_AT_ONCE:]
+        is_down = last and all(isinstance(answer, StoreUnavailableError) for answer in last)
+        answers += [last[0]] * len(turn) if is_down else check(turn)
+    return answers

@@ -2,13 +2,13 @@
 
 import contextlib
 import importlib
+import re
 from dataclasses import replace
 from typing import Final
 
 from crawldedup.checks import did_you_mean
 from crawldedup.errors import ConfigurationError, ProfileMismatchError
 from crawldedup.stores.base import Layout, Store
-from crawldedup.stores.shown import shown_url
 
 _STORES: Final = {
     "memory": "sqlite.store:MemoryStore",
@@ -74,3 +74,12 @@ def store_class(name: str, url: object) -> type[Store]:
     module, _, kind = path.partition(":")
     found: type[Store] = getattr(importlib.import_module(f"crawldedup.stores.{module}"), kind)
     return found
+
+
+def shown_url(url: str) -> str:
+    """Return a store URL without its password, for messages."""
+    scheme, separator, rest = re.sub(r"(?i)([?&]\w*password=)[^&]*", r"\1***", url).partition("://")
+    # A password may hold an @ or a / that should have been escaped. What begins with / is a path.
+    credentials, at, place = ("", "", rest) if rest.startswith("/") else rest.rpartition("@")
+    user, colon, _ = credentials.partition(":")
+    return f"{scheme}{separator}{user if colon else ''}{colon}{'***@' if at else ''}{place}"

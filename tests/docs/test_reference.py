@@ -20,7 +20,6 @@ from crawldedup.scrapy_plugin import failures as crawl_errors
 from crawldedup.scrapy_plugin import journal, policy, rules, signals, stats
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, crawl_settings
 from crawldedup.stores import registry
-from crawldedup.stores.redis import client as redis_client
 from crawldedup.verdict import Coverage, Kind, Verdict
 from tests.docs.pages import PAGES, ROOT, SITE, section
 
@@ -136,14 +135,6 @@ def test_the_reference_names_no_name_that_does_not_exist() -> None:
     assert {name for module, name in named if module == "crawldedup.spark"} == {"deduplicate"}
     for module, members in re.findall(r"automodule:: (crawldedup\.literature\.\w+)\n   :members: (.*)\n", pages):
         assert all(hasattr(importlib.import_module(module), name) for name in members.split(", "))
-
-
-def test_every_option_of_a_redis_url_is_in_the_reference() -> None:
-    table = "".join(
-        re.findall(r"^\|(.*?)\|", section(REFERENCE / "store-urls.md", "Options of Redis URLs"), re.MULTILINE)
-    )
-    named = {name.partition("=")[0] for name in re.findall(r"`(.+?)`", table)}
-    assert named == set(redis_client._OPTIONS)
 
 
 def test_every_scheme_of_a_store_is_in_the_reference() -> None:

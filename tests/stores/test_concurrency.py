@@ -13,7 +13,7 @@ import pytest
 from crawldedup.stores.base import Status
 from crawldedup.stores.sqlite.store import SqliteStore
 from tests.stores.backends import CONTEXT, Backend, Clock
-from tests.stores.pages import LAYOUT, checked, found, near_page, query, random_page
+from tests.stores.pages import LAYOUT, checked, query, random_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,24 +36,6 @@ def processes() -> Iterator[ProcessPoolExecutor]:
 def _start_together(barrier: Barrier) -> None:
     global _together
     _together = barrier
-
-
-def crawl(name: str, url: str, crawler: int) -> list[Status]:
-    """Check the same clusters as everyone else: two of the crawlers the same text, the others near duplicates."""
-    rng = np.random.default_rng(9)
-    questions = []
-    for cluster in range(CLUSTERS):
-        page = random_page(rng)
-        for _ in range(crawler // 2):
-            page = near_page(page)
-        questions.append(query(page, f"https://example.com/{cluster}/{crawler}"))
-    store = Backend(name, url).store(LAYOUT, Clock())
-    _together.wait()
-    store.open()
-    statuses = [checked(store, question).status for question in questions]
-    _together.wait()
-    store.close()
-    return statuses
 
 
 def visit(name: str, url: str, crawler: int) -> list[Status]:
@@ -90,24 +72,6 @@ def run(
 def test_a_new_sqlite_file_may_be_opened_by_many_at_once(processes: ProcessPoolExecutor, tmp_path: Path) -> None:
     crawlers = [processes.submit(open_new_files, str(tmp_path), crawler) for crawler in range(CRAWLERS)]
     assert [crawler.result(timeout=60) for crawler in crawlers] == [[0] * 12] * CRAWLERS
-
-
-def test_of_racing_copies_and_near_duplicates_one_is_new(
-    processes: ProcessPoolExecutor, shared_backend: Backend
-) -> None:
-    statuses = run(processes, crawl, shared_backend)
-    for cluster in zip(*statuses, strict=True):
-        counts = Counter(cluster)
-        assert counts[Status.NEW] == 1
-        assert counts[Status.REVISIT] == 0
-        assert counts[Status.EXACT] >= 1
-
-    store = shared_backend.store(LAYOUT, Clock())
-    assert store.open() == CLUSTERS
-    rng = np.random.default_rng(9)
-    for _ in range(CLUSTERS):
-        (record,) = found(store, query(random_page(rng), ""))
-        assert record.copies == CRAWLERS - 1
 
 
 def test_of_racing_visits_of_one_url_one_is_new_and_the_others_are_copies(

@@ -97,11 +97,6 @@ def whole_tables(page: Page, url: str, max_candidates: int = 256) -> Query:
     return replace(query(page, url, max_candidates=max_candidates), plan=plan, prefilter=None)
 
 
-def test_a_first_page_is_new_and_counted(store: Store, page: Page) -> None:
-    answer = checked(store, query(page, A))
-    assert (answer.status, answer.record, answer.changed, answer.pages) == (Status.NEW, None, False, 1)
-
-
 @pytest.mark.parametrize(
     ("copy_of", "status"), [(lambda page: page, Status.EXACT), (near_page, Status.NEAR)], ids=["exact", "near"]
 )
@@ -152,21 +147,6 @@ class TestRanks:
         assert (kept.url, kept.rank) == (B, 2)
         assert found(store, query(copy, C)) == [kept]
 
-    @pytest.mark.parametrize("rank", [2, 3, 255])
-    def test_one_that_is_no_better_does_not(self, store: Store, page: Page, rank: int) -> None:
-        checked(store, ranked(page, A, 2))
-        answer = checked(store, ranked(page, B, rank))
-        assert (answer.status, answer.replaces, record_of(answer).url) == (Status.EXACT, False, A)
-        assert [record.url for record in found(store, query(page, C))] == [A]
-
-    def test_the_page_that_was_replaced_is_a_copy_from_then_on(self, store: Store, page: Page) -> None:
-        checked(store, ranked(page, A, 1))
-        checked(store, ranked(page, B, 0))
-        again = [checked(store, ranked(page, url, rank)) for url, rank in ((A, 1), (C, 1), (C, 0))]
-        assert {(answer.status, answer.replaces, record_of(answer).url) for answer in again} == {
-            (Status.EXACT, False, B)
-        }
-
     def test_nothing_is_replaced_where_a_copy_as_good_is_accepted(self, store: Store, page: Page) -> None:
         far = replace(page, verify_weights=page.verify_weights.copy(), digest=1)
         far.verify_weights[np.abs(page.verify_weights).argsort()[:20]] *= -1
@@ -175,13 +155,6 @@ class TestRanks:
             assert checked(store, replace(strict, rule=EQUAL_ONLY)).status is Status.NEW
         answer = checked(store, ranked(page, C, 1))
         assert (answer.replaces, record_of(answer).url, store.info().pages) == (False, A, 2)
-
-    def test_a_visit_with_other_text_has_its_own_rank(self, store: Store, page: Page, rng: np.random.Generator) -> None:
-        other = random_page(rng)
-        checked(store, ranked(page, A, 1))
-        assert checked(store, ranked(other, A, 4)).changed
-        assert [(record.url, record.rank) for record in found(store, query(other, B))] == [(A, 4)]
-        assert checked(store, ranked(other, B, 2)).replaces
 
     def test_a_page_that_replaces_may_be_on_its_way(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
         """If its crawler dies, it is abandoned as others are."""
@@ -196,12 +169,6 @@ class TestRanks:
         other.close()
 
 
-def test_strangers_are_new(store: Store, rng: np.random.Generator) -> None:
-    answers = [checked(store, query(random_page(rng), f"{A}/{number}")) for number in range(200)]
-    assert {answer.status for answer in answers} == {Status.NEW}
-    assert answers[-1].pages == store.info().pages == 200
-
-
 def test_the_nearest_of_several_originals_is_named(store: Store, page: Page, rng: np.random.Generator) -> None:
     nearer, farther = near_page(page), near_page(near_page(page))
     far = replace(page, verify_weights=page.verify_weights.copy(), digest=1)
@@ -213,13 +180,6 @@ def test_the_nearest_of_several_originals_is_named(store: Store, page: Page, rng
     assert farther.signature == page.signature
     assert record_of(checked(store, query(page, C))).url == B
     assert [record.url for record in found(store, query(page, C))] == [B, A]
-
-
-def test_the_earliest_of_equally_near_originals_is_named(store: Store, page: Page, other: Page) -> None:
-    checked(store, query(page, A))
-    checked(store, query(other, B))
-    checked(store, query(page, B))
-    assert record_of(checked(store, query(page, C))).url == A
 
 
 def test_the_same_url_with_the_same_text_is_a_revisit(store: Store, clock: Clock, page: Page) -> None:
@@ -261,32 +221,6 @@ def test_text_that_the_rule_of_revisits_accepts_leaves_the_old_text_in_place(
     assert (again.changed, text_of(record_of(again))) == (False, (twice.digest & DIGEST_MASK, *bits_of(twice)))
     copy = checked(store, query(twice, B))
     assert (copy.status, record_of(copy).url) == (Status.EXACT, A)
-
-
-def test_no_rule_of_revisits_asks_for_equal_text(store: Store, page: Page) -> None:
-    checked(store, query(page, A))
-    assert checked(store, query(drifting(page)[0], A)).changed
-    # Nor does the rule of one question hold for the next.
-    assert not checked(store, tolerant(page, A)).changed
-    assert checked(store, query(page, A)).changed
-
-
-def test_questions_of_one_batch_have_rules_of_their_own(store: Store, page: Page, other: Page) -> None:
-    for text, url in ((page, A), (other, B)):
-        checked(store, query(text, url))
-    asked = [tolerant(drifting(page)[0], A), query(drifting(other)[0], B), query(page, C), tolerant(other, B)]
-    answers = answered(store, asked)
-    assert [answer.changed for answer in answers] == [False, True, False, False]
-    assert [answer.status for answer in answers] == [Status.REVISIT, Status.REVISIT, Status.EXACT, Status.REVISIT]
-
-
-def test_a_page_may_take_the_text_of_another(store: Store, page: Page, other: Page) -> None:
-    checked(store, query(page, A))
-    checked(store, query(other, B))
-    assert checked(store, query(page, B)).status is Status.REVISIT
-    assert store.info().pages == 2
-    assert store.forget(name_of(A))
-    assert record_of(checked(store, query(page, C))).url == B
 
 
 def test_only_an_exact_copy_of_a_thin_page_is_a_duplicate(store: Store, rng: np.random.Generator) -> None:
@@ -444,22 +378,6 @@ def test_pages_whose_keys_the_rule_refuses_are_not_compared(store: Store, page: 
 
 
 class TestBatches:
-    def test_many_pages_get_the_answers_they_would_get_one_by_one(
-        self, backend: Backend, store: Store, clock: Clock
-    ) -> None:
-        rng = np.random.default_rng(3)
-        texts = [random_page(rng) for _ in range(40)]
-        texts += [near_page(page) for page in texts]
-        questions = [
-            query(texts[rng.integers(len(texts))], f"https://example.com/{rng.integers(60)}") for _ in range(250)
-        ]
-        alone = backend.store(OTHER_NAMESPACE, clock)
-        alone.open()
-        answers = answered(store, questions)
-        assert answers == [checked(alone, question) for question in questions]
-        assert {answer.status for answer in answers} == set(Status)
-        assert store.info().pages == alone.info().pages
-
     @pytest.mark.parametrize(
         "limits", [{}, {"max_keys": 24}, {"max_candidates": 4}, {"max_keys": 40, "exact_only": True}]
     )
@@ -514,16 +432,6 @@ class TestMaxCandidates:
 
 class TestOneIndexForMany:
     """Stores that outlive a process and are shared between them."""
-
-    def test_two_crawlers_share_what_they_know(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
-        first, second = (shared_backend.store(LAYOUT, clock) for _ in range(2))
-        assert [first.open(), second.open()] == [0, 0]
-        checked(first, query(page, A))
-        answer = checked(second, query(near_page(page), B))
-        assert (answer.status, record_of(answer).url, answer.pages) == (Status.NEAR, A, 1)
-        first.close()
-        second.close()
-        assert shared_backend.store(LAYOUT, clock).open() == 1
 
     def test_find_sees_pages_in_full_or_not_at_all_while_others_write(
         self, shared_backend: Backend, clock: Clock, page: Page
@@ -673,42 +581,6 @@ class TestOneIndexForMany:
         clock.now -= 86400
         assert checked(successor, query(page, A)).status is Status.REVISIT
 
-    def test_a_fellows_url_with_other_text_is_judged_by_its_text(
-        self, shared_backend: Backend, clock: Clock, page: Page, other: Page
-    ) -> None:
-        first, second = (shared_backend.store(LAYOUT, clock) for _ in range(2))
-        first.open()
-        second.open()
-        checked(first, query(page, A))
-        answer = checked(second, query(other, A))
-        assert (answer.status, answer.pages) == (Status.NEW, 1)
-        assert checked(second, query(page, B)).status is Status.NEW
-
-    def test_a_crawler_that_died_is_waited_for_until_its_lease_ends(
-        self, shared_backend: Backend, clock: Clock, page: Page, other: Page
-    ) -> None:
-        dead, second, third = (shared_backend.store(LAYOUT, clock) for _ in range(3))
-        dead.open()
-        checked(dead, query(page, A))
-        checked(dead, query(other, B))
-        clock.wait(LEASE_SECONDS - 1)
-        second.open()
-        assert checked(second, query(page, A)).status is Status.EXACT
-        second.close()
-        clock.wait(1)
-        third.open()
-        assert checked(third, query(other, B)).status is Status.REVISIT
-
-    def test_a_heartbeat_renews_the_lease(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
-        first, second = (shared_backend.store(LAYOUT, clock) for _ in range(2))
-        first.open()
-        checked(first, query(page, A))
-        for _ in range(3):
-            clock.wait(LEASE_SECONDS - 1)
-            first.heartbeat()
-        second.open()
-        assert checked(second, query(page, A)).status is Status.EXACT
-
     def test_stores_that_share_a_session_are_one_crawler(
         self, shared_backend: Backend, clock: Clock, page: Page, other: Page
     ) -> None:
@@ -854,17 +726,6 @@ class TestOneIndexForMany:
         with pytest.raises(ProfileMismatchError):
             worker.open()
         foreign.close()
-
-    def test_what_others_added_since_is_cleared_too(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
-        looker, worker = (shared_backend.store(LAYOUT, clock) for _ in range(2))
-        assert looker.open_read_only() == 0
-        worker.open()
-        checked(worker, query(page, A))
-        looker.clear()
-        assert worker.info().pages == 0
-        assert checked(worker, query(page, B)).status is Status.NEW
-        worker.close()
-        looker.close()
 
     def test_clear_is_the_way_out_of_another_profile(self, shared_backend: Backend, clock: Clock, page: Page) -> None:
         store, foreign = shared_backend.store(LAYOUT, clock), shared_backend.store(OTHER_PROFILE, clock)

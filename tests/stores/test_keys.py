@@ -13,9 +13,8 @@ from crawldedup import Deduplicator, Kind, Page
 from crawldedup.errors import ConfigurationError, KeyMismatchError, ProfileMismatchError
 from crawldedup.reading.keys import NO_KEY, Key
 from crawldedup.stores.base import Answer
-from crawldedup.stores.registry import make_store
-from tests.stores.pages import LAYOUT, query
 from tests.stores.pages import Page as StoredPage
+from tests.stores.pages import query
 
 if TYPE_CHECKING:
     from crawldedup.stores.base import Store
@@ -170,14 +169,3 @@ def test_pages_of_one_batch_that_have_another_key_are_refused_and_no_others(
     assert [type(each) for each in mixed] == [Answer, KeyMismatchError, Answer]
     with pytest.raises(KeyMismatchError):
         store.find([query(page, A), refused])
-
-
-def test_an_index_without_a_key_of_earlier_versions_is_refused_with_both_names(shared_backend: Backend) -> None:
-    """They knew pages by another hash of their URLs."""
-    with Deduplicator(shared_backend.url, key=0) as dedup:
-        profile = dedup.info().profile
-    with contextlib.closing(make_store(shared_backend.url, replace(LAYOUT, namespace="old"))) as old:
-        old.open()
-    with pytest.raises(ProfileMismatchError, match=r"'profile-1'.*/key\.0'"):
-        Deduplicator(shared_backend.url, key=0, namespace="old").open()
-    assert profile.endswith("/key.0")

@@ -5,14 +5,11 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
 
 from crawldedup import Deduplicator
-from crawldedup.literature.exact import jaccard, numbered_shingles, similar_pairs
-from crawldedup.literature.exact import words as exact_words
 from crawldedup.verdict import Kind
 from tests.stores.racing import (
     EXPECTED_PAGES,
@@ -94,28 +91,6 @@ def assert_index_holds(store: str, calls: Sequence[Call], contents: Sequence[Con
             found = {match.url: match.copies for match in dedup.find(text=contents[content].texts[at])}
             assert found[url] == copies[url]
             assert found.items() <= copies.items()
-
-
-@pytest.mark.exhaustive
-def test_the_contents_are_what_the_races_need(
-    edited: tuple[list[Content], Resemblance], chained: tuple[list[Content], Resemblance]
-) -> None:
-    contents, resemblance = edited
-    for content in contents:
-        assert all(jaccard(one, other) > 0.93 for one, other in combinations(content.texts, 2))
-    assert sum(resemblance.is_mutual(number, content) for number, content in enumerate(contents)) > 0.95 * len(contents)
-    chains, chain_resemblance = chained
-    for content in chains:
-        assert all(
-            0.9 < jaccard(one, other) < 0.92 for one, other in zip(content.texts, content.texts[1:], strict=False)
-        )
-    open_triples = sum(chain_resemblance.open_triples(number, content) for number, content in enumerate(chains))
-    assert open_triples > 4 * len(chains)
-
-    every = [(number, text) for number, content in enumerate([*contents, *chains]) for text in content.texts]
-    pairs = list(similar_pairs(list(numbered_shingles(exact_words(text) for _, text in every))))
-    assert len(pairs) >= 3 * len(contents)
-    assert all(every[first][0] == every[second][0] for first, second, _ in pairs)
 
 
 def test_of_racing_copies_and_near_duplicates_one_is_admitted(

@@ -9,7 +9,7 @@ import pytest
 
 from crawldedup.stores.base import Answer, Retention, Status
 from tests.stores.backends import Clock
-from tests.stores.pages import Page, checked, filler, found, name_of, query, random_page
+from tests.stores.pages import Page, checked, filler, found, query, random_page
 
 if TYPE_CHECKING:
     from crawldedup.stores.base import Store
@@ -65,45 +65,6 @@ class TestTimeToLive:
         assert found(store, query(page, B))
         assert checked(store, query(page, B, retention=TTL)).status is Status.NEW
 
-    @pytest.mark.parametrize("seen_as", [A, B], ids=["revisit", "copy"])
-    def test_being_seen_again_keeps_a_page(self, store: Store, clock: Clock, page: Page, seen_as: str) -> None:
-        checked(store, query(page, A, retention=TTL))
-        clock.wait(80)
-        checked(store, query(page, seen_as, retention=TTL))
-        clock.wait(80)
-        assert checked(store, query(page, C, retention=TTL)).status is Status.EXACT
-
-    @pytest.mark.parametrize("seen_as", [A, B], ids=["revisit", "copy"])
-    def test_being_seen_again_does_not_keep_a_page_if_it_is_not_to_refresh_it(
-        self, store: Store, clock: Clock, page: Page, seen_as: str
-    ) -> None:
-        checked(store, query(page, A, retention=NO_REFRESH))
-        clock.wait(80)
-        assert checked(store, query(page, seen_as, retention=NO_REFRESH)).status is not Status.NEW
-        clock.wait(20)
-        assert found(store, query(page, C, retention=NO_REFRESH))
-        clock.wait(1)
-        assert not found(store, query(page, C, retention=NO_REFRESH))
-        assert checked(store, query(page, A, retention=NO_REFRESH)).status is Status.NEW
-
-    def test_an_expired_url_is_new_and_replaces_itself(self, store: Store, clock: Clock, page: Page) -> None:
-        checked(store, query(page, A, retention=TTL))
-        checked(store, query(page, B, retention=TTL))
-        clock.wait(101)
-        answer = checked(store, query(page, A, retention=TTL))
-        assert (answer.status, answer.pages) == (Status.NEW, 1)
-        again = checked(store, query(page, C, retention=TTL))
-        assert again.record is not None
-        assert (again.record.copies, again.record.added_at) == (1, int(clock.now))
-
-    def test_an_expired_url_may_be_a_copy_of_a_live_page(self, store: Store, clock: Clock, page: Page) -> None:
-        checked(store, query(page, A, retention=TTL))
-        clock.wait(101)
-        checked(store, query(page, B, retention=TTL))
-        answer = checked(store, query(page, A, retention=TTL))
-        assert answer.record is not None
-        assert (answer.status, answer.record.url) == (Status.EXACT, B)
-
     def test_looking_frees_nothing(self, store: Store, clock: Clock, page: Page) -> None:
         checked(store, query(page, A))
         clock.wait(101)
@@ -153,24 +114,11 @@ class TestMaxPages:
         assert crawl.check(4).status is Status.REVISIT
         assert crawl.held == [0, 3, 4]
 
-    @pytest.mark.parametrize("seen_as", [url_of(0), C], ids=["revisit", "copy"])
-    def test_being_seen_again_does_not_make_a_page_younger(self, crawl: Crawl, seen_as: str) -> None:
-        crawl.add(3)
-        crawl.check(0, url=seen_as)
-        crawl.add(1)
-        assert crawl.held == [1, 2, 3]
-
     def test_an_index_of_one_page_holds_the_last(self, crawl: Crawl) -> None:
         for answer in crawl.add(5, Retention(max_pages=1)):
             assert (answer.status, answer.pages) == (Status.NEW, 1)
         crawl.add_at_once(5, Retention(max_pages=1))
         assert crawl.held == [9]
-
-    def test_a_forgotten_page_makes_room(self, store: Store, crawl: Crawl) -> None:
-        crawl.add(3)
-        assert store.forget(name_of(url_of(1)))
-        crawl.add(1)
-        assert crawl.held == [0, 2, 3]
 
     @pytest.mark.parametrize("at_once", [False, True])
     def test_an_index_far_above_its_limit_shrinks_page_by_page(self, crawl: Crawl, at_once: bool) -> None:

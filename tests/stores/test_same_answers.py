@@ -290,27 +290,6 @@ def test_a_growing_index_gives_the_same_answers_everywhere_and_finds_every_page_
 
 
 @pytest.mark.exhaustive
-def test_pages_that_share_all_their_search_bits_are_told_apart(backends: list[Backend]) -> None:
-    """A template can make the buckets as unequal as can be."""
-    rng = np.random.default_rng(13)
-    template = random_page(rng)
-    pages = [replace(random_page(rng), search_weights=template.search_weights) for _ in range(300)]
-    most = query(template, "").max_keys_per_side
-    with opened(backends, Clock()) as stores:
-        for number, page in enumerate(pages):
-            (answer,) = same(stores, "check", [query(page, f"https://example.com/{number}", pages=number)])
-            assert (answer.status, answer.pages) == (Status.NEW, number + 1)
-            # So many of equal keys are read.
-            assert answer.candidates == min(number, most)
-        for number in range(most):
-            ((record,),) = same(stores, "find", [query(pages[number], "", pages=len(pages))])
-            assert record.url == f"https://example.com/{number}"
-        for number in range(len(pages)):
-            assert same(stores, "forget", name_of(f"https://example.com/{number}"))
-        assert same(stores, "find", [query(pages[0], "")]) == [[]]
-
-
-@pytest.mark.exhaustive
 def test_where_pages_crowd_the_likeliest_are_compared(backends: list[Backend]) -> None:
     """Of a template's pages, most of which differ in their volatile bits only, more lie in the ranges than are read."""
     rng = np.random.default_rng(17)

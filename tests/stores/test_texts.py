@@ -22,7 +22,6 @@ from tests.stores.pages import (
     near_page,
     query,
     random_page,
-    revisit_rule,
 )
 
 if TYPE_CHECKING:
@@ -72,30 +71,6 @@ def test_the_text_of_a_page_that_is_added_is_kept_and_no_other(store: Store, bac
     assert (text_of(store, A), text_of(store, B)) == (FIRST, b"")
     assert backend.name == "memory" or is_anywhere(backend, FIRST)
     assert not is_anywhere(backend, SECOND)
-
-
-def test_new_text_takes_the_place_of_the_earlier_which_is_told(store: Store, page: Page, other: Page) -> None:
-    checked(store, asked(page, A, FIRST))
-    assert former(checked(store, asked(page, A, FIRST))) == b""
-    for text, content, earlier in ((SECOND, other, FIRST), (FIRST, page, SECOND)):
-        answer = checked(store, asked(content, A, text))
-        assert (answer.changed, former(answer)) == (True, earlier)
-        assert text_of(store, A) == text
-
-
-def test_many_are_told_in_their_order(store: Store, page: Page, other: Page) -> None:
-    questions = [asked(page, A, FIRST), asked(other, A, SECOND), asked(other, A, SECOND), asked(page, A, FIRST)]
-    first, *revisits = [answer for answer in store.check(questions) if isinstance(answer, Answer)]
-    assert first.status is Status.NEW
-    assert list(map(former, revisits)) == [FIRST, b"", SECOND]
-
-
-@pytest.mark.parametrize("text", [FIRST, b""])
-def test_text_that_counts_as_unchanged_leaves_the_earlier_one(store: Store, page: Page, text: bytes) -> None:
-    checked(store, asked(page, A, text))
-    question = replace(asked(near_page(page), A, SECOND), revisit_rule=revisit_rule(page, 0.9))
-    answer = checked(store, question)
-    assert (answer.changed, former(answer), text_of(store, A)) == (False, b"", text)
 
 
 def test_texts_may_be_kept_from_some_visit_on_and_no_longer(
@@ -149,23 +124,6 @@ def test_a_text_goes_with_its_page(
     end(store, clock, page, other)
     assert text_of(store, A) != FIRST
     assert not is_anywhere(backend, FIRST)
-
-
-def test_a_visit_keeps_a_text_from_expiring(store: Store, clock: Clock, page: Page) -> None:
-    checked(store, asked(page, A, FIRST, retention=HOUR))
-    clock.wait(3000)
-    checked(store, asked(page, A, FIRST, retention=HOUR))
-    clock.wait(3000)
-    assert text_of(store, A, HOUR) == FIRST
-    assert text_of(store, A, replace(HOUR, refresh=False)) == b""
-
-
-def test_a_near_duplicate_is_told_the_text_of_its_original_if_it_has_one_itself(store: Store, page: Page) -> None:
-    checked(store, asked(page, A, FIRST))
-    for text, told in ((SECOND, FIRST), (b"", b"")):
-        answer = checked(store, asked(near_page(page), B, text))
-        assert (answer.status, record_text(answer)) == (Status.NEAR, told)
-    assert record_text(checked(store, asked(page, B, FIRST))) == b""
 
 
 def test_texts_outlive_the_pages_around_theirs(

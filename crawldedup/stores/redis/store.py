@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeVar, cast
 
 import redis
 from redis.crc import key_slot
+from redis.sentinel import MasterNotFoundError
 
 from crawldedup.errors import StoreError, StoreUnavailableError
 from crawldedup.stores import base
@@ -27,7 +28,7 @@ from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query
 from crawldedup.stores.process import has_exited, own_process
 from crawldedup.stores.redis import client, protocol
 from crawldedup.stores.redis.client import ANY_ERROR, Command
-from crawldedup.stores.shown import shown_url
+from crawldedup.stores.registry import shown_url
 
 # As measured in large indexes, without URLs, texts and paragraphs: see the page of benchmarks.
 BYTES_A_PAGE, TABLE_BYTES_A_PAGE = 130, 38
@@ -35,8 +36,6 @@ PREFIXES: Final = 16  # of an index in a cluster
 FAILOVER_SECONDS: Final = 5.0  # for a replica to take the place of a dead master
 _PAUSE_SECONDS: Final = 0.1
 _SLOTS: Final = 16384
-_CUT_OFF: Final = (redis.ConnectionError, redis.TimeoutError, OSError)
-_ASKED_AT_ONCE: Final = 100
 _NUMBERS_AHEAD: Final = 1 << 24
 _LEFT_OF_HEADS: Final = {b"epoch", b"crawlers"}
 _OF_AN_EPOCH: Final = re.compile(r"(crawldedup:\{[^}]*\}:)([0-9]+):")
@@ -94,7 +93,8 @@ class RedisStore:
         return (None, None)
 
     def _is_repeated(self, answer: object) -> bool:
-        return isinstance(answer, redis.ConnectionError)
+        # Sentinels that name no master have used up the time.
+        return isinstance(answer, redis.ConnectionError) and not isinstance(answer, MasterNotFoundError)
 
     def _prefix(self, shard_key: int | None) -> str:
         return self._prefixes[(shard_key or 0) % len(self._prefixes)]
@@ -105,24 +105,22 @@ class RedisStore:
 
     def _run(self, calls: Mapping[_Name, Call]) -> dict[_Name, Any]:
         """Return the answers, or the errors in place of them. Calls to one server run in their order."""
-        answers: dict[_Name, Any] = dict.fromkeys(calls)
+        answers: dict[_Name, Any] = {}
         waiting = dict(calls)
         for _ in self._attempts():
             asked: defaultdict[redis.Redis, dict[_Name, Command]] = defaultdict(dict)
             for name, call in waiting.items():
-                if isinstance(answers[name], _CUT_OFF):
-                    waiting[name] = call.retried()
                 try:
-                    asked[self._server(call.prefix)][name] = waiting[name].command
+                    asked[self._server(call.prefix)][name] = call.command
                 except ANY_ERROR as error:
                     answers[name] = error
             replies = client.exchange([(server, list(commands.values())) for server, commands in asked.items()])
-            for commands, told in zip(asked.values(), replies, strict=True):
-                answers.update(zip(commands, told, strict=True))
-            waiting = {name: call for name, call in waiting.items() if self._is_repeated(answers[name])}
+            for commands, own in zip(asked.values(), replies, strict=True):
+                answers.update(zip(commands, own, strict=True))
+            waiting = {name: call.retried() for name, call in waiting.items() if self._is_repeated(answers[name])}
             if not waiting:
                 break
-        return answers
+        return {name: answers[name] for name in calls}
 
     def _replies(self, calls: Mapping[_Name, Call]) -> dict[_Name, Any]:
         """Return the same; an index that was lost in mid-crawl is begun again."""
@@ -135,12 +133,12 @@ class RedisStore:
                 replies |= dict.fromkeys(lost, error)
         return replies
 
-    def _told(self, calls: Sequence[Call]) -> list[Any]:
+    def _results(self, calls: Sequence[Call]) -> list[Any]:
         """Return the answers in order, or raise the first error."""
         return [_checked(answer) for answer in self._replies(dict(enumerate(calls))).values()]
 
     def _ask(self, prefix: str, name: str, *arguments: Any) -> Any:
-        return self._told([_call(prefix, name, *arguments)])[0]
+        return self._results([_call(prefix, name, *arguments)])[0]
 
     def _every(self, name: str, *arguments: Any, anew: bool = False) -> dict[str, Any]:
         """Return the answers to a command behind every prefix, of the servers that can be reached; at least of one.
@@ -149,9 +147,9 @@ class RedisStore:
         """
         asked = self._prefixes if anew else self._answering
         answers = self._run({prefix: _call(prefix, name, *arguments) for prefix in asked})
-        told = {prefix: answer for prefix, answer in answers.items() if not self._is_repeated(answer)} or answers
-        self._answering = tuple(told)
-        return {prefix: _checked(answer) for prefix, answer in told.items()}
+        reached = {prefix: answer for prefix, answer in answers.items() if not self._is_repeated(answer)} or answers
+        self._answering = tuple(reached)
+        return {prefix: _checked(answer) for prefix, answer in reached.items()}
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -168,24 +166,23 @@ class RedisStore:
 
     def open(self, session: CrawlSession | None = None) -> int:
         with self._joining, self._errors():
-            given = session or self._session
+            wanted = session or self._session
+            process = wanted.process or own_process()
             self._look()
             self._end_dead_leases()
             try:
-                number, pages = self._join(given.number)
+                number, pages = self._join(wanted.number, process)
             except _ForeignError:
                 # Somebody else has begun the index in between, with another key.
                 self._look()
-                number, pages = self._join(given.number)
-            self._session = CrawlSession(number, given.process or own_process())
-            self._name_process()
+                number, pages = self._join(wanted.number, process)
+            self._session = CrawlSession(number, process)
             return pages
 
     def _look(self) -> int:
         """Take the key that the index has, if it is there; return how many pages. Raises ProfileMismatchError."""
         pages = 0
-        for prefix, answer in self._every("HGETALL", "m", anew=True).items():
-            head = _mapping(answer)
+        for prefix, head in self._every("HGETALL", "m", anew=True).items():
             if profile := head.get(b"profile"):
                 secret = head.get(b"key", b"")
                 self.layout = self.layout.check_profile(profile.decode("utf-8", "replace"), secret, self._url)
@@ -194,15 +191,16 @@ class RedisStore:
             pages += int(head.get(b"pages", 0))
         return pages
 
-    def _join(self, number: int) -> tuple[int, int]:
+    def _join(self, number: int, process: str) -> tuple[int, int]:
         """Join the crawl with a number, or with a new one for 0; return the number, and how many pages there are."""
         layout = self.layout
-        own = (layout.profile, protocol.pack_order(layout.tables), self._now() or "", base.LEASE_SECONDS)
+        own = (layout.profile, protocol.pack_order(layout.tables), layout.key.secret, *self._lease(), process)
         if not number:
-            ahead = -secrets.randbelow(_NUMBERS_AHEAD)
-            number, _ = self._ask(self._answering[0], "join", *own, ahead, layout.key.secret)
-        joined = self._every("join", *own, number, layout.key.secret)
-        return number, sum(pages for _, pages in joined.values())
+            number, _ = self._ask(self._answering[0], "join", *own, -secrets.randbelow(_NUMBERS_AHEAD))
+        return number, sum(pages for _, pages in self._every("join", *own, number).values())
+
+    def _lease(self) -> tuple[Any, int]:
+        return self._now() or "", base.LEASE_SECONDS
 
     def open_read_only(self) -> int:
         with self._errors():
@@ -210,9 +208,7 @@ class RedisStore:
 
     def heartbeat(self) -> None:
         with self._errors():
-            self._every("heartbeat", self._now() or "", base.LEASE_SECONDS, self._session.number, anew=True)
-            # The index may have been lost, and begun again by another crawler.
-            self._name_process()
+            self._every("heartbeat", *self._lease(), self._session.process, self._session.number, anew=True)
             self._end_dead_leases()
 
     def close(self, *, leave: bool = True) -> None:
@@ -225,14 +221,9 @@ class RedisStore:
                 if servers := vars(self).pop("_client", None):
                     servers.close()
 
-    def _name_process(self) -> None:
-        """Note the process of this crawler, by which others on its machine can tell whether it is at work."""
-        with contextlib.suppress(redis.OutOfMemoryError):
-            self._every("HSET", "w", self._session.number, self._session.process)
-
     def _end_dead_leases(self) -> None:
         """End the leases of crawlers whose process on this machine has exited."""
-        processes = {pair for answer in self._every("HGETALL", "w").values() for pair in _mapping(answer).items()}
+        processes = {pair for answer in self._every("HGETALL", "w").values() for pair in answer.items()}
         if dead := [number for number, process in processes if has_exited(process.decode("utf-8", "replace"))]:
             self._end_leases(dead)
 
@@ -244,12 +235,7 @@ class RedisStore:
         return any(lease is not None for lease in self._every("ZSCORE", "c", number).values())
 
     def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
-        answers: list[Answer | StoreError] = []
-        for first in range(0, len(queries), _ASKED_AT_ONCE):
-            chunk, last = queries[first : first + _ASKED_AT_ONCE], answers[-_ASKED_AT_ONCE:]
-            is_down = last and all(isinstance(answer, StoreUnavailableError) for answer in last)
-            answers += [last[0]] * len(chunk) if is_down else self._check(chunk)
-        return answers
+        return base.check_in_turns(self._check, queries)
 
     def _check(self, queries: Sequence[Query]) -> list[Any]:
         calls = dict(enumerate(self._checks(queries)))
@@ -267,10 +253,10 @@ class RedisStore:
                 with self._errors():
                     self._end_dead_leases()
                     own = [place for place in own if not self._is_at_work(protocol.crawler_of(replies[place]))]
-                again = self._replies({place: calls[place].retried() for place in own})
+                repeated = self._replies({place: calls[place].retried() for place in own})
             except StoreError as error:
-                again = dict.fromkeys(own, error)
-            for place, reply in again.items():
+                repeated = dict.fromkeys(own, error)
+            for place, reply in repeated.items():
                 answers[place] = self._answer(queries[place], reply)
         return answers
 
@@ -286,9 +272,9 @@ class RedisStore:
             elsewhere += set(query.delivered).difference(delivered)
             most = self._share(query.retention.max_pages, query.shard_key)
             own = protocol.pack_crawl(query, self._session, place, batch, most)
-            told = (*question, protocol.pack_names(delivered), query.record.packed_text, own, 0)
+            arguments = (*question, protocol.pack_names(delivered), query.record.packed_text, own, 0)
             # What comes twice in a batch is a revisit the second time, whether or not an answer was lost.
-            calls.append(_call(prefix, "check", self.layout.profile, *told, is_check=url_key not in asked))
+            calls.append(_call(prefix, "check", self.layout.profile, *arguments, is_check=url_key not in asked))
             asked.add(url_key)
         return calls + self._deliveries(elsewhere)
 
@@ -312,11 +298,11 @@ class RedisStore:
             questions = protocol.pack_questions(queries, self.layout, self._now())
             asked = zip(prefixes, questions, strict=True)
             calls = [_call(prefix, "find", self.layout.profile, *question) for prefix, question in asked]
-            return [[protocol.unpack_record(record, self.layout) for record in found] for found in self._told(calls)]
+            return [[protocol.unpack_record(record, self.layout) for record in some] for some in self._results(calls)]
 
     def deliver(self, names: Sequence[PageName]) -> None:
         with self._errors():
-            self._told(self._deliveries(names))
+            self._results(self._deliveries(names))
 
     def _deliveries(self, names: Iterable[PageName]) -> list[Call]:
         behind: defaultdict[str, list[PageName]] = defaultdict(list)
@@ -329,8 +315,8 @@ class RedisStore:
         limits = (self._now() or "", retention.ttl_seconds or 0, int(retention.refresh))
         asked = ((self._prefix(name.shard_key), protocol.pack_names([name])) for name in names)
         with self._errors():
-            found = self._told([_call(prefix, "remembered", name, *limits) for prefix, name in asked])
-            return [protocol.unpack_record(page[0], self.layout, page[1]) if page else None for page in found]
+            pages = self._results([_call(prefix, "remembered", name, *limits) for prefix, name in asked])
+            return [protocol.unpack_record(page[0], self.layout, page[1]) if page else None for page in pages]
 
     def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool:
         with self._errors():
@@ -347,7 +333,7 @@ class RedisStore:
 
     def clear(self) -> None:
         with self._errors():
-            over = self._told([_call(prefix, "clear") for prefix in self._prefixes])
+            over = self._results([_call(prefix, "clear") for prefix in self._prefixes])
             self._remove_epochs(dict(zip(self._prefixes, over, strict=True)))
         if self._session.number:
             self.open()
@@ -357,8 +343,8 @@ class RedisStore:
         for server in set(map(self._server, self._prefixes)):
             pipeline = server.pipeline(transaction=False)
             for key in server.scan_iter(f"crawldedup:{{{self.layout.namespace}[/}}]*", count=1000):
-                found = _OF_AN_EPOCH.match(key.decode("utf-8", "replace"))
-                if found and int(found[2]) <= over.get(found[1], -1):
+                match = _OF_AN_EPOCH.match(key.decode("utf-8", "replace"))
+                if match and int(match[2]) <= over.get(match[1], -1):
                     pipeline.unlink(key)
                 if len(pipeline) >= 1000:
                     pipeline.execute()
@@ -429,12 +415,12 @@ class RedisClusterStore(RedisStore):
 @cache
 def prefixes(namespace: str) -> tuple[str, ...]:
     """Return a prefix in each 16th of the slots. The braces hold what Redis derives the slot from."""
-    found: dict[int, str] = {}
+    of_slots: dict[int, str] = {}
     numbers = count()
-    while len(found) < PREFIXES:
+    while len(of_slots) < PREFIXES:
         prefix = f"crawldedup:{{{namespace}/{next(numbers)}}}:"
-        found.setdefault(key_slot(prefix.encode()) * PREFIXES // _SLOTS, prefix)
-    return tuple(prefix for _, prefix in sorted(found.items()))
+        of_slots.setdefault(key_slot(prefix.encode()) * PREFIXES // _SLOTS, prefix)
+    return tuple(prefix for _, prefix in sorted(of_slots.items()))
 
 
 def _call(prefix: str, name: str, *arguments: Any, is_check: bool = False) -> Call:
@@ -453,10 +439,3 @@ def _checked(reply: Any) -> Any:
         case [b"profile", bytes()]:
             raise _ForeignError
     return reply
-
-
-def _mapping(reply: Any) -> dict[bytes, bytes]:
-    """Return a hash, as either version of the protocol has it."""
-    if isinstance(reply, bytes):
-        raise TypeError("no hash")
-    return reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))

@@ -30,9 +30,9 @@ def decide(index: SqliteIndex, batch: Sequence[Query], crawlers: Crawlers) -> li
 
 def _accepted(query: Query, pages: Iterable[Candidate]) -> list[int]:
     """Return the numbers of the pages that a query accepts, nearest first."""
-    found = sorted([(page.cost, page.number) for page in pages if page.cost != NEVER])
-    limit = query.rule.bar([cost for cost, _ in found]).limit if found else 0
-    return [number for cost, number in found if cost <= limit]
+    costs = sorted([(page.cost, page.number) for page in pages if page.cost != NEVER])
+    limit = query.rule.bar([cost for cost, _ in costs]).limit if costs else 0
+    return [number for cost, number in costs if cost <= limit]
 
 
 class _Turn:
@@ -203,10 +203,10 @@ class _Turn:
 
     def _evict(self) -> None:
         """Remove the page that was added first."""
-        while found := self._index.pages_after(self._oldest, 1):
-            self._oldest = found[0].number
+        while pages := self._index.pages_after(self._oldest, 1):
+            self._oldest = pages[0].number
             if self._oldest not in self._removed:
-                self._remove(found[0])
+                self._remove(pages[0])
                 return
         if self._added:
             self._remove(self._pages[next(iter(self._added))])

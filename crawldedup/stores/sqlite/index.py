@@ -63,8 +63,11 @@ class Page(NamedTuple):
         return Record(*self[1:7], packed_text, *self[7:10])
 
 
-_TYPES: Final = tuple(Page.__annotations__.values())
-_VALUES: Final = ", ".join("?" * len(_TYPES))
+_VALUES: Final = ", ".join("?" * len(Page._fields))
+
+
+def _page(row: tuple[Any, ...]) -> Page:
+    return Page(row[0], row[1], row[2] + SIGN, row[3] + SIGN, *row[4:])
 
 
 class SqliteIndex:
@@ -88,8 +91,6 @@ class SqliteIndex:
         newest = f"max(newest_freed, ifnull((SELECT max(number) FROM {self._pages}), 0))"
         head = f"SELECT profile, {newest}, freed, swept FROM indexes WHERE number = {self.number}"
         profile, *counts = self.db.execute(head).fetchone()
-        if set(map(type, counts)) != {int}:
-            raise ValueError("it counts its pages otherwise")
         self.newest, self.freed, self.swept = counts
         self._written = self.freed, self.swept
         return str(profile)
@@ -120,27 +121,18 @@ class SqliteIndex:
         return self.db.execute(sql, (str(list(numbers)),)).fetchall()
 
     def pages_of(self, numbers: Iterable[int]) -> list[Page]:
-        return self._sound(self.rows(f"{self._pages}.*", numbers))
+        return [_page(row) for row in self.rows(f"{self._pages}.*", numbers)]
 
     def pages_after(self, number: int, most: int) -> list[Page]:
         sql = f"SELECT * FROM {self._pages} WHERE number > ? ORDER BY number LIMIT ?"
-        return self._sound(self.db.execute(sql, (number, most)))
+        return [_page(row) for row in self.db.execute(sql, (number, most))]
 
     def pages_with(self, url_keys: Iterable[int]) -> list[Page]:
         sql = (
             f"SELECT p.* FROM json_each(?) CROSS JOIN {self._urls} ON k BETWEEN value & {~ID_MASK} "
             f"AND value | {ID_MASK} CROSS JOIN {self._pages} p ON number = (k & {ID_MASK}) AND url_key = value"
         )
-        return self._sound(self.db.execute(sql, (str([url_key - SIGN for url_key in url_keys]),)))
-
-    def _sound(self, rows: Iterable[tuple[Any, ...]]) -> list[Page]:
-        pages = []
-        for row in rows:
-            # SQLite keeps values of any type in any column.
-            if tuple(map(type, row)) != _TYPES or len(row[4]) != self.layout.signature_bytes:
-                raise ValueError(f"the page {row[0]!r} is none")
-            pages.append(Page(row[0], row[1], row[2] + SIGN, row[3] + SIGN, *row[4:]))
-        return pages
+        return [_page(row) for row in self.db.execute(sql, (str([url_key - SIGN for url_key in url_keys]),))]
 
     def text(self, number: int) -> bytes:
         """Return the text that is kept of the page with this number, if any."""
@@ -202,12 +194,12 @@ def candidates(
     ranges, range_of = _ranges(plans), np.repeat(asked, [len(plan.tables) for plan in plans])
     own = _signed([query.keys for query in batch])
     sides = np.array([query.max_keys_per_side for query in batch])
-    found = _keys_in_ranges(index, ranges, int(sides[list(asked)].sum()))
-    if found is None:
+    rows = _keys_in_ranges(index, ranges, int(sides[list(asked)].sum()))
+    if rows is None:
         return {}
     within, earlier = _keys_of_batch(ranges, range_of, own & ~ID_MASK)
-    places, keys = np.concatenate((found, within)).T
-    pages = np.concatenate((found[:, 1] & ID_MASK, -1 - earlier))
+    places, keys = np.concatenate((rows, within)).T
+    pages = np.concatenate((rows[:, 1] & ID_MASK, -1 - earlier))
     of, table = range_of[places], ranges[0][places]
     costs = _costs_of_keys(index, batch, of, table, keys ^ own[of, table])
     is_met = costs != NEVER
@@ -228,18 +220,18 @@ def candidates(
 def candidates_alone(index: SqliteIndex, query: Query) -> list[Candidate]:
     """Return the pages of the file to compare with a query."""
     ranges, own = _ranges([query.plan]), _signed(query.keys)
-    found = _keys_in_ranges(index, ranges, query.max_keys_per_side)
-    if found is None or len(found) > query.max_keys:
-        found = _keys_about_probes(index, ranges, own, query)
-    if not len(found):
+    rows = _keys_in_ranges(index, ranges, query.max_keys_per_side)
+    if rows is None or len(rows) > query.max_keys:
+        rows = _keys_about_probes(index, ranges, own, query)
+    if not len(rows):
         return []
-    places, keys = found.T
+    places, keys = rows.T
     tables, of = ranges[0][places], np.zeros(len(places), np.intp)
     costs = _costs_of_keys(index, [query], of, tables, keys ^ own[tables])
     met = np.flatnonzero(costs != NEVER)
     if len(met) > query.max_candidates:
         met = met[np.lexsort((keys[met], places[met]))]
-    # The pages whose keys cost least, the first found among equals.
+    # The pages whose keys cost least, the first one among equals.
     best: dict[int, int] = {}
     for page, cost in zip((keys[met] & ID_MASK).tolist(), costs[met].tolist(), strict=True):
         best[page] = min(cost, best.get(page, cost))

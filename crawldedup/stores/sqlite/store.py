@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar
 from weakref import WeakSet
 
 from crawldedup.errors import StoreError, StoreUnavailableError
@@ -19,8 +19,6 @@ from crawldedup.stores.sqlite.crawlers import Crawlers
 from crawldedup.stores.sqlite.decide import decide, find
 from crawldedup.stores.sqlite.index import SqliteIndex
 from crawldedup.stores.sqlite.schema import IN_MEMORY, errors_of
-
-_CHECKS_PER_TRANSACTION: Final = 100
 
 
 class SqliteStore:
@@ -58,12 +56,7 @@ class SqliteStore:
             return self._index.pages if self._index else 0
 
     def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
-        answers: list[Answer | StoreError] = []
-        for start in range(0, len(queries), _CHECKS_PER_TRANSACTION):
-            answers += self._check(queries[start : start + _CHECKS_PER_TRANSACTION])
-            if isinstance(answers[-1], StoreUnavailableError):
-                return answers + [answers[-1]] * (len(queries) - len(answers))
-        return answers
+        return base.check_in_turns(self._check, queries)
 
     def _check(self, batch: Sequence[Query]) -> Sequence[Answer | StoreError]:
         started = time.monotonic()

@@ -318,16 +318,3 @@ class TestTrouble:
             with pytest.raises(ProfileMismatchError, match="profile-2"):
                 begin()
         other.close()
-
-    def test_a_cluster_is_asked_in_either_version_of_the_protocol(self, cluster: ClusterSetup) -> None:
-        store = RedisClusterStore(f"{cluster.url}?protocol=3", LAYOUT)
-        for first in (0, 10):
-            store.open()
-            asked = [ask(number, place=number) for number in range(first, first + 10)]
-            assert statuses(store, asked) == [Status.NEW] * 10
-            assert [[record.url for record in found] for found in store.find(asked)] == [[q.record.url] for q in asked]
-            store.close()
-        store.open()
-        store.clear()
-        assert store.info().pages == 0
-        store.close()

@@ -58,9 +58,3 @@ def test_a_retry_differs_in_its_last_argument() -> None:
     (first,) = store._checks([query(random_page(np.random.default_rng(1)), "https://example.com/")])
     assert (first.command[-1], first.retried().command) == (0, (*first.command[:-1], 1))
     assert protocol.pack_names([PageName(1), PageName(2, 5)]) == bytes(7) + b"\1" + bytes(7) + b"\2"
-
-
-def test_what_is_too_short_is_no_record() -> None:
-    for size in (4, 40):
-        with pytest.raises(Exception, match=r"too short|unpack"):
-            protocol.unpack_record(bytes(size), LAYOUT)

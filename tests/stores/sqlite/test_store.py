@@ -15,6 +15,7 @@ import pytest
 from crawldedup.errors import ForeignStoreError, StoreError, StoreFullError, StoreUnavailableError
 from crawldedup.stores.base import Answer, PageName, Status
 from crawldedup.stores.sqlite.store import SqliteStore
+from tests.stores.backends import Clock
 from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, checked, found, query, random_page
 
 if TYPE_CHECKING:
@@ -299,7 +300,7 @@ def test_the_number_of_a_page_is_not_given_again(path: Path) -> None:
 
 
 def test_a_store_without_page_numbers_left_is_full(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = SqliteStore(f"sqlite:///{path}", LAYOUT)
+    store = SqliteStore(f"sqlite:///{path}", LAYOUT, clock=Clock())
     store.open()
     for number in range(3):
         add(store, number)

@@ -54,10 +54,12 @@ end
 if not is_sound and (ARGV[1] or not meta.profile) then return redis.error_reply('FOREIGN hash at ' .. META) end
 local DATA = PREFIX .. (meta.epoch or 0) .. ':'
 
-local function leading(key)
-  local a, b, c, d = byte(key, 1, 4)
+local function number_at(bytes, first)
+  local a, b, c, d = byte(bytes, first, first + 3)
   return ((a * 256 + b) * 256 + c) * 256 + d
 end
+
+local function leading(key) return number_at(key, 1) end
 
 -- Return the bucket that holds the 32 leading bits `value`: its name, its depth, how many values it spans.
 local function bucket_of(value)
@@ -76,10 +78,7 @@ local function bucket_key(table_name, key) return format('%s%s:%d', DATA, table_
 -- Return how many bits of a key the filter of this depth tells apart; a string of the server holds 2^32 bits at most.
 local function filtered_bits(depth) return depth + max(0, min(FILTER_BITS, 32 - depth)) end
 
-local function page_of(member)
-  local a, b, c, d = byte(member, 6, 9)
-  return ((a * 256 + b) * 256 + c) * 256 + d
-end
+local function page_of(member) return number_at(member, 6) end
 
 local function member_of(key, page) return sub(key, 1, 5) .. struct.pack('>I4', page) end
 

@@ -15,11 +15,6 @@ local function text_key(page) return format('%sx:%d', DATA, page) end
 -- Return the text that is kept of a page, or ''.
 local function text_of(page) return call('GET', text_key(page)) or '' end
 
-local function number_at(record, first)
-  local a, b, c, d = byte(record, first, first + 3)
-  return ((a * 256 + b) * 256 + c) * 256 + d
-end
-
 local function added_at(record) return number_at(record, 1) end
 local function seen_at(record) return number_at(record, 5) end
 local function copies_of(record) return floor(number_at(record, 9) / 256) end
