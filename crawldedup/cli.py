@@ -1,6 +1,6 @@
 """The command line: `crawldedup --help`. Each command is declared beside the function that runs it.
 
-The modules of `commands` are imported when they are used: `--help` waits for neither Scrapy nor numpy.
+Their modules are imported when they run: `--help` waits for neither Scrapy nor numpy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from crawldedup import __version__, commands
+from crawldedup import __version__
 from crawldedup.checks import did_you_mean
 from crawldedup.commands.command import ADVISE_OPTIONS, INDEX_OPTIONS, PARAGRAPH_OPTIONS, PROFILE_OPTIONS, Command
 from crawldedup.commands.output import Output, run_command
@@ -30,7 +30,7 @@ from crawldedup.service.command import SERVE, serve
 from crawldedup.stores.registry import MissingIndexError
 
 if TYPE_CHECKING:
-    from crawldedup.commands.feeds import Fields
+    from crawldedup.commands.sources import Fields
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.page import Page
 
@@ -59,6 +59,9 @@ _PAGES: Final[dict[str, Any]] = {
 }
 _PAGES_OR_ONE: Final = _PAGES | {
     "--url": {"metavar": "URL", "help": "the URL of the one page that is given (default: its own)"}
+}
+_DETAIL: Final[dict[str, Any]] = {
+    "--detail": {"action": "store_true", "help": "show the numbers behind it: costs, probes and search bits"}
 }
 _INDEX: Final = (*INDEX_OPTIONS, *PROFILE_OPTIONS)
 _COMPARING: Final = ("similarity", "recall", *PROFILE_OPTIONS)
@@ -94,14 +97,9 @@ def parser() -> argparse.ArgumentParser:
     made = _Parser(prog="crawldedup", description="Recognises near-duplicate pages, during a crawl or anywhere else.")
     made.add_argument("--version", action="version", version=f"crawldedup {__version__}")
     added_to = made.add_subparsers(metavar="COMMAND", required=True)
-    groups = {"": added_to}
     for name, command in _COMMANDS.items():
-        group, _, own_name = name.rpartition(" ")
-        if group not in groups:
-            group_parser = added_to.add_parser(group, help="measure on pages of your own")
-            groups[group] = group_parser.add_subparsers(metavar="WHAT", required=True)
         description = command.description or f"{command.help[0].upper()}{command.help[1:]}."
-        added = groups[group].add_parser(own_name, help=command.help, description=description)
+        added = added_to.add_parser(name, help=command.help, description=description)
         for argument, settings in command.arguments.items():
             added.add_argument(*argument.split(), **settings)
         for option in command.options:
@@ -165,13 +163,15 @@ def _command(
 
 
 def _fields(given: Namespace) -> Fields:
-    return commands.feeds.Fields(given.url_field, given.html_field, given.text_field)
+    from crawldedup.commands.sources import Fields
+
+    return Fields(given.url_field, given.html_field, given.text_field)
 
 
 def _pages(given: Namespace, output: Output) -> Iterator[Page]:
-    return commands.sources.under_url(
-        commands.sources.readable_sources(given.pages, output.unreadable, _fields(given)), given.url
-    )
+    from crawldedup.commands.sources import readable_sources, under_url
+
+    return under_url(readable_sources(given.pages, output.unreadable, _fields(given)), given.url)
 
 
 @_command(
@@ -181,27 +181,52 @@ def _pages(given: Namespace, output: Output) -> Iterator[Page]:
     (*_ASKING, "store_urls", "keep_texts", *PARAGRAPH_OPTIONS),
 )
 def _check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    commands.pages.check(dedup, _pages(given, output), output)
+    from crawldedup.commands import pages
+
+    pages.check(dedup, _pages(given, output), output)
 
 
 @_command("find", "list the remembered pages that resemble a page; remember nothing", {"page": _ONE_PAGE}, _ASKING)
 def _find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    commands.pages.find(dedup, commands.sources.single_source(given.page), output)
+    from crawldedup.commands import pages, sources
+
+    pages.find(dedup, sources.single_source(given.page), output)
 
 
 @_command(
     "explain",
     "show the verdict that a page would get now, and why; remember nothing",
-    _PAGES_OR_ONE,
+    {**_PAGES_OR_ONE, **_DETAIL},
     (*_ASKING, "keep_texts", "paragraphs"),
 )
 def _explain(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    commands.pages.explain(dedup, _pages(given, output), output)
+    from crawldedup.commands import pages
+
+    pages.explain(dedup, _pages(given, output), output, detail=given.detail)
 
 
-@_command("compare", "tell how alike two pages are", {"pages": {"nargs": 2, **_ONE_PAGE}}, _COMPARING)
+@_command(
+    "compare",
+    "tell how alike two pages are",
+    {
+        "pages": {"nargs": 2, **_ONE_PAGE},
+        "--store": {"metavar": "STORE", "help": "decide as this index does, by its key (default: as ten indexes do)"},
+        **_DETAIL,
+    },
+    ("namespace", *_COMPARING),
+    store="memory://",
+    key=0,
+)
 def _compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    commands.pages.compare(dedup.options, *map(commands.sources.single_source, given.pages), output=output)
+    from crawldedup.commands import indexes, pages, sources
+
+    first, second = map(sources.single_source, given.pages)
+    if given.store is None:
+        pages.compare(dedup, first, second, output, is_index=False, detail=given.detail)
+        return
+    with closing(_deduplicator(given)) as index:
+        indexes.require_existing(index)
+        pages.compare(index, first, second, output, is_index=True, detail=given.detail)
 
 
 # Two runs are compared alike everywhere.
@@ -240,15 +265,18 @@ def _scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     key=0,
 )
 def _filter(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    files = commands.filtering.Files(tuple(given.inputs), given.output, given.dropped, given.force)
+    from crawldedup.commands import filtering, indexes
+
+    files = filtering.Files(given.inputs, given.output, given.dropped, given.force)
+    files.check()
     with ExitStack() as stack:
         index = None
         if given.against is not None:
             index = stack.enter_context(closing(_deduplicator(given, store=given.against, store_flag="--against")))
-            commands.indexes.require_existing(index)
+            indexes.require_existing(index)
             # Of other keys no fingerprints can be compared.
             dedup = stack.enter_context(closing(_deduplicator(given, key=index.key.secret or 0)))
-        commands.filtering.filter_items(dedup, index, files, _fields(given), output)
+        filtering.filter_items(dedup, index, files, _fields(given), output)
 
 
 @_command(
@@ -258,7 +286,9 @@ def _filter(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     (*_INDEX, "scope"),
 )
 def _forget(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    commands.indexes.forget(dedup, [(url, None, None) for url in given.urls], output)
+    from crawldedup.commands import indexes
+
+    indexes.forget(dedup, [(url, None, None) for url in given.urls], output)
 
 
 @_command(
@@ -268,12 +298,16 @@ def _forget(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     INDEX_OPTIONS,
 )
 def _clear(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    commands.indexes.clear(dedup, output, yes=given.yes)
+    from crawldedup.commands import indexes
+
+    indexes.clear(dedup, output, yes=given.yes)
 
 
 @_command("info", "show the figures of an index", {}, _INDEX)
 def _info(dedup: Deduplicator, _: Namespace, output: Output) -> None:
-    commands.indexes.info(dedup, output)
+    from crawldedup.commands import indexes
+
+    indexes.info(dedup, output)
 
 
 @_command("serve", SERVE.help, SERVE.arguments, SERVE.options)

@@ -12,8 +12,7 @@ import brotli
 import pytest
 
 from crawldedup.commands import archives
-from crawldedup.commands.archives import captures_of
-from crawldedup.commands.sources import sources
+from crawldedup.commands.sources import readable_sources as sources
 from crawldedup.errors import ConfigurationError
 from crawldedup.page import Page
 from tests.commands.archive_files import conversion, info, request, response, written
@@ -32,7 +31,7 @@ def pieces(*, packed: bool) -> list[bytes]:
 def read(path: Path) -> tuple[list[str], list[str]]:
     """Return the URLs and the errors of an archive."""
     errors: list[Exception] = []
-    urls = [page.url for page in captures_of(path, errors.append)]
+    urls = [page.url for page in sources([str(path)], errors.append)]
     return urls, [str(error).removeprefix(f"{path}, ") for error in errors]
 
 
@@ -144,7 +143,7 @@ def test_what_is_no_archive_is_refused_with_one_error(tmp_path: Path, content: b
     path.write_bytes(content * 20)
     errors: list[Exception] = []
     with pytest.raises(ConfigurationError, match=r"crawl\.warc cannot be read as a web archive: .*, at byte 0"):
-        list(captures_of(path, errors.append))
+        list(sources([str(path)], errors.append))
     assert not errors
 
 
@@ -172,7 +171,7 @@ def test_a_large_member_is_read_as_far_as_it_fits(tmp_path: Path, monkeypatch: p
     large = written(response("https://l.example/", b"<p>" + b"large " * 5000), packed=True)
     path.write_bytes(b"".join([*pieces(packed=True), large]))
     errors: list[Exception] = []
-    *_, page = captures_of(path, errors.append)
+    *_, page = sources([str(path)], errors.append)
     assert isinstance(page.html, bytes)
     assert 4000 < len(page.html) < 5000
     assert not errors
@@ -221,7 +220,7 @@ def test_encodings_of_bodies_are_removed(tmp_path: Path, encoding: str, body: by
     sent = chunked(body) if transfer else body
     record = response(URLS[0], sent, Content_Encoding=encoding, Transfer_Encoding=transfer)
     path.write_bytes(written(record, packed=False))
-    assert list(captures_of(path, lambda error: pytest.fail(str(error)))) == [Page(URLS[0], html=HTML)]
+    assert list(sources([str(path)], lambda error: pytest.fail(str(error)))) == [Page(URLS[0], html=HTML)]
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, brotli.compress])
@@ -230,7 +229,7 @@ def test_a_body_of_gigabytes_is_cut_off(tmp_path: Path, pack: object, monkeypatc
     encoding = {gzip.compress: "gzip", zlib.compress: "deflate", brotli.compress: "br"}[pack]  # type: ignore[index]
     path = tmp_path / "crawl.warc"
     path.write_bytes(written(response(URLS[0], pack(bytes(50_000_000)), Content_Encoding=encoding), packed=False))  # type: ignore[operator]
-    (page,) = captures_of(path, lambda error: pytest.fail(str(error)))
+    (page,) = sources([str(path)], lambda error: pytest.fail(str(error)))
     assert page.html == bytes(100_000)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crawldedup.commands.sources import sources, under_url
+from crawldedup.commands.sources import readable_sources as sources, under_url
 from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.page import Page
 
