@@ -91,13 +91,12 @@ class Decision(NamedTuple):
     is_known: bool = False
 
 
-def decide(dedup: Deduplicator, index: Deduplicator | None, items: Items) -> Iterator[Decision]:
+def decide(dedup: Deduplicator, index: Deduplicator | None, names: Iterator[str], items: Items) -> Iterator[Decision]:
     """Yield a decision for each item, in their order. Raises StoreError.
 
-    Items are compared by their texts alone: each is a page of its own, whatever its URL. `dedup` remembers those that
+    Items are compared by their texts alone: each is a page of its own, of the next of the `names`, whatever its URL. `dedup` remembers those that
     are no copies. An item that the `index` knows `is_known`. Nothing is added there.
     """
-    names = map("filter {}".format, count())
     for batch in _batches(items):
         reads = [None if page is None else _read(dedup, page, next(names)) for _, page in batch]
         pages = [read for read in reads if isinstance(read, Page)]
@@ -143,7 +142,7 @@ def filter_items(dedup: Deduplicator, index: Deduplicator | None, files: Files, 
         raise ConfigurationError("--json writes to standard output itself: name files to write to")
     is_archive = form.endswith(ARCHIVE)
     with ExitStack() as stack:
-        run = _Run(partial(decide, dedup, index), output, stack.enter_context(_complaints(files, output)))
+        run = _Run(partial(decide, dedup, index, map("filter {}".format, count())), output, stack.enter_context(_complaints(files, output)))
         # An archive packs each record by itself.
         out = stack.enter_context(
             target_file(Path(files.target), force=files.force, packs=not is_archive, is_whole=lambda: not run.is_cut)

@@ -475,10 +475,10 @@ def _rows_of_parquet(path: Path, fields: Fields, *, whole: bool) -> Iterator[Ent
                     "--html-field and --text-field name others"
                 )
             for batch in file.iter_batches(_ROWS, columns=None if whole else columns, use_threads=False):
-                left -= batch.nbytes + _BYTES_A_ROW * batch.num_rows
-                if left < 0:
-                    raise ValueError(f"it holds more than {_MOST_GROWTH:,} times the bytes of its file")
                 for row, value in enumerate(batch.select(columns).to_pylist()):
+                    left -= _BYTES_A_ROW + sum(len(cell) for cell in value.values() if isinstance(cell, str | bytes))
+                    if left < 0:
+                        raise ValueError(f"it holds more than {_MOST_GROWTH:,} times the bytes of its file")
                     number += 1
                     yield Entry(f"{path}, row {number}", value, (batch, row), schema)
     except (pa.ArrowException, OSError, ValueError) as error:

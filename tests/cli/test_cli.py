@@ -90,7 +90,8 @@ def test_explain_says_why_and_remembers_nothing(pages: Path, capsys: pytest.Capt
     _, out, _ = run(capsys, "explain", *names)
     assert "  scope      site: example.com\n" in out
     assert "  accepted   https://www.example.com/a\n             similarity 0." in out
-    assert ", met by probe " in out
+    assert "probe" not in out
+    assert ", met by probe " in run(capsys, "explain", *names, "--detail")[1]
     assert run_json(capsys, "info")[0]["pages"] == 1
 
 
@@ -109,8 +110,34 @@ def test_compare_tells_how_alike_two_pages_are(pages: Path, capsys: pytest.Captu
     assert far["similarity"] < 0.3
     assert far["verdict"]["kind"] == "new"
     out = run(capsys, "compare", str(pages / "a.html"), str(pages / "b.html"))[1]
-    assert "  why         the cost is at most 254, an estimate of about 0.8" in out
+    first, verdict, why, *_ = out.splitlines()
+    assert re.fullmatch(r"file:.*b\.html: 0\.921 similar to file:.*a\.html", first)
+    assert verdict == "  verdict     of 10 indexes that know that page, all would drop this one"
+    assert why.startswith("  why         copies count from an estimate of about 0.8")
     assert "[-" in out
+    assert "64 search bits" not in out
+    assert "64 search bits" in run(capsys, "compare", str(pages / "a.html"), str(pages / "b.html"), "--detail")[1]
+
+
+@pytest.mark.usefixtures("own_keys")
+def test_compare_decides_as_an_index_does(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Near the limit, the key of an index decides: without one, it is said of how many each verdict is."""
+    words = [f"word{number}" for number in range(400)]
+    other = [word if number % 40 else "other" for number, word in enumerate(words)]
+    for name, text in (("x", words), ("y", other)):
+        (pages / f"{name}.txt").write_text(" ".join(text))
+    names = [str(pages / "x.txt"), str(pages / "y.txt")]
+    kinds = []
+    for number in range(8):
+        store = f"sqlite:///{pages}/{number}.sqlite"
+        checked = run_json(capsys, "check", *names, "--store", store)[1]
+        (compared,) = run_json(capsys, "compare", *names, "--store", store)
+        assert compared["verdict"]["kind"] == checked["kind"]
+        assert compared["drops"] == run_json(capsys, "compare", *names)[0]["drops"]
+        kinds.append(checked["kind"])
+    assert 0 < compared["drops"] < 10
+    assert "near_duplicate" in kinds or "new" in kinds
+    assert "namespace default" in run(capsys, "compare", *names, "--store", store)[1]
 
 
 def test_compare_decides_as_check_does(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:

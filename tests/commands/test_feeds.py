@@ -14,7 +14,7 @@ import pytest
 from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter
 
 from crawldedup.commands import sources as entries
-from crawldedup.commands.sources import Fields, entries_of, pages_in
+from crawldedup.commands.sources import Fields
 from crawldedup.commands.sources import readable_sources as sources
 from crawldedup.errors import ConfigurationError
 from crawldedup.page import Page
@@ -79,7 +79,7 @@ def test_an_empty_cell_is_no_text_beside_one(tmp_path: Path) -> None:
         ("a.json", '[{"link": "x", "story": "y"}, 7]', "item 2: this is no JSON object"),
         ("a.json", "[" * 100_000, "item 1: this cannot be read"),
         ("a.csv", "other\n1\n", 'item 1: the field "link" holds no text'),
-        ("a.csv", f"link,story\nx,{'y' * 200}\n", "line 2: a line must be shorter than 150 bytes; what follows is not"),
+        ("a.csv", f"link,story\nx,{'y' * 200}\n", "item 1: this cannot be read, .*: a line must be shorter than 150"),
         ("a.csv", 'link,story\nx,"' + "y\n" * 100, "item 1: this cannot be read, nor what follows: field larger"),
     ],
 )
@@ -134,9 +134,9 @@ def test_a_file_that_is_no_feed_is_refused_with_one_error(tmp_path: Path, conten
     path = tmp_path / "feed.jl"
     path.write_text(content)
     errors: list[Exception] = []
-    with pytest.raises(ConfigurationError, match=r"line 1: .* \(none of the first 10 items is a page"):
-        list(sources([str(path)], errors.append, Fields()))
-    assert not errors
+    assert list(sources([str(path)], errors.append)) == []
+    (error,) = errors
+    assert re.search(r"line 1: .* \(none of the first 10 items is a page", str(error))
 
 
 def test_a_long_array_is_read_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

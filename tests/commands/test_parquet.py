@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crawldedup.commands import sources as parquet
-from crawldedup.commands.sources import Fields, entries_of, pages_in
+from crawldedup.commands.sources import Fields, entries_of
 from crawldedup.commands.sources import readable_sources as sources
 from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.page import Page
@@ -82,10 +81,23 @@ def test_a_large_row_group_is_read_piece_by_piece(tmp_path: Path) -> None:
     pq.write_table(table, path, use_dictionary=False, compression="none")
     del texts, table
     before, most, rows = pa.total_allocated_bytes(), 0, 0
-    for _ in parquet.rows_of(path, ("url", "text"), whole=True):
+    for _ in entries_of(path):
         most, rows = max(most, pa.total_allocated_bytes() - before), rows + 1
     assert rows == 4000
     assert most < size / 2
+
+
+def test_a_small_file_that_stands_for_gigabytes_is_read_in_part(tmp_path: Path) -> None:
+    path = tmp_path / "pages.parquet"
+    text = "one and the same " * 60_000
+    table = pa.table({"url": list(map(str, range(1000))), "text": pa.array([text] * 1000).dictionary_encode()})
+    pq.write_table(table, path, compression="zstd")
+    assert path.stat().st_size < 10_000
+    errors: list[Exception] = []
+    pages = list(sources([str(path)], errors.append))
+    assert len(pages) < 200
+    (error,) = errors
+    assert "this cannot be read, nor what follows: it holds more than 1,000 times the bytes of its file" in str(error)
 
 
 def test_without_pyarrow_it_says_what_to_install(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
