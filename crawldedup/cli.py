@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from crawldedup import __version__
+from crawldedup import __version__, commands
 from crawldedup.checks import did_you_mean
 from crawldedup.commands.command import ADVISE_OPTIONS, INDEX_OPTIONS, PARAGRAPH_OPTIONS, PROFILE_OPTIONS, Command
 from crawldedup.commands.output import Output, run_command
@@ -27,7 +27,6 @@ from crawldedup.options import options_of
 from crawldedup.report.command import DEFAULT_SOURCE, REPORT
 from crawldedup.scanning.command import SCAN
 from crawldedup.service.command import SERVE, serve
-from crawldedup.stores.registry import MissingIndexError
 
 if TYPE_CHECKING:
     from crawldedup.commands.sources import Fields
@@ -148,13 +147,7 @@ def _command(
     def declare(run: Run) -> Run:
         def with_deduplicator(given: Namespace, output: Output) -> None:
             with closing(_deduplicator(given, **changes)) as dedup:
-                try:
-                    run(dedup, given, output)
-                except MissingIndexError as error:
-                    # Some commands name their index by another option.
-                    if getattr(given, "store", "") is not None:
-                        raise
-                    raise MissingIndexError(f"{error}; name another store by --store") from None
+                run(dedup, given, output)
 
         _COMMANDS[name] = Command(help, arguments, options, description=description, run=with_deduplicator)
         return run
@@ -163,15 +156,13 @@ def _command(
 
 
 def _fields(given: Namespace) -> Fields:
-    from crawldedup.commands.sources import Fields
-
-    return Fields(given.url_field, given.html_field, given.text_field)
+    return commands.sources.Fields(given.url_field, given.html_field, given.text_field)
 
 
 def _pages(given: Namespace, output: Output) -> Iterator[Page]:
-    from crawldedup.commands.sources import readable_sources, under_url
-
-    return under_url(readable_sources(given.pages, output.unreadable, _fields(given)), given.url)
+    return commands.sources.under_url(
+        commands.sources.readable_sources(given.pages, output.unreadable, _fields(given)), given.url
+    )
 
 
 @_command(
@@ -181,16 +172,12 @@ def _pages(given: Namespace, output: Output) -> Iterator[Page]:
     (*_ASKING, "store_urls", "keep_texts", *PARAGRAPH_OPTIONS),
 )
 def _check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    from crawldedup.commands import pages
-
-    pages.check(dedup, _pages(given, output), output)
+    commands.pages.check(dedup, _pages(given, output), output)
 
 
 @_command("find", "list the remembered pages that resemble a page; remember nothing", {"page": _ONE_PAGE}, _ASKING)
 def _find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    from crawldedup.commands import pages, sources
-
-    pages.find(dedup, sources.single_source(given.page), output)
+    commands.pages.find(dedup, commands.sources.single_source(given.page), output)
 
 
 @_command(
@@ -200,9 +187,7 @@ def _find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     (*_ASKING, "keep_texts", "paragraphs"),
 )
 def _explain(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    from crawldedup.commands import pages
-
-    pages.explain(dedup, _pages(given, output), output, detail=given.detail)
+    commands.pages.explain(dedup, _pages(given, output), output, detail=given.detail)
 
 
 @_command(
@@ -218,15 +203,13 @@ def _explain(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     key=0,
 )
 def _compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    from crawldedup.commands import indexes, pages, sources
-
-    first, second = map(sources.single_source, given.pages)
+    first, second = map(commands.sources.single_source, given.pages)
     if given.store is None:
-        pages.compare(dedup, first, second, output, is_index=False, detail=given.detail)
+        commands.pages.compare(dedup, first, second, output, is_index=False, detail=given.detail)
         return
     with closing(_deduplicator(given)) as index:
-        indexes.require_existing(index)
-        pages.compare(index, first, second, output, is_index=True, detail=given.detail)
+        commands.indexes.require_existing(index)
+        commands.pages.compare(index, first, second, output, is_index=True, detail=given.detail)
 
 
 # Two runs are compared alike everywhere.
@@ -265,18 +248,16 @@ def _scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     key=0,
 )
 def _filter(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    from crawldedup.commands import filtering, indexes
-
-    files = filtering.Files(given.inputs, given.output, given.dropped, given.force)
+    files = commands.filtering.Files(given.inputs, given.output, given.dropped, given.force)
     files.check()
     with ExitStack() as stack:
         index = None
         if given.against is not None:
             index = stack.enter_context(closing(_deduplicator(given, store=given.against, store_flag="--against")))
-            indexes.require_existing(index)
+            commands.indexes.require_existing(index)
             # Of other keys no fingerprints can be compared.
             dedup = stack.enter_context(closing(_deduplicator(given, key=index.key.secret or 0)))
-        filtering.filter_items(dedup, index, files, _fields(given), output)
+        commands.filtering.filter_items(dedup, index, files, _fields(given), output)
 
 
 @_command(
@@ -286,9 +267,7 @@ def _filter(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     (*_INDEX, "scope"),
 )
 def _forget(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    from crawldedup.commands import indexes
-
-    indexes.forget(dedup, [(url, None, None) for url in given.urls], output)
+    commands.indexes.forget(dedup, [(url, None, None) for url in given.urls], output)
 
 
 @_command(
@@ -298,16 +277,12 @@ def _forget(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     INDEX_OPTIONS,
 )
 def _clear(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    from crawldedup.commands import indexes
-
-    indexes.clear(dedup, output, yes=given.yes)
+    commands.indexes.clear(dedup, output, yes=given.yes)
 
 
 @_command("info", "show the figures of an index", {}, _INDEX)
 def _info(dedup: Deduplicator, _: Namespace, output: Output) -> None:
-    from crawldedup.commands import indexes
-
-    indexes.info(dedup, output)
+    commands.indexes.info(dedup, output)
 
 
 @_command("serve", SERVE.help, SERVE.arguments, SERVE.options)

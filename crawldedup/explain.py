@@ -140,7 +140,8 @@ def compare(first: Page, second: Page, **options: Any) -> Comparison:
     """
     for page in (first, second):
         if not isinstance(page, Page) or page.fingerprint:
-            raise checks.refused("a page to compare", page, "a Page of html or text, as in Page(url, html=...)")
+            allowed = "a Page; a fingerprint alone does not tell what differs: give html or text"
+            raise checks.refused("a page to compare", page, allowed)
     checked = Options.from_values({"key": 0, **options, "store": "memory://", "scope": "global"})
     reader, builder = PageReader(checked), QueryBuilder(checked)
     contents = [reader.content(page) for page in (first, second)]

@@ -31,12 +31,13 @@ _WBITS: Final = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
 
 
 class Record(NamedTuple):
-    """A record of an archive: its type, its id, the ids of those captured with it, and its page.
+    """A record of an archive: its place in words, its type, its id, the ids of those captured with it, and its page.
 
     It is the bytes from `start` to `end` of its file, with the empty lines behind it. It `is_shared` if these are a
     member of gzip that holds others, too.
     """
 
+    place: str
     start: int
     end: int
     is_shared: bool
@@ -94,18 +95,21 @@ def records_of(path: Path, on_error: OnError) -> Iterator[Record]:
             try:
                 for place, end, is_last, head, content in _records_in(io.BufferedReader(member) if member else file):
                     complaints.accept()
-                    record = _record(start if member else place, end, head)
-                    if member:
-                        record = record._replace(end=member.end, is_shared=place > 0 or not is_last)
+                    where, page = _place(path, start), None
                     try:
-                        record = record._replace(page=_page_of(head, content))
+                        page = _page_of(head, content)
                     except ValueError as error:
-                        complaints.tell(_damaged(path, record.start, f"this record cannot be read: {error}"))
-                    yield record
+                        complaints.tell(ConfigurationError(f"{where}: this record cannot be read: {error}"))
+                    kind, id_ = head.get("WARC-Type", ""), head.get("WARC-Record-ID", "")
+                    concurrent = tuple(head.get_all("WARC-Concurrent-To", ()))
+                    is_shared = member is not None and not (place == 0 and is_last)
+                    end = member.end if member else end
+                    yield Record(where, start, end, is_shared, kind, id_, concurrent, page)
                     start = start if member else end
                 start = member.end if member else size
             except (zlib.error, EOFError, _DamageError) as error:
-                problem = _damaged(path, start, error if member else f"{error}; the rest is not read")
+                rest = "" if member else "; the rest is not read"
+                problem = ConfigurationError(f"{_place(path, start)}: {error}{rest}")
                 following = _next_member(file, start + 1) if member else None
                 if following is None and not (member and isinstance(error, _DamageError)):
                     complaints.end(problem)
@@ -113,13 +117,8 @@ def records_of(path: Path, on_error: OnError) -> Iterator[Record]:
                 start = size if following is None else following
 
 
-def _damaged(path: Path, place: int, problem: object) -> ConfigurationError:
-    return ConfigurationError(f"{path}, at byte {place:,}: {problem}")
-
-
-def _record(start: int, end: int, head: Message) -> Record:
-    concurrent = tuple(head.get_all("WARC-Concurrent-To", ()))
-    return Record(start, end, False, head.get("WARC-Type", ""), head.get("WARC-Record-ID", ""), concurrent, None)
+def _place(path: Path, start: int) -> str:
+    return f"{path}, at byte {start:,}"
 
 
 def _records_in(stream: Any) -> Iterator[tuple[int, int, bool, Message, bytes]]:

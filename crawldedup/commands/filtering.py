@@ -5,13 +5,12 @@ What stays goes out as it came: the bytes of a line, of a member of an array or 
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from itertools import chain, count, groupby
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from crawldedup.commands import sources
 from crawldedup.commands.archives import Record, records_of
@@ -83,112 +82,108 @@ def _form(shown: str, name: str) -> str:
     return f"packed, {form}" if form == ARCHIVE and name.lower().endswith(sources.GZIP_SUFFIX) else form
 
 
-class Decision(NamedTuple):
-    """What became of an item. The verdict is None without a page, and an error for one that cannot be compared."""
-
-    item: Item
-    verdict: Verdict | PageError | None
-    is_known: bool = False
-
-
-def decide(dedup: Deduplicator, index: Deduplicator | None, names: Iterator[str], items: Items) -> Iterator[Decision]:
-    """Yield a decision for each item, in their order. Raises StoreError.
-
-    Items are compared by their texts alone: each is a page of its own, of the next of the `names`, whatever its URL. `dedup` remembers those that
-    are no copies. An item that the `index` knows `is_known`. Nothing is added there.
-    """
-    for batch in _batches(items):
-        reads = [None if page is None else _read(dedup, page, next(names)) for _, page in batch]
-        pages = [read for read in reads if isinstance(read, Page)]
-        asked = index.check_many(replace(page, remember=False) for page in pages) if index is not None else ()
-        known = {page.identity: verdict for page, verdict in zip(pages, asked, strict=False) if verdict.is_duplicate}
-        new = [page for page in pages if page.identity not in known]
-        own = {page.identity: verdict for page, verdict in zip(new, dedup.check_many(new), strict=True)}
-        for (item, _), read in zip(batch, reads, strict=True):
-            if isinstance(read, Page):
-                yield Decision(item, (known | own)[read.identity], is_known=read.identity in known)
-            else:
-                yield Decision(item, read)
-
-
-def _read(dedup: Deduplicator, page: Page, name: str) -> Page | PageError:
-    try:
-        read = dedup.fingerprint(page.url, html=page.html, text=page.text, encoding=page.encoding)
-    except PageError as error:
-        return PageError(error.reason, f"{page.url}: kept without being compared ({error.reason}): {error}")
-    return Page(page.url, fingerprint=read, identity=name)
-
-
-def _batches(items: Items) -> Iterator[list[tuple[Item, Page | None]]]:
-    batch: list[tuple[Item, Page | None]] = []
-    letters = 0
-    for item, page in items:
-        batch.append((item, page))
-        letters += len(page.html or page.text or "") if page else 0
-        if len(batch) == _BATCH or letters > _BATCH_LETTERS:
-            yield batch
-            batch, letters = [], 0
-    yield batch
-
-
 def filter_items(dedup: Deduplicator, index: Deduplicator | None, files: Files, fields: Fields, output: Output) -> None:
     """Write the items of files without copies of earlier ones, and without pages that the `index` knows.
 
     `dedup` is empty, and has the key of the index. Raises ConfigurationError for a file that is not what its name
     says, StoreError, and OSError if something cannot be written. Then no file is written.
     """
-    form = files.form
+    form, target = files.form, Path(files.target)
     if output.as_json and STANDARD in (files.target, files.dropped):
         raise ConfigurationError("--json writes to standard output itself: name files to write to")
     is_archive = form.endswith(ARCHIVE)
-    with ExitStack() as stack:
-        run = _Run(partial(decide, dedup, index, map("filter {}".format, count())), output, stack.enter_context(_complaints(files, output)))
+    with (
+        Complaints(output.error, files.target, "page", "kept without being compared") as uncompared,
+        ExitStack() as stack,
+    ):
+        run = _Run(dedup, index, uncompared, output)
         # An archive packs each record by itself.
-        out = stack.enter_context(
-            target_file(Path(files.target), force=files.force, packs=not is_archive, is_whole=lambda: not run.is_cut)
-        )
+        whole = target_file(target, force=files.force, packs=not is_archive, is_whole=lambda: not run.is_cut)
+        out = stack.enter_context(whole)
         if files.dropped:
             run.dropped = stack.enter_context(target_file(Path(files.dropped), force=files.force))
         if is_archive:
             for path in map(Path, files.inputs):
                 run.write_archive(path, out, is_packed=form != ARCHIVE)
         elif form == PARQUET:
-            _write_table(run.entries(files.inputs, fields), out, Path(files.target))
+            _write_table(run.entries(files.inputs, fields), out, target)
         else:
             _write_text(form, run.entries(files.inputs, fields), out)
     if run.is_cut and files.target != STANDARD:
-        name = f"{files.target}{PARTIAL_SUFFIX}"
-        output.error(ConfigurationError(f"what could be read is in {name}, and {files.target} was not written"))
+        message = f"what could be read is in {target}{PARTIAL_SUFFIX}, and {target} was not written"
+        output.error(ConfigurationError(message))
     run.tell()
-
-
-def _complaints(files: Files, output: Output) -> Complaints:
-    return Complaints(output.error, files.target, "page", "kept without being compared")
 
 
 class _Run:
     """What is decided of all files. It `is_cut` if one of them could not be read to its end."""
 
-    def __init__(self, decide: Callable[[Items], Iterator[Decision]], output: Output, uncompared: Complaints) -> None:
-        self._decide = decide
-        self._output = output
+    def __init__(self, dedup: Deduplicator, index: Deduplicator | None, uncompared: Complaints, output: Output) -> None:
+        self._dedup = dedup
+        self._index = index
         self._uncompared = uncompared
+        self._output = output
+        self._names = map("filter {}".format, count())
         self._counts: Counter[str] = Counter(dict.fromkeys(_FIGURES, 0))
         self.dropped: BinaryIO | None = None
         self.is_cut = False
+
+    def _decided(self, items: Items) -> Iterator[tuple[Any, bool]]:
+        """Yield each item, and whether it is kept: one without a page, or whose page cannot be compared, is.
+
+        Items are compared by their texts alone: each is a page of its own, whatever its URL. Raises StoreError.
+        """
+        for batch in batches(self._output.counted(items)):
+            reads = [page and self._read(page) for _, page in batch]
+            pages = [read for read in reads if read is not None]
+            known: dict[str | None, Verdict] = {}
+            if self._index is not None:
+                asked = self._index.check_many(replace(page, remember=False) for page in pages)
+                known = {page.identity: verdict for page, verdict in zip(pages, asked, strict=True)}
+                known = {name: verdict for name, verdict in known.items() if verdict.is_duplicate}
+            new = [page for page in pages if page.identity not in known]
+            own = {page.identity: verdict for page, verdict in zip(new, self._dedup.check_many(new), strict=True)}
+            for (item, page), read in zip(batch, reads, strict=True):
+                # Of an archive, only the records with a page are counted as items.
+                if read is None:
+                    is_item = page is not None or isinstance(item, Entry)
+                    self._counts.update(dict.fromkeys(("items", "written", "not_compared"), int(is_item)))
+                    yield item, True
+                else:
+                    is_known = read.identity in known
+                    yield item, self._is_kept((known | own)[read.identity], item.place, is_known=is_known)
+
+    def _read(self, page: Page) -> Page | None:
+        try:
+            read = self._dedup.fingerprint(page.url, html=page.html, text=page.text, encoding=page.encoding)
+        except PageError as error:
+            message = f"{page.url}: kept without being compared ({error.reason}): {error}"
+            self._uncompared.tell(PageError(error.reason, message))
+            return None
+        return Page(page.url, fingerprint=read, identity=next(self._names))
+
+    def _is_kept(self, verdict: Verdict, place: str, *, is_known: bool) -> bool:
+        self._counts["items"] += 1
+        if not verdict.is_duplicate:
+            self._counts["thin"] += verdict.kind is Kind.THIN
+            self._counts["written"] += 1
+            return True
+        self._counts["known" if is_known else str(verdict.kind)] += 1
+        if self.dropped is not None:
+            line = {name: getattr(verdict, name) for name in ("url", "kind", "original", "similarity")}
+            self.dropped.write(json.dumps(line | {"known": is_known, "place": place}).encode() + b"\n")
+        return False
 
     def entries(self, names: Sequence[str], fields: Fields) -> Iterator[tuple[Entry, bool]]:
         """Yield the items of feeds, and whether each is kept. Raises ConfigurationError for other columns."""
         head = None
         items = chain.from_iterable(self._readable(self._entries(name, fields)) for name in names)
-        for decision in self._decide(self._output.counted(items)):
-            entry = decision.item
-            assert isinstance(entry, Entry)
+        for entry, is_kept in self._decided(items):
             head = entry.head if head is None else head
             if entry.head is not head and entry.head != head:
                 message = f"{entry.place}: the columns are not those of the first file: filter it by itself"
                 raise ConfigurationError(message)
-            yield entry, self._is_kept(decision, entry.place)
+            yield entry, is_kept
 
     def _entries(self, name: str, fields: Fields) -> Items:
         if name == STANDARD:
@@ -207,15 +202,10 @@ class _Run:
                 raise ConfigurationError(f"{path} is {'not ' * is_packed}packed, other than its name says: rename it")
             records = []
             items: Items = ((record, record.page) for record in records_of(path, self._output.unreadable))
-            for decision in self._decide(self._output.counted(self._readable(items))):
-                record = decision.item
-                assert isinstance(record, Record)
-                place = f"{path}, at byte {record.start:,}"
+            for record, is_kept in self._decided(self._readable(items)):
                 if record.is_shared:
-                    raise ConfigurationError(
-                        f"{place}: this record is packed together with others: `warcio recompress` parts them"
-                    )
-                is_kept = record.page is None or self._is_kept(decision, place)
+                    message = "this record is packed together with others: `warcio recompress` parts them"
+                    raise ConfigurationError(f"{record.place}: {message}")
                 records.append((record._replace(page=None), not is_kept))
             self._counts["records"] += len(records)
             for record in _staying(records):
@@ -241,22 +231,6 @@ class _Run:
             self.is_cut = True
             self._output.unreadable(error)
 
-    def _is_kept(self, decision: Decision, place: str) -> bool:
-        verdict = decision.verdict
-        self._counts["items"] += 1
-        if isinstance(verdict, PageError):
-            self._uncompared.tell(verdict)
-        if not isinstance(verdict, Verdict) or not verdict.is_duplicate:
-            self._counts["not_compared"] += not isinstance(verdict, Verdict)
-            self._counts["thin"] += isinstance(verdict, Verdict) and verdict.kind is Kind.THIN
-            self._counts["written"] += 1
-            return True
-        self._counts["known" if decision.is_known else str(verdict.kind)] += 1
-        if self.dropped is not None:
-            line = {name: getattr(verdict, name) for name in ("url", "kind", "original", "similarity")}
-            self.dropped.write(json.dumps(line | {"known": decision.is_known, "place": place}).encode() + b"\n")
-        return False
-
     def tell(self) -> None:
         """Show the figures; standard output may be taken."""
         counts = self._counts
@@ -271,6 +245,19 @@ class _Run:
         if "records" in counts:
             figures += f"; {counts['records_written']:,} of {pluralize(counts['records'], 'record')} written"
         self._output.err.print(figures, markup=False)
+
+
+def batches(items: Items) -> Iterator[list[tuple[Item, Page | None]]]:
+    """Yield items in groups of which each has at most so many, and hardly more than so much text."""
+    batch: list[tuple[Item, Page | None]] = []
+    letters = 0
+    for item, page in items:
+        batch.append((item, page))
+        letters += len(page.html or page.text or "") if page else 0
+        if len(batch) == _BATCH or letters > _BATCH_LETTERS:
+            yield batch
+            batch, letters = [], 0
+    yield batch
 
 
 def _write_text(form: str, decided: Iterator[tuple[Entry, bool]], out: BinaryIO) -> None:

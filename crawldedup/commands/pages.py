@@ -7,27 +7,18 @@ from typing import Any, Final
 from rich.console import RenderableType
 from rich.text import Text
 
+from crawldedup import explain as explaining
 from crawldedup import wire
 from crawldedup.commands.indexes import require_existing
 from crawldedup.commands.output import Output
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import PageError
-from crawldedup.explain import (
-    INDEXES,
-    Candidate,
-    Comparison,
-    Explanation,
-    criterion,
-    estimate,
-    outcome,
-    reason,
-    search,
-)
-from crawldedup.explain import compare as compare_pages
+from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.explain import INDEXES, Candidate, Comparison, Explanation
 from crawldedup.page import Page
 from crawldedup.printable import pluralize, printable
 from crawldedup.reading.difference import Change
 from crawldedup.scope import site_of
+from crawldedup.stores.registry import MissingIndexError
 from crawldedup.stores.shown import shown_url
 from crawldedup.verdict import Match, Verdict, describe
 
@@ -58,6 +49,14 @@ def check(dedup: Deduplicator, pages: Iterable[Page], output: Output) -> None:
     found = output.counted(pages)
     # Checking creates the index: not for a source that cannot be read.
     for first in found:
+        try:
+            require_existing(dedup)
+        except MissingIndexError:
+            # A misspelt store would be an empty one, in which every page is new.
+            where = f"{shown_url(dedup.options.store)}, namespace {dedup.options.namespace}"
+            output.err.print(Text(f"crawldedup: a new index begins in {where}"))
+        except ConfigurationError:
+            pass  # In memory, every index is new.
         inputs = chain([first], found)
         for verdict in dedup.check_many(inputs, on_unreadable=lambda page, error: output.skip(page.url, error)):
             output.show(wire.plain(verdict), in_words(verdict), *paragraphs_in_words(verdict))
@@ -90,11 +89,7 @@ def explain(
     require_existing(dedup)
     options = dedup.options
     for page in output.counted(pages):
-        named: dict[str, Any] = {
-            "scope_key": scope_key,
-            "canonical": page.canonical,
-            "revisit_similarity": revisit_similarity,
-        }
+        named: dict[str, Any] = {"scope_key": scope_key, "revisit_similarity": revisit_similarity}
         try:
             told = dedup.explain(page.url, html=page.html, text=page.text, encoding=page.encoding, **named)
         except PageError as error:
@@ -135,7 +130,7 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool
     yield f"  scope      {value['scope']}{scope_key}"
     if detail:
         yield f"  search     {pluralize(verdict.probes, 'probe')}, {pluralize(verdict.candidates, 'page')} compared"
-        yield f"  criterion  {criterion(told, value['wanted_recall'])}"
+        yield f"  criterion  {explaining.criterion(told, value['wanted_recall'])}"
     elif told.threshold is not None:
         yield f"  copies     from an estimated similarity of about {told.threshold:.3f} on"
     near = [each for each in told.candidates if detail or each.match.similarity >= _LEAST_SHOWN]
@@ -147,9 +142,10 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool
 
 def _candidate_in_words(candidate: Candidate, detail: bool) -> Iterator[str]:
     match = candidate.match
-    yield f"  {outcome(candidate):9}  {printable(match.url) or 'a page without URL'}"
+    yield f"  {explaining.outcome(candidate):9}  {printable(match.url) or 'a page without URL'}"
     probe = "known by its URL" if candidate.probe is None else f"met by probe {candidate.probe}"
-    yield f"             similarity {estimate(candidate)}" + (f", cost {candidate.cost}, {probe}" if detail else "")
+    numbers = f", cost {candidate.cost}, {probe}" if detail else ""
+    yield f"             similarity {explaining.estimate(candidate)}{numbers}"
     if candidate.flips and detail:
         flips = ", ".join(f"{flip.bit} ({flip.probability:.0%})" for flip in candidate.flips[:_SHOWN_FLIPS])
         more = len(candidate.flips) - _SHOWN_FLIPS
@@ -161,7 +157,7 @@ def compare(dedup: Deduplicator, first: Page, second: Page, output: Output, *, i
 
     If `dedup` `is_index`, it is that one, by its key; else it is said how many indexes would drop the second page.
     """
-    told = compare_pages(first, second, **{**dedup.options.index_values(), "key": dedup.key.secret or 0})
+    told = explaining.compare(first, second, **{**dedup.options.index_values(), "key": dedup.key.secret or 0})
     where = f", for {shown_url(dedup.options.store)}, namespace {dedup.options.namespace}" if is_index else ""
     output.show(wire.plain(told), *_comparison_in_words(told, first, where, detail))
 
@@ -176,12 +172,12 @@ def _comparison_in_words(told: Comparison, first: Page, where: str, detail: bool
         yield f"{printable(told.verdict.url)}: {similarity or 'compared with'} {printable(first.url)}"
         yield f"  verdict     of {INDEXES} indexes that know that page, {drops} would drop this one"
     if where or any(told.facts) or told.thin or told.candidate.match.exact:
-        yield f"  why         {reason(told)}"
+        yield f"  why         {explaining.reason(told)}"
     elif told.threshold is not None:
         yield f"  why         copies count from an estimate of about {told.threshold:.3f} on; each index has its own"
     if detail and not told.thin:
-        yield f"  estimate    {estimate(told.candidate)}, cost {told.candidate.cost} of at most {told.limit}"
-        yield f"  search      {search(told.candidate)}"
+        yield f"  estimate    {explaining.estimate(told.candidate)}, cost {told.candidate.cost} of at most {told.limit}"
+        yield f"  search      {explaining.search(told.candidate)}"
     yield f"  words       {told.words[0]:,} and {told.words[1]:,}"
     for sign, style, facts in zip("-+", ("red", "green"), told.facts, strict=True):
         for fact in facts:
