@@ -86,7 +86,7 @@ def records_of(path: Path, on_error: OnError) -> Iterator[Record]:
     What is damaged is left out and told to `on_error`. Raises ConfigurationError where the file is cut off, for a
     damage in a file that is not compressed, where nothing says where the next record begins, and for no archive.
     """
-    refusal = f"{path} cannot be read as a web archive: {{}}"
+    refusal = "it cannot be read as a web archive"
     with path.open("rb") as file, Complaints(on_error, str(path), "record", "damaged", refusal) as complaints:
         is_packed, size = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC, path.stat().st_size
         start = file.seek(0)

@@ -73,8 +73,8 @@ def refuse(error: Exception) -> NoReturn:
 class Complaints:
     """Hands the first errors of a file to `on_error`, and at the end the number of further ones.
 
-    `what` names one thing that an error is about, and `fate` says what became of these things. With a `refusal`, words
-    for the first error, a file is refused of which none of the first ten things is good.
+    `what` names one thing that an error is about, and `fate` says what became of these things. With a `refusal`, which
+    is added to the first error, a file is refused of which none of the first ten things is good.
     """
 
     on_error: OnError
@@ -115,7 +115,7 @@ class Complaints:
     def end(self, error: Exception) -> NoReturn:
         """Raise the error that ends the reading."""
         first = self.waiting[0] if self.waiting else error
-        raise ConfigurationError(self.refusal.format(first)) if self.refusal else error
+        raise ConfigurationError(f"{first} ({self.refusal})") if self.refusal else error
 
 
 class Fields(NamedTuple):
@@ -294,7 +294,7 @@ def entries_with_pages(
     Unless an item `needs_url`, its place names a page without one. Raises ConfigurationError for a feed of whose first
     ten items none is a page, and where nothing more can be read.
     """
-    refusal = f"{{}} (none of the first {MOST_TOLD} items is a page, so the rest is not read)"
+    refusal = f"none of the first {MOST_TOLD} items is a page, so the rest is not read"
     with Complaints(on_error, name, "item", "without a page", refusal) as complaints:
         for entry in entries:
             try:

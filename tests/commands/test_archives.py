@@ -142,7 +142,7 @@ def test_what_is_no_archive_is_refused_with_one_error(tmp_path: Path, content: b
     errors: list[Exception] = []
     assert list(sources([str(path)], errors.append)) == []
     (error,) = errors
-    assert re.search(r"crawl\.warc cannot be read as a web archive: .*, at byte 0", str(error))
+    assert re.search(r"crawl\.warc, at byte 0: .* \(it cannot be read as a web archive\)", str(error))
 
 
 def test_an_empty_archive_has_no_pages(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 from pathlib import Path
 
@@ -14,26 +13,13 @@ from crawldedup.commands.sources import readable_sources as sources
 from crawldedup.commands.sources import under_url
 from crawldedup.errors import ConfigurationError
 from crawldedup.page import Page
+from tests.commands.archive_files import response, written
 
 PAGES = [{"url": "https://a.example/", "text": "Grüße"}, {"url": "https://b.example/", "html": "<p>b</p>"}]
 
 
 def read(path: Path) -> list[tuple[str, bytes | str | None, str | None]]:
     return [(source.url, source.html, source.text) for source in sources([str(path)])]
-
-
-def write_archive(path: Path, responses: list[tuple[str, str, str, bytes]], *, compressed: bool) -> None:
-    from warcio.statusandheaders import StatusAndHeaders
-    from warcio.warcwriter import WARCWriter
-
-    with path.open("wb") as stream:
-        writer = WARCWriter(stream, gzip=compressed)
-        request = StatusAndHeaders("GET / HTTP/1.1", [], is_http_request=True)
-        writer.write_record(writer.create_warc_record("https://r.example/", "request", http_headers=request))
-        for url, status, content_type, body in responses:
-            headers = StatusAndHeaders(status, [("Content-Type", content_type)], protocol="HTTP/1.1")
-            record = writer.create_warc_record(url, "response", payload=io.BytesIO(body), http_headers=headers)
-            writer.write_record(record)
 
 
 @pytest.mark.parametrize("name", ["pages.jsonl", "pages.ndjson", "pages.jsonl.gz", "PAGES.JSONL.GZ"])
@@ -67,18 +53,6 @@ def test_lines_that_are_no_pages(tmp_path: Path, line: str, message: str) -> Non
         read(path)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"not compressed", gzip.compress(b'{"url": "x", "text": "y"}' * 99, mtime=0)[:-20]],
-    ids=["plain", "cut"],
-)
-def test_compressed_lines_that_are_not(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "pages.jsonl.gz"
-    path.write_bytes(content)
-    with pytest.raises(ConfigurationError, match=r"pages\.jsonl\.gz"):
-        read(path)
-
-
 @pytest.mark.parametrize("name", ["crawl.warc", "crawl.warc.gz"])
 def test_web_archive(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
@@ -90,18 +64,12 @@ def test_web_archive(tmp_path: Path, name: str) -> None:
         ("https://e.example/", "200 OK", "text/plain; charset=nonsense", b"plain"),
         ("https://f.example/", "200 OK", "", b"?"),
     ]
-    write_archive(path, responses, compressed=name.endswith(".gz"))
+    records = [response(url, body, status=status, Content_Type=kind) for url, status, kind, body in responses]
+    path.write_bytes(b"".join(written(record, packed=name.endswith(".gz")) for record in records))
     found = list(sources([str(path)]))
     assert [source.url for source in found] == ["https://a.example/", "https://d.example/", "https://e.example/"]
     assert (found[0].html, found[0].encoding) == ("<p>Grüße</p>".encode("latin-1"), "iso-8859-1")
     assert [source.text for source in found] == [None, "Grüße", "plain"]
-
-
-def test_a_file_that_is_no_archive(tmp_path: Path) -> None:
-    path = tmp_path / "crawl.warc"
-    path.write_bytes(b"this is no archive\n" * 20)
-    with pytest.raises(ConfigurationError, match=r"crawl\.warc cannot be read as a web archive"):
-        read(path)
 
 
 def test_a_folder_without_pages(tmp_path: Path) -> None:
