@@ -257,7 +257,8 @@ def batches(items: Items) -> Iterator[list[tuple[Item, Page | None]]]:
         if len(batch) == _BATCH or letters > _BATCH_LETTERS:
             yield batch
             batch, letters = [], 0
-    yield batch
+    if batch:
+        yield batch
 
 
 def _write_text(form: str, decided: Iterator[tuple[Entry, bool]], out: BinaryIO) -> None:
