@@ -248,8 +248,7 @@ def _scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     key=0,
 )
 def _filter(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    files = commands.filtering.Files(given.inputs, given.output, given.dropped, given.force)
-    files.check()
+    form = commands.filtering.check_files(given)
     with ExitStack() as stack:
         index = None
         if given.against is not None:
@@ -257,7 +256,7 @@ def _filter(dedup: Deduplicator, given: Namespace, output: Output) -> None:
             commands.indexes.require_existing(index)
             # Of other keys no fingerprints can be compared.
             dedup = stack.enter_context(closing(_deduplicator(given, key=index.key.secret or 0)))
-        commands.filtering.filter_items(dedup, index, files, _fields(given), output)
+        commands.filtering.filter_items(dedup, index, form, given, _fields(given), output)
 
 
 @_command(

@@ -20,6 +20,8 @@ _LONGEST_TYPE: Final = 1000
 """Letters of a content type that are looked at: to read one takes quadratic time."""
 _LONGEST_HEAD: Final = 1 << 16
 """A hundred times as long as those of real archives."""
+_MOST_EMPTY_LINES: Final = 100
+"""A few bytes of gzip may hold gigabytes of them."""
 _PIECE: Final = 1 << 14
 _LARGE_PIECE: Final = 1 << 20
 _MEMBER: Final = re.compile(rb"\x1f\x8b\x08[\x00-\x1f]")
@@ -136,7 +138,7 @@ def _records_in(stream: Any) -> Iterator[tuple[int, int, bool, Message, bytes]]:
         while left and (piece := stream.read(min(left, _LARGE_PIECE))):
             left -= len(piece)
         start, end, empty_lines = end, end + len(line) + head_size + int(length), 0
-        while (line := stream.readline(_LONGEST_HEAD)) and not line.strip():
+        while (line := stream.readline(_LONGEST_HEAD)) and not line.strip() and empty_lines < _MOST_EMPTY_LINES:
             end, empty_lines = end + len(line), empty_lines + 1
         # Two empty lines stand behind a record, and by lax writers fewer before the next one or the end.
         if left or (line and empty_lines < 2 and not _RECORD.fullmatch(line)):

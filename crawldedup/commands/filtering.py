@@ -4,13 +4,14 @@ What stays goes out as it came: the bytes of a line, of a member of an array or 
 """
 
 import json
+from argparse import Namespace
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain, count, groupby
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final
 
 from crawldedup.commands import sources
 from crawldedup.commands.archives import Record, records_of
@@ -39,40 +40,30 @@ Item = Entry | Record
 Items = Iterator[tuple[Item, Page | None]]
 
 
-class Files(NamedTuple):
-    """Names of files to read and to write; "-" is standard input or output."""
-
-    inputs: Sequence[str]
-    target: str
-    dropped: str | None = None
-    force: bool = False
-
-    @property
-    def form(self) -> str:
-        """The form of what is read and written."""
-        return _form(f"--output is {self.target!r},", self.target)
-
-    def check(self) -> None:
-        """Raise ConfigurationError for what cannot be read, and for what would be lost."""
-        if self.inputs.count(STANDARD) > 1:
-            raise ConfigurationError("standard input can be read only once")
-        form = self.form
-        for name in self.inputs:
-            if name != STANDARD and not Path(name).is_file():
-                what = "a folder; filter reads files" if Path(name).is_dir() else "no file; - is standard input"
-                raise ConfigurationError(f"{name!r} is {what}")
-            if (read := _form(f"{name!r} is a file", name)) != form:
-                raise ConfigurationError(
-                    f"{name!r} is {read}, and --output {self.target!r} is {form}: filter keeps the form; DuckDB, jq "
-                    "and `warcio recompress` convert"
-                )
-        written = [Path(name) for name in (self.target, self.dropped) if name]
-        if len({path.resolve() for path in written}) < len(written):
-            raise ConfigurationError(f"--output and --dropped both name {self.target!r}")
-        for path in written:
-            if str(path) != STANDARD:
-                read_files = [Path(name) for name in self.inputs if name != STANDARD]
-                check_target(path, read_files, force=self.force)
+def check_files(given: Namespace) -> str:
+    """Return the form of what is read and written. Raises ConfigurationError for what cannot be, or would be lost."""
+    if given.inputs.count(STANDARD) > 1:
+        raise ConfigurationError("standard input can be read only once")
+    form = _form(f"--output is {given.output!r},", given.output)
+    for name in given.inputs:
+        if name != STANDARD and not Path(name).is_file():
+            what = "a folder; filter reads files" if Path(name).is_dir() else "no file; - is standard input"
+            raise ConfigurationError(f"{name!r} is {what}")
+        if (read := _form(f"{name!r} is a file", name)) != form:
+            raise ConfigurationError(
+                f"{name!r} is {read}, and --output {given.output!r} is {form}: filter keeps the form; DuckDB, jq and "
+                "`warcio recompress` convert"
+            )
+    inputs = [Path(name) for name in given.inputs if name != STANDARD]
+    targets = [Path(name) for name in (given.output, given.dropped) if name]
+    if len({path.resolve() for path in targets}) < len(targets):
+        raise ConfigurationError(f"--output and --dropped both name {given.output!r}")
+    for path in targets:
+        if str(path) != STANDARD:
+            check_target(path, inputs, force=given.force)
+    if given.json and Path(STANDARD) in targets:
+        raise ConfigurationError("--json writes to standard output itself: name files to write to")
+    return form
 
 
 def _form(shown: str, name: str) -> str:
@@ -82,34 +73,34 @@ def _form(shown: str, name: str) -> str:
     return f"packed, {form}" if form == ARCHIVE and name.lower().endswith(sources.GZIP_SUFFIX) else form
 
 
-def filter_items(dedup: Deduplicator, index: Deduplicator | None, files: Files, fields: Fields, output: Output) -> None:
-    """Write the items of files without copies of earlier ones, and without pages that the `index` knows.
+def filter_items(
+    dedup: Deduplicator, index: Deduplicator | None, form: str, given: Namespace, fields: Fields, output: Output
+) -> None:
+    """Write the items of files of a form without copies of earlier ones, and without pages that the `index` knows.
 
     `dedup` is empty, and has the key of the index. Raises ConfigurationError for a file that is not what its name
     says, StoreError, and OSError if something cannot be written. Then no file is written.
     """
-    form, target = files.form, Path(files.target)
-    if output.as_json and STANDARD in (files.target, files.dropped):
-        raise ConfigurationError("--json writes to standard output itself: name files to write to")
+    target = Path(given.output)
     is_archive = form.endswith(ARCHIVE)
     with (
-        Complaints(output.error, files.target, "page", "kept without being compared") as uncompared,
+        Complaints(output.error, given.output, "page", "kept without being compared") as uncompared,
         ExitStack() as stack,
     ):
         run = _Run(dedup, index, uncompared, output)
         # An archive packs each record by itself.
-        whole = target_file(target, force=files.force, packs=not is_archive, is_whole=lambda: not run.is_cut)
+        whole = target_file(target, force=given.force, packs=not is_archive, is_whole=lambda: not run.is_cut)
         out = stack.enter_context(whole)
-        if files.dropped:
-            run.dropped = stack.enter_context(target_file(Path(files.dropped), force=files.force))
+        if given.dropped:
+            run.dropped = stack.enter_context(target_file(Path(given.dropped), force=given.force))
         if is_archive:
-            for path in map(Path, files.inputs):
+            for path in map(Path, given.inputs):
                 run.write_archive(path, out, is_packed=form != ARCHIVE)
         elif form == PARQUET:
-            _write_table(run.entries(files.inputs, fields), out, target)
+            _write_table(run.entries(given.inputs, fields), out, target)
         else:
-            _write_text(form, run.entries(files.inputs, fields), out)
-    if run.is_cut and files.target != STANDARD:
+            _write_text(form, run.entries(given.inputs, fields), out)
+    if run.is_cut and given.output != STANDARD:
         message = f"what could be read is in {target}{PARTIAL_SUFFIX}, and {target} was not written"
         output.error(ConfigurationError(message))
     run.tell()

@@ -78,6 +78,14 @@ def test_garbage_between_members_costs_none(tmp_path: Path) -> None:
     assert all("while decompressing" in error for error in errors)
 
 
+def test_endless_empty_lines_are_no_record(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.warc.gz"
+    first, second, third, *_ = pieces(packed=False)
+    path.write_bytes(gzip.compress(first + second + b"\n" * 10_000) + gzip.compress(third))
+    urls, (error,) = read(path)
+    assert (urls, error) == (URLS[:2], "at byte 0: what begins here is no record")
+
+
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
 def test_what_stands_before_a_cut_is_read(tmp_path: Path, packed: bool) -> None:
     path = tmp_path / "crawl.warc"
