@@ -131,7 +131,9 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool
     if detail:
         yield f"  search     {pluralize(verdict.probes, 'probe')}, {pluralize(verdict.candidates, 'page')} compared"
         yield f"  criterion  {explaining.criterion(told, value['wanted_recall'])}"
-    elif told.threshold is not None:
+    elif told.threshold is None:
+        yield f"  copies     {explaining.criterion(told, value['wanted_recall'])}"
+    else:
         yield f"  copies     from an estimated similarity of about {told.threshold:.3f} on"
     near = [each for each in told.candidates if detail or each.match.similarity >= _LEAST_SHOWN]
     for candidate in near[:_SHOWN_CANDIDATES]:
