@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from rich.console import Console
 
 from benchmarks.shared.common import make_parser, make_table, run
-from crawldedup.commands.sources import sources
+from crawldedup.commands.sources import readable_sources as sources
 from crawldedup.errors import PageError
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader

@@ -1,6 +1,6 @@
 """The command line: `crawldedup --help`. Each command is declared beside the function that runs it.
 
-The modules of `commands` are imported when they are used: `--help` waits for neither Scrapy nor numpy.
+Their modules are imported when they run: `--help` waits for neither Scrapy nor numpy.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ from crawldedup.options import options_of
 from crawldedup.report.command import DEFAULT_SOURCE, REPORT
 from crawldedup.scanning.command import SCAN
 from crawldedup.service.command import SERVE, serve
-from crawldedup.stores.registry import MissingIndexError
 
 if TYPE_CHECKING:
-    from crawldedup.commands.feeds import Fields
+    from crawldedup.commands.sources import Fields
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.page import Page
 
@@ -59,6 +58,9 @@ _PAGES: Final[dict[str, Any]] = {
 }
 _PAGES_OR_ONE: Final = _PAGES | {
     "--url": {"metavar": "URL", "help": "the URL of the one page that is given (default: its own)"}
+}
+_DETAIL: Final[dict[str, Any]] = {
+    "--detail": {"action": "store_true", "help": "show the numbers behind it: costs, probes and search bits"}
 }
 _INDEX: Final = (*INDEX_OPTIONS, *PROFILE_OPTIONS)
 _COMPARING: Final = ("similarity", "recall", *PROFILE_OPTIONS)
@@ -94,14 +96,9 @@ def parser() -> argparse.ArgumentParser:
     made = _Parser(prog="crawldedup", description="Recognises near-duplicate pages, during a crawl or anywhere else.")
     made.add_argument("--version", action="version", version=f"crawldedup {__version__}")
     added_to = made.add_subparsers(metavar="COMMAND", required=True)
-    groups = {"": added_to}
     for name, command in _COMMANDS.items():
-        group, _, own_name = name.rpartition(" ")
-        if group not in groups:
-            group_parser = added_to.add_parser(group, help="measure on pages of your own")
-            groups[group] = group_parser.add_subparsers(metavar="WHAT", required=True)
         description = command.description or f"{command.help[0].upper()}{command.help[1:]}."
-        added = groups[group].add_parser(own_name, help=command.help, description=description)
+        added = added_to.add_parser(name, help=command.help, description=description)
         for argument, settings in command.arguments.items():
             added.add_argument(*argument.split(), **settings)
         for option in command.options:
@@ -150,13 +147,7 @@ def _command(
     def declare(run: Run) -> Run:
         def with_deduplicator(given: Namespace, output: Output) -> None:
             with closing(_deduplicator(given, **changes)) as dedup:
-                try:
-                    run(dedup, given, output)
-                except MissingIndexError as error:
-                    # Some commands name their index by another option.
-                    if getattr(given, "store", "") is not None:
-                        raise
-                    raise MissingIndexError(f"{error}; name another store by --store") from None
+                run(dedup, given, output)
 
         _COMMANDS[name] = Command(help, arguments, options, description=description, run=with_deduplicator)
         return run
@@ -165,7 +156,7 @@ def _command(
 
 
 def _fields(given: Namespace) -> Fields:
-    return commands.feeds.Fields(given.url_field, given.html_field, given.text_field)
+    return commands.sources.Fields(given.url_field, given.html_field, given.text_field)
 
 
 def _pages(given: Namespace, output: Output) -> Iterator[Page]:
@@ -192,16 +183,33 @@ def _find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 @_command(
     "explain",
     "show the verdict that a page would get now, and why; remember nothing",
-    _PAGES_OR_ONE,
+    {**_PAGES_OR_ONE, **_DETAIL},
     (*_ASKING, "keep_texts", "paragraphs"),
 )
 def _explain(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    commands.pages.explain(dedup, _pages(given, output), output)
+    commands.pages.explain(dedup, _pages(given, output), output, detail=given.detail)
 
 
-@_command("compare", "tell how alike two pages are", {"pages": {"nargs": 2, **_ONE_PAGE}}, _COMPARING)
+@_command(
+    "compare",
+    "tell how alike two pages are",
+    {
+        "pages": {"nargs": 2, **_ONE_PAGE},
+        "--store": {"metavar": "STORE", "help": "decide as this index does, by its key (default: as ten indexes do)"},
+        **_DETAIL,
+    },
+    ("namespace", *_COMPARING),
+    store="memory://",
+    key=0,
+)
 def _compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    commands.pages.compare(dedup.options, *map(commands.sources.single_source, given.pages), output=output)
+    first, second = map(commands.sources.single_source, given.pages)
+    if given.store is None:
+        commands.pages.compare(dedup, first, second, output, is_index=False, detail=given.detail)
+        return
+    with closing(_deduplicator(given)) as index:
+        commands.indexes.require_existing(index)
+        commands.pages.compare(index, first, second, output, is_index=True, detail=given.detail)
 
 
 # Two runs are compared alike everywhere.
@@ -240,7 +248,7 @@ def _scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     key=0,
 )
 def _filter(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    files = commands.filtering.Files(tuple(given.inputs), given.output, given.dropped, given.force)
+    form = commands.filtering.check_files(given)
     with ExitStack() as stack:
         index = None
         if given.against is not None:
@@ -248,7 +256,7 @@ def _filter(dedup: Deduplicator, given: Namespace, output: Output) -> None:
             commands.indexes.require_existing(index)
             # Of other keys no fingerprints can be compared.
             dedup = stack.enter_context(closing(_deduplicator(given, key=index.key.secret or 0)))
-        commands.filtering.filter_items(dedup, index, files, _fields(given), output)
+        commands.filtering.filter_items(dedup, index, form, given, _fields(given), output)
 
 
 @_command(

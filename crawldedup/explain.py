@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from crawldedup.errors import ConfigurationError
+from crawldedup import checks
 from crawldedup.fingerprinting.features import jaccard
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Page, PageContent, PageReader
 from crawldedup.reading.difference import Change, changes
-from crawldedup.reading.keys import NO_KEY
+from crawldedup.reading.keys import Key
 from crawldedup.search.model import estimate_deviation, flip_probabilities, search_similarity
 from crawldedup.search.query import TABLES, QueryBuilder, match_of, preview, verdict_of
 from crawldedup.stores.base import PageName, Query, Record
@@ -20,6 +20,8 @@ from crawldedup.verdict import Match, Verdict
 
 _LEAST_SIMILARITY: Final = 0.01  # At 0 there is no error of an estimate that cannot be lower.
 _LONGEST_CHANGE: Final = 2_000
+INDEXES: Final = 10
+_KEYS: Final = [Key(bytes([number] * 16)) for number in range(INDEXES)]  # Two runs are compared alike everywhere.
 
 
 class Flip(NamedTuple):
@@ -77,6 +79,7 @@ class Comparison:
     words: tuple[int, int]  #: The number of words of each page.
     changes: tuple[Change, ...]  #: The passages that differ.
     thin: bool  #: True if at least one page has too few words. Such pages are duplicates only if they are exact copies.
+    drops: int  #: Of `INDEXES` indexes, each with a key of its own, how many find that the second is a duplicate.
 
 
 def accepting_all(query: Query) -> Query:
@@ -127,8 +130,10 @@ def _candidate(read: Fingerprint, query: Query, record: Record, similarity: floa
 def compare(first: Page, second: Page, **options: Any) -> Comparison:
     """Compare two pages, given as html or text, as a crawl would that has seen the first one alone.
 
-    No index is asked: the options `store`, `scope` and `key` have no effect. A URL only tells the option `content` the
-    site. Raises ConfigurationError and PageError.
+    Near the limit, indexes decide differently, since the key of an index decides how texts are estimated. So `drops`
+    says how many of ten would call the second page a duplicate. The verdict is that of an index with the option `key`,
+    by default without one. No index is asked: `store` and `scope` have no effect. A URL only tells the option
+    `content` the site. Raises ConfigurationError and PageError.
 
     Example:
         >>> from crawldedup import Page, compare
@@ -139,26 +144,34 @@ def compare(first: Page, second: Page, **options: Any) -> Comparison:
         >>> print(round(told.similarity, 3), *told.changes)
         0.954 8. Boat 2 leaves [-at pier 9.-] {+late.+} Boat 3 leaves at
     """
-    if first.fingerprint or second.fingerprint:
-        raise ConfigurationError("a fingerprint alone does not tell what differs: give html or text")
-    checked = Options.from_values({**options, "store": "memory://", "scope": "global", "key": 0})
+    for page in (first, second):
+        if not isinstance(page, Page) or page.fingerprint:
+            allowed = "a Page; a fingerprint alone does not tell what differs: give html or text"
+            raise checks.refused("a page to compare", page, allowed)
+    checked = Options.from_values({"key": 0, **options, "store": "memory://", "scope": "global"})
     reader, builder = PageReader(checked), QueryBuilder(checked)
     contents = [reader.content(page) for page in (first, second)]
-    reads, facts = reader.fingerprints(contents), [set(content.fact_lines) for content in contents]
-    # Different facts would hide how alike the texts are.
-    asked = [
-        (replace(page, identity=name, scope_key=None), replace(read, facts=0))
-        for name, page, read in zip(("first", "second"), (first, second), reads, strict=True)
-    ]
-    known, query = builder.queries(asked, NO_KEY, size=1)
-    read, record = asked[1][1], replace(known.record, packed_text=b"")
-    candidate = _candidate(read, query, record, builder.similarity(second))
-    is_met = candidate.match.exact if read.thin else candidate.accepted and candidate.probe is not None
-    found = [record] if is_met and reads[0].facts == reads[1].facts else []
-    answer = replace(preview(query, found, lambda _: b""), candidates=len(found))
+    facts = [set(content.fact_lines) for content in contents]
+
+    def judged(key: Key) -> tuple[list[Fingerprint], Query, Candidate, Verdict]:
+        reads = reader.fingerprints(contents, key)
+        # Different facts would hide how alike the texts are.
+        asked = [
+            (replace(page, identity=name, scope_key=None), replace(read, facts=0))
+            for name, page, read in zip(("first", "second"), (first, second), reads, strict=True)
+        ]
+        known, query = builder.queries(asked, key, size=1)
+        read, record = asked[1][1], replace(known.record, packed_text=b"")
+        candidate = _candidate(read, query, record, builder.similarity(second))
+        is_met = candidate.match.exact if read.thin else candidate.accepted and candidate.probe is not None
+        records = [record] if is_met and reads[0].facts == reads[1].facts else []
+        answer = replace(preview(query, records, lambda _: b""), candidates=len(records))
+        return reads, query, candidate, verdict_of(second.url, read, query, answer)
+
+    reads, query, candidate, verdict = judged(Key(cast("bytes", checked.key) or b""))
     whole, other_whole = (content.whole or content.text for content in contents)
     return Comparison(
-        verdict=verdict_of(second.url, read, query, answer),
+        verdict=verdict,
         similarity=jaccard(contents[0].text, contents[1].text),
         candidate=candidate,
         limit=query.rule.limit,
@@ -168,6 +181,7 @@ def compare(first: Page, second: Page, **options: Any) -> Comparison:
         words=(reads[0].words, reads[1].words),
         changes=tuple(changes(whole, other_whole, longest=_LONGEST_CHANGE)),
         thin=reads[0].thin or reads[1].thin,
+        drops=sum(judged(key)[-1].is_duplicate for key in _KEYS),
     )
 
 
@@ -181,8 +195,8 @@ def reason(told: Comparison) -> str:
         return "at least one page is too thin to be compared, and their texts differ"
     if told.candidate.accepted and told.candidate.probe is None:
         return "alike enough, but the search does not meet the first page, as for a few in a hundred"
-    threshold = "" if told.threshold is None else f", an estimate of about {told.threshold:.3f}"
-    return f"the cost is {'at most' if told.candidate.accepted else 'above'} {told.limit}{threshold}"
+    limit = "" if told.threshold is None else f"; copies count from about {told.threshold:.3f} on"
+    return f"an index estimates that they are alike by {told.candidate.match.similarity:.3f}{limit}"
 
 
 def criterion(told: Explanation, recall: float) -> str:

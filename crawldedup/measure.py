@@ -23,8 +23,8 @@ from rich.text import Text
 
 from crawldedup.checks import did_you_mean
 from crawldedup.commands.command import Command
-from crawldedup.commands.feeds import refuse
 from crawldedup.commands.output import Output
+from crawldedup.commands.sources import refuse
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.options import Options
 from crawldedup.printable import printable
@@ -249,9 +249,9 @@ def read_corpus(
     """Read the pages of a folder, a feed or a web archive; the extractor of the options finds the main text of HTML.
 
     `limit` is the number of pages to read, at most. `on_page` is called for each. `on_error` and errors are as in
-    `crawldedup.commands.sources.sources`; a source without a readable page is an error, too.
+    `crawldedup.commands.sources.readable_sources`; a source without a readable page is an error, too.
     """
-    from crawldedup.commands.sources import sources
+    from crawldedup.commands.sources import readable_sources as sources
     from crawldedup.page import PageReader
 
     reader = PageReader(options or Options())

@@ -169,7 +169,9 @@ class Options:
         """Make options of named values. Raises ConfigurationError for one that is no option or not allowed."""
         names = [declared.name for declared in options_of(cls)]
         if unknown := [name for name in values if name not in names]:
-            hint = checks.did_you_mean(unknown[0], names) or f"; options: {', '.join(names)}"
+            # What others call it.
+            wanted = "similarity" if unknown[0] == "threshold" else unknown[0]
+            hint = checks.did_you_mean(wanted, names) or f"; options: {', '.join(names)}"
             raise ConfigurationError(f"there is no option {unknown[0]!r}{hint}")
         return cls(**values)  # type: ignore[arg-type]
 

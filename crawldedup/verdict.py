@@ -87,6 +87,10 @@ class Verdict:
     difference: str | None = None  #: `[-earlier-] {+this+}` of a near duplicate or a changed page, with `keep_texts`.
     coverage: Coverage | None = None  #: How much of a page that is no duplicate is known, with `paragraphs`.
 
+    def __bool__(self) -> bool:
+        """Return `is_duplicate`: `if dedup.check(...)` would else hold for every page."""
+        return self.is_duplicate
+
     @property
     def is_duplicate(self) -> bool:
         """Return True for `near_duplicate` and `exact_duplicate`."""

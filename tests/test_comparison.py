@@ -111,5 +111,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
         compared("", TEXT)
     with pytest.raises(ConfigurationError, match="give html or text"):
         compare(Page(A, fingerprint=fingerprint(TEXT)), Page(B, text=TEXT))
+    with pytest.raises(ConfigurationError, match="'a'; it must be a Page"):
+        compare("a", "b")  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="similarity"):
         compared(TEXT, TEXT, similarity=2)

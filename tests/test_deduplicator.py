@@ -81,6 +81,7 @@ class TestVerdicts:
             ("thin", None, 0),
         ]
         assert [verdict.is_duplicate for verdict in verdicts] == [False, True, True, False, False, False, True, False]
+        assert list(map(bool, verdicts)) == [verdict.is_duplicate for verdict in verdicts]
         near, exact = verdicts[1], verdicts[2]
         assert near.similarity is not None
         assert 0.9 < near.similarity < 1

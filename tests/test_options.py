@@ -50,7 +50,14 @@ def test_python_takes_no_text_for_a_number_or_a_flag(name: str) -> None:
             make(**{name: "1"})
 
 
-@pytest.mark.parametrize(("name", "said"), [("similarty", "did you mean 'similarity'"), ("xyzzy", "options: store, ")])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("similarty", "did you mean 'similarity'"),
+        ("threshold", "did you mean 'similarity'"),
+        ("xyzzy", "options: store, "),
+    ],
+)
 def test_a_name_that_is_no_option_is_refused(name: str, said: str) -> None:
     for make in (Deduplicator, AsyncDeduplicator):
         with pytest.raises(ConfigurationError, match=f"there is no option {name!r}.*{re.escape(said)}"):

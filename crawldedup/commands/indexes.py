@@ -4,9 +4,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
 from crawldedup.commands.output import Output, safe_message
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
@@ -29,15 +26,12 @@ def info(dedup: Deduplicator, output: Output) -> None:
     options = dedup.options
     recall = expected_recall(similarity=options.similarity, recall=options.recall, pages=figures["pages"])
     figures["expected_recall"] = round(recall, 3)
-    table = Table(show_header=False)
-    table.add_column()
-    # A profile that is cut off could not be compared with another.
-    table.add_column(overflow="fold")
-    for name, value in figures.items():
-        if name != "warnings" and value is not None:
-            shown = f"{value:,}" if isinstance(value, int | float) else printable(str(value))
-            table.add_row(name.replace("_", " "), Text(shown))
-    output.show(figures, table, *(f"warning: {safe_message(warning)}" for warning in figures["warnings"]))
+    lines = [
+        f"{name.replace('_', ' '):20} " + (f"{value:,}" if isinstance(value, int | float) else printable(str(value)))
+        for name, value in figures.items()
+        if name != "warnings" and value is not None
+    ]
+    output.show(figures, *lines, *(f"warning: {safe_message(warning)}" for warning in figures["warnings"]))
 
 
 def forget(dedup: Deduplicator, pages: Sequence[tuple[str, str | None, str | None]], output: Output) -> None:

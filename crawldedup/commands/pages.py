@@ -7,23 +7,23 @@ from typing import Any, Final
 from rich.console import RenderableType
 from rich.text import Text
 
+from crawldedup import explain as explaining
 from crawldedup import wire
 from crawldedup.commands.indexes import require_existing
 from crawldedup.commands.output import Output
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import PageError
-from crawldedup.explain import Candidate, Comparison, Explanation, criterion, estimate, outcome, reason, search
-from crawldedup.explain import compare as compare_pages
-from crawldedup.options import Options
+from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.explain import INDEXES, Candidate, Comparison, Explanation
 from crawldedup.page import Page
 from crawldedup.printable import pluralize, printable
 from crawldedup.reading.difference import Change
 from crawldedup.scope import site_of
-from crawldedup.stores.registry import shown_url
+from crawldedup.stores.registry import MissingIndexError, shown_url
 from crawldedup.verdict import Match, Verdict, describe
 
 _SHOWN_TEXT: Final = 200
 _SHOWN_CANDIDATES: Final = 10
+_LEAST_SHOWN: Final = 0.5
 _SHOWN_FLIPS: Final = 12
 _SHOWN_CHANGES: Final = 20
 _LONGEST_SIDE: Final = 300
@@ -48,6 +48,14 @@ def check(dedup: Deduplicator, pages: Iterable[Page], output: Output) -> None:
     found = output.counted(pages)
     # Checking creates the index: not for a source that cannot be read.
     for first in found:
+        try:
+            require_existing(dedup)
+        except MissingIndexError:
+            # A misspelt store would be an empty one, in which every page is new.
+            where = f"{shown_url(dedup.options.store)}, namespace {dedup.options.namespace}"
+            output.err.print(Text(f"crawldedup: a new index begins in {where}"))
+        except ConfigurationError:
+            pass  # In memory, every index is new.
         inputs = chain([first], found)
         for verdict in dedup.check_many(inputs, on_unreadable=lambda page, error: output.skip(page.url, error)):
             output.show(wire.plain(verdict), in_words(verdict), *paragraphs_in_words(verdict))
@@ -74,16 +82,13 @@ def explain(
     *,
     scope_key: str | None = None,
     revisit_similarity: float | None = None,
+    detail: bool = False,
 ) -> None:
     """Show the verdict that a crawl would give now for each page, and why. Changes nothing."""
     require_existing(dedup)
     options = dedup.options
     for page in output.counted(pages):
-        named: dict[str, Any] = {
-            "scope_key": scope_key,
-            "canonical": page.canonical,
-            "revisit_similarity": revisit_similarity,
-        }
+        named: dict[str, Any] = {"scope_key": scope_key, "revisit_similarity": revisit_similarity}
         try:
             told = dedup.explain(page.url, html=page.html, text=page.text, encoding=page.encoding, **named)
         except PageError as error:
@@ -106,10 +111,10 @@ def explain(
             "crowd": told.crowd,
             "compared": [wire.plain(candidate) for candidate in told.candidates],
         }
-        output.show(value, *_explanation_in_words(value, told))
+        output.show(value, *_explanation_in_words(value, told, detail))
 
 
-def _explanation_in_words(value: dict[str, Any], told: Explanation) -> Iterator[str]:
+def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool) -> Iterator[str]:
     verdict = told.verdict
     scope_key = f": {printable(value['scope_key'])}" if value["scope_key"] else ""
     yield in_words(verdict)
@@ -122,39 +127,58 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation) -> Iterator[
     pages = pluralize(value["pages"], "page")
     yield f"  index      {printable(value['store'])}, namespace {value['namespace']}, {pages}"
     yield f"  scope      {value['scope']}{scope_key}"
-    yield f"  search     {pluralize(verdict.probes, 'probe')}, {pluralize(verdict.candidates, 'page')} compared"
-    yield f"  criterion  {criterion(told, value['wanted_recall'])}"
-    for candidate in told.candidates[:_SHOWN_CANDIDATES]:
-        yield from _candidate_in_words(candidate)
-    if (more := len(told.candidates) - _SHOWN_CANDIDATES) > 0:
-        yield f"             and {more} more"
+    if detail:
+        yield f"  search     {pluralize(verdict.probes, 'probe')}, {pluralize(verdict.candidates, 'page')} compared"
+        yield f"  criterion  {explaining.criterion(told, value['wanted_recall'])}"
+    elif told.threshold is None:
+        yield f"  copies     {explaining.criterion(told, value['wanted_recall'])}"
+    else:
+        yield f"  copies     from an estimated similarity of about {told.threshold:.3f} on"
+    near = [each for each in told.candidates if detail or each.match.similarity >= _LEAST_SHOWN]
+    for candidate in near[:_SHOWN_CANDIDATES]:
+        yield from _candidate_in_words(candidate, detail)
+    if (more := len(told.candidates) - len(near[:_SHOWN_CANDIDATES])) > 0:
+        yield f"             and {more} more{'' if detail else ', which are less alike'}"
 
 
-def _candidate_in_words(candidate: Candidate) -> Iterator[str]:
+def _candidate_in_words(candidate: Candidate, detail: bool) -> Iterator[str]:
     match = candidate.match
-    yield f"  {outcome(candidate):9}  {printable(match.url) or 'a page without URL'}"
+    yield f"  {explaining.outcome(candidate):9}  {printable(match.url) or 'a page without URL'}"
     probe = "known by its URL" if candidate.probe is None else f"met by probe {candidate.probe}"
-    yield f"             similarity {estimate(candidate)}, cost {candidate.cost}, {probe}"
-    if candidate.flips:
+    numbers = f", cost {candidate.cost}, {probe}" if detail else ""
+    yield f"             similarity {explaining.estimate(candidate)}{numbers}"
+    if candidate.flips and detail:
         flips = ", ".join(f"{flip.bit} ({flip.probability:.0%})" for flip in candidate.flips[:_SHOWN_FLIPS])
         more = len(candidate.flips) - _SHOWN_FLIPS
         yield f"             search bits that differ, and how probable that was: {flips}{f', {more} more' * (more > 0)}"
 
 
-def compare(options: Options, first: Page, second: Page, *, output: Output) -> None:
-    """Show how alike two pages are, and whether a crawl that has seen the first drops the second."""
-    told = compare_pages(first, second, **options.index_values())
-    output.show(wire.plain(told), *_comparison_in_words(told))
+def compare(dedup: Deduplicator, first: Page, second: Page, output: Output, *, is_index: bool, detail: bool) -> None:
+    """Show how alike two pages are, and what an index that has seen the first makes of the second.
+
+    If `dedup` `is_index`, it is that one, by its key; else it is said how many indexes would drop the second page.
+    """
+    told = explaining.compare(first, second, **{**dedup.options.index_values(), "key": dedup.key.secret or 0})
+    where = f", for {shown_url(dedup.options.store)}, namespace {dedup.options.namespace}" if is_index else ""
+    output.show(wire.plain(told), *_comparison_in_words(told, first, where, detail))
 
 
-def _comparison_in_words(told: Comparison) -> Iterator[RenderableType]:
-    yield in_words(told.verdict)
-    yield f"  why         {reason(told)}"
-    if told.similarity is not None:
-        yield f"  similarity  {told.similarity:.3f}, exactly, of the texts' runs of three words"
-    if not told.thin:
-        yield f"  estimate    {estimate(told.candidate)}, cost {told.candidate.cost}"
-        yield f"  search      {search(told.candidate)}"
+def _comparison_in_words(told: Comparison, first: Page, where: str, detail: bool) -> Iterator[RenderableType]:
+    similarity = "" if told.similarity is None else f"{told.similarity:.3f} similar to"
+    if where:
+        yield f"{in_words(told.verdict)}{where}"
+        yield f"  similarity  {similarity} {printable(first.url)}, exactly, by the texts' runs of three words"
+    else:
+        drops = {0: "none", INDEXES: "all"}.get(told.drops, str(told.drops))
+        yield f"{printable(told.verdict.url)}: {similarity or 'compared with'} {printable(first.url)}"
+        yield f"  verdict     of {INDEXES} indexes that know that page, {drops} would drop this one"
+    if where or any(told.facts) or told.thin or told.candidate.match.exact:
+        yield f"  why         {explaining.reason(told)}"
+    elif told.threshold is not None:
+        yield f"  why         copies count from an estimate of about {told.threshold:.3f} on; each index has its own"
+    if detail and not told.thin:
+        yield f"  estimate    {explaining.estimate(told.candidate)}, cost {told.candidate.cost} of at most {told.limit}"
+        yield f"  search      {explaining.search(told.candidate)}"
     yield f"  words       {told.words[0]:,} and {told.words[1]:,}"
     for sign, style, facts in zip("-+", ("red", "green"), told.facts, strict=True):
         for fact in facts:

@@ -1,22 +1,24 @@
 """Write files, which appear under their names only when they are whole: rows as JSON lines or CSV, or any bytes."""
 
 import csv
+import errno
 import gzip
 import io
 import json
 import secrets
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
-from crawldedup.commands.feeds import CSV, GZIP_SUFFIX, form_of
+from crawldedup.commands.sources import CSV, GZIP_SUFFIX, form_of
 from crawldedup.errors import ConfigurationError
 
 STANDARD: Final = "-"
 """The name of standard input and output."""
+PARTIAL_SUFFIX: Final = ".partial"
 _BUFFER: Final = 1 << 20
 _LEVEL: Final = 6
 """What gzip does by itself. The highest level takes thrice as long, for one percent."""
@@ -36,11 +38,14 @@ def check_target(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
 
 
 @contextmanager
-def target_file(path: Path, *, force: bool, packs: bool = True) -> Iterator[BinaryIO]:
+def target_file(
+    path: Path, *, force: bool, packs: bool = True, is_whole: Callable[[], bool] = lambda: True
+) -> Iterator[BinaryIO]:
     """Yield a file to write. It takes the place of `path` at the end, and is removed after an error.
 
-    If the name says so, what is written is packed, unless it is already (`packs=False`). "-" is standard output.
-    Raises ConfigurationError if `path` appears meanwhile, unless `force` is given.
+    If it is not whole then, its name ends in `PARTIAL_SUFFIX`. If the name says so, what is written is packed, unless
+    it is already (`packs=False`). "-" is standard output. Raises ConfigurationError if `path` appears meanwhile, unless
+    `force` is given.
     """
     if str(path) == STANDARD:
         yield sys.stdout.buffer
@@ -49,20 +54,23 @@ def target_file(path: Path, *, force: bool, packs: bool = True) -> Iterator[Bina
     # A link stays, and what it leads to is replaced.
     path = path.resolve()
     beside = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.part")
-    file = io.BufferedWriter(_NamedFile(beside, path), _BUFFER)
+    is_packed = packs and path.suffix.lower() == GZIP_SUFFIX
     try:
-        try:
-            if packs and path.suffix.lower() == GZIP_SUFFIX:
-                with gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as packed:
-                    yield cast("BinaryIO", packed)
-            else:
-                yield cast("BinaryIO", file)
-            file.flush()
-        finally:
-            # Not by its buffer, which would write again what could not be written.
-            file.raw.close()
-        check_target(path, (), force=force)
-        beside.replace(path)
+        with (
+            beside.open("xb", _BUFFER) as file,
+            gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) if is_packed else nullcontext(file) as out,
+        ):
+            yield cast("BinaryIO", out)
+        if is_whole():
+            check_target(path, (), force=force)
+            beside.replace(path)
+        else:
+            beside.replace(f"{path}{PARTIAL_SUFFIX}")
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        # Python names no file if a disk is full.
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         beside.unlink(missing_ok=True)
 
@@ -79,17 +87,3 @@ def write_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], path: Path
                 out.write(text.getvalue().encode("utf-8", "replace"))
             else:
                 out.write("".join(f"{json.dumps(dict(zip(columns, row, strict=True)))}\n" for row in some).encode())
-
-
-class _NamedFile(io.FileIO):
-    """A new file, whose errors name the file that it is to be: Python names none if a disk is full."""
-
-    def __init__(self, path: Path, shown: Path) -> None:
-        self._shown = shown
-        super().__init__(path, "xb")
-
-    def write(self, data: Any) -> int:
-        try:
-            return super().write(data)
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, str(self._shown)) from error

@@ -1,96 +1,207 @@
-"""Read pages from files, folders, standard input, feeds, web archives, sitemaps and the web."""
+"""Read pages from files, folders, standard input, feeds, web archives, sitemaps and the web: one generator a form.
 
+What is wrong with a file or with a part of it goes to `on_error`, and the reading goes on where it can.
+"""
+
+import csv
+import gzip
 import http.client
+import io
+import json
 import os
+import re
 import sys
 import urllib.request
 import zlib
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple, NoReturn, Self
 
 from lxml import etree
 
-from crawldedup.commands.archives import captures_of
-from crawldedup.commands.feeds import (
-    ARCHIVE,
-    BOM,
-    MOST_BYTES,
-    Fields,
-    OnError,
-    form_of,
-    lines_from,
-    pages_of,
-    refuse,
-    value_of,
-)
-from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.page import Page
+from crawldedup.printable import pluralize
 
+OnError = Callable[[Exception], None]
+
+LINES, ARRAY, CSV, PARQUET, ARCHIVE = "JSON lines", "JSON", "CSV", "Parquet", "a web archive"
+_FORMS: Final = {
+    **dict.fromkeys((".jl", ".jsonl", ".jsonlines", ".ndjson"), LINES),
+    ".json": ARRAY,
+    ".csv": CSV,
+    ".parquet": PARQUET,
+    # Those of plain text, as Common Crawl publishes them, are archives, too.
+    **dict.fromkeys((".warc", ".wet"), ARCHIVE),
+}
+GZIP_SUFFIX: Final = ".gz"
+GZIP_MAGIC: Final = b"\x1f\x8b"
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
-TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
-PAGE_SUFFIXES: Final = HTML_SUFFIXES + TEXT_SUFFIXES
-ANY_FIELDS: Final = Fields()
-STDIN: Final = "standard input"
-SCHEMES: Final = ("http://", "https://")
+_TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
 _SITEMAP_SUFFIXES: Final = (".xml", ".xml.gz")
+_SCHEMES: Final = ("http://", "https://")
+STDIN: Final = "standard input"
+_BOM: Final = b"\xef\xbb\xbf"
+
+MOST_BYTES: Final = 64 * 1024 * 1024
+"""No more is read of a page, and no longer item of a feed; what is compared is far shorter."""
+MOST_TOLD: Final = 10
+"""A reader looks at so many errors; a broken file of a million items has as many."""
+_BLOCK: Final = 1 << 13
+_BETWEEN: Final = (" ", "\t", "\r", "\n", ",")
+"""What may stand between the members of an array."""
+_ROWS: Final = 64
+"""So many rows of a table are in memory at once: with pages of 100 kB, a few megabytes."""
+_BYTES_A_ROW: Final = 100
+_MOST_GROWTH: Final = 1000
+"""Beyond `MOST_BYTES`, a table may hold so many times the bytes of its file, as gzip can: a few kilobytes of Parquet
+can stand for gigabytes of one text."""
 _SECONDS: Final = 20
-_GZIP: Final = b"\x1f\x8b"
-# What the protocol allows for one file, and how deep indexes of sitemaps may lead.
+# What the protocol of sitemaps allows for one file, and how deep indexes of them may lead.
 _MOST_URLS: Final = 50_000
 _LEVELS: Final = 3
 
 
-def sources(names: Iterable[str], fields: Fields = ANY_FIELDS, on_error: OnError = refuse) -> Iterator[Page]:
+def refuse(error: Exception) -> NoReturn:
+    """Raise the error."""
+    raise error
+
+
+@dataclass(slots=True)
+class Complaints:
+    """Hands the first errors of a file to `on_error`, and at the end the number of further ones.
+
+    `what` names one thing that an error is about, and `fate` says what became of these things. With a `refusal`, which
+    is added to the first error, a file is refused of which none of the first ten things is good.
+    """
+
+    on_error: OnError
+    name: str
+    what: str
+    fate: str
+    refusal: str = ""
+    number: int = 0
+    waiting: list[Exception] = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        if kind is None and self.refusal and self.waiting:
+            self.end(self.waiting[0])
+        if (more := self.number - MOST_TOLD) > 0 and not self.refusal:
+            message = f"{self.name}: {pluralize(more, f'further {self.what}')} {self.fate}"
+            self.on_error(ConfigurationError(message))
+
+    def accept(self) -> None:
+        """Note that something is good."""
+        if self.refusal:
+            self.refusal = ""
+            for error in self.waiting:
+                self.on_error(error)
+
+    def tell(self, error: Exception) -> None:
+        """Count an error, and hand it on if it is one of the first. Raises ConfigurationError for the refusal."""
+        self.number += 1
+        if self.refusal:
+            self.waiting.append(error)
+            if self.number == MOST_TOLD:
+                self.end(error)
+        elif self.number <= MOST_TOLD:
+            self.on_error(error)
+
+    def end(self, error: Exception) -> NoReturn:
+        """Raise the error that ends the reading."""
+        first = self.waiting[0] if self.waiting else error
+        raise ConfigurationError(f"{first} ({self.refusal})") if self.refusal else error
+
+
+class Fields(NamedTuple):
+    """The fields of an item that hold its URL, and its source or its text. Without the last two, their names do."""
+
+    url: str = "url"
+    html: str | None = None
+    text: str | None = None
+
+    @property
+    def content(self) -> tuple[str | None, str | None]:
+        """The fields of the source and of the text."""
+        return (self.html, self.text) if self.html or self.text else ("html", "text")
+
+
+class Entry(NamedTuple):
+    """An item of a feed: its place, its value, and how it stands there.
+
+    The value of a line that is no JSON is the error; that of a row of a table has the columns of the fields. A line and
+    a member of an array stand there as bytes, a row as a batch of pyarrow and its number in it. The `head` of a row is
+    the header or the schema of its file.
+    """
+
+    place: str
+    value: Any
+    raw: Any
+    head: Any = None
+
+
+ANY_FIELDS: Final = Fields()
+
+
+def readable_sources(names: Iterable[str], on_error: OnError = refuse, fields: Fields = ANY_FIELDS) -> Iterator[Page]:
     """Yield the pages of files, folders (every HTML and text file below), `-`, feeds, web archives, sitemaps and URLs.
 
-    `-` is standard input: JSON lines if the first is a JSON object, else one page.
-    `fields` are those of feeds. `on_error` takes the errors of their items, and of the records of archives. Feeds and
-    archives may be compressed (.gz). Raises ConfigurationError for a name without pages and for a file that is not what
-    its name says, and MissingDependencyError for an archive without warcio and for Parquet without pyarrow.
+    `-` is standard input: JSON lines if the first is a JSON object, else one page. `fields` are those of feeds. Feeds
+    and archives may be compressed (.gz). `on_error` takes the errors of sources, of items and of records of archives:
+    ConfigurationError, which is a MissingDependencyError for Parquet without pyarrow, PageError and OSError.
     """
     for name in names:
-        for each in urls_of_sitemap(name) if is_sitemap(name) else [name]:
-            yield from _pages_of(each, fields, on_error)
-
-
-def _pages_of(name: str, fields: Fields, on_error: OnError) -> Iterator[Page]:
-    if name == "-":
-        yield from _from_standard_input(fields, on_error)
-    elif name.startswith(SCHEMES):
-        body, url, charset = fetched(name)
-        yield Page(url, html=body, encoding=charset)
-    elif Path(name).is_dir():
-        yield from _from_folder(Path(name), on_error)
-    elif Path(name).is_file():
-        yield from _from_file(Path(name), fields, on_error)
-    else:
-        raise ConfigurationError(
-            f"{name!r} is no file, no folder and no http:// or https:// URL; use - for standard input"
-        )
-
-
-def readable_sources(names: Iterable[str], on_error: OnError, fields: Fields = ANY_FIELDS) -> Iterator[Page]:
-    """Yield the pages of each source and item that can be read; hand the errors of the others to `on_error`."""
-    for name in names:
         try:
-            if is_sitemap(name):
-                # One page of a site that is not there must not hide the others.
-                yield from readable_sources(urls_of_sitemap(name), on_error)
-            else:
-                yield from sources([name], fields, on_error)
+            # One page of a site that is not there must not hide the others.
+            pages = readable_sources(urls_of_sitemap(name), on_error) if _is_sitemap(name) else None
+            yield from pages or _pages_of(name, fields, on_error)
         except (ConfigurationError, PageError, OSError, UnicodeError) as error:
             on_error(error)
 
 
+def _pages_of(name: str, fields: Fields, on_error: OnError) -> Iterator[Page]:
+    path = Path(name)
+    if name == "-":
+        yield from _from_standard_input(fields, on_error)
+    elif name.startswith(_SCHEMES):
+        body, url, charset = _fetched(name)
+        yield Page(url, html=body, encoding=charset)
+    elif path.is_dir():
+        if not (paths := pages_below(path, on_error)):
+            suffixes = ", ".join(HTML_SUFFIXES + _TEXT_SUFFIXES)
+            raise ConfigurationError(f"the folder {name!r} holds no pages: no {suffixes}")
+        for each in paths:
+            yield from readable_sources([str(each)], on_error)
+    elif not path.is_file():
+        raise ConfigurationError(
+            f"{name!r} is no file, no folder and no http:// or https:// URL; use - for standard input"
+        )
+    elif (form := form_of(name)) == ARCHIVE:
+        from crawldedup.commands.archives import records_of
+
+        yield from (record.page for record in records_of(path, on_error) if record.page is not None)
+    elif form is not None:
+        yield from pages_in(entries_of(path, fields, whole=False), name, fields, on_error)
+    else:
+        with path.open("rb") as file:
+            body = file.read(MOST_BYTES)
+        is_text = name.lower().endswith(_TEXT_SUFFIXES)
+        # Text files are UTF-8; how HTML is encoded, it may say itself.
+        content = {"text": body.decode("utf-8", "replace")} if is_text else {"html": body}
+        yield Page(path.absolute().as_uri(), **content)
+
+
 def single_source(name: str) -> Page:
-    """Return the one page of a name. Raises ConfigurationError if there are several."""
-    found = list(sources([name]))
-    if len(found) != 1:
-        raise ConfigurationError(f"{name!r} holds {len(found)} pages; name exactly one")
-    return found[0]
+    """Return the one page of a name. Raises ConfigurationError if there are several, and the errors of sources."""
+    pages = list(readable_sources([name]))
+    if len(pages) != 1:
+        raise ConfigurationError(f"{name!r} holds {len(pages)} pages; name exactly one")
+    return pages[0]
 
 
 def under_url(pages: Iterable[Page], url: str | None) -> Iterator[Page]:
@@ -99,15 +210,17 @@ def under_url(pages: Iterable[Page], url: str | None) -> Iterator[Page]:
         yield from pages
         return
     # Two suffice to refuse them, before the first is remembered.
-    found = list(islice(pages, 2))
-    if len(found) > 1:
+    first = list(islice(pages, 2))
+    if len(first) > 1:
         raise ConfigurationError("--url names one page, but there are several")
-    yield from (replace(page, url=url) for page in found)
+    yield from (replace(page, url=url) for page in first)
 
 
-def lines_of_standard_input(fields: Fields, on_error: OnError) -> Iterator[Page]:
-    """Yield the pages of JSON lines. Raises ConfigurationError for anything else."""
-    return pages_of(lines_from(standard_input(), STDIN), STDIN, fields, on_error)
+def pages_below(folder: Path, on_error: OnError = refuse) -> list[Path]:
+    """Return the HTML and text files below a folder, sorted. Hand to `on_error` the folders that cannot be listed."""
+    walked = os.walk(folder, onerror=on_error)
+    paths = (Path(parent, name) for parent, _, names in walked for name in names)
+    return sorted(path for path in paths if path.suffix.lower() in HTML_SUFFIXES + _TEXT_SUFFIXES and path.is_file())
 
 
 def standard_input() -> BinaryIO:
@@ -117,50 +230,22 @@ def standard_input() -> BinaryIO:
     return sys.stdin.buffer
 
 
+def lines_of_standard_input(fields: Fields, on_error: OnError) -> Iterator[Page]:
+    """Yield the pages of JSON lines. Raises ConfigurationError for anything else."""
+    return pages_in(entries_of_lines(standard_input(), STDIN), STDIN, fields, on_error)
+
+
 def _from_standard_input(fields: Fields, on_error: OnError) -> Iterator[Page]:
     """Yield the pages of JSON lines, or the one page that anything else is."""
     body = standard_input()
     first = body.readline(MOST_BYTES)
-    if isinstance(value_of(first.removeprefix(BOM)), dict):
-        yield from pages_of(lines_from(body, STDIN, first), STDIN, fields, on_error)
+    if isinstance(_value_of(first.removeprefix(_BOM)), dict):
+        yield from pages_in(entries_of_lines(body, STDIN, first), STDIN, fields, on_error)
     else:
         yield Page("stdin:", html=first + body.read(MOST_BYTES - len(first)))
 
 
-def pages_below(folder: Path, on_error: OnError = refuse) -> list[Path]:
-    """Return the HTML and text files below a folder, sorted. Hand to `on_error` the folders that cannot be listed."""
-    walked = os.walk(folder, onerror=on_error)
-    paths = (Path(parent, name) for parent, _, names in walked for name in names)
-    return sorted(path for path in paths if path.suffix.lower() in PAGE_SUFFIXES and path.is_file())
-
-
-def _from_folder(folder: Path, on_error: OnError) -> Iterator[Page]:
-    paths = pages_below(folder, on_error)
-    if not paths:
-        raise ConfigurationError(f"the folder {str(folder)!r} holds no pages: no {', '.join(PAGE_SUFFIXES)}")
-    for path in paths:
-        try:
-            yield from _from_file(path)
-        except OSError as error:
-            on_error(error)
-
-
-def _from_file(path: Path, fields: Fields = ANY_FIELDS, on_error: OnError = refuse) -> Iterator[Page]:
-    url = path.absolute().as_uri()
-    form = form_of(path.name)
-    if form == ARCHIVE:
-        yield from captures_of(path, on_error)
-    elif form is not None:
-        yield from pages_of(path, str(path), fields, on_error)
-    elif path.name.lower().endswith(TEXT_SUFFIXES):
-        with path.open(encoding="utf-8", errors="replace") as file:
-            yield Page(url, text=file.read(MOST_BYTES))
-    else:
-        with path.open("rb") as body:
-            yield Page(url, html=body.read(MOST_BYTES))
-
-
-def fetched(url: str) -> tuple[bytes, str, str | None]:
+def _fetched(url: str) -> tuple[bytes, str, str | None]:
     """Return the body at a URL, the URL that it came from in the end, and its charset. Raises PageError."""
     try:
         # A text that begins like a URL may still be no URL.
@@ -171,17 +256,16 @@ def fetched(url: str) -> tuple[bytes, str, str | None]:
         raise PageError("unreachable", f"{url} cannot be fetched: {error}") from error
 
 
-def is_sitemap(name: str) -> bool:
-    """Return whether a file or URL is a sitemap, by its name."""
+def _is_sitemap(name: str) -> bool:
     return name.partition("?")[0].lower().endswith(_SITEMAP_SUFFIXES)
 
 
 def urls_of_sitemap(name: str, levels: int = _LEVELS) -> Iterator[str]:
     """Yield the URLs of a sitemap, or of those that it lists. Raises ConfigurationError, PageError and OSError."""
-    body = fetched(name)[0] if name.startswith(SCHEMES) else Path(name).read_bytes()
+    body = _fetched(name)[0] if name.startswith(_SCHEMES) else Path(name).read_bytes()
     try:
         # A few kilobytes can hold gigabytes.
-        body = zlib.decompressobj(wbits=31).decompress(body, MOST_BYTES) if body.startswith(_GZIP) else body
+        body = zlib.decompressobj(wbits=31).decompress(body, MOST_BYTES) if body.startswith(GZIP_MAGIC) else body
         parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True)
         root = etree.fromstring(body, parser)
     except (zlib.error, etree.XMLSyntaxError) as error:
@@ -189,9 +273,216 @@ def urls_of_sitemap(name: str, levels: int = _LEVELS) -> Iterator[str]:
     kind = "" if root is None else etree.QName(root).localname
     if kind not in ("urlset", "sitemapindex"):
         raise ConfigurationError(f"{name} is no sitemap: it begins with <{kind}>")
-    found = (str(place.text or "").strip() for place in root.iterfind("{*}*/{*}loc"))
-    for url in islice(filter(None, found), _MOST_URLS):
+    urls = (str(place.text or "").strip() for place in root.iterfind("{*}*/{*}loc"))
+    for url in islice(filter(None, urls), _MOST_URLS):
         if kind == "urlset":
             yield url
         elif levels > 1:
             yield from urls_of_sitemap(url, levels - 1)
+
+
+def pages_in(entries: Iterable[Entry], name: str, fields: Fields, on_error: OnError) -> Iterator[Page]:
+    """Yield the pages of the items of a feed. Errors are those of `entries_with_pages`."""
+    return (page for _, page in entries_with_pages(entries, name, fields, on_error) if page)
+
+
+def entries_with_pages(
+    entries: Iterable[Entry], name: str, fields: Fields, on_error: OnError, *, needs_url: bool = True
+) -> Iterator[tuple[Entry, Page | None]]:
+    """Yield the items of a feed with their pages; None for an item that holds none, whose error goes to `on_error`.
+
+    Unless an item `needs_url`, its place names a page without one. Raises ConfigurationError for a feed of whose first
+    ten items none is a page, and where nothing more can be read.
+    """
+    refusal = f"none of the first {MOST_TOLD} items is a page, so the rest is not read"
+    with Complaints(on_error, name, "item", "without a page", refusal) as complaints:
+        for entry in entries:
+            try:
+                page = _page_of(entry, fields, needs_url)
+            except ConfigurationError as error:
+                complaints.tell(error)
+                yield entry, None
+            else:
+                complaints.accept()
+                yield entry, page
+
+
+def _page_of(entry: Entry, fields: Fields, needs_url: bool) -> Page:
+    where, item = entry.place, entry.value
+    if isinstance(item, Exception):
+        raise ConfigurationError(f"{where}: this is not JSON: {item}") from item
+    if not isinstance(item, dict):
+        raise ConfigurationError(f"{where}: this is no JSON object")
+    url = item.get(fields.url)
+    if not isinstance(url, str) or not url:
+        if needs_url:
+            raise ConfigurationError(f'{where}: the field "{fields.url}" holds no text; --url-field names another')
+        url = where
+    wanted = fields.content
+    html, text = (value if name and isinstance(value := item.get(name), str | bytes) else None for name in wanted)
+    if html is not None and text is not None:
+        # A row of a table has every column, so that the one without a value is empty.
+        html, text = html or None, text or None
+    names = [f'"{name}"' for name in wanted if name]
+    if html is None and text is None:
+        raise ConfigurationError(
+            f"{where}: no text in the field {' or '.join(names)}; --html-field and --text-field name others"
+        )
+    if html is not None and text is not None:
+        raise ConfigurationError(
+            f"{where}: the fields {' and '.join(names)} both hold a text; choose one by --html-field or --text-field"
+        )
+    return Page(url, html=html, text=text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
+
+
+def form_of(name: str) -> str | None:
+    """Return what a file holds, by its name: LINES, ARRAY, CSV, PARQUET or ARCHIVE; None for anything else."""
+    suffix = re.search(r"(\.[a-z]+)(\.gz)?$", name.lower())
+    form = _FORMS.get(suffix[1]) if suffix else None
+    # Parquet compresses by itself.
+    return None if suffix and suffix[2] and form == PARQUET else form
+
+
+def entries_of(path: Path, fields: Fields = ANY_FIELDS, *, whole: bool = True) -> Iterator[Entry]:
+    """Yield the items of a feed, of the form that its name tells.
+
+    Of a table the values have the columns of the fields, and only a `whole` row has the others, too. Raises
+    ConfigurationError where nothing more can be read, and MissingDependencyError for Parquet without pyarrow.
+    """
+    form = form_of(path.name)
+    if form == PARQUET:
+        yield from _rows_of_parquet(path, fields, whole=whole)
+        return
+    try:
+        with gzip.open(path) if path.suffix.lower() == GZIP_SUFFIX else path.open("rb") as file:
+            if form == LINES:
+                yield from entries_of_lines(file, str(path))
+            else:
+                yield from _numbered(_rows_of_csv(file) if form == CSV else _members_of(file), path)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ConfigurationError(f"{path} cannot be decompressed any further: {error}") from error
+
+
+def entries_of_lines(file: Any, name: str, first: bytes = b"") -> Iterator[Entry]:
+    """Yield what the lines of a file hold, after the `first`, which was read from it; empty ones hold nothing.
+
+    Of a line that is too long, the value is an error, and nothing stands there.
+    """
+    lines = iter(lambda: file.readline(MOST_BYTES), b"")
+    for number, line in enumerate(chain([first], lines) if first else lines, 1):
+        place, rest = f"{name}, line {number}", line
+        if len(line) >= MOST_BYTES:
+            while rest and not rest.endswith(b"\n"):
+                rest = file.readline(MOST_BYTES)
+            yield Entry(place, ValueError(f"a line must be shorter than {MOST_BYTES:,} bytes, and is left out"), b"")
+        elif line.strip():
+            line = line.removeprefix(_BOM) if number == 1 else line
+            yield Entry(place, _value_of(line), line)
+
+
+def _value_of(line: bytes) -> Any:
+    """Return what a line of JSON holds, or the error."""
+    try:
+        return json.loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        return error
+
+
+def _numbered(items: Iterator[tuple[Any, bytes, bytes | None]], path: Path) -> Iterator[Entry]:
+    number = 0
+    try:
+        for number, item in enumerate(items, 1):
+            yield Entry(f"{path}, item {number}", *item)
+    except (csv.Error, ValueError, RecursionError) as error:
+        raise ConfigurationError(
+            f"{path}, item {number + 1}: this cannot be read, nor what follows: {error}"
+        ) from error
+
+
+def _rows_of_csv(file: Any) -> Iterator[tuple[Any, bytes, bytes]]:
+    csv.field_size_limit(MOST_BYTES)
+    taken: list[bytes] = []
+
+    def noted() -> Iterator[str]:
+        for number, line in enumerate(iter(lambda: file.readline(MOST_BYTES), b"")):
+            if len(line) >= MOST_BYTES:
+                raise csv.Error(f"a line must be shorter than {MOST_BYTES:,} bytes")
+            taken.append(line if number else line.removeprefix(_BOM))
+            yield taken[-1].decode("utf-8", "replace")
+
+    rows = csv.DictReader(noted())
+    # The header is read when it is asked for.
+    header = b"".join(taken) if rows.fieldnames else b""
+    taken.clear()
+    for value in rows:
+        yield value, b"".join(taken), header
+        taken.clear()
+
+
+def _members_of(file: Any) -> Iterator[tuple[Any, bytes, None]]:
+    """Yield the members of a JSON array, of which no more than one is in memory. Raises ValueError."""
+    decoder = json.JSONDecoder()
+    # What is no UTF-8 is written as it was read.
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
+    waiting, place, is_end = text.read(_BLOCK).lstrip(), 1, False
+    if waiting[:1] != "[":
+        raise ValueError("it is no array of items")
+    while True:
+        while waiting[place : place + 1] in _BETWEEN:
+            place += 1
+        if waiting[place : place + 1] == "]":
+            # A damage may show only at the end of a compressed file.
+            while text.read(_BLOCK):
+                pass
+            return
+        try:
+            value, end = decoder.raw_decode(waiting, place)
+            # A number may go on.
+            if end < len(waiting) or is_end:
+                yield value, waiting[place:end].encode("utf-8", "surrogateescape"), None
+                place = end
+                continue
+        except ValueError:
+            if is_end or len(waiting) - place > MOST_BYTES:
+                raise
+        # As much again, or a large member would be read over and over.
+        more = text.read(max(_BLOCK, len(waiting) - place))
+        waiting, place, is_end = waiting[place:] + more, 0, not more
+
+
+def pyarrow_for(path: Path) -> Any:
+    """Return pyarrow, with its module `parquet`. Raises MissingDependencyError."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingDependencyError(f"{path} is Parquet, and that needs pyarrow: pip install pyarrow") from error
+    return pa
+
+
+def _rows_of_parquet(path: Path, fields: Fields, *, whole: bool) -> Iterator[Entry]:
+    pa = pyarrow_for(path)
+    number, left = 0, MOST_BYTES + _MOST_GROWTH * path.stat().st_size
+    try:
+        with path.open("rb") as stream:
+            # Not a whole row group at once, which may be the whole file.
+            file = pa.parquet.ParquetFile(stream, pre_buffer=False, buffer_size=1 << 20)
+            schema, wanted = file.schema_arrow, list(filter(None, (fields.url, *fields.content)))
+            columns = [name for name in dict.fromkeys(wanted) if name in schema.names]
+            if not columns:
+                raise ConfigurationError(
+                    f"{path} has none of the columns {', '.join(wanted)}, but {', '.join(schema.names)}; --url-field, "
+                    "--html-field and --text-field name others"
+                )
+            for batch in file.iter_batches(_ROWS, columns=None if whole else columns, use_threads=False):
+                for row, value in enumerate(batch.select(columns).to_pylist()):
+                    left -= _BYTES_A_ROW + sum(len(cell) for cell in value.values() if isinstance(cell, str | bytes))
+                    if left < 0:
+                        raise ValueError(f"it holds more than {_MOST_GROWTH:,} times the bytes of its file")
+                    number += 1
+                    yield Entry(f"{path}, row {number}", value, (batch, row), schema)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        # An error of pyarrow may be one of the system without its number.
+        if isinstance(error, ConfigurationError) or (isinstance(error, OSError) and error.errno is not None):
+            raise
+        raise ConfigurationError(f"{path}, row {number + 1}: this cannot be read, nor what follows: {error}") from error

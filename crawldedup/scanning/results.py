@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from crawldedup.batch.engine import Duplicates
 from crawldedup.batch.folder import ScanFolder
-from crawldedup.commands.feeds import CSV, LINES, form_of
 from crawldedup.commands.rows import check_target, write_rows
+from crawldedup.commands.sources import CSV, LINES, form_of
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import FORMAT, OUTCOMES, VERSION, find_journals, line_of, shown
 from crawldedup.printable import pluralize, printable

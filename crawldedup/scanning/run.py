@@ -16,9 +16,8 @@ from crawldedup.batch.collect import Collector
 from crawldedup.batch.decision import Goal
 from crawldedup.batch.engine import Duplicates, find_duplicates
 from crawldedup.batch.folder import ScanFolder
-from crawldedup.commands.feeds import Fields
 from crawldedup.commands.output import Output
-from crawldedup.commands.sources import HTML_SUFFIXES, lines_of_standard_input, pages_below, readable_sources
+from crawldedup.commands.sources import HTML_SUFFIXES, Fields, lines_of_standard_input, pages_below, readable_sources
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
 from crawldedup.page import Page, PageReader

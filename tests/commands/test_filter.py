@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import time
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crawldedup import Deduplicator
 from crawldedup.cli import main
-from crawldedup.commands import filtering
+from crawldedup.commands import filtering, sources
 from crawldedup.page import Page
 
 WORDS = [f"word{number}" for number in range(4000)]
@@ -265,7 +263,7 @@ def test_what_an_index_knows_is_left_out(
         (["feed.jsonl", "-o", "link.jsonl", "--force"], "link.jsonl is read, and cannot be written as well"),
         (["feed.jsonl", "-o", "o.jsonl", "--dropped", "feed.jsonl", "--force"], "feed.jsonl is read"),
         (["feed.jsonl", "-o", "o.jsonl", "--dropped", "./o.jsonl"], "--output and --dropped both name"),
-        (["feed.jsonl", "-o", "-", "--dropped", "-"], "both name standard output"),
+        (["feed.jsonl", "-o", "-", "--dropped", "-"], "--output and --dropped both name '-'"),
         (["feed.jsonl", "-o", "/dev/null", "--force"], "tells no form"),
         (["feed.jsonl", "-o", "pages.jsonl", "--force"], "pages.jsonl is there already, and is no file"),
         (["feed.jsonl", "-o", "no/o.jsonl"], "there is no folder 'no'"),
@@ -319,12 +317,26 @@ def test_what_stands_before_a_cut_is_written(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "feed.jsonl.gz").write_bytes(packed[: len(packed) // 2])
     (tmp_path / "next.jsonl").write_bytes(as_lines(items[-1:]))
     status, _, err = run(capsys, tmp_path / "feed.jsonl.gz", tmp_path / "next.jsonl", "-o", tmp_path / "out.jsonl")
-    *found, last = items_in(tmp_path / "out.jsonl")
+    assert not (tmp_path / "out.jsonl").exists()
+    assert "what could be read is in" in err
+    *found, last = items_in((tmp_path / "out.jsonl.partial").rename(tmp_path / "partial.jsonl"))
     assert 20 < len(found) < 40
     assert found == items[: len(found)]
     assert last == items[-1]
     assert status == 1
     assert err.count("cannot be decompressed any further") == 1
+
+
+def test_a_line_that_is_too_long_costs_itself_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "MOST_BYTES", 10_000)
+    lines = [as_lines([item]) for item in (ITEMS[0], {"url": "long", "text": "x" * 20_000}, ITEMS[1])]
+    (tmp_path / "feed.jsonl").write_bytes(b"".join(lines))
+    status, out, err = run(capsys, tmp_path / "feed.jsonl", "-o", tmp_path / "out.jsonl", "--json")
+    assert (status, json.loads(out)["items"]) == (1, 2)
+    assert "line 2: this is not JSON: a line must be shorter than 10,000 bytes" in err
+    assert (tmp_path / "out.jsonl").read_bytes() == lines[0] + lines[2]
 
 
 def test_of_many_pages_that_are_not_compared_the_number_is_told(
@@ -399,6 +411,7 @@ def test_a_long_feed_is_decided_piece_by_piece(tmp_path: Path, monkeypatch: pyte
             taken += 1
             yield number, Page("", text=text(number)) if number % 1000 == 0 else None
 
-    for decision in filtering.decide(Deduplicator(key=0), None, lambda *_: None, count(), items()):
-        assert decision.item < taken <= decision.item + 101
+    for batch in filtering.batches(items()):
+        (first, _), *_ = batch
+        assert first < taken <= first + 101
     assert taken == 5000

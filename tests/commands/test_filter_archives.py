@@ -164,7 +164,9 @@ def test_what_is_damaged_is_told_and_what_cannot_be_compared_is_kept(
     lost = lost.replace(b"Content-Length: ", b"Content-Length: 9")
     (tmp_path / "crawl.warc").write_bytes(b"".join([first, odd, empty, last, lost, first]))
     assert run(tmp_path / "crawl.warc", "-o", tmp_path / "out.warc") == 1
-    assert (tmp_path / "out.warc").read_bytes() == b"".join([first, odd, empty, last])
+    # Of what follows nothing is known.
+    assert not (tmp_path / "out.warc").exists()
+    assert (tmp_path / "out.warc.partial").read_bytes() == b"".join([first, odd, empty, last])
     err = capsys.readouterr().err
     assert f"at byte {sum(map(len, (first, odd, empty, last))):,}: this record is cut off, or its Content-Len" in err
     assert f"at byte {len(first):,}: this record cannot be read: its HTTP headers have no status" in err

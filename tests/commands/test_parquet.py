@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crawldedup.commands import feeds as parquet
-from crawldedup.commands.feeds import Fields, pages_of
-from crawldedup.commands.sources import sources
+from crawldedup.commands.sources import Fields, entries_of
+from crawldedup.commands.sources import readable_sources as sources
 from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.page import Page
 
@@ -33,27 +32,27 @@ def path(tmp_path: Path) -> Path:
 
 def test_the_columns_are_chosen(path: Path) -> None:
     errors: list[Exception] = []
-    found = list(sources([str(path)], Fields("link", text="story"), errors.append))
+    found = list(sources([str(path)], errors.append, Fields("link", text="story")))
     assert [(page.url, page.text) for page in found] == [("https://a.example/", "Grüße"), ("https://b.example/", "b")]
     assert [str(error) for error in errors] == [
         f'{path}, row 3: the field "link" holds no text; --url-field names another'
     ]
-    pages = list(pages_of(path, str(path), Fields("link", html="page"), errors.append))
+    pages = list(sources([str(path)], errors.append, Fields("link", html="page")))
     assert pages == [Page("https://a.example/", html=b"<p>a"), Page("https://b.example/", html=b"<p>b")]
 
 
 def test_columns_that_are_not_there_are_told(path: Path) -> None:
     with pytest.raises(ConfigurationError, match="none of the columns url, html, text, but link, story, page, when"):
-        list(pages_of(path, str(path), Fields()))
+        list(sources([str(path)], fields=Fields()))
     with pytest.raises(ConfigurationError, match='row 1: no text in the field "html" or "text"'):
-        list(pages_of(path, str(path), Fields("link")))
+        list(sources([str(path)], fields=Fields("link")))
 
 
 @pytest.mark.parametrize("keep", [0, 4, 100, -1])
 def test_what_is_no_table_is_refused(path: Path, keep: int) -> None:
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(ConfigurationError, match=r"row 1: this cannot be read, nor what follows"):
-        list(pages_of(path, str(path), Fields("link", text="story")))
+        list(sources([str(path)], fields=Fields("link", text="story")))
 
 
 def test_rows_before_a_damage_are_read(tmp_path: Path) -> None:
@@ -69,7 +68,7 @@ def test_rows_before_a_damage_are_read(tmp_path: Path) -> None:
     path.write_bytes(damaged)
     read: list[str] = []
     with pytest.raises(ConfigurationError, match=r"row \d+: this cannot be read, nor what follows"):
-        read.extend(page.url for page in pages_of(path, str(path), Fields()))
+        read.extend(page.url for page in sources([str(path)], fields=Fields()))
     assert len(read) >= 700
     assert read == urls[: len(read)]
 
@@ -82,10 +81,23 @@ def test_a_large_row_group_is_read_piece_by_piece(tmp_path: Path) -> None:
     pq.write_table(table, path, use_dictionary=False, compression="none")
     del texts, table
     before, most, rows = pa.total_allocated_bytes(), 0, 0
-    for _ in parquet.rows_of(path, ("url", "text"), whole=True):
+    for _ in entries_of(path):
         most, rows = max(most, pa.total_allocated_bytes() - before), rows + 1
     assert rows == 4000
     assert most < size / 2
+
+
+def test_a_small_file_that_stands_for_gigabytes_is_read_in_part(tmp_path: Path) -> None:
+    path = tmp_path / "pages.parquet"
+    text = "one and the same " * 60_000
+    table = pa.table({"url": list(map(str, range(1000))), "text": pa.array([text] * 1000).dictionary_encode()})
+    pq.write_table(table, path, compression="zstd")
+    assert path.stat().st_size < 10_000
+    errors: list[Exception] = []
+    pages = list(sources([str(path)], errors.append))
+    assert len(pages) < 200
+    (error,) = errors
+    assert "this cannot be read, nor what follows: it holds more than 1,000 times the bytes of its file" in str(error)
 
 
 def test_without_pyarrow_it_says_what_to_install(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

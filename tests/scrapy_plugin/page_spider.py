@@ -97,7 +97,8 @@ class PageSpider(Spider):
     def failed(self, failure: Failure) -> None:
         error = failure.value
         kind = type(error).__name__
-        if isinstance(error, IgnoreRequest) and (verdict := failure.request.meta.get("crawldedup_verdict")):
+        verdict = failure.request.meta.get("crawldedup_verdict")
+        if isinstance(error, IgnoreRequest) and verdict is not None:
             assert error.verdict is verdict  # type: ignore[attr-defined]
             kind = str(error).replace(self.task["base"], "")
         self.report["failed"].append([self.shown(failure.request.url), kind])

@@ -70,9 +70,9 @@ def path_of(url: str) -> str:
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """Connect to a file; claim a new one, refuse one of another program or version."""
-    if path != IN_MEMORY:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    """Connect to a file; claim a new one, refuse one of another program or version, and one in no folder."""
+    if path != IN_MEMORY and not Path(path).parent.exists():
+        raise errors.ConfigurationError(f"{path}: there is no folder {str(Path(path).parent)!r}; make it first")
     db = sqlite3.connect(
         path, BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=_STATEMENTS
     )

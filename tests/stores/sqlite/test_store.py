@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from crawldedup.errors import ForeignStoreError, StoreError, StoreFullError, StoreUnavailableError
+from crawldedup.errors import ConfigurationError, ForeignStoreError, StoreError, StoreFullError, StoreUnavailableError
 from crawldedup.stores.base import Answer, PageName, Status
 from crawldedup.stores.sqlite.store import SqliteStore
 from tests.stores.backends import Clock
@@ -62,12 +62,11 @@ def assert_whole(path: Path, pages: int, *, absent: int | None = None) -> None:
     store.close()
 
 
-def test_the_folder_is_made_when_it_is_missing(tmp_path: Path) -> None:
-    path = tmp_path / "job" / "crawl" / "index.sqlite"
-    store = SqliteStore(f"sqlite:///{path}", LAYOUT)
-    store.open()
-    store.close()
-    assert path.is_file()
+def test_a_folder_that_is_missing_is_refused(tmp_path: Path) -> None:
+    store = SqliteStore(f"sqlite:///{tmp_path}/jbo/index.sqlite", LAYOUT)
+    with pytest.raises(ConfigurationError, match=r"there is no folder '.*jbo'; make it first"):
+        store.open()
+    assert not list(tmp_path.iterdir())
 
 
 def test_closing_leaves_one_file(path: Path) -> None:
