@@ -183,20 +183,19 @@ def check_extractor(name: str, value: object) -> str:
 
 def _custom(path: str) -> Callable[[str], str | None]:
     module_name, _, attribute = path.rpartition(".")
+    doing = f"importing {module_name!r}"
+    # The module is the user's, so it may raise anything.
     try:
         module = importlib.import_module(module_name)
-    # The module is the user's, so it may raise anything.
-    except Exception as error:
-        raise _unusable(path, f"importing {module_name!r} failed", error) from error
-    if not hasattr(module, attribute):
-        hint = did_you_mean(attribute, dir(module))
-        raise _unusable(path, f"{module_name!r} has no attribute {attribute!r}{hint}")
-    extractor = getattr(module, attribute)
-    if inspect.isclass(extractor):
-        try:
+        extractor, doing = getattr(module, attribute, None), f"{path}()"
+        if inspect.isclass(extractor):
             extractor = extractor()
-        except Exception as error:
-            raise _unusable(path, f"{path}() failed", error) from error
+    except Exception as error:
+        cause = f"{doing} failed with {type(error).__name__}: {error}"
+        raise ConfigurationError(f"the extractor {path!r} cannot be used: {cause}") from error
+    if extractor is None:
+        cause = f"{module_name!r} has no attribute {attribute!r}{did_you_mean(attribute, dir(module))}"
+        raise ConfigurationError(f"the extractor {path!r} cannot be used: {cause}")
     method: Callable[[str], str | None] = getattr(extractor, "extract", extractor)
     if not callable(method):
         raise ConfigurationError(
@@ -204,8 +203,3 @@ def _custom(path: str) -> Callable[[str], str | None]:
             "or class with a method extract(html)"
         )
     return method
-
-
-def _unusable(path: str, reason: str, error: Exception | None = None) -> ConfigurationError:
-    cause = f" with {type(error).__name__}: {error}" if error else ""
-    return ConfigurationError(f"the extractor {path!r} cannot be used: {reason}{cause}")

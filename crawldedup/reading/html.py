@@ -162,8 +162,6 @@ def _declared_inside(body: bytes) -> str | None:
 
 def _is_utf8(body: bytes) -> bool:
     """Return True for valid UTF-8 beyond ASCII, which may end within a character."""
-    if body.isascii():
-        return False
     try:
         text, _ = codecs.utf_8_decode(body, "strict", False)
     except UnicodeDecodeError:
