@@ -311,11 +311,9 @@ class _Way:
         """Return the blocks with the headline in the smallest one around it that has prose, noise included."""
         if self._headline is None:
             return range(0)
-        near = next(block for block in self._blocks.way_to(self._headline) if self._has_prose(block))
+        around, prose = self._blocks.way_to(self._headline), self._page.prose
+        near = next((block for block in around if prose[block] >= _LEAST_PROSE), 0)
         return range(near, self._blocks.ends[near])
-
-    def _has_prose(self, block: int) -> bool:
-        return block == 0 or self._page.prose[block] >= _LEAST_PROSE
 
     def _beside_headline(self, article: int) -> range:
         """Return which blocks stand with the headline, where that is outside of the article."""
