@@ -187,7 +187,8 @@ def _custom(path: str) -> Callable[[str], str | None]:
     # The module is the user's, so it may raise anything.
     try:
         module = importlib.import_module(module_name)
-        extractor, doing = getattr(module, attribute, None), f"{path}()"
+        extractor: Any = getattr(module, attribute, None)
+        doing = f"{path}()"
         if inspect.isclass(extractor):
             extractor = extractor()
     except Exception as error:
