@@ -44,8 +44,8 @@ _MOST_STEPS: Final = 200_000_000
 """Open elements that are looked at for the tags of a page."""
 _NEAR: Final = 4
 # An open formatting element is made anew in every later block, up to three of one spelling; a link ends the one before.
-# This one finds some other elements, too, such as <footer>: what it counts is an upper bound.
-_MAY_FORMAT: Final = re.compile(r"<(?:[bisuBISU][\s/>]|[bcefstBCEFST][imotIMOT])[^>]*")
+# This one finds some other elements, too, such as <form>: what it counts is an upper bound.
+_MAY_FORMAT: Final = re.compile(r"<(?:[bisuBISU](?=[\s/>])|[bcefstBCEFST][imotIMOT](?=[gdnraGDNRA\s/>]))[^>]*")
 _SAME: Final = 3
 _MOST_REOPENED: Final = 4_000_000
 """Letters of tags that are made anew: of a letter come up to 100 bytes of attributes."""
