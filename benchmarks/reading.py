@@ -34,10 +34,9 @@ from benchmarks.shared.marked_articles import common, read_articles, shingles
 from benchmarks.whole_site_parts.site import Site
 from crawldedup.demo.site import DemoSite, all_articles
 from crawldedup.errors import PageError
-from crawldedup.reading.extract import extract_page
+from crawldedup.reading.extract import content_text, extract_page
 from crawldedup.reading.extractors import get_extractor
 from crawldedup.reading.html import HtmlPage
-from crawldedup.reading.visible import content_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -190,7 +190,7 @@ def reason(told: Comparison) -> str:
     if any(told.facts):
         return "their product attributes differ, so they stay apart however alike they are"
     if told.candidate.match.exact and told.candidate.probe is not None:
-        return f"they have the same text{' but for the moment of rendering' if told.changes else ''}"
+        return "they have the same text"
     if told.thin:
         return "at least one page is too thin to be compared, and their texts differ"
     if told.candidate.accepted and told.candidate.probe is None:

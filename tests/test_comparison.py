@@ -38,12 +38,7 @@ def test_the_exact_similarity_is_told_and_the_verdict_is_a_crawls(second: str) -
     assert json.loads(wire.encode(told))["verdict"]["kind"] == checked.kind
 
 
-def test_a_moment_that_differs_is_told_beside_the_same_text() -> None:
-    lines = "\n".join(" ".join(TEXT.split()[start : start + 12]) for start in range(0, 48, 12))
-    told = compared(f"{lines}\nLast updated 12:59", f"{lines}\nLast updated 5:54")
-    assert told.verdict.kind is Kind.EXACT_DUPLICATE
-    assert told.similarity < 1
-    assert reason(told) == "they have the same text but for the moment of rendering"
+def test_equal_texts_are_told() -> None:
     assert reason(compared(TEXT, TEXT)) == "they have the same text"
 
 

@@ -25,7 +25,6 @@ from crawldedup.fingerprinting import features as of_words
 from crawldedup.fingerprinting.anchors import Paragraph
 from crawldedup.fingerprinting.features import SEARCH_FEATURES, SHINGLE_WORDS, Floats, Hashes
 from crawldedup.reading.keys import NO_KEY, Key
-from crawldedup.reading.moments import lasting_text
 from crawldedup.reading.tokenize import hashes_of_texts, mix
 
 SEARCH_BITS: Final = 64
@@ -142,7 +141,7 @@ def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[F
             search_weights=search_weights[row],
             verify=verify_bits[row].tobytes(),
             verify_weights=verify_weights[row],
-            digest=text_digest(lasting_text(source.text, count, max(min_words, MIN_WORDS)), key),
+            digest=text_digest(source.text, key),
             words=count,
             thin=False,
             facts=key.number(source.facts.encode("utf-8", "replace"), "facts") if source.facts else 0,

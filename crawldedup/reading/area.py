@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 EVERY_SITE: Final = "*"
 _HOST: Final = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\]|[0-9a-f:]+")
-_KEYS: Final = ("compare", "leave_out")
 _ALLOWED: Final = (
     'a CSS selector of what to compare, or a dictionary (JSON, with double quotes) of hosts, or "*" for all, to '
     'selectors, or to {"compare": SELECTOR, "leave_out": SELECTOR}'
@@ -41,7 +41,7 @@ class Area(NamedTuple):
     leave_out: str
 
 
-_Given = str | dict[str, str | dict[Literal["compare", "leave_out"], str]] | list[Area]
+_Selectors = str | dict[Literal["compare", "leave_out"], str]
 
 
 def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
@@ -52,49 +52,45 @@ def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
     if value is None or value == "":
         return None
     try:
-        if isinstance(value, str) and value.lstrip().startswith("{"):
-            value = msgspec.json.decode(value)
-        given = msgspec.convert(value, _Given)
+        if isinstance(value, str):
+            value = msgspec.json.decode(value) if value.lstrip().startswith("{") else {EVERY_SITE: value}
+        if not isinstance(value, dict):
+            checked = msgspec.convert(value, list[Area])
+            value = {host: {"compare": compare, "leave_out": leave_out} for host, compare, leave_out in checked}
+        by_host: dict[str, _Selectors] = msgspec.convert(value, dict[str, _Selectors])
     except msgspec.MsgspecError:
         raise refused(name, value, _ALLOWED) from None
-    if isinstance(given, str):
-        given = {EVERY_SITE: given}
-    elif isinstance(given, list):
-        given = {host: {"compare": compare, "leave_out": leave_out} for host, compare, leave_out in given}
-    areas = []
-    for host, selectors in given.items():
-        compare, leave_out = (selectors, "") if isinstance(selectors, str) else map(selectors.get, _KEYS, ("", ""))
+    areas: dict[str, Area] = {}
+    for given, selectors in by_host.items():
+        both = {"compare": selectors} if isinstance(selectors, str) else selectors
+        compare, leave_out = both.get("compare", ""), both.get("leave_out", "")
         if not (compare or leave_out) or not _selects(compare) or not _selects(leave_out, whole=False):
-            raise refused(f"{name}[{host!r}]", selectors, _ALLOWED)
-        areas.append(Area(_host(name, host), compare, leave_out))
+            raise refused(f"{name}[{given!r}]", selectors, _ALLOWED)
+        host = _host(name, given)
+        if host in areas:
+            raise refused(name, value, "a dictionary that names each host once, with or without www.")
+        areas[host] = Area(host, compare, leave_out)
     if not areas:
         raise refused(name, value, _ALLOWED)
-    if len({area.host for area in areas}) < len(areas):
-        raise refused(name, value, "a dictionary that names each host once, with or without www.")
-    return tuple(sorted(areas))
+    return tuple(sorted(areas.values()))
 
 
 def _host(name: str, given: str) -> str:
     """Return a host as it is in URLs. Raises ConfigurationError for anything else, such as a URL."""
     host = given.strip().lower().removeprefix("www.").rstrip(".").strip("[]")
-    if host == EVERY_SITE:
-        return host
-    try:
-        host = host.encode("idna").decode()
-    except UnicodeError:
-        host = ""
-    if not host or not _HOST.fullmatch(host):
-        raise refused(f"{name}[{given!r}]", given, "a host without scheme, port and path, or '*' for every other")
-    return host
+    with contextlib.suppress(UnicodeError):
+        if host == EVERY_SITE or _HOST.fullmatch(host := host.encode("idna").decode()):
+            return host
+    raise refused(f"{name}[{given!r}]", given, "a host without scheme, port and path, or '*' for every other")
 
 
 def _selects(selector: str, *, whole: bool = True) -> bool:
     """Return whether a selector is one, or ""; unless `whole`, it must not select every page as a whole."""
     try:
-        found = parse("<p>").css(selector) if selector else []
+        selected = parse("<p>").css(selector) if selector else []
     except (SelectolaxError, ValueError):
         return False
-    return whole or not any(node.tag in ("html", "body") for node in found)
+    return whole or not any(node.tag in ("html", "body") for node in selected)
 
 
 def area_of(areas: Sequence[Area] | None, url: str | None) -> Area | None:

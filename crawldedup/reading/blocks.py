@@ -48,7 +48,7 @@ def numbers(names: Iterable[str]) -> frozenset[int]:
 
 TEXT: Final = parse("x").body.first_child.tag_id  # type: ignore[union-attr]
 COMMENT: Final = parse("<body><!-- -->").body.first_child.tag_id  # type: ignore[union-attr]
-_INLINE, _LINK, _SKIPPED, _BREAK, _BLOCK, _BOILERPLATE = range(6)
+_TEXT, _INLINE, _LINK, _SKIPPED, _BREAK, _BLOCK, _BOILERPLATE = range(7)
 _HIDDEN: Final = tags.INVISIBLE | {"head", "input", "noscript", "title"}
 # A button is a block, for one that was never closed holds the page.
 _CONTROLS: Final = frozenset(["datalist", "option", "select", "textarea"])
@@ -58,7 +58,7 @@ _KNOWN: Final = max(NUMBER.values()) + 1
 def _kinds(hidden: Iterable[str], pruned: Iterable[str] = ()) -> list[int]:
     """Return what the walk does at each kind of element; an unknown one is a part of its line."""
     kinds = dict.fromkeys(numbers(tags.BLOCKS), _BLOCK) | dict.fromkeys(numbers(pruned), _BOILERPLATE)
-    kinds |= {NUMBER["br"]: _BREAK, NUMBER["hr"]: _BREAK, NUMBER["a"]: _LINK, COMMENT: _SKIPPED}
+    kinds |= {NUMBER["br"]: _BREAK, NUMBER["hr"]: _BREAK, NUMBER["a"]: _LINK, COMMENT: _SKIPPED, TEXT: _TEXT}
     kinds |= dict.fromkeys(numbers(hidden), _SKIPPED)
     return [kinds.get(number, _INLINE) for number in range(_KNOWN)]
 
@@ -146,7 +146,7 @@ def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
     return blocks
 
 
-# One loop over plain lists, since a call for each node would take as long again.
+# One loop over plain lists, with few looks at each node: a call for each would take as long again.
 def _walk(  # noqa: C901
     tree: LexborHTMLParser, does: list[int], holders: set[int] | None = None, *, believes_names: bool = True
 ) -> tuple[Blocks, int]:
@@ -183,22 +183,23 @@ def _walk(  # noqa: C901
             node = node.next
             continue
         kind = node.tag_id
-        if kind == TEXT:
-            text = node.text_content
-            if text and (pieces or not text.isspace()):
-                pieces.append(text)
-                if links:
-                    linked += len(text)
-            node = node.next
-            continue
         role = does[kind] if kind < _KNOWN else _INLINE
         if role == _SKIPPED:
+            node = node.next
+            continue
+        child = node if role == _TEXT else node.first_child
+        # Most inline elements hold a text and no more.
+        if role == _TEXT or (role <= _LINK and child is not None and child.tag_id == TEXT and child.next is None):
+            text = (child and child.text_content) or ""
+            if pieces or not text.isspace():
+                pieces.append(text)
+                if links or role == _LINK:
+                    linked += len(text)
             node = node.next
             continue
         if role >= _BREAK and pieces:
             _end_line(lines, pieces, linked, block)
             linked = 0
-        child = node.first_child
         if child is None:
             node = node.next
             continue

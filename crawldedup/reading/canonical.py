@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 _LONGEST_URL: Final = 8192
 """Letters of the longest URL that is brought into one form. Parsing it takes dozens of times its memory."""
-# Characters of a header and of a URL, elements of a head, and claims of one page.
+# Characters of a header and of a URL, links in a head, and claims of one page.
 _MAX_HEADER: Final = 8 * 1024
 _MAX_URL: Final = 2048
-_MAX_ELEMENTS: Final = 5_000
+_MAX_LINKS: Final = 5_000
 _MAX_CLAIMS: Final = 10
 _PARAMETER: Final = r';\s*([\w*-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",;]*)))?\s*'
 _PARAMETERS: Final = re.compile(_PARAMETER)
@@ -55,13 +55,10 @@ NO_LINKS: Final = HeadLinks()
 
 def head_links(tree: LexborHTMLParser) -> HeadLinks:
     """Return the canonical links in the head of a page. Those in its body may be a visitor's."""
-    base = ""
-    canonical = []
-    for node in islice(tree.head.iter() if tree.head is not None else (), _MAX_ELEMENTS):
-        if node.tag not in ("base", "link"):
-            continue
+    base, canonical = "", []
+    for node in tree.head.css("base[href], link[href]")[:_MAX_LINKS] if tree.head is not None else ():
         attributes = node.attributes
-        link = attributes.get("href") or ""
+        link = attributes["href"] or ""
         if node.tag == "base":
             base = base or link
         elif link and "canonical" in (attributes.get("rel") or "").lower().split():

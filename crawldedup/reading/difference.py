@@ -8,7 +8,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, Final, NamedTuple
 
 LONGEST_DIFFERENCE: Final = 450
@@ -70,8 +70,8 @@ class Change(NamedTuple):
 def changes(old: str, new: str, *, longest: int = _LONGEST_SIDE) -> list[Change]:
     """Return what changed between two texts, each side of it up to `longest` characters."""
     sentences, other_sentences = _sentences(old), _sentences(new)
-    a, b = ([word for sentence in each for word in sentence] for each in (sentences, other_sentences))
-    starts, other_starts = ([0, *accumulate(map(len, each))] for each in (sentences, other_sentences))
+    a, b = [*chain(*sentences)], [*chain(*other_sentences)]
+    starts, other_starts = ([0, *accumulate(map(len, texts))] for texts in (sentences, other_sentences))
     gaps: list[_Gap] = []
     for number, (i, i_end, j, j_end) in enumerate(_gaps(sentences, other_sentences)):
         start, end, other, other_end = starts[i], starts[i_end], other_starts[j], other_starts[j_end]
@@ -89,15 +89,15 @@ def changes(old: str, new: str, *, longest: int = _LONGEST_SIDE) -> list[Change]
 
 
 def _sentences(text: str) -> list[tuple[str, ...]]:
-    found: list[tuple[str, ...]] = []
+    sentences: list[tuple[str, ...]] = []
     for line in text.split("\n"):
         start, words = 0, _WORD.findall(line)
         for end, word in enumerate(words, 1):
             if word[-1] in _ENDS or end == len(words):
-                found.append(tuple(words[start:end]))
+                sentences.append(tuple(words[start:end]))
                 start = end
-    rest = [word for sentence in found[_MOST_SENTENCES:] for word in sentence]
-    return [*found[:_MOST_SENTENCES], tuple(rest)] if rest else found
+    rest = tuple(chain(*sentences[_MOST_SENTENCES:]))
+    return [*sentences[:_MOST_SENTENCES], rest] if rest else sentences
 
 
 def _gaps(a: Sequence[Any], b: Sequence[Any]) -> Iterator[_Gap]:
@@ -114,9 +114,9 @@ def difference(old: str, new: str) -> str | None:
     """Return what changed, in one line: `[-old-] {+new+}` with some words around each; None if no word did."""
     changed = changes(old, new)
     shown = ""
-    for told, passage in enumerate(map(str, changed)):
+    for number, passage in enumerate(map(str, changed)):
         if shown and len(shown) + len(passage) > LONGEST_DIFFERENCE:
-            return f"{shown} … and {len(changed) - told:,} more"
+            return f"{shown} … and {len(changed) - number:,} more"
         shown += f" … {passage}" if shown else passage
     return shown or None
 
@@ -155,6 +155,5 @@ def _passages(a: Sequence[str], b: Sequence[str], gaps: Sequence[_Gap], longest:
 
 
 def _beginning(words: Sequence[str], longest: int) -> str:
-    # A word has a character at least.
     text = " ".join(words[: longest + 1])
     return text if len(text) <= longest else f"{text[:longest]}…"

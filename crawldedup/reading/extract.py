@@ -15,15 +15,16 @@ at least .86), all visible text as the fallback 6, these rules 3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import PageError
 from crawldedup.reading.area import cut_to
-from crawldedup.reading.extractors import Extractor
+from crawldedup.reading.blocks import NUMBER, blocks_of, numbers
+from crawldedup.reading.extractors import Extractor, visible_text
 from crawldedup.reading.html import HtmlPage, tidy
+from crawldedup.reading.tags import BOILERPLATE_ROLES, BOILERPLATE_TAGS, HOLD_CONTENT
 from crawldedup.reading.tokenize import count_words
-from crawldedup.reading.visible import all_lines, content_text, identity_text, name_of
 
 if TYPE_CHECKING:
     from crawldedup.reading.area import Area
@@ -34,6 +35,12 @@ NAMED_WORDS: Final = 100
 """A shorter main text begins with the page's name; in a longer one, a short name would change nothing."""
 TEXT_PROFILE: Final = "text7"
 """Names the rules of this package. Change it with them: texts of different rules must not meet in one index."""
+
+_BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
+_HOLD_CONTENT: Final = numbers(HOLD_CONTENT)
+_HEADER: Final = NUMBER["header"]
+_IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
+_IDENTIFYING: Final = "meta, script, img, frame, iframe, video, source, embed, object"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +59,6 @@ class PageText:
     unselected: bool = False
 
 
-_AS_IT_IS: Final = Extractor("", all_lines, is_heuristic=False)
-
-
 def extract_page(
     body: bytes | str,
     encoding: str | None,
@@ -70,12 +74,11 @@ def extract_page(
     Raises PageError: `empty`, `too_large`, `too_deep`, `binary`, `out_of_memory`, or `broken` if the extractor failed.
     """
     try:
-        page = HtmlPage.read(body, encoding)
-        if area is None:
-            return _page_text(page, extractor, min_words)
-        page, is_sure = cut_to(area, page)
-        text = _page_text(page, _AS_IT_IS if is_sure else extractor, min_words)
-        return replace(text, unselected=bool(area.compare) and not is_sure)
+        page, is_sure = HtmlPage.read(body, encoding), False
+        if area is not None:
+            page, is_sure = cut_to(area, page)
+        unselected = area is not None and bool(area.compare) and not is_sure
+        return _page_text(page, _AS_IT_IS if is_sure else extractor, min_words, unselected=unselected)
     except PageError:
         raise
     # Other people's code on hostile input may raise anything, RecursionError and MemoryError included.
@@ -83,7 +86,7 @@ def extract_page(
         raise PageError.after(error, f"reading with {extractor.name!r}") from error
 
 
-def _page_text(page: HtmlPage, extractor: Extractor, min_words: int) -> PageText:
+def _page_text(page: HtmlPage, extractor: Extractor, min_words: int, *, unselected: bool) -> PageText:
     main = tidy(extractor.extract(page))
     words = count_words(main)
     used_fallback = False
@@ -91,11 +94,54 @@ def _page_text(page: HtmlPage, extractor: Extractor, min_words: int) -> PageText
         content = tidy(content_text(page))
         if (content_words := count_words(content)) > words:
             main, words, used_fallback = content, content_words, True
+    whole = None
     if words < min_words:
-        whole = tidy(identity_text(page))
+        whole = tidy(_identity_text(page))
         if not whole:
             raise PageError("empty", "there is nothing to see on the page")
-        return PageText(main, whole, used_fallback, page)
-    if extractor.is_heuristic and words < NAMED_WORDS:
-        main = f"{tidy(name_of(page))}\n{main}".strip()
-    return PageText(main, None, used_fallback, page)
+    elif extractor.is_heuristic and words < NAMED_WORDS:
+        main = f"{tidy(page.name)}\n{main}".strip()
+    return PageText(main, whole, used_fallback, page, unselected)
+
+
+def _all_lines(page: HtmlPage) -> str:
+    return "\n".join([text for text, _, _ in blocks_of(page.tree).lines])
+
+
+_AS_IT_IS: Final = Extractor("", _all_lines, is_heuristic=False)
+
+
+def content_text(page: HtmlPage) -> str:
+    """Return the visible text without navigation, page header and footer, sidebars and controls.
+
+    All pages of a site share those, so short pages would look alike.
+    """
+    blocks = blocks_of(page.tree)
+    kept, in_content = [True], [False]
+    for node, parent, kind in list(zip(blocks.nodes, blocks.parents, blocks.kinds, strict=True))[1:]:
+        in_content.append(in_content[parent] or kind in _HOLD_CONTENT)
+        if kind == _HEADER:
+            is_around = not in_content[parent]
+        else:
+            is_around = kind in _BOILERPLATE or node.attributes.get("role") in BOILERPLATE_ROLES
+        kept.append(kept[parent] and (not is_around or node.mem_id in page.holders))
+    return "\n".join([text for text, _, block in blocks.lines if kept[block]])
+
+
+def _identity_text(page: HtmlPage) -> str:
+    """Return all that tells a page with little text from another: text, description, media addresses, scripts.
+
+    The pages of a photo gallery, or of a shop that fills its pages by script, differ in nothing else.
+    """
+    parts = [visible_text(page)]
+    for element in page.tree.css(_IDENTIFYING):
+        attributes = element.attributes
+        if element.tag == "meta":
+            if (attributes.get("property") or attributes.get("name") or "").lower() in _IDENTIFYING_META:
+                parts.append(attributes.get("content") or "")
+        elif element.tag == "script":
+            parts.append(element.text())
+        else:
+            addresses = (attributes.get(name) or "" for name in ("src", "data-src", "data"))
+            parts.extend(address for address in addresses if not address.startswith("data:"))
+    return "\n".join(filter(None, map(str.strip, parts)))

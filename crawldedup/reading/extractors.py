@@ -17,9 +17,9 @@ from lxml.html import HtmlElement, document_fromstring
 
 from crawldedup.checks import did_you_mean
 from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.reading.blocks import blocks_of
 from crawldedup.reading.main_text import main_text
 from crawldedup.reading.tags import BOILERPLATE_TAGS
-from crawldedup.reading.visible import visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,10 +72,15 @@ def parse_with_lxml(html: str) -> HtmlElement:
     except etree.ParserError as error:
         raise PageError("empty", "there is nothing on the page") from error
     # At its limits libxml2 returns the tree so far without an error; pages cut off at one place would look alike.
-    fatal = parser.error_log.filter_from_fatals()
-    if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in fatal):
+    if parser.error_log.filter_types(etree.ErrorTypes.ERR_RESOURCE_LIMIT):
         raise PageError("too_deep", "the elements of the page are nested more than 256 deep")
     return tree
+
+
+def visible_text(page: HtmlPage) -> str:
+    """Return all text that a visitor without scripts sees, title first, one block of the page a line."""
+    lines = [text for text, _, _ in blocks_of(page.tree, with_controls=True).lines]
+    return "\n".join(filter(None, (page.title, *lines)))
 
 
 def _by_trafilatura(page: HtmlPage) -> str:
@@ -144,7 +149,7 @@ def get_extractor(name: str) -> Extractor:
     """
     if name in _BUILT_IN:
         return _BUILT_IN[name]()
-    if isinstance(name, str) and "." in name:
+    if "." in name:
         return custom_extractor(name, _custom(name))
     hint = did_you_mean(name, _BUILT_IN)
     raise ConfigurationError(
@@ -178,29 +183,24 @@ def check_extractor(name: str, value: object) -> str:
 
 def _custom(path: str) -> Callable[[str], str | None]:
     module_name, _, attribute = path.rpartition(".")
+    doing = f"importing {module_name!r}"
+    # The module is the user's, so it may raise anything.
     try:
         module = importlib.import_module(module_name)
-    # The module is the user's, so it may raise anything.
+        extractor: Any = getattr(module, attribute, None)
+        doing = f"{path}()"
+        if inspect.isclass(extractor):
+            extractor = extractor()
     except Exception as error:
-        raise _unusable(path, f"importing {module_name!r} failed", error) from error
-    if not hasattr(module, attribute):
-        hint = did_you_mean(attribute, dir(module))
-        raise _unusable(path, f"{module_name!r} has no attribute {attribute!r}{hint}")
-    found = getattr(module, attribute)
-    if inspect.isclass(found):
-        try:
-            found = found()
-        except Exception as error:
-            raise _unusable(path, f"{path}() failed", error) from error
-    method: Callable[[str], str | None] = getattr(found, "extract", found)
+        cause = f"{doing} failed with {type(error).__name__}: {error}"
+        raise ConfigurationError(f"the extractor {path!r} cannot be used: {cause}") from error
+    if extractor is None:
+        cause = f"{module_name!r} has no attribute {attribute!r}{did_you_mean(attribute, dir(module))}"
+        raise ConfigurationError(f"the extractor {path!r} cannot be used: {cause}")
+    method: Callable[[str], str | None] = getattr(extractor, "extract", extractor)
     if not callable(method):
         raise ConfigurationError(
-            f"the extractor {path!r} is a {type(found).__name__}; it must be a function of the HTML, or an object or "
-            "class with a method extract(html)"
+            f"the extractor {path!r} is a {type(extractor).__name__}; it must be a function of the HTML, or an object "
+            "or class with a method extract(html)"
         )
     return method
-
-
-def _unusable(path: str, reason: str, error: Exception | None = None) -> ConfigurationError:
-    cause = f" with {type(error).__name__}: {error}" if error else ""
-    return ConfigurationError(f"the extractor {path!r} cannot be used: {reason}{cause}")

@@ -72,6 +72,13 @@ class HtmlPage:
         title = self.tree.css_first("title")
         return "" if title is None else " ".join(title.text().split())
 
+    @property
+    def name(self) -> str:
+        """The name of the page: og:title, which seldom has the site's name behind it, or else the title."""
+        metas = self.tree.css("meta[property='og:title'], meta[name='og:title']")
+        names = (" ".join((meta.attributes.get("content") or "").split()) for meta in metas)
+        return next(filter(None, names), self.title)
+
     @cached_property
     def holders(self) -> set[int]:
         """The elements that hold the content, by `mem_id`."""
@@ -130,7 +137,7 @@ def clean(text: str) -> str:
 def _cleaned(text: str, utf8: bytes) -> str:
     # To look at the bytes first takes a tenth of the time.
     has_controls = len(utf8.translate(None, _FORBIDDEN_BYTES)) != len(utf8)
-    has_others = not text.isascii() and (b"\xef\xbf" in utf8 or b"\xed" in utf8)
+    has_others = not text.isascii() and (b"\xed" in utf8 or (b"\xef" in utf8 and b"\xef\xbf" in utf8))
     return _ANY_FORBIDDEN.sub("", text) if has_controls or has_others else text
 
 
@@ -155,8 +162,6 @@ def _declared_inside(body: bytes) -> str | None:
 
 def _is_utf8(body: bytes) -> bool:
     """Return True for valid UTF-8 beyond ASCII, which may end within a character."""
-    if body.isascii():
-        return False
     try:
         text, _ = codecs.utf_8_decode(body, "strict", False)
     except UnicodeDecodeError:

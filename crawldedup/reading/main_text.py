@@ -152,9 +152,8 @@ class _Page:
 
     def __init__(self, blocks: Blocks, holders: set[int]) -> None:
         self.blocks, self._holders = blocks, holders
-        self.sizes: list[int] = []
-        """Bytes of each line."""
-        self.is_prose: list[bool] = []
+        sizes: list[int] = []
+        proses: list[bool] = []
         is_link: list[bool] = []
         prose, links, characters = ([0] * len(blocks.ends) for _ in range(3))
         for text, linked, block in blocks.lines:
@@ -164,13 +163,15 @@ class _Page:
             is_prose = not link and (
                 size >= _LONG_WITHOUT_PUNCTUATION or (size >= _LONG and _PUNCTUATION.search(text) is not None)
             )
-            self.sizes.append(size)
-            self.is_prose.append(is_prose)
+            sizes.append(size)
+            proses.append(is_prose)
             is_link.append(link)
             if is_prose:
                 prose[block] += size
             links[block] += linked
             characters[block] += length
+        self.sizes, self.is_prose = sizes, proses
+        """Bytes of each line, and whether it is prose."""
         self.prose, self.links, self.characters = (_Sums(own, blocks.ends) for own in (prose, links, characters))
         self.factors = [_PLAIN_WEIGHT] * len(blocks.ends)
         """How much prose weighs by the names around it."""
@@ -196,6 +197,8 @@ class _Page:
         # Or it is a page of pictures.
         captions = sum([self.prose[block] for block, kind in enumerate(kinds) if kind == _CAPTION])
         self._beside = _BOILERPLATE | {_CAPTION} if captions <= _CAPTIONS * self.prose[0] else _BOILERPLATE
+        telling = self._beside | _HOLD_CONTENT
+        names, factors = self.blocks.names, self.factors
         block, end = 1, len(kinds)
         is_noise = [False] * end
         # A table beside a column of prose is the page, if it stands in <main>.
@@ -203,8 +206,9 @@ class _Page:
             block, end = main + 1, ends[main]
             is_noise = [not main <= block < end for block in range(len(kinds))]
         while block < end:
-            self.factors[block] = self.factors[parents[block]]
-            if self.characters[block] and self._is_noise(block):
+            factors[block] = factors[parents[block]]
+            tells = names[block] != Says.NOTHING or kinds[block] in telling
+            if tells and self.characters[block] and self._is_noise(block):
                 is_noise[block : ends[block]] = [True] * (ends[block] - block)
                 block = ends[block]
             else:
@@ -217,8 +221,6 @@ class _Page:
             self.factors[block] = _NAMED_ARTICLE
         elif kind in _HOLD_CONTENT:
             self.factors[block] = max(self.factors[block], _IN_ARTICLE)
-        elif name == Says.NOTHING and kind not in self._beside:
-            return False
         prose = self.prose[block]
         share = prose / max(self.prose[0], 1)
         if name == Says.HIDDEN:
@@ -309,11 +311,9 @@ class _Way:
         """Return the blocks with the headline in the smallest one around it that has prose, noise included."""
         if self._headline is None:
             return range(0)
-        near = next(block for block in self._blocks.way_to(self._headline) if self._has_prose(block))
+        around, prose = self._blocks.way_to(self._headline), self._page.prose
+        near = next((block for block in around if prose[block] >= _LEAST_PROSE), 0)
         return range(near, self._blocks.ends[near])
-
-    def _has_prose(self, block: int) -> bool:
-        return block == 0 or self._page.prose[block] >= _LEAST_PROSE
 
     def _beside_headline(self, article: int) -> range:
         """Return which blocks stand with the headline, where that is outside of the article."""

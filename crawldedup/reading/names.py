@@ -46,6 +46,7 @@ _ARTICLE: Final = re.compile(
     re.IGNORECASE,
 )
 _HIDDEN: Final = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+_BESIDE_CLASSES: Final = frozenset(["hidden", "itemprop", "role", "style"])
 # Characters of a class that are read: a page may have megabytes of them.
 _READ: Final = 150
 # The pages of a site have few names, again and again. A dict takes a third of the time of `lru_cache`.
@@ -59,12 +60,11 @@ def says(node: LexborNode) -> int:
     if not attributes:
         return Says.NOTHING
     get = attributes.get
-    if "hidden" in attributes or ("style" in attributes and _HIDDEN.search((get("style") or "")[:_READ])):
-        return Says.HIDDEN
     names = get("class") or ""
-    for name in ("role", "itemprop"):
-        if name in attributes:
-            names = f"{names} {get(name)}"
+    if not _BESIDE_CLASSES.isdisjoint(attributes):
+        if "hidden" in attributes or _HIDDEN.search((get("style") or "")[:_READ]):
+            return Says.HIDDEN
+        names = " ".join([names, *(get(name) or "" for name in ("role", "itemprop") if name in attributes)])
     names = names[:_READ]
     said = _said.get(names)
     if said is None:
@@ -72,7 +72,8 @@ def says(node: LexborNode) -> int:
             _said.clear()
         said = _said[names] = _of_names(names)
     # Each page has ids of its own, so these are not remembered.
-    if said in (Says.NOTHING, Says.ARTICLE) and (identity := (get("id") or "")[:_READ]):
+    if "id" in attributes and said in (Says.NOTHING, Says.ARTICLE):
+        identity = (get("id") or "")[:_READ]
         if _NOISE_ID.search(identity):
             return Says.NOISE if said == Says.NOTHING else Says.BOTH
         if _ARTICLE.search(identity):
