@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, groupby, islice
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 
 # The first headings are the page's own.
 _OWN_HEADINGS: Final = 3
-# More buy controls in an aside are those of other products.
-_BUTTONS_IN_A_BOX: Final = 3
 # Characters and lines of the largest row, and characters and parts of the largest entry or choice.
 _ROW_SIZE: Final = 400
 _ROW_LINES: Final = 20
@@ -42,12 +39,12 @@ _ENTRY_PARTS: Final = 30
 # Characters of a line that may be about its number.
 _SHORT: Final = 100
 
-_ASIDE, _BODY, _DD, _DT, _HEADER, _LABEL, _LI, _TR = (
-    NUMBER[name] for name in ("aside", "body", "dd", "dt", "header", "label", "li", "tr")
+_BODY, _DD, _DT, _HEADER, _LABEL, _LI, _TR = (
+    NUMBER[name] for name in ("body", "dd", "dt", "header", "label", "li", "tr")
 )
 _HEADINGS: Final = numbers(tags.HEADINGS)
 _NEVER_SKIPPED: Final = numbers(["body", "main", "article"])
-_BOILERPLATE: Final = numbers(tags.BOILERPLATE_TAGS)
+_BLOCKS: Final = numbers(tags.BLOCKS)
 _ROWS: Final = numbers(["tr", "dt", "dd"])
 _PAIRS: Final = numbers(["div", "li", "p"])
 _MARKS: Final = numbers(["b", "strong", "span", "em", "i"])
@@ -194,11 +191,6 @@ class Layout:
         # The first headings and what is around them: it holds the page's own content, whatever its name.
         headings = tree.css("h1")[:_OWN_HEADINGS] or tree.css("h2")[:_OWN_HEADINGS]
         self._own = {block for heading in headings for block in blocks.way_to(self._block_at(heading))}
-        bought = [self._block_at(control) for control in controls]
-        around = Counter(outer for block in bought for outer in blocks.way_to(block))
-        # Asides with a few buy controls are this product's.
-        asides = (block for block, count in around.items() if count <= _BUTTONS_IN_A_BOX)
-        self._boxes = {block for block in asides if blocks.kinds[block] == _ASIDE}
         self._page_links = {
             self._block_at(link) for link in tree.css(f"{_PAGE_LINKS}, {_PAGE_LINKS} *")[: limits.CONTROLS]
         }
@@ -207,14 +199,26 @@ class Layout:
         self._pairs: dict[int, str] = {}
         read = list(self._read())
         self.lines = [line for _, line in read]
-        opened = list(accumulate((block for block, _ in read), max))
-        self.buttons = sorted(bisect_left(opened, block) for block in bought)
+        self._opened = list(accumulate((block for block, _ in read), max))
+        self.buttons = sorted(map(self._line_behind, controls))
         self.choices = set(filter(None, self._choices(tree)))
 
     def _block_at(self, node: LexborNode) -> int:
         """Return the block that an element is, or is in."""
         blocks = (self._block_of_node.get(outer.mem_id) for outer in (node, *elements_around(node)))
         return next((block for block in blocks if block is not None), 0)
+
+    def _line_behind(self, control: LexborNode) -> int:
+        """Return the number of the line behind a control. A button is no block, so what stands before it counts."""
+        node, is_before = control, False
+        for _ in range(limits.EDGES):
+            if (block := self._block_of_node.get(node.mem_id)) is not None:
+                return bisect_left(self._opened, self._blocks.ends[block] if is_before else block)
+            is_before = node.prev is not None
+            if (outer := node.prev if is_before else node.parent) is None:
+                break
+            node = outer
+        return bisect_left(self._opened, self._block_at(control))
 
     def _place(self, block: int) -> tuple[int, int]:
         """Return what is known of a block, and the block of the row that it stands in; 0 for none."""
@@ -235,9 +239,8 @@ class Layout:
         marks = _marks_of(attributes) if attributes else 0
         if kind in _HEADINGS:
             marks |= _HEADING
-        if kind in _BOILERPLATE or (attributes and attributes.get("role") in tags.BOILERPLATE_ROLES):
-            marks = marks & ~_SKIPPED if block in self._boxes else marks | _SKIPPED
-        elif kind == _HEADER and self._blocks.kinds[self._blocks.parents[block]] == _BODY:
+        is_top = kind == _HEADER and self._blocks.kinds[self._blocks.parents[block]] == _BODY
+        if is_top or (attributes and attributes.get("role") in tags.BOILERPLATE_ROLES):
             marks |= _SKIPPED
         return marks & ~_SKIPPED if block in self._own or kind in _NEVER_SKIPPED else marks
 
@@ -329,7 +332,13 @@ class Layout:
         names = f"{attributes.get('name')} {attributes.get('id')}"[: limits.VALUE]
         if _OTHER_CHOICES.search(names) or _marks_of(attributes) & _SKIPPED:
             return ""
-        return "" if self._place(self._block_at(control))[0] & _SKIPPED else choice
+        return "" if self._is_left_out(control) else choice
+
+    def _is_left_out(self, control: LexborNode) -> bool:
+        """Return whether the block around a control is not read."""
+        holder = next((outer for outer in elements_around(control) if outer.tag_id in _BLOCKS), None)
+        block = None if holder is None else self._block_of_node.get(holder.mem_id)
+        return block is None or bool(self._place(block)[0] & _SKIPPED)
 
 
 def _size(lines: Iterable[TextLine]) -> int:

@@ -12,10 +12,11 @@ control with a price or a specification. Listings and articles are not.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import PageError
-from crawldedup.reading.blocks import blocks_of
+from crawldedup.reading.blocks import NUMBER, blocks_without_noise
 from crawldedup.reading.facts import limits
 from crawldedup.reading.facts.buttons import buy_buttons, buy_controls
 from crawldedup.reading.facts.layout import Layout
@@ -30,13 +31,20 @@ from crawldedup.reading.facts.prices import (
 )
 from crawldedup.reading.facts.product import NEAR_LINES, ProductView, product_named, titles_of
 from crawldedup.reading.facts.structured_data import may_hold_product_data, structured_data
+from crawldedup.reading.nodes import elements_around
 
 if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+    from crawldedup.reading.blocks import Blocks
     from crawldedup.reading.extract import PageText
     from crawldedup.reading.facts.layout import Line
     from crawldedup.reading.facts.schema_org import Product
     from crawldedup.reading.html import HtmlPage
 
+_ASIDE: Final = NUMBER["aside"]
+# More buy controls in an aside are those of other products.
+_BUTTONS_IN_A_BOX: Final = 3
 # A shorter identifier of the structured data may be shown as the number of another thing.
 _ID_SIZE: Final = 4
 # So many words in the order of the main text are a part of it.
@@ -88,7 +96,7 @@ def _attributes(page: HtmlPage, main: str) -> list[str]:
     if not (shows_price or for_sale or data.products) or (data.is_article and not for_sale):
         return []
     titles = titles_of(tree)
-    layout = Layout(tree, blocks_of(tree), controls)
+    layout = Layout(tree, _blocks_around(page, controls), controls)
     view = ProductView(layout, titles)
     headings = (line.text for line in layout.lines if line.is_heading)
     product = product_named(data.products, [*view.names, *titles], headings, for_sale=for_sale)
@@ -102,6 +110,14 @@ def _attributes(page: HtmlPage, main: str) -> list[str]:
     if product is not None:
         attributes.add_unshown(product)
     return attributes.lines()
+
+
+def _blocks_around(page: HtmlPage, controls: list[LexborNode]) -> Blocks:
+    """Return the blocks of a page without noise, but with the asides that sell its product."""
+    around = (outer for control in controls for outer in elements_around(control))
+    asides = Counter(outer.mem_id for outer in around if outer.tag_id == _ASIDE)
+    boxes = {aside for aside, count in asides.items() if count <= _BUTTONS_IN_A_BOX}
+    return blocks_without_noise(page.tree, page.holders | boxes) if boxes else page.blocks
 
 
 class _Attributes:

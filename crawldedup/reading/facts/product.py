@@ -94,12 +94,14 @@ class ProductView:
             return True
         before = self.lines[: self._own[0]] if self._own else self.lines
         is_below_titles = not self._own or any(line.is_title for line in before)
-        if len(self.cards) >= _LISTED and (not self._own or min(self.cards) < self._own[0]):
+        listed = sorted(self.cards)
+        if len(listed) >= _LISTED and self._own and listed[0] < self._own[0]:
             return False
         if self._sells_several and is_below_titles:
             return False
         if len(before) >= NEAR_LINES or not self._own:
-            return for_sale and sum(line.is_row for line in self.lines) >= _ROWS
+            specified = self.lines[: listed[_LISTED - 1]] if len(listed) >= _LISTED else self.lines
+            return for_sale and sum(line.is_row for line in specified) >= _ROWS
         prose = sum(line.is_prose for line in before)
         if for_sale:
             return prose <= _PROSE_ABOVE
