@@ -19,6 +19,7 @@ from crawldedup.errors import PageError
 from crawldedup.reading.blocks import NUMBER, blocks_without_noise
 from crawldedup.reading.facts import limits
 from crawldedup.reading.facts.buttons import buy_buttons, buy_controls
+from crawldedup.reading.facts.declared import may_declare_product, read_declared
 from crawldedup.reading.facts.layout import Layout
 from crawldedup.reading.facts.prices import (
     numbers,
@@ -30,7 +31,6 @@ from crawldedup.reading.facts.prices import (
     words_of,
 )
 from crawldedup.reading.facts.product import NEAR_LINES, ProductView, product_named, titles_of
-from crawldedup.reading.facts.structured_data import may_hold_product_data, structured_data
 from crawldedup.reading.nodes import elements_around
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from crawldedup.reading.blocks import Blocks
     from crawldedup.reading.extract import PageText
+    from crawldedup.reading.facts.declared import Product
     from crawldedup.reading.facts.layout import Line
-    from crawldedup.reading.facts.schema_org import Product
     from crawldedup.reading.html import HtmlPage
 
 _ASIDE: Final = NUMBER["aside"]
@@ -88,9 +88,9 @@ def _attributes(page: HtmlPage, main: str) -> list[str]:
     tree = page.tree
     shows_price = is_short and show_a_price((text for text, _, _ in page.blocks.lines), page.html)
     buttons = buy_buttons(tree)
-    if not shows_price and not may_hold_product_data(page.html) and not buttons:
+    if not shows_price and not may_declare_product(page.html) and not buttons:
         return []
-    data = structured_data(tree)
+    data = read_declared(tree)
     controls = buy_controls(tree, buttons)
     for_sale = bool(controls)
     if not (shows_price or for_sale or data.products) or (data.is_article and not for_sale):

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from selectolax.lexbor import LexborHTMLParser
 
+    from crawldedup.reading.facts.declared import Product
     from crawldedup.reading.facts.layout import Layout, Line
-    from crawldedup.reading.facts.schema_org import Product
 
 NEAR_LINES: Final = 15
 """Lines behind the name, or behind the product's text, that are near it."""
