@@ -84,25 +84,28 @@ def _numbers(main: str, distinguish: str) -> list[str]:
 
 
 def _attributes(page: HtmlPage, main: str) -> list[str]:
-    is_short = len(main) <= limits.DESCRIPTION
     tree = page.tree
+    is_short = len(main) <= limits.DESCRIPTION
     shows_price = is_short and show_a_price((text for text, _, _ in page.blocks.lines), page.html)
     buttons = buy_buttons(tree)
-    if not shows_price and not may_declare_product(page.html) and not buttons:
+    if not (shows_price or buttons or may_declare_product(page.html)):
         return []
     data = read_declared(tree)
+    if not (shows_price or buttons or data.products):
+        return []
     controls = buy_controls(tree, buttons)
     for_sale = bool(controls)
-    if not (shows_price or for_sale or data.products) or (data.is_article and not for_sale):
+    is_dated = not for_sale and tree.css_first(_DATED_ARTICLE) is not None
+    if not for_sale and (data.is_article or (is_dated and not data.products)):
         return []
     titles = titles_of(tree)
     layout = Layout(tree, _blocks_around(page, controls), controls)
     view = ProductView(layout, titles)
     headings = (line.text for line in layout.lines if line.is_heading)
     product = product_named(data.products, [*view.names, *titles], headings, for_sale=for_sale)
-    if product is None and (data.is_article or not (is_short and view.offers_one_product(for_sale=for_sale))):
-        return []
-    if product is None and not for_sale and tree.css_first(_DATED_ARTICLE) is not None:
+    if product is None and (
+        is_dated or data.is_article or not (is_short and view.offers_one_product(for_sale=for_sale))
+    ):
         return []
     if data.calls_itself_article and not for_sale and (product is None or not product.prices):
         return []
