@@ -6,8 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.reading.blocks import NUMBER, numbers
-from crawldedup.reading.facts import limits
-from crawldedup.reading.facts.vocabulary import VOCABULARY
+from crawldedup.reading.facts import VOCABULARY, limits
 from crawldedup.reading.nodes import texts_within
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from heapq import nsmallest
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from crawldedup.reading.facts import limits
+from crawldedup.reading.facts import VOCABULARY, limits
 from crawldedup.reading.facts.prices import price_of
-from crawldedup.reading.facts.vocabulary import VOCABULARY
 from crawldedup.reading.nodes import elements_around, texts_within
 
 if TYPE_CHECKING:

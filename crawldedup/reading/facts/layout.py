@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from crawldedup.reading import tags
 from crawldedup.reading.blocks import COMMENT, NUMBER, TEXT, numbers
-from crawldedup.reading.facts import limits
-from crawldedup.reading.facts.prices import plain, prices, without_prices, words_of
-from crawldedup.reading.facts.vocabulary import VOCABULARY
+from crawldedup.reading.facts import VOCABULARY, limits
+from crawldedup.reading.facts.prices import plain, prices, words_of
 from crawldedup.reading.nodes import elements_around, sibling, texts_within, within
 
 if TYPE_CHECKING:
@@ -71,13 +70,11 @@ _CHOSEN: Final = "select option[selected], input[type='radio'][checked]"
 _PAGE_LINKS: Final = ":is(a:not([href]), a[href=''], a[href^='#'])"
 _DIGIT: Final = re.compile(r"\d")
 
-# A line of so many words is prose if it is punctuated, and one of so many more in any case.
+# A line of so many words is prose if it is punctuated.
 _PROSE_WORDS: Final = 12
-_LONG_WORDS: Final = 25
 _SENTENCE: Final = re.compile(r"[.!?。！？।۔؟](?:\s|$)|[。！？、，،,;；]")
-# A line with more words is not about its price; one with so few beside its price is about nothing else.
+# A line with more words is not about its price.
 _PRICE_WORDS: Final = 16
-_BESIDE_WORDS: Final = 8
 _ENTRY_WORDS: Final = 8
 _LABELLED: Final = re.compile(r"[^:|=]{1,40}\s?(?::(?![\d/])|\||=)\s?\S.{0,100}")
 _LABEL_SIGNS: Final = ":|=：｜＝"
@@ -119,9 +116,7 @@ class Line:
         # Words of Latin letters have spaces between them.
         if self.is_row or len(self.text) < _PROSE_WORDS * (2 if self.text.isascii() else 1) - 1:
             return False
-        if (count := len(self.words)) < _PROSE_WORDS:
-            return False
-        return count >= _LONG_WORDS or _SENTENCE.search(self.plain) is not None
+        return len(self.words) >= _PROSE_WORDS and _SENTENCE.search(self.plain) is not None
 
     @property
     def may_hold_numbers(self) -> bool:
@@ -156,11 +151,6 @@ class Line:
     def is_entry(self) -> bool:
         """Whether it is a property of the product though it has no key: "red"."""
         return self.is_item and not self.is_title and len(self.words) <= _ENTRY_WORDS
-
-    @property
-    def stands_alone(self) -> bool:
-        """Whether there is little else than a price."""
-        return len(words_of(without_prices(self.plain))) <= _BESIDE_WORDS
 
 
 class Layout:

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 _ASIDE: Final = NUMBER["aside"]
 # More buy controls in an aside are those of other products.
 _BUTTONS_IN_A_BOX: Final = 3
-# A shorter identifier of the structured data may be shown as the number of another thing.
-_ID_SIZE: Final = 4
 # So many words in the order of the main text are a part of it.
 _KNOWN_WORDS: Final = 5
 # Articles say when they were published.
@@ -98,14 +96,13 @@ def _attributes(page: HtmlPage, main: str) -> list[str]:
     is_dated = not for_sale and tree.css_first(_DATED_ARTICLE) is not None
     if not for_sale and (data.is_article or (is_dated and not data.products)):
         return []
-    titles = titles_of(tree)
+    titles = titles_of(page)
     layout = Layout(tree, _blocks_around(page, controls), controls)
     view = ProductView(layout, titles)
     headings = (line.text for line in layout.lines if line.is_heading)
     product = product_named(data.products, [*view.names, *titles], headings, for_sale=for_sale)
-    if product is None and (
-        is_dated or data.is_article or not (is_short and view.offers_one_product(for_sale=for_sale))
-    ):
+    may_be_shown = is_short and not (data.is_article or is_dated)
+    if product is None and not (may_be_shown and view.offers_one_product(for_sale=for_sale)):
         return []
     if data.calls_itself_article and not for_sale and (product is None or not product.prices):
         return []
@@ -181,9 +178,7 @@ class _Attributes:
         shown = f" {' '.join((*self._rows, *self._names))} "
         for value in product.attributes | product.ids:
             text = spelled(value)
-            is_sure = len(text) >= _ID_SIZE or value in product.attributes
-            is_shown = text in self._numbers or f" {text} " in shown
-            if text and not (is_shown and is_sure):
+            if text and text not in self._numbers and f" {text} " not in shown:
                 self._unshown.add(text)
 
     def lines(self) -> list[str]:

@@ -6,8 +6,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from crawldedup.reading.facts import limits
-from crawldedup.reading.facts.vocabulary import VOCABULARY
+from crawldedup.reading.facts import VOCABULARY, limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.reading.facts import limits
@@ -12,10 +12,9 @@ from crawldedup.reading.facts.prices import plain, spelled, words_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from selectolax.lexbor import LexborHTMLParser
-
     from crawldedup.reading.facts.declared import Product
     from crawldedup.reading.facts.layout import Layout, Line
+    from crawldedup.reading.html import HtmlPage
 
 NEAR_LINES: Final = 15
 """Lines behind the name, or behind the product's text, that are near it."""
@@ -23,29 +22,24 @@ NEAR_LINES: Final = 15
 _BESIDE_LINES: Final = 5
 # So many prices under titles of their own, or buttons for different things, make a page a listing.
 _LISTED: Final = 3
-# Lines of prose between the name and the price of a page that sells something.
-_PROSE_ABOVE: Final = 3
 # Rows that make a specification.
 _ROWS: Final = 2
-# The name is among the first lines.
-_NAMED_LINES: Final = 300
 _SEPARATOR: Final = re.compile(r"\s[-–—|·•»›:]+\s|[|｜»]|::|:\s")
-_OPEN_GRAPH: Final = "meta[property='og:title'], meta[property='og:site_name']"
 
 
-def titles_of(tree: LexborHTMLParser) -> list[str]:
+def titles_of(page: HtmlPage) -> list[str]:
     """Return og:title and title, if they are given, without the site's name if og:site_name tells it."""
-    meta: dict[str | None, str] = {}
-    for element in tree.css(_OPEN_GRAPH):
-        meta.setdefault(element.attributes.get("property"), element.attributes.get("content") or "")
-    title = tree.css_first("title")
-    texts = (meta.get("og:title", ""), "" if title is None else title.text())
-    site = " ".join(meta.get("og:site_name", "").split())
-    titles = [" ".join(text[: 2 * limits.VALUE].split())[: limits.VALUE] for text in texts]
-    for number, parts in enumerate(map(_SEPARATOR.split, titles)):
-        if site and site in parts:
-            titles[number] = " - ".join(part for part in parts if part != site)
+    site = _meta_of(page, "og:site_name")
+    titles = []
+    for title in (_meta_of(page, "og:title"), page.title):
+        parts = _SEPARATOR.split(title[: limits.VALUE])
+        titles.append(" - ".join(part for part in parts if part != site) if site in parts else title[: limits.VALUE])
     return list(filter(None, titles))
+
+
+def _meta_of(page: HtmlPage, name: str) -> str:
+    element = page.tree.css_first(f"meta[property='{name}']")
+    return "" if element is None else " ".join((element.attributes.get("content") or "").split())
 
 
 def product_named(
@@ -89,23 +83,18 @@ class ProductView:
         """Return whether the page is about one product: by a price near the name, or by a button and what it sells."""
         if not self.names:
             return False
-        stand_alone = [number for number in self._own if self.lines[number].stands_alone]
-        if self.prices_above or (self._buttons and stand_alone and not self._sells_several):
+        if self.prices_above or (self._buttons and self._own and not self._sells_several):
             return True
         before = self.lines[: self._own[0]] if self._own else self.lines
-        is_below_titles = not self._own or any(line.is_title for line in before)
         listed = sorted(self.cards)
         if len(listed) >= _LISTED and self._own and listed[0] < self._own[0]:
             return False
-        if self._sells_several and is_below_titles:
+        if self._sells_several and (not self._own or any(line.is_title for line in before)):
             return False
         if len(before) >= NEAR_LINES or not self._own:
             specified = self.lines[: listed[_LISTED - 1]] if len(listed) >= _LISTED else self.lines
             return for_sale and sum(line.is_row for line in specified) >= _ROWS
-        prose = sum(line.is_prose for line in before)
-        if for_sale:
-            return prose <= _PROSE_ABOVE
-        return prose <= 1 and bool(stand_alone) and not any(line.is_heading for line in before)
+        return for_sale or (sum(line.is_prose for line in before) <= 1 and not any(line.is_heading for line in before))
 
     def _has_buttons_for_several(self) -> bool:
         """Return whether there are buttons under several titles, and none right below the name."""
@@ -124,14 +113,9 @@ def _priced_cards(lines: Sequence[Line]) -> set[int]:
 
 
 def _beside(lines: Sequence[Line], buttons: Iterable[int]) -> set[int]:
-    """Return the numbers of the lines with prices next to a button, with no title nor prose between."""
-    found: set[int] = set()
-    for button in set(buttons):
-        above = range(button - 1, max(button - 1 - _BESIDE_LINES, -1), -1)
-        for way in (above, range(button, min(button + _BESIDE_LINES, len(lines)))):
-            near = takewhile(lambda number: not (lines[number].is_title or lines[number].is_prose), way)
-            found.update(number for number in near if lines[number].prices)
-    return found
+    """Return the numbers of the lines with prices next to a button."""
+    near = (range(max(button - _BESIDE_LINES, 0), min(button + _BESIDE_LINES, len(lines))) for button in set(buttons))
+    return {number for numbers in near for number in numbers if lines[number].prices}
 
 
 def _find_name(lines: Sequence[Line], titles: Sequence[str]) -> tuple[int, list[str]]:
@@ -161,7 +145,7 @@ def _naming_lines(lines: Sequence[Line], parts: Sequence[str]) -> list[int]:
     longest = max(map(len, parts), default=0)
     initials = {word[0] for words, _ in wanted for word in words}
     found: dict[tuple[str, ...], tuple[bool, bool, int]] = {}
-    for number, line in enumerate(lines[:_NAMED_LINES]):
+    for number, line in enumerate(lines):
         initial = line.text[:1].casefold()
         if len(line.text) > longest or (initial not in initials and initial.isascii() and initial.isalnum()):
             continue
