@@ -272,6 +272,8 @@ PASSING = [
     "<footer>© 2024, No. 17</footer>",
     "<p>© 2024 Lamps</p>",
     "<p>https://lamps.example/storm?sid=17</p>",
+    f"<div class='main-nav'><p>Lamps, 31 cm</p><p>{PROSE}</p></div>",
+    f"<form class='nav-search'><select name='in'><option selected>All lamps</option><option>{PROSE}</option></select>",
 ]
 
 
