@@ -191,6 +191,8 @@ NOT_PRODUCTS = {
     "a price far below": f"<h1>Storm lantern</h1><p>{PROSE}</p>" + "<p>Nothing.</p>" * 30 + "<p>£74</p>",
     "a price under another heading": f"<h1>Storm lantern</h1><p>{PROSE}</p><h2>Subscribe</h2><p>£74</p>",
     "a price below the text": f"<h1>Storm lantern</h1><p>{PROSE}</p><p>{PROSE}</p><p>£74</p>",
+    "a price in a line about other things": "<h1>Storm lantern</h1><p>Lantern repair at home from $49 by our "
+    "friendly team in all of the county</p>",
     "a price in a link": "<h1>Storm lantern</h1><p><a href='/offer'>Only £74</a></p>",
     "a price in the footer": f"{NAMED}<footer>£74</footer>",
     "a list of things to buy": "<h1>Storm lantern</h1>"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from crawldedup.reading import tags
 from crawldedup.reading.blocks import COMMENT, NUMBER, TEXT, numbers
 from crawldedup.reading.facts import VOCABULARY, limits
-from crawldedup.reading.facts.prices import plain, prices, words_of
+from crawldedup.reading.facts.prices import plain, prices, without_prices, words_of
 from crawldedup.reading.nodes import elements_around, sibling, texts_within, within
 
 if TYPE_CHECKING:
@@ -73,8 +73,9 @@ _DIGIT: Final = re.compile(r"\d")
 # A line of so many words is prose if it is punctuated.
 _PROSE_WORDS: Final = 12
 _SENTENCE: Final = re.compile(r"[.!?。！？।۔؟](?:\s|$)|[。！？、，،,;；]")
-# A line with more words is not about its price.
+# A line with more words is not about its price; one with so few beside its price is about nothing else.
 _PRICE_WORDS: Final = 16
+_BESIDE_WORDS: Final = 8
 _ENTRY_WORDS: Final = 8
 _LABELLED: Final = re.compile(r"[^:|=]{1,40}\s?(?::(?![\d/])|\||=)\s?\S.{0,100}")
 _LABEL_SIGNS: Final = ":|=：｜＝"
@@ -151,6 +152,11 @@ class Line:
     def is_entry(self) -> bool:
         """Whether it is a property of the product though it has no key: "red"."""
         return self.is_item and not self.is_title and len(self.words) <= _ENTRY_WORDS
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether there is little else than a price."""
+        return len(words_of(without_prices(self.plain))) <= _BESIDE_WORDS
 
 
 class Layout:

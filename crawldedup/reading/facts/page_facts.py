@@ -257,7 +257,8 @@ class _ProductView:
         """Return whether the page is about one product: by a price near the name, or by a button and what it sells."""
         if not self.names:
             return False
-        if self.prices_above or (self._buttons and self._own and not self._sells_several):
+        stands_alone = any(self.lines[number].stands_alone for number in self._own)
+        if self.prices_above or (self._buttons and stands_alone and not self._sells_several):
             return True
         before = self.lines[: self._own[0]] if self._own else self.lines
         listed = sorted(self.cards)
@@ -269,7 +270,9 @@ class _ProductView:
             specified = self.lines[: listed[_LISTED - 1]] if len(listed) >= _LISTED else self.lines
             return for_sale and sum(line.is_row for line in specified) >= _ROWS
         prose = sum(line.is_prose for line in before)
-        return prose <= (_PROSE_ABOVE if for_sale else 1) and (for_sale or not any(line.is_heading for line in before))
+        if for_sale:
+            return prose <= _PROSE_ABOVE
+        return prose <= 1 and stands_alone and not any(line.is_heading for line in before)
 
     def _has_buttons_for_several(self) -> bool:
         """Return whether there are buttons under several titles, and none right below the name."""
