@@ -10,9 +10,9 @@ import pytest
 from crawldedup.reading.blocks import parse
 from crawldedup.reading.extract import PageText
 from crawldedup.reading.facts.buttons import buy_controls
+from crawldedup.reading.facts.declared import read_declared
 from crawldedup.reading.facts.page_facts import page_facts, text_facts
 from crawldedup.reading.facts.prices import numbers, plain, prices
-from crawldedup.reading.facts.structured_data import structured_data
 from crawldedup.reading.html import HtmlPage
 
 if TYPE_CHECKING:
@@ -191,6 +191,8 @@ NOT_PRODUCTS = {
     "a price far below": f"<h1>Storm lantern</h1><p>{PROSE}</p>" + "<p>Nothing.</p>" * 30 + "<p>£74</p>",
     "a price under another heading": f"<h1>Storm lantern</h1><p>{PROSE}</p><h2>Subscribe</h2><p>£74</p>",
     "a price below the text": f"<h1>Storm lantern</h1><p>{PROSE}</p><p>{PROSE}</p><p>£74</p>",
+    "a price in a line about other things": "<h1>Storm lantern</h1><p>Lantern repair at home from $49 by our "
+    "friendly team in all of the county</p>",
     "a price in a link": "<h1>Storm lantern</h1><p><a href='/offer'>Only £74</a></p>",
     "a price in the footer": f"{NAMED}<footer>£74</footer>",
     "a list of things to buy": "<h1>Storm lantern</h1>"
@@ -272,6 +274,8 @@ PASSING = [
     "<footer>© 2024, No. 17</footer>",
     "<p>© 2024 Lamps</p>",
     "<p>https://lamps.example/storm?sid=17</p>",
+    f"<div class='main-nav'><p>Lamps, 31 cm</p><p>{PROSE}</p></div>",
+    f"<form class='nav-search'><select name='in'><option selected>All lamps</option><option>{PROSE}</option></select>",
 ]
 
 
@@ -606,7 +610,7 @@ def test_a_choice_is_not_searched_for_its_text(tag: str) -> None:
 
 def test_markup_is_not_searched_for_its_text() -> None:
     marked = "<div itemscope itemtype='http://schema.org/Product'><b itemprop='color'>{}Red</b></div>"
-    near, far = (structured_data(parse(page(marked.format(between)))) for between in ("<i></i>", EMPTY))
+    near, far = (read_declared(parse(page(marked.format(between)))) for between in ("<i></i>", EMPTY))
     assert [set(found.products[0].attributes) for found in (near, far)] == [{"Red"}, set()]
 
 
@@ -631,7 +635,7 @@ def test_of_very_many_values_of_a_product_the_same_few_are_taken(declared: Calla
 
 def test_of_very_many_products_the_first_are_read() -> None:
     scripts = script([product(name=f"Lamp {number}") for number in range(900)]) * 3
-    assert len(structured_data(parse(page(scripts))).products) == 1_000
+    assert len(read_declared(parse(page(scripts))).products) == 1_000
 
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)

@@ -6,8 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.reading.blocks import NUMBER, numbers
-from crawldedup.reading.facts import limits
-from crawldedup.reading.facts.vocabulary import VOCABULARY
+from crawldedup.reading.facts import VOCABULARY, limits
 from crawldedup.reading.nodes import texts_within
 
 if TYPE_CHECKING:
@@ -32,35 +31,26 @@ def buy_controls(tree: LexborHTMLParser, buttons: list[LexborNode] | None = None
 
 def _buying(controls: list[LexborNode]) -> list[LexborNode]:
     """Return those that buy something, by their names and texts."""
-    says = [_says(control) for control in controls[: limits.CONTROLS]]
-    source = "\n".join(says)
+    read = [_read(control) for control in controls[: limits.CONTROLS]]
+    source = "\n".join([said for said, _ in read])
     signs = [sign for sign in BUY_SIGNS if sign in source]
     return [
         control
-        for control, text in zip(controls, says, strict=False)
-        if any(sign in text for sign in signs) or _button_text(control) in _BUY_BUTTONS
+        for control, (said, text) in zip(controls, read, strict=False)
+        if text in _BUY_BUTTONS or any(sign in said for sign in signs)
     ]
 
 
-def _says(control: LexborNode) -> str:
-    attributes = control.attributes
+def _read(control: LexborNode) -> tuple[str, str]:
+    """Return what a control says by its names and texts, and the text on it if it is a button, in lower case."""
+    attributes, kind = control.attributes, control.tag_id
     pieces = [value[: limits.VALUE] for name in _NAMES if (value := attributes.get(name))]
-    if control.tag_id in _SHOW_TEXTS:
-        pieces += _texts(control)
-    return "\n".join(pieces).lower()
-
-
-def _texts(control: LexborNode) -> list[str]:
-    found = filter(None, islice(texts_within(control), limits.EDGES))
-    return [text[: limits.VALUE] for text in islice(found, limits.CONTROL_TEXTS)]
-
-
-def _button_text(control: LexborNode) -> str:
-    """Return the text on a button; "" for other controls."""
-    if control.tag_id == _BUTTON:
-        text = "".join(_texts(control))
-    elif control.tag_id == _INPUT and control.attributes.get("type") in ("submit", "button"):
-        text = (control.attributes.get("value") or "")[: limits.VALUE]
-    else:
-        return ""
-    return " ".join(text.split()).strip("!").lower()
+    label = ""
+    if kind in _SHOW_TEXTS:
+        texts = filter(None, islice(texts_within(control), limits.EDGES))
+        read = [text[: limits.VALUE] for text in islice(texts, limits.CONTROL_TEXTS)]
+        pieces += read
+        label = "".join(read) if kind == _BUTTON else ""
+    elif kind == _INPUT and attributes.get("type") in ("submit", "button"):
+        label = (attributes.get("value") or "")[: limits.VALUE]
+    return "\n".join(pieces).lower(), " ".join(label.split()).strip("!").lower()

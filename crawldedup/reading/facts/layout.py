@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from itertools import accumulate, groupby, islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from operator import or_
+from typing import TYPE_CHECKING, Final
 
 from crawldedup.reading import tags
 from crawldedup.reading.blocks import COMMENT, NUMBER, TEXT, numbers
-from crawldedup.reading.facts import limits
+from crawldedup.reading.facts import VOCABULARY, limits
 from crawldedup.reading.facts.prices import plain, prices, without_prices, words_of
 from crawldedup.reading.nodes import elements_around, sibling, texts_within, within
 
@@ -26,14 +26,13 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
     from crawldedup.reading.blocks import Blocks
+    from crawldedup.reading.blocks import Line as TextLine
     from crawldedup.reading.facts.prices import Price
 
     _Attributes = Mapping[str, str | None]
 
 # The first headings are the page's own.
 _OWN_HEADINGS: Final = 3
-# More buy controls in an aside are those of other products.
-_BUTTONS_IN_A_BOX: Final = 3
 # Characters and lines of the largest row, and characters and parts of the largest entry or choice.
 _ROW_SIZE: Final = 400
 _ROW_LINES: Final = 20
@@ -42,12 +41,12 @@ _ENTRY_PARTS: Final = 30
 # Characters of a line that may be about its number.
 _SHORT: Final = 100
 
-_ASIDE, _BODY, _DD, _DT, _HEADER, _LABEL, _LI, _TR = (
-    NUMBER[name] for name in ("aside", "body", "dd", "dt", "header", "label", "li", "tr")
+_BODY, _DD, _DT, _HEADER, _LABEL, _LI, _TR = (
+    NUMBER[name] for name in ("body", "dd", "dt", "header", "label", "li", "tr")
 )
 _HEADINGS: Final = numbers(tags.HEADINGS)
 _NEVER_SKIPPED: Final = numbers(["body", "main", "article"])
-_BOILERPLATE: Final = numbers(tags.BOILERPLATE_TAGS)
+_BLOCKS: Final = numbers(tags.BLOCKS)
 _ROWS: Final = numbers(["tr", "dt", "dd"])
 _PAIRS: Final = numbers(["div", "li", "p"])
 _MARKS: Final = numbers(["b", "strong", "span", "em", "i"])
@@ -66,13 +65,13 @@ _PRICE: Final = re.compile(r"(?i:price|preis|precio|prezzo|preço|\bprix)")
 _OTHER_CHOICES: Final = re.compile(
     r"(?i:qty|quantit|anzahl|menge|sort|order|country|currency|lang|page|limit|ship|deliver|pay|amount|rating|review)"
 )
+_CHOSEN: Final = "select option[selected], input[type='radio'][checked]"
 # Links to a part of the page, and what they hold.
 _PAGE_LINKS: Final = ":is(a:not([href]), a[href=''], a[href^='#'])"
 _DIGIT: Final = re.compile(r"\d")
 
-# A line of so many words is prose if it is punctuated, and one of so many more in any case.
+# A line of so many words is prose if it is punctuated.
 _PROSE_WORDS: Final = 12
-_LONG_WORDS: Final = 25
 _SENTENCE: Final = re.compile(r"[.!?。！？।۔؟](?:\s|$)|[。！？、，،,;；]")
 # A line with more words is not about its price; one with so few beside its price is about nothing else.
 _PRICE_WORDS: Final = 16
@@ -83,21 +82,8 @@ _LABEL_SIGNS: Final = ":|=：｜＝"
 _LABELLED_WORDS: Final = 30
 # What changes from visit to visit: stock, delivery, reviews.
 _PASSING: Final = re.compile(
-    r"\b(?:reviews?|ratings?|stock|availab\w+|deliver\w*|shipping|shipped|dispatch\w*|sold|views?|viewed|watching|"
-    r"visitors?|customers?|questions?|left|hurry|ends|rank|bewertung\w*|lieferzeit|lieferung|versand\w*|lagerbestand|"
-    r"auf lager|verfügbar\w*|verkauft|avis|livraison|expédi\w+|disponib\w+|disponív\w+|vendus?|reseñas?|opiniones|"
-    r"envío|entrega|existencias|recension\w*|spedizion\w*|consegna|avaliaç\w+|estoque|voorraad|levering|beoordeling\w*|"
-    r"leverans\w*|recensioner|opini[ei]|dostaw\w*|dostępn\w*|отзыв\w*|доставк\w*|наличи\w+|оцен\w+|تقييم\w*|مراجع\w*|"
-    r"توصيل|شحن|متوفر|مخزون)\b|レビュー|在庫|配送|評価|お届け|口コミ|评价|評價|库存|庫存|销量|銷量|评论|發貨|发货|리뷰|재고|배송|평점|©"
+    rf"\b(?:{'|'.join(VOCABULARY['passing'])})\b|{'|'.join(VOCABULARY['passing_without_spaces'])}"
 )
-
-
-class TextLine(NamedTuple):
-    """A line of the walk: its text, how many of its characters are links, and its block."""
-
-    text: str
-    linked: int
-    block: int
 
 
 @dataclass(eq=False)
@@ -131,9 +117,7 @@ class Line:
         # Words of Latin letters have spaces between them.
         if self.is_row or len(self.text) < _PROSE_WORDS * (2 if self.text.isascii() else 1) - 1:
             return False
-        if (count := len(self.words)) < _PROSE_WORDS:
-            return False
-        return count >= _LONG_WORDS or _SENTENCE.search(self.plain) is not None
+        return len(self.words) >= _PROSE_WORDS and _SENTENCE.search(self.plain) is not None
 
     @property
     def may_hold_numbers(self) -> bool:
@@ -178,7 +162,7 @@ class Line:
 class Layout:
     """The lines of a page, the choices made on it, and its buy controls by the number of the line behind each.
 
-    Boilerplate is left out, and so is what is about other pages.
+    What is about other pages is left out.
     """
 
     def __init__(self, tree: LexborHTMLParser, blocks: Blocks, controls: Iterable[LexborNode]) -> None:
@@ -194,56 +178,55 @@ class Layout:
         # The first headings and what is around them: it holds the page's own content, whatever its name.
         headings = tree.css("h1")[:_OWN_HEADINGS] or tree.css("h2")[:_OWN_HEADINGS]
         self._own = {block for heading in headings for block in blocks.way_to(self._block_at(heading))}
-        bought = [self._block_at(control) for control in controls]
-        around = Counter(outer for block in bought for outer in blocks.way_to(block))
-        # Asides with a few buy controls are this product's.
-        asides = (block for block, count in around.items() if count <= _BUTTONS_IN_A_BOX)
-        self._boxes = {block for block in asides if blocks.kinds[block] == _ASIDE}
-        self._page_links = {
-            self._block_at(link) for link in tree.css(f"{_PAGE_LINKS}, {_PAGE_LINKS} *")[: limits.CONTROLS]
-        }
-        self._known: dict[int, tuple[int, int]] = {0: (0, 0)}
+        links = tree.css(f"{_PAGE_LINKS}, {_PAGE_LINKS} *")[: limits.CONTROLS]
+        self._page_links = {self._block_at(link) for link in links}
+        # What is known of each block, and the block of the row that it stands in; 0 for none.
+        self._marks, self._rows = [0], [0]
+        for block, parent in islice(enumerate(blocks.parents), 1, None):
+            marks, row = self._marks[parent], self._rows[parent]
+            if not marks & _SKIPPED:
+                marks |= self._marks_of_block(block)
+                row = block if blocks.kinds[block] in _ROWS else row
+            self._marks.append(marks)
+            self._rows.append(row)
         # The text of each pair that is one line, by its block.
         self._pairs: dict[int, str] = {}
         read = list(self._read())
         self.lines = [line for _, line in read]
-        opened = list(accumulate((block for block, _ in read), max))
-        self.buttons = sorted(bisect_left(opened, block) for block in bought)
-        self.choices = set(filter(None, self._choices(tree)))
+        self._opened = list(accumulate((block for block, _ in read), max))
+        self.buttons = sorted(map(self._line_behind, controls))
+        self.choices = set(self._choices(tree))
 
     def _block_at(self, node: LexborNode) -> int:
         """Return the block that an element is, or is in."""
         blocks = (self._block_of_node.get(outer.mem_id) for outer in (node, *elements_around(node)))
         return next((block for block in blocks if block is not None), 0)
 
-    def _place(self, block: int) -> tuple[int, int]:
-        """Return what is known of a block, and the block of the row that it stands in; 0 for none."""
-        unknown = []
-        while (place := self._known.get(block)) is None:
-            unknown.append(block)
-            block = self._blocks.parents[block]
-        for inner in reversed(unknown):
-            marks, row = place
-            if not marks & _SKIPPED:
-                kind = self._blocks.kinds[inner]
-                place = (marks | self._marks(inner, kind), inner if kind in _ROWS else row)
-            self._known[inner] = place
-        return place
+    def _line_behind(self, control: LexborNode) -> int:
+        """Return the number of the line behind a control. A button is no block, so what stands before it counts."""
+        node, is_before = control, False
+        for _ in range(limits.EDGES):
+            if (block := self._block_of_node.get(node.mem_id)) is not None:
+                return bisect_left(self._opened, self._blocks.ends[block] if is_before else block)
+            is_before = node.prev is not None
+            if (outer := node.prev if is_before else node.parent) is None:
+                break
+            node = outer
+        return bisect_left(self._opened, self._block_at(control))
 
-    def _marks(self, block: int, kind: int) -> int:
-        attributes = self._blocks.nodes[block].attributes
+    def _marks_of_block(self, block: int) -> int:
+        attributes, kind = self._blocks.nodes[block].attributes, self._blocks.kinds[block]
         marks = _marks_of(attributes) if attributes else 0
         if kind in _HEADINGS:
             marks |= _HEADING
-        if kind in _BOILERPLATE or (attributes and attributes.get("role") in tags.BOILERPLATE_ROLES):
-            marks = marks & ~_SKIPPED if block in self._boxes else marks | _SKIPPED
-        elif kind == _HEADER and self._blocks.kinds[self._blocks.parents[block]] == _BODY:
+        is_top = kind == _HEADER and self._blocks.kinds[self._blocks.parents[block]] == _BODY
+        if is_top or (attributes and attributes.get("role") in tags.BOILERPLATE_ROLES):
             marks |= _SKIPPED
         return marks & ~_SKIPPED if block in self._own or kind in _NEVER_SKIPPED else marks
 
     def _read(self) -> Iterator[tuple[int, Line]]:
         """Yield each line and its block. The lines of a row are one."""
-        kept = (line for line in map(TextLine._make, self._blocks.lines) if not self._place(line.block)[0] & _SKIPPED)
+        kept = (line for line in self._blocks.lines if not self._marks[line[2]] & _SKIPPED)
         for holder, group in groupby(islice(kept, limits.LINES), self._holder):
             lines = list(group)
             if holder and self._is_row(holder, lines):
@@ -254,45 +237,41 @@ class Layout:
 
     def _holder(self, line: TextLine) -> int:
         """Return the block of the row or entry that a line is or is a part of; 0 for none."""
-        kinds = self._blocks.kinds
-        holder = self._place(line.block)[1]
-        if holder and self._held[holder] <= _ROW_LINES:
-            if kinds[holder] == _DD and (term := sibling(self._blocks.nodes[holder], forward=False)) is not None:
-                return self._block_at(term) if term.tag_id == _DT else holder
-            return holder
-        if line.linked or len(line.text) > _ENTRY_SIZE:
+        kinds, held, (text, linked, block) = self._blocks.kinds, self._held, line
+        row = self._rows[block]
+        if row and held[row] <= _ROW_LINES:
+            term = sibling(self._blocks.nodes[row], forward=False) if kinds[row] == _DD else None
+            return row if term is None or term.tag_id != _DT else self._block_at(term)
+        if linked or len(text) > _ENTRY_SIZE:
             return 0
-        holder = line.block
-        if kinds[holder] in _PAIRS and self._held[holder] == 1 and (text := _pair_in(self._blocks.nodes[holder])):
-            self._pairs[holder] = text
-            return holder
-        while self._held[holder] == 1 and holder and kinds[holder] != _LI:
-            holder = self._blocks.parents[holder]
-        return holder if kinds[holder] == _LI or (kinds[holder] in _PAIRS and self._held[holder] == 2) else 0
+        if kinds[block] in _PAIRS and held[block] == 1 and (pair := _pair_in(self._blocks.nodes[block])):
+            self._pairs[block] = pair
+            return block
+        while held[block] == 1 and block and kinds[block] != _LI:
+            block = self._blocks.parents[block]
+        return block if kinds[block] == _LI or (kinds[block] in _PAIRS and held[block] == 2) else 0
 
     def _is_row(self, holder: int, lines: Sequence[TextLine]) -> bool:
         """Return whether lines are a row of a table, a term and what is said of it, or a pair of short texts."""
         kind, held = self._blocks.kinds[holder], self._held[holder]
-        if kind == _TR:
-            return len(lines) == held and self._parts[holder] > 1 and self._is_small(lines, _ROW_SIZE)
-        if kind == _DT:
-            return len(lines) > held and self._is_small(lines, _ROW_SIZE)
-        if holder not in self._pairs:
-            # A name and a price are two lines, wherever they stand.
-            is_pair = kind in _PAIRS and len(lines) == held == 2 and self._is_small(lines, 2 * _ENTRY_SIZE)
-            return is_pair and not any(prices(plain(each.text)) for each in lines)
-        return self._is_small(lines, 2 * _ENTRY_SIZE)
+        if kind in _ROWS:
+            is_whole = len(lines) == held and self._parts[holder] > 1 if kind == _TR else len(lines) > held
+            return kind != _DD and is_whole and self._is_small(lines, _ROW_SIZE)
+        if holder in self._pairs:
+            return self._is_small(lines, 2 * _ENTRY_SIZE)
+        # A name and a price are two lines, wherever they stand.
+        is_pair = kind in _PAIRS and len(lines) == held == 2 and self._is_small(lines, 2 * _ENTRY_SIZE)
+        return is_pair and not any(prices(plain(text)) for text, _, _ in lines)
 
     def _is_small(self, lines: Sequence[TextLine], most: int) -> bool:
         """Return whether lines have no heading, and at most so many characters."""
-        return _size(lines) <= most and not any(self._place(line.block)[0] & _HEADING for line in lines)
+        return _size(lines) <= most and not any(self._marks[block] & _HEADING for _, _, block in lines)
 
     def _line(self, lines: Sequence[TextLine], *, is_row: bool = False, is_item: bool = False) -> tuple[int, Line]:
-        text = " ".join(self._pairs.get(line.block, line.text) for line in lines)
-        block, marks = lines[0].block, 0
-        is_linked = 2 * sum(line.linked for line in lines) > _size(lines) and block not in self._page_links
-        for line in lines:
-            marks |= self._place(line.block)[0]
+        text = " ".join(self._pairs.get(block, text) for text, _, block in lines)
+        _, _, block = lines[0]
+        marks = reduce(or_, (self._marks[block] for _, _, block in lines))
+        is_linked = 2 * sum(linked for _, linked, _ in lines) > _size(lines) and block not in self._page_links
         if len(text) <= _SHORT and not is_linked and _DIGIT.search(text):
             text, said = self._in_line(block, text)
             marks |= said
@@ -314,26 +293,29 @@ class Layout:
         return text.strip(), marks
 
     def _choices(self, tree: LexborHTMLParser) -> Iterator[str]:
-        """Yield the texts of the choices that are made."""
-        for option in tree.css("select option[selected]")[: limits.CONTROLS]:
-            select = next((outer for outer in elements_around(option) if outer.tag == "select"), option)
-            label = _label_of(select)
-            said = "" if label is None else next(filter(str.strip, islice(texts_within(label), _ENTRY_PARTS)), "")
-            yield self._choice(select, f"{said} {short_text(option)}")
-        for button in tree.css("input[type='radio'][checked]")[: limits.CONTROLS]:
-            if (label := _label_of(button)) is not None:
-                yield self._choice(button, short_text(label))
+        """Yield the texts of the choices that are made, each with its label."""
+        for chosen in tree.css(_CHOSEN)[: limits.CONTROLS]:
+            select = next((outer for outer in elements_around(chosen) if outer.tag == "select"), None)
+            control = chosen if select is None else select
+            names = f"{control.attributes.get('name')} {control.attributes.get('id')}"[: limits.VALUE]
+            if _OTHER_CHOICES.search(names) or _marks_of(control.attributes) & _SKIPPED or self._is_left_out(control):
+                continue
+            label = _label_of(control)
+            if select is None:
+                yield "" if label is None else short_text(label)
+            else:
+                texts = iter(()) if label is None else islice(texts_within(label), _ENTRY_PARTS)
+                yield f"{next(filter(str.strip, texts), '')} {short_text(chosen)}"
 
-    def _choice(self, control: LexborNode, choice: str) -> str:
-        attributes = control.attributes
-        names = f"{attributes.get('name')} {attributes.get('id')}"[: limits.VALUE]
-        if _OTHER_CHOICES.search(names) or _marks_of(attributes) & _SKIPPED:
-            return ""
-        return "" if self._place(self._block_at(control))[0] & _SKIPPED else choice
+    def _is_left_out(self, control: LexborNode) -> bool:
+        """Return whether the block around a control is not read."""
+        holder = next((outer for outer in elements_around(control) if outer.tag_id in _BLOCKS), None)
+        block = None if holder is None else self._block_of_node.get(holder.mem_id)
+        return block is None or bool(self._marks[block] & _SKIPPED)
 
 
 def _size(lines: Iterable[TextLine]) -> int:
-    return sum(len(line.text) for line in lines)
+    return sum(len(text) for text, _, _ in lines)
 
 
 def _pair_in(node: LexborNode) -> str:

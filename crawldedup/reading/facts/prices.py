@@ -6,15 +6,15 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from crawldedup.reading.facts import limits
-from crawldedup.reading.facts.vocabulary import VOCABULARY
+from crawldedup.reading.facts import VOCABULARY, limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 # A number without a sign or unit, with or without separators, in a `plain` text.
 _NUMERAL: Final = re.compile(
-    r"\d{1,3}(?:[ ',.]\d{2,3}){0,4}[ ',.]\d{3}(?!\d)(?:[.,]\d{1,2}(?!\d))?|\d{1,12}(?!\d)(?:[.,]\d{1,4}(?!\d))?"
+    r"(?<!\d)(?:\d{1,3}(?:[ ',.]\d{2,3}){0,4}[ ',.]\d{3}(?!\d)(?:[.,]\d{1,2}(?!\d))?|"
+    r"\d{1,12}(?!\d)(?:[.,]\d{1,4}(?!\d))?)"
 )
 # Han, Kana, Thai, Burmese and Khmer letters are a word each.
 _ROUGH_WORD: Final = re.compile(
@@ -37,30 +37,29 @@ _HAN_NUMBER: Final = re.compile("[〇零一二三四五六七八九十百千万�
 _SIGN_OF: Final[dict[str, str]] = {
     spelling: sign for sign, spellings in VOCABULARY["currencies"].items() for spelling in spellings.split()
 }
-_LONGEST: Final = max(map(len, _SIGN_OF))
-
-
-def _by_letter(place: int) -> dict[str, list[str]]:
-    """Return the spellings by the letter at this place, the longest first."""
-    by_letter: dict[str, list[str]] = {}
-    for spelling in sorted(_SIGN_OF, key=len, reverse=True):
-        by_letter.setdefault(spelling[place], []).append(spelling)
-    return by_letter
-
-
-_BY_FIRST_LETTER: Final = _by_letter(0)
-_BY_LAST_LETTER: Final = _by_letter(-1)
-# Chinese and Japanese put no spaces around words, so a neighbour makes no other word of these.
-_ALONE: Final = frozenset("円元圓圆块")
-_BETWEEN: Final = " .,:–-\xa0\n\t"
-# A price and its currency are at most so many of `_BETWEEN` apart.
+# A price and its currency are at most so many spaces and signs apart.
 _GAP: Final = 3
+_REACH: Final = max(map(len, _SIGN_OF)) + _GAP + 1
+
+
+def _beside_a_number(spellings: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern of the longest currency near a number, if it is no part of a longer word.
+
+    Chinese and Japanese put no spaces around words, so a neighbour makes no other word of theirs.
+    """
+    names = "|".join(map(re.escape, sorted(spellings, key=len, reverse=True)))
+    return re.compile(rf"[ .,:–\-\xa0\n\t]{{0,{_GAP}}}({names})(?:(?<=[円元圓圆块])|(?<![^\W\d_])|(?![^\W\d_]))")
+
+
+_BEHIND: Final = _beside_a_number(_SIGN_OF)
+# Matched against a text that is turned around.
+_BEFORE: Final = _beside_a_number(spelling[::-1] for spelling in _SIGN_OF)
 # Currencies whose names mean other things, too, where such a price is the whole text: "Fr. 49", "4 990 Ft".
 _WHOLE_TEXT: Final = re.compile(
-    rf"s?fr\.?\s?(?P<chf>{_NUMERAL.pattern})(?:[.,]?\s?[-–—]+)?|(?P<huf>{_NUMERAL.pattern})(?<=\d\d\d)\s?ft\.?"
+    rf"^\s?(?:s?fr\.?\s?(?P<chf>{_NUMERAL.pattern})(?:[.,]?\s?[-–—]+)?|"
+    rf"(?P<huf>{_NUMERAL.pattern})(?<=\d\d\d)\s?ft\.?)\s?$",
+    re.MULTILINE,
 )
-_WHOLE_TEXT_NAMES: Final = ("fr", "ft")
-_LONGEST_WHOLE_TEXT: Final = 60
 # "Fr 24.12" and "Fr. 7.1" are Fridays; "Fr. 9.10.–" is a price.
 _FRIDAY: Final = re.compile(r"fr\.?\s?(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])(?:\s?[-–—]+)?")
 # Prices without a currency: "49,-" and "49,–".
@@ -145,10 +144,9 @@ def numbers_in_words(text: str) -> list[str]:
 def prices(text: str, *, bare: bool = False) -> list[Price]:
     """Return the prices of a short `plain` text; with `bare`, numbers without a currency if there is none with one."""
     found = [price for price, _, _ in _with_currency(text)]
-    if not found and (price := _as_whole_text(text)) and (bare or not _FRIDAY.fullmatch(text.strip())):
-        found = [price]
-    if not found:
-        found = [Price(_amount_of(match[1]), "") for match in _DASHED.finditer(text)]
+    if not found and (match := _WHOLE_TEXT.search(text)) and (bare or not _FRIDAY.fullmatch(text.strip())):
+        found = [Price(_amount_of(amount), currency) for currency, amount in match.groupdict().items() if amount]
+    found = found or [Price(_amount_of(match[1]), "") for match in _DASHED.finditer(text)]
     if not found and bare:
         found = [Price(_amount_of(match.group()), "") for match in _NUMERAL.finditer(text)]
     return found
@@ -156,11 +154,9 @@ def prices(text: str, *, bare: bool = False) -> list[Price]:
 
 def without_prices(text: str) -> str:
     """Return what a `plain` text says beside its prices."""
-    pieces, end = [], 0
-    for _, start, stop in _with_currency(text):
-        pieces.append(text[end:start])
-        end = stop
-    return " ".join((*pieces, text[end:]))
+    for _, start, end in reversed(list(_with_currency(text))):
+        text = f"{text[:start]} {text[end:]}"
+    return text
 
 
 def price_of(amount: str, currency: str) -> Price | None:
@@ -181,16 +177,9 @@ def show_a_price(texts: Iterable[str], html: str) -> bool:
     if len(short) > limits.NUMBERS:
         return True
     lines = plain("\n".join(short))
-    if next(_with_currency(lines), None) is not None or _DASHED.search(lines) is not None:
-        return True
-    if any(name in lines for name in _WHOLE_TEXT_NAMES) and any(map(_as_whole_text, lines.split("\n"))):
+    if any(_with_currency(lines)) or _DASHED.search(lines) or _WHOLE_TEXT.search(lines):
         return True
     return any(map(_ONLY_NUMBER.fullmatch, short)) and any(name in html for name in _PRICE_NAMES)
-
-
-def _as_whole_text(text: str) -> Price | None:
-    match = _WHOLE_TEXT.fullmatch(text.strip()) if len(text) <= _LONGEST_WHOLE_TEXT else None
-    return Price(_amount_of(match[match.lastgroup]), match.lastgroup) if match and match.lastgroup else None
 
 
 def _with_currency(text: str) -> Iterator[tuple[Price, int, int]]:
@@ -198,33 +187,12 @@ def _with_currency(text: str) -> Iterator[tuple[Price, int, int]]:
     free = 0
     for match in _NUMERAL.finditer(text):
         start, end = match.span()
-        if start and text[start - 1].isdigit():
-            continue
-        before = text[max(free, start - _LONGEST - _GAP) : start]
-        behind = text[end : end + _LONGEST + _GAP]
-        if currency := _currency_at_end(beside := before.rstrip(_BETWEEN)):
-            start -= len(before) - len(beside) + len(currency)
-        elif currency := _currency_at_start(beside := behind.lstrip(_BETWEEN)):
-            end += len(behind) - len(beside) + len(currency)
+        if currency := _BEFORE.match(text[max(free, start - _REACH) : start][::-1]):
+            start -= currency.end()
+            name = currency[1][::-1]
+        elif currency := _BEHIND.match(text, end):
+            end, name = currency.end(), currency[1]
         else:
             continue
         free = end
-        yield Price(_amount_of(match.group()), _SIGN_OF[currency]), start, end
-
-
-def _currency_at_end(text: str) -> str:
-    """Return the longest spelling of a currency that ends the text; "" for none, as in front of most numbers."""
-    names = _BY_LAST_LETTER.get(text[-1:], ())
-    return next((name for name in names if text.endswith(name) and _stands_alone(name[0], text[: -len(name)][-1:])), "")
-
-
-def _currency_at_start(text: str) -> str:
-    names = _BY_FIRST_LETTER.get(text[:1], ())
-    return next(
-        (name for name in names if text.startswith(name) and _stands_alone(name[-1], text[len(name) :][:1])), ""
-    )
-
-
-def _stands_alone(edge: str, neighbour: str) -> bool:
-    """Return whether the edge of a currency's name is no part of a longer word."""
-    return edge in _ALONE or not (edge.isalpha() and neighbour.isalpha())
+        yield Price(_amount_of(match.group()), _SIGN_OF[name]), start, end
