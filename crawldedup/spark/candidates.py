@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from pyspark.sql import functions as F  # noqa: N812
 
-from crawldedup.batch.columns import CROWD_BITS, KEYS_A_TABLE, TABLES, key_bits, keys_of, numbers_in, pack
-from crawldedup.batch.decision import MOST_SEARCH_BITS
-from crawldedup.batch.pairs import Nearness, candidate_pairs, crowded, earlier_of, later_of
+from crawldedup.scan.columns import CROWD_BITS, KEYS_A_TABLE, TABLES, key_bits, keys_of, numbers_in, pack
+from crawldedup.scan.decision import MOST_SEARCH_BITS
+from crawldedup.scan.pairs import Nearness, candidate_pairs, crowded, earlier_of, later_of
 from crawldedup.search.plan import STORED_BITS
 from crawldedup.spark.arrow import batch, matrix, numbers
 from crawldedup.spark.kept import kept
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
-    from crawldedup.batch.columns import Keys
+    from crawldedup.scan.columns import Keys
     from crawldedup.search.plan import Table
     from crawldedup.spark.arrow import Batches, Rows
 

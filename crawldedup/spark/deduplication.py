@@ -8,11 +8,11 @@ from pyspark import StorageLevel
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, StringType
 
-from crawldedup.batch.decision import Goal
 from crawldedup.errors import ConfigurationError
 from crawldedup.options import Options
 from crawldedup.page import PageReader
 from crawldedup.reading.keys import Key
+from crawldedup.scan.decision import Goal
 from crawldedup.spark.candidates import candidates
 from crawldedup.spark.kept import kept
 from crawldedup.spark.numbering import among, copies_of, numbered

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from crawldedup.batch.columns import MOST_PAGES
 from crawldedup.errors import ConfigurationError
+from crawldedup.scan.columns import MOST_PAGES
 from crawldedup.spark.kept import kept
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from crawldedup.batch.decision import ROUNDS, Order, Resemblances
-from crawldedup.batch.pairs import earlier_of, later_of
+from crawldedup.scan.decision import ROUNDS, Order, Resemblances
+from crawldedup.scan.pairs import earlier_of, later_of
 from crawldedup.spark.arrow import batch, numbers
 from crawldedup.spark.kept import kept
 from crawldedup.spark.resemblance import Costs, compared
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
-    from crawldedup.batch.decision import Goal
+    from crawldedup.scan.decision import Goal
     from crawldedup.search.decision import Crowd
     from crawldedup.spark.arrow import Batches, Rows
 

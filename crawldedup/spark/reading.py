@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from crawldedup.batch.columns import Columns
 from crawldedup.errors import PageError
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_fingerprint
 from crawldedup.page import Page, PageReader
+from crawldedup.scan.columns import Columns
 from crawldedup.search.query import salted
 from crawldedup.spark.arrow import batch, of_matrix
 
 if TYPE_CHECKING:
-    from crawldedup.batch.decision import Goal
     from crawldedup.fingerprinting.fingerprint import Fingerprint
     from crawldedup.options import Options
     from crawldedup.reading.keys import Key
+    from crawldedup.scan.decision import Goal
     from crawldedup.spark.arrow import Batches, Rows
 
 ID: Final = "_crawldedup_id"

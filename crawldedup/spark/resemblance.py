@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from pyspark.sql import functions as F  # noqa: N812
 
-from crawldedup.batch.columns import LAYOUT, Columns
-from crawldedup.batch.decision import Resemblances, costs_of, similarities_of
+from crawldedup.scan.columns import LAYOUT, Columns
+from crawldedup.scan.decision import Resemblances, costs_of, similarities_of
 from crawldedup.spark.arrow import batch, matrix, numbers
 from crawldedup.spark.kept import kept
 from crawldedup.spark.numbering import among
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
-    from crawldedup.batch.decision import Goal, Rows
+    from crawldedup.scan.decision import Goal, Rows
     from crawldedup.spark import arrow
 
 _MOST_BROADCAST: Final = 1_000_000

@@ -12,14 +12,13 @@ from typing import Final
 import pytest
 
 from crawldedup import Deduplicator, journal
-from crawldedup.batch import folder
 from crawldedup.errors import ConfigurationError, ForeignStoreError
 from crawldedup.fingerprinting.fingerprint import PROFILE
 from crawldedup.reading.difference import LONGEST_TEXT
 from crawldedup.reading.extract import TEXT_PROFILE
 from crawldedup.reading.keys import Key
 from crawldedup.report import model
-from crawldedup.scanning import run
+from crawldedup.scan import folder, run
 from crawldedup.scrapy_plugin import revisits as seen
 from crawldedup.scrapy_plugin import rules
 from crawldedup.stores.redis.store import PREFIXES, RedisStore, prefixes

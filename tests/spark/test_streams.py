@@ -12,8 +12,8 @@ pytest.importorskip("pyspark", reason="the session `spark` of noxfile.py install
 
 import pyarrow as pa
 
-from crawldedup.batch.decision import Goal, Order, Resemblances
-from crawldedup.batch.pairs import Nearness, candidate_pairs, crowded, distinct, pair
+from crawldedup.scan.decision import Goal, Order, Resemblances
+from crawldedup.scan.pairs import Nearness, candidate_pairs, crowded, distinct, pair
 from crawldedup.spark import candidates, ordering
 from crawldedup.spark.arrow import batch, matrix, of_matrix
 

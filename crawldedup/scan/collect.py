@@ -12,10 +12,10 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from crawldedup.batch.folder import ScanFolder
-from crawldedup.batch.reading import ReadPages
 from crawldedup.errors import NoWorkerError, PageError, UnexpectedReadError, WorkerError
 from crawldedup.page import Page
+from crawldedup.scan.folder import ScanFolder
+from crawldedup.scan.reading import ReadPages
 from crawldedup.workers.pool import WorkerPool
 from crawldedup.workers.reading import plain_page, setup_of
 
@@ -41,7 +41,7 @@ class ChunkReader:
 
     def __init__(self, setup: dict[str, Any], workers: int) -> None:
         plain = {"options": setup_of(setup["options"]), "key": setup["key"].secret, "ranks": setup["ranks"]}
-        self._pool = WorkerPool("crawldedup.batch.reading:reader", plain, workers=workers, page_seconds=_SECONDS)
+        self._pool = WorkerPool("crawldedup.scan.reading:reader", plain, workers=workers, page_seconds=_SECONDS)
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="crawldedup-workers", daemon=True)
 

@@ -12,10 +12,6 @@ from typing import Any, Final
 
 import mmh3
 
-from crawldedup.batch.collect import Collector
-from crawldedup.batch.decision import Goal
-from crawldedup.batch.engine import Duplicates, find_duplicates
-from crawldedup.batch.folder import ScanFolder
 from crawldedup.commands.feeds import Fields
 from crawldedup.commands.output import Output
 from crawldedup.commands.sources import HTML_SUFFIXES, lines_of_standard_input, pages_below, readable_sources
@@ -23,7 +19,11 @@ from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
 from crawldedup.page import Page, PageReader
 from crawldedup.printable import pluralize, printable
-from crawldedup.scanning.results import Results, check_output, write
+from crawldedup.scan.collect import Collector
+from crawldedup.scan.decision import Goal
+from crawldedup.scan.engine import Duplicates, find_duplicates
+from crawldedup.scan.folder import ScanFolder
+from crawldedup.scan.results import Results, check_output, write
 
 _MOST_TOLD: Final = 10
 _FOLDER_SUFFIX: Final = ".scan"

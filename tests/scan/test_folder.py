@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from crawldedup import Options, Page
-from crawldedup.batch.folder import ScanFolder
-from crawldedup.batch.reading import BatchReader, ReadPages, UnsoundError
 from crawldedup.errors import ConfigurationError
 from crawldedup.reading.keys import NO_KEY
-from tests.batch.pages import collection
+from crawldedup.scan.folder import ScanFolder
+from crawldedup.scan.reading import BatchReader, ReadPages, UnsoundError
+from tests.scan.pages import collection
 
 TASK = {"similarity": 0.9}
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from crawldedup import Options, Page
-from crawldedup.batch import collect
-from crawldedup.batch.collect import ChunkReader
-from crawldedup.batch.reading import BatchReader
 from crawldedup.errors import NoWorkerError
 from crawldedup.reading.keys import NO_KEY
+from crawldedup.scan import collect
+from crawldedup.scan.collect import ChunkReader
+from crawldedup.scan.reading import BatchReader
 from crawldedup.workers import pool as pools
-from tests.batch.pages import collection
 from tests.processes import is_there
+from tests.scan.pages import collection
 
 EXTRACTOR = """
 import os, time

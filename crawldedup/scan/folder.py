@@ -14,10 +14,10 @@ from typing import Any, BinaryIO, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.batch.columns import LAYOUT, Columns
-from crawldedup.batch.reading import ReadPages
 from crawldedup.errors import ConfigurationError
 from crawldedup.printable import printable
+from crawldedup.scan.columns import LAYOUT, Columns
+from crawldedup.scan.reading import ReadPages
 
 _FORMAT: Final = 1
 _TASK: Final = "scan.json"

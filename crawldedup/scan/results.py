@@ -11,13 +11,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.batch.engine import Duplicates
-from crawldedup.batch.folder import ScanFolder
 from crawldedup.commands.feeds import CSV, LINES, form_of
 from crawldedup.commands.rows import check_target, write_rows
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import FORMAT, OUTCOMES, VERSION, find_journals, line_of, shown
 from crawldedup.printable import pluralize, printable
+from crawldedup.scan.engine import Duplicates
+from crawldedup.scan.folder import ScanFolder
 from crawldedup.verdict import Kind
 
 _SHOWN_MEMBERS: Final = 10

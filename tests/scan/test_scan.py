@@ -19,7 +19,7 @@ import pytest
 
 from crawldedup import Deduplicator
 from crawldedup.cli import main
-from tests.batch.pages import collection
+from tests.scan.pages import collection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,7 +140,7 @@ def test_what_was_read_is_not_read_again(
     source = feed(tmp_path / "pages.jl", collection(originals=60))
     first = scan(capsys, source, "--work", tmp_path / "work")
     with monkeypatch.context() as patch:
-        patch.setattr("crawldedup.batch.collect.WorkerPool.call", None)
+        patch.setattr("crawldedup.scan.collect.WorkerPool.call", None)
         assert scan(capsys, source, "--work", tmp_path / "work", "-o", tmp_path / "out.csv") == {
             name: value for name, value in first.items() if name != "clusters"
         }
@@ -307,7 +307,7 @@ def test_what_was_read_until_ctrl_c_is_told(
 ) -> None:
     source = feed(tmp_path / "pages.jl", collection(originals=3))
     with monkeypatch.context() as patch:
-        patch.setattr("crawldedup.scanning.run.find_duplicates", interrupted)
+        patch.setattr("crawldedup.scan.run.find_duplicates", interrupted)
         assert main(["scan", str(source), "-o", str(tmp_path / "out.csv")]) == 130
     assert f"goes on from {tmp_path}/out.csv.scan" in capsys.readouterr().err
     assert main(["scan", str(source), "-o", str(tmp_path / "out.csv")]) == 0

@@ -9,12 +9,12 @@ from typing import Any, Final, Self
 import numpy as np
 
 from crawldedup.advice.copies import names_a_view
-from crawldedup.batch.columns import LAYOUT, Columns
-from crawldedup.batch.decision import Goal
 from crawldedup.errors import PageError
 from crawldedup.options import Options
 from crawldedup.page import Page, PageContent, PageReader
 from crawldedup.reading.keys import Key
+from crawldedup.scan.columns import LAYOUT, Columns
+from crawldedup.scan.decision import Goal
 from crawldedup.search.query import QueryBuilder, salted
 
 _LENGTH: Final = struct.Struct("!I")
