@@ -19,10 +19,9 @@ from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
 from crawldedup.page import Page, PageReader
 from crawldedup.printable import pluralize, printable
-from crawldedup.scan.collect import Collector
 from crawldedup.scan.decision import Goal
 from crawldedup.scan.engine import Duplicates, find_duplicates
-from crawldedup.scan.folder import ScanFolder
+from crawldedup.scan.read import Collector, ScanFolder
 from crawldedup.scan.results import Results, check_output, write
 
 _MOST_TOLD: Final = 10
@@ -140,10 +139,12 @@ def _collect(folder: ScanFolder, dedup: Deduplicator, given: Namespace, output: 
         Collector(
             folder,
             lambda name, on_error: _pages_of(name, fields, on_error),
+            options=dedup.options,
+            key=dedup.key,
+            ranks=given.keep == "best",
+            workers=given.workers,
             on_error=output.unreadable,
             on_skipped=skipped,
-            setup={"options": dedup.options, "key": dedup.key, "ranks": given.keep == "best"},
-            workers=given.workers,
             progress=lambda pages: progress(pages, None),
         ).collect(given.pages)
     if folder.step.errors and not output.status:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crawldedup import Options, Page
 from crawldedup.reading.keys import NO_KEY
 from crawldedup.scan.decision import Goal
-from crawldedup.scan.reading import BatchReader
+from crawldedup.scan.read import BatchReader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -128,10 +128,9 @@ def test_a_killed_scan_goes_on_and_ends_as_if_undisturbed(tmp_path: Path, capsys
 
 
 def pages_in(folder: Path) -> int:
-    """Return how many pages the steps of a scan tell of."""
-    steps = folder / "steps.jsonl"
-    lines = steps.read_bytes().splitlines() if steps.exists() else []
-    return int(json.loads(lines[-1])[2]) if lines else 0
+    """Return how many pages the last step of a scan tells of."""
+    state = folder / "scan.json"
+    return int(json.loads(state.read_bytes())[1][2]) if state.exists() else 0
 
 
 def test_what_was_read_is_not_read_again(
@@ -140,7 +139,7 @@ def test_what_was_read_is_not_read_again(
     source = feed(tmp_path / "pages.jl", collection(originals=60))
     first = scan(capsys, source, "--work", tmp_path / "work")
     with monkeypatch.context() as patch:
-        patch.setattr("crawldedup.scan.collect.WorkerPool.call", None)
+        patch.setattr("crawldedup.scan.read.WorkerPool.call", None)
         assert scan(capsys, source, "--work", tmp_path / "work", "-o", tmp_path / "out.csv") == {
             name: value for name, value in first.items() if name != "clusters"
         }
