@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.shared.common import make_parser, make_table, numbers, run
 from benchmarks.shared.made_up_pages import GOAL, SHAPES, Pages
-from crawldedup.batch.engine import find_duplicates
+from crawldedup.scan.engine import find_duplicates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

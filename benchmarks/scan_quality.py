@@ -23,14 +23,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.shared.common import make_parser, make_table, run
 from crawldedup import Deduplicator, Options
-from crawldedup.batch.columns import Columns
-from crawldedup.batch.decision import Goal
-from crawldedup.batch.engine import find_duplicates
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.literature.exact import compare_all
 from crawldedup.measure import bands_of, read_corpus
 from crawldedup.page import Page, PageReader
 from crawldedup.reading.keys import NO_KEY
+from crawldedup.scan.columns import Columns
+from crawldedup.scan.decision import Goal
+from crawldedup.scan.engine import find_duplicates
 from crawldedup.search.query import salted
 
 if TYPE_CHECKING:

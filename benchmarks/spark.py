@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.shared.common import make_parser, make_table, numbers, run
 from benchmarks.shared.made_up_pages import BLOCK, GOAL, SHAPES, Pages
-from crawldedup.batch.engine import find_duplicates
+from crawldedup.scan.engine import find_duplicates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,8 +41,7 @@ class Blocks:
     pages: Pages
 
     def __call__(self, batches: Any) -> Iterator[Any]:
-        from crawldedup.spark.arrow import batch
-        from crawldedup.spark.reading import of_columns
+        from crawldedup.spark.tasks import batch, of_columns
 
         for rows in batches:
             for number in rows.column(0).to_pylist():
@@ -61,8 +60,8 @@ def on_spark(pages: Pages, memory: str, codec: str) -> tuple[float, float, list[
     from pyspark import StorageLevel
     from pyspark.sql import SparkSession
 
-    from crawldedup.spark.deduplication import verdicts_of
-    from crawldedup.spark.reading import COLUMNS
+    from crawldedup.spark.tasks import COLUMNS
+    from crawldedup.spark.verdicts import verdicts_of
 
     builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", memory)
     builder = builder.config("spark.io.compression.codec", codec)

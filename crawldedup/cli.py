@@ -25,7 +25,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.measure import BENCH
 from crawldedup.options import options_of
 from crawldedup.report.command import DEFAULT_SOURCE, REPORT
-from crawldedup.scanning.command import SCAN
+from crawldedup.scan.command import SCAN
 from crawldedup.service.command import SERVE, serve
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def _compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     "scan", SCAN.help, _PAGES | SCAN.arguments, SCAN.options, description=SCAN.description, store="memory://", key=0
 )
 def _scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    from crawldedup.scanning.run import scan
+    from crawldedup.scan.run import scan
 
     scan(dedup, given, output)
 

@@ -39,7 +39,7 @@ ROOMS = {
     "workers": "workers",
     "scrapy_plugin": "scrapy_plugin",
     "report": "journal advice report",
-    "scan": "scanning batch",
+    "scan": "scan",
     "spark": "spark",
     "service": "service client",
     "cli": "cli commands",

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from crawldedup.batch.columns import LAYOUT, VOLATILITY_UNIT, Columns
-from crawldedup.batch.decision import Goal
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS
+from crawldedup.scan.columns import LAYOUT, VOLATILITY_UNIT, Columns
+from crawldedup.scan.decision import Goal
 from crawldedup.search.decision import threshold_rows
 from crawldedup.search.model import search_similarity
 

@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark import StorageLevel
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, StringType
 
-from crawldedup.batch.decision import Goal
 from crawldedup.errors import ConfigurationError
 from crawldedup.options import Options
 from crawldedup.page import PageReader
 from crawldedup.reading.keys import Key
-from crawldedup.spark.candidates import candidates
-from crawldedup.spark.kept import kept
-from crawldedup.spark.numbering import among, copies_of, numbered
-from crawldedup.spark.ordering import decided
-from crawldedup.spark.reading import BODY, COLUMNS, ID, URL, Reading
-from crawldedup.spark.resemblance import Similarities, compared, near
+from crawldedup.scan.decision import Goal
+from crawldedup.spark.tasks import BODY, COLUMNS, URL, ReadPages
+from crawldedup.spark.verdicts import ADDED, ID, checkpointed, verdicts_of
 from crawldedup.verdict import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
-SKIPPED: Final = "skipped"
-ADDED: Final = ("kind", "kept_url", "similarity", "reason")
-
-
-class ComparingOptions(TypedDict, total=False):
-    """The options that say what of pages is compared, and how; see `Options`. `key` is 0 by default: none."""
-
-    similarity: float
-    recall: float
-    extractor: str
-    content: Any
-    min_words: int
-    distinguish: str
-    key: int | bytes
+_OPTIONS: Final = ("similarity", "recall", "extractor", "content", "min_words", "distinguish", "key")
 
 
 def deduplicate(
@@ -49,7 +32,7 @@ def deduplicate(
     text: str | None = None,
     html: str | None = None,
     order: str | Sequence[str] = (),
-    **options: Unpack[ComparingOptions],
+    **options: Any,
 ) -> DataFrame:
     """Return the pages with the columns `kind`, `kept_url`, `similarity` and `reason`, as of `crawldedup scan`.
 
@@ -91,35 +74,30 @@ def deduplicate(
             kept.write.parquet("kept.parquet")
     """
     by = [order] if isinstance(order, str) else list(order)
-    body, is_html = _body(pages, url, text, html, by)
-    checked = _checked(options)
+    body = _check_columns(pages, url, text, html, by)
+    if unfit := sorted(options.keys() - {*_OPTIONS}):
+        taken = ", ".join(_OPTIONS)
+        raise ConfigurationError(f"{', '.join(unfit)}: deduplicate() takes no such option; it takes {taken}")
+    checked = Options.from_values({"key": 0, **options})
     # An extractor that is not installed is refused here, and not by a task.
     PageReader(checked)
+    key: Any = checked.key
     goal = Goal(checked.similarity, checked.recall)
-    reading = Reading(checked, is_html, goal, Key(cast("bytes", checked.key)))
     marked = pages.withColumn(ID, F.monotonically_increasing_id())
     # The plan of what was read is short, and of these columns only some are needed at a time.
-    read = _read(marked, url, body, by, reading).persist(StorageLevel.MEMORY_AND_DISK)
+    task = ReadPages(checked, html is not None, goal, Key(key))
+    read = _read(marked, url, body, by, task).persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        return _joined(marked, url, kept(verdicts_of(read, goal)))
+        return _joined(marked, url, checkpointed(verdicts_of(read, goal)))
     finally:
         read.unpersist()
 
 
-def _checked(options: ComparingOptions) -> Options:
-    """Return options, checked. Raises ConfigurationError for those that say nothing of how pages are compared."""
-    checked = Options.from_values({"key": 0, **options})
-    if unfit := options.keys() - ComparingOptions.__annotations__:
-        taken = ", ".join(ComparingOptions.__annotations__)
-        raise ConfigurationError(f"{', '.join(sorted(unfit))}: deduplicate() takes no such option; it takes {taken}")
-    return checked
-
-
-def _body(pages: DataFrame, url: str, text: str | None, html: str | None, by: Sequence[str]) -> tuple[str, bool]:
-    """Return the column to compare, and whether it holds HTML. Raises ConfigurationError."""
-    if (text is None) == (html is None):
+def _check_columns(pages: DataFrame, url: str, text: str | None, html: str | None, by: Sequence[str]) -> str:
+    """Return the column to compare. Raises ConfigurationError."""
+    body = text if html is None else html
+    if body is None or (text is not None and html is not None):
         raise ConfigurationError("name the column to compare: give either text or html")
-    body = cast("str", text if html is None else html)
     types = {field.name: field.dataType for field in pages.schema.fields}
     for name in (url, body, *by):
         if name not in types:
@@ -132,56 +110,18 @@ def _body(pages: DataFrame, url: str, text: str | None, html: str | None, by: Se
     taken = [name for name in (*ADDED, ID) if name in types]
     if taken:
         raise ConfigurationError(f"the columns {', '.join(taken)} are to be added, and are there already: rename them")
-    return body, html is not None
+    return body
 
 
-def _read(marked: DataFrame, url: str, body: str, order: Sequence[str], reading: Reading) -> DataFrame:
+def _read(marked: DataFrame, url: str, body: str, order: Sequence[str], task: ReadPages) -> DataFrame:
     """Return the fingerprints of pages in their order."""
     by = {f"_crawldedup_order_{place}": name for place, name in enumerate(order)}
     named = {ID: ID, URL: url, **by, BODY: body}
     taken = marked.select(*(F.col(_quoted(name)).alias(own) for own, name in named.items()))
     others = taken.drop(BODY).schema.fields
     schema = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in others)
-    read: DataFrame = taken.mapInArrow(reading, f"{schema}, {COLUMNS}")
+    read: DataFrame = taken.mapInArrow(task, f"{schema}, {COLUMNS}")
     return read.orderBy(*by, ID) if by else read
-
-
-def verdicts_of(read: DataFrame, goal: Goal) -> DataFrame:
-    """Return the verdicts of all pages but the new ones: ID, URL and the columns ADDED.
-
-    `read` is persisted, and has ID, URL and what `Reading` adds.
-    """
-    pages, total = numbered(read)
-    readable = pages.where("reason is null")
-    copies = kept(copies_of(readable))
-    copied = kept(copies.select("number"))
-    single = among(readable.where("not thin").select("number", "search", "volatility"), copied, "left_anti")
-    pairs = near(pages, kept(candidates(single, goal.similarity).distinct()), goal.most_verify_bits)
-    similar = compared(pages, decided(pages, total, pairs, goal), Similarities(goal))
-    similar = kept(similar.toDF("number", "kept", "similarity"))
-    told = kept(similar.withColumn("kind", F.lit(str(Kind.NEAR_DUPLICATE))).union(_of_copies(copies, similar)))
-    originals = kept(told.select(F.col("kept").alias("number")).distinct())
-    urls = among(pages.select("number", F.col(URL).alias("kept_url")), originals).withColumnRenamed("number", "kept")
-    named = told.join(urls, "kept").drop("kept")
-    dropped = kept(told.select("number"))
-    duplicates = among(pages.select("number", ID, URL), dropped).join(named, "number")
-    columns = [ID, URL, *ADDED]
-    others = among(pages.where("thin").select("number", ID, URL, "reason"), copied, "left_anti")
-    kind = F.when(F.col("reason").isNull(), str(Kind.THIN)).otherwise(SKIPPED)
-    others = others.withColumns({"kind": kind, "kept_url": _null("string"), "similarity": _null("double")})
-    return duplicates.withColumn("reason", _null("string")).select(*columns).union(others.select(*columns))
-
-
-def _of_copies(copies: DataFrame, similar: DataFrame) -> DataFrame:
-    """Return the verdicts of exact copies: that of the first page of their text, if it is a duplicate itself."""
-    of_first = similar.withColumnRenamed("number", "first")
-    kind = F.when(F.col("kept").isNull(), str(Kind.EXACT_DUPLICATE)).otherwise(str(Kind.NEAR_DUPLICATE))
-    return copies.join(of_first, "first", "left").select(
-        "number",
-        F.coalesce("kept", "first").alias("kept"),
-        F.coalesce("similarity", F.lit(1.0)).alias("similarity"),
-        kind.alias("kind"),
-    )
 
 
 def _joined(marked: DataFrame, url: str, verdicts: DataFrame) -> DataFrame:
@@ -199,7 +139,3 @@ def _joined(marked: DataFrame, url: str, verdicts: DataFrame) -> DataFrame:
 def _quoted(name: str) -> str:
     """Return the name of a column for Spark, which takes a dot for a field of it."""
     return "`" + name.replace("`", "``") + "`"
-
-
-def _null(kind: str) -> Column:
-    return F.lit(None).cast(kind)

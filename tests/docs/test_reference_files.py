@@ -12,14 +12,13 @@ from typing import Final
 import pytest
 
 from crawldedup import Deduplicator, journal
-from crawldedup.batch import folder
 from crawldedup.errors import ConfigurationError, ForeignStoreError
 from crawldedup.fingerprinting.fingerprint import PROFILE
 from crawldedup.reading.difference import LONGEST_TEXT
 from crawldedup.reading.extract import TEXT_PROFILE
 from crawldedup.reading.keys import Key
 from crawldedup.report import model
-from crawldedup.scanning import run
+from crawldedup.scan import read, run
 from crawldedup.scrapy_plugin import rules
 from crawldedup.stores.redis.store import PREFIXES, RedisStore, prefixes
 from crawldedup.stores.sqlite import schema
@@ -42,11 +41,11 @@ def test_the_versions_are_those_in_the_code() -> None:
         "SQLite index": str(schema._VERSION),
         "Journal": str(journal.VERSION),
         "Report": report[1],
-        "Work folder of a scan": str(folder._FORMAT),
+        "Work folder of a scan": str(read.FORMAT),
     }
     assert f'`"{journal.FORMAT}": {journal.VERSION}`' in section(PAGE, "Journal")
     assert f'`"crawldedup_report": {report[1]}`' in section(PAGE, "Report")
-    assert f'`"format": {folder._FORMAT}`' in section(PAGE, "Work folder of a scan")
+    assert f'`"format": {read.FORMAT}`' in section(PAGE, "Work folder of a scan")
 
 
 def test_the_layout_of_sqlite_files_is_that_in_the_code() -> None:
@@ -97,15 +96,15 @@ def test_what_is_of_another_version_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=f"no header of version {journal.VERSION}"):
         journal.journals(newer)
     work = tmp_path / "work"
-    folder.ScanFolder(work, {"sources": []}).close()
-    task = json.loads((work / "scan.json").read_text())
-    (work / "scan.json").write_text(json.dumps(task | {"format": folder._FORMAT + 1}))
+    read.ScanFolder(work, {"sources": []}).close()
+    task, step = json.loads((work / "scan.json").read_text())
+    (work / "scan.json").write_text(json.dumps([task | {"format": read.FORMAT + 1}, step]))
     with pytest.raises(ConfigurationError, match="other format"):
-        folder.ScanFolder(work, {"sources": []})
+        read.ScanFolder(work, {"sources": []})
 
 
 def test_the_work_folder_holds_the_files_that_are_named(tmp_path: Path) -> None:
-    folder.ScanFolder(tmp_path / "work", {}).close()
+    read.ScanFolder(tmp_path / "work", {}).close()
     held = {path.name for path in (tmp_path / "work").iterdir()}
     named = set(
         re.findall(r"`([\w.]+)`", "".join(re.findall(r"^\| (`.*?) \|", section(PAGE, "Work folder of a scan"), re.M)))

@@ -15,14 +15,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from crawldedup import page as read_pages
-from crawldedup.batch.columns import Columns
-from crawldedup.batch.decision import Goal
-from crawldedup.batch.engine import find_duplicates
 from crawldedup.demo.site import all_articles
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.options import Options
 from crawldedup.page import PageReader
 from crawldedup.reading.keys import NO_KEY
+from crawldedup.scan.columns import Columns
+from crawldedup.scan.decision import Goal
+from crawldedup.scan.engine import find_duplicates
 from crawldedup.search.query import salted
 from crawldedup.spark import deduplicate
 

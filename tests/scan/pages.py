@@ -6,14 +6,14 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from crawldedup import Options, Page
-from crawldedup.batch.decision import Goal
-from crawldedup.batch.reading import BatchReader
 from crawldedup.reading.keys import NO_KEY
+from crawldedup.scan.decision import Goal
+from crawldedup.scan.read import BatchReader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawldedup.batch.columns import Columns
+    from crawldedup.scan.columns import Columns
 
 GOAL = Goal(0.9, 0.98)
 WORDS = [f"{first}{second}{third}" for first in "bdfgklm" for second in "aeiou" for third in ("n", "rt", "st", "lk")]

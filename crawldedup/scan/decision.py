@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.batch.columns import Columns, Keys
-from crawldedup.batch.pairs import distinct, pair
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
+from crawldedup.scan.columns import Columns, Keys
+from crawldedup.scan.pairs import distinct, pair
 from crawldedup.search.decision import Crowd, crowd_rule, likelihood_costs
 from crawldedup.search.model import (
     MAX_SIMILARITY,

@@ -7,8 +7,8 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from crawldedup.batch.columns import pack
-from crawldedup.batch.pairs import NEIGHBOURS, Nearness, candidate_pairs, crowded, distinct, earlier_of, later_of, pair
+from crawldedup.scan.columns import pack
+from crawldedup.scan.pairs import NEIGHBOURS, Nearness, candidate_pairs, crowded, distinct, earlier_of, later_of, pair
 
 BITS = 16
 
@@ -73,7 +73,7 @@ def test_only_pages_of_long_runs_are_crowded() -> None:
 
 def test_runs_are_not_cut_where_many_keys_are_worked_on_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_KEYS_AT_ONCE", "_PAIRS_AT_ONCE"):
-        monkeypatch.setattr(f"crawldedup.batch.pairs.{name}", 3)
+        monkeypatch.setattr(f"crawldedup.scan.pairs.{name}", 3)
     prefixes = [number // 5 for number in range(40)]
     expected = {each for first in range(0, 40, 5) for each in combinations(range(first, first + 5), 2)}
     assert pairs_of(packed_keys(prefixes), alike(40)) == expected

@@ -16,8 +16,8 @@ from typing import BinaryIO, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.batch.columns import MOST_PAGES, Keys, numbers_in
 from crawldedup.fingerprinting.features import is_first_of_run
+from crawldedup.scan.columns import MOST_PAGES, Keys, numbers_in
 from crawldedup.search.plan import STORED_BITS
 
 NEIGHBOURS: Final = 64

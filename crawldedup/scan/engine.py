@@ -10,8 +10,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.batch.columns import CROWD_BITS, MOST_PAGES, TABLES, Columns, Keys, key_bits, keys_of, pack
-from crawldedup.batch.decision import (
+from crawldedup.errors import ConfigurationError
+from crawldedup.fingerprinting.features import is_first_of_run
+from crawldedup.scan.columns import CROWD_BITS, MOST_PAGES, TABLES, Columns, Keys, key_bits, keys_of, pack
+from crawldedup.scan.decision import (
     MOST_SEARCH_BITS,
     ROUNDS,
     Goal,
@@ -21,9 +23,7 @@ from crawldedup.batch.decision import (
     costs_of,
     similarities_of,
 )
-from crawldedup.batch.pairs import Nearness, WaitingPairs, candidate_pairs, crowded, earlier_of, later_of
-from crawldedup.errors import ConfigurationError
-from crawldedup.fingerprinting.features import is_first_of_run
+from crawldedup.scan.pairs import Nearness, WaitingPairs, candidate_pairs, crowded, earlier_of, later_of
 from crawldedup.search.plan import STORED_BITS, Table
 
 Progress = Callable[[str, float], None]

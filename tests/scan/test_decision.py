@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from crawldedup import fingerprint
-from crawldedup.batch.columns import Columns
-from crawldedup.batch.decision import costs_of, similarities_of
+from crawldedup.scan.columns import Columns
+from crawldedup.scan.decision import costs_of, similarities_of
 from crawldedup.search.model import estimate_similarity
 from crawldedup.search.query import TABLES, searches
-from tests.batch.pages import GOAL, edited, text
+from tests.scan.pages import GOAL, edited, text
 
 
 def test_costs_and_similarities_are_those_of_one_page() -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from crawldedup import Deduplicator
 from crawldedup.cli import main
-from tests.batch.pages import collection
+from tests.scan.pages import collection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,10 +128,9 @@ def test_a_killed_scan_goes_on_and_ends_as_if_undisturbed(tmp_path: Path, capsys
 
 
 def pages_in(folder: Path) -> int:
-    """Return how many pages the steps of a scan tell of."""
-    steps = folder / "steps.jsonl"
-    lines = steps.read_bytes().splitlines() if steps.exists() else []
-    return int(json.loads(lines[-1])[2]) if lines else 0
+    """Return how many pages the last step of a scan tells of."""
+    state = folder / "scan.json"
+    return int(json.loads(state.read_bytes())[1][2]) if state.exists() else 0
 
 
 def test_what_was_read_is_not_read_again(
@@ -140,7 +139,7 @@ def test_what_was_read_is_not_read_again(
     source = feed(tmp_path / "pages.jl", collection(originals=60))
     first = scan(capsys, source, "--work", tmp_path / "work")
     with monkeypatch.context() as patch:
-        patch.setattr("crawldedup.batch.collect.WorkerPool.call", None)
+        patch.setattr("crawldedup.scan.read.WorkerPool.call", None)
         assert scan(capsys, source, "--work", tmp_path / "work", "-o", tmp_path / "out.csv") == {
             name: value for name, value in first.items() if name != "clusters"
         }
@@ -307,7 +306,7 @@ def test_what_was_read_until_ctrl_c_is_told(
 ) -> None:
     source = feed(tmp_path / "pages.jl", collection(originals=3))
     with monkeypatch.context() as patch:
-        patch.setattr("crawldedup.scanning.run.find_duplicates", interrupted)
+        patch.setattr("crawldedup.scan.run.find_duplicates", interrupted)
         assert main(["scan", str(source), "-o", str(tmp_path / "out.csv")]) == 130
     assert f"goes on from {tmp_path}/out.csv.scan" in capsys.readouterr().err
     assert main(["scan", str(source), "-o", str(tmp_path / "out.csv")]) == 0

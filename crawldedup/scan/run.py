@@ -12,17 +12,16 @@ from typing import Any, Final
 
 import mmh3
 
-from crawldedup.batch.collect import Collector
-from crawldedup.batch.decision import Goal
-from crawldedup.batch.engine import Duplicates, find_duplicates
-from crawldedup.batch.folder import ScanFolder
 from crawldedup.commands.output import Output
 from crawldedup.commands.sources import HTML_SUFFIXES, Fields, lines_of_standard_input, pages_below, readable_sources
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
 from crawldedup.page import Page, PageReader
 from crawldedup.printable import pluralize, printable
-from crawldedup.scanning.results import Results, check_output, write
+from crawldedup.scan.decision import Goal
+from crawldedup.scan.engine import Duplicates, find_duplicates
+from crawldedup.scan.read import Collector, ScanFolder
+from crawldedup.scan.results import Results, check_output, write
 
 _MOST_TOLD: Final = 10
 _FOLDER_SUFFIX: Final = ".scan"
@@ -139,10 +138,12 @@ def _collect(folder: ScanFolder, dedup: Deduplicator, given: Namespace, output: 
         Collector(
             folder,
             lambda name, on_error: _pages_of(name, fields, on_error),
+            options=dedup.options,
+            key=dedup.key,
+            ranks=given.keep == "best",
+            workers=given.workers,
             on_error=output.unreadable,
             on_skipped=skipped,
-            setup={"options": dedup.options, "key": dedup.key, "ranks": given.keep == "best"},
-            workers=given.workers,
             progress=lambda pages: progress(pages, None),
         ).collect(given.pages)
     if folder.step.errors and not output.status:

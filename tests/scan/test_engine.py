@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from crawldedup import Deduplicator, Fingerprint, Kind
-from crawldedup.batch.columns import Columns
-from crawldedup.batch.engine import find_duplicates
-from tests.batch.pages import GOAL, collection, columns, edited, text
+from crawldedup.scan.columns import Columns
+from crawldedup.scan.engine import find_duplicates
+from tests.scan.pages import GOAL, collection, columns, edited, text
 
 
 def online(texts: list[str]) -> list[tuple[int, bool, float]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from crawldedup.batch.decision import MOST_RESEMBLING, Order, Resemblances
-from crawldedup.batch.pairs import earlier_of, later_of
-from tests.batch.pages import GOAL
+from crawldedup.scan.decision import MOST_RESEMBLING, Order, Resemblances
+from crawldedup.scan.pairs import earlier_of, later_of
+from tests.scan.pages import GOAL
 
 NEAR = 100
 FAR = GOAL.crowd.limits[0] + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crawldedup.batch.columns import (
+from crawldedup.scan.columns import (
     KEYS_A_TABLE,
     MOST_PAGES,
     TABLES,

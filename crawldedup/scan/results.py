@@ -11,13 +11,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.batch.engine import Duplicates
-from crawldedup.batch.folder import ScanFolder
 from crawldedup.commands.rows import check_target, write_rows
 from crawldedup.commands.sources import CSV, LINES, form_of
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import FORMAT, OUTCOMES, VERSION, find_journals, line_of, shown
 from crawldedup.printable import pluralize, printable
+from crawldedup.scan.engine import Duplicates
+from crawldedup.scan.read import ScanFolder
 from crawldedup.verdict import Kind
 
 _SHOWN_MEMBERS: Final = 10
@@ -44,7 +44,7 @@ class Results:
         self.pages = folder.step.pages
         self.errors = folder.step.errors
         self.reasons: Mapping[str, int] = folder.step.skipped
-        self._urls = folder.urls()
+        self.url = folder.urls()
         self._thin = folder.column("thin")
         self.words = folder.column("words")
         self.digests = folder.column("digest")
@@ -67,10 +67,6 @@ class Results:
         if self.is_duplicate[page]:
             return Kind.EXACT_DUPLICATE if self.found.exact[page] else Kind.NEAR_DUPLICATE
         return Kind.THIN if self._thin[page] else Kind.NEW
-
-    def url(self, page: int) -> str:
-        """Return the URL of a page."""
-        return self._urls[page]
 
     def similarity(self, page: int) -> float:
         """Return the similarity of a page to the one that is kept in its place."""

@@ -1,1 +1,0 @@
-"""The command `scan`: find the clusters of near duplicates within a collection."""

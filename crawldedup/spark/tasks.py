@@ -1,0 +1,256 @@
+"""What Spark's tasks do with Arrow batches, by numpy and the steps of `crawldedup.scan`. Each class is a task.
+
+Sorted streams come in batches that may be cut anywhere. No Python loop runs over pairs, but for the one that decides in
+the order of the pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from crawldedup.errors import PageError
+from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint, thin_fingerprint
+from crawldedup.page import Page, PageReader
+from crawldedup.scan.columns import KEYS_A_TABLE, LAYOUT, Columns, keys_of, numbers_in, pack
+from crawldedup.scan.decision import MOST_SEARCH_BITS, Goal, Order, Resemblances, costs_of, similarities_of
+from crawldedup.scan.pairs import Nearness, candidate_pairs, crowded, earlier_of, later_of
+from crawldedup.search.query import salted
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+    from crawldedup.options import Options
+    from crawldedup.reading.keys import Key
+    from crawldedup.scan.columns import Keys
+    from crawldedup.search.decision import Crowd
+    from crawldedup.search.plan import Table
+
+Batches = Iterable[pa.RecordBatch]
+Rows = Iterator[pa.RecordBatch]
+
+URL: Final = "_crawldedup_url"
+BODY: Final = "_crawldedup_body"
+VERIFY: Final = tuple(f"verify{word}" for word in range(VERIFY_BITS // 64))
+"""The columns of the verify bits, a word each: Spark counts the bits of numbers, and not those of bytes."""
+COLUMNS: Final = (
+    f"search long, {', '.join(f'{word} long' for word in VERIFY)}, digest long, volatility binary, steps binary, "
+    "thin boolean, reason string"
+)
+CROWDED: Final = -1
+"""In place of the earlier page of a pair: the page is to be compared by longer keys."""
+
+_SIGN: Final = np.uint64(1 << 63)
+"""Spark sorts signed numbers: with this bit flipped, they come in the order of unsigned ones."""
+_KEYS_AT_ONCE: Final = 1 << 20
+_PAIRS_AT_ONCE: Final = 1 << 19
+_UNREAD: Final = thin_fingerprint(0, 0)
+
+
+def numbers(column: pa.Array) -> NDArray[Any]:
+    """Return a column of numbers without nulls."""
+    values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def matrix(column: pa.Array, kind: DTypeLike, width: int) -> NDArray[Any]:
+    """Return a column of bytes without nulls: each row holds `width` items of a type, shape (rows, width)."""
+    size = width * np.dtype(kind).itemsize
+    fixed = column.cast(pa.binary()).cast(pa.binary(size))
+    raw = np.frombuffer(fixed.buffers()[1] or b"", np.uint8)[fixed.offset * size :]
+    values: NDArray[Any] = raw[: len(fixed) * size].reshape(-1, size).view(kind)
+    return values
+
+
+def of_matrix(rows: NDArray[Any]) -> pa.Array:
+    """Return a column of the bytes of each row."""
+    size = rows.shape[1] * rows.itemsize
+    raw = pa.py_buffer(np.ascontiguousarray(rows))
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(size), len(rows), [None, raw]).cast(pa.binary())
+
+
+def batch(**columns: Any) -> pa.RecordBatch:
+    """Return a batch of columns by their names."""
+    return pa.RecordBatch.from_arrays([pa.array(column) for column in columns.values()], names=list(columns))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPages:
+    """Adds the columns of COLUMNS to batches, in place of BODY. `reason` tells why a page cannot be compared."""
+
+    options: Options
+    is_html: bool
+    goal: Goal
+    key: Key
+
+    def __call__(self, batches: Batches) -> Rows:
+        reader = PageReader(self.options)
+        for rows in batches:
+            pages = zip(rows.column(URL).to_pylist(), rows.column(BODY).to_pylist(), strict=True)
+            read = [self._read(reader, url, body) for url, body in pages]
+            columns = Columns.of([(fingerprint, 0) for fingerprint, _ in read], self.goal.threshold)
+            kept = {name: rows.column(name) for name in rows.schema.names if name != BODY}
+            yield batch(**kept, **of_columns(columns), reason=pa.array([reason for _, reason in read], pa.string()))
+
+    def _read(self, reader: PageReader, url: str | None, body: Any) -> tuple[Fingerprint, str | None]:
+        if body is None:
+            return _UNREAD, "empty"
+        try:
+            page = Page(url or "", **{"html" if self.is_html else "text": body})
+            return salted(reader.read_page(page, self.key).fingerprint, "", self.key), None
+        except PageError as error:
+            return _UNREAD, error.reason
+
+
+def of_columns(pages: Columns) -> dict[str, Any]:
+    """Return the columns of COLUMNS but for the reason."""
+    verify = pages.verify.view("int64")
+    return {
+        "search": pages.search.view("int64"),
+        **{name: verify[:, word] for word, name in enumerate(VERIFY)},
+        "digest": pages.digest.view("int64"),
+        "volatility": of_matrix(pages.volatility),
+        "steps": of_matrix(pages.steps),
+        "thin": pages.thin,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class MakeKeys:
+    """Makes the rows under which pages are filed in a table: packed keys, each with the search bits of its page."""
+
+    table: Table
+    bits: int
+    similarity: float
+
+    def __call__(self, batches: Batches) -> Rows:
+        for rows in batches:
+            search = numbers(rows.column("search")).view(np.uint64)
+            volatility = matrix(rows.column("volatility"), "uint8", SEARCH_BITS)
+            keys = keys_of(search, volatility, self.table, bits=self.bits, similarity=self.similarity)
+            packed = pack(keys, numbers(rows.column("number")).astype(np.uint64)[:, None]).ravel()
+            yield batch(key=(packed ^ _SIGN).view(np.int64), search=np.repeat(search, KEYS_A_TABLE).view(np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class MakePairs:
+    """Pairs the pages of sorted rows that share the leading bits of a key. Memory holds the longest run."""
+
+    bits: int
+
+    def __call__(self, batches: Batches) -> Rows:
+        for packed, search in self._whole_runs(batches):
+            # Small numbers in place of those of the pages, in the same order, find the search bits.
+            pages, first, small = np.unique(numbers_in(packed), return_index=True, return_inverse=True)
+            nearness = Nearness(search[first], np.zeros((len(pages), 1), np.uint64), MOST_SEARCH_BITS, 0)
+            names = pages.astype(np.int64)
+            for pairs in candidate_pairs(pack(packed, small.astype(np.uint64)), self.bits, nearness):
+                yield batch(later=names[later_of(pairs)], earlier=names[earlier_of(pairs)])
+            crowd = crowded(packed, self.bits).astype(np.int64)
+            yield batch(later=crowd, earlier=np.full(len(crowd), CROWDED))
+
+    def _whole_runs(self, batches: Batches) -> Iterator[tuple[Keys, Keys]]:
+        """Yield keys and search bits, many runs at once, none of them cut."""
+        parts: list[tuple[Keys, Keys]] = []
+        waiting = 0
+        for rows in batches:
+            key, search = (numbers(rows.column(name)).view(np.uint64) for name in ("key", "search"))
+            parts.append((key ^ _SIGN, search))
+            waiting += len(key)
+            if waiting < _KEYS_AT_ONCE:
+                continue
+            packed, search = _joined(parts)
+            run = np.uint64((1 << 64 - self.bits) - 1)
+            end = int(np.searchsorted(packed, packed[-1] & ~run))
+            if end:
+                yield packed[:end], search[:end]
+            parts = [(packed[end:], search[end:])]
+            # A run that goes on is joined anew each time it has doubled.
+            waiting = 0 if end == 0 else len(packed) - end
+        if parts:
+            yield _joined(parts)
+
+
+def _joined(parts: list[tuple[Keys, Keys]]) -> tuple[Keys, Keys]:
+    return np.concatenate([keys for keys, _ in parts]), np.concatenate([search for _, search in parts])
+
+
+@dataclass(frozen=True, slots=True)
+class ComparePairs:
+    """Compares each later page with the earlier ones of its group: `value` is the cost, or with a goal the similarity.
+
+    With `most`, it leaves of each page the nearest pairs, of at most this cost.
+    """
+
+    goal: Goal | None = None
+    most: int | None = None
+
+    def __call__(self, batches: Batches) -> Rows:
+        for rows in batches:
+            groups = rows.column("others")
+            others = groups.flatten()
+            later = np.repeat(np.arange(len(rows)), numbers(groups.value_lengths()))
+            earlier = len(rows) + np.arange(len(others))
+            names = np.concatenate((numbers(rows.column("number")), numbers(others.field("earlier"))))
+            words = [np.concatenate((numbers(rows.column(word)), numbers(others.field(word)))) for word in VERIFY]
+            # Of the steps, those of the later pages suffice; nothing else is compared.
+            empty = {name: np.empty((0, *shape), kind) for name, (kind, shape) in LAYOUT.items()}
+            empty["verify"] = np.stack(words, axis=1).view(np.uint8)
+            empty["steps"] = matrix(rows.column("steps"), "uint16", VERIFY_BITS)
+            pages = Columns(**empty)
+            if self.goal is not None:
+                value = similarities_of(pages, later, earlier, self.goal.threshold)
+                yield batch(later=names[later], earlier=names[earlier], value=value)
+                continue
+            costs = costs_of(pages, later, earlier)
+            pairs = Resemblances(names[later], names[earlier], costs)
+            if self.most is not None:
+                counts = costs <= self.most
+                pairs = Resemblances(names[later[counts]], names[earlier[counts]], costs[counts]).nearest()
+            yield batch(later=pairs.later, earlier=pairs.earlier, value=pairs.costs.astype(np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class DecidePairs:
+    """Decides about the pages of sorted pairs: yields the pairs that are wanted, and the near duplicates.
+
+    Memory holds the verdicts of all pages, and some of the pairs.
+    """
+
+    pages: int
+    crowd: Crowd
+    presumes: bool = True
+
+    def __call__(self, batches: Batches) -> Rows:
+        order = Order(self.pages, self.crowd)
+        for pairs in _whole_pages(batches):
+            wanted = order.decide(pairs, presumes=self.presumes)
+            yield batch(later=later_of(wanted), earlier=earlier_of(wanted), is_wanted=np.ones(len(wanted), np.bool_))
+        near = np.flatnonzero(order.original != np.arange(self.pages))
+        yield batch(later=near, earlier=order.original[near], is_wanted=np.zeros(len(near), np.bool_))
+
+
+def _whole_pages(batches: Batches) -> Iterator[Resemblances]:
+    """Yield the pairs of some pages at once, all those of a page together."""
+    waiting: list[Resemblances] = []
+    for rows in batches:
+        later, earlier, costs = (numbers(rows.column(name)) for name in ("later", "earlier", "value"))
+        waiting.append(Resemblances(later, earlier, costs.astype(np.int64)))
+        if sum(map(len, waiting)) < _PAIRS_AT_ONCE:
+            continue
+        pairs = reduce(Resemblances.joined, waiting)
+        # The pairs of the last page may go on.
+        is_whole = pairs.later < pairs.later[-1]
+        yield _part(pairs, is_whole)
+        waiting = [_part(pairs, ~is_whole)]
+    if waiting:
+        yield reduce(Resemblances.joined, waiting)
+
+
+def _part(pairs: Resemblances, which: NDArray[np.bool_]) -> Resemblances:
+    return Resemblances(pairs.later[which], pairs.earlier[which], pairs.costs[which])
