@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import CrawlDedupError, PageError, StoreError
+from crawldedup.errors import ConfigurationError, PageError, StoreError, WorkerError
 from crawldedup.explain import Explanation
 from crawldedup.page import Page
 from crawldedup.service import metrics
@@ -35,24 +35,29 @@ class Checker:
 
     async def check(self, page: Page) -> Verdict:
         """Decide about a page. Raises what `AsyncDeduplicator.check` does, and ProblemError if too many wait."""
-        (result,) = await self.check_many([page])
-        if isinstance(result, Exception):
-            raise result
-        return result
+        await self._begin()
+        try:
+            verdict = await self._dedup.check_page(page)
+        except Exception as error:
+            self._count(error)
+            raise
+        self._count(verdict)
+        return verdict
 
     async def check_many(self, pages: Sequence[Page]) -> list[Verdict | Exception]:
         """Return a verdict or an error for each page. Raises StoreError, and ProblemError if too many wait."""
-        if self._dedup.waiting >= _MOST_WAITING:
-            raise busy(f"{_MOST_WAITING:,} pages wait")
-        await self._open()
+        await self._begin()
         results: list[Verdict | Exception] = []
         async for verdict in self._dedup.check_many(pages, on_error=lambda _, error: results.append(error)):
             results.append(verdict)  # noqa: PERF401
         for result in results:
-            metrics.count(result)
-            if not isinstance(result, Verdict | PageError):
-                self._log(result)
+            self._count(result)
         return results
+
+    async def _begin(self) -> None:
+        if self._dedup.waiting >= _MOST_WAITING:
+            raise busy(f"{_MOST_WAITING:,} pages wait")
+        await self._open()
 
     async def explain(self, page: Page) -> Explanation:
         """Explain the verdict that a page would get now. Raises as `AsyncDeduplicator.explain` does."""
@@ -86,16 +91,20 @@ class Checker:
         metrics.GROUP_SECONDS.observe(seconds)
         metrics.INDEX_PAGES.set(self._dedup.pages)
 
-    def _log(self, error: Exception) -> None:
-        """Log what nobody foresaw, and now and then what the store refuses: a full one refuses each page."""
-        if isinstance(error, StoreError):
-            if time.monotonic() >= self._next_log:
-                self._next_log = time.monotonic() + _LOG_SECONDS
-                _log.warning("the store fails", extra={"fields": {"error": str(error)}})
-        elif isinstance(error, CrawlDedupError) and error.counter != "internal":
-            _log.warning("a page was not checked", extra={"fields": {"error": str(error)}})
-        else:
-            _log.error("a page was not checked for a reason that nobody foresaw", exc_info=error)
+    def _count(self, result: Verdict | Exception) -> None:
+        """Count what became of a page. Log what nobody foresaw, and now and then that a store fails for each page."""
+        metrics.count(result)
+        match result:
+            case Verdict() | PageError():
+                pass
+            case StoreError():
+                if time.monotonic() >= self._next_log:
+                    self._next_log = time.monotonic() + _LOG_SECONDS
+                    _log.warning("the store fails", extra={"fields": {"error": str(result)}})
+            case WorkerError() | ConfigurationError():
+                _log.warning("a page was not checked", extra={"fields": {"error": str(result)}})
+            case _:
+                _log.error("a page was not checked for a reason that nobody foresaw", exc_info=result)
 
 
 def _values_of(page: Page) -> dict[str, Any]:

@@ -48,9 +48,11 @@ class Edge:
             return
         begun, status, taken = time.perf_counter(), 500, 0
         headers = dict(scope["headers"])
+        declared = headers.get(b"content-length", b"")
 
         async def receiving() -> Message:
             nonlocal taken
+            self._check_size(int(declared) if declared.isdigit() else 0)
             try:
                 async with asyncio.timeout(begun + self._settings.client_seconds - time.perf_counter()):
                     message = await receive()
@@ -89,15 +91,14 @@ class Edge:
         # A link may lead to a page, and to nothing else.
         if scope["method"] not in _READING or scope["path"] not in self._pages:
             require_own_page(headers)
-        declared = headers.get(b"content-length", b"")
-        self._check_size(int(declared) if declared.isdigit() else 0)
 
     def _is_allowed(self, authorization: bytes) -> bool:
         kind, _, token = authorization.partition(b" ")
         if kind.lower() == b"basic":
             # A browser has asked for it as a password. The name beside it may be any.
+            credentials, token = token, b""
             with suppress(ValueError):
-                token = base64.b64decode(token.strip(), validate=True).partition(b":")[2]
+                token = base64.b64decode(credentials.strip(), validate=True).partition(b":")[2]
         # Each is compared, and whole: time tells nothing.
         fits = [hmac.compare_digest(token.strip(), each) for each in self._tokens]
         return kind.lower() in (b"bearer", b"basic") and any(fits)

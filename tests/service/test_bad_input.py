@@ -89,9 +89,7 @@ def test_a_wrong_page_is_refused_with_what_to_change(here: Service, page: Any, s
         ("/v1/info", "application/json", b"{}", 405, "another method"),
     ],
 )
-def test_a_wrong_request_is_refused(
-    here: Service, path: str, kind: str, body: bytes, status: int, said: str
-) -> None:
+def test_a_wrong_request_is_refused(here: Service, path: str, kind: str, body: bytes, status: int, said: str) -> None:
     answer = here.http.post(path, content=body, headers={"content-type": kind})
     assert (answer.status_code, answer.json()["status"]) == (status, status)
     assert said in answer.json()["detail"]

@@ -124,6 +124,7 @@ def test_a_body_that_takes_its_time_is_given_up(allowed: ServiceProcess) -> None
 )
 def test_a_long_content_type_takes_no_time(kind: str, status: int) -> None:
     with service_here() as service:
+        service.check("https://a.example/", html=f"<p>{story(3)}")
         begun = time.monotonic()
         for path in ("/v1/check?url=a", "/v1/explain?url=b"):
             answer = service.http.post(path, content=f"<p>{story(4)}", headers={"content-type": kind})
