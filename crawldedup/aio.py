@@ -104,6 +104,7 @@ class AsyncDeduplicator:
         self._breaker = Breaker()
         # Is called with the pages and the seconds of each question.
         self.on_batch: Callable[[int, float], None] = lambda _pages, _seconds: None
+        self.gathering_seconds = _GATHERING_SECONDS  # how long to wait for pages that are read meanwhile
         self._session: CrawlSession | None = None
         self._is_closed = self._has_joined = False
         self._reading = 0
@@ -331,7 +332,7 @@ class AsyncDeduplicator:
             self._is_gathered.clear()
             if self._reading and len(self._asked) < BATCH:
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(_GATHERING_SECONDS):
+                    async with asyncio.timeout(self.gathering_seconds):
                         await self._is_gathered.wait()
             asked = [self._asked.popleft() for _ in range(min(BATCH, len(self._asked)))]
             self._batch = [(page, answer) for page, answer in asked if not answer.done()]

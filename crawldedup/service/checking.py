@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 _MOST_WAITING: Final = 2_000
 _LOG_SECONDS: Final = 10.0
+_GATHERING_SECONDS: Final = 0.015
+"""Three pages of HTML that one reader gives back: clients go on meanwhile, as a crawl would not."""
 _log: Final = logging.getLogger(__name__)
 
 
@@ -31,6 +33,7 @@ class Checker:
         self.settings = settings
         self._dedup = AsyncDeduplicator.from_options(settings.options, workers=settings.readers)
         self._dedup.on_batch = self._measure
+        self._dedup.gathering_seconds = _GATHERING_SECONDS
         self._next_log = 0.0
 
     async def check(self, page: Page) -> Verdict:

@@ -46,3 +46,19 @@ def test_pages_of_a_group_are_decided_in_their_order() -> None:
         return [str(getattr(each, "kind", None) or getattr(each, "reason", each)) for each in results]
 
     assert asyncio.run(work()) == ["new", "exact_duplicate", "empty", "exact_duplicate", "new"]
+
+
+def test_pages_of_html_are_asked_about_in_groups() -> None:
+    async def work() -> list[int]:
+        checker = Checker(ServiceSettings(options=Options()))
+        await checker.check(Page("https://e.com/", html=story(1)))
+        groups: list[int] = []
+        measured = checker._dedup.on_batch
+        checker._dedup.on_batch = lambda pages, seconds: (groups.append(pages), measured(pages, seconds))[1]
+        pages = (Page(f"https://e.com/{number}", html=story(number) * 9) for number in range(2, 34))
+        await asyncio.gather(*map(checker.check, pages))
+        await checker.close()
+        return groups
+
+    groups = asyncio.run(work())
+    assert (sum(groups), len(groups) <= 12) == (32, True), groups
