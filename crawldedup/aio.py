@@ -303,7 +303,12 @@ class AsyncDeduplicator:
         if not isinstance(page, Page):
             raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a Page")
         if page.remember and not self._has_joined:
-            await self._join()  # a look would not keep others from beginning the index with another key
+            # A look would not keep others from beginning the index with another key.
+            self._reading += 1
+            try:
+                await self._join()
+            finally:
+                self._reading -= 1
 
     async def _begin(self, page: Page, after: asyncio.Task[Any] | None = None) -> _Answer:
         """Read a page at once; once another task is done, let the page be asked about with the next batch.

@@ -48,7 +48,10 @@ def test_pages_of_a_group_are_decided_in_their_order() -> None:
     assert asyncio.run(work()) == ["new", "exact_duplicate", "empty", "exact_duplicate", "new"]
 
 
-def test_pages_of_html_are_asked_about_in_groups() -> None:
+def test_pages_of_html_are_asked_about_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    # On a busy machine the reader takes longer for each.
+    monkeypatch.setattr(checking, "_GATHERING_SECONDS", 5.0)
+
     async def work() -> list[int]:
         checker = Checker(ServiceSettings(options=Options()))
         await checker.check(Page("https://e.com/", html=story(1)))
@@ -61,4 +64,4 @@ def test_pages_of_html_are_asked_about_in_groups() -> None:
         return groups
 
     groups = asyncio.run(work())
-    assert (sum(groups), len(groups) <= 12) == (32, True), groups
+    assert (sum(groups), len(groups) <= 3) == (32, True), groups
