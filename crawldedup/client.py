@@ -270,20 +270,6 @@ class Client(_Common):
         """Decide about many pages in their order, up to `batch` of them in one request.
 
         See `Deduplicator.check_many`. Pages whose checks failed for now are sent again for `patience_seconds`.
-
-        Example:
-            .. code-block:: python
-
-                from crawldedup import Page
-                from crawldedup.client import Client
-
-                pages = [
-                    Page("https://a.example/", html="<p>Closed today.</p>"),
-                    Page("https://b.example/", html="<p>Closed today.</p>"),
-                ]
-                with Client() as client:
-                    for verdict in client.check_many(pages):
-                        print(verdict.url, verdict.kind)
         """
         for asked in _batches(pages, batch):
             try:
@@ -310,25 +296,7 @@ def _awaited(
 
 
 class AsyncClient(_Common):
-    """Asks a service from asyncio: the calls of `Client`, awaited, and its arguments.
-
-    Example:
-        .. code-block:: python
-
-            import asyncio
-
-            from crawldedup.client import AsyncClient
-
-
-            async def main():
-                async with AsyncClient("http://127.0.0.1:8300") as client:
-                    url = "https://a.example/"
-                    verdict = await client.check(url, text="Closed today.")
-                    print(verdict.kind)
-
-
-            asyncio.run(main())
-    """
+    """Asks a service from asyncio: the calls of `Client`, awaited, and its arguments."""
 
     _transport = httpx.AsyncClient
 

@@ -45,7 +45,7 @@ def application(settings: ServiceSettings) -> Starlette:
         app.state.checker = checker = Checker(settings)
         try:
             # The first page would wait for all that is imported and read once.
-            await checker.ask(lambda dedup: dedup.explain(site_of(_URL), text=_TEXT))
+            await (await checker.index()).explain(site_of(_URL), text=_TEXT)
         except CrawlDedupError as error:
             # Requests try again.
             _log.warning("the store cannot be opened yet", extra={"fields": {"error": str(error)}})

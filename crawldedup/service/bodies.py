@@ -98,6 +98,11 @@ def page_of(
         raise ConfigurationError(f"{where}: {error}") from None
 
 
+def arguments_of(page: Page) -> dict[str, Any]:
+    """Return a page as the arguments of `Deduplicator.explain` and its like."""
+    return {each.name: getattr(page, each.name) for each in fields(page)}
+
+
 def checked(value: object, allowed: tuple[str, ...], where: str = "the body") -> dict[str, Any]:
     """Return an object in JSON whose fields are allowed, and its names short and valid. Raises ConfigurationError."""
     if not isinstance(value, dict):

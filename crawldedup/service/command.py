@@ -154,7 +154,9 @@ def serve(dedup: "Deduplicator", given: Namespace) -> None:
 
     settings = ServiceSettings.of(given, dedup.options)
     log_to_stderr(settings.log_level)
-    _allow_many_connections()
+    # Clients that only connect shut others out later.
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="crawldedup-", ignore_cleanup_errors=True))
         settings = replace(settings, session_file=f"{folder}/session")
@@ -197,12 +199,6 @@ def serve(dedup: "Deduplicator", given: Namespace) -> None:
                 signal.signal(number, lambda *_: setattr(server, "should_exit", True))
             server.run()
     _log.info("has stopped")
-
-
-def _allow_many_connections() -> None:
-    """Raise the limit of open files as far as the system lets: clients that only connect shut others out later."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _join_later(dedup: "Deduplicator", file: str) -> None:

@@ -15,14 +15,13 @@ from starlette.routing import Route
 
 from crawldedup import explain as explained
 from crawldedup import wire
-from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.explain import Comparison
 from crawldedup.page import Page
 from crawldedup.printable import pluralize, printable
 from crawldedup.report.render import wording
 from crawldedup.service import metrics
-from crawldedup.service.bodies import page_of
+from crawldedup.service.bodies import arguments_of, page_of
 from crawldedup.service.checking import Checker
 from crawldedup.service.problems import problem_of
 from crawldedup.stores.shown import shown_url
@@ -44,7 +43,7 @@ async def compare(request: Request) -> Response:
 
     async def compared(checker: Checker, form: Form) -> dict[str, Any]:
         pages = [_page_in(form, name, f"the {name} page", f"the {name} page") for name in ("first", "second")]
-        return {"result": wire.from_plain(Comparison, await checker.compare(*pages))}
+        return {"result": wire.from_plain(Comparison, await checker.dedup.compare(*pages))}
 
     return await _answer(request, "compare", compared)
 
@@ -54,7 +53,7 @@ async def search(request: Request) -> Response:
 
     async def found(checker: Checker, form: Form) -> dict[str, Any]:
         page = _page_in(form, "page", "the page", form.get("url", "").strip())
-        return {"result": await checker.explain(page)}
+        return {"result": await (await checker.index()).explain(**arguments_of(page))}
 
     return await _answer(request, "search", found)
 
@@ -63,7 +62,7 @@ async def index(request: Request) -> Response:
     """Show the figures of the index, and those of the service."""
 
     async def figures(checker: Checker, _: Form) -> dict[str, Any]:
-        return {"info": await checker.ask(Deduplicator.info)}
+        return {"info": await (await checker.index()).info()}
 
     return await _answer(request, "index", figures)
 

@@ -57,7 +57,9 @@ class Edge:
                 async with asyncio.timeout(begun + self._settings.client_seconds - time.perf_counter()):
                     message = await receive()
             except TimeoutError:
-                raise self._too_slow() from None
+                seconds = self._settings.client_seconds
+                detail = f"the request was not there after {seconds:g} s: send faster, or smaller parts"
+                raise ProblemError("too-slow", 408, detail, headers=_CLOSE) from None
             size = len(message.get("body", b""))
             taken, self._held = taken + size, self._held + size
             self._check_size(taken)
@@ -109,11 +111,6 @@ class Edge:
             raise ProblemError("too-large", 413, detail, headers=_CLOSE)
         if self._held > _MOST_HELD:
             raise busy("too many large requests are dealt with")
-
-    def _too_slow(self) -> ProblemError:
-        seconds = self._settings.client_seconds
-        detail = f"the request was not there after {seconds:g} s: send faster, or smaller parts"
-        return ProblemError("too-slow", 408, detail, headers=_CLOSE)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         # Others are as many as clients like.

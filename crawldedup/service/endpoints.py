@@ -8,12 +8,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from crawldedup import wire
-from crawldedup.deduplicator import Deduplicator
+from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import CrawlDedupError
 from crawldedup.service import metrics
-from crawldedup.service.bodies import forgotten_in, page_in, pages_in, pair_in
+from crawldedup.service.bodies import arguments_of, forgotten_in, page_in, pages_in, pair_in
 from crawldedup.service.checking import Checker
-from crawldedup.service.openapi import Forgotten, Health, Info, Matches, document
+from crawldedup.service.openapi import Info, document
 from crawldedup.service.problems import ProblemError, problem_of
 
 
@@ -55,8 +55,9 @@ async def find(request: Request) -> Response:
     Nothing is remembered. The url may be left out unless the scope is a site.
     """
     page = await page_in(request, url="")
-    matches = await _checker(request).find(page)
-    return _reply(Matches(matches))
+    dedup = await _index(request)
+    matches = await dedup.find(**arguments_of(page))
+    return _reply({"matches": wire.plain(matches)})
 
 
 async def explain(request: Request) -> Response:
@@ -65,7 +66,8 @@ async def explain(request: Request) -> Response:
     Nothing is remembered. A candidate is accepted up to the cost limit.
     """
     page = await page_in(request)
-    explanation = await _checker(request).explain(page)
+    dedup = await _index(request)
+    explanation = await dedup.explain(**arguments_of(page))
     return _reply(explanation)
 
 
@@ -76,7 +78,7 @@ async def compare(request: Request) -> Response:
     the second.
     """
     first, second = await pair_in(request)
-    return _reply(await _checker(request).compare(first, second))
+    return _reply(await _checker(request).dedup.compare(first, second))
 
 
 async def forget(request: Request) -> Response:
@@ -85,8 +87,9 @@ async def forget(request: Request) -> Response:
     In the scope of a site, a fingerprint needs the scope_key.
     """
     arguments = await forgotten_in(request)
-    count = await _checker(request).ask(lambda dedup: dedup.forget(**arguments))
-    return _reply(Forgotten(count))
+    dedup = await _index(request)
+    count = await dedup.forget(**arguments)
+    return _reply({"forgotten": count})
 
 
 async def info(request: Request) -> Response:
@@ -94,7 +97,8 @@ async def info(request: Request) -> Response:
 
     Bytes may be estimated.
     """
-    return _reply(await _checker(request).ask(Info.of))
+    dedup = await _index(request)
+    return _reply(Info.of(dedup.options, await dedup.info()))
 
 
 async def live(_: Request) -> Response:
@@ -102,7 +106,7 @@ async def live(_: Request) -> Response:
 
     Needs no token.
     """
-    return _reply(Health("live"))
+    return _reply({"status": "live"})
 
 
 async def ready(request: Request) -> Response:
@@ -111,11 +115,11 @@ async def ready(request: Request) -> Response:
     Asks the store. Needs no token.
     """
     try:
-        await _checker(request).ask(Deduplicator.heartbeat)
+        await (await _index(request)).heartbeat()
     except CrawlDedupError:
         # Anyone may ask, and the error names the store.
         raise ProblemError("store", 503, "the store does not answer; the log says more", retry_after=2) from None
-    return _reply(Health("ready"))
+    return _reply({"status": "ready"})
 
 
 async def figures(_: Request) -> Response:
@@ -158,6 +162,10 @@ def description() -> dict[str, Any]:
 def _checker(request: Request) -> Checker:
     checker: Checker = request.app.state.checker
     return checker
+
+
+async def _index(request: Request) -> AsyncDeduplicator:
+    return await _checker(request).index()
 
 
 def _reply(value: object) -> Response:

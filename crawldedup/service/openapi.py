@@ -13,6 +13,7 @@ from crawldedup import __version__, wire
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.explain import Candidate, Comparison, Explanation, compare
 from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.options import Options
 from crawldedup.page import Page
 from crawldedup.reading.difference import Change
 from crawldedup.service import bodies
@@ -34,45 +35,13 @@ class Info(StoreInfo):
     extractor: str  #: What finds the main text.
 
     @classmethod
-    def of(cls, dedup: Deduplicator) -> Self:
-        """Return the figures of an index. Raises StoreError."""
-        options = {name: getattr(dedup.options, name) for name in ("similarity", "recall", "scope", "extractor")}
-        return cls(version=__version__, **options, **asdict(dedup.info()))
+    def of(cls, options: Options, info: StoreInfo) -> Self:
+        """Return the figures of an index with its options."""
+        shown = {name: getattr(options, name) for name in ("similarity", "recall", "scope", "extractor")}
+        return cls(version=__version__, **shown, **asdict(info))
 
 
-@dataclass(frozen=True, slots=True)
-class Matches:
-    """What was found."""
-
-    matches: list[Match]  #: The pages, the most similar first.
-
-
-@dataclass(frozen=True, slots=True)
-class Forgotten:
-    """What was forgotten."""
-
-    forgotten: int  #: The number of pages.
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """How the service is."""
-
-    status: str  #: "live" or "ready".
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Stands for the verdict of a page that was not checked."""
-
-    url: str  #: The URL of the page.
-    problem: Problem  #: Why.
-
-
-_ANSWERED: Final = (
-    *(Verdict, Coverage, KnownParagraph, Match, Explanation, Candidate, Comparison),
-    *(Info, Matches, Forgotten, Health, Failure, Problem),
-)
+_ANSWERED: Final = (Verdict, Coverage, KnownParagraph, Match, Explanation, Candidate, Comparison, Info, Problem)
 _JSON: Final = "application/json"
 _REF: Final = "#/components/schemas/{name}"
 _ATTRIBUTE: Final = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
@@ -163,20 +132,22 @@ def _operations() -> dict[str, tuple[Schema, Schema, Any]]:
     with Deduplicator(key=0) as dedup:
         dedup.check(url, text=_TEXT)
         verdict, explanation = wire.plain(dedup.check(**page)), wire.plain(dedup.explain(**page))
-        matches, info = wire.plain(dedup.find(text=_TEXT)), wire.plain(Info.of(dedup))
+        matches, info = wire.plain(dedup.find(text=_TEXT)), wire.plain(Info.of(dedup.options, dedup.info()))
     comparison = wire.plain(compare(*(Page("", text=each["text"]) for each in pair.values())))
     many = {"type": "array", "items": _ref("Page"), "maxItems": bodies.MOST_PAGES}
-    results = {"type": "array", "items": {"oneOf": [_ref("Verdict"), _ref("Failure")]}}
+    failure = _object(url={"type": "string"}, problem=_ref("Problem"))
+    results = {"type": "array", "items": {"oneOf": [_ref("Verdict"), failure]}}
+    health, found = _object(status={"type": "string"}), _object(matches={"type": "array", "items": _ref("Match")})
     return {
         "check": (sent(_ref("Page"), page) | _PLAIN, _ref("Verdict"), verdict),
         "check_batch": (sent(many, [page, empty]), results, [verdict, {"url": empty["url"], "problem": problem}]),
-        "find": (sent(_ref("FindPage"), text) | _PLAIN, _ref("Matches"), {"matches": matches}),
+        "find": (sent(_ref("FindPage"), text) | _PLAIN, found, {"matches": matches}),
         "explain": (sent(_ref("Page"), page) | _PLAIN, _ref("Explanation"), explanation),
         "compare": (sent(_ref("Pair"), pair), _ref("Comparison"), comparison),
-        "forget": (sent(_ref("Name"), {"url": url}), _ref("Forgotten"), {"forgotten": 1}),
+        "forget": (sent(_ref("Name"), {"url": url}), _object(forgotten={"type": "integer"}), {"forgotten": 1}),
         "info": ({}, _ref("Info"), info),
-        "live": ({}, _ref("Health"), {"status": "live"}),
-        "ready": ({}, _ref("Health"), {"status": "ready"}),
+        "live": ({}, health, {"status": "live"}),
+        "ready": ({}, health, {"status": "ready"}),
         "metrics": ({}, {"type": "string"}, 'crawldedup_verdicts_total{kind="new"} 1204.0\n'),
         "openapi": ({}, {"type": "object"}, {"openapi": "3.1.0"}),
     }
@@ -207,8 +178,7 @@ def _schemas() -> dict[str, Schema]:
     candidate["properties"] = schemas["Match"]["properties"] | candidate["properties"]
     candidate["required"] = list(candidate["properties"])
     parts = {name: {"type": "string", "description": note} for name, note in _notes_of(Change).items()}
-    title, description = "Change", schemas["Change"]["description"]
-    schemas[title] = {"title": title, "description": description, "type": "object", "properties": parts}
+    schemas["Change"] = {"description": schemas["Change"]["description"], **_object(**parts)}
     return schemas
 
 
@@ -244,6 +214,10 @@ def _notes_of(kind: type) -> dict[str, str]:
         notes |= {name: " ".join(note.split()) for name, note in _ATTRIBUTE.findall(attributes)}
         notes |= dict(_COMMENT.findall(inspect.getsource(cls)))
     return {name: note.replace("None", "null") for name, note in notes.items()}
+
+
+def _object(**properties: Schema) -> Schema:
+    return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 def _ref(name: str) -> Schema:

@@ -56,8 +56,8 @@ def test_pages_of_html_are_asked_about_in_groups(monkeypatch: pytest.MonkeyPatch
         checker = Checker(ServiceSettings(options=Options()))
         await checker.check(Page("https://e.com/", html=story(1)))
         groups: list[int] = []
-        measured = checker._dedup.on_batch
-        checker._dedup.on_batch = lambda pages, seconds: (groups.append(pages), measured(pages, seconds))[1]
+        measured = checker.dedup.on_batch
+        checker.dedup.on_batch = lambda pages, seconds: (groups.append(pages), measured(pages, seconds))[1]
         pages = (Page(f"https://e.com/{number}", html=story(number) * 9) for number in range(2, 34))
         await asyncio.gather(*map(checker.check, pages))
         await checker.close()
