@@ -91,7 +91,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--codec", default="lz4", help="with which Spark packs what it shuffles: lz4 or zstd (lz4)")
     args = parser.parse_args(arguments)
     if find_spec("pyspark") is None:
-        print("pyspark is not installed: pip install 'crawldedup[spark]'")
+        print("pyspark is not installed: pip install 'pyspark[sql]' pyarrow 'pandas<3'")
         return
     table = make_table(f"{args.shape} pages", "pages", "local s", "Spark s", "shuffled bytes a page", "other verdicts")
     for count in args.pages:

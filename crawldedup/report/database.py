@@ -110,7 +110,7 @@ class Database:
         try:
             import duckdb
         except ImportError as error:
-            raise MissingDependencyError("a report needs duckdb and more: pip install 'crawldedup[report]'") from error
+            raise MissingDependencyError("a report needs duckdb: pip install duckdb") from error
         self._duckdb = duckdb
         self._progress = progress
         self._temporary = TemporaryDirectory(prefix="crawldedup-report-", ignore_cleanup_errors=True)

@@ -1,13 +1,12 @@
 """Put one process of the service together: what uvicorn calls for its application."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging
 import os
 import signal
-from typing import TYPE_CHECKING, Final
+from collections.abc import AsyncIterator
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -17,14 +16,12 @@ from starlette.requests import ClientDisconnect
 from crawldedup.errors import CrawlDedupError
 from crawldedup.scope import site_of
 from crawldedup.service.checking import Checker
-from crawldedup.service.console import PAGES, Console
-from crawldedup.service.edge import Bodies, Edge, refusal
-from crawldedup.service.endpoints import ROUTES, Service
+from crawldedup.service.command import ServiceSettings
+from crawldedup.service.console import PAGES
+from crawldedup.service.edge import Edge
+from crawldedup.service.endpoints import ROUTES
 from crawldedup.service.logs import log_to_stderr
-from crawldedup.service.settings import ServiceSettings
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+from crawldedup.service.problems import refusal
 
 _log: Final = logging.getLogger(__name__)
 
@@ -37,36 +34,31 @@ def make_app() -> Starlette:
     """Return the application, with the settings that the parent process has left."""
     settings = ServiceSettings.handed_on()
     log_to_stderr(settings.log_level)
-    bodies = Bodies(settings)
+    return application(settings)
+
+
+def application(settings: ServiceSettings) -> Starlette:
+    """Return the application of one process."""
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        checker = Checker(settings)
-        app.state.service = Service(checker, bodies)
-        app.state.console = Console(app.state.service, settings)
+        app.state.checker = checker = Checker(settings)
         try:
             # The first page would wait for all that is imported and read once.
-            await checker.ask(lambda dedup: dedup.explain(site_of(_URL), text=_TEXT))
+            await (await checker.index()).explain(site_of(_URL), text=_TEXT)
         except CrawlDedupError as error:
             # Requests try again.
             _log.warning("the store cannot be opened yet", extra={"fields": {"error": str(error)}})
-        watching = asyncio.get_running_loop().create_task(_watch(settings.parent)) if settings.workers > 1 else None
+        watching = asyncio.create_task(_watch(settings.parent)) if settings.workers > 1 else None
         yield
         if watching is not None:
             watching.cancel()
         await checker.close()
 
+    paths, pages = ({route.path for route in routes} for routes in (ROUTES, PAGES))
     app = Starlette(
         routes=[*ROUTES, *PAGES],
-        middleware=[
-            Middleware(
-                Edge,
-                settings=settings,
-                bodies=bodies,
-                paths={route.path for route in ROUTES},
-                pages={route.path for route in PAGES},
-            )
-        ],
+        middleware=[Middleware(Edge, settings=settings, paths=paths, pages=pages)],
         exception_handlers=dict.fromkeys((HTTPException, CrawlDedupError, ClientDisconnect, Exception), refusal),
         lifespan=lifespan,
     )

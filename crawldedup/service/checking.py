@@ -2,93 +2,85 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import fields
-from typing import Final, TypeVar
+from collections.abc import Sequence
+from typing import Final
 
-from crawldedup import wire
-from crawldedup.aio import BATCH, AsyncDeduplicator
-from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError, StoreError, WorkerError
-from crawldedup.explain import Comparison, Explanation
+from crawldedup.aio import AsyncDeduplicator
+from crawldedup.errors import ConfigurationError, PageError, StoreError, WorkerError
 from crawldedup.page import Page
 from crawldedup.service import metrics
+from crawldedup.service.command import ServiceSettings
 from crawldedup.service.problems import busy
-from crawldedup.service.settings import ServiceSettings
+from crawldedup.stores.base import CrawlSession
 from crawldedup.verdict import Verdict
 
-GROUP: Final = BATCH
-
 _MOST_WAITING: Final = 2_000
-_TELLING_SECONDS: Final = 10.0
+_LOG_SECONDS: Final = 10.0
+_GATHERING_SECONDS: Final = 0.015
+"""Three pages of HTML that one reader gives back: clients go on meanwhile, as a crawl would not."""
 _log: Final = logging.getLogger(__name__)
-_T = TypeVar("_T")
 
 
 class Checker:
-    """Checks pages for one process of the service. All calls belong to the event loop's thread."""
+    """Asks the index for one process of the service. All calls belong to the event loop's thread."""
 
     def __init__(self, settings: ServiceSettings) -> None:
-        self._session = settings.session
-        self._dedup = AsyncDeduplicator.from_options(
-            settings.options, workers=settings.readers, page_seconds=settings.page_seconds
-        )
-        self._dedup.on_batch = self._measure
-        self._next_telling = 0.0
+        self.settings = settings
+        self.dedup = AsyncDeduplicator.from_options(settings.options, workers=settings.readers)
+        self.dedup.on_batch = self._measure
+        self.dedup.gathering_seconds = _GATHERING_SECONDS
+        self._next_log = 0.0
 
-    async def check(self, pages: Sequence[Page]) -> list[Verdict | Exception]:
-        """Return a verdict or an error for each of at most `GROUP` pages. Raises ProblemError if too many wait."""
-        if self._dedup.waiting + len(pages) > _MOST_WAITING:
-            raise busy(f"{_MOST_WAITING:,} pages wait")
-        results: list[Verdict | Exception] = []
+    async def check(self, page: Page) -> Verdict:
+        """Decide about a page. Raises what `AsyncDeduplicator.check` does, and ProblemError if too many wait."""
+        await self._begin()
         try:
-            await self.open()
-            async for verdict in self._dedup.check_many(pages, on_error=lambda _, error: results.append(error)):
-                results.append(verdict)  # noqa: PERF401
-        except CrawlDedupError as error:
-            results = [error] * len(pages)
-        metrics.count(results)
+            verdict = await self.dedup.check_page(page)
+        except Exception as error:
+            self._count(error)
+            raise
+        self._count(verdict)
+        return verdict
+
+    async def check_many(self, pages: Sequence[Page]) -> list[Verdict | Exception]:
+        """Return a verdict or an error for each page. Raises StoreError, and ProblemError if too many wait."""
+        await self._begin()
+        results: list[Verdict | Exception] = []
+        async for verdict in self.dedup.check_many(pages, on_error=lambda _, error: results.append(error)):
+            results.append(verdict)  # noqa: PERF401
         for result in results:
-            self._log(result)
+            self._count(result)
         return results
 
-    async def explain(self, page: Page) -> Explanation:
-        """Explain the verdict that a page would get now. Raises as `check` does."""
-        await self.open()
-        rules = {each.name: getattr(page, each.name) for each in fields(page) if each.name not in ("url", "remember")}
-        return await self._dedup.explain(page.url, **rules)
+    async def _begin(self) -> None:
+        if self.dedup.waiting >= _MOST_WAITING:
+            raise busy(f"{_MOST_WAITING:,} pages wait")
+        await self.index()
 
-    async def compare(self, first: Page, second: Page) -> Comparison:
-        """Return how two pages compare; the store is not asked. Raises PageError and the like."""
-        return wire.from_plain(Comparison, await self._dedup.compare(first, second))
-
-    async def ask(self, call: Callable[[Deduplicator], _T]) -> _T:
-        """Return what the Deduplicator returns, between two groups. Raises StoreError and the like."""
-        await self.open()
-        return await self._dedup.ask(call)
-
-    async def open(self) -> None:
-        """Open the index unless it is. Raises as `Deduplicator.open` does; later calls try again."""
-        if self._dedup.session is None:
-            await self._dedup.open(self._session)
+    async def index(self) -> AsyncDeduplicator:
+        """Return what asks the index, open. Raises StoreError and the like."""
+        if self.dedup.session is None:
+            await self.dedup.open(CrawlSession(*self.settings.present_session()))
+        return self.dedup
 
     async def close(self) -> None:
         """Answer what waits, and disconnect. Other processes of the service may go on."""
-        await self._dedup.close(leave=False)
+        await self.dedup.close(leave=self.settings.workers == 1)
 
     def _measure(self, pages: int, seconds: float) -> None:
         metrics.GROUP_PAGES.observe(pages)
         metrics.GROUP_SECONDS.observe(seconds)
-        metrics.INDEX_PAGES.set(self._dedup.pages)
+        metrics.INDEX_PAGES.set(self.dedup.pages)
 
-    def _log(self, result: Verdict | Exception) -> None:
-        """Log what nobody foresaw, and what the store refuses, now and then: a full one refuses each page."""
+    def _count(self, result: Verdict | Exception) -> None:
+        """Count what became of a page. Log what nobody foresaw, and now and then that a store fails for each page."""
+        metrics.count(result)
         match result:
             case Verdict() | PageError():
                 pass
             case StoreError():
-                if time.monotonic() >= self._next_telling:
-                    self._next_telling = time.monotonic() + _TELLING_SECONDS
+                if time.monotonic() >= self._next_log:
+                    self._next_log = time.monotonic() + _LOG_SECONDS
                     _log.warning("the store fails", extra={"fields": {"error": str(result)}})
             case WorkerError() | ConfigurationError():
                 _log.warning("a page was not checked", extra={"fields": {"error": str(result)}})

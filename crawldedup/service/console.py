@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -15,21 +14,22 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from crawldedup import explain as explained
-from crawldedup.deduplicator import Deduplicator
+from crawldedup import wire
 from crawldedup.errors import ConfigurationError, CrawlDedupError
+from crawldedup.explain import Comparison
 from crawldedup.page import Page
 from crawldedup.printable import pluralize, printable
 from crawldedup.report.render import wording
-from crawldedup.service.endpoints import Service
-from crawldedup.service.pages import check_names
+from crawldedup.service import metrics
+from crawldedup.service.bodies import arguments_of, page_of
+from crawldedup.service.checking import Checker
 from crawldedup.service.problems import problem_of
-from crawldedup.service.settings import ServiceSettings
 from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import describe
 
 Form = dict[str, str]
 
-_KINDS: Final = {"guess": "told by what it looks like", "text": "text", "html": "HTML"}
+_KINDS: Final = {"guess": "text or HTML, by its looks", "text": "text", "html": "HTML"}
 _MOST_FIELDS: Final = 10
 _TAG: Final = re.compile(r"<(?:!|/?[a-zA-Z])[^<>]{0,2000}>")
 _HARMLESS: Final = {"x-content-type-options": "nosniff", "cache-control": "no-store", "referrer-policy": "same-origin"}
@@ -38,21 +38,12 @@ _POLICY: Final = "default-src 'none'; style-src 'self'; form-action 'self'; base
 _LONGEST_TEXT: Final = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Console:
-    """What the pages need beside the service."""
-
-    service: Service
-    settings: ServiceSettings
-
-
 async def compare(request: Request) -> Response:
     """Show the form, and how the two pages of it compare."""
 
-    async def compared(console: Console, form: Form) -> dict[str, Any]:
-        first = _page_in(form, "first", "the first page", "the first page")
-        second = _page_in(form, "second", "the second page", "the second page")
-        return {"result": await console.service.checker.compare(first, second)}
+    async def compared(checker: Checker, form: Form) -> dict[str, Any]:
+        pages = [_page_in(form, name, f"the {name} page", f"the {name} page") for name in ("first", "second")]
+        return {"result": wire.from_plain(Comparison, await checker.dedup.compare(*pages))}
 
     return await _answer(request, "compare", compared)
 
@@ -60,18 +51,18 @@ async def compare(request: Request) -> Response:
 async def search(request: Request) -> Response:
     """Show the form, and what the index holds that resembles its page."""
 
-    async def found(console: Console, form: Form) -> dict[str, Any]:
+    async def found(checker: Checker, form: Form) -> dict[str, Any]:
         page = _page_in(form, "page", "the page", form.get("url", "").strip())
-        return {"result": await console.service.checker.explain(page)}
+        return {"result": await (await checker.index()).explain(**arguments_of(page))}
 
     return await _answer(request, "search", found)
 
 
 async def index(request: Request) -> Response:
-    """Show the figures of the index."""
+    """Show the figures of the index, and those of the service."""
 
-    async def figures(console: Console, _: Form) -> dict[str, Any]:
-        return {"info": await console.service.checker.ask(Deduplicator.info)}
+    async def figures(checker: Checker, _: Form) -> dict[str, Any]:
+        return {"info": await (await checker.index()).info()}
 
     return await _answer(request, "index", figures)
 
@@ -89,28 +80,29 @@ PAGES: Final = [
 ]
 
 
-async def _answer(request: Request, name: str, work: Callable[[Console, Form], Awaitable[dict[str, Any]]]) -> Response:
+async def _answer(request: Request, name: str, work: Callable[[Checker, Form], Awaitable[dict[str, Any]]]) -> Response:
     """Return a page with what was sent by its form and became of it, or with what to change."""
-    console: Console = request.app.state.console
-    values: dict[str, Any] = {"form": {}, "result": None, "problem": None, "settings": console.settings, "info": None}
+    checker: Checker = request.app.state.checker
+    values: dict[str, Any] = {"form": {}, "result": None, "problem": None, "info": None}
     status, headers = 200, {}
     try:
         if request.method == "POST":
-            values["form"] = await _form_of(request, console.service)
+            values["form"] = await _form_of(request)
         if request.method == "POST" or name == "index":
-            values |= await work(console, values["form"])
+            values |= await work(checker, values["form"])
     except CrawlDedupError as error:
         values["problem"] = problem = problem_of(error)
         status, headers = problem.status, problem.headers
-    body = _environment().get_template(f"{name}.html").render(page=name, **values)
+    template = _environment().get_template(f"{name}.html")
+    body = template.render(page=name, options=checker.settings.options, summary=metrics.summary, **values)
     sent = {**headers, **_HARMLESS, "content-security-policy": _POLICY}
     # What was pasted may hold halves of surrogate pairs.
     return Response(body.encode("utf-8", "replace"), status, sent, "text/html")
 
 
-async def _form_of(request: Request, service: Service) -> Form:
-    """Return the fields of a form. Raises ConfigurationError, and ProblemError as `Bodies.take` does."""
-    body = await service.bodies.take(request)
+async def _form_of(request: Request) -> Form:
+    """Return the fields of a form. Raises ConfigurationError, and ProblemError for a body that is not taken."""
+    body = await request.body()
     try:
         # The whole body may be escaped characters, which takes a while.
         return dict(await asyncio.to_thread(_parsed, body))
@@ -128,9 +120,8 @@ def _page_in(form: Form, name: str, label: str, url: str) -> Page:
         raise ConfigurationError(f"{label} is empty: paste a text, or the HTML of a page")
     if kind not in _KINDS:
         raise ConfigurationError(f"{label} is said to be {kind[:40]!r}; it can be {', '.join(_KINDS)}")
-    check_names({"url": url})
     is_html = kind == "html" or (kind == "guess" and _TAG.search(content))
-    return Page(url, html=content) if is_html else Page(url, text=content)
+    return page_of({"url": url, "html" if is_html else "text": content}, label)
 
 
 @cache

@@ -1,7 +1,6 @@
 """The figures at /metrics. Those of all worker processes are added up where PROMETHEUS_MULTIPROC_DIR is set."""
 
 import os
-from collections.abc import Iterable
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -35,20 +34,37 @@ INDEX_PAGES: Final = Gauge(
 )
 
 
-def count(results: Iterable[Verdict | Exception]) -> None:
-    """Count what became of pages."""
-    for result in results:
-        if isinstance(result, Exception):
-            reason = getattr(result, "reason", None) or getattr(result, "counter", "internal")
-            FAILURES.labels(reason).inc()
-        else:
-            VERDICTS.labels(result.kind).inc()
+def count(result: Verdict | Exception) -> None:
+    """Count what became of a page."""
+    if isinstance(result, Exception):
+        reason = getattr(result, "reason", None) or getattr(result, "counter", "internal")
+        FAILURES.labels(reason).inc()
+    else:
+        VERDICTS.labels(result.kind).inc()
 
 
 def exposition() -> bytes:
     """Return all figures in Prometheus' text format."""
+    return generate_latest(_everyone())
+
+
+def summary() -> list[tuple[str, list[tuple[str, float]]]]:
+    """Return the figures for people: each metric's description, and its values by their labels. Times are means."""
+    tables = []
+    for family in _everyone().collect():
+        values = {(each.name.rpartition("_")[2], " ".join(each.labels.values())): each.value for each in family.samples}
+        if family.type == "histogram":
+            counts = {label: count for (end, label), count in values.items() if end == "count" and count}
+            rows = [(label, values["sum", label] / count) for label, count in counts.items()]
+        else:
+            rows = [(label, value) for (end, label), value in values.items() if end != "created"]
+        tables.append((family.documentation, rows))
+    return tables
+
+
+def _everyone() -> CollectorRegistry:
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-        return generate_latest(_own)
+        return _own
     everyone = CollectorRegistry()
     MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]
-    return generate_latest(everyone)
+    return everyone

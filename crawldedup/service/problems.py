@@ -1,21 +1,16 @@
 """Errors as application/problem+json (RFC 9457): each says what to change, or when to try again."""
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import asdict, dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
-from crawldedup.errors import (
-    ConfigurationError,
-    CrawlDedupError,
-    KeyMismatchError,
-    PageError,
-    StoreFullError,
-    UnexpectedReadError,
-    WorkerError,
-)
+from crawldedup import errors
+from crawldedup.errors import CrawlDedupError
 from crawldedup.workers.pool import LONGEST_PAUSE_SECONDS
 
 _STORE_SECONDS: Final = 2
@@ -24,6 +19,18 @@ _HINTS: Final = {
     404: "there is no such path: /openapi.json lists those there are",
     405: "the path takes another method: the header Allow names it",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A refusal, as it is sent."""
+
+    type: str  #: `urn:crawldedup:` and a stable word.
+    title: str  #: The phrase of the status.
+    status: int  #: The status of HTTP.
+    detail: str  #: What was wrong, and what to change.
+    reason: str | None = None  #: Why a page cannot be read: a stable word.
+    retry_after: int | None = None  #: In how many seconds to ask once more, as in the header Retry-After.
 
 
 @dataclass
@@ -37,22 +44,17 @@ class ProblemError(CrawlDedupError):
     reason: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the members of the problem, ready for JSON."""
-        values = {
-            "type": f"urn:crawldedup:{self.code}",
-            "title": HTTPStatus(self.status).phrase,
-            "status": self.status,
-            "detail": self.detail,
-            "reason": self.reason,
-            "retry_after": self.retry_after,
-        }
-        return {name: value for name, value in values.items() if value is not None}
+    def plain(self) -> dict[str, Any]:
+        """Return the problem, ready for JSON."""
+        title, kind = HTTPStatus(self.status).phrase, f"urn:crawldedup:{self.code}"
+        problem = Problem(kind, title, self.status, self.detail, self.reason, self.retry_after)
+        return {name: value for name, value in asdict(problem).items() if value is not None}
 
-    def all_headers(self) -> dict[str, str]:
-        """Return the headers of the answer."""
+    def answer(self) -> Response:
+        """Return the answer that tells of the problem."""
         retry = {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
-        return {"content-type": "application/problem+json", **retry, **self.headers}
+        headers = {"content-type": "application/problem+json", **retry, **self.headers}
+        return Response(json.dumps(self.plain()), self.status, headers)
 
 
 def busy(what: str) -> ProblemError:
@@ -65,17 +67,17 @@ def problem_of(error: Exception) -> ProblemError:
     match error:
         case ProblemError():
             return error
-        case PageError():
+        case errors.PageError():
             return ProblemError("unreadable-page", 422, str(error), reason=error.reason)
-        case KeyMismatchError():
+        case errors.KeyMismatchError():
             return ProblemError("other-key", 409, str(error))
-        case StoreFullError():
+        case errors.StoreFullError():
             return ProblemError("store", 503, str(error), retry_after=int(LONGEST_PAUSE_SECONDS))
-        case WorkerError():
+        case errors.WorkerError():
             return busy(str(error))
-        case UnexpectedReadError():
+        case errors.UnexpectedReadError():
             return ProblemError("internal", 500, _UNFORESEEN)
-        case ConfigurationError():
+        case errors.ConfigurationError():
             return ProblemError("invalid", 400, str(error))
         case CrawlDedupError():
             return ProblemError("store", 503, str(error), retry_after=_STORE_SECONDS)
@@ -85,3 +87,8 @@ def problem_of(error: Exception) -> ProblemError:
             code = "not-found" if status == 404 else "method" if status == 405 else "invalid"
             return ProblemError(code, status, _HINTS.get(status, error.detail), headers=dict(error.headers or {}))
     return ProblemError("internal", 500, _UNFORESEEN)
+
+
+def refusal(_: Request, error: Exception) -> Response:
+    """Return the answer to a request that failed."""
+    return problem_of(error).answer()

@@ -7,8 +7,6 @@ set with dashes.
 from __future__ import annotations
 
 import importlib
-import json
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
@@ -61,15 +59,13 @@ class CommandsDirective(SphinxDirective):
 
 
 class HttpDirective(SphinxDirective):
-    """Describe the operations of the OpenAPI document at "package:file"."""
+    """Describe the operations of the OpenAPI document that the function at "module:function" returns."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         """Return the nodes of the generated Markdown."""
-        package, _, name = self.arguments[0].partition(":")
-        document = json.loads(files(package).joinpath(name).read_text("utf-8"))
-        return self.parse_text_to_nodes(http_markdown(document), allow_section_headings=True)
+        return self.parse_text_to_nodes(http_markdown(_load(self.arguments[0])()), allow_section_headings=True)
 
 
 def set_dashes(_app: Sphinx, document: nodes.document) -> None:

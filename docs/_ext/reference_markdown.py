@@ -112,17 +112,20 @@ def _of(schema: dict[str, Any]) -> str:
 
 
 def _schema(name: str, schema: dict[str, Any]) -> str:
+    head = [f"## {name}", "", schema.get("description", ""), ""]
+    if "properties" not in schema:
+        words = ", ".join(f"`{word}`" for word in schema.get("enum", ()))
+        return "\n".join([*head, f"One of {words}." if words else f"It is an {schema['type']}.", ""])
     rows = [
         f"| `{field}` | {_type(each)} | {each.get('description', '')} |" for field, each in schema["properties"].items()
     ]
-    head = [f"## {name}", "", schema.get("description", ""), "", "| field | type | |", "|---|---|---|"]
-    return "\n".join([*head, *rows, ""])
+    return "\n".join([*head, "| field | type | |", "|---|---|---|", *rows, ""])
 
 
 def _type(schema: dict[str, Any]) -> str:
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
-    options = schema.get("oneOf") or schema.get("allOf")
+    options = schema.get("oneOf") or schema.get("anyOf")
     if options:
         return " or ".join(map(_type, options))
     kinds = schema.get("type", "object")

@@ -31,7 +31,7 @@ START_URL = "http://127.0.0.1:8000/"
 # The demo site has an endless calendar, as many sites do.
 DEPTH_LIMIT = 12
 
-# A report of each crawl, in a file beside this project (pip install 'crawldedup[report]').
+# A report of each crawl, in a file beside this project (pip install '/path/to/this/clone[report]').
 # CRAWLDEDUP_REPORT = "report.html"
 
 # Spidermon fails a crawl whose figures are wrong (pip install spidermon). The limits are in example/monitors.py.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING, Any
@@ -96,6 +98,8 @@ def test_errors_are_those_of_a_deduplicator(empty: ServiceProcess) -> None:
         assert raised.value.reason == "empty"
         with pytest.raises(ConfigurationError, match="one of html, text and fingerprint"):
             client.check("u")
+        with pytest.raises(ConfigurationError, match="did you mean 'similarity'"):
+            client.check("u", text="a", simlarity=0.9)
         with pytest.raises(ConfigurationError, match="8,193 letters"):
             client.check("u" * 8193, text="a")
         with pytest.raises(KeyMismatchError):
@@ -181,3 +185,9 @@ def test_another_server_is_told_from_a_service(moody: str, body: bytes) -> None:
 def test_a_batch_of_no_pages_is_refused_and_loses_none(size: int) -> None:
     with Client("http://localhost:9") as client, pytest.raises(ConfigurationError, match="batch"):
         list(client.check_many([Page("https://a.example/", text="A text")], batch=size))
+
+
+def test_a_client_does_without_what_reads_pages() -> None:
+    loaded = "[name for name in sys.modules if name in ('crawldedup.page', 'crawldedup.deduplicator', 'selectolax')]"
+    code = f"import sys, crawldedup.client; sys.exit(str({loaded} or ''))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False).stderr == "\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from crawldedup.cli import parser
 from crawldedup.options import options_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions
+from crawldedup.service.endpoints import description
 from tests.docs.pages import PAGES, PROJECT_PAGES, ROOT, SITE, module_at
 
 LONGEST_SENTENCE = 30
@@ -90,8 +90,10 @@ def command_texts() -> list[str]:
 
 def http_texts() -> list[str]:
     """Return what the OpenAPI document says."""
-    document = files("crawldedup.service").joinpath("openapi.json").read_text("utf-8")
-    return [json.loads(f'"{text}"') for text in re.findall(r'"(?:description|summary)": "(.*)"', document)]
+    document = json.dumps(description())
+    return [
+        json.loads(f'"{text}"') for text in re.findall(r'"(?:description|summary)": "((?:[^"\\\\]|\\\\.)*)"', document)
+    ]
 
 
 @pytest.mark.parametrize("page", CHECKED, ids=lambda page: str(page.relative_to(ROOT)))

@@ -1,4 +1,4 @@
-"""A real service: `crawldedup serve` in a process of its own."""
+"""The service: in this process, or as `crawldedup serve` in one of its own."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import httpx
+from starlette.testclient import TestClient
 
+from crawldedup import Options
+from crawldedup.service.app import application
+from crawldedup.service.command import ServiceSettings
 from tests.servers import free_port, wait_until
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 TIDES = (
@@ -32,10 +36,34 @@ BREAD = (
 )
 
 
-class ServiceProcess:
+class Service:
+    """A service, and how to ask it."""
+
+    http: httpx.Client
+
+    def post(self, path: str, value: Any, **options: Any) -> httpx.Response:
+        return self.http.post(path, json=value, **options)
+
+    def check(self, url: str, **page: Any) -> dict[str, Any]:
+        answer = self.post("/v1/check", {"url": url, **page})
+        assert answer.status_code == 200, answer.text
+        verdict: dict[str, Any] = answer.json()
+        return verdict
+
+
+@contextlib.contextmanager
+def service_here(options: Options | None = None, **settings: Any) -> Iterator[Service]:
+    """A service in this process, with these settings."""
+    service = Service()
+    made = application(ServiceSettings(options=options or Options(), **settings))
+    with TestClient(made, base_url="http://localhost:8300", raise_server_exceptions=False) as service.http:
+        yield service
+
+
+class ServiceProcess(Service):
     """A service on a free port. `stop` ends it as an operator does."""
 
-    def __init__(self, *arguments: str, **environment: str) -> None:
+    def __init__(self, *arguments: str, wait: bool = True, **environment: str) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115
@@ -47,7 +75,8 @@ class ServiceProcess:
         )
         self.http = httpx.Client(base_url=self.url, timeout=60)
         try:
-            wait_until(self._answers)
+            if wait:
+                wait_until(self._answers)
         except BaseException:
             self.process.kill()
             raise
@@ -74,15 +103,6 @@ class ServiceProcess:
     def log(self) -> str:
         self._log.seek(0)
         return self._log.read()
-
-    def post(self, path: str, value: Any, **options: Any) -> httpx.Response:
-        return self.http.post(path, json=value, **options)
-
-    def check(self, url: str, **page: Any) -> dict[str, Any]:
-        answer = self.post("/v1/check", {"url": url, **page})
-        assert answer.status_code == 200, answer.text
-        verdict: dict[str, Any] = answer.json()
-        return verdict
 
 
 def story(number: int, words: int = 80) -> str:

@@ -11,10 +11,10 @@ import pytest
 
 from crawldedup import Deduplicator, Fingerprint, Kind, Page, Verdict, compare, wire
 from crawldedup.explain import Comparison
-from tests.service.serving import BREAD, TIDES, ServiceProcess, story
+from tests.service.serving import BREAD, TIDES, Service, story
 
 
-def test_a_copy_is_found_in_text_html_and_bytes(service: ServiceProcess) -> None:
+def test_a_copy_is_found_in_text_html_and_bytes(service: Service) -> None:
     first = service.check("https://a.example/tides", text=TIDES)
     assert first["kind"] == "new"
     assert wire.plain(wire.from_plain(Verdict, first)) == first
@@ -30,7 +30,7 @@ def test_a_copy_is_found_in_text_html_and_bytes(service: ServiceProcess) -> None
     assert service.check("https://a.example/tides", text=TIDES)["kind"] == "revisit"
 
 
-def test_pages_may_be_sent_as_they_are(service: ServiceProcess) -> None:
+def test_pages_may_be_sent_as_they_are(service: Service) -> None:
     def sent(url: str, kind: str, content: bytes) -> dict[str, Any]:
         headers = {"content-type": kind}
         answer = service.http.post("/v1/check", params={"url": url}, content=content, headers=headers)
@@ -43,7 +43,7 @@ def test_pages_may_be_sent_as_they_are(service: ServiceProcess) -> None:
     assert (same["kind"], same["original"]) == ("exact_duplicate", "https://c.example/1")
 
 
-def test_a_fingerprint_that_was_made_elsewhere(service: ServiceProcess) -> None:
+def test_a_fingerprint_that_was_made_elsewhere(service: Service) -> None:
     service.check("https://d.example/1", text=story(2))
     store = service.http.get("/v1/info").json()["store"]
     with Deduplicator(store) as dedup:
@@ -55,7 +55,7 @@ def test_a_fingerprint_that_was_made_elsewhere(service: ServiceProcess) -> None:
     assert "make it again" in refused.json()["detail"]
 
 
-def test_a_batch_is_decided_in_order_and_tells_what_it_could_not_read(service: ServiceProcess) -> None:
+def test_a_batch_is_decided_in_order_and_tells_what_it_could_not_read(service: Service) -> None:
     pages = [{"url": f"https://e.example/{number}", "text": story(100 + number // 2)} for number in range(80)]
     pages[10] = {"url": "https://e.example/10", "html": ""}
     answers = service.post("/v1/check/batch", pages).json()
@@ -67,7 +67,7 @@ def test_a_batch_is_decided_in_order_and_tells_what_it_could_not_read(service: S
     assert service.post("/v1/check/batch", []).json() == []
 
 
-def test_find_explain_and_forget_remember_nothing(service: ServiceProcess) -> None:
+def test_find_explain_and_forget_remember_nothing(service: Service) -> None:
     service.check("https://g.example/bread", text=BREAD)
     for _ in range(2):
         (match,) = service.post("/v1/find", {"text": BREAD + " Amen."}).json()["matches"]
@@ -80,7 +80,7 @@ def test_find_explain_and_forget_remember_nothing(service: ServiceProcess) -> No
     assert service.post("/v1/find", {"text": BREAD}).json() == {"matches": []}
 
 
-def test_a_page_of_html_is_explained_with_what_is_compared(service: ServiceProcess) -> None:
+def test_a_page_of_html_is_explained_with_what_is_compared(service: Service) -> None:
     """It is read in another process than the store is asked from."""
     page = f"<html><body><nav>Home</nav><h1>Seals</h1><p>{TIDES}</p></body></html>"
     service.check("https://k.example/1", html=page)
@@ -96,7 +96,7 @@ def test_a_page_of_html_is_explained_with_what_is_compared(service: ServiceProce
     assert facts["facts"] == ["declared r-7", "name rope"]
 
 
-def test_two_pages_are_compared(service: ServiceProcess) -> None:
+def test_two_pages_are_compared(service: Service) -> None:
     pages = {"first": {"text": TIDES}, "second": {"html": f"<p>{TIDES.replace('Three', 'Four')}</p>"}}
     told = service.post("/v1/compare", pages).json()
     assert wire.from_plain(Comparison, told) == compare(
@@ -114,20 +114,20 @@ def test_two_pages_are_compared(service: ServiceProcess) -> None:
         assert (refused.status_code, why in refused.json()["detail"]) == (400, True), refused.text
 
 
-def test_known_paragraphs_are_told(service: ServiceProcess) -> None:
+def test_known_paragraphs_are_told(service: Service) -> None:
     ours = f"{story(901)}\n{story(902)}"
     assert service.check("https://l.example/1", text=ours)["coverage"]["share_new"] == 1
     told = service.check("https://l.example/2", html=f"<article><p>{story(7)}</p><p>{ours}</p></article>")
     assert (told["kind"], told["coverage"]["sources"][0][0]) == ("new", "https://l.example/1")
 
 
-def test_a_rank_may_be_written_as_json_writes_numbers(service: ServiceProcess) -> None:
+def test_a_rank_may_be_written_as_json_writes_numbers(service: Service) -> None:
     pages = [{"url": f"https://n.example/{rank}", "text": story(9), "rank": rank} for rank in (2.0, 1.0)]
     answers = service.post("/v1/check/batch", pages).json()
     assert [(each.get("kind"), each.get("replaces")) for each in answers] == [("new", False), ("exact_duplicate", True)]
 
 
-def test_figures_and_health(service: ServiceProcess) -> None:
+def test_figures_and_health(service: Service) -> None:
     service.check("https://h.example/1", text=story(3))
     figures = service.http.get("/v1/info").json()
     assert figures["pages"] >= 1
@@ -153,14 +153,3 @@ def test_a_fingerprint_survives_json(page: dict[str, str]) -> None:
     dedup = Deduplicator(key=0)
     dedup.check("https://i.example/1", **page)  # type: ignore[arg-type]
     assert dedup.check("https://i.example/2", fingerprint=again).kind is Kind.EXACT_DUPLICATE
-
-
-def test_workers_are_one_crawler(service: ServiceProcess) -> None:
-    # To another crawler's page the same URL would be a copy of itself.
-    kinds = set()
-    for _ in range(9):
-        answer = service.http.post(
-            "/v1/check", json={"url": "https://j.example/1", "text": story(5)}, headers={"connection": "close"}
-        )
-        kinds.add(answer.json()["kind"])
-    assert kinds == {"new", "revisit"}

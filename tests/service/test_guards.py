@@ -10,7 +10,7 @@ import pytest
 
 from crawldedup.service.edge import require_own_host, require_own_page
 from crawldedup.service.problems import ProblemError
-from tests.service.serving import TIDES, ServiceProcess
+from tests.service.serving import TIDES, Service, service_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,8 +19,8 @@ TOKEN = "a-token-of-16-characters"
 
 
 @pytest.fixture(scope="module")
-def guarded() -> Iterator[ServiceProcess]:
-    with ServiceProcess("--store", "memory://", CRAWLDEDUP_TOKEN=TOKEN) as started:
+def guarded() -> Iterator[Service]:
+    with service_here(tokens=(TOKEN,)) as started:
         yield started
 
 
@@ -69,7 +69,7 @@ def test_requests_of_other_sites_are_refused(headers: dict[bytes, bytes], is_own
         require_own_page({b"host": b"localhost:8300", **headers})
 
 
-def test_every_endpoint_is_guarded(guarded: ServiceProcess) -> None:
+def test_every_endpoint_is_guarded(guarded: Service) -> None:
     allowed = {"authorization": f"Bearer {TOKEN}"}
     # Whoever has the token was not led here.
     assert guarded.http.get("/v1/info", headers={"host": "dedup.example", **allowed}).status_code == 200
@@ -83,7 +83,7 @@ def test_every_endpoint_is_guarded(guarded: ServiceProcess) -> None:
     assert guarded.http.get("/v1/info", headers=foreign).status_code == 403
 
 
-def test_a_browser_gives_the_token_as_a_password(guarded: ServiceProcess) -> None:
+def test_a_browser_gives_the_token_as_a_password(guarded: Service) -> None:
     asked = guarded.http.get("/")
     assert (asked.status_code, asked.headers["www-authenticate"]) == (401, 'Basic realm="crawldedup"')
     for password, status in ((TOKEN, 200), (TOKEN[:-1], 401), (f"x:{TOKEN}", 401), ("", 401)):

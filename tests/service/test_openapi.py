@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from crawldedup.service.endpoints import ROUTES
-from crawldedup.service.pages import _FIELDS, _LONGEST_NAME, MOST_PAGES
+from crawldedup.service.bodies import LONGEST_NAME, MOST_PAGES, PAGE_FIELDS
+from crawldedup.service.endpoints import ROUTES, description
 from crawldedup.service.problems import ProblemError
-from tests.service.serving import ServiceProcess
+from tests.service.serving import Service
 
-DOCUMENT: Any = json.loads(files("crawldedup.service").joinpath("openapi.json").read_text("utf-8"))
+DOCUMENT: Any = description()
 OPERATIONS = [(path, method, each) for path, methods in DOCUMENT["paths"].items() for method, each in methods.items()]
 
 
@@ -27,16 +26,16 @@ def test_it_has_every_endpoint_and_every_field_with_its_bounds() -> None:
         (route.path, "POST" if "POST" in (route.methods or ()) else "GET") for route in ROUTES
     }
     schemas = DOCUMENT["components"]["schemas"]
-    assert schemas["Page"]["properties"].keys() == schemas["FindPage"]["properties"].keys() == _FIELDS
-    assert schemas["Page"]["properties"]["url"]["maxLength"] == _LONGEST_NAME
+    assert schemas["Page"]["properties"].keys() == schemas["FindPage"]["properties"].keys() == set(PAGE_FIELDS)
+    assert schemas["Page"]["properties"]["url"]["maxLength"] == LONGEST_NAME
     batch = DOCUMENT["paths"]["/v1/check/batch"]["post"]["requestBody"]["content"]["application/json"]
     assert batch["schema"]["maxItems"] == MOST_PAGES
-    validate(ProblemError("store", 503, "no", 2, "x").as_dict(), {"$ref": "#/components/schemas/Problem"})
+    validate(ProblemError("store", 503, "no", 2, "x").plain(), {"$ref": "#/components/schemas/Problem"})
 
 
 @pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS, ids=lambda value: str(value)[:30])
 def test_its_examples_are_answered_as_it_says(
-    service: ServiceProcess, path: str, method: str, operation: dict[str, Any]
+    service: Service, path: str, method: str, operation: dict[str, Any]
 ) -> None:
     requests = operation.get("requestBody", {}).get("content", {None: {"example": ""}})
     ((kind, answer),) = operation["responses"]["200"]["content"].items()

@@ -27,11 +27,6 @@ CHECKS = [
 ]
 
 
-@schemathesis.serializer("application/x-ndjson")  # type: ignore[untyped-decorator]
-def as_lines(_: Any, value: Any) -> bytes:
-    return str(value).encode("utf-8", "surrogatepass")
-
-
 def head_size(case: Any, url: str) -> int:
     """Return about how many bytes there are in front of the body of a request."""
     named = case.as_transport_kwargs(base_url=url)

@@ -37,7 +37,7 @@ def check_path(name: str, path: Path) -> None:
         raise ConfigurationError(f"{name}: nothing can be written in the folder {printable(str(folder))!r}")
     needed = ("duckdb", "jinja2", "pygal") if path.suffix == ".html" else ("duckdb",)
     if missing := [package for package in needed if find_spec(package) is None]:
-        raise MissingDependencyError(f"a report needs {' and '.join(missing)}: pip install 'crawldedup[report]'")
+        raise MissingDependencyError(f"a report needs {' and '.join(missing)}: pip install {' '.join(missing)}")
 
 
 def write_report(database: Database, report: Report, path: Path) -> None:
