@@ -22,11 +22,6 @@ class Addon:
     """Adds the middlewares to a crawl, unless the project has already placed or disabled (None) them.
 
     The item pipeline is added if ``CRAWLDEDUP_ITEM_FIELDS`` is set.
-
-    Example:
-        .. code-block:: python
-
-            ADDONS = {"crawldedup.Addon": 500}
     """
 
     def update_settings(self, settings: BaseSettings) -> None:

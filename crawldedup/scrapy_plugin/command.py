@@ -78,9 +78,10 @@ class Command(ScrapyCommand):
         assert self.crawler_process is not None
         if opts.spider:
             loader = self.crawler_process.spider_loader
-            if opts.spider not in (known := loader.list()):
-                message = f"there is no spider {opts.spider!r}; the project's: {', '.join(sorted(known)) or 'none'}"
-                raise ConfigurationError(message)
+            if opts.spider not in (spiders := sorted(loader.list())):
+                raise ConfigurationError(
+                    f"there is no spider {opts.spider!r}; the project's: {', '.join(spiders) or 'none'}"
+                )
             loader.load(opts.spider).update_settings(self.settings)
         options = CrawlOptions.from_settings(self.settings)
         if action not in _ON_JOURNALS:
@@ -112,10 +113,8 @@ def _ask_index(action: str, names: list[str], opts: Namespace, options: Any, out
     with closing(Deduplicator.from_options(options)) as dedup:
         match action:
             case "explain":
-                given_pages = under_url(readable_sources(names, output.unreadable), opts.url)
-                pages.explain(
-                    dedup, given_pages, output, scope_key=scope_key, revisit_similarity=options.similarity_of_revisits
-                )
+                meta = {"scope_key": scope_key, "revisit_similarity": options.similarity_of_revisits}
+                pages.explain(dedup, under_url(readable_sources(names, output.unreadable), opts.url), output, **meta)
             case "forget":
                 named = [(name, named_identity(name) if opts.items else None, scope_key) for name in names]
                 indexes.forget(dedup, named, output)

@@ -102,12 +102,6 @@ class DedupItemPipeline:
     """Checks every item that has the fields named in ``CRAWLDEDUP_ITEM_FIELDS``, and drops or marks the duplicates.
 
     An item that cannot be checked passes, and is counted.
-
-    Example:
-        .. code-block:: python
-
-            ITEM_PIPELINES = {"crawldedup.DedupItemPipeline": 400}
-            CRAWLDEDUP_ITEM_FIELDS = ["title", "body"]
     """
 
     def __init__(self, crawler: Crawler, options: CrawlOptions, dedup: AsyncDeduplicator) -> None:

@@ -54,12 +54,7 @@ class DedupMiddleware:
     """
 
     def __init__(
-        self,
-        crawler: Crawler,
-        options: CrawlOptions,
-        dedup: AsyncDeduplicator,
-        *,
-        is_interactive: bool = False,
+        self, crawler: Crawler, options: CrawlOptions, dedup: AsyncDeduplicator, *, is_interactive: bool = False
     ) -> None:
         self._crawler = crawler
         self._options = options
@@ -134,14 +129,16 @@ class DedupMiddleware:
         try:
             if reason := policies.reason_to_skip(request, response, self._options.deny):
                 self._stats.count(f"skipped/{reason}")
-                return self._passed(request, response, "skipped", reason)
+                self.journal.unchecked(request, response, "skipped", reason)
+                return response
             policy = self._policy_for(request)
             page = self._page_of(request, response, policy)
             self._tell_delivered()
             judged = await self._dedup.judge(page, self._copies.claims_of(request, response, policy))
             outcome = self._outcome_of(request, page, judged.verdict, policy)
         except Exception as error:
-            return self._passed(request, response, *self._stats.failed(response.url, error))
+            self.journal.unchecked(request, response, *self._stats.failed(response.url, error))
+            return response
         await self._walls.judged(judged.verdict, judged.read.fingerprint.digest)
         await self._record(request, response, judged, outcome)
         return await self._carry_out(request, response, judged.verdict, outcome)
@@ -184,11 +181,6 @@ class DedupMiddleware:
         if policy.remember and drops_revisits and not (outcome.unchanged or verdict.is_duplicate):
             self._seen.add(key_of(page))
         return outcome
-
-    def _passed(self, request: Request, response: Response, outcome: str, reason: str) -> Response:
-        """Return a page that is not checked."""
-        self.journal.unchecked(request, response, outcome, reason)
-        return response
 
     def _tell_delivered(self) -> None:
         for url, identity, scope_key in self._deliveries.pop_delivered():

@@ -175,10 +175,6 @@ def reason_to_skip(request: Request, response: Response, deny: Sequence[Pattern]
         # A page that ends as HTML does is whole, a comment or two behind it included.
         if flags != {_NO_LENGTH} or not tail.endswith(b"</html>"):
             return "partial"
-    return _reason_of_content(response)
-
-
-def _reason_of_content(response: Response) -> str | None:
     if not isinstance(response, HtmlResponse) and not _is_prose(response):
         return "content_type"
     # Sitemap spiders ask for it themselves, and the same one serves many sites.
@@ -296,8 +292,6 @@ def with_claim(
     only a canonical link could tell to matter, and that has none.
     """
     may_be_poor = rank is not None and rank % 2 == 0
-    if not (is_lenient or may_be_poor):
-        return replace(page, rank=rank or 0)
     claimed = claimed_url(page.url, read.links, headers)
     needs_canonical = may_name_more(page.url)
     if claimed is None or canonical_url(claimed) == canonical_url(page.url):

@@ -1,22 +1,13 @@
 """The downloader middleware of ``CRAWLDEDUP_RULES``: skips requests that a rule for URLs calls copies.
 
-A rule tells which URLs are taken for one page, their target. None is sent to another URL than its own. However wrong a
-rule is, these keep content from getting lost:
-
-- Nothing is skipped at a target whose content has not come, and of which no copy was confirmed for that rule, now or in
-  the crawl that the rules were made of: one target says nothing of another.
-- One in twenty skipped requests is fetched as a check.
-- What was skipped is kept, and asked for when a check contradicts its target or its rule. Without room, requests pass.
+None is sent to another URL than its own. `advice.prediction` decides, and tells what keeps content from getting lost.
 """
 
 import logging
 import pickle
-from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 from scrapy import Request
 from scrapy import signals as scrapy_signals
@@ -26,9 +17,8 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.job import job_dir
 from scrapy.utils.request import request_from_dict
 
-from crawldedup.advice.address import Address
-from crawldedup.advice.mining import LEAST_CONFIDENCE
-from crawldedup.advice.rules import Contrary, Rule, RuleBook, read_rules
+from crawldedup.advice.prediction import Aim, Predictor, Step
+from crawldedup.advice.rules import Rule, read_rules
 from crawldedup.journal import shown
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.failures import PredictedDuplicateError, crawl_options
@@ -39,34 +29,8 @@ from crawldedup.scrapy_plugin.signals import say
 from crawldedup.verdict import Kind, Verdict
 
 FILE_NAME: Final = "crawldedup.rules"  # has what was skipped, in the directory of a job that may be paused
-CHECKED: Final = 20  # one in so many skipped requests is fetched
-MOST_SKIPPED: Final = 50_000  # so many skipped requests are kept, which takes some 100 MB
-MOST_TARGETS: Final = 200_000  # so many are watched, which takes some 80 MB; requests for others pass
 _POSTPONED_KEY: Final = "_crawldedup_postponed"
 _MOST_POSTPONED: Final = 2
-
-
-@dataclass(slots=True)
-class _Target:
-    """What is known of a rewritten URL: the rules of which a copy is `confirmed`, and the keys of its `urls`.
-
-    Of these, False stands for one that an earlier crawl has delivered, and this one has not met.
-    """
-
-    confirmed: set[str]
-    urls: dict[int, bool] = field(default_factory=dict)
-    is_on_its_way: bool = False
-    is_wrong: bool = False
-
-
-class _Aim(NamedTuple):
-    """What a request would bring: `url` is a key of its own URL, `rules` are the names of those that rewrite it."""
-
-    url: int
-    address: Address
-    rewritten: Address
-    target: _Target
-    rules: frozenset[str]
 
 
 class RulesMiddleware:
@@ -75,15 +39,7 @@ class RulesMiddleware:
     def __init__(self, crawler: Crawler, rules: list[Rule], job: Path | None) -> None:
         self._crawler = crawler
         self._job = job
-        self._rules = {rule.name: rule for rule in rules}
-        self._book = RuleBook(rules)
-        self._confirmed = {rule.name: rule.targets_confirmed() for rule in rules}
-        self._origins = {origin for rule in rules for origin in (rule.site, rule.replace)}
-        self._targets: dict[int, _Target] = {}
-        self._skipped: list[tuple[Request, _Aim]] = []
-        self._copies: Counter[str] = Counter()
-        self._others: Counter[str] = Counter()
-        self._predicted = 0
+        self._predictor: Predictor[Request] = Predictor(rules)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -94,32 +50,29 @@ class RulesMiddleware:
             rules = read_rules(Path(options.rules))
         directory = job_dir(crawler.settings)
         middleware = cls(crawler, rules, Path(directory, FILE_NAME) if directory else None)
-        crawler.signals.connect(middleware.engine_started, signal=scrapy_signals.engine_started)
-        crawler.signals.connect(middleware.spider_closed, signal=scrapy_signals.spider_closed)
+        if middleware._job is not None:
+            crawler.signals.connect(middleware.engine_started, signal=scrapy_signals.engine_started)
+            crawler.signals.connect(middleware.spider_closed, signal=scrapy_signals.spider_closed)
         crawler.signals.connect(middleware.page_judged, signal=signals.page_judged)
         return middleware
 
     def engine_started(self) -> None:
         """Take over what earlier runs of a job have skipped; ask for what no rule calls a copy any more."""
-        plain = pickle.loads(self._job.read_bytes()) if self._job is not None and self._job.exists() else ()
-        for request in (request_from_dict(pickle.loads(each), spider=self._crawler.spider) for each in plain):
-            aim = self._aim_of(request.url, request)
-            if aim is not None and aim.rules:
-                self._skipped.append((request, aim))
-            else:
+        assert self._job is not None
+        for plain in pickle.loads(self._job.read_bytes()) if self._job.exists() else ():
+            request = request_from_dict(pickle.loads(plain), spider=self._crawler.spider)
+            if not self._predictor.keep(request, self._aim_of(request.url, request)):
                 self._ask(request)
 
     def spider_closed(self, reason: str) -> None:
-        """Write what was skipped for the next run of a job, if there is one. Scrapy's own queues are pickled, too."""
-        if self._job is not None and reason == "finished":
-            self._job.unlink(missing_ok=True)
-        elif self._job is not None:
-            plain = []
-            for request, _ in self._skipped:
-                # Its callback or its meta cannot be written, and Scrapy would not keep it either.
-                with suppress(ValueError, TypeError, AttributeError, pickle.PicklingError):
-                    plain.append(pickle.dumps(request.to_dict(spider=self._crawler.spider)))
-            self._job.write_bytes(pickle.dumps(plain))
+        """Write what was skipped for the next run of a job. Scrapy's own queues are pickled, too."""
+        assert self._job is not None
+        plain = []
+        for request in self._predictor.skipped() if reason != "finished" else ():
+            # Its callback or its meta cannot be written, and Scrapy would not keep it either.
+            with suppress(ValueError, TypeError, AttributeError, pickle.PicklingError):
+                plain.append(pickle.dumps(request.to_dict(spider=self._crawler.spider)))
+        self._job.write_bytes(pickle.dumps(plain))
 
     def process_request(self, request: Request) -> Request | None:
         """Let a request pass, or put it off while its target is on its way. Raises PredictedDuplicateError."""
@@ -128,17 +81,16 @@ class RulesMiddleware:
         aim = None if _is_exempt(request, is_postponed=times > 0) else self._aim_of(request.url, request)
         if aim is None:
             return None
-        target = aim.target
-        if aim.rules and not target.is_wrong and target.urls.get(aim.url) is not False:
-            if target.urls and aim.rules <= target.confirmed:
-                self._skip(request, aim)
-            elif target.is_on_its_way and times < _MOST_POSTPONED:
-                self._count("postponed")
-                meta = {**request.meta, _POSTPONED_KEY: times + 1}
-                return request.replace(priority=request.priority - 1, dont_filter=True, meta=meta)
-            elif target.urls:
-                self._count("checked")
-        target.is_on_its_way = True
+        step = self._predictor.step(aim, request, may_wait=times < _MOST_POSTPONED)
+        if step is not Step.MADE:
+            self._count(step)
+        if step is Step.POSTPONED:
+            meta = {**request.meta, _POSTPONED_KEY: times + 1}
+            return request.replace(priority=request.priority - 1, dont_filter=True, meta=meta)
+        if step is Step.SKIPPED:
+            names = sorted(aim.rules)
+            self._write({"skipped": shown(request.url), "rule": shown("; ".join(names))})
+            raise PredictedDuplicateError(aim.rewritten.url(), tuple(self._predictor.rules[name] for name in names))
         return None
 
     def page_judged(self, request: Request, verdict: Verdict) -> None:
@@ -146,63 +98,16 @@ class RulesMiddleware:
         aim = self._aim_of(verdict.url, request)
         if aim is None or verdict.kind is Kind.THIN:
             return
-        target = aim.target
-        target.is_on_its_way = False
         original = self._aim_of(verdict.original or "", request) if verdict.is_duplicate else aim
-        if original is None or original.target is not target:
-            # A copy of anything else may be a wall.
-            return
-        if target.urls and original.url not in target.urls:
-            self._contradict(aim, verdict)
-            return
-        if verdict.is_duplicate:
-            target.urls.setdefault(original.url, False)
-            target.confirmed |= aim.rules | original.rules
-            self._copies.update(aim.rules)
-        target.urls[aim.url] = True
-
-    def _skip(self, request: Request, aim: _Aim) -> None:
-        """Raise PredictedDuplicateError, unless it is the turn of a check, or there is no room."""
-        self._predicted += 1
-        if self._predicted % CHECKED == 0:
-            self._count("checked")
-        elif len(self._skipped) >= MOST_SKIPPED:
-            self._count("no_room")
-        else:
-            self._count("skipped")
-            self._skipped.append((request, aim))
-            names = sorted(aim.rules)
-            self._write({"skipped": shown(request.url), "rule": shown("; ".join(names))})
-            raise PredictedDuplicateError(aim.rewritten.url(), tuple(self._rules[name] for name in names))
-
-    def _contradict(self, aim: _Aim, verdict: Verdict) -> None:
-        """Skip nothing more at a target, nor by a rule whose checks fail too often; ask for what was skipped.
-
-        Of rules that work together, the one that has done the least so far is to blame.
-        """
-        aim.target.is_wrong = True
-        self._ask_for(lambda skipped: skipped.target is aim.target)
-        if not (rules := aim.rules & self._rules.keys()):
-            return
-        name = min(rules, key=lambda name: (self._copies[name], name))
-        self._others[name] += 1
-        if self._others[name] <= (1 - LEAST_CONFIDENCE) * (self._others[name] + self._copies[name]):
-            return
-        rule, contrary = self._rules.pop(name), Contrary(verdict.url, aim.rewritten.url())
-        self._book = RuleBook(self._rules.values())
-        self._count("withdrawn")
-        say(self._crawler, logging.WARNING, f"leaves out the rule {name}, for {contrary}")
-        named = {part: getattr(rule, part) for part in ("kind", "site", "find", "replace")}
-        self._write({"withdrawn": {**named, "folders": [aim.address.folder()]}, "rule": shown(name)})
-        self._ask_for(lambda skipped: name in skipped.rules)
-
-    def _ask_for(self, is_wanted: Callable[[_Aim], bool]) -> None:
-        skipped, self._skipped = self._skipped, []
-        for request, aim in skipped:
-            if is_wanted(aim):
-                self._ask(request)
-            else:
-                self._skipped.append((request, aim))
+        lesson = self._predictor.learn(aim, original)
+        if lesson.withdrawn is not None:
+            rule = lesson.withdrawn
+            self._count("withdrawn")
+            say(self._crawler, logging.WARNING, f"leaves out the rule {rule.name}, for {lesson.contrary}")
+            named = {part: getattr(rule, part) for part in ("kind", "site", "find", "replace")}
+            self._write({"withdrawn": {**named, "folders": [aim.address.folder()]}, "rule": shown(rule.name)})
+        for skipped in lesson.wanted:
+            self._ask(skipped)
 
     def _ask(self, request: Request) -> None:
         self._count("asked_again")
@@ -210,24 +115,14 @@ class RulesMiddleware:
         # The filter of seen requests knows it already.
         self._crawler.engine.crawl(request.replace(dont_filter=True))
 
-    def _aim_of(self, url: str, request: Request) -> _Aim | None:
-        """Return the aim of a request at a URL; None where no rule may apply, or no further target has room.
+    def _aim_of(self, url: str, request: Request) -> Aim | None:
+        """Return the aim of a request. Another callback makes other items of the same page.
 
-        Another callback makes other items of the same page. A CrawlSpider has one, and the numbers of its rules.
+        A CrawlSpider has one callback, and the numbers of its rules.
         """
-        address = Address.of(url)
-        if address is None or address.origin not in self._origins:
-            return None
-        rewritten, rules = self._book.rewritten(address)
         number = request.meta.get("rule")
         callback = getattr(request.callback, "__name__", "parse"), number if isinstance(number, int) else None
-        if (key := hash((callback, rewritten.key()))) not in self._targets:
-            if len(self._targets) == MOST_TARGETS:
-                return None
-            digest = rewritten.digest()
-            self._targets[key] = _Target({name for name, known in self._confirmed.items() if digest in known})
-        names = frozenset(rule.name for rule in rules)
-        return _Aim(address.key(), address, rewritten, self._targets[key], names)
+        return self._predictor.aim_of(url, callback)
 
     def _write(self, record: dict[str, Any]) -> None:
         if (dedup := self._crawler.get_downloader_middleware(DedupMiddleware)) is not None:

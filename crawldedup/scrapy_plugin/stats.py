@@ -63,7 +63,6 @@ class CrawlStats:
         self._prefix = PREFIX if noun == "page" else f"{PREFIX}{noun}/"
         self._counts: Counter[str] = Counter()
         self._fates: Counter[str] = Counter()  # for the summary alone
-        self._seconds = dict.fromkeys(("waiting", "reading", "store"), 0.0)
         self._novelty: deque[bool] = deque(maxlen=NOVELTY_PAGES)
         self._explained: set[str] = set()
         self._outage_was_said = self._is_ending = False
@@ -129,10 +128,8 @@ class CrawlStats:
         if verdict.is_duplicate:
             self._stats.max_value(f"{self._prefix}largest_cluster", verdict.copies)
         for name, seconds in (("waiting", judged.waited), ("reading", judged.reading), ("store", judged.asking)):
-            self._seconds[name] += seconds
             stat = f"{self._prefix}seconds/{name}"
-            self._stats.set_value(stat, round(self._seconds[name], 3))
-            self._stats.set_value(f"{stat}_mean", round(self._seconds[name] / self._counts["checked"], 6))
+            self._stats.set_value(stat, round(self._stats.get_value(stat, 0.0) + seconds, 6))
             self._stats.max_value(f"{stat}_max", round(seconds, 6))
 
     def failed(self, name: str, error: Exception) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 import logging
 from collections import deque
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from scrapy.crawler import Crawler
 
@@ -27,14 +27,6 @@ MOST_SUSPECTED: Final = 100
 _ENDS: Final = {"warn": "goes on", "close": "ends"}
 
 
-class Suspicion(NamedTuple):
-    """A page, and the share of the last `window` judged pages that are its copies, each URL counted once."""
-
-    original: str
-    share: float
-    window: int
-
-
 class Walls:
     """The last judged pages of a crawl: what their walls have in common, and hashes of their URLs.
 
@@ -53,17 +45,20 @@ class Walls:
         if self._action == "ignore" or (suspicion := self.add(verdict, digest)) is None:
             return
         self._stats.count("walls/suspected")
-        copies = round(suspicion.share * suspicion.window)
-        text = f"{copies} of the last {suspicion.window} pages are copies of {printable(suspicion.original)}."
+        original, share, window = suspicion
+        text = f"{round(share * window)} of the last {window} pages are copies of {printable(original)}."
         question = "Is it a login form, a ban, a soft 404 or a consent page?"
         consequence = f"CRAWLDEDUP_WALL is '{self._action}': the crawl {_ENDS[self._action]}."
         signals.say(self._crawler, logging.WARNING, f"{text} {question} {consequence}")
-        await signals.send(signals.wall_suspected, self._crawler, **suspicion._asdict())
+        await signals.send(signals.wall_suspected, self._crawler, original=original, share=share, window=window)
         if self._action == "close":
             begin_to_close(self._crawler, WALL_REASON)
 
-    def add(self, verdict: Verdict, digest: int = 0) -> Suspicion | None:
-        """Note a judged page. Return what is suspected of its original, once for each."""
+    def add(self, verdict: Verdict, digest: int = 0) -> tuple[str, float, int] | None:
+        """Note a judged page. Return its original if that is suspected, once for each.
+
+        Behind it stands the share of so many of the last pages that are its copies, each URL counted once.
+        """
         key = None
         # What the pages of one wall share: their original or, where a lasting index knows them, their text.
         if verdict.is_duplicate and verdict.original is not None:
@@ -79,5 +74,5 @@ class Walls:
             if len(urls) >= share * size:
                 self._suspected.add(key)
                 original = verdict.original if verdict.is_duplicate else None
-                return Suspicion(original or verdict.url, len(urls) / pages, pages)
+                return original or verdict.url, len(urls) / pages, pages
         return None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from page_spider import PageSpider
 
-from crawldedup.scrapy_plugin import rules
+from crawldedup.advice import prediction
 
-rules.MOST_SKIPPED = 3  # type: ignore[misc]
+prediction.MOST_SKIPPED = 3  # type: ignore[misc]
 
 
 class RoomlessSpider(PageSpider):
