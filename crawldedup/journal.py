@@ -3,8 +3,6 @@
 The first line is a header, the last one tells how the crawl ended. A process that is killed leaves all other lines.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl
@@ -14,7 +12,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path, PurePath
@@ -22,8 +20,6 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from crawldedup.advice.evidence import Evidence, Seen
-from crawldedup.advice.rules import Rule
 from crawldedup.checks import refused
 from crawldedup.errors import ConfigurationError
 from crawldedup.printable import printable
@@ -53,7 +49,6 @@ _LONGEST_NAME: Final = 60
 _LONGEST_LINE: Final = 1 << 20
 _LOCKLESS_SECONDS: Final = 86_400
 _MOST_SHOWN: Final = 20
-_PROGRESS_STEP: Final = 10_000
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _CRAWL: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
@@ -321,37 +316,6 @@ def crawls(source: str | Path) -> list[CrawlSummary]:
         news 2 finished
     """
     return [_summary(of_crawl) for of_crawl in _by_crawl(_all_journals([Path(source)]))]
-
-
-def collect(paths: Iterable[Path], evidence: Evidence, progress: Callable[[int], object] = lambda _: None) -> int:
-    """Collect the pages of journals as evidence until it is full, and the rules that the crawl has withdrawn.
-
-    Returns how many lines cannot be read before it is full. `progress` is called with the pages that were collected.
-    Raises OSError.
-    """
-    unreadable = 0
-    for path in paths:
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            for number, line in enumerate(iter(lambda: lines.readline(_LONGEST_LINE), "")):
-                if number % _PROGRESS_STEP == 0:
-                    progress(len(evidence.pages))
-                if not evidence.is_full or '"withdrawn":' in line:
-                    unreadable += not _is_collected(record_in(line), evidence)
-    return unreadable
-
-
-def _is_collected(record: dict[str, Any] | None, evidence: Evidence) -> bool:
-    """Add what a line says. Return False for one that cannot be read."""
-    try:
-        if record is None:
-            return False
-        if "withdrawn" in record:
-            evidence.add_withdrawn(msgspec.convert(record["withdrawn"], Rule))
-        elif "outcome" in record:
-            evidence.add(msgspec.convert(record, Seen))
-    except msgspec.ValidationError:
-        return False
-    return True
 
 
 def _all_journals(places: Iterable[Path]) -> list[Journal]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from crawldedup.advice.address import name_of
+from crawldedup.advice.evidence import Page
 from crawldedup.advice.rules import Rule
-
-LINKED: Final = 0.95
-"""Links may be denied if at least this share of the contents are linked in another form, too."""
 
 _ORDER: Final = 100
 # What means something in a pattern of url-matcher is left out.
@@ -48,9 +47,40 @@ def _processed(processor: str, pattern: dict[str, Any], arguments: list[Any]) ->
     return {"order": _ORDER, "processor": processor, "urlPattern": pattern, "args": arguments}
 
 
-def deny_patterns(rules: Iterable[Rule]) -> list[str]:
-    """Return regular expressions for the `deny` of a LinkExtractor: of rules whose pages are linked otherwise, too."""
-    return [_pattern(rule) for rule in rules if rule.linked >= LINKED <= rule.targets and not rule.exceptions]
+def deny_patterns(rules: Iterable[Rule], pages: Sequence[Page]) -> list[str]:
+    """Return regular expressions for the `deny` of a LinkExtractor, which cost none of the contents of these pages.
+
+    Rules may excuse each other: each leaves a link that the other one denies. So each pattern is tried with those that
+    were accepted before: by the links of the crawl, all contents must still be reached from its first pages.
+    """
+    patterns: list[str] = []
+    denied: set[int] = set()
+    contents = _reached(pages, denied)
+    for rule in rules:
+        pattern = _pattern(rule)
+        tried = denied | {page.key for page in pages if re.search(pattern, page.address.url())}
+        if not rule.exceptions and _reached(pages, tried) >= contents:
+            patterns.append(pattern)
+            denied = tried
+    return patterns
+
+
+def _reached(pages: Iterable[Page], denied: set[int]) -> set[int]:
+    """Return the contents that a crawl reaches which does not follow links to the pages with these keys."""
+    led_to: defaultdict[int, list[Page]] = defaultdict(list)
+    keys = {page.key for page in pages}
+    for page in pages:
+        # What led there may be no page that was judged.
+        is_known = page.referer in keys and page.referer != page.key
+        led_to[page.referer if is_known else 0].append(page)
+    contents: set[int] = set()
+    waiting = [0]
+    while waiting:
+        for page in led_to.pop(waiting.pop(), ()):
+            if page.key not in denied or not page.referer:
+                contents.add(page.content)
+                waiting.append(page.key)
+    return contents
 
 
 def _pattern(rule: Rule) -> str:

@@ -81,8 +81,6 @@ def _joined(one: Rule, other: Rule) -> Rule:
         support=one.support + other.support,
         copies=one.copies + other.copies,
         against=one.against + other.against,
-        targets=min(one.targets, other.targets),
-        linked=min(one.linked, other.linked),
     )
 
 
@@ -107,17 +105,15 @@ def _confirmed(rules: list[Rule], pages: Sequence[Page]) -> list[Rule]:
 
 
 def _placed(pages: Sequence[Page], book: RuleBook) -> list[_Placed]:
-    if not book.rules:
-        return [(page.address, page, page.twin) for page in pages]
     rewritten = cache(lambda address: book.rewritten(address)[0])
     return [(rewritten(page.address), page, page.twin and rewritten(page.twin)) for page in pages]
 
 
 def _chosen(rules: Iterable[Rule], found: Sequence[Rule]) -> list[Rule]:
-    """Return the rules but for those that others make superfluous or that undo them."""
+    """Return the rules but for those that others make superfluous."""
     chosen: list[Rule] = []
     # The fewest parameters first, and names before names with values.
-    for rule in sorted(rules, key=lambda each: (each.find.count("&"), "=" in each.find, -each.support, -each.targets)):
+    for rule in sorted(rules, key=lambda each: (each.find.count("&"), "=" in each.find, -each.support)):
         covered = [other.folders for other in (*found, *chosen) if _is_covered(rule, other)]
         if folders := rule.folders.difference(*covered):
             chosen.append(replace(rule, folders=folders))
@@ -125,13 +121,12 @@ def _chosen(rules: Iterable[Rule], found: Sequence[Rule]) -> list[Rule]:
 
 
 def _is_covered(rule: Rule, other: Rule) -> bool:
-    """Return True if another rule does what this one does in its folders, or the contrary."""
-    if rule.kind == other.kind == "query":
-        names = {part.partition("=")[0] for part in rule.find.split("&")} | {*rule.find.split("&")}
-        return rule.site == other.site and names >= {*other.find.split("&")}
-    is_contrary = (rule.replace, rule.find) == (other.find, other.replace)
-    return rule.kind == other.kind and (
-        is_contrary if rule.kind == "host" else rule.site == other.site and (is_contrary or rule.find == other.find)
+    """Return True if another rule does what this one does in its folders."""
+    if (rule.kind, rule.site) != (other.kind, other.site):
+        return False
+    parts = rule.find.split("&")
+    return rule.find == other.find or (
+        rule.kind == "query" and {*parts, *map(name_of, parts)} >= {*other.find.split("&")}
     )
 
 
@@ -229,27 +224,6 @@ def _of_endings(origin: str, one: str, other: str) -> Iterator[_Change]:
 # --- What speaks for a candidate, and what against it
 
 
-def _weighed(rules: Iterable[Rule], placed: Sequence[_Placed], withdrawn: Sequence[Rule]) -> Iterator[Rule]:
-    """Yield rules with what speaks for and against them, in the folders where they hold."""
-    wrong: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
-    for rule in withdrawn:
-        wrong[rule.id].update(rule.folders)
-    by_site: defaultdict[str, list[Rule]] = defaultdict(list)
-    for rule in rules:
-        by_site[rule.site].append(rule)
-    evaluator = _Evaluator(placed, by_site)
-    for site, of_site in by_site.items():
-        for rule, folders in evaluator.weigh(site, of_site):
-            sound = [
-                (folder, counts)
-                for folder, counts in folders.items()
-                if counts.is_sound() and folder not in wrong[rule.id]
-            ]
-            sound = sorted(sound, key=lambda each: (-each[1].copies, each[0]))[:MOST_FOLDERS]
-            if len({content for _, counts in sound for content in counts.contents}) >= LEAST_SUPPORT:
-                yield _with_counts(rule, dict(sound))
-
-
 @dataclass(slots=True)
 class _Group:
     """Pages that a rule takes for one. `first` was judged first, and has the `content` of all.
@@ -261,16 +235,11 @@ class _Group:
     content: int
     first: int
     folder: str
-    has_target: bool = False
-    is_linked: bool = False
+    has_target: bool
     pages: int = 0
     copies: int = 0
     contrary: tuple[Address, ...] = ()
     example: tuple[Address, Address] | None = None
-
-
-_Groups = dict[int, dict[int, _Group]]
-"""By the id of a rule, its groups by the keys of their rewritten addresses."""
 
 
 @dataclass(slots=True)
@@ -296,74 +265,82 @@ class _Counts:
         return self.copies >= max(LEAST_COPIES, LEAST_CONFIDENCE * (self.copies + self.against))
 
 
-def _with_counts(rule: Rule, folders: dict[str, _Counts]) -> Rule:
-    groups = [group for counts in folders.values() for group in counts.groups]
-    good = [group for group in groups if not group.contrary]
-    bad = sorted((group for group in groups if group.contrary), key=lambda group: group.first)
-    examples = [group.example for group in sorted(good, key=lambda group: group.first) if group.example]
-    return replace(
-        rule,
-        folders=frozenset(folders),
-        exceptions=frozenset(group.target.url() for group in bad),
-        support=len({content for counts in folders.values() for content in counts.contents}),
-        copies=sum(counts.copies for counts in folders.values()),
-        against=sum(counts.against for counts in folders.values()),
-        targets=round(sum(group.has_target for group in good) / len(good), 3),
-        linked=round(sum(group.is_linked for group in good) / len(good), 3),
-        examples=tuple((one.url(), other.url()) for one, other in examples[:_EXAMPLES]),
-        contrary=Contrary(*(address.url() for address in bad[0].contrary)) if bad else None,
-    )
+def _weighed(rules: Iterable[Rule], placed: Sequence[_Placed], withdrawn: Sequence[Rule]) -> Iterator[Rule]:
+    """Yield rules with what speaks for and against them, in the folders where they hold."""
+    wrong = {(*rule.id, folder) for rule in withdrawn for folder in rule.folders}
+    evaluator = _Evaluator(placed)
+    for rule in rules:
+        sound = {
+            folder: counts
+            for folder, counts in evaluator.weigh(rule).items()
+            if counts.is_sound() and (*rule.id, folder) not in wrong
+        }
+        most = sorted(sound, key=lambda folder: (-sound[folder].copies, folder))[:MOST_FOLDERS]
+        folders = {folder: sound[folder] for folder in most}
+        support = len({content for counts in folders.values() for content in counts.contents})
+        if support >= LEAST_SUPPORT:
+            groups = sorted(
+                (group for counts in folders.values() for group in counts.groups), key=lambda each: each.first
+            )
+            bad = [group for group in groups if group.contrary]
+            examples = [group.example for group in groups if group.example and not group.contrary]
+            yield replace(
+                rule,
+                folders=frozenset(folders),
+                exceptions=frozenset(group.target.url() for group in bad),
+                support=support,
+                copies=sum(counts.copies for counts in folders.values()),
+                against=sum(counts.against for counts in folders.values()),
+                examples=tuple((one.url(), other.url()) for one, other in examples[:_EXAMPLES]),
+                contrary=Contrary(*(address.url() for address in bad[0].contrary)) if bad else None,
+            )
 
 
 class _Evaluator:
-    """All pages, found by the keys of their addresses, and for each site those that its pages lead to."""
+    """All pages, found by the keys of their addresses, and for each site those to which its copies lead."""
 
-    def __init__(self, placed: Sequence[_Placed], sites: Iterable[str]) -> None:
+    def __init__(self, placed: Sequence[_Placed]) -> None:
         self._placed = placed
         self._standing: dict[int, int] = {}
         self._orders: dict[int, int] = {}
-        self._of_site: dict[str, list[int]] = {site: [] for site in sites}
+        self._of_site: defaultdict[str, list[int]] = defaultdict(list)
         self._led_to: defaultdict[str, list[int]] = defaultdict(list)
         for order, (address, page, _) in enumerate(placed):
             self._standing.setdefault(address.key(), order)
             self._orders.setdefault(page.key, order)
-            if (of_site := self._of_site.get(address.origin)) is not None:
-                of_site.append(order)
+            self._of_site[address.origin].append(order)
         for order, (_, page, _) in enumerate(placed):
             # A page with a content of its own.
             if page.twin is None and (referer := self._orders.get(page.referer)) is not None:
-                self._led_to[placed[referer][0].origin].append(order)
+                address, leading, _ = placed[referer]
+                if leading.twin is not None:
+                    self._led_to[address.origin].append(order)
 
-    def weigh(self, site: str, rules: Sequence[Rule]) -> Iterator[tuple[Rule, dict[str, _Counts]]]:
-        """Yield each rule of a site with what the pages of each folder say of it."""
-        book = RuleBook(rules)
-        groups: _Groups = {id(rule): {} for rule in rules}
-        for order in self._of_site[site]:
+    def weigh(self, rule: Rule) -> dict[str, _Counts]:
+        """Return what the pages of each folder of a site say of a rule."""
+        groups: dict[int, _Group] = {}
+        for order in self._of_site[rule.site]:
             address, page, _ = self._placed[order]
-            for rule, made in book.applied(address):
-                key = made.key()
-                group = groups[id(rule)].get(key)
-                if group is None:
-                    group = groups[id(rule)][key] = self._group(rule, made, order)
-                self._add(group, address, page)
-        for order in self._led_to.pop(site, ()):
-            self._blame(book, groups, order)
-        for rule in rules:
-            folders: defaultdict[str, _Counts] = defaultdict(_Counts)
-            for group in groups.pop(id(rule)).values():
-                folders[group.folder].add(group)
-            yield rule, folders
+            target = rule.rewritten(address)
+            if target is not None:
+                if (key := target.key()) not in groups:
+                    groups[key] = self._group(target, key, order)
+                self._add(groups[key], address, page)
+        for order in self._led_to[rule.site]:
+            self._blame(rule, groups, order)
+        folders: defaultdict[str, _Counts] = defaultdict(_Counts)
+        for group in groups.values():
+            folders[group.folder].add(group)
+        return folders
 
-    def _group(self, rule: Rule, made: Address, order: int) -> _Group:
+    def _group(self, target: Address, key: int, order: int) -> _Group:
         """Return the group of a page, with the page at the rewritten URL, if that was seen."""
         address, page, _ = self._placed[order]
-        target = self._standing.get(made.key())
-        if target is None:
-            return _Group(made, page.content, order, address.folder())
-        _, standing, _ = self._placed[target]
-        referer = self._orders.get(standing.referer)
-        is_linked = referer is not None and rule.rewritten(self._placed[referer][0]) is None
-        return _Group(made, standing.content, min(order, target), address.folder(), True, is_linked)
+        standing = self._standing.get(key)
+        if standing is None:
+            return _Group(target, page.content, order, address.folder(), has_target=False)
+        content = self._placed[standing][1].content
+        return _Group(target, content, min(order, standing), address.folder(), has_target=True)
 
     def _add(self, group: _Group, address: Address, page: Page) -> None:
         group.pages += 1
@@ -374,18 +351,18 @@ class _Evaluator:
             group.copies += 1
             group.example = group.example or (address, group.target)
 
-    def _blame(self, book: RuleBook, groups: _Groups, order: int) -> None:
-        """Blame rules that leave out the page that led here, if it came after its copies.
+    def _blame(self, rule: Rule, groups: dict[int, _Group], order: int) -> None:
+        """Blame a rule that leaves out the page that led here, if that came after its copies.
 
         Those have not led here, although their links were followed before.
         """
         here, page, _ = self._placed[order]
         referer = self._orders[page.referer]
         address, leading, _ = self._placed[referer]
-        if leading.twin is None:
+        target = rule.rewritten(address)
+        if target is None or rule.rewritten(here) is not None:
             return
-        for rule, made in book.applied(address):
-            group = groups[id(rule)][made.key()]
-            twin, first, _ = self._placed[group.first]
-            if group.first < referer and address != twin and rule.rewritten(here) is None:
-                group.contrary = group.contrary or (leading.address, first.address, page.address)
+        group = groups[target.key()]
+        twin, first, _ = self._placed[group.first]
+        if group.first < referer and address != twin:
+            group.contrary = group.contrary or (leading.address, first.address, page.address)

@@ -45,9 +45,8 @@ class Rule:
     to pages in `folders`, where it was seen, and not to those whose rewritten URL is one of `exceptions`.
 
     `support` counts the contents and `copies` the pages that speak for the rule, `against` the pages that it takes for
-    copies and that are none, with `contrary` as an example. `targets` is the share of the contents whose rewritten URL
-    was seen, and `linked` of those to which another page leads than those that the rule would have left out.
-    `confirmed` has the digests of the rewritten URLs of which copies were seen.
+    copies and that are none, with `contrary` as an example. `confirmed` has the digests of the rewritten URLs of which
+    copies were seen.
     """
 
     kind: str
@@ -59,8 +58,6 @@ class Rule:
     support: int = 0
     copies: int = 0
     against: int = 0
-    targets: float = 0.0
-    linked: float = 0.0
     examples: tuple[tuple[str, str], ...] = ()
     confirmed: bytes = b""
     contrary: Contrary | None = field(default=None, compare=False)
@@ -94,9 +91,12 @@ class Rule:
 
     def rewritten(self, address: Address) -> Address | None:
         """Return the address in its place, or None if the rule does not apply."""
+        target = self._target(address) if address.origin == self.site else None
         # A candidate is tried everywhere.
-        if address.origin != self.site or (self.folders and address.folder() not in self.folders):
-            return None
+        is_elsewhere = target is not None and self.folders and address.folder() not in self.folders
+        return None if is_elsewhere else target
+
+    def _target(self, address: Address) -> Address | None:
         if self.kind == "query":
             return self._without_parameters(address)
         if self.kind == "host":
@@ -105,6 +105,8 @@ class Rule:
         return None if path is None or path == address.path else Address(address.origin, path, address.parameters)
 
     def _without_parameters(self, address: Address) -> Address | None:
+        if not address.parameters:
+            return None
         wanted = self.find.split("&")
         gone = [each for each in address.parameters if each in wanted or name_of(each) in wanted]
         if not gone or {*map(name_of, wanted)} - {*map(name_of, gone)}:
@@ -172,33 +174,26 @@ def read_rules(path: Path) -> list[Rule]:
 
 
 class RuleBook:
-    """Rules, found by the URL that they apply to."""
+    """Rules, found by the site that they are for."""
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
-        self.rules = tuple(rules)
-        self._by_parameter: defaultdict[tuple[str, str], list[Rule]] = defaultdict(list)
         self._by_site: defaultdict[str, list[Rule]] = defaultdict(list)
-        for rule in self.rules:
-            if rule.kind == "query":
-                self._by_parameter[rule.site, name_of(rule.find.partition("&")[0])].append(rule)
-            else:
-                self._by_site[rule.site].append(rule)
+        # What stands in a query goes first: after a host or a path is rewritten, its rules are those of another place.
+        for rule in sorted(rules, key=lambda each: each.kind != "query"):
+            self._by_site[rule.site].append(rule)
 
     def applied(self, address: Address) -> Iterator[tuple[Rule, Address]]:
         """Yield each rule that applies to an address, and what it makes of it."""
-        rules: list[Rule] = []
-        for name in dict.fromkeys(map(name_of, address.parameters)):
-            rules += self._by_parameter.get((address.origin, name), ())
-        for rule in (*rules, *self._by_site.get(address.origin, ())):
-            made = rule.rewritten(address)
-            if made is not None and not (rule.exceptions and made.url() in rule.exceptions):
-                yield rule, made
+        for rule in self._by_site.get(address.origin, ()):
+            target = rule.rewritten(address)
+            if target is not None and not (rule.exceptions and target.url() in rule.exceptions):
+                yield rule, target
 
     def rewritten(self, address: Address) -> tuple[Address, tuple[Rule, ...]]:
         """Return what all rules together make of an address, and those that had a part in it."""
         used: list[Rule] = []
         for _ in range(_MOST_STEPS):
-            step = next(((rule, made) for rule, made in self.applied(address) if rule not in used), None)
+            step = next(((rule, target) for rule, target in self.applied(address) if rule not in used), None)
             if step is None:
                 break
             used.append(step[0])

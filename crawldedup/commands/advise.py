@@ -8,18 +8,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from crawldedup.advice.evidence import Evidence
+from crawldedup.advice.evidence import Evidence, Page
 from crawldedup.advice.export import deny_patterns, discarder_rules
 from crawldedup.advice.mining import mine
 from crawldedup.advice.rules import Rule
 from crawldedup.commands.output import Output, safe_message
 from crawldedup.errors import ConfigurationError
-from crawldedup.journal import collect, find_journals
+from crawldedup.journal import find_journals
 from crawldedup.printable import pluralize, printable
 
 _UNFIT: Final = {
     "duplicate-url-discarder": "it removes parts of URLs for good, and can neither replace them nor make exceptions",
-    "deny": "their pages are linked in no other form, so that no link would lead there, or they have exceptions",
+    "deny": "without their links, no other would lead to contents of this crawl, or they have exceptions",
 }
 
 
@@ -30,10 +30,10 @@ def run(given: Namespace, output: Output) -> None:
 
 def advise(sources: Sequence[str], given: Namespace, output: Output) -> None:
     """Show or write rules as the options say. Raises ConfigurationError and OSError."""
-    rules = _mined(sources, output)
+    pages, rules = _mined(sources, output)
     exported: list[Any] = [rule.as_dict() for rule in rules]
     if given.format != "rules":
-        exported = discarder_rules(rules) if given.format == "duplicate-url-discarder" else deny_patterns(rules)
+        exported = discarder_rules(rules) if given.format == "duplicate-url-discarder" else deny_patterns(rules, pages)
     text = json.dumps(exported, indent=2)
     if given.output is not None:
         Path(given.output).write_text(f"{text}\n", "ascii")
@@ -45,14 +45,18 @@ def advise(sources: Sequence[str], given: Namespace, output: Output) -> None:
         output.error(ConfigurationError(f"{pluralize(left, 'rule')} left out: {_UNFIT[given.format]}"))
 
 
-def _mined(sources: Sequence[str], output: Output) -> Sequence[Rule]:
-    evidence = Evidence()
-    with output.progress("reading verdicts") as progress:
-        paths = [journal.path for journal in find_journals(sources)]
-        unreadable = collect(paths, evidence, lambda pages: progress(pages, None))
+def _mined(sources: Sequence[str], output: Output) -> tuple[Sequence[Page], Sequence[Rule]]:
+    """Return the pages of the journals, and the rules that they speak for."""
+    # Here, so that `--help` does not wait for DuckDB.
+    from crawldedup.report.database import Database
+
+    evidence, journals = Evidence(), find_journals(sources)
+    with output.shares() as progress, Database(progress) as database:
+        unreadable = database.load(journals)
+        database.collect(evidence)
     if unreadable:
         output.unreadable(ConfigurationError(f"{pluralize(unreadable, 'line')} cannot be read and were left out"))
-    return mine(evidence.pages, evidence.withdrawn)
+    return evidence.pages, mine(evidence.pages, evidence.withdrawn)
 
 
 def _lines(rules: Sequence[Rule]) -> Iterator[str]:

@@ -1,30 +1,19 @@
 """`crawldedup report`."""
 
-from __future__ import annotations
-
 import time
-from contextlib import ExitStack
+from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from crawldedup.commands.command import Command
+from crawldedup.commands.output import Output
 from crawldedup.errors import ConfigurationError
-from crawldedup.journal import collect, crawls, find_journals
+from crawldedup.journal import CrawlSummary, Journal, crawls, find_journals
 from crawldedup.printable import pluralize, printable
 
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Sequence
-
-    from crawldedup.commands.output import Output
-    from crawldedup.journal import CrawlSummary, Journal
-    from crawldedup.report.model import Advice
-
 DEFAULT_SOURCE: Final = ".scrapy/crawldedup"
-
-MOST_PAGES: Final = 100_000
-"""So many pages of a crawl, the first ones, are looked at for rules. `crawldedup advise` takes more."""
 
 ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
     "--output": {
@@ -69,8 +58,8 @@ def report(sources: Sequence[str], given: Namespace, output: Output) -> None:
                 output.show(asdict(crawl), _line_of(crawl))
         return
     # Here, so that `--help` does not wait for DuckDB.
-    from crawldedup.report.build import make_report
     from crawldedup.report.database import Database
+    from crawldedup.report.queries import make_report
     from crawldedup.report.render.files import check_path, write_report
     from crawldedup.report.render.terminal import lines_of
 
@@ -81,33 +70,18 @@ def report(sources: Sequence[str], given: Namespace, output: Output) -> None:
                 "a file that ends with .json holds the same"
             )
         check_path("--output", given.output)
-    with ExitStack() as stack:
-        journals = find_journals(sources, given.crawl)
-        against: list[Journal] = []
-        if given.against:
-            is_source = Path(given.against).exists()
-            against = find_journals([given.against]) if is_source else find_journals(sources, given.against)
-        database = stack.enter_context(Database(stack.enter_context(output.shares())))
-        made = make_report(database, journals, against, _advice_of(journals))
+    journals, against = find_journals(sources, given.crawl), list[Journal]()
+    if given.against:
+        is_source = Path(given.against).exists()
+        against = find_journals([given.against]) if is_source else find_journals(sources, given.against)
+    with output.shares() as progress, Database(progress) as database:
+        made = make_report(database, journals, against, with_advice=True)
         if given.output is not None:
             write_report(database, made, given.output)
     if given.output is None:
-        output.show(made.as_dict(), *lines_of(made))
+        output.show(made, *lines_of(made))
 
 
 def _line_of(crawl: CrawlSummary) -> str:
     began = time.strftime("%Y-%m-%d %H:%M", time.gmtime(crawl.started))
     return f"{printable(crawl.name)}  {began} UTC, {pluralize(crawl.pages, 'page')}, {printable(crawl.state)}"
-
-
-def _advice_of(journals: Sequence[Journal]) -> list[Advice]:
-    from crawldedup.advice.evidence import Evidence
-    from crawldedup.advice.mining import mine
-    from crawldedup.report.model import Advice
-
-    evidence = Evidence(MOST_PAGES)
-    collect((journal.path for journal in journals), evidence)
-    return [
-        Advice(rule.kind, rule.site, rule.what, rule.support, rule.confidence, rule.examples)
-        for rule in mine(evidence.pages, evidence.withdrawn)
-    ]

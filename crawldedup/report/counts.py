@@ -1,51 +1,40 @@
-"""Responses by outcome, and the shares that are told of them."""
+"""Responses by outcome, as queries count them, and the shares that are told of them."""
 
-from __future__ import annotations
+from collections.abc import Mapping
+from typing import Any, Final
 
-from dataclasses import dataclass
+JUDGED: Final = ("new", "near", "exact", "thin")
+OUTCOMES: Final = (*JUDGED, "revisit", "skipped", "error")
 
-JUDGED = ("new", "near", "exact", "thin")
-OUTCOMES = (*JUDGED, "revisit", "skipped", "error")
+Counts = Mapping[str, Any]
+"""The number of responses with each of `OUTCOMES`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Responses by outcome."""
+def duplicates(counts: Counts) -> int:
+    """Return the near and exact duplicates."""
+    return int(counts["near"] + counts["exact"])
 
-    new: int = 0
-    near: int = 0
-    exact: int = 0
-    thin: int = 0
-    revisit: int = 0
-    skipped: int = 0
-    error: int = 0
 
-    @property
-    def pages(self) -> int:
-        """All responses."""
-        return self.checked + self.skipped + self.error
+def judged(counts: Counts) -> int:
+    """Return the pages that were compared with others: revisits say nothing of what is left to find."""
+    return sum(counts[outcome] for outcome in JUDGED)
 
-    @property
-    def checked(self) -> int:
-        """Pages with a verdict."""
-        return self.judged + self.revisit
 
-    @property
-    def judged(self) -> int:
-        """Pages that were compared with others: revisits say nothing of what is left to find."""
-        return self.new + self.duplicates + self.thin
+def checked(counts: Counts) -> int:
+    """Return the pages with a verdict."""
+    return judged(counts) + int(counts["revisit"])
 
-    @property
-    def duplicates(self) -> int:
-        """Near and exact duplicates."""
-        return self.near + self.exact
 
-    @property
-    def novelty(self) -> float | None:
-        """Return the share of new pages among the judged ones."""
-        return self.new / self.judged if self.judged else None
+def responses(counts: Counts) -> int:
+    """Return all responses."""
+    return sum(counts[outcome] for outcome in OUTCOMES)
 
-    @property
-    def duplicate_share(self) -> float | None:
-        """Return the share of duplicates among the checked pages."""
-        return self.duplicates / self.checked if self.checked else None
+
+def novelty(counts: Counts) -> float | None:
+    """Return the share of new pages among the judged ones."""
+    return counts["new"] / judged(counts) if judged(counts) else None
+
+
+def duplicate_share(counts: Counts) -> float | None:
+    """Return the share of duplicates among the checked pages."""
+    return duplicates(counts) / checked(counts) if checked(counts) else None

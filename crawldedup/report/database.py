@@ -1,80 +1,55 @@
 """Journals as tables of DuckDB, in a file of their own, so that memory stays bounded."""
 
-from __future__ import annotations
-
 import errno
 import os
-import threading
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Self
 
+import msgspec
+
+from crawldedup.advice.evidence import Evidence, Seen
+from crawldedup.advice.rules import Rule
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
+from crawldedup.journal import Journal
 from crawldedup.printable import printable
 from crawldedup.report.counts import OUTCOMES
 from crawldedup.scope import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from duckdb import DuckDBPyConnection
 
-    from crawldedup.journal import Journal
-
-    Progress = Callable[[str, float], None]
-    Row = tuple[Any, ...]
+Progress = Callable[[str, float], None]
+Row = dict[str, Any]
 
 MEMORY: Final = "600MB"
 """What DuckDB may take; the rest goes to a temporary folder."""
 
-_LONGEST_LINE: Final = 8 << 20
-_POLL_SECONDS: Final = 0.2
+
+def _columns(text: str) -> dict[str, str]:
+    """Return the kinds of columns by their names."""
+    return dict(column.split() for column in text.split(","))
+
 
 # What a line may hold. A value of another type is left out.
-_COLUMNS: Final = {
-    "t": "DOUBLE",
-    "url": "VARCHAR",
-    "outcome": "VARCHAR",
-    "original": "VARCHAR",
-    "similarity": "DOUBLE",
-    "hamming": "INTEGER",
-    "copies": "BIGINT",
-    "words": "BIGINT",
-    "action": "VARCHAR",
-    "changed": "BOOLEAN",
-    "unchanged": "BOOLEAN",
-    "replaces": "BOOLEAN",
-    "abandoned": "BOOLEAN",
-    "digest": "VARCHAR",
-    "reason": "VARCHAR",
-    "bytes": "BIGINT",
-    "status": "INTEGER",
-    "referer": "VARCHAR",
-    "depth": "INTEGER",
-    "latency": "DOUBLE",
-    "waited": "DOUBLE",
-    "read": "DOUBLE",
-    "store": "DOUBLE",
-    "probes": "INTEGER",
-    "candidates": "INTEGER",
-    "kept_apart": "BOOLEAN",
-    "difference": "VARCHAR",
-    "known": "BIGINT",
-    "queued": "BIGINT",
-    "walls": "BIGINT",
-    "index_bytes": "BIGINT",
-    "skipped": "VARCHAR",
-    "rule": "VARCHAR",
-    "wall": "VARCHAR",
-    "share": "DOUBLE",
-    "window": "BIGINT",
-    "end": "VARCHAR",
-    "stats": "JSON",
-    "crawldedup_journal": "INTEGER",
-    "withdrawn": "JSON",
-}
-ROW_COLUMNS: Final = tuple(name for name in list(_COLUMNS)[1:27])
+_OF_PAGES: Final = _columns(
+    """
+    url VARCHAR, outcome VARCHAR, original VARCHAR, similarity DOUBLE, hamming INTEGER, copies BIGINT, words BIGINT,
+    action VARCHAR, changed BOOLEAN, unchanged BOOLEAN, replaces BOOLEAN, abandoned BOOLEAN, digest VARCHAR,
+    reason VARCHAR, bytes BIGINT, status INTEGER, referer VARCHAR, depth INTEGER, latency DOUBLE, waited DOUBLE,
+    read DOUBLE, store DOUBLE, probes INTEGER, candidates INTEGER, difference VARCHAR
+    """
+)
+_OF_OTHERS: Final = _columns(
+    """
+    t DOUBLE, known BIGINT, queued BIGINT, walls BIGINT, index_bytes BIGINT, skipped VARCHAR, rule VARCHAR,
+    wall VARCHAR, share DOUBLE, window BIGINT, end VARCHAR, stats JSON, crawldedup_journal INTEGER, withdrawn JSON
+    """
+)
+_COLUMNS: Final = {**_OF_PAGES, **_OF_OTHERS}
+ROW_COLUMNS: Final = tuple(_OF_PAGES)
 """The columns of a page."""
 
 # Names of one kind become one: dates, ids, numbers, and titles with hyphens. What differs in nothing else is one
@@ -92,8 +67,8 @@ _LONGEST_PATH: Final = 300
 # Not a number is more than any number.
 _SOUND: Final = ", ".join(
     f'if("{name}" BETWEEN 0 AND {1 if name in ("similarity", "share") else 1e15}, "{name}", NULL) AS "{name}"'
-    for name, kind in list(_COLUMNS.items())[1:]
-    if kind in ("DOUBLE", "BIGINT", "INTEGER")
+    for name, kind in _COLUMNS.items()
+    if kind in ("DOUBLE", "BIGINT", "INTEGER") and name != "t"
 )
 _MOST_NAMES: Final = 20
 """A folder with more names is shown as one pattern."""
@@ -110,12 +85,12 @@ class Database:
         try:
             import duckdb
         except ImportError as error:
-            raise MissingDependencyError("a report needs duckdb: pip install duckdb") from error
-        self._duckdb = duckdb
+            raise MissingDependencyError("journals are read by duckdb: pip install duckdb jinja2") from error
         self._progress = progress
         self._temporary = TemporaryDirectory(prefix="crawldedup-report-", ignore_cleanup_errors=True)
         self._folder = Path(self._temporary.name)
-        self._failures = (duckdb.OperationalError, duckdb.FatalException)
+        # The last is that of a line which is longer than DuckDB takes, and than any of a journal.
+        self._failures = (duckdb.OperationalError, duckdb.FatalException, duckdb.InvalidInputException)
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": MEMORY,
             "temp_directory": str(self._folder / "spilled"),
@@ -124,8 +99,6 @@ class Database:
         }
         with self._errors():
             self.connection: DuckDBPyConnection = duckdb.connect(self._folder / "journals.duckdb", config=config)
-        # DuckDB counts its progress for its own bar, which stays hidden.
-        self.connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
 
     def __enter__(self) -> Self:
         return self
@@ -134,56 +107,34 @@ class Database:
         self.connection.close()
         self._temporary.cleanup()
 
-    def load(self, journals: Sequence[Journal], suffix: str = "") -> int:
-        """Make the tables and the view of journals, with `suffix` in their names. Return how many lines were left out.
-
-        Those are lines that are cut off, foreign, or name no outcome of this version.
-        """
-        start = min(journal.started for journal in journals)
-        with self.doing("reading journals"):
-            files = [str(journal.path) for journal in journals]
-            offsets = [journal.started - start for journal in journals]
-            try:
-                self._read(files, offsets, suffix)
-            except self._duckdb.InvalidInputException:
-                # A line that is longer than DuckDB takes ends its reading, although others are skipped.
-                short = [str(self._without_long_lines(Path(file), number)) for number, file in enumerate(files)]
-                self._read(short, offsets, suffix)
-        self._make_pages(suffix)
-        (left_out,) = self.row(
-            f"""SELECT count(*) FILTER (NOT coalesce(outcome IN {OUTCOMES}, false)
-                    AND coalesce(known, queued, walls) IS NULL AND coalesce(wall, skipped, "end") IS NULL
-                    AND crawldedup_journal IS NULL AND withdrawn IS NULL) FROM lines{suffix}"""
-        )
-        return int(left_out)
-
     def rows(self, query: str, **values: Any) -> list[Row]:
-        """Return the rows of a query."""
-        return self.connection.execute(query, values).fetchall()
+        """Return the rows of a query, by the names of their columns."""
+        result = self.connection.execute(query, values)
+        names = [column[0] for column in result.description]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def row(self, query: str, **values: Any) -> Row:
         """Return the one row of a query."""
         (row,) = self.rows(query, **values)
         return row
 
+    def collect(self, evidence: Evidence) -> None:
+        """Collect pages in the order of their verdicts until it is full, and the rules that crawls have withdrawn."""
+        pages = self.connection.execute(
+            "SELECT url, outcome, original, digest, referer FROM pages ORDER BY moment, number"
+        )
+        while not evidence.is_full and (page := pages.fetchone()):
+            evidence.add(Seen(*page))
+        for row in self.rows("SELECT withdrawn FROM lines WHERE withdrawn IS NOT NULL"):
+            with suppress(msgspec.MsgspecError):
+                evidence.add_withdrawn(msgspec.json.decode(row["withdrawn"], type=Rule))
+
     @contextmanager
     def doing(self, what: str, output: Path | None = None) -> Iterator[None]:
-        """Tell the progress of the queries within. Raises ReportError if there is no room for them, or for `output`."""
-        is_done = threading.Event()
-
-        def watch() -> None:
-            while not is_done.wait(_POLL_SECONDS):
-                self._progress(what, max(0.0, self.connection.query_progress()))
-
+        """Tell what is done within. Raises ReportError if there is no room for it, or for `output`."""
         self._progress(what, 0)
-        watcher = threading.Thread(target=watch, daemon=True)
-        watcher.start()
-        try:
-            with self._errors(output):
-                yield
-        finally:
-            is_done.set()
-            watcher.join()
+        with self._errors(output):
+            yield
 
     @contextmanager
     def _errors(self, output: Path | None = None) -> Iterator[None]:
@@ -199,10 +150,27 @@ class Database:
             folder = self._folder.parent
             raise ReportError(f"the report cannot be made with temporary files in {folder}: {reason}") from error
 
+    def load(self, journals: Sequence[Journal], suffix: str = "") -> int:
+        """Make the tables and the views of journals, with `suffix` in their names. Return how many lines were left out.
+
+        Those are lines that are cut off, foreign, or name no outcome of this version.
+        """
+        start = min(journal.started for journal in journals)
+        with self.doing("reading journals"):
+            self._read(
+                [str(journal.path) for journal in journals], [journal.started - start for journal in journals], suffix
+            )
+            self._make_places(suffix)
+        left_out = self.row(
+            f"""SELECT count(*) FILTER (NOT coalesce(outcome IN {OUTCOMES}, false)
+                    AND coalesce(known, queued, walls) IS NULL AND coalesce(wall, skipped, "end") IS NULL
+                    AND crawldedup_journal IS NULL AND withdrawn IS NULL) AS lines FROM lines{suffix}"""
+        )
+        return int(left_out["lines"])
+
     def _read(self, files: list[str], offsets: list[float], suffix: str) -> None:
-        lines = f"lines{suffix}"
         self.connection.execute(
-            f"""CREATE OR REPLACE TABLE {lines} AS
+            f"""CREATE TABLE lines{suffix} AS
             WITH parts AS (
                 SELECT *, {_authority_of("url")} AS authority, list_position($files, filename) AS process
                 FROM read_json($files, format='newline_delimited', columns=$columns, ignore_errors=true, filename=true)
@@ -222,37 +190,21 @@ class Database:
             {"files": files, "offsets": offsets, "columns": _COLUMNS},
         )
 
-    def _without_long_lines(self, file: Path, number: int) -> Path:
-        """Copy a file, and cut the lines that are longer than any line of a journal."""
-        copy = self._folder / f"{number}.jsonl"
-        with file.open("rb") as lines, copy.open("wb") as short:
-            while line := lines.readline(_LONGEST_LINE):
-                is_long = len(line) == _LONGEST_LINE and not line.endswith(b"\n")
-                while is_long and (rest := lines.readline(_LONGEST_LINE)) and not rest.endswith(b"\n"):
-                    pass
-                short.write(b"cut off\n" if is_long else line)
-        return copy
-
-    def _make_pages(self, suffix: str) -> None:
-        lines, pages = f"lines{suffix}", f"pages{suffix}"
-        hosts = [host for (host,) in self.rows(f"SELECT DISTINCT host FROM {lines} WHERE host <> ''")]
+    def _make_places(self, suffix: str) -> None:
+        hosts = [row["host"] for row in self.rows(f"SELECT DISTINCT host FROM lines{suffix} WHERE host <> ''")]
         self.connection.execute(
             f"""CREATE TABLE sites{suffix} AS
             SELECT unnest($hosts::VARCHAR[]) AS host, unnest($sites::VARCHAR[]) AS site""",
             {"hosts": hosts, "sites": [*map(_site_at, hosts)]},
         )
         self.connection.execute(
-            f"""CREATE TABLE folders{suffix} AS SELECT host, folder FROM {lines} WHERE url IS NOT NULL
-            GROUP BY ALL HAVING approx_count_distinct(leaf) > {_MOST_NAMES}"""
-        )
-        self.connection.execute(
-            f"""CREATE VIEW {pages} AS SELECT {lines}.rowid AS number, * FROM {lines}
-            WHERE url IS NOT NULL AND outcome IN {OUTCOMES}"""
-        )
-        self.connection.execute(
-            f"""CREATE VIEW places{suffix} AS SELECT pages.*, coalesce(site, '') AS site,
+            f"""CREATE TABLE folders{suffix} AS SELECT host, folder FROM lines{suffix} WHERE url IS NOT NULL
+            GROUP BY ALL HAVING approx_count_distinct(leaf) > {_MOST_NAMES};
+            CREATE VIEW pages{suffix} AS SELECT lines.rowid AS number, * FROM lines{suffix} AS lines
+            WHERE url IS NOT NULL AND outcome IN {OUTCOMES};
+            CREATE VIEW places{suffix} AS SELECT pages.*, coalesce(site, '') AS site,
                 pages.folder || CASE WHEN wide.host IS NULL THEN leaf ELSE '*' END AS pattern
-            FROM {pages} AS pages LEFT JOIN sites{suffix} AS sites ON sites.host = pages.host
+            FROM pages{suffix} AS pages LEFT JOIN sites{suffix} AS sites ON sites.host = pages.host
             LEFT JOIN folders{suffix} AS wide ON wide.host = pages.host AND wide.folder = pages.folder"""
         )
 

@@ -1,17 +1,10 @@
 """What stands out in a report, in sentences: the most urgent first."""
 
-from __future__ import annotations
-
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from crawldedup.printable import pluralize
-from crawldedup.report.model import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from crawldedup.report.model import Report
+from crawldedup.report.counts import checked, duplicates, responses
 
 _LEVELS: Final = ("bad", "warn", "info")
 _MOST_TRAPS: Final = 3
@@ -21,69 +14,65 @@ _LEAST_CLUSTER: Final = 50
 _SHARE_NOVEL: Final = 0.1
 _LAST_STEPS: Final = 5
 
-
-def findings_of(report: Report) -> Report:
-    """Return the report with its findings."""
-    found = [*_trouble(report), *_traps(report), *_advice(report)]
-    return replace(report, findings=tuple(sorted(found, key=lambda finding: _LEVELS.index(finding.level))))
+_Finding = tuple[str, str, str]
+"""How urgent it is, its sentence, and the section that shows more of it."""
 
 
-def _trouble(report: Report) -> Iterator[Finding]:
-    counts, crawl = report.totals.counts, report.crawl
-    if not counts.checked:
-        yield Finding("bad", "No page was checked.", "skipped")
-    unchecked = counts.error
-    if unchecked:
-        level = "bad" if unchecked > _SHARE_UNCHECKED * counts.pages else "warn"
-        yield Finding(level, f"{pluralize(unchecked, 'page')} passed unchecked, because something failed.", "skipped")
-    for wall in report.walls[:_MOST_TRAPS]:
-        share = f"{100 * wall.share:.0f} % of {wall.window} pages in a row were copies of"
-        yield Finding("bad", f"A login wall, a ban or a soft 404 is likely: {share} {wall.url}.", "skipped")
-    if not crawl.has_ended:
-        missing = sum(process.end is None for process in crawl.processes)
-        what = "the crawl" if len(crawl.processes) == 1 else f"{missing} of {len(crawl.processes)} processes"
-        why = "still running, killed, or no room to write it"
-        yield Finding("warn", f"No end of {what} is recorded: {why}.", "about")
-    if crawl.left_out:
-        yield Finding("warn", f"{pluralize(crawl.left_out, 'line')} of the journals could not be read.", "about")
+def findings_of(report: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the findings of a report."""
+    findings = [*_trouble(report), *_traps(report), *_advice(report)]
+    findings.sort(key=lambda finding: _LEVELS.index(finding[0]))
+    return [dict(zip(("level", "text", "section"), finding, strict=True)) for finding in findings]
 
 
-def _traps(report: Report) -> Iterator[Finding]:
-    traps = [group for group in report.stale if group.trap]
+def _trouble(report: Mapping[str, Any]) -> Iterator[_Finding]:
+    counts, crawl = report["totals"]["counts"], report["crawl"]
+    if not checked(counts):
+        yield "bad", "No page was checked.", "skipped"
+    if unchecked := counts["error"]:
+        level = "bad" if unchecked > _SHARE_UNCHECKED * responses(counts) else "warn"
+        yield level, f"{pluralize(unchecked, 'page')} passed unchecked, because something failed.", "skipped"
+    for wall in report["walls"][:_MOST_TRAPS]:
+        share = f"{100 * wall['share']:.0f} % of {wall['window']} pages in a row were copies of"
+        yield "bad", f"A login wall, a ban or a soft 404 is likely: {share} {wall['url']}.", "skipped"
+    if missing := sum(process["end"] is None for process in crawl["processes"]):
+        count = len(crawl["processes"])
+        what = "the crawl" if count == 1 else f"{missing} of {count} processes"
+        yield "warn", f"No end of {what} is recorded: still running, killed, or no room to write it.", "about"
+    if crawl["left_out"]:
+        yield "warn", f"{pluralize(crawl['left_out'], 'line')} of the journals could not be read.", "about"
+
+
+def _traps(report: Mapping[str, Any]) -> Iterator[_Finding]:
+    traps = [group for group in report["stale"] if group["trap"]]
     for group in traps[:_MOST_TRAPS]:
-        copies = group.counts.duplicates + group.counts.thin
-        of_pages = f"{copies:,} of {pluralize(group.counts.checked, 'page')}"
-        text = f"A trap ({group.trap}): {of_pages} at {group.site}{group.name} are copies or nearly empty."
-        yield Finding("warn", text, "stale")
-    moments = [moment.counts for moment in report.timeline.moments[-_LAST_STEPS:]]
-    checked, new = sum(counts.checked for counts in moments), sum(counts.new for counts in moments)
-    if len(report.timeline.moments) > 2 * _LAST_STEPS and checked:
-        own = new + sum(counts.revisit for counts in moments)
-        if own < _SHARE_NOVEL * checked:
-            yield Finding(
-                "warn", f"At the end of the crawl, {100 * new / checked:.1f} % of the pages were new.", "time"
-            )
+        counts = group["counts"]
+        of_pages = f"{duplicates(counts) + counts['thin']:,} of {pluralize(checked(counts), 'page')}"
+        place = f"{group['site']}{group['name']}"
+        yield "warn", f"A trap ({group['trap']}): {of_pages} at {place} are copies or nearly empty.", "stale"
+    moments = report["timeline"]["moments"]
+    last = [moment["counts"] for moment in moments[-_LAST_STEPS:]]
+    pages, new = sum(map(checked, last)), sum(counts["new"] for counts in last)
+    own = new + sum(counts["revisit"] for counts in last)
+    if len(moments) > 2 * _LAST_STEPS and own < _SHARE_NOVEL * pages:
+        yield "warn", f"At the end of the crawl, {100 * new / pages:.1f} % of the pages were new.", "time"
 
 
-def _advice(report: Report) -> Iterator[Finding]:
-    counts = report.totals.counts
-    if report.clusters:
-        largest = report.clusters[0]
-        if largest.size >= max(_LEAST_CLUSTER, _SHARE_LARGEST * counts.duplicates):
-            yield Finding("info", f"The largest cluster has {largest.size:,} copies of {largest.kept}.", "clusters")
-    if report.advice:
-        saved = sum(rule.support for rule in report.advice)
-        rules = pluralize(len(report.advice), "URL rule")
-        yield Finding(
-            "info",
-            f"{rules} would have saved copies of {saved:,} contents: `crawldedup advise --output rules.json` writes "
-            "them for CRAWLDEDUP_RULES.",
-            "advice",
-        )
-    if report.withdrawn:
-        named = "; ".join(report.withdrawn[:_MOST_TRAPS])
-        text = f"{pluralize(len(report.withdrawn), 'URL rule')} proved wrong and was left out, such as {named}."
-        yield Finding("warn", f"{text} `crawldedup advise` writes rules without it.", "advice")
-    if report.totals.across_sites:
-        text = f"{pluralize(report.totals.across_sites, 'duplicate')} of a page on another site: mirrors or partners."
-        yield Finding("info", text, "sites")
+def _advice(report: Mapping[str, Any]) -> Iterator[_Finding]:
+    totals, advice, withdrawn = report["totals"], report["advice"], report["withdrawn"]
+    for largest in report["clusters"][:1]:
+        copies = largest["near"] + largest["exact"]
+        if copies >= max(_LEAST_CLUSTER, _SHARE_LARGEST * duplicates(totals["counts"])):
+            yield "info", f"The largest cluster has {copies:,} copies of {largest['kept']}.", "clusters"
+    if advice:
+        saved = sum(rule["support"] for rule in advice)
+        what = f"{pluralize(len(advice), 'URL rule')} would have saved copies of {saved:,} contents"
+        how = "`crawldedup advise --output rules.json` writes them for CRAWLDEDUP_RULES"
+        yield "info", f"{what}: {how}.", "advice"
+    if withdrawn:
+        named = "; ".join(withdrawn[:_MOST_TRAPS])
+        text = f"{pluralize(len(withdrawn), 'URL rule')} proved wrong and was left out, such as {named}."
+        yield "warn", f"{text} `crawldedup advise` writes rules without it.", "advice"
+    if totals["across_sites"]:
+        copies = pluralize(totals["across_sites"], "duplicate")
+        yield "info", f"{copies} of a page on another site: mirrors or partners.", "sites"

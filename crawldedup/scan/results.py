@@ -159,8 +159,8 @@ def write(results: Results, path: Path, progress: Callable[[str, float], None], 
 
 
 def _write_report(results: Results, path: Path, progress: Callable[[str, float], None]) -> None:
-    from crawldedup.report.build import make_report
     from crawldedup.report.database import Database
+    from crawldedup.report.queries import make_report
     from crawldedup.report.render.files import write_report
 
     with TemporaryDirectory(prefix="crawldedup-scan-") as folder, Database(progress) as database:
@@ -176,7 +176,8 @@ def _journal(results: Results, name: str) -> Iterator[dict[str, Any]]:
     yield {
         FORMAT: VERSION,
         "crawl": f"scan-{name}",
-        "spider": "scan",
+        # Reports of crawls name one.
+        "spider": "",
         "started": began,
         "host": socket.gethostname(),
         "pid": os.getpid(),

@@ -11,6 +11,7 @@ import pytest
 from duplicate_url_discarder.url_canonicalizer import UrlCanonicalizer
 
 from crawldedup.advice.address import Address
+from crawldedup.advice.evidence import Seen
 from crawldedup.advice.export import deny_patterns, discarder_rules
 from crawldedup.advice.mining import mine
 from crawldedup.advice.rules import Rule, RuleBook, read_rules
@@ -147,12 +148,36 @@ def test_links_are_denied_that_a_rule_is_for() -> None:
     from scrapy.linkextractors import LinkExtractor
 
     for each, path, expected in CASES:
-        seen = dataclasses.replace(each, support=5, targets=1.0, linked=1.0)
         body = f'<a href="{E}{path}">x</a>'.encode()
-        links = LinkExtractor(deny=deny_patterns([seen])).extract_links(HtmlResponse(f"{E}/here", body=body))
+        links = LinkExtractor(deny=deny_patterns([each], [])).extract_links(HtmlResponse(f"{E}/here", body=body))
         is_rewritten = expected is not None or each.kind == "host"
         assert len(links) == (not is_rewritten), (each, path)
 
 
-def test_links_without_another_form_are_followed() -> None:
-    assert deny_patterns([rule("query", "sid", support=9, targets=1.0, linked=0.5)]) == []
+def linked(*paths: str, by: str = "/list") -> list[Seen]:
+    """Verdicts on a list and the pages that it leads to: of each number, all but the first are copies."""
+    pages = [Seen(E + by, "new")]
+    for number in range(9):
+        first, *copies = (f"{E}/p/{number}{path}" for path in paths)
+        pages.append(Seen(first, "new", referer=E + by))
+        pages += [Seen(copy, "exact", first, referer=E + by) for copy in copies]
+    return pages
+
+
+@pytest.mark.parametrize(
+    ("pages", "denied"),
+    [
+        (linked("", "?ref=a", "?size=1"), ["ref", "size"]),
+        # Two rules that excuse each other: without both links nothing leads to the page.
+        (linked("?ref=a", "?size=1", "?ref=a&size=1"), ["ref"]),
+        (linked("?ref=a", "?ref=b"), ["size"]),
+        # What a denied copy alone leads to is lost, too.
+        ([*linked("", "?ref=a"), Seen(f"{E}/more", "new", referer=f"{E}/p/1?ref=a")], ["size"]),
+        # The list itself is linked from a page that is no page of a crawl, and the other one starts it.
+        ([Seen(f"{E}/p/0?ref=start", "new"), *linked("", "?ref=a")[1:]], ["ref", "size"]),
+    ],
+)
+def test_denied_links_cost_no_content_of_the_crawl(pages: list[Seen], denied: list[str]) -> None:
+    rules = [rule("query", name, "", "/p/") for name in ("ref", "size")]
+    patterns = deny_patterns(rules, evidence_of(pages).pages)
+    assert [next(name for name in ("ref", "size") if name in pattern) for pattern in patterns] == denied

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crawldedup.advice.evidence import Evidence, Seen
-from crawldedup.advice.rules import Rule
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import (
     LONGEST_URL,
@@ -19,7 +16,6 @@ from crawldedup.journal import (
     FileJournal,
     check_crawl,
     check_journal,
-    collect,
     crawl_of,
     crawls,
     find_journals,
@@ -227,22 +223,3 @@ def test_what_has_no_header_is_no_journal(tmp_path: Path, line: str) -> None:
     assert crawls(tmp_path) == []
     with pytest.raises(ConfigurationError, match="is no journal of a crawl"):
         crawls(tmp_path / "a.jsonl")
-
-
-SEEN = Seen("https://e.com/a", "near", "https://e.com/b", "0123456789abcdef", "https://e.com/")
-WITHDRAWN = {"kind": "query", "site": "https://e.com", "find": "sid", "replace": "", "folders": ["/a/"]}
-
-
-def test_verdicts_are_read_until_there_are_enough_and_withdrawn_rules_to_the_end(tmp_path: Path) -> None:
-    pages = [{**asdict(SEEN), "url": f"https://e{number}.com/", "bytes": 9} for number in range(9)]
-    others = [{"t": 2, "wall": "https://e.com/a"}, {"skipped": "https://e.com/c", "rule": "r"}]
-    path = write(tmp_path, "a", *others, *pages, {"withdrawn": WITHDRAWN}, END)
-    lines = path.read_text().splitlines()
-    bad = ['{"url": "https://e.com/a", "outc', "[]", '{"url": 1, "outcome": "new"}', "[", '{"withdrawn": 1}']
-    bad += ['{"url": "x", "outcome": "new", "referer": 1}', '{"withdrawn": {"kind": "query"}}']
-    path.write_text("\n".join([lines[0], "[", *lines[1:-1], *bad, lines[-1]]))
-    for most, unreadable in ((30, 8), (3, 3)):
-        evidence = Evidence(most)
-        assert collect([path], evidence) == unreadable
-    assert len(evidence.pages) == 3
-    assert evidence.withdrawn == [Rule("query", "https://e.com", "sid", folders=frozenset({"/a/"}))]

@@ -1,21 +1,14 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
 from crawldedup.journal import find_journals
-from crawldedup.report.build import make_report
 from crawldedup.report.database import Database
+from crawldedup.report.queries import Report, make_report
 from tests.report.synthetic_journal import Line, header, write_lines
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from crawldedup.report.model import Report
-
-    ReportOf = Callable[..., Report]
+ReportOf = Callable[..., Report]
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """A report whose every text comes from a hostile page."""
 
-from __future__ import annotations
-
 from tests.report.synthetic_journal import HOSTILE_URLS, Line
 
 LONGEST = 2048

@@ -1,17 +1,13 @@
 """Write journals of crawls that never were: of news, manuals, a shop, a forum, a calendar, and hostile URLs."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from crawldedup import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 STARTED: Final = 1_795_000_000.0
 THRESHOLD: Final = 0.86

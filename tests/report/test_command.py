@@ -1,12 +1,10 @@
 """`crawldedup report` and `scrapy dedup report`."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +12,6 @@ from crawldedup.cli import main
 from crawldedup.report.render.files import SUFFIXES
 from tests.report.synthetic_journal import Crawl, write_journal
 from tests.scrapy_plugin.test_command import Project
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -122,7 +117,7 @@ files.write_report = write_report
     assert {*folder.rglob("*")} == before
 
 
-@pytest.mark.parametrize("package", ["duckdb", "jinja2", "pygal"])
+@pytest.mark.parametrize("package", ["duckdb", "jinja2"])
 @pytest.mark.usefixtures("folder")
 def test_what_must_be_installed_is_said(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, package: str

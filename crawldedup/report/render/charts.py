@@ -1,184 +1,147 @@
-"""Draw the charts of a report as SVG that takes its colours and its font from the page."""
+"""Draw the charts of a report as SVG that takes its colours and its font from the page.
 
-from __future__ import annotations
+Their texts are numbers and words of ours: nothing in a chart is from a page.
+"""
 
 import math
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, Final, NamedTuple
 
-import pygal
-from lxml import etree
 from markupsafe import Markup
-from pygal.style import Style
 
-from crawldedup.report.render.wording import compact, lasting
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from crawldedup.report.model import Report, Similarity, Timeline
-
-
-class _Size(NamedTuple):
-    name: str
-    width: int
-    height: int
-    labels: int
-
-
-class Chart(NamedTuple):
-    """One chart for wide pages and one for narrow ones, and what they show in words."""
-
-    wide: Markup
-    narrow: Markup
-    alternative: str
-
-
-WIDE: Final = _Size("wide", 1080, 260, 10)
-HALF: Final = _Size("wide", 520, 220, 5)
-NARROW: Final = _Size("narrow", 340, 220, 4)
+from crawldedup.report.counts import judged, novelty
+from crawldedup.report.render.wording import compact, lasting, percent
 
 SERIES: Final = {"new": "new", "near": "near duplicates", "exact": "exact duplicates", "other": "revisits and thin"}
 """The series of the first chart: their classes, and what they are called."""
 
 _UNITS: Final = ((1, "s", 300), (60, "min", 3 * 3600), (3600, "h", 5 * 86_400), (86_400, "d", math.inf))
-_NEEDLESS: Final = ("defs", "desc", "title", "style", "script")
-_LABEL_PIXELS: Final = 12
-_LIMIT_WIDTH: Final = 0.0012
+_TOP, _RIGHT, _BOTTOM, _LETTER = 10, 14, 28, 7
+_MOST_LINES: Final = 5
+
+_Labels = Sequence[tuple[float, str]]
+"""Places on the lower axis, from 0 to 1, and what stands there."""
 
 
-def charts_of(report: Report) -> dict[str, Chart]:
-    """Return the charts of a report by name. There is none for what was not recorded."""
-    charts = {}
-    if any(moment.counts.judged for moment in report.timeline.moments):
-        charts = {"pages": _pages(report.timeline), "novelty": _novelty(report.timeline), "index": _growth(report)}
-    if report.similarity.bins:
-        charts["similarity"] = _similarity(report.similarity)
+class _Plot(NamedTuple):
+    """The area of a chart: from 0 to 1 in its width, and between two values in its height."""
+
+    name: str
+    width: int
+    height: int
+    labels: int
+    left: int = 0
+    low: float = 0
+    high: float = 1
+
+    def x(self, share: float) -> float:
+        return round(self.left + share * (self.width - self.left - _RIGHT), 1)
+
+    def y(self, value: float) -> float:
+        return round(_TOP + (self.height - _TOP - _BOTTOM) * (self.high - value) / (self.high - self.low), 1)
+
+    def bar(self, kind: str, start: float, end: float, base: float, top: float) -> str:
+        x, y = self.x(start), self.y(top)
+        width, height = self.x(end) - x, self.y(base) - y
+        return f'<rect class="{kind}" x="{x}" y="{y}" width="{width:.1f}" height="{height:.1f}"/>' if height else ""
+
+    def line(self, kind: str, values: Sequence[float | None]) -> str:
+        places = [(number + 0.5, value) for number, value in enumerate(values) if value is not None]
+        points = " ".join(f"{self.x(number / len(values))},{self.y(value)}" for number, value in places)
+        return f'<polyline class="{kind}" points="{points}"/>'
+
+
+_Draw = Callable[[_Plot], Iterator[str]]
+_WIDE: Final = _Plot("wide", 1080, 260, 10)
+_HALF: Final = _Plot("wide", 520, 220, 5)
+_NARROW: Final = _Plot("narrow", 340, 220, 4)
+
+
+def charts_of(report: Mapping[str, Any]) -> dict[str, Markup]:
+    """Return the charts of a report by name, each wide and narrow. There is none for what was not recorded."""
+    moments, charts = report["timeline"]["moments"], {}
+    if report["crawl"]["seconds"] and any(judged(moment["counts"]) for moment in moments):
+        charts = {"pages": _pages(report["timeline"]), "novelty": _novelty(moments), "index": _growth(moments)}
+    if report["similarity"]["bins"]:
+        charts["similarity"] = _similarity(report["similarity"])
     return charts
 
 
-def _pages(timeline: Timeline) -> Chart:
-    moments = timeline.moments
-    lengths = [timeline.step] * (len(moments) - 1) + [max(timeline.last_step, timeline.step / 4)]
-    counts = [moment.counts for moment in moments]
-    series = {
-        "new": [each.new for each in counts],
-        "near": [each.near for each in counts],
-        "exact": [each.exact for each in counts],
-        "other": [each.revisit + each.thin for each in counts],
-    }
-    rates = {
-        name: [60 * number / length for number, length in zip(numbers, lengths, strict=True)]
-        for name, numbers in series.items()
-    }
-    fastest = max(sum(values) for values in zip(*rates.values(), strict=True))
-    words = f"Pages a minute over {lasting(moments[-1].seconds)}, stacked by outcome; at most {compact(fastest)}."
-    return _timed(pygal.StackedBar, timeline, rates, words, WIDE, spacing=1)
+def _pages(timeline: Mapping[str, Any]) -> Markup:
+    moments, step = timeline["moments"], timeline["step"]
+    stacks = []
+    for moment in moments:
+        counts = moment["counts"]
+        seconds = max(timeline["last_step"], step / 4) if moment is moments[-1] else step
+        pages = (counts["new"], counts["near"], counts["exact"], counts["revisit"] + counts["thin"])
+        stacks.append([*accumulate((60 * number / seconds for number in pages), initial=0.0)])
+    most = max(stack[-1] for stack in stacks)
+    words = f"Pages a minute over {lasting(moments[-1]['seconds'])}, stacked by outcome; at most {compact(most)}."
+
+    def draw(plot: _Plot) -> Iterator[str]:
+        for number, stack in enumerate(stacks):
+            start, end = (number + 0.08) / len(stacks), (number + 0.92) / len(stacks)
+            for kind, (base, top) in zip(SERIES, pairwise(stack), strict=True):
+                yield plot.bar(kind, start, end, base, top)
+
+    return _chart(words, draw, (0, most), lambda plot: _times(moments, plot), wide=_WIDE)
 
 
-def _novelty(timeline: Timeline) -> Chart:
-    shares = [moment.counts.novelty for moment in timeline.moments]
-    known = [share for share in shares if share is not None]
-    words = f"Share of new pages, from {known[0]:.0%} at the start to {known[-1]:.0%} at the end."
-    percents = [None if share is None else 100 * share for share in shares]
-    return _timed(pygal.Line, timeline, {"new": percents}, words, HALF, range=(0, 100), value_formatter=_percent)
+def _novelty(moments: Sequence[Mapping[str, Any]]) -> Markup:
+    shares = [novelty(moment["counts"]) for moment in moments]
+    recorded = [share for share in shares if share is not None]
+    words = f"Share of new pages, from {recorded[0]:.0%} at the start to {recorded[-1]:.0%} at the end."
+
+    def draw(plot: _Plot) -> Iterator[str]:
+        yield plot.line("new", shares)
+
+    return _chart(words, draw, (0, 1), lambda plot: _times(moments, plot), form=percent)
 
 
-def _growth(report: Report) -> Chart:
-    known: list[float | None] = [moment.known for moment in report.timeline.moments]
-    words = "Pages in the index"
+def _growth(moments: Sequence[Mapping[str, Any]]) -> Markup:
+    known, words = [moment["known"] for moment in moments], "Pages in the index"
     if sum(number is not None for number in known) < 2:
-        total, known, words = 0, [], "New pages, added up"
-        for moment in report.timeline.moments:
-            total += moment.counts.new
-            known.append(total)
+        known, words = [*accumulate(moment["counts"]["new"] for moment in moments)], "New pages, added up"
     numbers = [number for number in known if number is not None]
     words += f", from {compact(numbers[0])} to {compact(numbers[-1])}."
-    return _timed(pygal.Line, report.timeline, {"index": known}, words, HALF, allow_interruptions=False)
+
+    def draw(plot: _Plot) -> Iterator[str]:
+        yield plot.line("index", known)
+
+    return _chart(words, draw, (min(numbers), max(numbers)), lambda plot: _times(moments, plot), form="{:,.0f}".format)
 
 
-def _timed(kind: Any, timeline: Timeline, series: dict[str, Any], words: str, wide: _Size, **options: Any) -> Chart:
-    end = timeline.moments[-1].seconds
+def _similarity(similarity: Mapping[str, Any]) -> Markup:
+    bins, limit = similarity["bins"], similarity["limit"]
+    first: float = bins[0]["low"]
+    most: int = max(each["pages"] for each in bins)
+    has_limit = limit is not None and limit >= first
+    words = f"Near duplicates by estimated similarity, from {first:.2f} to 1."
+    words += f" The limit of this crawl is {limit:.3f}." if has_limit else ""
+
+    def place(value: float) -> float:
+        return (value - first) / (1 - first)
+
+    def draw(plot: _Plot) -> Iterator[str]:
+        for each in bins:
+            yield plot.bar("near", place(each["low"] + 0.0005), place(each["high"] - 0.0005), 0, each["pages"])
+        if has_limit:
+            yield plot.bar("limit", place(limit) - 0.0012, place(limit) + 0.0012, 0, most)
+
+    def labels(plot: _Plot) -> _Labels:
+        lows = [each["low"] for each in bins[:: -(-len(bins) // plot.labels)]]
+        return [(place(value), f"{value:.2f}") for value in (*lows, 1)]
+
+    return _chart(words, draw, (0, most), labels, wide=_WIDE)
+
+
+def _times(moments: Sequence[Mapping[str, Any]], plot: _Plot) -> _Labels:
+    """Return times in one unit, each where its step begins."""
+    end, count = moments[-1]["seconds"], len(moments)
     unit, name = next((unit, name) for unit, name, most in _UNITS if end <= most)
-
-    def draw(size: _Size) -> Markup:
-        every = -(-len(timeline.moments) // size.labels)
-        chart = _chart(kind, size, **options)
-        chart.x_labels = [f"{_clock(moment.seconds, unit)} {name}" for moment in timeline.moments]
-        chart.x_labels_major = chart.x_labels[::every]
-        chart.show_minor_x_labels = False
-        for each, values in series.items():
-            chart.add(each, values)
-        return _svg(chart, series, words, size)
-
-    return Chart(draw(wide), draw(NARROW), words)
-
-
-def _similarity(similarity: Similarity) -> Chart:
-    bins = similarity.bins
-    highest = max(each.pages for each in bins)
-    words = f"Near duplicates by estimated similarity, from {bins[0].low:.2f} to 1."
-    series: dict[str, list[tuple[float, float, float]]] = {
-        "near": [(each.pages, each.low + 0.0005, each.high - 0.0005) for each in bins]
-    }
-    if similarity.limit is not None and similarity.limit >= bins[0].low:
-        words += f" The limit of this crawl is {similarity.limit:.3f}."
-        half = _LIMIT_WIDTH * (1 - bins[0].low)
-        series["limit"] = [(highest, similarity.limit - half, similarity.limit + half)]
-
-    def draw(size: _Size) -> Markup:
-        chart = _chart(pygal.Histogram, size, xrange=(bins[0].low, 1))
-        every = -(-len(bins) // size.labels)
-        chart.x_labels = [*(each.low for each in bins[::every]), 1]
-        chart.x_value_formatter = "{:.2f}".format
-        for each, values in series.items():
-            chart.add(each, values)
-        return _svg(chart, series, words, size)
-
-    return Chart(draw(WIDE), draw(NARROW), words)
-
-
-def _chart(kind: Any, size: _Size, value_formatter: Callable[[float], str] = compact, **options: Any) -> Any:
-    font = "system-ui"
-    style = Style(label_font_size=_LABEL_PIXELS, major_label_font_size=_LABEL_PIXELS, font_family=font)
-    fixed = {"show_legend": False, "show_dots": False, "max_scale": 5, "min_scale": 2}
-    fixed["truncate_label"] = -1
-    chart = kind(width=size.width, height=size.height, js=(), css=(), style=style, margin=4, **fixed, **options)
-    chart.value_formatter = value_formatter
-    return chart
-
-
-def _svg(chart: Any, series: Iterable[str], words: str, size: _Size) -> Markup:
-    """Return a chart without the script, the styles and the hidden texts that pygal adds for its tooltips."""
-    svg = chart.render_tree()
-    for each in list(svg.iter()):
-        if _is_needless(each):
-            each.getparent().remove(each)
-            continue
-        for name, value in list(each.attrib.items()):
-            if name in ("style", "rx", "ry", "id") or (name == "class" and "reactive" in value):
-                del each.attrib[name]
-            elif name in ("x", "y", "width", "height"):
-                each.set(name, f"{float(value):.1f}")
-    for number, name in enumerate(series):
-        for each in svg.iterfind(f".//*[@class='series serie-{number} color-{number}']"):
-            each.set("class", f"series {name}")
-    svg.set("class", f"chart {size.name}")
-    svg.set("role", "img")
-    svg.set("aria-label", words)
-    etree.cleanup_namespaces(svg)
-    return Markup(etree.tostring(svg, encoding="unicode"))
-
-
-def _is_needless(element: Any) -> bool:
-    if not isinstance(element.tag, str) or element.tag.rpartition("}")[2] in _NEEDLESS:
-        return element.getparent() is not None
-    kind = element.get("class", "")
-    is_flat = element.tag.endswith("rect") and float(element.get("height", 1)) == 0
-    return "overlay" in kind or "background" in kind or is_flat
-
-
-def _percent(value: float) -> str:
-    return f"{value:.0f} %"
+    shown = range(0, count, -(-count // plot.labels))
+    return [(number / count, f"{_clock(moments[number]['seconds'], unit)} {name}") for number in shown]
 
 
 def _clock(seconds: float, unit: int) -> str:
@@ -187,3 +150,39 @@ def _clock(seconds: float, unit: int) -> str:
         return f"{seconds / unit:.3g}"
     whole, part = divmod(round(60 * seconds / unit), 60)
     return f"{whole}:{part:02d}" if part else str(whole)
+
+
+def _chart(
+    words: str,
+    draw: _Draw,
+    ends: tuple[float, float],
+    labels: Callable[[_Plot], _Labels],
+    *,
+    wide: _Plot = _HALF,
+    form: Callable[[float], str] = compact,
+) -> Markup:
+    """Return a chart for wide pages and one for narrow ones, of which the page shows one."""
+    lines = _lines(*ends)
+    left = 10 + _LETTER * max(len(form(value)) for value in lines)
+    svg = ""
+    for size in (wide, _NARROW):
+        plot = size._replace(left=left, low=lines[0], high=lines[-1])
+        svg += (
+            f'<svg class="chart {plot.name}" viewBox="0 0 {plot.width} {plot.height}" role="img" aria-label="{words}">'
+        )
+        for value in lines:
+            svg += f'<path class="grid" d="M{left} {plot.y(value)}H{plot.width - _RIGHT}"/>'
+            svg += f'<text class="y" x="{left - 7}" y="{plot.y(value) + 4:.1f}">{form(value)}</text>'
+        for share, text in labels(plot):
+            svg += f'<text class="x" x="{plot.x(share)}" y="{plot.height - 6}">{text}</text>'
+        svg += f"{''.join(draw(plot))}</svg>"
+    return Markup(svg)
+
+
+def _lines(low: float, high: float) -> list[float]:
+    """Return values at a round distance, at most seven, of which the outer ones enclose two others."""
+    span = (high - low) or high or 1
+    power = 10 ** math.floor(math.log10(span / _MOST_LINES))
+    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if span / (power * factor) <= _MOST_LINES)
+    first = math.floor(low / step)
+    return [step * number for number in range(first, max(math.ceil(high / step), first + 1) + 1)]

@@ -1,27 +1,28 @@
-"""Write a report into a file, in the format that its name ends with."""
-
-from __future__ import annotations
+"""Write a report into a file, in the format that its name ends with: as a page, as data, or every verdict as a row."""
 
 import json
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.printable import printable
-from crawldedup.report.database import UnwritableError
-from crawldedup.report.render.rows import ROW_SUFFIXES, write_rows
+from crawldedup.report.database import ROW_COLUMNS, Database, UnwritableError
+from crawldedup.report.queries import EARLIER, NOT_MET, Report
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+_ROWS: Final = {
+    ".csv": "FORMAT csv, HEADER",
+    ".jsonl": "FORMAT json, ARRAY false",
+    ".parquet": "FORMAT parquet, COMPRESSION zstd",
+}
+SUFFIXES: Final = (".html", ".json", *_ROWS)
 
-    from crawldedup.report.database import Database
-    from crawldedup.report.model import Report
-
-SUFFIXES: Final = (".html", ".json", *ROW_SUFFIXES)
-"""The report as a page or as data, and every verdict as a row."""
+# Spreadsheets run a cell that begins so, some of them also after blanks or with full-width letters.
+_FORMULA: Final = r"^\s*[=+\-@|＝＋－＠]"
+_CONTROLS: Final = r"[\x00-\x1f\x7f-\x9f]"
 
 
 def check_path(name: str, path: Path) -> None:
@@ -35,7 +36,7 @@ def check_path(name: str, path: Path) -> None:
         raise ConfigurationError(f"{name}: there is no folder {printable(str(folder))!r}")
     if not os.access(folder, os.W_OK):
         raise ConfigurationError(f"{name}: nothing can be written in the folder {printable(str(folder))!r}")
-    needed = ("duckdb", "jinja2", "pygal") if path.suffix == ".html" else ("duckdb",)
+    needed = ("duckdb", "jinja2") if path.suffix == ".html" else ("duckdb",)
     if missing := [package for package in needed if find_spec(package) is None]:
         raise MissingDependencyError(f"a report needs {' and '.join(missing)}: pip install {' '.join(missing)}")
 
@@ -51,10 +52,36 @@ def write_report(database: Database, report: Report, path: Path) -> None:
 
             part.write_text(page_of(report), encoding="utf-8")
         elif path.suffix == ".json":
-            part.write_text(json.dumps(report.as_dict(), indent=1), encoding="ascii")
+            part.write_text(json.dumps(report, indent=1), encoding="ascii")
         else:
-            is_compared = report.comparison is not None
-            write_rows(database, part, report.crawl.started, is_compared=is_compared, output=path)
+            with database.doing("writing", path):
+                rows = _rows(database, report, is_csv=path.suffix == ".csv")
+                database.connection.execute(f"COPY ({rows}) TO $path ({_ROWS[path.suffix]})", {"path": str(part)})
+
+
+def _rows(database: Database, report: Report, *, is_csv: bool) -> str:
+    """Return the query of every verdict, with what changed since an earlier crawl.
+
+    In CSV, a text that a spreadsheet would run begins with an apostrophe, and control characters are replaced. The
+    other formats hold what was recorded.
+    """
+    columns = ", ".join(("site", *ROW_COLUMNS, "process"))
+    time = f"make_timestamp((({report['crawl']['started']!r} + moment) * 1000000)::BIGINT) AS time"
+    rows = f"SELECT {time}, {columns} FROM places"
+    if report["comparison"]:
+        rows = f"""SELECT if(outcome IN ('skipped', 'error'), 'not checked', change) AS change, {time}, {columns}
+            FROM places LEFT JOIN (SELECT page, change FROM changes WHERE number IS NOT NULL) ON page = hash(url)
+            UNION ALL BY NAME SELECT change, {columns} FROM places{EARLIER}
+            JOIN (SELECT earlier AS number, change FROM changes WHERE change IN {NOT_MET}) USING (number)"""
+    if not is_csv:
+        return rows
+    kinds = {row["column_name"]: row["column_type"] for row in database.rows(f"DESCRIBE {rows}")}
+    return f"SELECT {', '.join(_safe(name) if kinds[name] == 'VARCHAR' else name for name in kinds)} FROM ({rows})"
+
+
+def _safe(name: str) -> str:
+    clean = f"regexp_replace({name}, '{_CONTROLS}', '\ufffd', 'g')"
+    return f"if(regexp_matches({clean}, '{_FORMULA}'), chr(39) || {clean}, {clean}) AS {name}"
 
 
 @contextmanager

@@ -1,25 +1,18 @@
 """Write a report as one page that needs no network, and in which nothing of the crawled pages can run."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
-from dataclasses import fields
+from collections.abc import Iterator
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from crawldedup.report.changes import Changes
-from crawldedup.report.model import NAMELESS
+from crawldedup.report.counts import Counts, checked, duplicate_share, duplicates, judged, novelty, responses
+from crawldedup.report.queries import CHANGES, NAMELESS, Report
 from crawldedup.report.render import wording
 from crawldedup.report.render.charts import SERIES, charts_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from crawldedup.report.model import Report
 
 LARGEST_PAGE: Final = 500_000
 """Bytes. Tables hold fewer rows where these do not suffice."""
@@ -39,20 +32,17 @@ _SECTIONS: Final = {
     "cost": "Index and time",
     "about": "About",
 }
+_SECTIONS_OF_SCAN: Final = ("overview", "clusters", "sites", "similarity", "about")
 
+_FUNCTIONS: Final = (
+    *(checked, duplicate_share, duplicates, judged, responses),
+    *(wording.compact, wording.date, wording.has_ended, wording.index_health, wording.lasting, wording.link),
+    *(wording.passages, wording.percent, wording.precise, wording.shown, wording.size),
+)
+"""What the template calls."""
 
-class _Part(NamedTuple):
-    kind: str
-    name: str
-    pages: int
-    start: float
-    width: float
-
-
-class _Tile(NamedTuple):
-    name: str
-    figure: str
-    note: str
+Tile = tuple[str, str, str]
+"""The name of a figure, the figure, and a note below it."""
 
 
 def page_of(report: Report) -> str:
@@ -64,84 +54,84 @@ def page_of(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["nameless"] = NAMELESS
-    for name in ("compact", "date", "lasting", "link", "passages", "percent", "precise", "shown", "size"):
-        environment.globals[name] = getattr(wording, name)
+    environment.globals |= {function.__name__: function for function in _FUNCTIONS}
     folder = files("crawldedup.report.render") / "page"
     style, script = ((folder / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
-    template, charts = environment.get_template("report.html"), charts_of(report)
-    page = ""
-    for most in _MOST_ROWS:
-        page = template.render(
-            report=report,
-            charts=charts,
-            series=SERIES,
-            headline=wording.headline(report),
-            index_health=wording.index_health(report),
-            parts=list(_parts(report)),
-            tiles=list(_tiles(report)),
-            sections={name: title for name, title in _SECTIONS.items() if _has(report, name)},
-            changes=[field.name for field in fields(Changes)][1:],
-            most=most,
-            most_clusters=max(most // 4, 1),
-            most_members=max(most // 10, 1),
-            style=Markup(style),
-            style_hash=_hash(style),
-            script=Markup(script),
-            script_hash=_hash(script),
-        ).lstrip()
-        if len(page.encode()) <= LARGEST_PAGE:
-            break
-    return page
+    is_scan = wording.is_scan(report)
+    names = _SECTIONS_OF_SCAN if is_scan else _SECTIONS
+    values = {
+        **report,
+        "is_scan": is_scan,
+        "charts": charts_of(report),
+        "series": SERIES,
+        "parts": list(_parts(report["totals"]["counts"])),
+        "tiles": list(_tiles(report)),
+        "sections": {name: _SECTIONS[name] for name in names if _has(report, name)},
+        "headline": wording.headline(report),
+        "changes": CHANGES,
+        "nameless": NAMELESS,
+        "style": Markup(style),
+        "style_hash": _hash(style),
+        "script": Markup(script),
+        "script_hash": _hash(script),
+    }
+    template = environment.get_template("report.html")
+    pages = (template.render(values, most=most).lstrip() for most in _MOST_ROWS)
+    return next((page for page in pages if len(page.encode()) <= LARGEST_PAGE), "")
 
 
 def _has(report: Report, section: str) -> bool:
     match section:
         case "advice":
-            return bool(report.advice or report.savings)
+            return bool(report["advice"] or report["savings"] or report["withdrawn"])
         case "comparison" | "stale" | "clusters":
-            return bool(getattr(report, section))
+            return bool(report[section])
         case "similarity":
-            return bool(report.similarity.bins)
+            return bool(report["similarity"]["bins"])
         case "skipped":
-            return bool(report.reasons or report.walls)
+            return bool(report["reasons"] or report["walls"])
     return True
 
 
-def _parts(report: Report) -> Iterator[_Part]:
-    counts = report.totals.counts
+def _parts(counts: Counts) -> Iterator[dict[str, Any]]:
     start = 0.0
-    for kind, name, pages in (
-        ("new", "new", counts.new),
-        ("near", "near duplicates", counts.near),
-        ("exact", "exact duplicates", counts.exact),
-        ("other", "revisits, thin and skipped", counts.revisit + counts.thin + counts.skipped),
-        ("error", "passed unchecked", counts.error),
+    for kind, name, outcomes in (
+        ("new", "new", ("new",)),
+        ("near", "near duplicates", ("near",)),
+        ("exact", "exact duplicates", ("exact",)),
+        ("other", "revisits, thin and skipped", ("revisit", "thin", "skipped")),
+        ("error", "passed unchecked", ("error",)),
     ):
-        if pages:
-            width = 100 * pages / counts.pages
-            yield _Part(kind, name, pages, start, width)
+        if pages := sum(counts[outcome] for outcome in outcomes):
+            width = 100 * pages / responses(counts)
+            yield {"kind": kind, "name": name, "pages": pages, "start": start, "width": width}
             start += width
 
 
-def _tiles(report: Report) -> Iterator[_Tile]:
-    totals, counts = report.totals, report.totals.counts
-    seconds = report.crawl.seconds
-    yield _Tile("New pages", f"{counts.new:,}", f"{wording.percent(counts.novelty)} of those compared")
-    yield _Tile("Duplicates", f"{counts.duplicates:,}", f"{counts.near:,} near, {counts.exact:,} exact")
-    yield _Tile("Clusters", f"{totals.clusters:,}", "kept pages with copies")
-    share = totals.duplicate_bytes / totals.bytes if totals.bytes else None
-    note = f"{wording.percent(share)} of {wording.size(totals.bytes)}"
-    yield _Tile("Downloaded as copies", wording.size(totals.duplicate_bytes), note)
-    if counts.revisit:
-        yield _Tile("Revisits", f"{counts.revisit:,}", f"{totals.changed:,} with other text")
-    unchecked = f"{counts.skipped:,} skipped, {counts.error:,} errors"
-    yield _Tile("Not checked", f"{counts.skipped + counts.error:,}", unchecked)
+def _tiles(report: Report) -> Iterator[Tile]:
+    totals, index, seconds = report["totals"], report["index"], report["crawl"]["seconds"]
+    counts, size = totals["counts"], totals["bytes"]
+    if wording.is_scan(report):
+        yield "Kept pages", f"{counts['new'] + counts['thin']:,}", f"of {checked(counts):,}"
+    else:
+        yield "New pages", f"{counts['new']:,}", f"{wording.percent(novelty(counts))} of those compared"
+    yield "Duplicates", f"{duplicates(counts):,}", f"{counts['near']:,} near, {counts['exact']:,} exact"
+    yield "Clusters", f"{totals['clusters']:,}", "kept pages with copies"
+    if size:
+        copied = totals["duplicate_bytes"]
+        share = f"{wording.percent(copied / size)} of {wording.size(size)}"
+        yield "Downloaded as copies", wording.size(copied), share
+    if counts["revisit"]:
+        yield "Revisits", f"{counts['revisit']:,}", f"{totals['changed']:,} with other text"
+    if unchecked := counts["skipped"] + counts["error"]:
+        yield "Not checked", f"{unchecked:,}", f"{counts['skipped']:,} skipped, {counts['error']:,} errors"
     if seconds:
-        yield _Tile("Pages a minute", wording.compact(60 * counts.pages / seconds), f"over {wording.lasting(seconds)}")
-    if report.index.known_after is not None:
-        before = "" if report.index.known_before is None else f"{report.index.known_before:,} at the start"
-        yield _Tile("Pages in the index", f"{report.index.known_after:,}", before)
+        speed = wording.compact(60 * responses(counts) / seconds)
+        yield "Pages a minute", speed, f"over {wording.lasting(seconds)}"
+    if index["known_after"] is not None:
+        before = index["known_before"]
+        note = "" if before is None else f"{before:,} at the start"
+        yield "Pages in the index", f"{index['known_after']:,}", note
 
 
 def _hash(text: str) -> str:

@@ -1,18 +1,18 @@
 """Show a report in a terminal. Texts of pages are shown as plain text, with control characters escaped."""
 
-from __future__ import annotations
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
 
-from dataclasses import fields
-from typing import TYPE_CHECKING, Final
-
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from crawldedup.report.changes import Changes
-from crawldedup.report.model import NAMELESS
+from crawldedup.report.counts import duplicate_share, responses
+from crawldedup.report.queries import CHANGES, NAMELESS, Report
 from crawldedup.report.render.wording import (
     compact,
     date,
+    has_ended,
     headline,
     index_health,
     lasting,
@@ -22,87 +22,81 @@ from crawldedup.report.render.wording import (
     size,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from rich.console import RenderableType
-
-    from crawldedup.report.changes import Comparison
-    from crawldedup.report.model import Group, Report
-
 _MOST_ROWS: Final = 10
 _STYLES: Final = {"bad": "bold red", "warn": "yellow", "info": ""}
+_TEXTS: Final = ("where", "site", "kept page", "outcome", "reason", "rule", "looks like", "part", "at most")
+"""The columns of a table that hold no numbers."""
 
 
 def lines_of(report: Report) -> Iterator[RenderableType]:
     """Yield what is printed, in its order."""
-    crawl, totals = report.crawl, report.totals
-    state = "ended" if crawl.has_ended else "not ended"
-    about = f"{shown(crawl.name)}: {date(crawl.started)}, {lasting(crawl.seconds)}, {state}"
-    yield Text(about, style="bold")
+    crawl, totals = report["crawl"], report["totals"]
+    state = "ended" if has_ended(crawl) else "not ended"
+    yield Text(f"{shown(crawl['name'])}: {date(crawl['started'])}, {lasting(crawl['seconds'])}, {state}", style="bold")
     yield Text(headline(report))
-    if totals.duplicate_bytes:
-        yield Text(f"{size(totals.duplicate_bytes)} of {size(totals.bytes)} were downloaded as copies.")
+    if totals["duplicate_bytes"]:
+        yield Text(f"{size(totals['duplicate_bytes'])} of {size(totals['bytes'])} were downloaded as copies.")
     yield Text()
-    for finding in report.findings:
-        yield Text(f"- {shown(finding.text, 300)}", style=_STYLES[finding.level])
-    if report.comparison:
-        yield _comparison(report.comparison)
-    yield _groups("Sites", report.sites)
-    yield _groups("Patterns of paths", report.patterns)
-    if report.parameters:
-        yield _groups("Query parameters", report.parameters, is_parameter=True)
-    if report.clusters:
-        rows = (
-            (f"{each.size:,}", percent(each.exact / each.size), shown(each.kept))
-            for each in report.clusters[:_MOST_ROWS]
-        )
-        yield _table(f"Largest of {totals.clusters:,} clusters", ("copies", "exact", "kept page"), rows)
-    if report.similarity.what_if:
-        outcomes = (
-            (f"{each.similarity:g}", "more duplicates" if each.kept is None else f"{each.kept:,} duplicates fewer")
-            for each in report.similarity.what_if
-            if each.similarity != report.similarity.wanted
-        )
-        yield _table("With another similarity", ("similarity", "at most"), outcomes)
-    if report.reasons:
-        reasons = (
-            (each.outcome, f"{shown(each.reason)} {each.status or ''}", f"{each.pages:,}")
-            for each in report.reasons[:_MOST_ROWS]
-        )
-        yield _table("Not checked", ("outcome", "reason", "responses"), reasons)
-    if report.advice:
-        rules = ((shown(each.site), shown(each.what), f"{each.support:,}") for each in report.advice[:_MOST_ROWS])
-        yield _table("URL rules that would save downloads", ("site", "rule", "contents"), rules)
-    yield Text(f"\n{index_health(report)}")
-    costs = [(each, precise) for each in report.times] + [(each, compact) for each in report.index.work]
-    figures = ((each.name, shape(each.median), shape(each.p95), shape(each.total)) for each, shape in costs)
+    for finding in report["findings"]:
+        yield Text(f"- {shown(finding['text'], 300)}", style=_STYLES[finding["level"]])
+    yield from _tables(report)
+    yield Text(f"\n{index_health(report['index'])}")
+    costs = [(row, precise) for row in report["times"]] + [(row, compact) for row in report["index"]["work"]]
+    figures = ((row["name"], form(row["median"]), form(row["p95"]), form(row["total"])) for row, form in costs)
     yield _table("Of each page", ("part", "median", "95 %", "all together"), figures)
 
 
-def _groups(title: str, groups: Sequence[Group], *, is_parameter: bool = False) -> Table:
+def _tables(report: Report) -> Iterator[Table]:
+    if compared := report["comparison"]:
+        how = "" if compared["by_text"] else ", by URL alone: their indexes differ"
+        changed = (
+            (shown(row["site"]) or "all", *(f"{row[change]:,}" for change in CHANGES))
+            for row in (compared["total"], *compared["sites"][:_MOST_ROWS])
+        )
+        title = f"Beside {shown(compared['name'])} of {date(compared['started'])}{how}"
+        yield _table(title, ("site", *CHANGES), changed)
+    yield _groups("Sites", report["sites"])
+    yield _groups("Patterns of paths", report["patterns"])
+    if report["parameters"]:
+        yield _groups("Query parameters", report["parameters"], is_parameter=True)
+    if clusters := report["clusters"][:_MOST_ROWS]:
+        sizes = [(row["near"] + row["exact"], row) for row in clusters]
+        copies = ((f"{size:,}", percent(row["exact"] / size), shown(row["kept"])) for size, row in sizes)
+        title = f"Largest of {report['totals']['clusters']:,} clusters"
+        yield _table(title, ("copies", "exact", "kept page"), copies)
+    if what_if := report["similarity"]["what_if"]:
+        outcomes = (
+            (
+                f"{row['similarity']:g}",
+                "more duplicates" if row["kept"] is None else f"{row['kept']:,} duplicates fewer",
+            )
+            for row in what_if
+            if row["similarity"] != report["similarity"]["wanted"]
+        )
+        yield _table("With another similarity", ("similarity", "at most"), outcomes)
+    if reasons := report["reasons"][:_MOST_ROWS]:
+        causes = (
+            (row["outcome"], f"{shown(row['reason'])} {row['status'] or ''}", f"{row['pages']:,}") for row in reasons
+        )
+        yield _table("Not checked", ("outcome", "reason", "responses"), causes)
+    if advice := report["advice"][:_MOST_ROWS]:
+        rules = ((shown(row["site"]), shown(row["what"]), f"{row['support']:,}") for row in advice)
+        yield _table("URL rules that would save downloads", ("site", "rule", "contents"), rules)
+
+
+def _groups(title: str, groups: Sequence[dict[str, Any]], *, is_parameter: bool = False) -> Table:
     rows = (
         (
-            shown(each.site + (f" ?{each.name or NAMELESS}=" if is_parameter else each.name)),
-            f"{each.counts.pages:,}",
-            f"{each.counts.new:,}",
-            percent(each.counts.duplicate_share),
-            percent(each.recent),
-            each.trap,
+            shown(row["site"] + (f" ?{row['name'] or NAMELESS}=" if is_parameter else row["name"])),
+            f"{responses(row['counts']):,}",
+            f"{row['counts']['new']:,}",
+            percent(duplicate_share(row["counts"])),
+            percent(row["recent"]),
+            row["trap"],
         )
-        for each in groups[:_MOST_ROWS]
+        for row in groups[:_MOST_ROWS]
     )
     return _table(title, ("where", "pages", "new", "duplicates", "new, last 100", "looks like"), rows)
-
-
-def _comparison(compared: Comparison) -> Table:
-    kinds = [field.name for field in fields(Changes)][1:]
-    rows = (
-        (shown(each.site) or "all", *(f"{getattr(each, kind):,}" for kind in kinds))
-        for each in (compared.total, *compared.sites[:_MOST_ROWS])
-    )
-    how = "" if compared.by_text else ", by URL alone: their indexes differ"
-    return _table(f"Beside {shown(compared.name)} of {date(compared.started)}{how}", ("site", *kinds), rows)
 
 
 def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
@@ -110,11 +104,7 @@ def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -
         title=f"\n{title}", title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0)
     )
     for heading in headings:
-        is_text = heading in _TEXTS
-        table.add_column(heading, justify="left" if is_text else "right", overflow="fold")
+        table.add_column(heading, justify="left" if heading in _TEXTS else "right", overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
     return table
-
-
-_TEXTS: Final = ("where", "site", "kept page", "outcome", "reason", "rule", "looks like", "part", "at most")

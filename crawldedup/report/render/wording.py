@@ -1,20 +1,15 @@
 """Numbers and times in words, and texts from pages made safe to show."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from rich.filesize import decimal
 
 from crawldedup.printable import pluralize, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from crawldedup.report.model import Report, Saving
+from crawldedup.report.counts import checked, duplicate_share, duplicates, responses
 
 LONGEST_LINK: Final = 500
 _LONGEST_SHOWN: Final = 120
@@ -83,45 +78,60 @@ def link(url: str) -> str:
     return url if parts.scheme in ("http", "https") and parts.hostname else ""
 
 
-def headline(report: Report) -> str:
+def is_scan(report: Mapping[str, Any]) -> bool:
+    """Return True for the report of a scan, which has no spider."""
+    return not report["crawl"]["spider"]
+
+
+def has_ended(crawl: Mapping[str, Any]) -> bool:
+    """Return True if no process of a crawl is missing its last line."""
+    return all(process["end"] is not None for process in crawl["processes"])
+
+
+def headline(report: Mapping[str, Any]) -> str:
     """Return the most important figures in a sentence or two."""
-    counts = report.totals.counts
-    if not counts.checked:
-        return f"{counts.pages:,} responses came, and none was checked."
-    told = f"{counts.checked:,} pages were checked: {counts.new:,} are new, {counts.duplicates:,} are duplicates"
-    if counts.duplicates:
-        told += f" ({percent(counts.duplicate_share)})"
-    if counts.revisit:
-        again = counts.revisit - report.totals.unwanted
-        fate = "and" if again == counts.revisit else f"of which {again:,} were"
-        told += f", {counts.revisit:,} were known {fate} delivered again"
-    return f"{told}.{_saved(report.savings)}"
+    totals = report["totals"]
+    counts = totals["counts"]
+    if not checked(counts):
+        return f"{responses(counts):,} responses came, and none was checked."
+    if is_scan(report):
+        kept, copies = counts["new"] + counts["thin"], duplicates(counts)
+        return f"{checked(counts):,} pages were compared: {kept:,} are kept, {copies:,} are duplicates of them."
+    words = f"{checked(counts):,} pages were checked: {counts['new']:,} are new, {duplicates(counts):,} are duplicates"
+    if duplicates(counts):
+        words += f" ({percent(duplicate_share(counts))})"
+    if revisits := counts["revisit"]:
+        delivered = revisits - totals["unwanted"]
+        fate = "and" if delivered == revisits else f"of which {delivered:,} were"
+        words += f", {revisits:,} were known {fate} delivered again"
+    return f"{words}.{_saved(report['savings'])}"
 
 
-def _saved(savings: Sequence[Saving]) -> str:
+def _saved(savings: Sequence[Mapping[str, Any]]) -> str:
     if not savings:
         return ""
     first, rest = savings[:_MOST_RULES], savings[_MOST_RULES:]
-    rules = [f"{each.downloads:,} by the rule {shown(each.rule)}" for each in first]
-    rules += [f"{sum(each.downloads for each in rest):,} by {pluralize(len(rest), 'other rule')}"] if rest else []
-    return f" {sum(each.downloads for each in savings):,} downloads of copies were skipped: {', '.join(rules)}."
+    rules = [f"{row['downloads']:,} by the rule {shown(row['rule'])}" for row in first]
+    if rest:
+        rules.append(f"{sum(row['downloads'] for row in rest):,} by {pluralize(len(rest), 'other rule')}")
+    total = sum(row["downloads"] for row in savings)
+    return f" {total:,} downloads of copies were skipped: {', '.join(rules)}."
 
 
-def index_health(report: Report) -> str:
+def index_health(index: Mapping[str, Any]) -> str:
     """Return what is known of the index, in sentences."""
-    index = report.index
-    told = []
-    if index.known_after:
-        each = "" if index.bytes is None else f", {index.bytes / index.known_after:,.0f} bytes each"
-        told.append(f"The index holds {pluralize(index.known_after, 'page')}{each}.")
-    if index.recall is not None:
-        told.append(f"Expected recall: {percent(index.recall)}.")
-    return " ".join(told)
+    sentences = []
+    if index["known_after"]:
+        size = "" if index["bytes"] is None else f", {index['bytes'] / index['known_after']:,.0f} bytes each"
+        sentences.append(f"The index holds {pluralize(index['known_after'], 'page')}{size}.")
+    if index["recall"] is not None:
+        sentences.append(f"Expected recall: {percent(index['recall'])}.")
+    return " ".join(sentences)
 
 
 def passages(difference: str) -> list[tuple[str, str]]:
     """Return a difference in pieces, each with "del" for the earlier page, "ins" for this one, or "" for both."""
     pieces = _PASSAGE.split(difference)
     kinds = {"[-": "del", "{+": "ins"}
-    found = [(kinds.get(piece[:2], ""), piece) for piece in pieces if piece]
-    return [(kind, piece[2:-2] if kind else piece) for kind, piece in found]
+    marked = [(kinds.get(piece[:2], ""), piece) for piece in pieces if piece]
+    return [(kind, piece[2:-2] if kind else piece) for kind, piece in marked]

@@ -1,31 +1,22 @@
 """The page of a report: what it says to a parser, and what it does in a browser."""
 
-from __future__ import annotations
-
 import re
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from lxml import html
+from playwright.sync_api import Page
 
 from crawldedup.journal import find_journals
-from crawldedup.report.build import make_report
 from crawldedup.report.database import Database
-from crawldedup.report.model import Advice
+from crawldedup.report.queries import Report, make_report
 from crawldedup.report.render.html import LARGEST_PAGE, page_of
 from tests.browsers import BROWSER, needs_browser
+from tests.report.conftest import ReportOf
 from tests.report.hostile import hostile_lines
 from tests.report.synthetic_journal import Crawl, Line, header, journal, write_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from playwright.sync_api import Page
-
-    from crawldedup.report.model import Report
-    from tests.report.conftest import ReportOf
 
 BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -62,9 +53,10 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A page with every section."""
     examples = (("https://shop.example/?sort=1", "https://shop.example/"),)
-    advice = Advice("query", "https://shop.example", "?sort", 12, 0.99, examples)
+    rule = ("query", "https://shop.example", "?sort", 12, 0.99, examples)
+    advice = dict(zip(("kind", "site", "what", "support", "confidence", "examples"), rule, strict=True))
     report = compared(tmp_path_factory.mktemp("whole"), journal(Crawl(500)), journal(Crawl(300, edition=2)))
-    return page_of(replace(report, advice=(advice,)))
+    return page_of({**report, "advice": [advice]})
 
 
 def test_a_hostile_text_is_nothing_but_text(hostile: str) -> None:

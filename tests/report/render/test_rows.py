@@ -1,23 +1,17 @@
-from __future__ import annotations
-
 import csv
 import json
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from duckdb import connect
 
+from crawldedup.report.database import Database
 from crawldedup.report.render.files import write_report
+from tests.report.conftest import ReportOf
 from tests.report.hostile import hostile_lines
 from tests.report.synthetic_journal import STARTED, Line
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from crawldedup.report.database import Database
-    from tests.report.conftest import ReportOf
 
 PAGES = [line for line in hostile_lines() if "outcome" in line]
 

@@ -1,17 +1,12 @@
-from __future__ import annotations
-
 import io
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from crawldedup.report.queries import Report
 from crawldedup.report.render.terminal import lines_of
+from tests.report.conftest import ReportOf
 from tests.report.hostile import hostile_lines
 from tests.report.synthetic_journal import Crawl, journal
-
-if TYPE_CHECKING:
-    from crawldedup.report.model import Report
-    from tests.report.conftest import ReportOf
 
 
 def printed(report: Report, width: int = 400) -> str:

@@ -1,0 +1,491 @@
+"""A report of a crawl, made of named queries: their rows are what a terminal, a page and JSON show.
+
+Lists hold the most important rows only, so that a report stays small. What is an estimate is named so in the docs.
+"""
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Any, Final, TypeGuard
+
+from crawldedup.advice.evidence import Evidence
+from crawldedup.advice.mining import mine
+from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
+from crawldedup.journal import Journal
+from crawldedup.report.counts import JUDGED, OUTCOMES, checked, duplicates, judged
+from crawldedup.report.database import Database, Row, host_of
+from crawldedup.report.findings import findings_of
+from crawldedup.search.model import MAX_SIMILARITY, estimate_deviation
+from crawldedup.search.query import expected_recall
+
+Report = dict[str, Any]
+"""All that is shown of a crawl, ready for JSON."""
+
+VERSION: Final = 1
+EARLIER: Final = "_earlier"
+"""The suffix of an earlier crawl's tables."""
+NAMELESS: Final = "(no name)"
+"""Stands for the empty name of a parameter where it is shown."""
+CHANGES: Final = ("new", "changed", "same", "duplicated", "moved", "skipped", "gone")
+"""What became of a page since an earlier crawl."""
+NOT_MET: Final = ("gone", "moved", "skipped")
+"""What became of pages that this crawl has not met."""
+
+_COUNTS: Final = (
+    "{" + ", ".join(f"'{outcome}': count(*) FILTER (outcome = '{outcome}')" for outcome in OUTCOMES) + "} AS counts"
+)
+_IS_COPY: Final = "outcome IN ('near', 'exact')"
+_BYTES: Final = "coalesce(sum(bytes), 0) AS bytes"
+# A duplicate, where the crawl met it, and how it differs from its original.
+_MEMBER: Final = """{'url': url, 'original': coalesce(original, ''), 'outcome': outcome, 'similarity': similarity,
+    'action': coalesce(action, ''), 'referer': coalesce(referer, ''), 'difference': coalesce(difference, '')} AS member
+"""
+
+
+def make_report(
+    database: Database, journals: Sequence[Journal], against: Sequence[Journal] = (), *, with_advice: bool = False
+) -> Report:
+    """Load the journals of a crawl, and of an earlier one to compare it with, and return the report.
+
+    Raises ReportError where there is too little memory or disk.
+    """
+    left_out = database.load(journals)
+    comparison = None
+    if against:
+        left_out += database.load(against, EARLIER)
+        with database.doing("comparing the crawls"):
+            comparison = _comparison(database, journals, against)
+    with database.doing("counting"):
+        crawl = _crawl(database, journals, left_out)
+        timeline = _timeline(database, crawl["seconds"])
+    with database.doing("finding clusters"):
+        _make_clusters(database)
+        totals, clusters = _totals(database), database.rows(_CLUSTERS)
+    with database.doing("grouping pages"):
+        places = _places(database)
+    with database.doing("measuring"):
+        report = {
+            "crawldedup_report": VERSION,
+            "crawl": crawl,
+            "totals": totals,
+            "findings": [],
+            "timeline": timeline,
+            **places,
+            "similarity": _similarity(database, crawl["settings"]),
+            "clusters": clusters,
+            "reasons": database.rows(_REASONS),
+            "walls": database.rows(_WALLS),
+            "index": _index(database, journals),
+            "times": _spreads(database, _TIMES),
+            "stats": _stats(database),
+            "comparison": comparison,
+            "advice": _advice(database) if with_advice else [],
+            "savings": database.rows(_SAVINGS),
+            "withdrawn": [row["rule"] for row in database.rows(_WITHDRAWN)],
+        }
+    report["findings"] = findings_of(report)
+    return report
+
+
+# --- The crawl as a whole
+
+_TOTALS: Final = f"""
+SELECT {_COUNTS}, (SELECT count(*) FROM clusters) AS clusters,
+    (SELECT count(*) FROM places JOIN sites AS originals ON originals.host = {host_of("original")}
+        WHERE {_IS_COPY} AND originals.site <> places.site) AS across_sites,
+    count(*) FILTER (replaces) AS replaced, count(*) FILTER (changed) AS changed,
+    count(*) FILTER (outcome = 'revisit' AND action IN ('dropped', 'items_dropped')) AS unwanted,
+    count(*) FILTER (abandoned) AS abandoned, {_BYTES},
+    coalesce(sum(bytes) FILTER ({_IS_COPY}), 0) AS duplicate_bytes,
+    coalesce(sum(latency) FILTER ({_IS_COPY}), 0) AS duplicate_seconds
+FROM pages
+"""
+_ACTIONS: Final = """
+SELECT action, count(*) AS pages FROM pages WHERE action <> '' GROUP BY action ORDER BY pages DESC LIMIT 10
+"""
+_REASONS: Final = """
+SELECT outcome, coalesce(reason, '') AS reason, if(reason = 'status', status, NULL) AS status, count(*) AS pages
+FROM pages WHERE outcome IN ('skipped', 'error') GROUP BY ALL ORDER BY pages DESC LIMIT 40
+"""
+# A fleet meets each wall several times.
+_WALLS: Final = """
+SELECT wall AS url, coalesce(max(share), 0) AS share, coalesce(arg_max("window", share), 0) AS "window",
+    min(moment) AS seconds
+FROM lines WHERE wall IS NOT NULL GROUP BY wall ORDER BY seconds LIMIT 20
+"""
+# What was downloaded after all, or anyway, is not saved.
+_SAVINGS: Final = """
+SELECT coalesce(rule, '') AS rule, count(DISTINCT page) AS downloads
+FROM (SELECT rule, hash(skipped) AS page FROM lines WHERE skipped IS NOT NULL)
+ANTI JOIN (SELECT hash(url) AS page FROM pages) USING (page)
+GROUP BY ALL ORDER BY downloads DESC, 1 LIMIT 40
+"""
+_WITHDRAWN: Final = """
+SELECT DISTINCT rule FROM lines WHERE withdrawn IS NOT NULL AND rule <> '' ORDER BY rule LIMIT 40
+"""
+_TIMES: Final = {
+    "waited": "wait for the verdict",
+    "read": "reading the page",
+    "store": "asking the store",
+    "latency": "download",
+}
+_WORK: Final = {"probes": "probes", "candidates": "candidates compared"}
+_MOST_STATS: Final = 1000
+_LARGEST_STAT: Final = 1e18
+_MOST_PAGES_FOR_ADVICE: Final = 100_000
+
+
+def _crawl(database: Database, journals: Sequence[Journal], left_out: int) -> Row:
+    """Return what the journals say of themselves. A process has no `end` while it runs, or after it was killed."""
+    last = journals[-1]
+    ends = {
+        row["process"]: row["end"]
+        for row in database.rows("""
+        SELECT process, max("end") AS "end" FROM lines GROUP BY process""")
+    }
+    return {
+        "name": last.crawl,
+        "spider": last.spider,
+        "started": journals[0].started,
+        "seconds": database.row("SELECT max(moment) AS seconds FROM lines")["seconds"] or 0.0,
+        "version": last.version,
+        "settings": last.settings,
+        "processes": [
+            {"host": journal.host, "pid": journal.pid, "started": journal.started, "end": ends.get(number)}
+            for number, journal in enumerate(journals)
+        ],
+        "left_out": left_out,
+    }
+
+
+def _totals(database: Database) -> Row:
+    actions = {row["action"]: row["pages"] for row in database.rows(_ACTIONS)}
+    return {**database.row(_TOTALS), "actions": actions}
+
+
+def _index(database: Database, journals: Sequence[Journal]) -> Row:
+    """Return how full the index was, its work, and the share of pages just as alike as asked for that it finds."""
+    before = [journal.known for journal in journals if journal.known is not None]
+    after = database.row(
+        """SELECT arg_max(known, moment) FILTER (known IS NOT NULL) AS known_after,
+            arg_max(index_bytes, moment) FILTER (index_bytes IS NOT NULL) AS bytes FROM lines"""
+    )
+    similarity, recall = (journals[-1].settings.get(name) for name in ("similarity", "recall"))
+    expected = None
+    if after["known_after"] is not None and _is_share(similarity) and _is_share(recall):
+        expected = expected_recall(similarity=similarity, recall=recall, pages=after["known_after"])
+    work = _spreads(database, _WORK)
+    return {"known_before": min(before, default=None), **after, "recall": expected, "work": work}
+
+
+def _spreads(database: Database, columns: dict[str, str]) -> list[Row]:
+    """Return how figures are spread over the pages, by what they are called; quantiles are estimates."""
+    figures = ", ".join(
+        f"""{{'name': '{name}', 'total': sum({column})::DOUBLE, 'median': approx_quantile({column}, 0.5)::DOUBLE,
+            'p95': approx_quantile({column}, 0.95)::DOUBLE, 'most': max({column})::DOUBLE}}"""
+        for column, name in columns.items()
+    )
+    return [row for row in database.row(f"SELECT [{figures}] AS rows FROM pages")["rows"] if row["most"] is not None]
+
+
+def _stats(database: Database) -> dict[str, float | str]:
+    """Return the last stats of all processes: counts are added up, and of maxima the largest is taken."""
+    merged: dict[str, float | str] = {}
+    for row in database.rows("SELECT stats FROM lines WHERE json_type(stats) = 'OBJECT' ORDER BY moment"):
+        with suppress(ValueError, RecursionError):
+            for name, value in islice(json.loads(row["stats"]).items(), _MOST_STATS):
+                former = merged.get(name)
+                if isinstance(value, str) or (_is_number(value) and not _is_number(former)):
+                    merged[name] = value
+                elif _is_number(value) and _is_number(former):
+                    is_maximum = "max" in name or "largest" in name
+                    merged[name] = max(former, value) if is_maximum else former + value
+    return dict(sorted(merged.items()))
+
+
+def _advice(database: Database) -> list[Row]:
+    """Return rules about URLs that would have saved downloads. So many pages, the first ones, are looked at."""
+    evidence = Evidence(_MOST_PAGES_FOR_ADVICE)
+    database.collect(evidence)
+    names = ("kind", "site", "what", "support", "confidence", "examples")
+    return [{name: getattr(rule, name) for name in names} for rule in mine(evidence.pages, evidence.withdrawn)]
+
+
+def _is_share(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and 0 < value <= 1
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and abs(value) < _LARGEST_STAT
+
+
+# --- Over time
+
+_MOST_STEPS: Final = 60
+_STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
+
+
+def _timeline(database: Database, seconds: float) -> Row:
+    """Return the crawl in at most 60 steps of a round length; one in which nothing came is there, too."""
+    step: float = next((step for step in _STEPS if seconds / step < _MOST_STEPS), 0) or seconds / (_MOST_STEPS - 1)
+    last = int(seconds // step)
+    moments = database.rows(
+        f"""WITH responses AS (
+            SELECT floor(moment / $step)::INTEGER AS slot, {_COUNTS} FROM pages GROUP BY slot
+        ), samples AS (
+            SELECT floor(moment / $step)::INTEGER AS slot, arg_max(known, moment) AS known FROM lines
+            WHERE known IS NOT NULL GROUP BY slot
+        )
+        SELECT slot * $step AS seconds, counts, known
+        FROM (SELECT unnest(range($last + 1)) AS slot)
+        LEFT JOIN responses USING (slot) LEFT JOIN samples USING (slot) ORDER BY slot""",
+        step=step,
+        last=last,
+    )
+    for moment in moments:
+        moment["counts"] = moment["counts"] or dict.fromkeys(OUTCOMES, 0)
+    return {"step": step, "last_step": seconds - last * step, "moments": moments}
+
+
+# --- Places: sites, patterns of paths, parameters, and where nothing new comes any more
+
+_MOST_PLACES: Final = 200
+_PARAMETERS_OF_URL: Final = 30
+"""Of one URL so many parameters count, or the few URLs that have more would fill the table."""
+_LAST_PAGES: Final = 100
+_LEAST_STALE: Final = 50
+"""Judged pages without a new one before a place is called stale."""
+_LEAST_TRAP_SHARE: Final = 0.5
+_PAGES_OF_ONE_NEW: Final = 20
+_COPIES_OF_ONE: Final = 5
+"""Copies of each original on average, in a trap."""
+
+_CALENDAR: Final = re.compile(r"calend|\bevents?\b|agenda|\{date\}", re.IGNORECASE)
+_SESSION: Final = re.compile(r";\*|\{id\}|^(.*sess.*|.*token.*|sid|s|cfid|zenid|oscsid)$", re.IGNORECASE)
+_DATE_NAME: Final = re.compile(r"^(date|day|month|year|week|from|to|start|end|ical|tribe-bar-date)$", re.IGNORECASE)
+
+# `recent` is the share of new pages among the last judged ones, `since_new` counts the judged pages after the last one
+# with a text of its own, and `originals` the pages that the copies repeat.
+_GROUPS: Final = f"""
+WITH named AS (SELECT *, $name = 'pattern' AS by_pattern FROM places), biggest AS MATERIALIZED (
+    SELECT site, if(by_pattern, pattern, '') AS name, {_COUNTS}, {_BYTES}, count(*) AS pages,
+        max(moment) FILTER (outcome IN ('new', 'revisit')) AS last_own
+    FROM named GROUP BY ALL ORDER BY pages DESC, site, name LIMIT {_MOST_PLACES}
+), lately AS (
+    SELECT site, name, list_avg(max_by((outcome = 'new')::INTEGER, moment, {_LAST_PAGES})) AS recent,
+        count(*) FILTER (moment > coalesce(last_own, -1)) AS since_new, approx_count_distinct(original) AS originals
+    FROM (SELECT site, if(by_pattern, pattern, '') AS name, outcome, moment, original FROM named
+        WHERE outcome IN {JUDGED}) JOIN biggest USING (site, name) GROUP BY ALL
+)
+SELECT site, name, counts, bytes, recent, coalesce(since_new, 0) AS since_new, coalesce(originals, 0) AS originals,
+    0 AS "values", '' AS trap
+FROM biggest LEFT JOIN lately USING (site, name) ORDER BY pages DESC, site, name
+"""
+_PARAMETERS: Final = f"""
+WITH pairs AS (
+    SELECT site, outcome, bytes,
+        unnest(string_split(regexp_extract(url, '\\?([^#]*)', 1), '&')[:{_PARAMETERS_OF_URL}]) AS pair
+    FROM places WHERE contains(url, '?')
+), named AS (
+    SELECT site, outcome, bytes, left(split_part(pair, '=', 1), 60) AS name, split_part(pair, '=', 2) AS value
+    FROM pairs WHERE pair <> ''
+)
+SELECT site, name, {_COUNTS}, {_BYTES}, NULL AS recent, 0 AS since_new, 0 AS originals,
+    approx_count_distinct(value) AS "values", '' AS trap,
+    avg(regexp_full_match(value, '\\d{{4}}-?\\d{{1,2}}(-?\\d{{1,2}})?')::INTEGER) AS dates,
+    avg(regexp_full_match(value, '[0-9a-fA-F-]{{16,}}')::INTEGER) AS ids
+FROM named GROUP BY ALL ORDER BY count(*) DESC, site, name LIMIT {_MOST_PLACES}
+"""
+
+
+def _places(database: Database) -> dict[str, list[Row]]:
+    """Return the pages by site, pattern and parameter; `stale` are places without new pages, traps first."""
+    sites, patterns = (database.rows(_GROUPS, name=name) for name in ("site", "pattern"))
+    for group in patterns:
+        group["trap"] = _trap(group, group["name"])
+    parameters = database.rows(_PARAMETERS)
+    for group in parameters:
+        dates, ids = group.pop("dates"), group.pop("ids")
+        kind = "{date}" if dates > _LEAST_TRAP_SHARE or _DATE_NAME.match(group["name"]) else group["name"]
+        # One value for some pages is a filter or a view; a value for each page is a trap.
+        if group["values"] > max(_LEAST_STALE, judged(group["counts"]) // 2) or kind == "{date}":
+            group["trap"] = _trap(group, "{id}" if ids > _LEAST_TRAP_SHARE else kind)
+    stale = [group for group in patterns if group["since_new"] >= _LEAST_STALE]
+    stale += [{**group, "name": f"?{group['name'] or NAMELESS}="} for group in parameters if group["trap"]]
+    stale.sort(key=lambda group: (not group["trap"], -group["since_new"], -sum(group["counts"].values())))
+    return {"stale": stale[:_MOST_PLACES], "sites": sites, "patterns": patterns, "parameters": parameters}
+
+
+def _trap(group: Row, kind: str) -> str:
+    """Return the name of a trap: many pages of one kind, most of them copies, and nothing new at their end.
+
+    Mirrors and print views are none: they have an end, for they repeat a page each. A revisit is no copy: the place has
+    a text of its own there, as it had when the page was new.
+    """
+    counts = group["counts"]
+    copies = duplicates(counts) + counts["thin"]
+    is_parameter = group["recent"] is None
+    # When the last of its pages came is not known of a parameter.
+    own = counts["new"] + counts["revisit"]
+    since_new = judged(counts) - _PAGES_OF_ONE_NEW * own if is_parameter else group["since_new"]
+    if since_new < _LEAST_STALE or copies < _LEAST_TRAP_SHARE * checked(counts):
+        return ""
+    if _SESSION.search(kind):
+        return "session ids"
+    if not is_parameter and group["originals"] * _COPIES_OF_ONE > copies:
+        return ""
+    return "calendar" if _CALENDAR.search(kind) else "many URLs, few texts"
+
+
+# --- Clusters: kept pages and their duplicates
+
+_LONGEST_CHAIN: Final = 10
+
+# A page that replaces the kept one takes its duplicates over, with those of pages that this one had replaced. In the
+# view it is the original then, and the former one its duplicate.
+_COPIES: Final = f"""
+CREATE VIEW copies AS SELECT * FROM (
+    SELECT pages.* REPLACE (
+        if(replaces, original, url) AS url, if(replaces, url, original) AS original,
+        if(replaces, 'replaced', action) AS action, if(replaces, NULL, referer) AS referer
+    ), coalesce(renamed.kept, pages.original) AS kept
+    FROM pages LEFT JOIN renamed ON former = pages.original WHERE {_IS_COPY} AND pages.original IS NOT NULL
+) WHERE url <> kept OR original = kept;
+CREATE TABLE clusters AS SELECT kept, count(*) FILTER (outcome = 'near') AS near,
+    count(*) FILTER (outcome = 'exact') AS exact, min(similarity) AS lowest, {_BYTES}
+FROM copies GROUP BY kept
+"""
+# The largest, with their least alike members: a wrong one is among those.
+_CLUSTERS: Final = f"""
+WITH biggest AS (SELECT * FROM clusters ORDER BY near + exact DESC, kept LIMIT 50), chosen AS (
+    SELECT unnest(min_by(number, coalesce(similarity, 1), 20)) AS number, copies.kept
+    FROM copies JOIN biggest USING (kept) GROUP BY copies.kept
+), members AS (SELECT kept, {_MEMBER} FROM copies JOIN chosen USING (number, kept))
+SELECT biggest.*, members FROM biggest JOIN (
+    SELECT kept, list(member ORDER BY member.similarity, member.url) AS members FROM members GROUP BY kept
+) USING (kept) ORDER BY near + exact DESC, kept
+"""
+
+
+def _make_clusters(database: Database) -> None:
+    execute = database.connection.execute
+    execute(
+        """CREATE TABLE renamed AS SELECT original AS former, arg_max(url, moment) AS kept FROM pages
+        WHERE replaces AND original IS NOT NULL AND original <> url GROUP BY original"""
+    )
+    for _ in range(_LONGEST_CHAIN):
+        moved = execute(
+            """UPDATE renamed SET kept = further.kept FROM renamed AS further
+            WHERE renamed.kept = further.former AND further.kept <> renamed.former RETURNING 1"""
+        ).fetchall()
+        if not moved:
+            break
+    execute(_COPIES)
+
+
+# --- How alike near duplicates are, and what another similarity would change
+
+_BIN: Final = 0.01
+_NEAR: Final = "outcome = 'near' AND similarity IS NOT NULL"
+_BINS: Final = f"""
+SELECT floor(greatest(0.5, least(similarity, 0.9999)) / {_BIN} + 1e-9)::INTEGER AS slot, count(*) AS pages
+FROM pages WHERE {_NEAR} GROUP BY slot
+"""
+_LEAST_ALIKE: Final = f"SELECT {_MEMBER} FROM pages WHERE {_NEAR} ORDER BY similarity, number LIMIT 20"
+_KEPT: Final = "SELECT count(*) AS pages FROM pages WHERE outcome = 'near' AND similarity < $limit"
+_TRIED: Final = (0.8, 0.85, 0.9, 0.95)
+
+
+def _similarity(database: Database, settings: Row) -> Row:
+    """Return near duplicates by estimated similarity; `limit` is the least one that was accepted in this crawl."""
+    wanted, limit = (
+        float(value) if _is_share(value) else None for value in map(settings.get, ("similarity", "threshold"))
+    )
+    pages: dict[int, int] = {row["slot"]: row["pages"] for row in database.rows(_BINS)}
+    # One bin below the limit, so that the limit does not look like the axis.
+    first = min([*pages, math.floor((limit or 1) / _BIN) - 1]) if pages else round(1 / _BIN)
+    what_if = []
+    if wanted is not None and limit is not None:
+        for similarity in _TRIED:
+            tried = limit_at(similarity, wanted=wanted, limit=limit)
+            # What a looser one would drop was not recorded.
+            kept = database.row(_KEPT, limit=tried)["pages"] if similarity >= wanted else None
+            what_if.append({"similarity": similarity, "limit": tried, "kept": kept})
+    return {
+        "wanted": wanted,
+        "limit": limit,
+        "bins": [
+            {"low": round(slot * _BIN, 2), "high": round((slot + 1) * _BIN, 2), "pages": pages.get(slot, 0)}
+            for slot in range(first, round(1 / _BIN))
+        ],
+        "what_if": what_if,
+        "least": [row["member"] for row in database.rows(_LEAST_ALIKE)],
+    }
+
+
+def limit_at(similarity: float, *, wanted: float, limit: float) -> float:
+    """Return the limit of the estimate at another similarity than the wanted one, whose limit is given.
+
+    The recall is the same, so that the limit lies as many standard deviations below: see `accept_threshold`.
+    """
+    margin = (wanted - limit) / estimate_deviation(min(wanted, MAX_SIMILARITY), VERIFY_BITS)
+    return similarity - margin * estimate_deviation(similarity, VERIFY_BITS)
+
+
+# --- What changed since an earlier crawl
+
+
+def _comparison(database: Database, journals: Sequence[Journal], earlier: Sequence[Journal]) -> Row:
+    """Return what became of pages since an earlier crawl, in all and by site.
+
+    Pages are compared by text, too, where both crawls had one index: each index has digests of its own.
+    """
+    indexes = {(str(each.settings.get("store")), str(each.settings.get("namespace"))) for each in (*journals, *earlier)}
+    by_text = len(indexes) == 1 and not any(store.startswith("memory:") for store, _ in indexes)
+    _make_changes(database, digest="digest" if by_text else "NULL")
+    counted = ", ".join(f"count(*) FILTER (change = '{change}') AS {change}" for change in CHANGES)
+    return {
+        "name": earlier[-1].crawl,
+        "started": earlier[0].started,
+        "by_text": by_text,
+        "total": database.row(f"SELECT '' AS site, {counted} FROM changes"),
+        "sites": database.rows(
+            f"SELECT site, {counted} FROM changes GROUP BY site ORDER BY count(*) DESC, site LIMIT {_MOST_PLACES}"
+        ),
+        "examples": database.rows(
+            f"""WITH chosen AS (
+                SELECT change, unnest(min(coalesce(number, earlier), 20)) AS line FROM changes
+                WHERE change <> 'same' GROUP BY change
+            )
+            SELECT change, url FROM chosen JOIN pages ON number = line WHERE change NOT IN {NOT_MET}
+            UNION ALL SELECT change, url FROM chosen JOIN pages{EARLIER} ON number = line WHERE change IN {NOT_MET}
+            ORDER BY change, url"""
+        ),
+    }
+
+
+def _make_changes(database: Database, digest: str) -> None:
+    """Make a table of what became of each `page`: `number` is its last line now, or `earlier` that of then."""
+    for suffix in ("", EARLIER):
+        # A page that was met again is as it was met last. URLs are long: 64 bits tell them apart.
+        database.connection.execute(
+            f"""CREATE TABLE visited{suffix} AS SELECT page, number, {_IS_COPY} AS is_copy, {digest} AS digest, site,
+                coalesce(changed, false) AS has_changed
+            FROM (SELECT hash(url) AS page, arg_max(number, moment) AS number FROM pages{suffix}
+                WHERE outcome NOT IN ('skipped', 'error') GROUP BY page) JOIN places{suffix} USING (number)"""
+        )
+    database.connection.execute(
+        f"""CREATE TABLE changes AS SELECT page, now.number AS number, earlier.number AS earlier,
+            coalesce(now.site, earlier.site) AS site,
+            CASE WHEN now.page IS NULL AND earlier.page IN (SELECT hash(skipped) FROM lines WHERE skipped IS NOT NULL)
+                THEN 'skipped'
+            WHEN now.page IS NULL THEN
+                if(earlier.digest IN (SELECT digest FROM visited WHERE digest IS NOT NULL), 'moved', 'gone')
+            WHEN now.is_copy AND NOT coalesce(earlier.is_copy, false) THEN 'duplicated'
+            WHEN earlier.page IS NULL THEN 'new'
+            WHEN now.has_changed OR now.digest <> earlier.digest THEN 'changed' ELSE 'same' END AS change
+        FROM visited AS now FULL JOIN visited{EARLIER} AS earlier USING (page)"""
+    )
