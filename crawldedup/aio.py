@@ -238,7 +238,7 @@ class AsyncDeduplicator:
 
     async def find(self, *, url: str = "", **page: Any) -> list[Match]:
         """Return remembered pages that resemble this one. See `Deduplicator.find`."""
-        return (await self.explain(url, **page)).matches
+        return (await self.explain(url, **page)).matches()
 
     async def explain(self, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. See `Deduplicator.explain`."""

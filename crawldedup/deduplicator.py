@@ -216,7 +216,7 @@ class Deduplicator:
 
     def find(self, url: str = "", **page: Any) -> list[Match]:
         """Return remembered pages that resemble this one, most similar first. Raises as `check`; changes nothing."""
-        return self.explain(url, **page).matches
+        return self.explain(url, **page).matches()
 
     def explain(self, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. Nothing is remembered. Raises as `check`."""

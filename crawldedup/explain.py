@@ -58,7 +58,6 @@ class Explanation:
     crowd: int  #: How many candidates resemble the page as the nearest does: more make `limit` stricter.
     candidates: tuple[Candidate, ...]  #: The pages that were compared, nearest first.
 
-    @property
     def matches(self) -> list[Match]:
         """Return the pages that are accepted, most similar first."""
         accepted = [candidate.match for candidate in self.candidates if candidate.accepted]

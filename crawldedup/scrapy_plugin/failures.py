@@ -14,7 +14,7 @@ from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.scrapy_plugin.settings import CrawlOptions, is_enabled
+from crawldedup.scrapy_plugin.settings import CrawlOptions, is_enabled, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.verdict import Verdict
 
@@ -107,8 +107,8 @@ def end_unstarted(crawler: Crawler, message: str) -> None:
 
 
 def begin_to_close(crawler: Crawler, reason: str) -> None:
-    """Close the spider in the background, once: to wait for that would be to wait for the page at hand."""
-    if crawler not in _closing:
+    """Close the spider in the background, once, unless a person looks at pages: to wait would be to wait for a page."""
+    if crawler not in _closing and not is_interactive(crawler):
         assert crawler.engine is not None
         _closing[crawler] = deferred_from_coro(crawler.engine.close_spider_async(reason=reason)).addErrback(
             lambda failure: say(crawler, logging.ERROR, f"cannot close: {failure.value!r}")

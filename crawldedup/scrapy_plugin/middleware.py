@@ -63,7 +63,7 @@ class DedupMiddleware:
         self._seen: set[int] = set()
         self._copies = Copies(options.prefer, options.trusted_sites)
         self._deliveries = Deliveries(crawler)
-        self._stats = CrawlStats(crawler, options, may_close=not is_interactive)
+        self._stats = CrawlStats(crawler, options)
         self.journal = CrawlJournal(crawler, options)
         self._walls = Walls(crawler, self._stats, options.wall)
 
@@ -72,7 +72,8 @@ class DedupMiddleware:
         """Build the middleware from Scrapy's settings. Raises NotConfigured if they are wrong, or it is disabled."""
         with crawl_options(crawler) as options:
             if interactive := is_interactive(crawler):
-                options = replace(options, action="mark", remember=False, wall="ignore", journal=False, report=None)
+                calm = {"on_error": "pass", "wall": "ignore", "journal": False, "report": None}
+                options = policies.changed(options, action="mark", remember=False, **calm)
             dedup = AsyncDeduplicator.from_options(options, workers=options.workers, page_seconds=options.page_seconds)
         if options.revisit == "drop" and not is_persistent(options.store) and not interactive:
             text = "CRAWLDEDUP_REVISIT is 'drop', but CRAWLDEDUP_STORE remembers nothing of earlier crawls"

@@ -41,7 +41,7 @@ class CrawlStats:
 
     ``checked``, all ``skipped/<reason>`` and all ``error/<kind>`` together are the responses that came by. A crawl
     without its index for a while is worth more than one that stops: each kind of failure is explained once. But after a
-    fatal error nothing would be checked. `may_close` is False for commands that show a page to a person.
+    fatal error nothing would be checked.
     """
 
     def __init__(
@@ -49,15 +49,12 @@ class CrawlStats:
         crawler: Crawler,
         options: CrawlOptions,
         noun: str = "page",
-        *,
-        may_close: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         assert crawler.stats is not None  # crawlers have theirs before any component is built
         self._crawler = crawler
         self._options = options
         self._noun = noun
-        self._may_close = may_close
         self._clock = clock
         self._stats = crawler.stats
         self._prefix = PREFIX if noun == "page" else f"{PREFIX}{noun}/"
@@ -149,9 +146,8 @@ class CrawlStats:
             reason = self._reason_to_end(error)
             if reason is not None and not self._is_ending:
                 say(self._crawler, logging.ERROR, reason)
-                self._is_ending = self._may_close
-                if self._may_close:
-                    begin_to_close(self._crawler, CLOSE_REASON)
+                self._is_ending = True
+                begin_to_close(self._crawler, CLOSE_REASON)
         self.count("/".join(counter))
         return counter
 
@@ -171,7 +167,7 @@ class CrawlStats:
         if isinstance(error, CrawlDedupError) and error.is_fatal:
             return str(error)
         # Where it closes the spider, that is said, and nothing passes.
-        ends = self._options.on_error == "fail" and self._may_close
+        ends = self._options.on_error == "fail"
         passes = f"the {self._noun} passes"
         if isinstance(error, StoreError):
             # A full store still answers for what it knows: page by page it would be down and up again.

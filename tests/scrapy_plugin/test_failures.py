@@ -78,11 +78,6 @@ def test_nor_at_the_start(caplog: pytest.LogCaptureFixture) -> None:
     assert not caplog.records
 
 
-def test_what_a_person_looks_at_passes_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
-    failures(on_error="fail", may_close=False).failed("http://a/", ERROR)
-    assert "Pages pass unchecked" in caplog.text
-
-
 def test_a_store_that_fails_again_and_again_is_mentioned_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
     failing = failures(clock=clock)
