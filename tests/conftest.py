@@ -32,7 +32,7 @@ LONG = (
     "stores/redis/test_cluster_contract.py",
     "scrapy_plugin/test_rules.py",
     "scrapy_plugin/test_crawl_walls.py",
-    "scanning/test_scan.py",
+    "scan/test_scan.py",
     "test_faults.py",
     "service/test_faults.py",
     "service/test_limits.py",
@@ -42,7 +42,7 @@ LONG = (
     "scrapy_plugin/test_crawl_workers.py",
     "test_end_to_end.py",
     "stores/redis/test_setups.py",
-    "text/test_extract.py",
+    "reading/test_extract.py",
     "demo/test_run.py",
     "stores/test_same_answers.py",
     "stores/test_retention.py",
@@ -52,8 +52,8 @@ LONG = (
     "scrapy_plugin/test_crawl_rules.py",
     "scrapy_plugin/test_example_project.py",
     "test_hard_pages.py",
-    "text/test_tokenize.py",
-    "facts/test_page_facts.py",
+    "reading/test_tokenize.py",
+    "reading/test_page_facts.py",
 )
 
 
