@@ -1,6 +1,7 @@
 """A scan reads pages in processes, outlives pages that end one, and goes on from the last step that was written."""
 
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -62,8 +63,17 @@ def pages_of(texts: list[str], kind: str = "text") -> list[Page]:
 
 
 def children() -> list[int]:
+    """Return the worker processes of this one, which may have servers of other tests, too."""
     path = Path(f"/proc/self/task/{os.getpid()}/children")
-    return list(map(int, path.read_text().split()))
+    is_worker = re.compile(rb"crawldedup\.workers\.program")
+    return [pid for pid in map(int, path.read_text().split()) if is_worker.search(command_line(pid))]
+
+
+def command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 @pytest.fixture

@@ -358,7 +358,13 @@ def test_under_inspection_nothing_is_remembered_dropped_or_closed(caplog: pytest
         crawl.dedup.errors = [ProfileMismatchError("Namespace news", index_profile="old", own_profile="new")]
         assert (await crawl.page("e", "other text"))[1] is not None
 
-    crawl = Crawl(is_interactive=True, remember=False, on_error="fail").run(work)
+    async def start() -> None:
+        """Stand for what commands put into the class of the spider."""
+
+    start.__module__ = "scrapy.commands.fetch"
+    crawl = Crawl(is_interactive=True, remember=False, on_error="fail")
+    crawl.crawler.spider.start = start  # type: ignore[union-attr, method-assign, assignment]
+    crawl.run(work)
     assert not any(page.remember for page in crawl.dedup.pages_asked)
     assert crawl.crawler.engine.closed == []
     # The store is not opened before there is a page to look at.
