@@ -296,7 +296,14 @@ def _awaited(
 
 
 class AsyncClient(_Common):
-    """Asks a service from asyncio: the calls of `Client`, awaited, and its arguments."""
+    """Asks a service from asyncio: the calls of `Client`, awaited, and its arguments.
+
+    Example:
+        .. code-block:: python
+
+            async with AsyncClient("http://localhost:8000") as client:
+                verdict = await client.check("https://a.example/", text="The text ...")
+    """
 
     _transport = httpx.AsyncClient
 
