@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -23,7 +23,7 @@ from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Match, Verdict
 from crawldedup.workers.pool import Breaker, WorkerPool, settle
-from crawldedup.workers.reading import HANDLER, read_of, request, setup_of
+from crawldedup.workers.reading import HANDLER, read_of, request
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -99,7 +99,7 @@ class AsyncDeduplicator:
         self._dedup = Deduplicator(store, **options)
         self._reader = PageReader(self.options)
         workers = checks.whole(1)("workers", workers)
-        self._pool = WorkerPool(HANDLER, setup_of(self.options), workers=workers, page_seconds=page_seconds)
+        self._pool = WorkerPool(HANDLER, self.options.index_values(), workers=workers, page_seconds=page_seconds)
         self._thread = ThreadPoolExecutor(1, "crawldedup-store") if is_persistent(store) else None
         self._breaker = Breaker()
         # Is called with the pages and the seconds of each question.
@@ -107,7 +107,7 @@ class AsyncDeduplicator:
         self._session: CrawlSession | None = None
         self._is_closed = False
         self._reading = 0
-        self._asked: list[tuple[Page, Fingerprint, _Answer]] = []
+        self._questions: list[tuple[Page, Fingerprint, _Answer]] = []
         self._is_gathered = asyncio.Event()
         self._asking: asyncio.Task[None] | None = None
         self._beating: asyncio.Task[None] | None = None
@@ -125,7 +125,7 @@ class AsyncDeduplicator:
     @property
     def waiting(self) -> int:
         """Return how many pages are read or asked about now."""
-        return self._reading + len(self._asked)
+        return self._reading + len(self._questions)
 
     def __repr__(self) -> str:
         return repr(self._dedup).replace("Deduplicator", type(self).__name__, 1)
@@ -156,14 +156,17 @@ class AsyncDeduplicator:
         `prepare` is called with the page and what was read of it. It returns the page to ask about, for example with
         the rank that its links give it.
         """
-
-        async def judged() -> Judged:
-            begun = time.perf_counter()
+        begun = time.perf_counter()
+        read, reading, answer = await self._begin(page, prepare)
+        try:
+            verdict, asking = await answer
+        except KeyMismatchError:
+            if page.fingerprint is not None:
+                raise
+            # Of an index that was begun again, the new key is known by now.
             read, reading, answer = await self._begin(page, prepare)
             verdict, asking = await answer
-            return Judged(verdict, read, reading, asking, time.perf_counter() - begun)
-
-        return await _twice(page, judged)
+        return Judged(verdict, read, reading, asking, time.perf_counter() - begun)
 
     async def check_many(
         self, pages: Iterable[Page] | AsyncIterable[Page], *, on_error: Callable[[Page, Exception], None] | None = None
@@ -233,15 +236,10 @@ class AsyncDeduplicator:
 
     async def explain(self, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. See `Deduplicator.explain`."""
-        given = Page(url, **{**page, "remember": False})
-
-        async def explained() -> Explanation:
-            read, _ = await self._read(given, "show")
-            asked = page | dict.fromkeys(("html", "text", "encoding")) | {"fingerprint": read.fingerprint}
-            explanation = await self.ask(lambda dedup: dedup.explain(url, **asked))
-            return replace(explanation, text=read.text, facts=read.facts)
-
-        return await _twice(given, explained)
+        read, _ = await self._read(Page(url, **{**page, "remember": False}), "show")
+        page |= dict.fromkeys(("html", "text", "encoding")) | {"fingerprint": read.fingerprint}
+        explanation = await self.ask(lambda dedup: dedup.explain(url, **page))
+        return replace(explanation, text=read.text, facts=read.facts)
 
     async def compare(self, first: Page, second: Page) -> dict[str, Any]:
         """Return how two pages compare, ready for JSON. The store is not asked. See `crawldedup.compare`."""
@@ -257,7 +255,7 @@ class AsyncDeduplicator:
                 await asyncio.sleep(0.01)
         finally:
             self._pool.close()
-            for *_, answer in self._asked:
+            for *_, answer in self._questions:
                 settle(answer, StoreUnavailableError("The store did not answer in time."))
             if self._beating is not None:
                 self._beating.cancel()
@@ -299,21 +297,21 @@ class AsyncDeduplicator:
                 await asyncio.wait({after})
         answer: _Answer = asyncio.get_running_loop().create_future()
         answer.add_done_callback(_forget)
-        self._asked.append((prepare(page, read) if prepare else page, read.fingerprint, answer))
-        if not self._reading or len(self._asked) >= BATCH:
+        self._questions.append((prepare(page, read) if prepare else page, read.fingerprint, answer))
+        if not self._reading or len(self._questions) >= BATCH:
             self._is_gathered.set()
         self._asking = self._asking or asyncio.create_task(self._ask_all())
         return read, seconds, answer
 
     async def _ask_all(self) -> None:
-        while self._asked:
+        while self._questions:
             self._is_gathered.clear()
-            if self._reading and len(self._asked) < BATCH:
+            if self._reading and len(self._questions) < BATCH:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_GATHERING_SECONDS):
                         await self._is_gathered.wait()
-            batch = self._asked[:BATCH]
-            wanted = [asked for asked in batch if not asked[2].done()]
+            batch = self._questions[:BATCH]
+            wanted = [question for question in batch if not question[2].done()]
             pages, fingerprints, answers = zip(*wanted, strict=True) if wanted else ((), (), ())
             begun = time.perf_counter()
             results: Sequence[Any]
@@ -325,7 +323,7 @@ class AsyncDeduplicator:
             self.on_batch(len(pages), seconds)
             for answer, result in zip(answers, results, strict=True):
                 settle(answer, result if isinstance(result, Exception) else (result, seconds / len(pages)))
-            del self._asked[: len(batch)]
+            del self._questions[: len(batch)]
         self._asking = None
 
     async def _join(self) -> None:
@@ -367,16 +365,6 @@ def _forget(future: asyncio.Future[Any]) -> None:
     """Retrieve an error that nobody may wait for: asyncio complains of such."""
     if not future.cancelled():
         future.exception()
-
-
-async def _twice(page: Page, call: Callable[[], Awaitable[T]]) -> T:
-    """Make a call again if the index was begun again with another key, which is known by then."""
-    try:
-        return await call()
-    except KeyMismatchError:
-        if page.fingerprint is not None:
-            raise
-        return await call()
 
 
 async def _asynchronous(pages: Iterable[Page]) -> AsyncIterator[Page]:

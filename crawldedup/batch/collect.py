@@ -17,7 +17,7 @@ from crawldedup.batch.reading import ReadPages
 from crawldedup.errors import NoWorkerError, PageError, UnexpectedReadError, WorkerError
 from crawldedup.page import Page
 from crawldedup.workers.pool import WorkerPool
-from crawldedup.workers.reading import plain_page, setup_of
+from crawldedup.workers.reading import plain_page
 
 OnSkipped = Callable[[Page, str], None]
 Place = tuple[int, int, int]
@@ -40,7 +40,7 @@ class ChunkReader:
     """
 
     def __init__(self, setup: dict[str, Any], workers: int) -> None:
-        plain = {"options": setup_of(setup["options"]), "key": setup["key"].secret, "ranks": setup["ranks"]}
+        plain = {"options": setup["options"].index_values(), "key": setup["key"].secret, "ranks": setup["ranks"]}
         self._pool = WorkerPool("crawldedup.batch.reading:reader", plain, workers=workers, page_seconds=_SECONDS)
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="crawldedup-workers", daemon=True)
