@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain, pairwise, repeat
+from itertools import pairwise, repeat
 from operator import attrgetter
 from typing import Any, Final, Self
 
@@ -13,7 +13,7 @@ from crawldedup.errors import CrawlDedupError, PageError, StoreError, StoreUnava
 from crawldedup.explain import Explanation, accepting_all, explained
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
 from crawldedup.options import Options
-from crawldedup.page import Content, Page, PageContent, PageReader
+from crawldedup.page import Content, Page, PageReader
 from crawldedup.paragraphs.coverage import ParagraphCheck
 from crawldedup.reading.difference import unpacked_text
 from crawldedup.reading.keys import Key
@@ -27,6 +27,7 @@ BATCH_SECONDS: Final = 0.5  # A batch that took this long to read goes to the st
 HEARTBEAT_SECONDS: Final = 20.0
 
 Pair = tuple[Page, Fingerprint]
+_LASTING: Final = (StoreUnavailableError, errors.StoreFullError)  # another try would end alike
 OnUnreadable = Callable[[Page, PageError], None]
 
 
@@ -115,8 +116,8 @@ class Deduplicator:
         for start, end in pairwise(self._cuts(pages)):
             results += self._decided(pages[start:end], contents[start:end])
             for place in range(start, end):
-                if isinstance(results[place], errors.KeyMismatchError) and isinstance(contents[place], PageContent):
-                    # Of an index that was begun again, the new key is known by now.
+                if isinstance(results[place], StoreError) and not isinstance(results[place], _LASTING):
+                    # Another page may be to blame. Of an index that was begun again, the new key is known by now.
                     results[place : place + 1] = self._decided([pages[place]], [contents[place]])
         return results
 
@@ -179,10 +180,6 @@ class Deduplicator:
             else:
                 answers = list(map(preview, queries, self._store.find(queries), repeat(self._packed_text)))
         except StoreError as error:
-            if len(pairs) > 1 and not isinstance(error, StoreUnavailableError):
-                # One of the pages is to blame, and nothing was remembered yet.
-                alone = (self._decided([page], [content]) for page, content in zip(pages, contents, strict=True))
-                return list(chain.from_iterable(alone))
             return [error if isinstance(read, Fingerprint) else read for read in reads]
         # The first query has told the store of them.
         for page in noted if answers and not isinstance(answers[0], StoreError) else ():
