@@ -183,7 +183,7 @@ class WorkerPool:
             error = WorkerError(f"A worker process was ended, since it answered nonsense: {nonsense!r}")
         self._workers.remove(worker)
         worker.end()
-        if not worker.is_ready:
+        if error is not None and not worker.is_ready:
             # A program that dies while it starts may do so again.
             self._starting.failed()
             self._start_error = NoWorkerError(str(error)) if isinstance(error, WorkerError) else error
