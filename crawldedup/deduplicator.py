@@ -114,11 +114,11 @@ class Deduplicator:
         contents = contents or list(map(self._reader.try_content, pages))
         self._join_or_look(join=any(map(attrgetter("remember"), pages)))
         for start, end in pairwise(self._cuts(pages)):
-            results += self._decided(pages[start:end], contents[start:end])
+            results += self._decide(pages[start:end], contents[start:end])
             for place in range(start, end):
                 if isinstance(results[place], StoreError) and not isinstance(results[place], _LASTING):
                     # Another page may be to blame. Of an index that was begun again, the new key is known by now.
-                    results[place : place + 1] = self._decided([pages[place]], [contents[place]])
+                    results[place : place + 1] = self._decide([pages[place]], [contents[place]])
         return results
 
     def _check_many(
@@ -166,7 +166,7 @@ class Deduplicator:
                     cuts.append(place)
         return [*cuts, len(pages)]
 
-    def _decided(self, pages: Sequence[Page], contents: Sequence[Content]) -> list[Verdict | CrawlDedupError]:
+    def _decide(self, pages: Sequence[Page], contents: Sequence[Content]) -> list[Verdict | CrawlDedupError]:
         """Take pages all the way: all of them are to be remembered, or none."""
         remember, key = pages[0].remember, self._store.layout.key
         reads = self._reader.try_fingerprints(pages, contents, key)
@@ -218,13 +218,13 @@ class Deduplicator:
         """Explain the verdict that a page would get now. Nothing is remembered. Raises as `check`."""
         subject = Page(url, **{**page, "remember": False})
         content = self._reader.try_content(subject)
-        read, query, similarity, records = self._searched(subject, content)
+        read, query, similarity, records = self._search(subject, content)
         explanation = explained(
             subject, read, query, records, self._packed_text, content, pages=self.pages, similarity=similarity
         )
         return replace(explanation, verdict=self._paragraphs.with_coverage(subject, read, query, explanation.verdict))
 
-    def _searched(self, page: Page, content: Content) -> tuple[Fingerprint, Query, float, list[Record]]:
+    def _search(self, page: Page, content: Content) -> tuple[Fingerprint, Query, float, list[Record]]:
         """Return the fingerprint of a page, the query about it, from what similarity on, and all that is compared."""
         if isinstance(content, PageError):
             raise content
@@ -241,7 +241,7 @@ class Deduplicator:
     def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
         """Remove a page by what it was checked with, or every page with the text of a fingerprint; return how many."""
         if isinstance(page, Fingerprint):
-            _, query, _, records = self._searched(Page("", fingerprint=page, scope_key=scope_key), page)
+            _, query, _, records = self._search(Page("", fingerprint=page, scope_key=scope_key), page)
             copies = [record.url_key for record in records if record.digest == query.record.digest]
             return sum(self._store.forget(PageName(url_key, query.shard_key)) for url_key in copies)
         return int(self._store.forget(self._name_of(page, identity, scope_key)))
