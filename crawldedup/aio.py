@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -156,17 +156,14 @@ class AsyncDeduplicator:
         `prepare` is called with the page and what was read of it. It returns the page to ask about, for example with
         the rank that its links give it.
         """
-        begun = time.perf_counter()
-        read, reading, answer = await self._begin(page, prepare)
-        try:
-            verdict, asking = await answer
-        except KeyMismatchError:
-            if page.fingerprint is not None:
-                raise
-            # Of an index that was begun again, the new key is known by now.
+
+        async def judged() -> Judged:
+            begun = time.perf_counter()
             read, reading, answer = await self._begin(page, prepare)
             verdict, asking = await answer
-        return Judged(verdict, read, reading, asking, time.perf_counter() - begun)
+            return Judged(verdict, read, reading, asking, time.perf_counter() - begun)
+
+        return await _twice(page, judged)
 
     async def check_many(
         self, pages: Iterable[Page] | AsyncIterable[Page], *, on_error: Callable[[Page, Exception], None] | None = None
@@ -236,10 +233,15 @@ class AsyncDeduplicator:
 
     async def explain(self, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. See `Deduplicator.explain`."""
-        read, _ = await self._read(Page(url, **{**page, "remember": False}), "show")
-        page |= dict.fromkeys(("html", "text", "encoding")) | {"fingerprint": read.fingerprint}
-        explanation = await self.ask(lambda dedup: dedup.explain(url, **page))
-        return replace(explanation, text=read.text, facts=read.facts)
+        subject = Page(url, **{**page, "remember": False})
+
+        async def explained() -> Explanation:
+            read, _ = await self._read(subject, "show")
+            values = page | dict.fromkeys(("html", "text", "encoding")) | {"fingerprint": read.fingerprint}
+            explanation = await self.ask(lambda dedup: dedup.explain(url, **values))
+            return replace(explanation, text=read.text, facts=read.facts)
+
+        return await _twice(subject, explained)
 
     async def compare(self, first: Page, second: Page) -> dict[str, Any]:
         """Return how two pages compare, ready for JSON. The store is not asked. See `crawldedup.compare`."""
@@ -365,6 +367,16 @@ def _forget(future: asyncio.Future[Any]) -> None:
     """Retrieve an error that nobody may wait for: asyncio complains of such."""
     if not future.cancelled():
         future.exception()
+
+
+async def _twice(page: Page, call: Callable[[], Awaitable[T]]) -> T:
+    """Make a call again if the index was begun again with another key, which is known by then."""
+    try:
+        return await call()
+    except KeyMismatchError:
+        if page.fingerprint is not None:
+            raise
+        return await call()
 
 
 async def _asynchronous(pages: Iterable[Page]) -> AsyncIterator[Page]:
