@@ -23,7 +23,7 @@ from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Match, Verdict
 from crawldedup.workers.pool import Breaker, WorkerPool, settle
-from crawldedup.workers.reading import HANDLER, read_of, request, setup_of
+from crawldedup.workers.reading import HANDLER, read_of, request
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -98,7 +98,7 @@ class AsyncDeduplicator:
         self._dedup = Deduplicator(store, **options)
         self._reader = PageReader(self.options)
         workers = checks.whole(1)("workers", workers)
-        self._pool = WorkerPool(HANDLER, setup_of(self.options), workers=workers, page_seconds=page_seconds)
+        self._pool = WorkerPool(HANDLER, self.options.index_values(), workers=workers, page_seconds=page_seconds)
         self._thread = ThreadPoolExecutor(1, "crawldedup-store") if is_persistent(store) else None
         self._breaker = Breaker()
         # Is called with the pages and the seconds of each question.
@@ -107,7 +107,7 @@ class AsyncDeduplicator:
         self._session: CrawlSession | None = None
         self._is_closed = False
         self._reading = 0
-        self._asked: list[tuple[Page, Content, _Answer]] = []
+        self._questions: list[tuple[Page, Content, _Answer]] = []
         self._is_gathered = asyncio.Event()
         self._asking: asyncio.Task[None] | None = None
         self._beating: asyncio.Task[None] | None = None
@@ -125,7 +125,7 @@ class AsyncDeduplicator:
     @property
     def waiting(self) -> int:
         """Return how many pages are read or asked about now."""
-        return self._reading + len(self._asked)
+        return self._reading + len(self._questions)
 
     def __repr__(self) -> str:
         return repr(self._dedup).replace("Deduplicator", type(self).__name__, 1)
@@ -242,15 +242,15 @@ class AsyncDeduplicator:
 
     async def explain(self, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. See `Deduplicator.explain`."""
-        given = Page(url, **{**page, "remember": False})
+        subject = Page(url, **{**page, "remember": False})
 
         async def explained() -> Explanation:
-            read, _ = await self._read(given, "show")
-            asked = page | dict.fromkeys(("html", "text", "encoding")) | {"fingerprint": read.fingerprint}
-            explanation = await self.ask(lambda dedup: dedup.explain(url, **asked))
+            read, _ = await self._read(subject, "show")
+            values = page | dict.fromkeys(("html", "text", "encoding")) | {"fingerprint": read.fingerprint}
+            explanation = await self.ask(lambda dedup: dedup.explain(url, **values))
             return replace(explanation, text=read.text, facts=read.facts)
 
-        return await _twice(given, explained)
+        return await _twice(subject, explained)
 
     async def compare(self, first: Page, second: Page) -> dict[str, Any]:
         """Return how two pages compare, ready for JSON. The store is not asked. See `crawldedup.compare`."""
@@ -266,7 +266,7 @@ class AsyncDeduplicator:
                 await asyncio.sleep(0.01)
         finally:
             self._pool.close()
-            for *_, answer in self._asked:
+            for *_, answer in self._questions:
                 settle(answer, StoreUnavailableError("The store did not answer in time."))
             if self._beating is not None:
                 self._beating.cancel()
@@ -323,21 +323,21 @@ class AsyncDeduplicator:
     def _ask_about(self, page: Page, content: Content) -> _Answer:
         answer: _Answer = asyncio.get_running_loop().create_future()
         answer.add_done_callback(_forget)
-        self._asked.append((page, content, answer))
-        if not self._reading or len(self._asked) >= BATCH:
+        self._questions.append((page, content, answer))
+        if not self._reading or len(self._questions) >= BATCH:
             self._is_gathered.set()
         self._asking = self._asking or asyncio.create_task(self._ask_all())
         return answer
 
     async def _ask_all(self) -> None:
-        while self._asked:
+        while self._questions:
             self._is_gathered.clear()
-            if self._reading and len(self._asked) < BATCH:
+            if self._reading and len(self._questions) < BATCH:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self.gathering_seconds):
                         await self._is_gathered.wait()
-            batch = self._asked[:BATCH]
-            wanted = [asked for asked in batch if not asked[2].done()]
+            batch = self._questions[:BATCH]
+            wanted = [question for question in batch if not question[2].done()]
             pages, contents, answers = zip(*wanted, strict=True) if wanted else ((), (), ())
             begun = time.perf_counter()
             results: Sequence[Any]
@@ -349,7 +349,7 @@ class AsyncDeduplicator:
             self.on_batch(len(pages), seconds)
             for answer, result in zip(answers, results, strict=True):
                 settle(answer, result if isinstance(result, Exception) else (result, seconds / len(pages)))
-            del self._asked[: len(batch)]
+            del self._questions[: len(batch)]
         self._asking = None
 
     async def _join(self) -> None:

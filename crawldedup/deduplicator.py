@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain, pairwise, repeat
+from itertools import pairwise, repeat
 from operator import attrgetter
 from typing import Any, Final, Self
 
@@ -13,7 +13,7 @@ from crawldedup.errors import CrawlDedupError, PageError, StoreError, StoreUnava
 from crawldedup.explain import Explanation, accepting_all, explained
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
 from crawldedup.options import Options
-from crawldedup.page import Content, Page, PageContent, PageReader
+from crawldedup.page import Content, Page, PageReader
 from crawldedup.paragraphs.coverage import ParagraphCheck
 from crawldedup.reading.difference import unpacked_text
 from crawldedup.reading.keys import Key
@@ -26,8 +26,8 @@ BATCH: Final = 100
 BATCH_SECONDS: Final = 0.5  # A batch that took this long to read goes to the store as it is.
 HEARTBEAT_SECONDS: Final = 20.0
 
-Asked = tuple[Page, Fingerprint]
-Found = tuple[Fingerprint, Query, float, list[Record]]
+Pair = tuple[Page, Fingerprint]
+_LASTING: Final = (StoreUnavailableError, errors.StoreFullError)  # another try would end alike
 OnUnreadable = Callable[[Page, PageError], None]
 
 
@@ -114,11 +114,11 @@ class Deduplicator:
         contents = contents or list(map(self._reader.try_content, pages))
         self._join_or_look(join=any(map(attrgetter("remember"), pages)))
         for start, end in pairwise(self._cuts(pages)):
-            results += self._decided(pages[start:end], contents[start:end])
+            results += self._decide(pages[start:end], contents[start:end])
             for place in range(start, end):
-                if isinstance(results[place], errors.KeyMismatchError) and isinstance(contents[place], PageContent):
-                    # Of an index that was begun again, the new key is known by now.
-                    results[place : place + 1] = self._decided([pages[place]], [contents[place]])
+                if isinstance(results[place], StoreError) and not isinstance(results[place], _LASTING):
+                    # Another page may be to blame. Of an index that was begun again, the new key is known by now.
+                    results[place : place + 1] = self._decide([pages[place]], [contents[place]])
         return results
 
     def _check_many(
@@ -166,44 +166,40 @@ class Deduplicator:
                     cuts.append(place)
         return [*cuts, len(pages)]
 
-    def _decided(self, pages: Sequence[Page], contents: Sequence[Content]) -> list[Verdict | CrawlDedupError]:
+    def _decide(self, pages: Sequence[Page], contents: Sequence[Content]) -> list[Verdict | CrawlDedupError]:
         """Take pages all the way: all of them are to be remembered, or none."""
         remember, key = pages[0].remember, self._store.layout.key
         reads = self._reader.try_fingerprints(pages, contents, key)
-        asked = [(page, read) for page, read in zip(pages, reads, strict=True) if isinstance(read, Fingerprint)]
+        pairs = [(page, read) for page, read in zip(pages, reads, strict=True) if isinstance(read, Fingerprint)]
         noted = list(self._delivered) if remember else []
         try:
             names = tuple(map(self._queries.name, repeat(key), noted))
-            queries = self._queries.queries(asked, key, self.pages, names, self._alike_originals(asked, key))
+            queries = self._queries.queries(pairs, key, self.pages, names, self._alike_originals(pairs, key))
             if remember:
                 answers = self._store.check(queries)
             else:
                 answers = list(map(preview, queries, self._store.find(queries), repeat(self._packed_text)))
         except StoreError as error:
-            if len(asked) > 1 and not isinstance(error, StoreUnavailableError):
-                # One of the pages is to blame, and nothing was remembered yet.
-                alone = (self._decided([page], [content]) for page, content in zip(pages, contents, strict=True))
-                return list(chain.from_iterable(alone))
             return [error if isinstance(read, Fingerprint) else read for read in reads]
         # The first query has told the store of them.
         for page in noted if answers and not isinstance(answers[0], StoreError) else ():
             self._delivered.pop(page, None)
-        verdicts = map(self._verdict, asked, queries, answers)
+        verdicts = map(self._verdict, pairs, queries, answers)
         return [next(verdicts) if isinstance(read, Fingerprint) else read for read in reads]
 
-    def _alike_originals(self, asked: Sequence[Asked], key: Key) -> list[int]:
+    def _alike_originals(self, pairs: Sequence[Pair], key: Key) -> list[int]:
         """Return the places of pages that resemble the original they name: a lower similarity is enough for them."""
-        named = [place for place, (page, read) in enumerate(asked) if page.canonical is not None and not read.thin]
+        named = [place for place, (page, read) in enumerate(pairs) if page.canonical is not None and not read.thin]
         if not named:
             return []
-        names = [self._queries.name(key, asked[place][0], original=True) for place in named]
+        names = [self._queries.name(key, pairs[place][0], original=True) for place in named]
         originals = zip(named, self._store.remembered(names, self._queries.retention), strict=True)
-        return [place for place, record in originals if record and self._queries.resembles(asked[place], record, key)]
+        return [place for place, record in originals if record and self._queries.resembles(pairs[place], record, key)]
 
-    def _verdict(self, asked: Asked, query: Query, answer: Answer | StoreError) -> Verdict | StoreError:
+    def _verdict(self, pair: Pair, query: Query, answer: Answer | StoreError) -> Verdict | StoreError:
         if isinstance(answer, StoreError):
             return answer
-        page, read = asked
+        page, read = pair
         if page.remember:
             self.pages = answer.pages
             self._queries.hot_prefixes.learn(query, answer)
@@ -220,15 +216,15 @@ class Deduplicator:
 
     def explain(self, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. Nothing is remembered. Raises as `check`."""
-        given = Page(url, **{**page, "remember": False})
-        content = self._reader.try_content(given)
-        read, query, similarity, records = self._found(given, content)
+        subject = Page(url, **{**page, "remember": False})
+        content = self._reader.try_content(subject)
+        read, query, similarity, records = self._search(subject, content)
         explanation = explained(
-            given, read, query, records, self._packed_text, content, pages=self.pages, similarity=similarity
+            subject, read, query, records, self._packed_text, content, pages=self.pages, similarity=similarity
         )
-        return replace(explanation, verdict=self._paragraphs.with_coverage(given, read, query, explanation.verdict))
+        return replace(explanation, verdict=self._paragraphs.with_coverage(subject, read, query, explanation.verdict))
 
-    def _found(self, page: Page, content: Content) -> Found:
+    def _search(self, page: Page, content: Content) -> tuple[Fingerprint, Query, float, list[Record]]:
         """Return the fingerprint of a page, the query about it, from what similarity on, and all that is compared."""
         if isinstance(content, PageError):
             raise content
@@ -245,7 +241,7 @@ class Deduplicator:
     def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
         """Remove a page by what it was checked with, or every page with the text of a fingerprint; return how many."""
         if isinstance(page, Fingerprint):
-            _, query, _, records = self._found(Page("", fingerprint=page, scope_key=scope_key), page)
+            _, query, _, records = self._search(Page("", fingerprint=page, scope_key=scope_key), page)
             copies = [record.url_key for record in records if record.digest == query.record.digest]
             return sum(self._store.forget(PageName(url_key, query.shard_key)) for url_key in copies)
         return int(self._store.forget(self._name_of(page, identity, scope_key)))

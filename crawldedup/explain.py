@@ -139,8 +139,8 @@ def compare(first: Page, second: Page, **options: Any) -> Comparison:
         >>> story = " ".join(f"Boat {n} leaves at pier {n + 7}." for n in range(30))
         >>> first = Page("https://a.example/", text=story)
         >>> other = story.replace("at pier 9.", "late.")
-        >>> told = compare(first, Page("https://b.example/", text=other))
-        >>> print(round(told.similarity, 3), *told.changes)
+        >>> comparison = compare(first, Page("https://b.example/", text=other))
+        >>> print(round(comparison.similarity, 3), *comparison.changes)
         0.954 8. Boat 2 leaves [-at pier 9.-] {+late.+} Boat 3 leaves at
     """
     for page in (first, second):
@@ -155,12 +155,12 @@ def compare(first: Page, second: Page, **options: Any) -> Comparison:
     def judged(key: Key) -> tuple[list[Fingerprint], Query, Candidate, Verdict]:
         reads = reader.fingerprints(contents, key)
         # Different facts would hide how alike the texts are.
-        asked = [
+        pairs = [
             (replace(page, identity=name, scope_key=None), replace(read, facts=0))
             for name, page, read in zip(("first", "second"), (first, second), reads, strict=True)
         ]
-        known, query = builder.queries(asked, key, size=1)
-        read, record = asked[1][1], replace(known.record, packed_text=b"")
+        known, query = builder.queries(pairs, key, size=1)
+        read, record = pairs[1][1], replace(known.record, packed_text=b"")
         candidate = _candidate(read, query, record, builder.similarity(second))
         is_met = candidate.match.exact if read.thin else candidate.accepted and candidate.probe is not None
         records = [record] if is_met and reads[0].facts == reads[1].facts else []
@@ -184,28 +184,29 @@ def compare(first: Page, second: Page, **options: Any) -> Comparison:
     )
 
 
-def reason(told: Comparison) -> str:
+def reason(comparison: Comparison) -> str:
     """Return why two pages got their verdict."""
-    if any(told.facts):
+    if any(comparison.facts):
         return "their product attributes differ, so they stay apart however alike they are"
-    if told.candidate.match.exact and told.candidate.probe is not None:
+    if comparison.candidate.match.exact and comparison.candidate.probe is not None:
         return "they have the same text"
-    if told.thin:
+    if comparison.thin:
         return "at least one page is too thin to be compared, and their texts differ"
-    if told.candidate.accepted and told.candidate.probe is None:
+    if comparison.candidate.accepted and comparison.candidate.probe is None:
         return "alike enough, but the search does not meet the first page, as for a few in a hundred"
-    limit = "" if told.threshold is None else f"; copies count from about {told.threshold:.3f} on"
-    return f"an index estimates that they are alike by {told.candidate.match.similarity:.3f}{limit}"
+    limit = "" if comparison.threshold is None else f"; copies count from about {comparison.threshold:.3f} on"
+    return f"an index estimates that they are alike by {comparison.candidate.match.similarity:.3f}{limit}"
 
 
-def criterion(told: Explanation, recall: float) -> str:
+def criterion(explanation: Explanation, recall: float) -> str:
     """Return which pages would be accepted."""
-    if told.thin:
+    if explanation.thin:
         return "an exact copy only, for the page is thin"
-    estimated = "" if told.threshold is None else f", an estimated similarity of about {told.threshold:.3f}"
-    crowd = f", stricter in a crowd of {told.crowd} pages that resemble it alike" if told.crowd > 1 else ""
-    wanted = f"from {told.similarity:g} on with a recall of {recall:g}"
-    return f"a cost of at most {told.limit}{estimated}{crowd}, to find pages {wanted}"
+    threshold, crowd = explanation.threshold, explanation.crowd
+    estimated = "" if threshold is None else f", an estimated similarity of about {threshold:.3f}"
+    stricter = f", stricter in a crowd of {crowd} pages that resemble it alike" if crowd > 1 else ""
+    wanted = f"from {explanation.similarity:g} on with a recall of {recall:g}"
+    return f"a cost of at most {explanation.limit}{estimated}{stricter}, to find pages {wanted}"
 
 
 def outcome(candidate: Candidate) -> str:

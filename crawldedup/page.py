@@ -27,6 +27,7 @@ _check_rank: Final = checks.whole(0, WORST_RANK)
 _TYPES: Final[dict[str, tuple[Any, str]]] = {
     "url": (str, "a str"),
     "html": ((bytes, str, NoneType), "bytes or str"),
+    "fingerprint": ((Fingerprint, NoneType), "one that `Deduplicator.fingerprint` or `crawldedup.fingerprint` made"),
     **dict.fromkeys(("text", "encoding", "identity", "scope_key", "canonical"), ((str, NoneType), "a str or None")),
     **dict.fromkeys(("remember", "delivered"), (bool, "True or False")),
 }
@@ -87,10 +88,6 @@ class Page:
                 check_similarity(name, getattr(self, name))
         # 1.0 is a whole number, too, but no byte of a record.
         object.__setattr__(self, "rank", _check_rank("rank", self.rank))
-        if self.fingerprint is not None and not isinstance(self.fingerprint, Fingerprint):
-            what = f"the page {self.url!r} has a fingerprint that is a {type(self.fingerprint).__name__}"
-            allowed = "one that `Deduplicator.fingerprint` or `crawldedup.fingerprint` made"
-            raise ConfigurationError(f"{what}; it must be {allowed}")
         if (self.html, self.text, self.fingerprint).count(None) != 2:
             raise ConfigurationError(f"the page {self.url!r} must have one of html, text and fingerprint")
 
@@ -141,8 +138,8 @@ class PageReader:
         if page.fingerprint is not None:
             return ReadPage(page.fingerprint)
         content = self.content(page)
-        (made,) = self.fingerprints([content], key)
-        return ReadPage(made, content.links, content.unselected, content.text, content.fact_lines)
+        (fingerprint,) = self.fingerprints([content], key)
+        return ReadPage(fingerprint, content.links, content.unselected, content.text, content.fact_lines)
 
     def content(self, page: Page) -> PageContent:
         """Return what is compared of a page of HTML or text. Raises PageError."""
@@ -172,10 +169,10 @@ class PageReader:
         self, pages: Sequence[Page], contents: Sequence[Content], key: Key
     ) -> list[Fingerprint | CrawlDedupError]:
         """Return the fingerprint of each page, or why there is none for an index of this key."""
-        made = iter(self.fingerprints([content for content in contents if isinstance(content, PageContent)], key))
+        own = iter(self.fingerprints([content for content in contents if isinstance(content, PageContent)], key))
         reads: list[Fingerprint | CrawlDedupError] = []
         for page, content in zip(pages, contents, strict=True):
-            reads.append(next(made) if isinstance(content, PageContent) else content)
+            reads.append(next(own) if isinstance(content, PageContent) else content)
             if isinstance(content, Fingerprint) and content.key_id != key.id:
                 reads[-1] = KeyMismatchError(
                     f"the fingerprint of {page.url!r} was made with the key {content.key_id:016x} and the index has "
@@ -185,11 +182,11 @@ class PageReader:
 
     def fingerprints(self, contents: Sequence[PageContent], key: Key = NO_KEY) -> list[Fingerprint]:
         options = self._options
-        made = fingerprints(contents, min_words=options.min_words, key=key)
+        results = fingerprints(contents, min_words=options.min_words, key=key)
         for place, each in enumerate(contents if options.keep_texts or options.paragraphs else ()):
-            if options.paragraphs and not made[place].thin:
-                made[place] = replace(made[place], paragraphs=paragraphs_of(each.text, key))
+            if options.paragraphs and not results[place].thin:
+                results[place] = replace(results[place], paragraphs=paragraphs_of(each.text, key))
             if options.keep_texts:
                 text = "\n".join(filter(None, (each.whole or each.text, each.facts)))
-                made[place] = replace(made[place], packed_text=packed_text(text))
-        return made
+                results[place] = replace(results[place], packed_text=packed_text(text))
+        return results

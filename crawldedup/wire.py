@@ -13,12 +13,10 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting.anchors import ANCHOR_BITS, EXCERPT, MOST_PARAGRAPHS, MOST_WORDS
 from crawldedup.fingerprinting.features import Floats
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
-from crawldedup.reading.difference import Change
 from crawldedup.verdict import Coverage, Verdict
 
 T = TypeVar("T")
 _DERIVED: Final = {Verdict: ("is_duplicate", "is_partial", "is_across_sites"), Coverage: ("share_new",)}
-_CHANGE: Final = tuple(Change.__annotations__)
 _NUMBERS: Final = ("search", "digest", "facts", "key_id")
 _MOST_WEIGHT: Final = 1e6  # They are at most the root of the number of features.
 
@@ -48,8 +46,6 @@ def plain(value: Any) -> Any:
         if "match" in values:
             values = {**values.pop("match"), **values}
         return values | {name: getattr(value, name) for name in _DERIVED.get(type(value), ())}
-    if isinstance(value, Change):
-        return dict(zip(_CHANGE, value, strict=True))
     if isinstance(value, list | tuple):
         return list(map(plain, value))
     return str(value) if isinstance(value, StrEnum) else value
@@ -62,9 +58,7 @@ def from_plain(kind: type[T], values: Any) -> T:
             values = {**values, **{name: int(values[name], 16) for name in _NUMBERS}}
             return cast("T", check_fingerprint(msgspec.convert(values, Fingerprint, dec_hook=to_weights)))
         if "candidate" in values:
-            changes = [[change[name] for name in _CHANGE] for change in values["changes"]]
-            candidate = {**values["candidate"], "match": values["candidate"]}
-            values = {**values, "changes": changes, "candidate": candidate}
+            values = {**values, "candidate": {**values["candidate"], "match": values["candidate"]}}
         # Of a verdict, it is their number.
         if isinstance(values.get("candidates"), list):
             values = {**values, "candidates": [{**each, "match": each} for each in values["candidates"]]}

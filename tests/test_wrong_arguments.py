@@ -43,7 +43,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "scope_key is 5": lambda dedup: dedup.check("u", html=HTML, scope_key=5),
     "canonical is 5": lambda dedup: dedup.check("u", fingerprint=FINGERPRINT, canonical=5),
     "revisit_similarity is '1'": lambda dedup: dedup.check("u", text="thin", revisit_similarity="1"),
-    "fingerprint that is a str": lambda dedup: dedup.check("u", fingerprint="x"),
+    "fingerprint is 'x'": lambda dedup: dedup.check("u", fingerprint="x"),
     "url is None; it must be a str": lambda dedup: dedup.forget(None),
     "identity is 5": lambda dedup: dedup.forget("u", identity=5),
     "url is 5": lambda dedup: dedup.find(html=HTML, url=5),

@@ -7,9 +7,10 @@ hostile, so what comes behind many sentences is one sentence, and long passages 
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import accumulate, chain
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 LONGEST_DIFFERENCE: Final = 450
 """Passages beyond so many characters are only counted."""
@@ -35,7 +36,8 @@ _Gap = tuple[int, int, int, int]
 """Places of words that differ: from the first to before the second in the old text, and alike in the new one."""
 
 
-class Change(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Change:
     """Holds a passage that differs between two texts, with a few equal words on both sides.
 
     Each part may be empty. `str` joins the parts of `marked`.

@@ -27,7 +27,7 @@ from crawldedup.scan.columns import LAYOUT, Columns
 from crawldedup.scan.decision import Goal
 from crawldedup.search.query import QueryBuilder, salted
 from crawldedup.workers.pool import WorkerPool
-from crawldedup.workers.reading import plain_page, setup_of
+from crawldedup.workers.reading import plain_page
 
 OnError = Callable[[Exception], None]
 OnSkipped = Callable[[Page, str], None]
@@ -279,7 +279,7 @@ class Collector:
     async def _collect(self, names: Sequence[str]) -> None:
         skipped = Counter(self.folder.step.skipped)
         last_step = float("-inf")
-        setup = {"options": setup_of(self.options), "key": self.key.secret, "ranks": self.ranks}
+        setup = {"options": self.options.index_values(), "key": self.key.secret, "ranks": self.ranks}
         pool = WorkerPool("crawldedup.scan.read:reader", setup, workers=self.workers, page_seconds=_SECONDS)
         waiting: deque[tuple[tuple[int, int, int], asyncio.Task[list[tuple[Sequence[Page], ReadPages]]]]] = deque()
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from crawldedup.errors import CrawlDedupError, NoWorkerError, PageError, WorkerError
-from crawldedup.workers.program import LENGTH, Answer, framed
+from crawldedup.workers.program import LENGTH, START_SECONDS, Answer, framed
 
 _Decode = Callable[[bytes], Any]
 _plain: Final = msgspec.msgpack.decode
@@ -26,7 +26,6 @@ LONGEST_PAUSE_SECONDS: Final = 15.0
 _AHEAD: Final = 32
 """So many requests are sent to a worker ahead of its answers: one at a time, both would stand still by turns."""
 _LARGEST_ANSWER: Final = 1 << 26
-_START_SECONDS: Final = 60
 # As much as the system allows: what waits here is at hand when the worker has read a page.
 _SEND_BYTES: Final = 4 << 20
 # No password of a store, and no token.
@@ -69,7 +68,7 @@ def settle(future: asyncio.Future[Any], result: object) -> None:
 class _Task:
     """A request, and who waits for its answer. It fails when so many workers (`tries`) have died of it."""
 
-    frame: bytearray
+    frame: bytes
     decode: _Decode
     seconds: float
     tries: int
@@ -92,7 +91,7 @@ class WorkerPool:
         self._workers: list[_Worker] = []
         self._backlog: deque[_Task] = deque()
         self._starting = Breaker()
-        self._start_error: CrawlDedupError | None = None
+        self._start_error: CrawlDedupError = NoWorkerError("No worker process can be started.")
 
     def start(self) -> None:
         """Start the first worker ahead of the first request, without waiting for it."""
@@ -115,14 +114,13 @@ class WorkerPool:
 
     def close(self) -> None:
         """End the processes at once; requests without an answer fail. A later `call` starts others."""
-        waiting = [*(task for worker in self._workers for task in worker.tasks), *self._backlog]
-        self._backlog.clear()
         while self._workers:
             worker = self._workers.pop()
             worker.serving.cancel()
             worker.end()
-        for task in waiting:
-            settle(task.answer, WorkerError("The worker processes have ended."))
+            self._backlog.extend(worker.tasks)
+        while self._backlog:
+            settle(self._backlog.popleft().answer, WorkerError("The worker processes have ended."))
 
     def _fill(self) -> None:
         """Send requests to the least busy worker, or to another one if all are busy."""
@@ -135,8 +133,7 @@ class WorkerPool:
                 if (seconds := self._starting.seconds_left()) <= FIRST_PAUSE_SECONDS:
                     asyncio.get_running_loop().call_later(seconds, self._fill)
                     return
-                error = self._start_error or NoWorkerError("No worker process can be started.")
-                settle(self._backlog.popleft().answer, error)
+                settle(self._backlog.popleft().answer, self._start_error)
                 continue
             if len(worker.tasks) >= _AHEAD:
                 return
@@ -161,7 +158,7 @@ class WorkerPool:
         """Take a worker's answers until it ends. Then send what it has not answered to others."""
         error: CrawlDedupError | None = None
         try:
-            async with asyncio.timeout(_START_SECONDS) as worker.limit:
+            async with asyncio.timeout(START_SECONDS) as worker.limit:
                 answer = await worker.connect(self._setup)
                 error = answer.error()
                 worker.is_ready = error is None
@@ -175,7 +172,7 @@ class WorkerPool:
                     if self._backlog:
                         self._fill()
         except TimeoutError:
-            seconds, due = worker.tasks[0].seconds if worker.is_ready else _START_SECONDS, worker.limit.when() or 0.0
+            seconds, due = worker.tasks[0].seconds if worker.is_ready else START_SECONDS, worker.limit.when() or 0.0
             error = WorkerError(f"A worker process did not answer for {seconds:g} s.")
             # An event loop that was blocked itself says nothing of the page, which has another try.
             if worker.is_ready and asyncio.get_running_loop().time() < due + 1:
@@ -186,7 +183,7 @@ class WorkerPool:
             error = WorkerError(f"A worker process was ended, since it answered nonsense: {nonsense!r}")
         self._workers.remove(worker)
         worker.end()
-        if not worker.is_ready:
+        if error is not None and not worker.is_ready:
             # A program that dies while it starts may do so again.
             self._starting.failed()
             self._start_error = NoWorkerError(str(error)) if isinstance(error, WorkerError) else error
@@ -204,11 +201,12 @@ class _Worker:
 
     serving: asyncio.Task[None]
     limit: asyncio.Timeout
+    _source: asyncio.StreamReader
 
     def __init__(self, handler: str) -> None:
         self.tasks: deque[_Task] = deque()
         self.is_ready = False
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._sink: asyncio.StreamWriter | None = None
         self._own_end, its_end = socket.socketpair()
         try:
             with its_end:
@@ -216,7 +214,7 @@ class _Worker:
                 self._own_end.setblocking(False)
                 self._own_end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BYTES)
                 self.process = subprocess.Popen(
-                    command_of("crawldedup.workers.program", f"main({handler!r}, {_START_SECONDS})"),
+                    command_of(handler),
                     stdin=its_end.fileno(),
                     env={name: value for name, value in os.environ.items() if _VARIABLES.fullmatch(name)},
                     process_group=0,  # out of reach of the terminal's Ctrl-C
@@ -225,16 +223,16 @@ class _Worker:
             self._own_end.close()
             raise
 
-    async def connect(self, setup: bytearray) -> Answer:
+    async def connect(self, setup: bytes) -> Answer:
         """Send the setup and what waits, and return the first answer."""
-        _, sink = self._streams = await asyncio.open_connection(sock=self._own_end, limit=1 << 20)
-        sink.writelines([setup, *(task.frame for task in self.tasks)])
+        self._source, self._sink = await asyncio.open_connection(sock=self._own_end, limit=1 << 20)
+        self._sink.writelines([setup, *(task.frame for task in self.tasks)])
         return await self.take()
 
     def send(self, task: _Task) -> None:
         self.tasks.append(task)
-        if self._streams is not None:
-            self._streams[1].write(task.frame)
+        if self._sink is not None:
+            self._sink.write(task.frame)
         if len(self.tasks) == 1 and self.is_ready:
             self.limit_time()
 
@@ -244,19 +242,17 @@ class _Worker:
 
     async def take(self) -> Answer:
         """Return the next answer. Raises EOFError at the end, and ValueError for nonsense."""
-        assert self._streams is not None
-        source, _ = self._streams
-        (length,) = LENGTH.unpack(await source.readexactly(LENGTH.size))
+        (length,) = LENGTH.unpack(await self._source.readexactly(LENGTH.size))
         if length > _LARGEST_ANSWER:
             raise ValueError(f"{length:,} bytes")
-        return _answers.decode(await source.readexactly(length))
+        return _answers.decode(await self._source.readexactly(length))
 
     def end(self) -> str:
         """End the process at once. Return how it ended, which is its own way if it had ended by itself."""
-        if self._streams is None:
+        if self._sink is None:
             self._own_end.close()
         else:
-            self._streams[1].transport.abort()
+            self._sink.transport.abort()
         self.process.kill()
         with suppress(subprocess.TimeoutExpired):
             status = self.process.wait(timeout=1)
@@ -264,8 +260,8 @@ class _Worker:
         return "the system is to end it"
 
 
-def command_of(module: str, call: str = "main()") -> list[str]:
-    """Return the command that imports `main` from a module, by the paths of this process, and makes a call."""
+def command_of(handler: str) -> list[str]:
+    """Return the command that serves a handler, with the paths of this process."""
     # -P keeps the working directory out of sys.path until ours is set.
-    boot = f"import sys\nsys.path[:] = {sys.path!r}\nfrom {module} import main\n{call}\n"
-    return [sys.executable or "", "-P", "-c", boot]
+    call = f"from crawldedup.workers.program import main\nmain({handler!r})"
+    return [sys.executable or "", "-P", "-c", f"import sys\nsys.path[:] = {sys.path!r}\n{call}"]

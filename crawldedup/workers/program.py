@@ -6,9 +6,9 @@ here may import Scrapy or Twisted, which would double a worker's memory and the 
 """
 
 import gc
-import importlib
 import logging
 import os
+import pkgutil
 import resource
 import signal
 import socket
@@ -23,12 +23,12 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from crawldedup import errors
-from crawldedup.errors import CrawlDedupError, PageError, UnexpectedReadError
+from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError, UnexpectedReadError
 
 LENGTH: Final = struct.Struct("!I")
 """In front of each frame: the length of what follows."""
 
+START_SECONDS: Final = 60  # may the handler take to be made
 # What reading a page may take. The most hostile pages known take half of it.
 _PAGE_BYTES: Final = 1 << 30
 # By so much a process may have grown between two pages, since C libraries give little back.
@@ -40,7 +40,7 @@ _AHEAD_BYTES: Final = 1 << 20
 
 
 class Answer(msgspec.Struct, array_like=True):
-    """A value, or an error as its class, message and reason. After the last one, a worker that has grown ends."""
+    """A value, or an error as its counter, message and reason. After the last one, a worker that has grown ends."""
 
     is_last: bool = False
     value: msgspec.Raw = msgspec.Raw(b"\xc0")
@@ -51,31 +51,24 @@ class Answer(msgspec.Struct, array_like=True):
         """Return the answer that tells of an error. The class of a foreign one may exist in the worker alone."""
         if isinstance(error, MemoryError):
             error = PageError.after(error, "reading")
-        if isinstance(error, CrawlDedupError):
-            return cls(failure=(type(error).__name__, valid(str(error)), valid(getattr(error, "reason", ""))))
+        if isinstance(error, PageError | ConfigurationError):
+            return cls(failure=(error.counter, valid(str(error)), valid(getattr(error, "reason", ""))))
         return cls(failure=("", valid("".join(traceback.format_exception(error))), type(error).__name__))
 
     def error(self) -> CrawlDedupError | None:
         """Return the error that was sent."""
         if self.failure is None:
             return None
-        name, message, reason = self.failure
-        cls = getattr(errors, name, None)
-        if cls is PageError:
-            return PageError(reason, message)
-        if cls is UnexpectedReadError or not (isinstance(cls, type) and issubclass(cls, CrawlDedupError)):
-            return UnexpectedReadError(reason, message)
-        error = cls.__new__(cls)  # its message is made already
-        error.args = (message,)
-        return error
+        counter, message, reason = self.failure
+        if counter == ConfigurationError.counter:
+            return ConfigurationError(message)
+        return (PageError if counter == PageError.counter else UnexpectedReadError)(reason, message)
 
 
-def framed(value: object) -> bytearray:
+def framed(value: object) -> bytes:
     """Return the frame of a value of plain data."""
-    frame = bytearray(LENGTH.size)
-    msgspec.msgpack.Encoder().encode_into(value, frame, LENGTH.size)
-    LENGTH.pack_into(frame, 0, len(frame) - LENGTH.size)
-    return frame
+    content = msgspec.msgpack.encode(value)
+    return LENGTH.pack(len(content)) + content
 
 
 def valid(text: str) -> str:
@@ -83,24 +76,20 @@ def valid(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def main(name: str, seconds: int) -> None:
-    """Serve standard input with the handler "package.module:function" until it ends, as when the parent dies.
-
-    The function may take so many seconds to make the handler.
-    """
+def main(name: str) -> None:
+    """Serve standard input with the handler "package.module:function" until it ends, as when the parent dies."""
     connected = _inherited_socket()
     inbox = BufferedReader(socket.SocketIO(connected, "r"), _AHEAD_BYTES)
     # The parent decides when this process ends; signals to a whole group are not meant for it.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     # The default action of an alarm ends the process, even inside C code that never returns to Python.
-    signal.alarm(seconds + _GRACE_SECONDS)
+    signal.alarm(START_SECONDS + _GRACE_SECONDS)
     # The errors of what the parent did not send to its end, or does not take.
     with suppress(struct.error, msgspec.DecodeError, ConnectionError):
         setup = _next_frame(inbox)
         try:
-            module, _, function = name.partition(":")
-            handle = getattr(importlib.import_module(module), function)(setup)
+            handle = pkgutil.resolve_name(name)(setup)
             # What is there now is no garbage, and is not searched again.
             gc.freeze()
             answer = Answer()

@@ -6,7 +6,6 @@ Nothing of the store is known there. A page that takes a worker over learns the 
 import hashlib
 import os
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -24,14 +23,8 @@ from crawldedup.workers.program import valid
 HANDLER: Final = "crawldedup.workers.reading:reader"
 
 _CACHED_PAGES: Final = 10_000  # some 3 KB each
-_WARM_UP: Final = "<p>The first page pays for the imports of the extractor."
 _packed: Final = msgspec.msgpack.Encoder(enc_hook=from_weights)
 _answers: Final = msgspec.msgpack.Decoder(tuple[ReadPage, float], dec_hook=to_weights)
-
-
-def setup_of(options: Options) -> dict[str, Any]:
-    """Return what workers must know to read pages as these options say."""
-    return {**options.index_values(), "key": None}
 
 
 def request(do: str, pages: Sequence[Page], key: Key) -> dict[str, Any]:
@@ -47,13 +40,13 @@ def read_of(answer: bytes) -> tuple[ReadPage, float]:
 
 
 def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
-    """Return the handler of a worker that reads pages, and remembers the last ones by their bytes."""
+    """Return the handler of a worker that reads pages as these options say, and remembers the last by their bytes."""
     options = Options.from_values(setup)
     pages = PageReader(options)
-    last: OrderedDict[bytes, msgspec.Raw] = OrderedDict()
+    last: dict[bytes, msgspec.Raw] = {}
     secret = os.urandom(16)
     with suppress(Exception):
-        pages.read_page(Page("", html=_WARM_UP))
+        pages.read_page(Page("", html="<p>The first page pays for the imports of the extractor."))
 
     def read(page: Page, key: Key) -> tuple[msgspec.Raw, float]:
         begun = time.perf_counter()
@@ -62,28 +55,25 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
         # Nobody who knows no secret can make two pages of one digest.
         known_by = hashlib.blake2b(content, key=secret).digest()
         if known_by not in last:
-            last[known_by] = _raw(replace(pages.read_page(page, key), text=None, facts=()))
+            compared = replace(pages.read_page(page, key), text=None, facts=())
+            last[known_by] = msgspec.Raw(_packed.encode(compared))
             if len(last) > _CACHED_PAGES:
-                last.popitem(last=False)
-        last.move_to_end(known_by)
+                del last[next(iter(last))]
         return last[known_by], time.perf_counter() - begun
 
     def answer(message: dict[str, Any]) -> object:
-        asked, key = [Page(**values) for values in message["pages"]], Key(message["key"])
+        inputs, key = [Page(**values) for values in message["pages"]], Key(message["key"])
         if message["do"] == "compare":
             from crawldedup.explain import compare  # seldom used, and the start should be quick
 
-            return plain(compare(*asked, **options.index_values()))
+            return plain(compare(*inputs, **options.index_values()))
         if message["do"] == "read":
-            return read(asked[0], key)
-        shown = pages.read_page(asked[0], key)
-        return _raw(replace(shown, text=valid(shown.text or ""), facts=tuple(map(valid, shown.facts)))), 0.0
+            return read(inputs[0], key)
+        shown = pages.read_page(inputs[0], key)
+        shown = replace(shown, text=valid(shown.text or ""), facts=tuple(map(valid, shown.facts)))
+        return msgspec.Raw(_packed.encode(shown)), 0.0
 
     return answer
-
-
-def _raw(read: ReadPage) -> msgspec.Raw:
-    return msgspec.Raw(_packed.encode(read))
 
 
 def plain_page(page: Page) -> dict[str, Any]:
