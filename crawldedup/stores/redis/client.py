@@ -53,21 +53,19 @@ class Target(NamedTuple):
     sentinel_login: dict[str, str]
 
 
-def read_url(url: str, *schemes: str) -> Target:
-    """Return what a URL of one of the schemes says. Raises ConfigurationError, in which no password shows."""
+def read_url(url: str) -> Target:
+    """Return what a URL says whose scheme is one of ours. Raises ConfigurationError, in which no password shows."""
     scheme, _, rest = url.strip().partition("://")
-    scheme, problem = scheme.lower(), ""
-    if scheme in schemes:
+    form, place = _FORMS[scheme.lower()]
+    problem = ""
+    try:
         # Behind the login there is no @: what follows a / or ? in a password is not taken for a host or an option.
-        pattern = rf"(?:(?P<login>[^/?#]*)@)?(?P<place>{_FORMS[scheme][1]})(?:\?(?P<query>[^#@]*))?"
-        try:
-            if match := re.fullmatch(pattern, rest):
-                return _target(scheme, **match.groupdict(""))
-        except (redis.RedisError, TypeError, ValueError) as error:
-            problem = f"{error}; "
-    forms = " or ".join(_FORMS[name][0] for name in ((scheme,) if scheme in schemes else schemes))
+        if match := re.fullmatch(rf"(?:(?P<login>[^/?#]*)@)?(?P<place>{place})(?:\?(?P<query>[^#@]*))?", rest):
+            return _target(scheme.lower(), **match.groupdict(""))
+    except (redis.RedisError, TypeError, ValueError) as error:
+        problem = f"{error}; "
     raise ConfigurationError(
-        f"the store URL {shown_url(url)!r} is not valid: {problem}write {forms}, with the signs / ? # @ : , of a "
+        f"the store URL {shown_url(url)!r} is not valid: {problem}write {form}, with the signs / ? # @ : , of a "
         f"password percent-encoded, and options that redis-py has for it"
     )
 

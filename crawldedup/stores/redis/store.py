@@ -13,7 +13,7 @@ import secrets
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import count
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar, cast
@@ -37,7 +37,6 @@ FAILOVER_SECONDS: Final = 5.0  # for a replica to take the place of a dead maste
 _PAUSE_SECONDS: Final = 0.1
 _SLOTS: Final = 16384
 _NUMBERS_AHEAD: Final = 1 << 24
-_LEFT_OF_HEADS: Final = {b"epoch", b"crawlers"}
 _OF_AN_EPOCH: Final = re.compile(r"(crawldedup:\{[^}]*\}:)([0-9]+):")
 
 _Name = TypeVar("_Name")
@@ -66,11 +65,10 @@ class RedisStore:
     Without a `clock` the server's clock counts, which the machines of a fleet share.
     """
 
-    SCHEMES: ClassVar[tuple[str, ...]] = ("redis", "rediss", "unix", "redis+sentinel")
     is_persistent: ClassVar = True
 
     def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
-        self._target = client.read_url(url, *self.SCHEMES)
+        self._target = client.read_url(url)
         self._url, self._clock, self.layout = shown_url(url), clock, layout
         self._session = base.NO_SESSION
         self._joining = threading.Lock()
@@ -182,13 +180,11 @@ class RedisStore:
     def _look(self) -> int:
         """Take the key that the index has, if it is there; return how many pages. Raises ProfileMismatchError."""
         pages = 0
-        for prefix, head in self._every("HGETALL", "m", anew=True).items():
+        for head in self._every("HGETALL", "m", anew=True).values():
             if profile := head.get(b"profile"):
                 secret = head.get(b"key", b"")
                 self.layout = self.layout.check_profile(profile.decode("utf-8", "replace"), secret, self._url)
-            elif head.keys() - _LEFT_OF_HEADS:
-                raise redis.ResponseError(f"FOREIGN hash at {prefix}m")
-            pages += int(head.get(b"pages", 0))
+                pages += int(head.get(b"pages", 0))
         return pages
 
     def _join(self, number: int, process: str) -> tuple[int, int]:
@@ -221,25 +217,25 @@ class RedisStore:
                 if servers := vars(self).pop("_client", None):
                     servers.close()
 
-    def _end_dead_leases(self) -> None:
-        """End the leases of crawlers whose process on this machine has exited."""
+    def _end_dead_leases(self) -> set[int]:
+        """End the leases of crawlers whose process on this machine has exited; return the others."""
         processes = {pair for answer in self._every("HGETALL", "w").values() for pair in answer.items()}
-        if dead := [number for number, process in processes if has_exited(process.decode("utf-8", "replace"))]:
+        dead = {int(number) for number, process in processes if has_exited(process.decode("utf-8", "replace"))}
+        if dead:
             self._end_leases(dead)
+        return {int(number) for number, _ in processes} - dead
 
-    def _end_leases(self, numbers: Sequence[int | bytes]) -> None:
+    def _end_leases(self, numbers: Collection[int]) -> None:
         self._every("ZREM", "c", *numbers)
         self._every("HDEL", "w", *numbers)
-
-    def _is_at_work(self, number: int) -> bool:
-        return any(lease is not None for lease in self._every("ZSCORE", "c", number).values())
 
     def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
         return base.check_in_turns(self._check, queries)
 
     def _check(self, queries: Sequence[Query]) -> list[Any]:
-        calls = dict(enumerate(self._checks(queries)))
-        replies = self._replies(calls)
+        deliveries = self._deliveries(name for query in queries for name in query.delivered)
+        checks = self._checks(queries)
+        replies = self._replies({call.prefix: call for call in deliveries} | dict(enumerate(checks)))
         answers = [self._answer(query, replies[place]) for place, query in enumerate(queries)]
         # No page is a copy of itself: if another crawler that seemed to be at work has it, and has died, ask again.
         own = [
@@ -251,9 +247,9 @@ class RedisStore:
         if own:
             try:
                 with self._errors():
-                    self._end_dead_leases()
-                    own = [place for place in own if not self._is_at_work(protocol.crawler_of(replies[place]))]
-                repeated = self._replies({place: calls[place].retried() for place in own})
+                    at_work = self._end_dead_leases()
+                own = [place for place in own if protocol.crawler_of(replies[place]) not in at_work]
+                repeated = self._replies({place: checks[place].retried() for place in own})
             except StoreError as error:
                 repeated = dict.fromkeys(own, error)
             for place, reply in repeated.items():
@@ -264,19 +260,15 @@ class RedisStore:
         batch = secrets.token_hex(4).encode() if len(queries) > 1 else b""
         asked: set[int] = set()
         calls: list[Call] = []
-        elsewhere: list[PageName] = []
         for place, question in enumerate(protocol.pack_questions(queries, self.layout, self._now())):
             query = queries[place]
-            prefix, url_key = self._prefix(query.shard_key), query.record.url_key
-            delivered = [name for name in query.delivered if self._prefix(name.shard_key) == prefix]
-            elsewhere += set(query.delivered).difference(delivered)
-            most = self._share(query.retention.max_pages, query.shard_key)
+            url_key, most = query.record.url_key, self._share(query.retention.max_pages, query.shard_key)
             own = protocol.pack_crawl(query, self._session, place, batch, most)
-            arguments = (*question, protocol.pack_names(delivered), query.record.packed_text, own, 0)
+            arguments = (self.layout.profile, *question, query.record.packed_text, own, 0)
             # What comes twice in a batch is a revisit the second time, whether or not an answer was lost.
-            calls.append(_call(prefix, "check", self.layout.profile, *arguments, is_check=url_key not in asked))
+            calls.append(_call(self._prefix(query.shard_key), "check", *arguments, is_check=url_key not in asked))
             asked.add(url_key)
-        return calls + self._deliveries(elsewhere)
+        return calls
 
     def _answer(self, query: Query, reply: Any) -> Answer | StoreError:
         try:
@@ -372,7 +364,6 @@ class RedisClusterStore(RedisStore):
     While a replica takes the place of a dead master, or a slot moves, calls are repeated for some seconds.
     """
 
-    SCHEMES = ("redis+cluster",)
     _has_warned = False
 
     def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:

@@ -510,7 +510,7 @@ class TestForeignKeys:
         store = RedisStore(redis_server.url, LAYOUT)
         redis_server.client.hset(META, mapping=fields)
         before = redis_contents(redis_server.client)
-        for call in (store.open, store.open_read_only, store.clear, store.heartbeat, store.open):
+        for call in (store.open, store.clear, store.heartbeat, store.open):
             with pytest.raises(StoreError, match=f"what crawldedup did not write there.*{META}") as caught:
                 call()
             assert type(caught.value) is StoreError
