@@ -11,20 +11,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from crawldedup.search.decision import Crowd
+from crawldedup.search.decision import Crowd, WeightedThreshold
 from crawldedup.search.plan import KEY_BITS, STORED_BITS, ProbePlan, Table
 from crawldedup.stores import base
 from crawldedup.stores.base import Answer, Layout, PageName, Query, Record, Status
 
-RECORDS_PER_LIST: Final = 512
 KEY_BYTES: Final = 5
 
 _HEAD: Final = struct.Struct(">IIIIQIQ")
 _SEARCH_PLACE: Final = 16
 _QUESTION: Final = struct.Struct(">IIBBIIIIH")
 _BODY: Final = struct.Struct(">QIQ")
-_CRAWL: Final = struct.Struct(">IIBI")
-_IS_PENDING, _HAS_RULE = 1, 2
 _ANSWER: Final = struct.Struct(">BBIII")
 _CHANGED, _ABANDONED, _REPLACES = 1, 2, 4
 _STATUSES: Final = (Status.NEW, Status.NEAR, Status.EXACT, Status.REVISIT)
@@ -87,18 +84,13 @@ def _pack_probes(plans: Sequence[ProbePlan]) -> bytes:
     # The exponent of a whole number is how many bits it has.
     free = np.frexp((lows ^ highs) >> not_kept)[1]
     probes = tables.astype(np.uint64) << np.uint64(56) | lows >> not_kept << np.uint64(16)
-    return (probes | (8 * KEY_BYTES - free << 8).astype(np.uint64)).astype(">u8").tobytes()
+    packed: bytes = (probes | (8 * KEY_BYTES - free << 8).astype(np.uint64)).astype(">u8").tobytes()
+    return packed
 
 
-def pack_crawl(query: Query, session: base.CrawlSession, place: int, batch: bytes, most: int | None) -> bytes:
-    """Return what a check needs beside the question, the names of delivered pages and the text.
-
-    `place` is the question's in the batch of this name, which is empty for one question; `most` limits the pages.
-    """
-    rule = query.revisit_rule
-    flags = _IS_PENDING * query.is_pending + _HAS_RULE * (rule is not None)
-    own = _CRAWL.pack(min(most or 0, _MOST), session.number, flags, place)
-    return own + (rule.limit.to_bytes(4, "big") + rule.costs if rule else b"") + batch
+def pack_rule(rule: WeightedThreshold | None) -> bytes:
+    """Return the rule of revisits: its limit and the costs of bits; nothing for none."""
+    return rule.limit.to_bytes(4, "big") + rule.costs if rule else b""
 
 
 def pack_names(names: Sequence[PageName]) -> bytes:

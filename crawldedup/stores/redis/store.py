@@ -2,8 +2,8 @@
 
 Everything that must be atomic is in the scripts under `lua/`; `lua/lib/layout.lua` describes the keys. An index lies
 behind one prefix, in a cluster behind several, each in one hash slot. There all pages of a site, or of a spider, lie
-behind one prefix: a check is one script call, with the promise of one server. Pages that are compared with all others
-lie behind one prefix, too, so an index of the scope global does not spread.
+behind one prefix: a check is one script call, with the promise of one server. An index of the scope global lies behind
+one prefix, too.
 """
 
 import contextlib
@@ -70,14 +70,10 @@ class RedisStore:
     def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
         self._target = client.read_url(url)
         self._url, self._clock, self.layout = shown_url(url), clock, layout
-        self._session = base.NO_SESSION
+        self.session = base.NO_SESSION
         self._joining = threading.Lock()
         self._prefixes: tuple[str, ...] = (f"crawldedup:{{{layout.namespace}}}:",)
         self._answering: tuple[str, ...] = self._prefixes
-
-    @property
-    def session(self) -> CrawlSession | None:
-        return self._session if self._session.number else None
 
     @cached_property
     def _client(self) -> Any:
@@ -151,7 +147,7 @@ class RedisStore:
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
-        with client.store_errors(self._url, lambda: self._session.number > 0, self.layout.namespace):
+        with client.store_errors(self._url, lambda: self.session.number > 0, self.layout.namespace):
             try:
                 yield
             except _ForeignError:
@@ -164,18 +160,15 @@ class RedisStore:
 
     def open(self, session: CrawlSession | None = None) -> int:
         with self._joining, self._errors():
-            wanted = session or self._session
-            process = wanted.process or own_process()
+            wanted = session or self.session
             self._look()
             self._end_dead_leases()
             try:
-                number, pages = self._join(wanted.number, process)
+                return self._join(wanted)
             except _ForeignError:
                 # Somebody else has begun the index in between, with another key.
                 self._look()
-                number, pages = self._join(wanted.number, process)
-            self._session = CrawlSession(number, process)
-            return pages
+                return self._join(wanted)
 
     def _look(self) -> int:
         """Take the key that the index has, if it is there; return how many pages. Raises ProfileMismatchError."""
@@ -187,16 +180,15 @@ class RedisStore:
                 pages += int(head.get(b"pages", 0))
         return pages
 
-    def _join(self, number: int, process: str) -> tuple[int, int]:
-        """Join the crawl with a number, or with a new one for 0; return the number, and how many pages there are."""
-        layout = self.layout
-        own = (layout.profile, protocol.pack_order(layout.tables), layout.key.secret, *self._lease(), process)
+    def _join(self, wanted: CrawlSession) -> int:
+        """Join the crawl as this session, which the number 0 leaves to the index; return how many pages there are."""
+        layout, number, process = self.layout, wanted.number, wanted.process or own_process()
+        own = (layout.profile, protocol.pack_order(layout.tables), layout.key.secret, self._now() or "", process)
         if not number:
             number, _ = self._ask(self._answering[0], "join", *own, -secrets.randbelow(_NUMBERS_AHEAD))
-        return number, sum(pages for _, pages in self._every("join", *own, number).values())
-
-    def _lease(self) -> tuple[Any, int]:
-        return self._now() or "", base.LEASE_SECONDS
+        replies = self._every("join", *own, number)
+        self.session = CrawlSession(number, process)
+        return sum(pages for _, pages in replies.values())
 
     def open_read_only(self) -> int:
         with self._errors():
@@ -204,12 +196,12 @@ class RedisStore:
 
     def heartbeat(self) -> None:
         with self._errors():
-            self._every("heartbeat", *self._lease(), self._session.process, self._session.number, anew=True)
+            self._every("heartbeat", self._now() or "", self.session.process, self.session.number, anew=True)
             self._end_dead_leases()
 
     def close(self, *, leave: bool = True) -> None:
         with self._joining, contextlib.suppress(*ANY_ERROR):
-            number, self._session = self._session.number, base.NO_SESSION
+            number, self.session = self.session.number, base.NO_SESSION
             try:
                 if number and leave:
                     self._end_leases([number])
@@ -229,10 +221,10 @@ class RedisStore:
         self._every("ZREM", "c", *numbers)
         self._every("HDEL", "w", *numbers)
 
-    def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
+    def check(self, queries: Sequence[Query]) -> base.Answers:
         return base.check_in_turns(self._check, queries)
 
-    def _check(self, queries: Sequence[Query]) -> list[Any]:
+    def _check(self, queries: Sequence[Query]) -> base.Answers:
         deliveries = self._deliveries(name for query in queries for name in query.delivered)
         checks = self._checks(queries)
         replies = self._replies({call.prefix: call for call in deliveries} | dict(enumerate(checks)))
@@ -263,8 +255,8 @@ class RedisStore:
         for place, question in enumerate(protocol.pack_questions(queries, self.layout, self._now())):
             query = queries[place]
             url_key, most = query.record.url_key, self._share(query.retention.max_pages, query.shard_key)
-            own = protocol.pack_crawl(query, self._session, place, batch, most)
-            arguments = (self.layout.profile, *question, query.record.packed_text, own, 0)
+            own = (most or 0, self.session.number, int(query.is_pending), protocol.pack_rule(query.revisit_rule))
+            arguments = (self.layout.profile, *question, query.record.packed_text, *own, batch, place, 0)
             # What comes twice in a batch is a revisit the second time, whether or not an answer was lost.
             calls.append(_call(self._prefix(query.shard_key), "check", *arguments, is_check=url_key not in asked))
             asked.add(url_key)
@@ -273,23 +265,22 @@ class RedisStore:
     def _answer(self, query: Query, reply: Any) -> Answer | StoreError:
         try:
             with self._errors():
-                self._check_key(query)
+                self._check_keys([query])
                 return protocol.unpack_answer(_checked(reply), self.layout)
         except StoreError as error:
             return error
 
-    def _check_key(self, query: Query | base.AnchorQuery) -> None:
-        if query.key_id != self.layout.key.id:
+    def _check_keys(self, queries: Iterable[Query | base.AnchorQuery]) -> None:
+        if any(query.key_id != self.layout.key.id for query in queries):
             raise key_changed(self._url)
 
     def find(self, queries: Sequence[Query]) -> list[list[Record]]:
         with self._errors():
-            for query in queries:
-                self._check_key(query)
-            prefixes = [self._prefix(query.shard_key) for query in queries]
-            questions = protocol.pack_questions(queries, self.layout, self._now())
-            asked = zip(prefixes, questions, strict=True)
-            calls = [_call(prefix, "find", self.layout.profile, *question) for prefix, question in asked]
+            self._check_keys(queries)
+            questions = zip(queries, protocol.pack_questions(queries, self.layout, self._now()), strict=True)
+            calls = [
+                _call(self._prefix(query.shard_key), "find", self.layout.profile, *own) for query, own in questions
+            ]
             return [[protocol.unpack_record(record, self.layout) for record in some] for some in self._results(calls)]
 
     def deliver(self, names: Sequence[PageName]) -> None:
@@ -300,14 +291,14 @@ class RedisStore:
         behind: defaultdict[str, list[PageName]] = defaultdict(list)
         for name in names:
             behind[self._prefix(name.shard_key)].append(name)
-        number = self._session.number
+        number = self.session.number
         return [_call(prefix, "deliver", protocol.pack_names(some), number) for prefix, some in behind.items()]
 
     def remembered(self, names: Sequence[PageName], retention: base.Retention) -> list[Record | None]:
         limits = (self._now() or "", retention.ttl_seconds or 0, int(retention.refresh))
-        asked = ((self._prefix(name.shard_key), protocol.pack_names([name])) for name in names)
+        calls = [_call(self._prefix(own.shard_key), "remembered", protocol.pack_names([own]), *limits) for own in names]
         with self._errors():
-            pages = self._results([_call(prefix, "remembered", name, *limits) for prefix, name in asked])
+            pages = self._results(calls)
             return [protocol.unpack_record(page[0], self.layout, page[1]) if page else None for page in pages]
 
     def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool:
@@ -318,7 +309,7 @@ class RedisStore:
     def anchors(self, query: base.AnchorQuery, *, add: bool = True) -> base.Holders:
         prefix, shard_key = self._prefix(query.name.shard_key), query.name.shard_key
         with self._errors():
-            self._check_key(query)
+            self._check_keys([query])
             limits = (self._now() or "", query.ttl_seconds or 0, self._share(query.most_anchors, shard_key))
             asked = (self.layout.profile, int(add), *limits, *protocol.pack_anchors(query))
             return protocol.unpack_holders(self._ask(prefix, "anchors", *asked))
@@ -327,7 +318,7 @@ class RedisStore:
         with self._errors():
             over = self._results([_call(prefix, "clear") for prefix in self._prefixes])
             self._remove_epochs(dict(zip(self._prefixes, over, strict=True)))
-        if self._session.number:
+        if self.session.number:
             self.open()
 
     def _remove_epochs(self, over: Mapping[str, int]) -> None:
@@ -381,9 +372,7 @@ class RedisClusterStore(RedisStore):
     def _prefix(self, shard_key: int | None) -> str:
         if shard_key is None and not self._has_warned:
             self._has_warned = True
-            _log.warning(
-                "%s: an index of the scope global lies on one server; those of site and spider spread", self._url
-            )
+            _log.warning("%s: an index of the scope global lies on one server; site and spider spread it", self._url)
         return super()._prefix(shard_key)
 
     def _attempts(self) -> Iterator[None]:

@@ -1,7 +1,7 @@
 -- parts: layout, records, crawlers, writing, search
--- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, text to keep of the page, or '',
--- what `pack_crawl` packs, and 1 if the answer to the same question may have been lost, or 0.
--- Flags: 1 if the page is pending, 2 if there is a rule of revisits (a limit, and costs of bits).
+-- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, text to keep of the page, or '', most pages
+-- of the index or 0, number of the crawler, 1 if the page is pending, what `pack_rule` packs, name of the batch, or '' for one
+-- page, place in the batch, and 1 if the answer to the same question may have been lost, or 0.
 -- Returns what `unpack_answer` unpacks, {'profile', the index's profile}, or {'lost'}.
 
 if not meta.profile then return {'lost'} end
@@ -10,11 +10,9 @@ if meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
 local NEW, NEAR, EXACT, REVISIT = 0, 1, 2, 3
 local CHANGED, ABANDONED, REPLACES = 1, 2, 4
 local question = read_question()
-local max_pages, crawler, flags, place = struct.unpack('>I4I4BI4', ARGV[10])
-local rule = flags > 1 and sub(ARGV[10], 14, 17 + #question.costs) or ''
-local batch, text = sub(ARGV[10], 14 + #rule), ARGV[9]
+local text, max_pages, crawler, pending = ARGV[9], tonumber(ARGV[10]), tonumber(ARGV[11]), ARGV[12] == '1'
+local rule, batch, place, is_retry = ARGV[13], ARGV[14], tonumber(ARGV[15]), ARGV[16] == '1'
 local keys, now, url_key = question.keys, question.now, question.url_key
-local is_retry, pending = ARGV[11] == '1', flags % 2 == 1
 local own_page, own = page_with_url(url_key)
 
 local function answer(status, how, compared, record, kept)

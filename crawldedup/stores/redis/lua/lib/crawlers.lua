@@ -1,7 +1,6 @@
 -- Leases of the crawlers at work, and their pages that are not delivered yet.
 
 local PENDING = PREFIX .. 'n'
-local LEASE_SECONDS = 120
 
 -- Return true if a crawler has a lease. One that ends later than it can was given before the clock went back.
 local function is_at_work(crawler, now)
