@@ -11,12 +11,13 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from crawldedup.checks import did_you_mean
@@ -133,8 +134,7 @@ class Trial:
     `missed` reach `similarity` and were not flagged, `false` lie more than `TOLERANCE` below it and were, and `between`
     counts the flagged ones that lie less below. `recall` is the share of the pages to find that was found, None without
     any. Pages in `apart` were not flagged, and only one of other facts reaches `similarity`. Pages of fewer words than
-    a fingerprint needs count nowhere. `microseconds` are processor time a page, from its text on. On `failed` pages the
-    method raised an error, first `failure`.
+    a fingerprint needs count nowhere. `microseconds` are processor time a page, from its text on.
     """
 
     method: str
@@ -148,8 +148,6 @@ class Trial:
     false: tuple[Mistake, ...]
     apart: tuple[Mistake, ...]
     microseconds: float
-    failed: int
-    failure: str | None
 
 
 def run(given: Namespace, output: Output) -> None:
@@ -196,14 +194,11 @@ def methods(options: Options) -> dict[str, Callable[[], Check]]:
     """Return what makes the default, and each method of the literature, by name."""
     from crawldedup.literature.detectors import METHODS
 
-    def of_literature(name: str) -> Callable[[], Check]:
-        def make() -> Check:
-            detector = METHODS[name](options.similarity)
-            return lambda document: detector(document.url, document.text)
+    def of_literature(name: str) -> Check:
+        detector = METHODS[name](options.similarity)
+        return lambda document: detector(document.url, document.text)
 
-        return make
-
-    return {DEFAULT: lambda: default_check(options)} | {name: of_literature(name) for name in METHODS}
+    return {DEFAULT: partial(default_check, options)} | {name: partial(of_literature, name) for name in METHODS}
 
 
 def default_check(options: Options) -> Check:
@@ -271,7 +266,7 @@ def run_trial(
     kept = KeptPages(truth, [document.facts or "" if name == DEFAULT else "" for document in documents])
     urls: dict[int | None, str] = dict(enumerate(document.url for document in documents))
     best_of: list[tuple[float, bool]] = []
-    missed, false, apart, failures = list[Mistake](), list[Mistake](), list[Mistake](), list[str]()
+    missed, false, apart = list[Mistake](), list[Mistake](), list[Mistake]()
     seconds, shown = 0.0, 0
     for page, document in enumerate(documents):
         progress(page + 1, len(documents))
@@ -279,12 +274,7 @@ def run_trial(
             continue
         # Time of this process, whatever else the machine does.
         started = time.process_time()
-        try:
-            original = check(document)
-        except Exception as error:
-            # A method that fails on a page has not found it. That is a result, and the others still count.
-            original = None
-            failures.append(f"{type(error).__name__}: {error}")
+        original = check(document)
         seconds, shown = seconds + time.process_time() - started, shown + 1
         is_flagged = original is not None
         best, nearest = kept.best(page)
@@ -314,8 +304,6 @@ def run_trial(
         false=tuple(false),
         apart=tuple(apart),
         microseconds=seconds / max(shown, 1) * 1e6,
-        failed=len(failures),
-        failure=failures[0] if failures else None,
     )
 
 
@@ -351,10 +339,8 @@ def print_trials(corpus: Corpus, trials: Sequence[Trial], console: Console, note
     if trials:
         wanted = trials[0].similarity
         below = f"{wanted - TOLERANCE:g}"
-        table = Table(box=None, padding=(0, 1, 0, 0))
-        table.add_column("method", overflow="fold")
-        for heading in ("to find", "found", "%", f"{below} to {wanted:g}", "false", "kept apart", "us a page"):
-            table.add_column(heading, justify="right")
+        headings = ("to find", "found", "%", f"{below} to {wanted:g}", "false", "kept apart", "us a page")
+        table = Table("method", *(Column(heading, justify="right") for heading in headings), box=None)
         for trial in trials:
             numbers = trial.to_find, trial.found, _percent(trial.recall), trial.between, len(trial.false)
             cells = (f"{number:,}" if isinstance(number, int) else number for number in numbers)
@@ -368,8 +354,7 @@ def print_trials(corpus: Corpus, trials: Sequence[Trial], console: Console, note
                 f"{wanted:g}. us a page: microseconds of the processor, from the text on."
             )
         )
-    failures = (f"{trial.method} failed on {trial.failed:,} pages: {trial.failure}" for trial in trials if trial.failed)
-    for note in (*failures, *notes):
+    for note in notes:
         console.print(Text(printable(note)))
 
 
