@@ -35,7 +35,7 @@ from crawldedup import Options
 from crawldedup.errors import CrawlDedupError
 from crawldedup.literature.exact import compare_all
 from crawldedup.measure import (
-    Method,
+    Check,
     as_json,
     check_plot,
     methods,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 
-def all_methods(options: Options) -> Iterator[tuple[str, Callable[[], Method] | None, str]]:
+def all_methods(options: Options) -> Iterator[tuple[str, Callable[[], Check] | None, str]]:
     """Names of methods, what makes each when its turn comes, and the reason why some cannot be made."""
     for name, make in methods(options).items():
         yield name, make, ""
@@ -58,10 +58,10 @@ def all_methods(options: Options) -> Iterator[tuple[str, Callable[[], Method] | 
         yield candidate.name, candidate.make and partial(peer, candidate), candidate.missing
 
 
-def peer(candidate: Candidate) -> Method:
+def peer(candidate: Candidate) -> Check:
     assert candidate.make is not None
     detector = candidate.make()
-    return Method(candidate.name, lambda document: detector.check(document.url, document.text))
+    return lambda document: detector.check(document.url, document.text)
 
 
 def main(given: Sequence[str]) -> int:
@@ -113,7 +113,7 @@ def measure(name: str, plot: Path | None, given: argparse.Namespace) -> None:
             absent.append(missing)
             continue
         with progress(method, len(texts)) as advance:
-            trials.append(run_trial(make(), corpus, truth, options.similarity, lambda: advance(1)))
+            trials.append(run_trial(method, make(), corpus, truth, options.similarity, lambda *_: advance(1)))
     if plot is not None and trials:
         plot_trials(trials, plot, title=f"{corpus.name}: {len(texts):,} pages")
     if given.json:

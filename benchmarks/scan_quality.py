@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.shared.common import make_parser, make_table, run
 from crawldedup import Deduplicator, Options
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
-from crawldedup.literature.exact import compare_all
+from crawldedup.literature.exact import KeptPages, compare_all
 from crawldedup.measure import bands_of, read_corpus
 from crawldedup.page import Page, PageReader
 from crawldedup.reading.keys import NO_KEY
@@ -82,13 +82,13 @@ def measure(name: str, options: Options) -> list[Row]:
         seconds = time.perf_counter() - started
         flagged = np.zeros(len(truth.groups), np.bool_)
         flagged[has_text] = decided
-        index, best = truth.kept(facts), []
+        index, best = KeptPages(truth, facts), []
         for page, is_flagged in enumerate(flagged.tolist()):
             best.append(index.best(page)[0])
             if not is_flagged:
                 index.add(page)
         found = zip(best, flagged.tolist(), truth.words, strict=True)
-        bands = bands_of((similarity, is_flagged) for similarity, is_flagged, words in found if words >= MIN_WORDS)
+        bands = bands_of([(similarity, is_flagged) for similarity, is_flagged, words in found if words >= MIN_WORDS])
         rows.append(Row(Path(name).name, method, seconds, list(bands)))
     return rows
 

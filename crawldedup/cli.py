@@ -20,7 +20,7 @@ from crawldedup import __version__, commands
 from crawldedup.checks import did_you_mean
 from crawldedup.commands.command import ADVISE_OPTIONS, INDEX_OPTIONS, PARAGRAPH_OPTIONS, PROFILE_OPTIONS, Command
 from crawldedup.commands.output import Output, run_command
-from crawldedup.demo.run import DEMO
+from crawldedup.demo import DEMO
 from crawldedup.errors import ConfigurationError
 from crawldedup.measure import BENCH
 from crawldedup.options import options_of

@@ -6,7 +6,6 @@ The truth is the exact Jaccard similarity of the word 3-shingles of every page w
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from argparse import Namespace
@@ -15,19 +14,21 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from crawldedup.checks import did_you_mean
 from crawldedup.commands.command import Command
 from crawldedup.commands.output import Output
-from crawldedup.commands.sources import refuse
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.options import Options
 from crawldedup.printable import printable
+
+if TYPE_CHECKING:
+    from crawldedup.literature.exact import Truth
 
 DEFAULT: Final = "crawldedup"
 EDGES: Final = (0.0, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
@@ -37,6 +38,7 @@ TOLERANCE: Final = 0.1
 PLOT_SUFFIXES: Final = (".svg", ".png")
 SLOW: Final = {"brute force": 2000}
 """Methods that compare a page with every other, and of how many pages they are left out unless they are named."""
+_OPTIONS: Final = ("similarity", "recall", "extractor", "expected_pages")
 _PIPED_WIDTH: Final = 200
 
 BENCH: Final = Command(
@@ -54,7 +56,7 @@ BENCH: Final = Command(
         "--limit": {"type": int, "metavar": "N", "help": "take the first N pages only"},
         "--plot": {"type": Path, "metavar": "FILE", "help": "draw the shares by similarity, as .svg or .png"},
     },
-    ("similarity", "recall", "extractor", "expected_pages"),
+    _OPTIONS,
     # A small corpus would make every search look thorough.
     {"expected_pages": 10_000_000},
     "Shows pages to each method in their order, and compares what it flags with the exact Jaccard similarity of all "
@@ -91,15 +93,8 @@ class Corpus:
 
 Check = Callable[[Document], str | None]
 """Returns the URL of an earlier page that a page resembles, "" if the method cannot name it; remembers others."""
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """A method under test, still empty. With `uses_facts`, it keeps pages of different facts apart."""
-
-    name: str
-    check: Check
-    uses_facts: bool = False
+Progress = Callable[[int, int | None], object]
+"""Takes the number of pages that are done, and of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +131,10 @@ class Mistake:
 class Trial:
     """What a method found in a corpus, by the best similarity of each page with an earlier one that the method kept.
 
-    `missed` reach `similarity` and were not flagged, `false` lie more than `TOLERANCE` below it and were. Pages in
-    `apart` were not flagged, and only one of other facts reaches `similarity`. Pages of fewer words than a fingerprint
-    needs count nowhere. `microseconds` are processor time a page, from its text on. On `failed` pages the method
-    raised an error, first `failure`.
+    `missed` reach `similarity` and were not flagged, `false` lie more than `TOLERANCE` below it and were, and `between`
+    counts the flagged ones that lie less below. `recall` is the share of the pages to find that was found, None without
+    any. Pages in `apart` were not flagged, and only one of other facts reaches `similarity`. Pages of fewer words than
+    a fingerprint needs count nowhere. `microseconds` are processor time a page, from its text on.
     """
 
     method: str
@@ -147,22 +142,12 @@ class Trial:
     bands: tuple[Band, ...]
     to_find: int
     found: int
+    recall: float | None
+    between: int
     missed: tuple[Mistake, ...]
     false: tuple[Mistake, ...]
     apart: tuple[Mistake, ...]
     microseconds: float
-    failed: int
-    failure: str | None
-
-    @property
-    def recall(self) -> float | None:
-        """Return the share of the pages to find that was flagged; None if there are none."""
-        return self.found / self.to_find if self.to_find else None
-
-    @property
-    def between(self) -> int:
-        """Return how many flagged pages lie less than `TOLERANCE` below the wanted similarity."""
-        return sum(band.flagged for band in self.bands) - self.found - len(self.false)
 
 
 def run(given: Namespace, output: Output) -> None:
@@ -174,91 +159,85 @@ def run(given: Namespace, output: Output) -> None:
         raise ConfigurationError(f"--limit is {given.limit}; it must be at least 1")
     if given.plot is not None:
         check_plot(given.plot)
-    names = ("similarity", "recall", "extractor", "expected_pages")
-    options = Options(**{name: getattr(given, name) for name in names}, store="memory://", key=0)
+    options = Options(**{name: getattr(given, name) for name in _OPTIONS}, store="memory://", key=0)
     known = methods(options)
     for name in given.only or ():
         if name not in known:
             hint = did_you_mean(name, known) or "."
             raise ConfigurationError(f"there is no method {name!r}{hint} It is one of {', '.join(known)}")
     with output.progress("reading") as progress:
-        steps = _stepping(progress)
-        corpus = read_corpus(given.source, options, limit=given.limit, on_page=steps, on_error=output.unreadable)
-    texts = [document.text for document in corpus.documents]
+        corpus = read_corpus(given.source, options, limit=given.limit, progress=progress, on_error=output.unreadable)
+    pages = len(corpus.documents)
     with output.progress("comparing all pairs") as progress:
-        truth = compare_all(texts, _stepping(progress, 2 * len(texts)))
+        truth = compare_all([document.text for document in corpus.documents], progress)
     trials, left_out = [], []
     for name in given.only or known:
-        if given.only is None and len(texts) > SLOW.get(name, len(texts)):
+        if given.only is None and pages > SLOW.get(name, pages):
             left_out.append(f"{name}: left out above {SLOW[name]:,} pages; --only '{name}' measures it")
             continue
         try:
             with output.progress(name) as progress:
-                steps = _stepping(progress, len(texts))
-                trials.append(run_trial(known[name](), corpus, truth, options.similarity, steps))
+                trials.append(run_trial(name, known[name](), corpus, truth, options.similarity, progress))
         except MissingDependencyError as error:
             if given.only is not None:
                 raise
             left_out.append(f"{name}: left out: {error}")
     if given.plot is not None and trials:
-        plot_trials(trials, given.plot, title=f"{corpus.name}: {len(texts):,} pages")
+        plot_trials(trials, given.plot, title=f"{corpus.name}: {pages:,} pages")
     if output.as_json:
         output.show(as_json(corpus, truth, trials))
     else:
         print_trials(corpus, trials, output.out, left_out)
 
 
-def methods(options: Options) -> dict[str, Callable[[], Method]]:
+def methods(options: Options) -> dict[str, Callable[[], Check]]:
     """Return what makes the default, and each method of the literature, by name."""
     from crawldedup.literature.detectors import METHODS
 
-    def of_literature(name: str) -> Method:
+    def of_literature(name: str) -> Check:
         detector = METHODS[name](options.similarity)
-        return Method(name, lambda document: detector.check(document.url, document.text))
+        return lambda document: detector(document.url, document.text)
 
-    made = {name: partial(of_literature, name) for name in METHODS}
-    return {DEFAULT: lambda: Method(DEFAULT, default_check(options), uses_facts=True), **made}
+    return {DEFAULT: partial(default_check, options)} | {name: partial(of_literature, name) for name in METHODS}
 
 
 def default_check(options: Options) -> Check:
     """Return the check of a Deduplicator with these options, on texts that are read already."""
     from crawldedup.deduplicator import Deduplicator
-    from crawldedup.page import Page, PageContent, PageReader
+    from crawldedup.page import PageContent, PageReader
 
     dedup, reader = Deduplicator.from_options(options), PageReader(options)
 
     def check(document: Document) -> str | None:
         (fingerprint,) = reader.fingerprints([PageContent(document.text, document.facts)])
         # Every document is a page of its own here, even if two have one canonical URL.
-        (verdict,) = dedup.check_batch([Page(document.url, fingerprint=fingerprint, identity=document.url)])
-        if isinstance(verdict, Exception):
-            raise verdict
+        verdict = dedup.check(document.url, fingerprint=fingerprint, identity=document.url)
         return (verdict.original or "") if verdict.is_duplicate else None
 
     return check
 
 
 def read_corpus(
-    name: str,
+    source: str,
     options: Options | None = None,
     *,
     limit: int | None = None,
-    on_page: Callable[[], None] = lambda: None,
-    on_error: Callable[[Exception], None] = refuse,
+    progress: Progress = lambda *_: None,
+    on_error: Callable[[Exception], None] | None = None,
 ) -> Corpus:
     """Read the pages of a folder, a feed or a web archive; the extractor of the options finds the main text of HTML.
 
-    `limit` is the number of pages to read, at most. `on_page` is called for each. `on_error` and errors are as in
+    `limit` is the number of pages to read, at most. `on_error` and errors are as in
     `crawldedup.commands.sources.readable_sources`; a source without a readable page is an error, too.
     """
-    from crawldedup.commands.sources import readable_sources as sources
+    from crawldedup.commands.sources import readable_sources, refuse
     from crawldedup.page import PageReader
 
     reader = PageReader(options or Options())
     documents: dict[str, Document] = {}
     unreadable = repeated = 0
-    for page in islice(sources([name], on_error=on_error), limit):
-        on_page()
+    for number, page in enumerate(islice(readable_sources([source], on_error or refuse), limit), 1):
+        progress(number, limit)
         if page.url in documents:
             repeated += 1
             continue
@@ -270,76 +249,74 @@ def read_corpus(
             facts = None if page.text is not None else content.facts or ""
             documents[page.url] = Document(page.url, content.text, facts)
     if not documents:
-        raise ConfigurationError(f"{name!r} holds no page that can be read ({unreadable} without a text)")
-    return Corpus(Path(name).name, tuple(documents.values()), unreadable, repeated)
+        raise ConfigurationError(f"{source!r} holds no page that can be read ({unreadable} without a text)")
+    return Corpus(Path(source).name, tuple(documents.values()), unreadable, repeated)
 
 
 def run_trial(
-    method: Method, corpus: Corpus, truth: Any, similarity: float, on_page: Callable[[], None] = lambda: None
+    name: str, check: Check, corpus: Corpus, truth: Truth, similarity: float, progress: Progress = lambda *_: None
 ) -> Trial:
-    """Show a corpus to a method, and compare its answers with the truth that `compare_all` made of its texts."""
-    facts = [document.facts or "" if method.uses_facts else "" for document in corpus.documents]
-    index, fewest = truth.kept(facts), Options().min_words
+    """Show a corpus to a method, and compare its answers with the truth that `compare_all` found of its texts.
+
+    Of all methods, only the default keeps pages of different facts apart.
+    """
+    from crawldedup.literature.exact import KeptPages
+
+    documents, fewest = corpus.documents, Options().min_words
+    kept = KeptPages(truth, [document.facts or "" if name == DEFAULT else "" for document in documents])
+    urls: dict[int | None, str] = dict(enumerate(document.url for document in documents))
     best_of: list[tuple[float, bool]] = []
-    missed, false, apart, failures = list[Mistake](), list[Mistake](), list[Mistake](), list[str]()
+    missed, false, apart = list[Mistake](), list[Mistake](), list[Mistake]()
     seconds, shown = 0.0, 0
-    for page, document in enumerate(corpus.documents):
-        on_page()
+    for page, document in enumerate(documents):
+        progress(page + 1, len(documents))
         if truth.groups[page] < 0:
             continue
         # Time of this process, whatever else the machine does.
         started = time.process_time()
-        try:
-            original = method.check(document)
-        except MissingDependencyError:
-            raise
-        except Exception as error:
-            # A method that fails on a page has not found it. That is a result, and the others still count.
-            original = None
-            failures.append(f"{type(error).__name__}: {error}")
+        original = check(document)
         seconds, shown = seconds + time.process_time() - started, shown + 1
-        best, nearest = index.best(page)
-        of_others = (0.0, None) if original is not None or best >= similarity else index.best(page, same_facts=False)
-        if original is None:
-            index.add(page)
+        is_flagged = original is not None
+        best, nearest = kept.best(page)
+        best_apart, nearest_apart = kept.best(page, same_facts=False)
+        if not is_flagged:
+            kept.add(page)
         if truth.words[page] < fewest:
             continue
-        best_of.append((best, original is not None))
-        for mistakes, applies, (exact, other) in (
-            (false, original is not None and best < similarity - TOLERANCE, (best, nearest)),
-            (missed, original is None and best >= similarity, (best, nearest)),
-            (apart, of_others[0] >= similarity, of_others),
-        ):
-            if applies:
-                named = None if other is None else corpus.documents[other].url
-                mistakes.append(Mistake(document.url, exact, named, original))
-    reached = [flagged for best, flagged in best_of if best >= similarity]
+        best_of.append((best, is_flagged))
+        if is_flagged and best < similarity - TOLERANCE:
+            false.append(Mistake(document.url, best, urls.get(nearest), original))
+        elif not is_flagged and best >= similarity:
+            missed.append(Mistake(document.url, best, urls.get(nearest), None))
+        elif not is_flagged and best_apart >= similarity:
+            apart.append(Mistake(document.url, best_apart, urls.get(nearest_apart), None))
+    reached = [is_flagged for best, is_flagged in best_of if best >= similarity]
+    flagged = sum(is_flagged for _, is_flagged in best_of)
     return Trial(
-        method=method.name,
+        method=name,
         similarity=similarity,
         bands=bands_of(best_of),
         to_find=len(reached),
         found=sum(reached),
+        recall=sum(reached) / len(reached) if reached else None,
+        between=flagged - sum(reached) - len(false),
         missed=tuple(missed),
         false=tuple(false),
         apart=tuple(apart),
         microseconds=seconds / max(shown, 1) * 1e6,
-        failed=len(failures),
-        failure=failures[0] if failures else None,
     )
 
 
-def bands_of(pages: Iterable[tuple[float, bool]]) -> tuple[Band, ...]:
-    """Count pages by their best similarity, each given with whether it was flagged."""
-    listed = list(pages)
+def bands_of(pages: Sequence[tuple[float, bool]]) -> tuple[Band, ...]:
+    """Count pages by their best similarity, each with whether it was flagged."""
     bands = []
     for low, high in zip(EDGES, (*EDGES[1:], math.inf), strict=True):
-        inside = [flagged for best, flagged in listed if low <= best < high]
-        bands.append(Band(low, min(high, 1.0), len(inside), sum(inside)))
+        flags = [is_flagged for best, is_flagged in pages if low <= best < high]
+        bands.append(Band(low, min(high, 1.0), len(flags), sum(flags)))
     return tuple(bands)
 
 
-def as_json(corpus: Corpus, truth: Any, trials: Iterable[Trial]) -> dict[str, Any]:
+def as_json(corpus: Corpus, truth: Truth, trials: Iterable[Trial]) -> dict[str, Any]:
     """Return plain values, ready for JSON."""
     return {
         "corpus": corpus.name,
@@ -347,30 +324,27 @@ def as_json(corpus: Corpus, truth: Any, trials: Iterable[Trial]) -> dict[str, An
         "unreadable": corpus.unreadable,
         "repeated": corpus.repeated,
         "without_words": truth.groups.count(-1),
-        "trials": [json.loads(json.dumps({**asdict(trial), "recall": trial.recall})) for trial in trials],
+        "trials": list(map(asdict, trials)),
     }
 
 
 def print_trials(corpus: Corpus, trials: Sequence[Trial], console: Console, notes: Iterable[str] = ()) -> None:
     """Print a line for each method: fitted to a terminal, and unbroken in a pipe."""
-    is_terminal = console.is_terminal
-    if not is_terminal:
+    if not console.is_terminal:
         console = Console(file=console.file, width=_PIPED_WIDTH, highlight=False)
     counts = {"unreadable": corpus.unreadable, "with the URL of an earlier one": corpus.repeated}
     rest = "".join(f", {count:,} {what}" for what, count in counts.items() if count)
-    about = f"{printable(corpus.name)}: {len(corpus.documents):,} pages{f' (left out{rest})' if rest else ''}"
-    console.print(Text(about))
+    pages = f"{len(corpus.documents):,} pages{f' (left out{rest})' if rest else ''}"
+    console.print(Text(f"{printable(corpus.name)}: {pages}"))
     if trials:
         wanted = trials[0].similarity
         below = f"{wanted - TOLERANCE:g}"
-        table = Table(box=None, padding=(0, 2 - is_terminal, 0, 0), header_style="bold" if is_terminal else "")
-        table.add_column("method", overflow="fold")
-        for heading in ("to find", "found", "%", f"{below} to {wanted:g}", "false", "kept apart", "us a page"):
-            table.add_column(heading, justify="right")
+        headings = ("to find", "found", "%", f"{below} to {wanted:g}", "false", "kept apart", "us a page")
+        table = Table("method", *(Column(heading, justify="right") for heading in headings), box=None)
         for trial in trials:
             numbers = trial.to_find, trial.found, _percent(trial.recall), trial.between, len(trial.false)
-            apart = f"{len(trial.apart):,}" if trial.apart else ""
             cells = (f"{number:,}" if isinstance(number, int) else number for number in numbers)
+            apart = f"{len(trial.apart):,}" if trial.apart else ""
             table.add_row(Text(printable(trial.method)), *cells, apart, f"{trial.microseconds:,.0f}")
         console.print(table)
         console.print(
@@ -380,9 +354,15 @@ def print_trials(corpus: Corpus, trials: Sequence[Trial], console: Console, note
                 f"{wanted:g}. us a page: microseconds of the processor, from the text on."
             )
         )
-    failures = (f"{trial.method} failed on {trial.failed:,} pages: {trial.failure}" for trial in trials if trial.failed)
-    for note in (*failures, *notes):
+    for note in notes:
         console.print(Text(printable(note)))
+
+
+def _percent(share: float | None) -> str:
+    if share is None or share in (0, 1):
+        return "" if share is None else f"{share * 100:.0f}"
+    # A single miss among thousands must not round to none.
+    return f"{min(max(share * 100, 0.1), 99.9):.1f}"
 
 
 def check_plot(path: Path) -> None:
@@ -401,8 +381,7 @@ def check_plot(path: Path) -> None:
 
 
 def plot_trials(trials: Sequence[Trial], path: Path, *, title: str) -> None:
-    """Draw the percent of pages flagged in each band, a line for each method. Raises as `check_plot`, and OSError."""
-    check_plot(path)
+    """Draw the percent of pages flagged in each band, a line for each method. `path` has passed `check_plot`."""
     # Not pyplot, which looks for a display and keeps every figure.
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -413,8 +392,7 @@ def plot_trials(trials: Sequence[Trial], path: Path, *, title: str) -> None:
     for trial in trials:
         shares = [100 * band.flagged / band.pages if band.pages else math.nan for band in trial.bands]
         width = 2.4 if trial is trials[0] else 1.2
-        chart.plot(range(len(names)), shares, "o-", markersize=3, linewidth=width, label=trial.method)
-    chart.set_xticks(range(len(names)), names)
+        chart.plot(names, shares, "o-", markersize=3, linewidth=width, label=trial.method)
     chart.set(ylim=(-3, 103), ylabel="pages flagged, %", xlabel="exact similarity with the best page kept before")
     chart.set_title(title.replace("$", r"\$"), fontsize=9)
     chart.grid(axis="y", linewidth=0.3)
@@ -422,21 +400,3 @@ def plot_trials(trials: Sequence[Trial], path: Path, *, title: str) -> None:
     # An SVG of the same data is the same file, and its words are text.
     with rc_context({"svg.hashsalt": path.stem, "svg.fonttype": "none"}):
         figure.savefig(path, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
-
-
-def _stepping(progress: Callable[..., None], total: int | None = None) -> Callable[[], None]:
-    done = 0
-
-    def step() -> None:
-        nonlocal done
-        done += 1
-        progress(done, total)
-
-    return step
-
-
-def _percent(share: float | None) -> str:
-    if share is None or share in (0, 1):
-        return "" if share is None else f"{share * 100:.0f}"
-    # A single miss among thousands must not round to none.
-    return f"{min(max(share * 100, 0.1), 99.9):.1f}"

@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 
 
 class Detector(Protocol):
-    """A detector of `crawldedup.literature` with a name."""
+    """A method of another package, with a name."""
 
     name: str
 
     def check(self, url: str, text: str) -> str | None:
-        """See `crawldedup.literature.detectors.Detector`."""
+        """Return the URL of an earlier page that this one resembles, or None, and remember this one."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Methods of other packages, each as it documents them, in the shape of a `Detector` of `crawldedup.literature`."""
+"""Methods of other packages, each as it documents them, in the shape of a `Detector` of `peer_detectors.py`."""
 
 from __future__ import annotations
 

@@ -12,33 +12,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rich.table import Table
 from rich.text import Text
 
-from crawldedup.commands.command import Command
 from crawldedup.commands.output import Output
+from crawldedup.deduplicator import Deduplicator
+from crawldedup.demo.site import DemoSite, Reply, serving, target_of
 from crawldedup.errors import CrawlDedupError
 from crawldedup.printable import printable
-
-if TYPE_CHECKING:
-    from crawldedup.demo.site import DemoSite, Reply
-
-DEMO: Final = Command(
-    "crawl a local site full of near duplicates, and report",
-    {
-        "--verbose": {"action": "store_true", "help": "show the log of the crawl"},
-        "--store": {
-            "metavar": "URL",
-            "help": "remember the pages in the namespace demo there (default: nowhere)",
-        },
-    },
-    description="Crawls a local site full of near duplicates, and compares what was dropped with the truth. Use scan "
-    "FOLDER for pages of your own.",
-    module=__name__,
-)
 
 _SETTINGS: Final[dict[str, Any]] = {
     "ADDONS": '{"crawldedup.Addon": 500}',
@@ -53,7 +38,6 @@ _SETTINGS: Final[dict[str, Any]] = {
     # What is shown is which pages are recognised, in the order of the crawl.
     "CRAWLDEDUP_ACTION": "drop",
     "CRAWLDEDUP_PREFER": "[]",
-    "CRAWLDEDUP_NAMESPACE": "demo",
 }
 _SHOWN: Final = 10
 _LOG_CHARACTERS: Final = 2000
@@ -80,15 +64,12 @@ class Score:
 
 
 def run(given: Namespace, output: Output) -> None:
-    """Run the demo. Raises CrawlError if the crawl fails."""
-    # Here, so that `--help` does not wait for it.
-    from crawldedup.demo.site import DemoSite
-
+    """Run the demo. Raises CrawlError."""
     site = DemoSite()
     with tempfile.TemporaryDirectory(prefix="crawldedup-demo-") as name:
         folder = Path(name)
         with output.progress("crawling") as progress:
-            pages = crawl(site, folder, progress, store=given.store, verbose=given.verbose)
+            pages = crawl(site, folder, progress, verbose=given.verbose)
         score = scored(pages, site)
         if output.as_json:
             outcomes = Counter(page["outcome"] for page in pages)
@@ -104,27 +85,24 @@ def run(given: Namespace, output: Output) -> None:
 
 
 def crawl(
-    site: DemoSite, folder: Path, progress: Callable[..., None], *, store: str | None = None, verbose: bool = False
+    site: DemoSite, folder: Path, progress: Callable[..., None], *, verbose: bool = False
 ) -> list[dict[str, Any]]:
     """Crawl a site with Scrapy in a process of its own; return what its journal says of each page.
 
     Raises CrawlError.
     """
-    from crawldedup.deduplicator import Deduplicator
-    from crawldedup.demo.site import serving
-
     settings = {
         **_SETTINGS,
         "LOG_LEVEL": "DEBUG" if verbose else "WARNING",
-        "CRAWLDEDUP_STORE": store or f"sqlite:///{folder.absolute()}/index.sqlite",
-        "CRAWLDEDUP_JOURNAL": str(folder / "journal"),
+        "CRAWLDEDUP_STORE": f"sqlite:///{folder.absolute()}/index.sqlite",
+        "CRAWLDEDUP_JOURNAL": folder / "journal",
     }
     # An index without a key, so that all runs estimate alike.
-    with Deduplicator(settings["CRAWLDEDUP_STORE"], key=0, namespace=settings["CRAWLDEDUP_NAMESPACE"]):
+    with Deduplicator(settings["CRAWLDEDUP_STORE"], key=0):
         pass
     options = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
-    spider = str(Path(__file__).with_name("spider.py"))
-    with serving(_Counted(site, progress)) as base_url, (folder / "log").open("w+b") as log:
+    spider = Path(__file__).with_name("spider.py")
+    with serving(_Counted(site, progress)) as base_url:
         done = subprocess.run(
             [sys.executable, "-m", "scrapy", "runspider", spider, "-a", f"start={base_url}/", *options],
             # Neither a project of Scrapy that is in the current folder, nor what this process prints.
@@ -132,23 +110,20 @@ def crawl(
             env={name: value for name, value in os.environ.items() if name != "SCRAPY_SETTINGS_MODULE"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=None if verbose else log,
+            stderr=None if verbose else subprocess.PIPE,
             check=False,
         )
-        log.seek(0)
-        said = log.read().decode(errors="replace")[-_LOG_CHARACTERS:].strip()
     journals = (folder / "journal").glob("*.jsonl")
     lines = [json.loads(line) for path in journals for line in path.read_bytes().splitlines()]
     reason = next((line["end"] for line in lines if "end" in line), None)
     if done.returncode or reason != "finished":
-        raise CrawlError(f"the crawl failed ({reason or 'its process ended too early'}). The end of its log:\n{said}")
+        log = (done.stderr or b"").decode(errors="replace")[-_LOG_CHARACTERS:].strip()
+        raise CrawlError(f"the crawl failed ({reason or 'its process ended too early'}). The end of its log:\n{log}")
     return [line for line in lines if "outcome" in line]
 
 
 def scored(pages: Sequence[Mapping[str, Any]], site: DemoSite) -> Score:
     """Compare the lines of a journal with the manifest: copies of a page of the same cluster are dropped rightly."""
-    from crawldedup.demo.site import target_of
-
     right, unscored, wrong, missed = 0, 0, list[str](), list[str]()
     kept, seen = set[str](), set[str]()
     for page in pages:
@@ -190,28 +165,27 @@ def _named(urls: Sequence[str]) -> str:
 
 def plain_report(pages: Sequence[Mapping[str, Any]]) -> Iterator[Table | Text]:
     """Yield what `crawldedup report` would begin with, which needs the package duckdb."""
-    copies = Counter(page["original"] for page in pages if page["outcome"] in ("near", "exact") and page["original"])
-    size = sum(page.get("bytes") or 0 for page in pages if page["outcome"] in ("near", "exact"))
+    duplicates = [page for page in pages if page["outcome"] in ("near", "exact")]
+    copies = Counter(page["original"] for page in duplicates if page["original"])
+    size = sum(page.get("bytes") or 0 for page in duplicates)
     yield Text(f"{len(pages)} pages, {copies.total()} of them copies of {len(copies)} others ({size / 1000:,.1f} kB)")
-    yield _table("Pages", Counter(page["outcome"] for page in pages))
-    yield _table(f"Largest of {len(copies)} clusters, with their copies", dict(copies.most_common(_SHOWN)))
+    for title, counts in (
+        ("Pages", Counter(page["outcome"] for page in pages).items()),
+        (f"Largest of {len(copies)} clusters, with their copies", copies.most_common(_SHOWN)),
+    ):
+        table = Table(title=f"\n{title}", title_justify="left", title_style="bold", show_header=False, box=None)
+        for name, number in counts:
+            table.add_row(Text(printable(name)), f"{number:,}")
+        yield table
     yield Text("`pip install duckdb` lets `crawldedup report` tell more: findings, traps, savings.")
-
-
-def _table(title: str, rows: Mapping[str, int]) -> Table:
-    table = Table(title=f"\n{title}", title_justify="left", title_style="bold", show_header=False, box=None)
-    for name, count in rows.items():
-        table.add_row(Text(printable(name)), f"{count:,}")
-    return table
 
 
 class _Counted:
     """A site that tells how many requests it has answered."""
 
     def __init__(self, site: DemoSite, progress: Callable[..., None]) -> None:
-        self._site, self._progress, self._answered = site, progress, 0
+        self._site, self._progress, self._answers = site, progress, count(1)
 
     def reply(self, target: str) -> Reply:
-        self._answered += 1
-        self._progress(self._answered, len(self._site.pages))
+        self._progress(next(self._answers), len(self._site.pages))
         return self._site.reply(target)

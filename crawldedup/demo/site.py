@@ -30,9 +30,8 @@ ABOUT: Final = ("/about/", "/about/index.html", "/about/?from=menu", "/about/?fr
 PORTALS: Final = ("Second Breakfast", "The Weekend Shelf", "Nordlicht Digest")
 
 _SENTENCE = re.compile(r"[^.!?。]+[.!?。]\s*")
-_MONTH = re.compile(r"/calendar/(\d{4})-(0[1-9]|1[0-2])/")
-# A visitor's calendar has no last page, and neither has this one, but `datetime.date` ends.
-_LAST_YEAR = 9998
+# A visitor's calendar has no last page, and neither has this one within reach.
+_MONTH = re.compile(r"/calendar/([12]\d{3})-(0[1-9]|1[0-2])/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +67,7 @@ def target_of(url: str) -> str:
 @contextlib.contextmanager
 def serving(site: Site, port: int = 0) -> Iterator[str]:
     """Serve the site from threads of this process; yields its base URL. Port 0 takes any free port."""
-    server = ThreadingHTTPServer(("127.0.0.1", port), _handler_for(site))
-    server.daemon_threads = True
-    # A short poll interval lets the server stop in no noticeable time.
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="crawldedup-demo", daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
-
-def _handler_for(site: Site) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         # Headers and body leave in one packet; in two, each answer may wait 40 ms for an acknowledgement.
@@ -96,15 +82,31 @@ def _handler_for(site: Site) -> type[BaseHTTPRequestHandler]:
                 for name, value in (reply.headers or {}).items():
                     self.send_header(name, value)
                 self.end_headers()
-                if self.command == "GET":
-                    self.wfile.write(reply.body)
-
-        do_HEAD = do_GET  # noqa: N815
+                self.wfile.write(reply.body)
 
         def log_message(self, format: str, *args: object) -> None:
             """Log nothing: the crawl reports on its pages itself."""
 
-    return Handler
+    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
+        server.daemon_threads = True
+        # A short poll interval lets the server stop in no noticeable time.
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="crawldedup-demo", daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A page's own part: a heading, perhaps a line below it, and a fragment of HTML."""
+
+    language: str
+    title: str
+    html: str
+    byline: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,13 @@ class Article:
         """Return the paragraphs, one a line."""
         return "\n".join(self.paragraphs)
 
+    @property
+    def content(self) -> Content:
+        """Return what a page of the article says."""
+        html = "\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in self.paragraphs)
+        by = read_json("phrases.json")[self.language]["labels"]["by"]
+        return Content(self.language, self.title, html, f"{by} {self.author}, {self.date}")
+
     def sentence(self, number: int) -> str:
         """Return one sentence, as a teaser."""
         return [match[0] for match in _SENTENCE.finditer(self.text)][number].strip()
@@ -146,16 +155,6 @@ class Article:
         """Return the second version of an article that has one; "new-ending" replaces the last paragraph alone."""
         new = [paragraph for paragraph in self.rewritten if paragraph not in self.paragraphs]
         return replace(self, paragraphs=(*self.paragraphs[:-1], *new) if version == "new-ending" else self.rewritten)
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """A page's own part: a heading, perhaps a line below it, and a fragment of HTML."""
-
-    language: str
-    title: str
-    html: str
-    byline: str = ""
 
 
 @cache
@@ -185,15 +184,9 @@ def _link(path: str, title: str) -> str:
     return f'<a href="{escape(path)}">{escape(title)}</a>'
 
 
-def _article_content(article: Article) -> Content:
-    html = "\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in article.paragraphs)
-    byline = f"{read_json('phrases.json')[article.language]['labels']['by']} {article.author}, {article.date}"
-    return Content(article.language, article.title, html, byline)
-
-
 def _magazine(content: Content, *, related: Sequence[str] = (), comments: Sequence[str] = (), tools: str = "") -> str:
     labels = {name: escape(label) for name, label in read_json("phrases.json")[content.language]["labels"].items()}
-    links = "".join(f"<li>{each}</li>" for each in related)
+    links = "".join(f"<li>{link}</li>" for link in related)
     said = "".join(f'<div class="comment"><p>{escape(comment)}</p></div>' for comment in comments)
     heading = f"<h3>{labels['comments']} ({len(comments)})</h3>"
     parts = {
@@ -273,13 +266,16 @@ class DemoSite:
 def all_pages() -> dict[str, SitePage]:
     """Return every page of the site by path and query, without the endless calendar."""
     titles, shop, articles = read_json("lists.json"), read_json("goods.json"), _articles()
-    newest = sorted(articles, key=lambda article: article.date, reverse=True)[:8]
-    topics = {f"/topics/{topic}/": topic for topic in sorted({article.topic for article in articles})}
+    newest = sorted(articles, key=lambda a: a.date, reverse=True)[:8]
+    topics = {f"/topics/{topic}/": topic for topic in sorted({a.topic for a in articles})}
     lists: dict[str, Iterable[Listed]] = {
         "/": [(a.path, a.title, a.sentence(1), None) for a in newest],
-        **{f"/{language}/": _stories(language) for language in sorted({article.language for article in articles})},
+        **{f"/{language}/": _stories(language) for language in sorted({a.language for a in articles})},
         "/topics/": [(path, *text[1:], None) for path, text in titles.items() if path in topics],
-        **{path: _on_topic(topic) for path, topic in topics.items()},
+        **{
+            path: [(a.path, a.title, f"{a.author}: {a.sentence(2)}", None) for a in articles if a.topic == topic]
+            for path, topic in topics.items()
+        },
         "/most-read/": _sessions(),
         "/print/": _prints(),
         "/mirror/": _mirror(),
@@ -307,7 +303,7 @@ def all_pages() -> dict[str, SitePage]:
 def month_page(path: str) -> SitePage | None:
     """Return a page of the endless calendar: months look alike, and each links to both neighbours."""
     match = _MONTH.fullmatch(path)
-    if match is None or not 1 < int(match[1]) <= _LAST_YEAR:
+    if match is None:
         return None
     month = datetime.date(int(match[1]), int(match[2]), 1)
     first_weekday, days = calendar.monthrange(month.year, month.month)
@@ -339,16 +335,15 @@ def _story(kind: str, article: Article, *, turn: int, cluster: str = "") -> Site
     """Return an article in the magazine; another `turn` shows other links and comments, as on a later day."""
     same = [other for other in _articles() if other.language == article.language]
     here = [other.slug for other in same].index(article.slug)
-    others = [same[(here + step + turn) % len(same)] for step in (1, 2, 3)]
+    related = [same[(here + step + turn) % len(same)] for step in (1, 2, 3)]
     pool, first = read_json("phrases.json")[article.language]["comments"], len(article.slug) + turn
-    content = _article_content(article)
     html = _magazine(
-        content,
-        related=[_link(other.path, other.title) for other in others],
+        article.content,
+        related=[_link(other.path, other.title) for other in related],
         comments=[pool[(first + step) % len(pool)] for step in range(1 + first % 3)],
-        tools=_print_path(article) if article.slug in {each.slug for each in _all_but(0)} else "",
+        tools=_print_path(article) if article.slug in {printed.slug for printed in _all_but(0)} else "",
     )
-    return _page(kind, cluster or article.slug, content, html)
+    return _page(kind, cluster or article.slug, article.content, html)
 
 
 def _print_path(article: Article) -> str:
@@ -361,12 +356,6 @@ def _stories(language: str) -> Iterator[Listed]:
             yield article.path, article.title, article.sentence(0), _story("article", article, turn=0)
 
 
-def _on_topic(topic: str) -> Iterator[Listed]:
-    for article in _articles():
-        if article.topic == topic:
-            yield article.path, article.title, f"{article.author}: {article.sentence(2)}", None
-
-
 def _sessions() -> Iterator[Listed]:
     for number, article in enumerate(_all_but(2)):
         path = f"{article.path}?sid={sha256(article.slug.encode()).hexdigest()[:16]}"
@@ -376,23 +365,24 @@ def _sessions() -> Iterator[Listed]:
 
 def _prints() -> Iterator[Listed]:
     for article in _all_but(0):
-        content = _article_content(article)
-        page = _page("print", article.slug, content, _plain("printed.html", content))
+        page = _page("print", article.slug, article.content, _plain("printed.html", article.content))
         yield _print_path(article), article.title, f"{len(article.text) // 1500 + 1} sheets", page
 
 
 def _mirror() -> Iterator[Listed]:
     for number, article in enumerate(_all_but(1), start=1):
-        file, content = f"{article.language}_{article.slug.replace('-', '_')}.htm", _article_content(article)
+        file, content = f"{article.language}_{article.slug.replace('-', '_')}.htm", article.content
         page = _page("mirror", article.slug, content, _plain("mirrored.html", content, number=number, charset="utf-8"))
         yield f"/mirror/almanac/{file}", file, f"{len(article.text)} bytes {article.date} 03:00", page
 
 
 def _partners() -> Iterator[Listed]:
     for number, article in enumerate(_all_but(0, step=2)):
-        portal, content = number % len(PORTALS), _article_content(article)
-        others = [(escape(other.path), escape(other.title)) for other in _articles()[number : number + 4]]
-        more = "".join(f'<div class="card"><a href="{path}"><h4>{title}</h4></a></div>' for path, title in others)
+        portal, content = number % len(PORTALS), article.content
+        more = "".join(
+            f'<div class="card"><a href="{escape(other.path)}"><h4>{escape(other.title)}</h4></a></div>'
+            for other in _articles()[number : number + 4]
+        )
         html = _plain("portal.html", content, name=PORTALS[portal], more=more)
         path, note = f"/partners/{portal + 1}/story-{4021 + 7 * number}/", f"has taken over: {article.title}"
         yield path, PORTALS[portal], note, _page("syndicated", article.slug, content, html)
@@ -433,17 +423,18 @@ def _notices() -> Iterator[Listed]:
 
 def _about() -> dict[str, SitePage]:
     about = next(article for article in all_articles() if article.topic == "about")
-    content = _article_content(about)
-    html = _magazine(content, related=[_link(path, f"About us ({number})") for number, path in enumerate(ABOUT, 1)])
-    return dict.fromkeys(ABOUT, _page("self", about.slug, content, html))
+    html = _magazine(
+        about.content, related=[_link(path, f"About us ({number})") for number, path in enumerate(ABOUT, 1)]
+    )
+    return dict.fromkeys(ABOUT, _page("self", about.slug, about.content, html))
 
 
 def _technical() -> Iterator[Listed]:
     """Yield odd pages: encodings, broken markup, empty pages, and what is not a page at all."""
-    contents = {article.slug: _article_content(article) for article in _articles()}
+    contents = {article.slug: article.content for article in _articles()}
     by_header = _magazine(contents["cartes-des-sentiers"]).replace('<meta charset="utf-8">', "")
     by_meta = _plain("mirrored.html", contents["les-hirondelles"], number=0, charset="iso-8859-1")
-    made = {
+    bodies = {
         # What Latin-1 has no character for goes as a numeric reference, as browsers send it.
         "latin1-header.html": by_header.encode("latin-1", errors="xmlcharrefreplace"),
         "latin1-meta.html": by_meta.encode("latin-1", errors="xmlcharrefreplace"),
@@ -453,7 +444,7 @@ def _technical() -> Iterator[Listed]:
     }
     for path, entry in read_json("technical.json").items():
         written = base64.b64decode(entry.get("base64", "")) or entry.get("body", "").encode()
-        body = made.get(path.removeprefix("/technical/"), written)
+        body = bodies.get(path.removeprefix("/technical/"), written)
         reply = Reply(body, entry.get("type", HTML), entry.get("status", 200), entry.get("headers"))
         cluster, judged = entry.get("cluster", ""), entry.get("judged", True)
         yield path, entry["title"], "", SitePage(reply, entry["kind"], cluster, judged, contents.get(cluster))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from crawldedup.literature.exact import shingles
 from crawldedup.literature.features import DocumentFrequencies, bit_weights, features, simhash
@@ -14,72 +13,66 @@ from crawldedup.literature.volatility import VolatilitySearch
 from crawldedup.literature.word_scores import score_words, tag_chinese
 
 Features = Callable[[str], Mapping[str, float]]
+Detector = Callable[[str, str], str | None]
+"""Takes the URL and the text of a page, and returns the URL of an earlier one that resembles it.
+
+If there is none, it returns None and remembers the page.
+"""
 
 PERMUTATIONS: Final = 128
 
 
-class Detector(Protocol):
-    """Sees pages one by one, and remembers each that resembles no earlier one."""
+def by_simhash(features_of: Features, index: Corpus | VolatilitySearch) -> Detector:
+    """Find pages whose simhashes of 64 bits differ in few: by permuted tables, or by flips of volatile bits."""
+    urls: dict[int, str] = {}
 
-    def check(self, url: str, text: str) -> str | None:
-        """Return the URL of an earlier page that this one resembles, "" if the method cannot name it, None for none."""
-
-
-class SimhashDetector:
-    """Finds pages whose simhashes of 64 bits differ in few: by permuted tables, or by flips of volatile bits."""
-
-    def __init__(self, features: Features, index: Corpus | VolatilitySearch | None = None) -> None:
-        self._features, self._urls = features, dict[int, str]()
-        self._index = index or Corpus(blocks=5, distance=3)
-
-    def check(self, url: str, text: str) -> str | None:
-        """See `Detector`."""
-        weighted = self._features(text)
+    def check(url: str, text: str) -> str | None:
+        weighted = features_of(text)
         number = simhash(weighted)
-        if isinstance(self._index, Corpus):
-            near = self._index.find_first(number)
+        if isinstance(index, Corpus):
+            near = index.find_first(number)
         else:
-            near = self._index.find_first(number, bit_weights(weighted))
+            near = index.find_first(number, bit_weights(weighted))
         if near is not None:
-            return self._urls[near]
-        self._index.insert(number)
-        self._urls[number] = url
+            return urls[near]
+        index.insert(number)
+        urls[number] = url
         return None
 
+    return check
 
-class BandedMinHash:
-    """Finds pages that agree on a band, and keeps those whose estimate reaches `similarity`."""
 
-    def __init__(self, similarity: float) -> None:
-        # Candidates are verified: meeting too many costs less than missing one.
-        bands, _ = bands_for(max(similarity - 0.1, 0.5), PERMUTATIONS, false_negative_weight=0.9)
-        self._similarity, self._index, self._urls = similarity, BandedIndex(bands), list[str]()
+def by_minhash(similarity: float) -> Detector:
+    """Find pages that agree on a band, and keep those whose estimate reaches `similarity`."""
+    # Candidates are verified: meeting too many costs less than missing one.
+    bands, _ = bands_for(max(similarity - 0.1, 0.5), PERMUTATIONS, false_negative_weight=0.9)
+    index, urls = BandedIndex(bands), list[str]()
 
-    def check(self, url: str, text: str) -> str | None:
-        """See `Detector`."""
+    def check(url: str, text: str) -> str | None:
         signature = minhash(word_shingles(text), PERMUTATIONS)
-        estimated, near = self._index.best(signature)
-        if near is not None and estimated >= self._similarity:
-            return self._urls[near]
-        self._index.add(signature)
-        self._urls.append(url)
+        estimated, near = index.best(signature)
+        if near is not None and estimated >= similarity:
+            return urls[near]
+        index.add(signature)
+        urls.append(url)
         return None
 
+    return check
 
-class BruteForce:
-    """Compares the shingles of a page with those of every remembered one."""
 
-    def __init__(self, similarity: float) -> None:
-        self._similarity, self._kept = similarity, list[tuple[str, set[int]]]()
+def by_brute_force(similarity: float) -> Detector:
+    """Compare the shingles of a page with those of every remembered one."""
+    kept: list[tuple[str, set[int]]] = []
 
-    def check(self, url: str, text: str) -> str | None:
-        """See `Detector`."""
+    def check(url: str, text: str) -> str | None:
         own = set(map(hash, shingles(text)))
-        for earlier, other in self._kept:
-            if jaccard_of_sets(own, other) >= self._similarity:
+        for earlier, known in kept:
+            if jaccard_of_sets(own, known) >= similarity:
                 return earlier
-        self._kept.append((url, own))
+        kept.append((url, own))
         return None
+
+    return check
 
 
 def word_shingles(text: str) -> Mapping[str, float]:
@@ -87,35 +80,34 @@ def word_shingles(text: str) -> Mapping[str, float]:
     return features(text, kind="word-shingles", term_frequency=False)
 
 
-def yu(_: float) -> Detector:
-    """Make a simhash of words with the scores of Yu, Hu & Zhang. Raises MissingDependencyError without jieba."""
+def tf_idf() -> Features:
+    """Weigh the words of a text by the texts before it, of which it is one then."""
+    seen = DocumentFrequencies()
+
+    def features_of(text: str) -> Mapping[str, float]:
+        frequencies = features(text)
+        weighted = seen.weigh(frequencies)
+        seen.learn(frequencies)
+        return weighted
+
+    return features_of
+
+
+def yu() -> Features:
+    """Weigh the words as Yu, Hu & Zhang do. Raises MissingDependencyError without jieba."""
     # The dictionary takes a second to load, which is no page's cost.
     list(tag_chinese("字"))
-    return SimhashDetector(lambda text: score_words(tag_chinese(text)))
-
-
-@dataclass
-class TfIdf:
-    """Weighs the words of a text by the texts before it, of which it is one then."""
-
-    seen: DocumentFrequencies = field(default_factory=DocumentFrequencies)
-
-    def __call__(self, text: str) -> Mapping[str, float]:
-        """Return the words and their weights."""
-        found = features(text)
-        weighted = self.seen.weigh(found)
-        self.seen.learn(found)
-        return weighted
+    return lambda text: score_words(tag_chinese(text))
 
 
 METHODS: Final[dict[str, Callable[[float], Detector]]] = {
-    "simhash of words": lambda _: SimhashDetector(features),
-    "simhash of words, tf-idf": lambda _: SimhashDetector(TfIdf()),
-    "simhash of words, Yu": yu,
-    "simhash of 3-shingles": lambda _: SimhashDetector(word_shingles),
-    "simhash of 3-shingles, 6 bits": lambda _: SimhashDetector(word_shingles, Corpus(blocks=9, distance=6)),
-    "volatile bits first": lambda j: SimhashDetector(word_shingles, VolatilitySearch(similarity=j)),
-    "minhash": BandedMinHash,
-    "brute force": BruteForce,
+    "simhash of words": lambda _: by_simhash(features, Corpus(blocks=5, distance=3)),
+    "simhash of words, tf-idf": lambda _: by_simhash(tf_idf(), Corpus(blocks=5, distance=3)),
+    "simhash of words, Yu": lambda _: by_simhash(yu(), Corpus(blocks=5, distance=3)),
+    "simhash of 3-shingles": lambda _: by_simhash(word_shingles, Corpus(blocks=5, distance=3)),
+    "simhash of 3-shingles, 6 bits": lambda _: by_simhash(word_shingles, Corpus(blocks=9, distance=6)),
+    "volatile bits first": lambda similarity: by_simhash(word_shingles, VolatilitySearch(similarity=similarity)),
+    "minhash": by_minhash,
+    "brute force": by_brute_force,
 }
-"""Detectors by name, each made for a similarity. Simhash takes 3 bits and 5 blocks unless it says otherwise."""
+"""Detectors by name, each made for a similarity."""

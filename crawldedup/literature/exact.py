@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -68,70 +69,50 @@ def numbered_shingles(texts: Iterable[Sequence[str]]) -> Iterator[Ids]:
                 f"the exact comparison knows {(1 << _WORD_BITS) - 1:,} different words and these pages have more; "
                 f"compare fewer pages"
             )
-        each = np.array(ids, np.int64)
+        numbered = np.array(ids, np.int64)
         # np.unique may return a view of an array as long as the text.
-        yield np.unique(each[:-2] << 2 * _WORD_BITS | each[1:-1] << _WORD_BITS | each[2:]).copy()
+        yield np.unique(numbered[:-2] << 2 * _WORD_BITS | numbered[1:-1] << _WORD_BITS | numbered[2:]).copy()
 
 
-def similar_pairs(sets: Sequence[Ids], on_set: Callable[[], None] = lambda: None) -> Iterator[Pair]:
+def similar_pairs(sets: Sequence[Ids], progress: Callable[[int, int], object] = lambda *_: None) -> Iterator[Pair]:
     """Yield every pair of sets with a Jaccard similarity of at least `LOWEST`, the lower number first.
 
-    `sets` are sorted and without repetition; empty ones are similar to nothing. `on_set` is called once for each set.
+    `sets` are sorted and without repetition; empty ones are similar to nothing. `progress` is called for each set with
+    the number of sets so far and of all.
     """
-    ranked, shared_from = _ranked(sets)
-    sizes = np.array([len(ranks) for ranks in sets], np.int64)
-    # By size: the sets that are too small for a given set come first in every list.
-    order = np.argsort(sizes, kind="stable")
-    by_size = sizes[order]
-    prefixes = [_prefix(ranked[number], shared_from) for number in order.tolist()]
-    holders, starts = _inverted(prefixes)
-    is_mine = np.zeros(max((int(ranks[-1]) + 1 for ranks in ranked if len(ranks)), default=0), bool)
-    for position, prefix in enumerate(prefixes):
-        on_set()
-        smallest = int(np.searchsorted(by_size, math.ceil(LOWEST * by_size[position])))
-        mine = int(order[position])
-        others = order[_candidates(prefix, holders, starts, first=smallest, before=position)].tolist()
-        is_mine[ranked[mine]] = True
-        for other in others:
+    ranked, distinct, shared_from = _ranked(sets)
+    holders: dict[int, list[int]] = defaultdict(list)
+    is_mine = np.zeros(distinct, bool)
+    # Each set is compared with those before it, which are not larger.
+    for done, mine in enumerate(sorted(range(len(sets)), key=lambda number: len(sets[number])), 1):
+        progress(done, len(sets))
+        ranks = ranked[mine]
+        prefix = ranks[: len(ranks) - math.ceil(LOWEST * len(ranks)) + 1]
+        # An element that no other set has leads nowhere.
+        prefix = prefix[prefix >= shared_from].tolist()
+        is_mine[ranks] = True
+        for other in sorted({holder for rank in prefix for holder in holders[rank]}):
             common = int(np.count_nonzero(is_mine[ranked[other]]))
-            similarity = common / (int(sizes[mine]) + int(sizes[other]) - common)
+            similarity = common / (len(ranks) + len(ranked[other]) - common)
             if similarity >= LOWEST:
                 yield min(mine, other), max(mine, other), similarity
-        is_mine[ranked[mine]] = False
+        is_mine[ranks] = False
+        for rank in prefix:
+            holders[rank].append(mine)
 
 
-def _ranked(sets: Sequence[Ids]) -> tuple[list[Ids], int]:
-    """Return the sets as sorted ranks of their elements, 0 the rarest, and the first rank that several sets share."""
+def _ranked(sets: Sequence[Ids]) -> tuple[list[Ids], int, int]:
+    """Return the sets as sorted ranks of their elements, 0 the rarest.
+
+    Return how many elements there are, too, and the first rank of those that several sets share.
+    """
     if not sets:
-        return [], 0
+        return [], 0, 0
     distinct, inverse, counts = np.unique(np.concatenate(sets), return_inverse=True, return_counts=True)
     ranks = np.empty(len(distinct), np.int64)
     ranks[np.argsort(counts, kind="stable")] = np.arange(len(distinct))
     pieces = np.split(ranks[inverse], np.cumsum([len(ids) for ids in sets])[:-1])
-    return [np.sort(piece) for piece in pieces], int((counts == 1).sum())
-
-
-def _prefix(ranks: Ids, shared_from: int) -> Ids:
-    # An element that no other set has leads nowhere.
-    prefix = ranks[: len(ranks) - math.ceil(LOWEST * len(ranks)) + 1]
-    return prefix[prefix >= shared_from]
-
-
-def _inverted(prefixes: Sequence[Ids]) -> tuple[Ids, Ids]:
-    """Return the sets by element: ``holders[starts[e]:starts[e + 1]]`` have element e in their prefix, ascending."""
-    owners = np.repeat(np.arange(len(prefixes)), [len(prefix) for prefix in prefixes])
-    elements = np.concatenate([np.empty(0, np.int64), *prefixes])
-    order = np.argsort(elements, kind="stable")
-    universe = int(elements.max()) + 1 if len(elements) else 0
-    return owners[order], np.searchsorted(elements[order], np.arange(universe + 1))
-
-
-def _candidates(prefix: Ids, holders: Ids, starts: Ids, *, first: int, before: int) -> Ids:
-    begins = starts[prefix]
-    counts = starts[prefix + 1] - begins
-    offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    found = holders[np.repeat(begins, counts) + offsets]
-    return np.unique(found[(found >= first) & (found < before)])
+    return [np.sort(piece) for piece in pieces], len(distinct), int((counts == 1).sum())
 
 
 @dataclass(slots=True)
@@ -147,18 +128,17 @@ class Truth:
     words: list[int] = field(default_factory=list)
     near: dict[int, list[tuple[float, int]]] = field(default_factory=dict)
 
-    def kept(self, facts: Sequence[str] | None = None) -> KeptPages:
-        """Return an empty index that makes no mistakes. `facts` are those of each page; without them, none has any."""
-        return KeptPages(self, facts or [""] * len(self.groups), {})
-
 
 @dataclass(frozen=True, slots=True)
 class KeptPages:
-    """The pages kept so far. `holders` has the first kept page of each group, by its facts."""
+    """An index that makes no mistakes. `facts` are those of each page of the collection.
+
+    `holders` has the first kept page of each group, by its facts.
+    """
 
     truth: Truth
     facts: Sequence[str]
-    holders: dict[int, dict[str, int]]
+    holders: dict[int, dict[str, int]] = field(default_factory=dict)
 
     def best(self, page: int, *, same_facts: bool = True) -> tuple[float, int | None]:
         """Return the highest similarity with a kept page, and that page; 0 and None if none reaches `LOWEST`.
@@ -177,11 +157,10 @@ class KeptPages:
         self.holders.setdefault(self.truth.groups[page], {}).setdefault(self.facts[page], page)
 
 
-def compare_all(texts: Sequence[str], on_step: Callable[[], None] = lambda: None) -> Truth:
-    """Compute the exact similarities of texts: every pair from `LOWEST` on.
+def compare_all(texts: Iterable[str], progress: Callable[[int, int], object] = lambda *_: None) -> Truth:
+    """Compute the exact similarities of texts: every pair from `LOWEST` on. `progress` as in `similar_pairs`.
 
-    `on_step` is called `2 * len(texts)` times at most, to show progress. Raises ConfigurationError for a
-    collection of more than two million different words.
+    Raises ConfigurationError for a collection of more than two million different words.
     """
     truth, sets, numbers = Truth(), list[Ids](), dict[bytes, int]()
 
@@ -189,7 +168,6 @@ def compare_all(texts: Sequence[str], on_step: Callable[[], None] = lambda: None
         for text in texts:
             found = words(text)
             truth.words.append(len(found))
-            on_step()
             yield found
 
     for ids in numbered_shingles(split()):
@@ -197,9 +175,9 @@ def compare_all(texts: Sequence[str], on_step: Callable[[], None] = lambda: None
         truth.groups.append(group)
         if group == len(sets):
             sets.append(ids)
-    for first, second, similarity in similar_pairs(sets, on_step):
+    for first, second, similarity in similar_pairs(sets, progress):
         truth.near.setdefault(first, []).append((similarity, second))
         truth.near.setdefault(second, []).append((similarity, first))
-    for others in truth.near.values():
-        others.sort(key=lambda pair: -pair[0])
+    for neighbours in truth.near.values():
+        neighbours.sort(key=lambda pair: -pair[0])
     return truth

@@ -96,8 +96,8 @@ class DocumentFrequencies:
         return {feature: count / length * self.idf(feature) for feature, count in frequencies.items()}
 
 
-def simhash(weighted: Mapping[str, float] | Iterable[str], bits: int = 64) -> int:
-    """Return the simhash of features with their weights, or of features of weight 1; 0 without any.
+def simhash(weighted: Mapping[str, float], bits: int = 64) -> int:
+    """Return the simhash of features with their weights; 0 without any.
 
     Raises ConfigurationError for `bits` other than 32 and 64.
 
@@ -107,22 +107,20 @@ def simhash(weighted: Mapping[str, float] | Iterable[str], bits: int = 64) -> in
         >>> num_differing_bits(old, new)
         5
     """
-    hashes, weights = _hashed(weighted, bits)
-    return compute(hashes, weights=weights, bits=bits)
+    return compute(_hashed(weighted, bits), weights=list(weighted.values()), bits=bits)
 
 
-def bit_weights(weighted: Mapping[str, float] | Iterable[str], bits: int = 64) -> NDArray[np.float64]:
+def bit_weights(weighted: Mapping[str, float], bits: int = 64) -> NDArray[np.float64]:
     """Return the weights whose signs are the simhash, the highest bit first, shape (bits,).
 
     They are divided by the norm of the features' weights, which makes them about normal with deviation 1.
     """
-    hashes, weights = _hashed(weighted, bits)
-    return bit_sums(hashes, weights, bits) / (math.sqrt(sum(weight * weight for weight in weights)) or 1.0)
+    weights = list(weighted.values())
+    return bit_sums(_hashed(weighted, bits), weights, bits) / (math.hypot(*weights) or 1.0)
 
 
-def _hashed(weighted: Mapping[str, float] | Iterable[str], bits: int) -> tuple[list[int], list[float]]:
-    weights = weighted if isinstance(weighted, Mapping) else Counter(set(weighted))
-    encoded = [feature.encode("utf-8", "replace") for feature in weights]
+def _hashed(weighted: Mapping[str, float], bits: int) -> list[int]:
+    encoded = [feature.encode("utf-8", "replace") for feature in weighted]
     if bits == 32:
-        return [mmh3.hash(each, signed=False) for each in encoded], list(weights.values())
-    return [mmh3.hash64(each, signed=False)[0] for each in encoded], list(weights.values())
+        return [mmh3.hash(feature, signed=False) for feature in encoded]
+    return [mmh3.hash64(feature, signed=False)[0] for feature in encoded]

@@ -16,9 +16,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence, Set
-from functools import cache, lru_cache
+from functools import cache
 from itertools import combinations
-from typing import Final
+from operator import itemgetter
+from typing import Any, Final
 
 import mmh3
 import numpy as np
@@ -28,13 +29,9 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.reading.tokenize import mix
 
 Signature = NDArray[np.uint32]
-Floats = NDArray[np.float64]
-
-MAX_PERMUTATIONS: Final = 4096
+Floats = NDArray[np.floating[Any]]
 
 _LARGEST: Final = np.uint32(0xFFFFFFFF)
-# 1 MiB of products at a time, which stays in the cache.
-_CELLS_A_BLOCK: Final = 1 << 18
 _STEPS: Final = 512
 _SPACES: Final = re.compile(r"( )+|(\n)+")
 
@@ -60,16 +57,12 @@ def minhash(members: Collection[str], permutations: int = 128) -> Signature:
 
     Each order is that of a * x mod 2^32 with an odd a of its own; x are 32 mixed bits of the member. The signature of
     an empty set holds the largest number. A longer signature begins with the shorter ones.
-    Raises ConfigurationError for more permutations than 4,096.
+    Raises ConfigurationError for less than one permutation.
     """
-    _check_count("permutations", permutations, MAX_PERMUTATIONS)
+    _check_count("permutations", permutations)
     hashed = (mmh3.hash64(member.encode("utf-8", "replace"), signed=False)[0] for member in members)
     numbers = np.fromiter(hashed, np.uint64, len(members)).astype(np.uint32)
-    multipliers = _multipliers(permutations)[:, None]
-    smallest = np.full(permutations, _LARGEST)
-    columns = max(_CELLS_A_BLOCK // permutations, 1)
-    for start in range(0, len(numbers), columns):
-        np.minimum(smallest, (multipliers * numbers[start : start + columns]).min(axis=1), out=smallest)
+    smallest: Signature = (_multipliers(permutations)[:, None] * numbers).min(axis=1, initial=_LARGEST)
     return smallest
 
 
@@ -84,27 +77,23 @@ def estimate(own: Signature, other: Signature) -> float:
 
     Its standard deviation is sqrt(J (1 - J) / permutations). Raises ConfigurationError for signatures of two lengths.
     """
-    if not len(own) or len(own) != len(other):
+    if len(own) != len(other):
         raise ConfigurationError(
             f"signatures of {len(own)} and {len(other)} numbers cannot be compared; both must be made with the same "
             f"number of permutations"
         )
-    return np.count_nonzero(own == other) / len(own)
+    return float(np.mean(own == other))
 
 
-def collision_probability(similarity: float, bands: int, rows: int) -> float:
+def collision_probability(similarity: Floats | float, bands: NDArray[np.int_] | int, rows: int) -> Floats | float:
     """Return the probability that two sets of a Jaccard similarity agree on all rows of at least one band.
 
-    1 - (1 - s^rows)^bands (Mining of Massive Datasets, 3.4). Raises ConfigurationError for numbers out of range.
+    1 - (1 - s^rows)^bands (Mining of Massive Datasets, 3.4), of numbers or of arrays that numpy can broadcast.
     """
-    if not 0 <= similarity <= 1:
-        raise ConfigurationError(f"similarity is {similarity!r}; it must be a number from 0 to 1")
-    _check_count("bands", bands)
-    _check_count("rows", rows)
-    return float(_collision_curve(np.array([similarity]), np.array([bands]), rows)[0, 0])
+    probability: Floats | float = 1 - (1 - similarity**rows) ** bands
+    return probability
 
 
-@lru_cache(maxsize=64)
 def bands_for(threshold: float, permutations: int, *, false_negative_weight: float = 0.5) -> tuple[int, int]:
     """Return the number of bands, and of rows in each, whose S-curve fits the threshold best.
 
@@ -115,25 +104,18 @@ def bands_for(threshold: float, permutations: int, *, false_negative_weight: flo
     for name, value in (("threshold", threshold), ("false_negative_weight", false_negative_weight)):
         if not 0 < value < 1:
             raise ConfigurationError(f"{name} is {value!r}; it must be a number above 0 and below 1")
-    _check_count("permutations", permutations, MAX_PERMUTATIONS)
+    _check_count("permutations", permutations)
     middles = (np.arange(_STEPS) + 0.5) / _STEPS
     below, above = threshold * middles, threshold + (1 - threshold) * middles
     choices = []
     for rows in range(1, permutations + 1):
-        bands = np.arange(1, permutations // rows + 1)
-        met_in_vain = _collision_curve(below, bands, rows).mean(axis=1) * threshold
-        missed = (1 - _collision_curve(above, bands, rows)).mean(axis=1) * (1 - threshold)
+        bands = np.arange(1, permutations // rows + 1)[:, None]
+        met_in_vain = np.mean(collision_probability(below, bands, rows), axis=1) * threshold
+        missed = np.mean(1 - collision_probability(above, bands, rows), axis=1) * (1 - threshold)
         errors = (1 - false_negative_weight) * met_in_vain + false_negative_weight * missed
-        best = int(errors.argmin())
-        choices.append((float(errors[best]), int(bands[best]), rows))
-    _, bands_chosen, rows_chosen = min(choices)
-    return bands_chosen, rows_chosen
-
-
-def _collision_curve(similarities: Floats, bands: NDArray[np.int_], rows: int) -> Floats:
-    """Return probabilities of shape (bands, similarities)."""
-    curve: Floats = 1 - (1 - similarities**rows) ** bands[:, None]
-    return curve
+        choices.append((float(errors.min()), int(errors.argmin()) + 1, rows))
+    _, best_bands, best_rows = min(choices)
+    return best_bands, best_rows
 
 
 class BandedIndex:
@@ -155,13 +137,13 @@ class BandedIndex:
 
     def candidates(self, signature: Signature) -> list[int]:
         """Return the numbers of the signatures that agree with this one on a band, ascending."""
-        found = (table.get(key, ()) for table, key in zip(self._tables, self._keys(signature), strict=True))
-        return sorted({number for numbers in found for number in numbers})
+        buckets = (table.get(key, ()) for table, key in zip(self._tables, self._keys(signature), strict=True))
+        return sorted({number for bucket in buckets for number in bucket})
 
     def best(self, signature: Signature) -> tuple[float, int | None]:
         """Return the highest estimate among the candidates, and whose it is; 0 and None without one."""
-        estimates = ((estimate(signature, self.signatures[each]), each) for each in self.candidates(signature))
-        return max(estimates, default=(0.0, None), key=lambda found: found[0])
+        estimates = ((estimate(signature, self.signatures[near]), near) for near in self.candidates(signature))
+        return max(estimates, default=(0.0, None), key=itemgetter(0))
 
     def _keys(self, signature: Signature) -> Iterable[bytes]:
         rows = len(signature) // len(self._tables)
@@ -172,12 +154,11 @@ class BandedIndex:
 
 def similar_pairs(signatures: Sequence[Signature], bands: int, threshold: float) -> set[tuple[int, int]]:
     """Return the pairs of signatures that agree on a band and whose estimate reaches the threshold."""
-    index, found = BandedIndex(bands), set()
+    index, pairs = BandedIndex(bands), set()
     for number, signature in enumerate(signatures):
-        near = (other for other in index.candidates(signature) if estimate(signature, signatures[other]) >= threshold)
-        found |= {(other, number) for other in near}
+        pairs |= {(earlier, number) for earlier in index.candidates(signature)}
         index.add(signature)
-    return found
+    return {(one, other) for one, other in pairs if estimate(signatures[one], signatures[other]) >= threshold}
 
 
 def brute_force(sets: Sequence[Set[object]], threshold: float) -> set[tuple[int, int]]:
@@ -189,7 +170,6 @@ def brute_force(sets: Sequence[Set[object]], threshold: float) -> set[tuple[int,
     }
 
 
-def _check_count(name: str, value: int, largest: int | None = None) -> None:
-    if not isinstance(value, int) or value < 1 or (largest is not None and value > largest):
-        limit = "at least 1" if largest is None else f"from 1 to {largest}"
-        raise ConfigurationError(f"{name} is {value!r}; it must be a whole number {limit}")
+def _check_count(name: str, value: int) -> None:
+    if not isinstance(value, int) or value < 1:
+        raise ConfigurationError(f"{name} is {value!r}; it must be a whole number at least 1")

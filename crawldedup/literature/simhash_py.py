@@ -95,19 +95,21 @@ class Table:
 
     def __init__(self, distance: int, permutation: Sequence[int], *, first_bytes: range = ALL_BYTES) -> None:
         self.distance, self.first_bytes = distance, first_bytes
-        self._bits = sum(permutation).bit_length()
-        if sum(permutation) != (1 << self._bits) - 1 or sum(map(int.bit_count, permutation)) != self._bits:
+        bits = sum(permutation).bit_length()
+        if sum(permutation) != (1 << bits) - 1 or sum(map(int.bit_count, permutation)) != bits:
             raise ConfigurationError(f"{list(map(hex, permutation))} are no masks that cover every bit once")
         if not 0 <= distance < len(permutation):
             raise ConfigurationError(f"{len(permutation)} blocks for distance {distance}: there must be more blocks")
         prefix = sum(map(int.bit_count, permutation[: len(permutation) - distance]))
         if first_bytes != ALL_BYTES and prefix < 8:
             raise ConfigurationError(f"near keys share {prefix} bits; a shard needs 8: take more blocks")
-        self.search_mask = (1 << self._bits) - (1 << self._bits - prefix)
-        place, self._moves = self._bits, []
+        self.search_mask = (1 << bits) - (1 << bits - prefix)
+        # Fewer bits than a byte have no shards.
+        self._below_first_byte = max(bits - 8, 0)
+        self._moves = []
         for mask in permutation:
-            place -= mask.bit_count()
-            self._moves.append((mask, place - (mask & -mask).bit_length() + 1))
+            bits -= mask.bit_count()
+            self._moves.append((mask, bits - (mask & -mask).bit_length() + 1))
         self._keys = array("Q")
 
     def permute(self, hashes: _Keys) -> _Keys:
@@ -127,14 +129,13 @@ class Table:
     def insert(self, number: int) -> None:
         """Keep a hash, unless it belongs to another shard."""
         key = self.permute(number)
-        if self._holds(key) and self._place_of(key) is None:
+        if key >> self._below_first_byte in self.first_bytes and self._place_of(key) is None:
             insort(self._keys, key)
 
     def insert_all(self, numbers: Iterable[int] | Hashes) -> None:
         """Keep many hashes at once."""
         keys = self.permute(_as_array(numbers))
-        first = keys >> np.uint64(self._bits - 8) if self._bits >= 8 else keys
-        own = keys[np.isin(first, self.first_bytes)] if self.first_bytes != ALL_BYTES else keys
+        own = keys[np.isin(keys >> self._below_first_byte, self.first_bytes)]
         self._keys = array("Q", np.union1d(np.array(self._keys, np.uint64), own).tobytes())
 
     def remove(self, number: int) -> None:
@@ -163,9 +164,6 @@ class Table:
             if (key ^ own).bit_count() <= self.distance:
                 yield self.unpermute(key)
 
-    def _holds(self, key: int) -> bool:
-        return self.first_bytes == ALL_BYTES or key >> self._bits - 8 in self.first_bytes
-
     def _place_of(self, key: int) -> int | None:
         place = bisect_left(self._keys, key)
         return place if place < len(self._keys) and self._keys[place] == key else None
@@ -188,7 +186,7 @@ class Corpus:
 
     def __init__(self, blocks: int, distance: int, *, bits: int = 64, first_bytes: range = ALL_BYTES) -> None:
         permutations = block_permutations(blocks, distance, bits)
-        self.tables = tuple(Table(distance, each, first_bytes=first_bytes) for each in permutations)
+        self.tables = [Table(distance, permutation, first_bytes=first_bytes) for permutation in permutations]
 
     def insert(self, number: int) -> None:
         """Keep a hash."""
@@ -208,8 +206,7 @@ class Corpus:
 
     def find_first(self, number: int) -> int | None:
         """Return a kept hash within `distance` bits, or None."""
-        found = (table.find_first(number) for table in self.tables)
-        return next((near for near in found if near is not None), None)
+        return next((near for table in self.tables for near in table.find_all(number)), None)
 
     def find_all(self, number: int) -> list[int]:
         """Return all kept hashes within `distance` bits, sorted."""
@@ -227,16 +224,15 @@ def find_all(hashes: Iterable[int] | Hashes, blocks: int, distance: int, *, bits
         ...     print(*map(hex, pair))
         0xcafe 0xcaff
     """
-    tables = [Table(distance, permutation) for permutation in block_permutations(blocks, distance, bits)]
+    tables = Corpus(blocks, distance, bits=bits).tables
     distinct = np.sort(_as_array(hashes))
     # Not np.unique, which takes longer than all the rest.
     distinct = distinct[np.concatenate((distinct[:1] == distinct[:1], distinct[1:] != distinct[:-1]))]
     if len(distinct) and int(distinct[-1]) >> bits:
         raise ConfigurationError(f"{int(distinct[-1]):#x} has more than {bits} bits; give the right number as `bits`")
-    found = [np.sort(table.unpermute(pairs), axis=0) for table in tables for pairs in _near_pairs(table, distinct)]
-    if not found:
-        return []
-    return [(first, second) for first, second in np.unique(np.concatenate(found, axis=1), axis=1).T.tolist()]
+    pairs = [table.unpermute(near) for table in tables for near in _near_pairs(table, distinct)]
+    ordered = np.sort(np.concatenate([np.empty((2, 0), np.uint64), *pairs], axis=1), axis=0)
+    return [(first, second) for first, second in np.unique(ordered, axis=1).T.tolist()]
 
 
 def _near_pairs(table: Table, hashes: Hashes) -> Iterator[Hashes]:
@@ -246,8 +242,7 @@ def _near_pairs(table: Table, hashes: Hashes) -> Iterator[Hashes]:
     starts, step = np.flatnonzero(prefixes[1:] == prefixes[:-1]), 1
     while len(starts):
         near = starts[np.bitwise_count(keys[starts] ^ keys[starts + step]) <= table.distance]
-        if len(near):
-            yield np.stack((keys[near], keys[near + step]))
+        yield np.stack((keys[near], keys[near + step]))
         step += 1
         # If a key shares its prefix with the one `step` further on, it does with all in between.
         starts = starts[: np.searchsorted(starts, len(keys) - step)]

@@ -35,16 +35,16 @@ def children(flips: FlipSet, bits: int) -> list[FlipSet]:
     Left: add 1 to the last rank. Right: walk from the last rank but one to the first; at a gap of 2 to the next rank,
     raise this rank by 1; at a wider gap, there is no right child; at a gap of 1, go on.
     """
-    found = []
+    below = []
     if flips and flips[-1] < bits:
-        found.append((*flips[:-1], flips[-1] + 1))
+        below.append((*flips[:-1], flips[-1] + 1))
     for place in range(len(flips) - 2, -1, -1):
         gap = flips[place + 1] - flips[place]
         if gap == 2:
-            found.append((*flips[:place], flips[place] + 1, *flips[place + 1 :]))
+            below.append((*flips[:place], flips[place] + 1, *flips[place + 1 :]))
         if gap >= 2:
             break
-    return found
+    return below
 
 
 def flip_sets(probabilities: Sequence[float], max_flips: int | None = None) -> Iterator[tuple[FlipSet, float]]:
@@ -83,18 +83,17 @@ def flip_probabilities(weights: Floats, similarity: float) -> Floats:
     """
     if not 0 < similarity <= 1:
         raise ConfigurationError(f"similarity is {similarity!r}; it must be a number above 0 and at most 1")
-    rho = 2 * min(similarity, _MOST_SIMILAR) / (1 + min(similarity, _MOST_SIMILAR))
+    similarity = min(similarity, _MOST_SIMILAR)
+    rho = 2 * similarity / (1 + similarity)
     u = rho / math.sqrt(1 - rho * rho)
     return np.array([max(math.erfc(abs(weight) * u / math.sqrt(2)) / 2, 1e-300) for weight in weights])
 
 
 def share_within(probabilities: Iterable[float], max_flips: int) -> float:
     """Return the probability that at most so many bits differ."""
-    counts = np.zeros(max_flips + 1)
-    counts[0] = 1
+    counts = np.eye(1, max_flips + 1)[0]
     for p in probabilities:
-        counts[1:] = counts[1:] * (1 - p) + counts[:-1] * p
-        counts[0] *= 1 - p
+        counts = np.convolve(counts, [1 - p, p])[: max_flips + 1]
     return float(counts.sum())
 
 
@@ -104,8 +103,8 @@ def recall_by_probes(probabilities: Sequence[float], max_flips: int) -> tuple[Fl
     The first array is that of the volatile order, the second the mean of random orders. `probabilities` as in
     `flip_sets`.
     """
-    found = np.cumsum([probability for _, probability in flip_sets(probabilities, max_flips)])
-    return found / found[-1], np.arange(1, len(found) + 1) / len(found)
+    recall = np.cumsum([probability for _, probability in flip_sets(probabilities, max_flips)])
+    return recall / recall[-1], np.arange(1, len(recall) + 1) / len(recall)
 
 
 class VolatilitySearch:
@@ -185,10 +184,11 @@ def find_all(
     search = VolatilitySearch(distance, similarity=similarity, recall=recall)
     for number in hashes:
         search.insert(number)
-    found = {
-        (min(number, near), max(number, near))
-        for number, own in zip(hashes, weights, strict=True)
-        for near in search.find_all(number, own)
-        if near != number
-    }
-    return sorted(found)
+    return sorted(
+        {
+            (min(number, near), max(number, near))
+            for number, own in zip(hashes, weights, strict=True)
+            for near in search.find_all(number, own)
+            if near != number
+        }
+    )

@@ -13,6 +13,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.literature import exact
 from crawldedup.literature.exact import (
     LOWEST,
+    KeptPages,
     Truth,
     compare_all,
     jaccard,
@@ -100,7 +101,7 @@ pages_with_facts = st.lists(st.tuples(TEXTS, st.booleans(), st.sampled_from(["",
 
 
 def best_earlier(truth: Truth, kept: list[bool], facts: list[str] | None = None) -> list[float]:
-    index, best = truth.kept(facts), []
+    index, best = KeptPages(truth, facts or [""] * len(kept)), []
     for page, is_kept in enumerate(kept):
         best.append(index.best(page)[0])
         if is_kept:
@@ -132,7 +133,7 @@ def test_best_earlier_page_is_exact(pages: list[tuple[str, bool]]) -> None:
 @settings(max_examples=150, deadline=None)
 def test_pages_of_the_same_and_of_other_facts_are_told_apart(pages: list[tuple[str, bool, str]]) -> None:
     truth, facts = compare_all([text for text, *_ in pages]), [own for *_, own in pages]
-    index, of_others = truth.kept(facts), []
+    index, of_others = KeptPages(truth, facts), []
     for page, (_, kept, own) in enumerate(pages):
         similarity, nearest = index.best(page, same_facts=False)
         of_others.append(similarity)
@@ -150,7 +151,7 @@ def test_only_kept_pages_count_as_earlier_pages() -> None:
 
 def test_the_best_page_is_named() -> None:
     truth = compare_all(["a b c d e f", "x", "a b c d e f g", "a b c d e f g", ""])
-    index = truth.kept()
+    index = KeptPages(truth, [""] * 5)
     assert index.best(3) == (0.0, None)
     index.add(0)
     assert index.best(3) == (pytest.approx(4 / 5), 0)

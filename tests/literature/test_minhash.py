@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from crawldedup.demo.site import all_articles
 from crawldedup.errors import ConfigurationError
 from crawldedup.literature.minhash import (
-    MAX_PERMUTATIONS,
     BandedIndex,
     bands_for,
     brute_force,
@@ -40,42 +39,12 @@ PIZZA = {
     "za margher", "margherita", "gherita! x", " margherit", "i love piz", "pizza marg", "ve pizza m", "ove pizza ",
     "! xd 1111@",
 }  # fmt: skip
-# The signatures that the article prints, in another order; its hash functions are random.
-LAST = (12316643, 6403903, 9259449, 8533874, 31889076, 940623, 278359)
-PUBLISHED = [
-    [
-        4502308,
-        1783860,
-        5303198,
-        4845898,
-        3935831,
-        198103,
-        5887007,
-        8061377,
-        4526224,
-        8467452,
-        7766250,
-        15505788,
-        825368,
-        *LAST,
-    ],
-    [
-        6122847,
-        1783860,
-        20203690,
-        4845898,
-        3935831,
-        198103,
-        12350289,
-        8061377,
-        4526224,
-        8467452,
-        7766250,
-        15505788,
-        825368,
-        *LAST,
-    ],
-]
+# The signatures that the article prints, in another order; its hash functions are random. They differ in three places.
+SHARED = (
+    1783860, 4845898, 3935831, 198103, 8061377, 4526224, 8467452, 7766250, 15505788, 825368, 12316643, 6403903, 9259449,
+    8533874, 31889076, 940623, 278359,
+)  # fmt: skip
+PUBLISHED = [(4502308, 5303198, 5887007, *SHARED), (6122847, 20203690, 12350289, *SHARED)]
 
 
 def members(*numbers: int) -> set[str]:
@@ -95,7 +64,7 @@ def test_published_shingles() -> None:
 def test_published_similarities() -> None:
     assert jaccard_of_sets(shingles(DOC), shingles(DOC2)) == 0.8285077951002228
     assert jaccard_of_sets(set(PUBLISHED[0]), set(PUBLISHED[1])) == 0.7391304347826086
-    assert estimate(*(np.array(each, np.uint32) for each in PUBLISHED)) == 17 / 20
+    assert estimate(*(np.array(signature, np.uint32) for signature in PUBLISHED)) == 17 / 20
     assert jaccard_of_sets(set(), set()) == 0
 
 
@@ -119,7 +88,7 @@ def test_the_published_minima() -> None:
 def test_the_signature_of_a_union_is_the_smaller_of_both(one: set[str], other: set[str], permutations: int) -> None:
     first, second = minhash(one, permutations), minhash(other, permutations)
     assert (minhash(one | other, permutations) == np.minimum(first, second)).all()
-    assert (minhash(one, MAX_PERMUTATIONS)[:permutations] == first).all()
+    assert (minhash(one, 300)[:permutations] == first).all()
     assert estimate(first, first) == 1
 
 
@@ -142,24 +111,22 @@ def test_collision_probability_is_what_happens(similarity: float, bands: int, ro
     generator, trials = np.random.default_rng(7), 20_000
     agree = generator.random((trials, bands, rows)) < similarity
     seen = float(np.logical_or.reduce(agree.all(axis=2), axis=1).mean())
-    expected = collision_probability(similarity, bands, rows)
+    expected = float(collision_probability(similarity, bands, rows))
     assert abs(seen - expected) < 4.5 * math.sqrt(max(expected, 1e-4) / trials)
 
 
 @pytest.mark.parametrize(("permutations", "threshold"), [(1, 0.5), (16, 0.8), (64, 0.9)])
 def test_bands_are_the_best_there_are(permutations: int, threshold: float) -> None:
+    similarities = (np.arange(400) + 0.5) / 400
+
     def total_error(bands: int, rows: int) -> float:
-        similarities = (np.arange(400) + 0.5) / 400
-        curve = np.array([collision_probability(float(similarity), bands, rows) for similarity in similarities])
+        curve = collision_probability(similarities, bands, rows)
         return float(np.where(similarities < threshold, curve, 1 - curve).mean() / 2)
 
-    bands, rows = bands_for(threshold, permutations)
-    assert bands * rows <= permutations
-    best = total_error(bands, rows)
-    for other_rows in range(1, permutations + 1):
-        for other_bands in {1, 2, bands - 1, bands, bands + 1, permutations // other_rows}:
-            if 1 <= other_bands <= permutations // other_rows:
-                assert total_error(other_bands, other_rows) >= best - 1e-4
+    best = total_error(*bands_for(threshold, permutations))
+    choices = [(bands, rows) for rows in range(1, permutations + 1) for bands in range(1, permutations // rows + 1)]
+    assert bands_for(threshold, permutations) in choices
+    assert min(total_error(bands, rows) for bands, rows in choices) >= best - 1e-4
 
 
 def test_banding_finds_what_brute_force_finds_in_less_time() -> None:
@@ -178,11 +145,8 @@ def test_banding_finds_what_brute_force_finds_in_less_time() -> None:
     ("call", "message"),
     [
         (lambda: shingles("text", 0), "size is 0; it must be a whole number at least 1"),
-        (lambda: minhash({"a"}, 0), "permutations is 0; it must be a whole number from 1 to 4096"),
-        (lambda: minhash({"a"}, 5000), "permutations is 5000"),
+        (lambda: minhash({"a"}, 0), "permutations is 0"),
         (lambda: estimate(minhash({"a"}, 3), minhash({"a"}, 2)), "signatures of 3 and 2 numbers"),
-        (lambda: collision_probability(math.nan, 4, 4), "similarity is nan"),
-        (lambda: collision_probability(0.5, 0, 4), "bands is 0"),
         (lambda: bands_for(1.0, 128), "threshold is 1.0"),
         (lambda: bands_for(0.5, 128, false_negative_weight=1), "false_negative_weight is 1"),
         (lambda: BandedIndex(9).add(minhash({"a"}, 8)), "9 bands of a signature of 8 numbers"),
