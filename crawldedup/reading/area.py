@@ -11,9 +11,8 @@ import msgspec
 from selectolax.lexbor import SelectolaxError
 
 from crawldedup.checks import refused
-from crawldedup.reading.blocks import parse
+from crawldedup.reading.blocks import elements_around, parse
 from crawldedup.reading.html import HtmlPage
-from crawldedup.reading.nodes import elements_around
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import PageError
 from crawldedup.reading.area import cut_to
-from crawldedup.reading.blocks import NUMBER, blocks_of, numbers
+from crawldedup.reading.blocks import BOILERPLATE, BOILERPLATE_ROLES, HOLD_CONTENT, NUMBER, blocks_of
 from crawldedup.reading.extractors import Extractor, visible_text
 from crawldedup.reading.html import HtmlPage, tidy
-from crawldedup.reading.tags import BOILERPLATE_ROLES, BOILERPLATE_TAGS, HOLD_CONTENT
 from crawldedup.reading.tokenize import count_words
 
 if TYPE_CHECKING:
@@ -36,8 +35,6 @@ NAMED_WORDS: Final = 100
 TEXT_PROFILE: Final = "text7"
 """Names the rules of this package. Change it with them: texts of different rules must not meet in one index."""
 
-_BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
-_HOLD_CONTENT: Final = numbers(HOLD_CONTENT)
 _HEADER: Final = NUMBER["header"]
 _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
 _IDENTIFYING: Final = "meta, script, img, frame, iframe, video, source, embed, object"
@@ -119,11 +116,11 @@ def content_text(page: HtmlPage) -> str:
     blocks = blocks_of(page.tree)
     kept, in_content = [True], [False]
     for node, parent, kind in list(zip(blocks.nodes, blocks.parents, blocks.kinds, strict=True))[1:]:
-        in_content.append(in_content[parent] or kind in _HOLD_CONTENT)
+        in_content.append(in_content[parent] or kind in HOLD_CONTENT)
         if kind == _HEADER:
             is_around = not in_content[parent]
         else:
-            is_around = kind in _BOILERPLATE or node.attributes.get("role") in BOILERPLATE_ROLES
+            is_around = kind in BOILERPLATE or node.attributes.get("role") in BOILERPLATE_ROLES
         kept.append(kept[parent] and (not is_around or node.mem_id in page.holders))
     return "\n".join([text for text, _, block in blocks.lines if kept[block]])
 

@@ -17,9 +17,8 @@ from lxml.html import HtmlElement, document_fromstring
 
 from crawldedup.checks import did_you_mean
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.reading.blocks import blocks_of
+from crawldedup.reading.blocks import BOILERPLATE_TAGS, blocks_of
 from crawldedup.reading.main_text import main_text
-from crawldedup.reading.tags import BOILERPLATE_TAGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,19 +25,15 @@ import re
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from crawldedup.reading.blocks import NUMBER, numbers
-from crawldedup.reading.names import Says
-from crawldedup.reading.tags import BOILERPLATE_TAGS
+from crawldedup.reading.blocks import BOILERPLATE, HOLD_CONTENT, NUMBER, Says, numbers
 
 if TYPE_CHECKING:
     from crawldedup.reading.blocks import Blocks
 
-_BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
 _CAPTION: Final = NUMBER["figcaption"]
 _CELLS: Final = numbers(["li", "p", "td", "tr", "tbody", "dd", "dt", "h1", "h2", "h3", "h4", "h5", "h6"])
 _H1: Final = NUMBER["h1"]
 _HEADINGS: Final = numbers(["h1", "h2", "h3"])
-_HOLD_CONTENT: Final = numbers(["article", "main"])
 _MAIN: Final = NUMBER["main"]
 _NEVER_ALONE: Final = numbers(["li", "p", "pre"])
 _PLAIN: Final = numbers(
@@ -196,8 +192,8 @@ class _Page:
         kinds, parents, ends = self.blocks.kinds, self.blocks.parents, self.blocks.ends
         # Or it is a page of pictures.
         captions = sum([self.prose[block] for block, kind in enumerate(kinds) if kind == _CAPTION])
-        self._beside = _BOILERPLATE | {_CAPTION} if captions <= _CAPTIONS * self.prose[0] else _BOILERPLATE
-        telling = self._beside | _HOLD_CONTENT
+        self._beside = BOILERPLATE | {_CAPTION} if captions <= _CAPTIONS * self.prose[0] else BOILERPLATE
+        telling = self._beside | HOLD_CONTENT
         names, factors = self.blocks.names, self.factors
         block, end = 1, len(kinds)
         is_noise = [False] * end
@@ -219,7 +215,7 @@ class _Page:
         kind, name = self.blocks.kinds[block], self.blocks.names[block]
         if name == Says.ARTICLE:
             self.factors[block] = _NAMED_ARTICLE
-        elif kind in _HOLD_CONTENT:
+        elif kind in HOLD_CONTENT:
             self.factors[block] = max(self.factors[block], _IN_ARTICLE)
         prose = self.prose[block]
         share = prose / max(self.prose[0], 1)
