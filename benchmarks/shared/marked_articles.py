@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import track
 
 from crawldedup.reading.blocks import BLOCKS, INVISIBLE
-from crawldedup.reading.extractors import parse_with_lxml
+from crawldedup.reading.by_trafilatura import parse_with_lxml
 from crawldedup.reading.html import decode
 from crawldedup.reading.limits import bounded
 from crawldedup.reading.tokenize import mix, word_hashes
