@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
@@ -69,7 +70,7 @@ TEXT: Final = parse("x").body.first_child.tag_id  # type: ignore[union-attr]
 COMMENT: Final = parse("<body><!-- -->").body.first_child.tag_id  # type: ignore[union-attr]
 
 
-class Says:
+class Label:
     """What an element is by its attributes, as numbers: members of an enumeration take three times as long to get."""
 
     NOTHING: Final = 0
@@ -109,43 +110,37 @@ _NOT_SHOWN: Final = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _BESIDE_CLASSES: Final = frozenset(["hidden", "itemprop", "role", "style"])
 # Characters of a class that are read: a page may have megabytes of them.
 _READ: Final = 150
-# The pages of a site have few names, again and again. A dict takes a third of the time of `lru_cache`.
-_REMEMBERED: Final = 20_000
-_said: Final[dict[str, int]] = {}
 
 
-def says(node: LexborNode) -> int:
+def label_of(node: LexborNode) -> int:
     """Return what class, role, item property and id say of an element, and whether it is hidden without a script."""
     attributes = node.attributes
     if not attributes:
-        return Says.NOTHING
+        return Label.NOTHING
     get = attributes.get
     names = get("class") or ""
     if not _BESIDE_CLASSES.isdisjoint(attributes):
         if "hidden" in attributes or _NOT_SHOWN.search((get("style") or "")[:_READ]):
-            return Says.HIDDEN
+            return Label.HIDDEN
         names = " ".join([names, *(get(name) or "" for name in ("role", "itemprop") if name in attributes)])
-    names = names[:_READ]
-    said = _said.get(names)
-    if said is None:
-        if len(_said) >= _REMEMBERED:
-            _said.clear()
-        said = _said[names] = _of_names(names)
+    label = _of_names(names[:_READ])
     # Each page has ids of its own, so these are not remembered.
-    if "id" in attributes and said in (Says.NOTHING, Says.ARTICLE):
+    if "id" in attributes and label in (Label.NOTHING, Label.ARTICLE):
         identity = (get("id") or "")[:_READ]
         if _NOISE_ID.search(identity):
-            return Says.NOISE if said == Says.NOTHING else Says.BOTH
+            return Label.NOISE if label == Label.NOTHING else Label.BOTH
         if _ARTICLE.search(identity):
-            return Says.ARTICLE
-    return said
+            return Label.ARTICLE
+    return label
 
 
+# The pages of a site have few names, again and again.
+@lru_cache(maxsize=20_000)
 def _of_names(names: str) -> int:
     is_noise = bool(_NOISE.search(names))
     if not is_noise and _SIDEBAR.search(names):
-        return Says.SIDEBAR
-    return (Says.NOISE if is_noise else 0) + (Says.ARTICLE if _ARTICLE.search(names) else 0)
+        return Label.SIDEBAR
+    return (Label.NOISE if is_noise else 0) + (Label.ARTICLE if _ARTICLE.search(names) else 0)
 
 
 _TEXT, _INLINE, _LINK, _SKIPPED, _BREAK, _BLOCK, _BOILERPLATE = range(7)
@@ -203,17 +198,6 @@ class Blocks:
             yield block
             block = self.parents[block]
 
-    def around(self, wanted: frozenset[int]) -> list[bool]:
-        """Return for each block whether it is around one of the `wanted` kinds."""
-        marks = [False] * len(self.kinds)
-        for number, kind in enumerate(self.kinds):
-            if kind in wanted:
-                holder = self.parents[number]
-                while holder >= 0 and not marks[holder]:
-                    marks[holder] = True
-                    holder = self.parents[holder]
-        return marks
-
 
 def holders_of_content(tree: LexborHTMLParser) -> set[int]:
     """Return the `mem_id` of each element around a first heading, an article or <main>.
@@ -253,7 +237,7 @@ def _walk(  # noqa: C901
     body = tree.body
     if body is None:
         return Blocks([], [], [], [], [], []), 0
-    nodes, parents, ends, kinds, names = [body], [-1], [0], [body.tag_id], [Says.NOTHING]
+    nodes, parents, ends, kinds, names = [body], [-1], [0], [body.tag_id], [Label.NOTHING]
     lines: list[Line] = []
     pieces: list[str] = []
     # The open elements that hold something, and what each of them is.
@@ -300,14 +284,14 @@ def _walk(  # noqa: C901
             node = node.next
             continue
         if role >= _BLOCK:
-            name = Says.NOTHING
+            name = Label.NOTHING
             if holders is not None:
                 if role == _BOILERPLATE and node.mem_id not in holders:
                     node = node.next
                     continue
                 if len(nodes) < _NAMED:
-                    name = says(node)
-                is_noise = name == Says.HIDDEN or (name == Says.NOISE and node.mem_id not in holders)
+                    name = label_of(node)
+                is_noise = name == Label.HIDDEN or (name == Label.NOISE and node.mem_id not in holders)
                 # What is in short noise is no longer, and is not measured again.
                 if is_noise and believes_names and short_noise < 0:
                     if (letters := len(node.text())) > _SHORT_NOISE:

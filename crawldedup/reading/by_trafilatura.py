@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import trafilatura
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from crawldedup.reading.html import HtmlPage
 
 # It moves text element by element and level by level, takes 10 ms for an article, and minutes for 50,000 elements, or
-# for 10,000 nested 250 deep.
+# for 10,000 nested 250 deep, and quadratic time for a row.
 _MOST_TAGS: Final = 20_000
 _MOST_ATTRIBUTES: Final = 100_000
 _MOST_IN_ATTRIBUTES: Final = 1_000_000
@@ -25,6 +26,7 @@ _MOST_IN_ATTRIBUTES: Final = 1_000_000
 _MOST_LEVELS: Final = 64
 _MOST_WORK: Final = 1_500_000_000
 """Tags times letters, since removing an element copies the text around it."""
+_MOST_CELLS_PER_ROW: Final = 5000
 
 # It warns of every page without text. A level that the user has set stands.
 _logger: Final = logging.getLogger("trafilatura")
@@ -66,8 +68,12 @@ def main_text(page: HtmlPage) -> str:
     etree.strip_elements(tree, "script", "style", "noscript", with_tail=False)
     # It repeats a spanned cell up to 100 x 100 times, which takes minutes for a page of such cells.
     etree.strip_attributes(tree, "data-preloaded", "colspan", "rowspan")
+    rows = Counter(row for cell in tree.iter("td", "th") if (row := cell.getparent()).tag == "tr")
+    is_wide = max(rows.values(), default=0) > _MOST_CELLS_PER_ROW
     # With `deduplicate`, the text of a page would depend on the pages before.
-    document = trafilatura.bare_extraction(tree, fast=True, include_comments=False, deduplicate=False)
+    document = trafilatura.bare_extraction(
+        tree, fast=True, include_comments=False, include_tables=not is_wide, deduplicate=False
+    )
     return str(getattr(document, "text", None) or "")
 
 
