@@ -20,6 +20,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from lxml.html.defs import tags
 from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -29,12 +30,11 @@ from crawldedup.demo.site import DemoSite
 from crawldedup.errors import PageError
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
-from crawldedup.reading import tags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_KINDS: Final = sorted(tags.ALL)
+_KINDS: Final = sorted(tags | {"bdi", "dialog", "nobr", "noembed", "plaintext", "slot", "template", "xmp"})
 _ENCODINGS: Final = (None, "utf-8", "latin-1", "shift_jis", "gb18030", "utf-16", "koi8-r", "nonsense")
 _PIECES: Final = (
     b"<",

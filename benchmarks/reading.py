@@ -34,8 +34,7 @@ from benchmarks.shared.marked_articles import common, read_articles, shingles
 from benchmarks.whole_site_parts.site import Site
 from crawldedup.demo.site import DemoSite, all_articles
 from crawldedup.errors import PageError
-from crawldedup.reading.extract import content_text, extract_page
-from crawldedup.reading.extractors import get_extractor
+from crawldedup.reading.extract import content_text, extract_page, get_extractor
 from crawldedup.reading.html import HtmlPage
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from crawldedup.reading.extractors import Extractor
+    from crawldedup.reading.extract import Extractor
 
     Shingles = NDArray[np.uint64]
 

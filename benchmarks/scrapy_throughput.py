@@ -52,8 +52,7 @@ from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS
 from crawldedup.options import Options
 from crawldedup.page import Page, PageContent, PageReader
-from crawldedup.reading.extract import extract_page
-from crawldedup.reading.extractors import get_extractor
+from crawldedup.reading.extract import extract_page, get_extractor
 from crawldedup.reading.facts.page_facts import page_facts
 from crawldedup.scrapy_plugin.settings import default_workers
 from tests.servers import RedisServer
@@ -62,7 +61,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from benchmarks.scrapy_parts.site import Server
-    from crawldedup.reading.extractors import Extractor
+    from crawldedup.reading.extract import Extractor
 
     Advance = Callable[[int], None]
 

@@ -55,8 +55,7 @@ from benchmarks.shared.marked_articles import (
 from crawldedup import Deduplicator
 from crawldedup.errors import PageError
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS, fingerprint
-from crawldedup.reading.extract import PageText, extract_page
-from crawldedup.reading.extractors import Extractor, get_extractor
+from crawldedup.reading.extract import Extractor, PageText, extract_page, get_extractor
 from crawldedup.reading.facts.page_facts import page_facts
 from crawldedup.reading.html import HtmlPage, decode
 from crawldedup.reading.limits import bounded
@@ -148,7 +147,7 @@ class Judge:
             return extract_page(html, None, self.extractor, min_words=MIN_WORDS)
         except PageError as error:
             print(f"{self.extractor.name}: {error}", file=sys.stderr)
-            return PageText("", "", used_fallback=False, source=HtmlPage.read("-", None))
+            return PageText("", "", source=HtmlPage.read("-", None))
 
     def compare(self, compared: Compared, one: PageText, other: PageText) -> None:
         compared.similarities.append(jaccard(shingles(one.main), shingles(other.main)))

@@ -99,7 +99,7 @@ class Options:
     )
     extractor: str = option(
         "blocks",
-        _check_in("crawldedup.reading.extractors", "check_extractor"),
+        _check_in("crawldedup.reading.extract", "check_extractor"),
         "What finds the main text: blocks, trafilatura, text (all that is visible), or the dotted path of your own.",
     )
     content: Any = option(

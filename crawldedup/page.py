@@ -15,8 +15,7 @@ from crawldedup.options import Options, check_similarity
 from crawldedup.reading.area import area_of
 from crawldedup.reading.canonical import NO_LINKS, HeadLinks, head_links
 from crawldedup.reading.difference import packed_text
-from crawldedup.reading.extract import TEXT_PROFILE, extract_page
-from crawldedup.reading.extractors import get_extractor
+from crawldedup.reading.extract import TEXT_PROFILE, extract_page, get_extractor
 from crawldedup.reading.facts.page_facts import page_facts, text_facts
 from crawldedup.reading.html import tidy
 from crawldedup.reading.keys import NO_KEY, Key

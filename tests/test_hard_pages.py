@@ -16,8 +16,7 @@ from html import escape
 import pytest
 
 from crawldedup import Deduplicator, Kind
-from crawldedup.reading.extract import extract_page
-from crawldedup.reading.extractors import get_extractor
+from crawldedup.reading.extract import extract_page, get_extractor
 from crawldedup.reading.facts.page_facts import page_facts
 
 # Products

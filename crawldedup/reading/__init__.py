@@ -1,13 +1,11 @@
 """What is compared of a page, one module a step.
 
-1. `html`: bytes are decoded, refused if they are no text or beyond the `limits`, and parsed once.
-2. `area`: of a known site, CSS selectors choose what is compared, and what is left out.
-3. `blocks`: one walk over the tree finds blocks and lines of text, and leaves out what is `names`d as noise.
-4. `extractors`: a text is made of it: by `main_text`, by trafilatura, by a function of the user's, or all that is
-   visible.
-5. `extract`: the text is checked: one that is too short gives way to another, and gets the page's name.
-6. `facts`: what tells a product from others that read alike.
-7. `tokenize`: words and their hashes, by the secret of `keys`.
+`html` decodes the bytes, refuses what is no text or beyond the `limits`, and parses the page once. Where the site is
+known, `area` cuts it to what CSS selectors choose. `blocks` walks the tree once, finds the blocks and their lines, and
+leaves out what is hidden or labelled as noise. `extract` makes the text: by default `main_text` finds the article among
+the blocks; `by_trafilatura`, a function of the user's and all visible text are one option away. A text that is too
+short gives way to all that is content, and begins with the page's name. `facts` tell a product from others that read
+alike. `tokenize` splits the text into words, and hashes them by the secret of `keys`.
 
-Beside the way: the URL that a page claims (`canonical`), and what changed between two texts (`difference`).
+Beside the way stand the URL that a page claims (`canonical`), and what changed between two texts (`difference`).
 """

@@ -11,9 +11,8 @@ import msgspec
 from selectolax.lexbor import SelectolaxError
 
 from crawldedup.checks import refused
-from crawldedup.reading.blocks import parse
+from crawldedup.reading.blocks import elements_around, parse
 from crawldedup.reading.html import HtmlPage
-from crawldedup.reading.nodes import elements_around
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 EVERY_SITE: Final = "*"
-_HOST: Final = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\]|[0-9a-f:]+")
+_HOST: Final = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|[0-9a-f:]+")
 _ALLOWED: Final = (
     'a CSS selector of what to compare, or a dictionary (JSON, with double quotes) of hosts, or "*" for all, to '
     'selectors, or to {"compare": SELECTOR, "leave_out": SELECTOR}'
@@ -37,11 +36,8 @@ class Area(NamedTuple):
     """What is compared of the pages of a host and its subdomains: what `compare` matches, but not `leave_out`."""
 
     host: str
-    compare: str
-    leave_out: str
-
-
-_Selectors = str | dict[Literal["compare", "leave_out"], str]
+    compare: str = ""
+    leave_out: str = ""
 
 
 def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
@@ -54,25 +50,22 @@ def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
     try:
         if isinstance(value, str):
             value = msgspec.json.decode(value) if value.lstrip().startswith("{") else {EVERY_SITE: value}
-        if not isinstance(value, dict):
-            checked = msgspec.convert(value, list[Area])
-            value = {host: {"compare": compare, "leave_out": leave_out} for host, compare, leave_out in checked}
-        by_host: dict[str, _Selectors] = msgspec.convert(value, dict[str, _Selectors])
+        if isinstance(value, dict):
+            pairs = msgspec.convert(value, dict[str, str | dict[Literal["compare", "leave_out"], str]]).items()
+            areas = [Area(host, both) if isinstance(both, str) else Area(host, **both) for host, both in pairs]
+        else:
+            areas = msgspec.convert(value, list[Area])
     except msgspec.MsgspecError:
-        raise refused(name, value, _ALLOWED) from None
-    areas: dict[str, Area] = {}
-    for given, selectors in by_host.items():
-        both = {"compare": selectors} if isinstance(selectors, str) else selectors
-        compare, leave_out = both.get("compare", ""), both.get("leave_out", "")
-        if not (compare or leave_out) or not _selects(compare) or not _selects(leave_out, whole=False):
-            raise refused(f"{name}[{given!r}]", selectors, _ALLOWED)
-        host = _host(name, given)
-        if host in areas:
-            raise refused(name, value, "a dictionary that names each host once, with or without www.")
-        areas[host] = Area(host, compare, leave_out)
+        areas = []
     if not areas:
         raise refused(name, value, _ALLOWED)
-    return tuple(sorted(areas.values()))
+    for area in areas:
+        if not any(area[1:]) or not _selects(area.compare) or not _selects(area.leave_out, whole=False):
+            raise refused(f"{name}[{area.host!r}]", area[1:], _ALLOWED)
+    by_host = {host: area._replace(host=host) for area in areas if (host := _host(name, area.host))}
+    if len(by_host) < len(areas):
+        raise refused(name, value, "a dictionary that names each host once, with or without www.")
+    return tuple(sorted(by_host.values()))
 
 
 def _host(name: str, given: str) -> str:

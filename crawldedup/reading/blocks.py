@@ -6,18 +6,34 @@ reads a page goes by the numbers of the blocks and by the lines, and looks at th
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
-
-from crawldedup.reading import tags
-from crawldedup.reading.names import Says, says
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from selectolax.lexbor import LexborNode
+
+
+def tags(names: str) -> frozenset[str]:
+    """Return a set of names."""
+    return frozenset(names.split())
+
+
+BLOCKS: Final = tags("""
+    address article aside blockquote body br button caption center dd details dialog dir div dl dt fieldset figcaption
+    figure footer form frame h1 h2 h3 h4 h5 h6 head header hgroup hr html legend li main menu nav noscript ol optgroup
+    option p pre search section select summary table tbody td textarea tfoot th thead title tr ul
+""")
+"""Their edges separate words, even without white space."""
+INVISIBLE: Final = tags("audio canvas iframe map object script style svg template video")
+HEADINGS: Final = tags("h1 h2 h3 h4 h5 h6")
+BOILERPLATE_TAGS: Final = tags("aside button dialog footer menu nav search select")
+BOILERPLATE_ROLES: Final = tags("alertdialog banner contentinfo dialog menu menubar navigation search")
 
 # By default Lexbor copies the chosen option into <selectedcontent>, for each such element.
 _OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value
@@ -31,14 +47,16 @@ def parse(html: str) -> LexborHTMLParser:
     return LexborHTMLParser(html, options=_OPTIONS, scripting=True)
 
 
-def _numbers_of(names: Iterable[str]) -> dict[str, int]:
-    """Return Lexbor's number of each kind of element; an unknown kind gets one in each document."""
-    document = parse("")
-    return {name: document.create_node(name).tag_id for name in names}
+class _Numbers(dict[str, int]):
+    _document = parse("")
+
+    def __missing__(self, name: str) -> int:
+        number = self[name] = self._document.create_node(name).tag_id
+        return number
 
 
-NUMBER: Final = _numbers_of(sorted(tags.ALL))
-"""The numbers of the known kinds of elements, by their names."""
+NUMBER: Final = _Numbers()
+"""Lexbor's numbers of the kinds of elements of HTML, by their names; a kind of a site's own has one in each page."""
 
 
 def numbers(names: Iterable[str]) -> frozenset[int]:
@@ -46,35 +64,108 @@ def numbers(names: Iterable[str]) -> frozenset[int]:
     return frozenset(NUMBER[name] for name in names)
 
 
+BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
+HOLD_CONTENT: Final = numbers(["article", "main"])
 TEXT: Final = parse("x").body.first_child.tag_id  # type: ignore[union-attr]
 COMMENT: Final = parse("<body><!-- -->").body.first_child.tag_id  # type: ignore[union-attr]
+
+
+class Label:
+    """What an element is by its attributes, as numbers: members of an enumeration take three times as long to get."""
+
+    NOTHING: Final = 0
+    NOISE: Final = 1
+    ARTICLE: Final = 2
+    BOTH: Final = 3
+    SIDEBAR: Final = 4
+    HIDDEN: Final = 5
+
+
+def _word(words: str) -> re.Pattern[str]:
+    """Return a pattern of a word of a class, but not of one that tells about the layout, such as "has-sidebar"."""
+    before = r"(?:^|\s|(?<!\bhas)(?<!\bwith)(?<!\bno)(?<!\bwithout)[_-])"
+    return re.compile(rf"{before}(?:{words})(?:$|[\s_-])", re.IGNORECASE)
+
+
+_NOISE: Final = _word(
+    r"shar(?:e|es|ing)|social|related|recommend\w*|newsletter\w*|subscri\w+|promo\w*|breadcrumbs?|comments?|disqus|"
+    r"cookie\w*|consent|banner|adverts?|advertisement\w*|sponsor\w*|outbrain|taboola|popup|modal|trending|most-?read|"
+    r"most-?popular|read-?more|more-?on|also-?read|tags|tag-?list|tag-?cloud|footer|nav|navigation|navbar|menu|byline|"
+    r"author-?bio|bio|copyright|toolbar|sr-only|screen-?reader\w*|visually-?hidden"
+)
+_SIDEBAR: Final = _word("side-?bar")
+_NOISE_ID: Final = re.compile(
+    r"^(?:[\w-]*[_-])?(?:sidebar|footer|nav|navigation|menu|comments|disqus_thread|related|share|social|newsletter)"
+    r"(?:[_-][\w-]*)?$",
+    re.IGNORECASE,
+)
+_ARTICLE: Final = re.compile(
+    r"article[-_]*(?:body|content|text|copy|main|detail|story)|entry[-_]*(?:content|body|text)|"
+    r"post[-_]*(?:content|body|text|entry|article)|story[-_]*(?:content|body|text)|"
+    r"(?:body|main|rich|content|page|single|blog|news|text|full)[-_]*(?:content|copy|article|text|body)|"
+    r"content[-_]*(?:body|main|article|text)",
+    re.IGNORECASE,
+)
+_NOT_SHOWN: Final = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+_BESIDE_CLASSES: Final = frozenset(["hidden", "itemprop", "role", "style"])
+# Characters of a class that are read: a page may have megabytes of them.
+_READ: Final = 150
+
+
+def label_of(node: LexborNode) -> int:
+    """Return what class, role, item property and id say of an element, and whether it is hidden without a script."""
+    attributes = node.attributes
+    if not attributes:
+        return Label.NOTHING
+    get = attributes.get
+    names = get("class") or ""
+    if not _BESIDE_CLASSES.isdisjoint(attributes):
+        if "hidden" in attributes or _NOT_SHOWN.search((get("style") or "")[:_READ]):
+            return Label.HIDDEN
+        names = " ".join([names, *(get(name) or "" for name in ("role", "itemprop") if name in attributes)])
+    label = _of_names(names[:_READ])
+    # Each page has ids of its own, so these are not remembered.
+    if "id" in attributes and label in (Label.NOTHING, Label.ARTICLE):
+        identity = (get("id") or "")[:_READ]
+        if _NOISE_ID.search(identity):
+            return Label.NOISE if label == Label.NOTHING else Label.BOTH
+        if _ARTICLE.search(identity):
+            return Label.ARTICLE
+    return label
+
+
+# The pages of a site have few names, again and again.
+@lru_cache(maxsize=20_000)
+def _of_names(names: str) -> int:
+    is_noise = bool(_NOISE.search(names))
+    if not is_noise and _SIDEBAR.search(names):
+        return Label.SIDEBAR
+    return (Label.NOISE if is_noise else 0) + (Label.ARTICLE if _ARTICLE.search(names) else 0)
+
+
 _TEXT, _INLINE, _LINK, _SKIPPED, _BREAK, _BLOCK, _BOILERPLATE = range(7)
-_HIDDEN: Final = tags.INVISIBLE | {"head", "input", "noscript", "title"}
+_HIDDEN: Final = INVISIBLE | tags("head input noscript title")
 # A button is a block, for one that was never closed holds the page.
-_CONTROLS: Final = frozenset(["datalist", "option", "select", "textarea"])
-_KNOWN: Final = max(NUMBER.values()) + 1
+_CONTROLS: Final = tags("datalist option select textarea")
 
 
-def _kinds(hidden: Iterable[str], pruned: Iterable[str] = ()) -> list[int]:
+def _roles(hidden: Iterable[str], boilerplate: frozenset[int] = frozenset()) -> list[int]:
     """Return what the walk does at each kind of element; an unknown one is a part of its line."""
-    kinds = dict.fromkeys(numbers(tags.BLOCKS), _BLOCK) | dict.fromkeys(numbers(pruned), _BOILERPLATE)
-    kinds |= {NUMBER["br"]: _BREAK, NUMBER["hr"]: _BREAK, NUMBER["a"]: _LINK, COMMENT: _SKIPPED, TEXT: _TEXT}
-    kinds |= dict.fromkeys(numbers(hidden), _SKIPPED)
-    return [kinds.get(number, _INLINE) for number in range(_KNOWN)]
+    roles = dict.fromkeys(numbers(BLOCKS), _BLOCK) | dict.fromkeys(boilerplate, _BOILERPLATE)
+    roles |= {NUMBER["br"]: _BREAK, NUMBER["hr"]: _BREAK, NUMBER["a"]: _LINK, COMMENT: _SKIPPED, TEXT: _TEXT}
+    roles |= dict.fromkeys(numbers(hidden), _SKIPPED)
+    return [roles.get(number, _INLINE) for number in range(max(roles) + 1)]
 
 
-_WITH_CONTROLS: Final = _kinds(_HIDDEN)
-_WITHOUT_CONTROLS: Final = _kinds(_HIDDEN | _CONTROLS)
-_WITHOUT_BOILERPLATE: Final = _kinds(_HIDDEN | _CONTROLS, tags.BOILERPLATE_TAGS)
-
-_HOLDS: Final = "h1, article, main"
+_WITH_CONTROLS: Final = _roles(_HIDDEN)
+_WITHOUT_CONTROLS: Final = _roles(_HIDDEN | _CONTROLS)
+_WITHOUT_BOILERPLATE: Final = _roles(_HIDDEN | _CONTROLS, BOILERPLATE)
 # Blocks whose names are read; a page may have 100,000, each with a name of its own.
 _NAMED: Final = 5_000
 # Letters up to which what is named as noise is looked at all the same: a price may be named "promo".
 _SHORT_NOISE: Final = 100
 # How much longer noise may be than the rest, for its name to be believed before it is read.
 _BELIEVED: Final = 4
-
 
 Line = tuple[str, int, int]
 """A text between two edges of blocks, how many of its characters are links, and the number of its block."""
@@ -107,17 +198,6 @@ class Blocks:
             yield block
             block = self.parents[block]
 
-    def around(self, wanted: frozenset[int]) -> list[bool]:
-        """Return for each block whether it is around one of the `wanted` kinds."""
-        marks = [False] * len(self.kinds)
-        for number, kind in enumerate(self.kinds):
-            if kind in wanted:
-                holder = self.parents[number]
-                while holder >= 0 and not marks[holder]:
-                    marks[holder] = True
-                    holder = self.parents[holder]
-        return marks
-
 
 def holders_of_content(tree: LexborHTMLParser) -> set[int]:
     """Return the `mem_id` of each element around a first heading, an article or <main>.
@@ -125,7 +205,7 @@ def holders_of_content(tree: LexborHTMLParser) -> set[int]:
     A navigation that holds the article was never closed, so it is none.
     """
     marked: set[int] = set()
-    for node in tree.css(_HOLDS):
+    for node in tree.css("h1, article, main"):
         outer = node.parent
         while outer is not None and outer.mem_id not in marked:
             marked.add(outer.mem_id)
@@ -157,14 +237,14 @@ def _walk(  # noqa: C901
     body = tree.body
     if body is None:
         return Blocks([], [], [], [], [], []), 0
-    nodes, parents, ends, kinds, names = [body], [-1], [0], [body.tag_id], [Says.NOTHING]
+    nodes, parents, ends, kinds, names = [body], [-1], [0], [body.tag_id], [Label.NOTHING]
     lines: list[Line] = []
     pieces: list[str] = []
     # The open elements that hold something, and what each of them is.
     opened: list[LexborNode] = []
     roles: list[int] = []
     linked = links = block = longest_noise = 0
-    short_noise = -1
+    short_noise, known = -1, len(does)
     node = body.first_child
     while node is not None or opened:
         if node is None:
@@ -183,7 +263,7 @@ def _walk(  # noqa: C901
             node = node.next
             continue
         kind = node.tag_id
-        role = does[kind] if kind < _KNOWN else _INLINE
+        role = does[kind] if kind < known else _INLINE
         if role == _SKIPPED:
             node = node.next
             continue
@@ -204,14 +284,14 @@ def _walk(  # noqa: C901
             node = node.next
             continue
         if role >= _BLOCK:
-            name = Says.NOTHING
+            name = Label.NOTHING
             if holders is not None:
                 if role == _BOILERPLATE and node.mem_id not in holders:
                     node = node.next
                     continue
                 if len(nodes) < _NAMED:
-                    name = says(node)
-                is_noise = name == Says.HIDDEN or (name == Says.NOISE and node.mem_id not in holders)
+                    name = label_of(node)
+                is_noise = name == Label.HIDDEN or (name == Label.NOISE and node.mem_id not in holders)
                 # What is in short noise is no longer, and is not measured again.
                 if is_noise and believes_names and short_noise < 0:
                     if (letters := len(node.text())) > _SHORT_NOISE:
@@ -240,3 +320,45 @@ def _end_line(lines: list[Line], pieces: list[str], linked: int, block: int) -> 
     if text := " ".join("".join(pieces).split()):
         lines.append((text, linked, block))
     pieces.clear()
+
+
+# Real pages have up to 60.
+_LEVELS: Final = 200
+
+
+def within(node: LexborNode) -> Iterator[LexborNode]:
+    """Yield what a node holds, texts and comments included, in document order."""
+    around: list[LexborNode] = []
+    inner = node.first_child
+    while inner is not None:
+        yield inner
+        if (child := inner.first_child) is not None:
+            around.append(inner)
+            inner = child
+            continue
+        while (following := inner.next) is None and around:
+            inner = around.pop()
+        inner = following
+
+
+def texts_within(node: LexborNode) -> Iterator[str]:
+    """Yield the texts in a node, "" for whatever is none, so that the caller can bound what it looks at."""
+    return ((part.text_content or "") if part.tag_id == TEXT else "" for part in within(node))
+
+
+def elements_around(node: LexborNode) -> Iterator[LexborNode]:
+    """Yield the elements around a node, inner ones first; those of the first `_LEVELS`."""
+    outer = node.parent
+    for _ in range(_LEVELS):
+        if outer is None or not outer.is_element_node:
+            return
+        yield outer
+        outer = outer.parent
+
+
+def sibling(node: LexborNode, *, forward: bool) -> LexborNode | None:
+    """Return the next element beside one, or the one before."""
+    beside = node.next if forward else node.prev
+    while beside is not None and not beside.is_element_node:
+        beside = beside.next if forward else beside.prev
+    return beside

@@ -73,12 +73,11 @@ def claimed_url(url: str, links: HeadLinks = NO_LINKS, link_headers: Iterable[st
     URL, claims none.
     """
     from_headers = (_joined(url, link) for link in _in_headers(link_headers))
-    base = _joined(url, links.base)
     # As browsers do, which know no other base either.
-    from_head = (_joined(base if _is_usable(base) else url, link) for link in links.canonical)
-    claims = islice(chain(from_headers, from_head), _MAX_CLAIMS)
-    usable = {canonical_url(claim): claim for claim in claims if _is_usable(claim)}
-    return usable.popitem()[1] if len(usable) == 1 else None
+    base = _joined(url, links.base) or url
+    from_head = (_joined(base, link) for link in links.canonical)
+    claims = {canonical_url(claim): claim for claim in islice(chain(from_headers, from_head), _MAX_CLAIMS) if claim}
+    return claims.popitem()[1] if len(claims) == 1 else None
 
 
 def is_same_page(url: str, claimed: str) -> bool:
@@ -112,16 +111,10 @@ def _in_headers(headers: Iterable[str]) -> Iterator[str]:
 
 
 def _joined(base: str, link: str) -> str:
-    """Return `link` relative to `base`; "" if it is not valid."""
+    """Return `link` relative to `base`; "" if that is no http(s) URL, or a very long one."""
     try:
-        return urljoin(base, link.strip())
+        url = urljoin(base, link.strip())
+        scheme, host, *_ = urlsplit(url)
     except ValueError:
         return ""
-
-
-def _is_usable(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.netloc) and len(url) <= _MAX_URL
+    return url if scheme in ("http", "https") and host and len(url) <= _MAX_URL else ""

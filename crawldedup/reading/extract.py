@@ -1,4 +1,4 @@
-"""Read HTML pages: the text that is fingerprinted, which decides what counts as a duplicate.
+"""Extract the text of a page that is fingerprinted, by the extractor that was chosen.
 
 With too much of the template, an article on another site is missed; with too little of the page, what tells two pages
 apart. So three rules hold with extractors that guess at the main text:
@@ -15,18 +15,24 @@ at least .86), all visible text as the fallback 6, these rules 3.
 
 from __future__ import annotations
 
+import importlib
+import importlib.metadata
+import inspect
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
-from crawldedup.errors import PageError
+from crawldedup.checks import did_you_mean, refused
+from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.reading.area import cut_to
-from crawldedup.reading.blocks import NUMBER, blocks_of, numbers
-from crawldedup.reading.extractors import Extractor, visible_text
+from crawldedup.reading.blocks import BOILERPLATE, BOILERPLATE_ROLES, HOLD_CONTENT, NUMBER, blocks_of
 from crawldedup.reading.html import HtmlPage, tidy
-from crawldedup.reading.tags import BOILERPLATE_ROLES, BOILERPLATE_TAGS, HOLD_CONTENT
+from crawldedup.reading.main_text import main_text
 from crawldedup.reading.tokenize import count_words
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crawldedup.reading.area import Area
 
 FALLBACK_WORDS: Final = 50
@@ -36,11 +42,25 @@ NAMED_WORDS: Final = 100
 TEXT_PROFILE: Final = "text7"
 """Names the rules of this package. Change it with them: texts of different rules must not meet in one index."""
 
-_BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
-_HOLD_CONTENT: Final = numbers(HOLD_CONTENT)
 _HEADER: Final = NUMBER["header"]
 _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
 _IDENTIFYING: Final = "meta, script, img, frame, iframe, video, source, embed, object"
+
+
+@dataclass(frozen=True)
+class Extractor:
+    """What takes the text to compare out of a page. If it raises, the page is counted as broken.
+
+    `extract` is given a checked and decoded page, and gives the same text for the same page. `version` is as much of
+    another package's version as may change its texts, and "" for rules of one's own. `is_heuristic` says whether it
+    guesses which part of a page is the main text, and so may miss it. From `name`, `get_extractor` makes the same
+    extractor in another process.
+    """
+
+    name: str
+    extract: Callable[[HtmlPage], str]
+    version: str = ""
+    is_heuristic: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +68,11 @@ class PageText:
     """The text of a page, which can be encoded as UTF-8 whatever the page was.
 
     `main` is fingerprinted. `whole` is all that exact copies of a page share; it is None if `main` has as many words
-    as were asked for. `used_fallback` says that the extractor's text was too short. `source` is the page. It is
-    `unselected` if the area that was to be compared is not on it.
+    as were asked for. `source` is the page. It is `unselected` if the area that was to be compared is not on it.
     """
 
     main: str
     whole: str | None
-    used_fallback: bool
     source: HtmlPage = field(repr=False, compare=False)
     unselected: bool = False
 
@@ -89,11 +107,9 @@ def extract_page(
 def _page_text(page: HtmlPage, extractor: Extractor, min_words: int, *, unselected: bool) -> PageText:
     main = tidy(extractor.extract(page))
     words = count_words(main)
-    used_fallback = False
     if extractor.is_heuristic and words < FALLBACK_WORDS:
-        content = tidy(content_text(page))
-        if (content_words := count_words(content)) > words:
-            main, words, used_fallback = content, content_words, True
+        main = max(main, tidy(content_text(page)), key=count_words)
+        words = count_words(main)
     whole = None
     if words < min_words:
         whole = tidy(_identity_text(page))
@@ -101,7 +117,7 @@ def _page_text(page: HtmlPage, extractor: Extractor, min_words: int, *, unselect
             raise PageError("empty", "there is nothing to see on the page")
     elif extractor.is_heuristic and words < NAMED_WORDS:
         main = f"{tidy(page.name)}\n{main}".strip()
-    return PageText(main, whole, used_fallback, page, unselected)
+    return PageText(main, whole, page, unselected)
 
 
 def _all_lines(page: HtmlPage) -> str:
@@ -119,11 +135,11 @@ def content_text(page: HtmlPage) -> str:
     blocks = blocks_of(page.tree)
     kept, in_content = [True], [False]
     for node, parent, kind in list(zip(blocks.nodes, blocks.parents, blocks.kinds, strict=True))[1:]:
-        in_content.append(in_content[parent] or kind in _HOLD_CONTENT)
+        in_content.append(in_content[parent] or kind in HOLD_CONTENT)
         if kind == _HEADER:
             is_around = not in_content[parent]
         else:
-            is_around = kind in _BOILERPLATE or node.attributes.get("role") in BOILERPLATE_ROLES
+            is_around = kind in BOILERPLATE or node.attributes.get("role") in BOILERPLATE_ROLES
         kept.append(kept[parent] and (not is_around or node.mem_id in page.holders))
     return "\n".join([text for text, _, block in blocks.lines if kept[block]])
 
@@ -133,7 +149,7 @@ def _identity_text(page: HtmlPage) -> str:
 
     The pages of a photo gallery, or of a shop that fills its pages by script, differ in nothing else.
     """
-    parts = [visible_text(page)]
+    parts = [_visible_text(page)]
     for element in page.tree.css(_IDENTIFYING):
         attributes = element.attributes
         if element.tag == "meta":
@@ -145,3 +161,92 @@ def _identity_text(page: HtmlPage) -> str:
             addresses = (attributes.get(name) or "" for name in ("src", "data-src", "data"))
             parts.extend(address for address in addresses if not address.startswith("data:"))
     return "\n".join(filter(None, map(str.strip, parts)))
+
+
+def _visible_text(page: HtmlPage) -> str:
+    """Return all text that a visitor without scripts sees, title first, one block of the page a line."""
+    lines = [text for text, _, _ in blocks_of(page.tree, with_controls=True).lines]
+    return "\n".join(filter(None, (page.title, *lines)))
+
+
+def _by_trafilatura(page: HtmlPage) -> str:
+    # A process that reads no page does without its tens of thousands of objects.
+    from crawldedup.reading import by_trafilatura
+
+    return by_trafilatura.main_text(page)
+
+
+def _trafilatura() -> Extractor:
+    release = ".".join(importlib.metadata.version("trafilatura").split(".")[:2])
+    return Extractor("trafilatura", _by_trafilatura, release)
+
+
+_BUILT_IN: Final[dict[str, Callable[[], Extractor]]] = {
+    "blocks": lambda: Extractor("blocks", lambda page: main_text(page.blocks, page.holders, page.title)),
+    "trafilatura": _trafilatura,
+    "text": lambda: Extractor("text", _visible_text, is_heuristic=False),
+}
+
+
+@cache
+def get_extractor(name: str) -> Extractor:
+    """Make a built-in extractor by its name, or a custom one by its dotted path.
+
+    ``myproject.extract.main_text`` is a function of the HTML, or an object or class with a method `extract`; a class
+    is called without arguments first. Raises ConfigurationError.
+    """
+    if name in _BUILT_IN:
+        return _BUILT_IN[name]()
+    if "." in name:
+        return custom_extractor(name, _imported(name))
+    hint = did_you_mean(name, _BUILT_IN)
+    raise ConfigurationError(
+        f"there is no extractor {name!r}{f'{hint} It' if hint else '; it'} is one of {', '.join(_BUILT_IN)}, or the "
+        "dotted path of your own (myproject.pages.main_text)"
+    )
+
+
+def check_extractor(name: str, value: object) -> str:
+    """Return the name of an extractor that can be made. Raises ConfigurationError, which begins with `name`."""
+    if not isinstance(value, str):
+        raise refused(name, value, "the name of an extractor")
+    try:
+        get_extractor(value)
+    except ConfigurationError as error:
+        raise type(error)(f"{name} is {value!r}: {error}") from error
+    return value
+
+
+def custom_extractor(name: str, extract: Callable[[str], str | None]) -> Extractor:
+    """Return a user's callable as an extractor. Its result is used unchanged; None counts as no text."""
+
+    def text_of(page: HtmlPage) -> str:
+        text = extract(page.html)
+        if not isinstance(text, str | None):
+            raise TypeError(f"{name} returned {type(text).__name__}, not str")
+        return text or ""
+
+    return Extractor(name, text_of, is_heuristic=False)
+
+
+def _imported(path: str) -> Callable[[str], str | None]:
+    module_name, _, attribute = path.rpartition(".")
+    doing, wrong = f"importing {module_name!r}", f"the extractor {path!r}"
+    # The module is the user's, so it may raise anything.
+    try:
+        module = importlib.import_module(module_name)
+        extractor: Any = getattr(module, attribute, None)
+        doing = f"{path}()"
+        if inspect.isclass(extractor):
+            extractor = extractor()
+    except Exception as error:
+        cause = f"{doing} failed with {type(error).__name__}: {error}"
+        raise ConfigurationError(f"{wrong} cannot be used: {cause}") from error
+    if extractor is None:
+        cause = f"{module_name!r} has no attribute {attribute!r}{did_you_mean(attribute, dir(module))}"
+        raise ConfigurationError(f"{wrong} cannot be used: {cause}")
+    method: Callable[[str], str | None] = getattr(extractor, "extract", extractor)
+    if not callable(method):
+        allowed = "a function of the HTML, or an object or class with a method extract(html)"
+        raise ConfigurationError(f"{wrong} is a {type(extractor).__name__}; it must be {allowed}")
+    return method

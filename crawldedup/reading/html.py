@@ -20,15 +20,8 @@ from crawldedup.reading.limits import bounded, check_letters, check_size
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
 
-# First bytes of what servers send as text/html by mistake.
-_SIGNATURES: Final = {
-    b"\x89PNG": "a PNG image", b"\xff\xd8\xff": "a JPEG image", b"GIF8": "a GIF image",
-    b"RIFF": "a RIFF file (WebP, AVI, WAV)", b"%PDF-": "a PDF document", b"\x00\x00\x01\x00": "an icon",
-    b"PK\x03\x04": "a ZIP archive (or an office document)", b"\x1f\x8b": "gzip data", b"\x28\xb5\x2f\xfd": "zstd data",
-    b"7z\xbc\xaf": "a 7z archive", b"Rar!": "a RAR archive", b"\x7fELF": "an ELF program",
-    b"MZ\x90": "a Windows program", b"\x00asm": "a WebAssembly module", b"OggS": "an Ogg stream", b"ID3": "an MP3 file",
-    b"wOFF": "a font", b"wOF2": "a font",
-}  # fmt: skip
+# What servers send as text/html by mistake is known by its control characters. These files may begin with text.
+_SIGNATURES: Final = (b"%PDF-", b"PK\x03\x04")
 _SAMPLE_BYTES: Final = 8192
 # w3lib replaces each broken byte of GB 18030 in Python, where other rules than the codec's hold.
 _MOST_REPAIRED: Final = 1 << 20
@@ -106,11 +99,10 @@ def decode(body: bytes | str, declared: str | None) -> str:
     if isinstance(body, str):
         _refuse_controls(body[:_SAMPLE_BYTES].encode("utf-8", "replace"))
         return clean(body)
-    for signature, kind in _SIGNATURES.items():
-        if body.startswith(signature):
-            raise PageError("binary", f"the body is {kind}, not a page")
+    if body.startswith(_SIGNATURES):
+        raise PageError("binary", f"the body begins with {body[:4]!r}: it is a document or archive, not a page")
     encoding, mark = read_bom(body)
-    if encoding is not None and mark is not None:
+    if encoding and mark:
         return clean(to_unicode(body[len(mark) :], encoding))
     encoding = _usable(declared) or _declared_inside(body)
     if encoding is None or not encoding.startswith(_WIDE):
@@ -119,9 +111,14 @@ def decode(body: bytes | str, declared: str | None) -> str:
         try:
             return _cleaned(body.decode(), body)
         except UnicodeDecodeError:
-            encoding = "cp1252" if encoding is None else _despite_utf8(body)
-    elif encoding.startswith(_SINGLE_BYTE) and _is_utf8(body):
-        encoding = "utf-8"
+            valid, broken = _characters_beyond_ascii(body)
+            if encoding is None or broken > valid:
+                encoding = _declared_inside(body)
+                encoding = "cp1252" if encoding in (None, "utf-8") else encoding
+    elif encoding.startswith(_SINGLE_BYTE):
+        valid, broken = _characters_beyond_ascii(body)
+        if valid >= _BEYOND_CHANCE and not broken:
+            encoding = "utf-8"
     try:
         return clean(to_unicode(body, encoding) if len(body) <= _MOST_REPAIRED else body.decode(encoding, "replace"))
     except (LookupError, ValueError):
@@ -160,29 +157,11 @@ def _declared_inside(body: bytes) -> str | None:
     return "utf-8" if encoding is not None and encoding.startswith(_WIDE) else encoding
 
 
-def _is_utf8(body: bytes) -> bool:
-    """Return True for valid UTF-8 beyond ASCII, which may end within a character."""
-    try:
-        text, _ = codecs.utf_8_decode(body, "strict", False)
-    except UnicodeDecodeError:
-        return False
-    return len(text) - _ascii_letters(body) >= _BEYOND_CHANCE
-
-
-def _despite_utf8(body: bytes) -> str:
-    """Return the encoding in which fewer characters are wrong, of a page that is declared as UTF-8 and is not valid."""
-    # The last character may be cut off.
+def _characters_beyond_ascii(body: bytes) -> tuple[int, int]:
+    """Return how many are valid as UTF-8, and how many are broken; the last one may be cut off."""
     text, _ = codecs.utf_8_decode(body, "replace", False)
     broken = text.count("\ufffd") - body.count("\ufffd".encode())
-    valid = len(text) - _ascii_letters(body) - broken
-    if broken <= valid:
-        return "utf-8"
-    inside = _declared_inside(body)
-    return "cp1252" if inside is None or inside == "utf-8" else inside
-
-
-def _ascii_letters(body: bytes) -> int:
-    return len(body.translate(None, _HIGH_BYTES))
+    return len(text) - len(body.translate(None, _HIGH_BYTES)) - broken, broken
 
 
 def _refuse_controls(sample: bytes) -> None:

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from typing import Final
 
 from crawldedup.errors import PageError
-from crawldedup.reading.tags import FORMATTING, NEED_NO_END_TAG
+from crawldedup.reading.blocks import tags
 
 # The most hostile pages known take two seconds and 500 MB. Of 2,300 real pages the largest had 5.3 MB and 18,000
 # elements.
@@ -49,6 +49,11 @@ _MAY_FORMAT: Final = re.compile(r"<(?:[bisuBISU](?=[\s/>])|[bcefstBCEFST][imotIM
 _SAME: Final = 3
 _MOST_REOPENED: Final = 4_000_000
 """Letters of tags that are made anew: of a letter come up to 100 bytes of attributes."""
+_FORMATTING: Final = tags("b big code em font i s small strike strong tt u")
+_NEED_NO_END_TAG: Final = tags("""
+    area base basefont bgsound body br caption col colgroup dd dt embed frame head hr html image img input keygen li
+    link meta option p param source tbody td tfoot th thead tr track wbr
+""")
 _TAG: Final = re.compile(r"<(/?)([A-Za-z][^\s/>]{0,99})([^>]*)")
 # All that NFKC makes four letters of, or more, except the few above the basic plane.
 _SWELLING: Final = re.compile("[\u2057\u2152\u2167\u2177\u247d-\u2487\u3200-\u33ff\ufdf0-\ufdfc]")
@@ -112,9 +117,9 @@ def _check_open(html: str) -> None:
             if inner is not None:
                 crossed += inner
                 del opened[-inner - 1 :]
-        elif name not in NEED_NO_END_TAG:
+        elif name not in _NEED_NO_END_TAG:
             opened.append(name)
-        if name in FORMATTING and (formatting[name] or not end):
+        if name in _FORMATTING and (formatting[name] or not end):
             attributes = formatting[name].pop() if end else attributes
             spelled[name, attributes] += -1 if end else 1
             if spelled[name, attributes] + bool(end) <= _SAME:

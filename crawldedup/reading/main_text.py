@@ -25,19 +25,15 @@ import re
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from crawldedup.reading.blocks import NUMBER, numbers
-from crawldedup.reading.names import Says
-from crawldedup.reading.tags import BOILERPLATE_TAGS
+from crawldedup.reading.blocks import BOILERPLATE, HOLD_CONTENT, NUMBER, Label, numbers
 
 if TYPE_CHECKING:
     from crawldedup.reading.blocks import Blocks
 
-_BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
 _CAPTION: Final = NUMBER["figcaption"]
 _CELLS: Final = numbers(["li", "p", "td", "tr", "tbody", "dd", "dt", "h1", "h2", "h3", "h4", "h5", "h6"])
 _H1: Final = NUMBER["h1"]
 _HEADINGS: Final = numbers(["h1", "h2", "h3"])
-_HOLD_CONTENT: Final = numbers(["article", "main"])
 _MAIN: Final = NUMBER["main"]
 _NEVER_ALONE: Final = numbers(["li", "p", "pre"])
 _PLAIN: Final = numbers(
@@ -108,7 +104,7 @@ def main_text(blocks: Blocks, holders: set[int], title: str) -> str:
     size = sum([page.sizes[line] * (_LISTED if page.is_listed[line] else 1) for line in kept])
     prose = [line for line in kept if page.is_prose[line]]
     if sum([page.sizes[line] for line in prose]) >= max(_LEAST_PROSE, _LEAST_SHARE * size):
-        text = _Way(page, kept, headline(blocks, title)).article()
+        text = _Descent(page, kept, headline(blocks, title)).article()
     unlisted = [line for line in text if not page.is_listed[line]]
     if sum([page.sizes[line] for line in text]) <= 2 * sum([page.sizes[line] for line in unlisted]):
         text = unlisted
@@ -196,8 +192,8 @@ class _Page:
         kinds, parents, ends = self.blocks.kinds, self.blocks.parents, self.blocks.ends
         # Or it is a page of pictures.
         captions = sum([self.prose[block] for block, kind in enumerate(kinds) if kind == _CAPTION])
-        self._beside = _BOILERPLATE | {_CAPTION} if captions <= _CAPTIONS * self.prose[0] else _BOILERPLATE
-        telling = self._beside | _HOLD_CONTENT
+        self._beside = BOILERPLATE | {_CAPTION} if captions <= _CAPTIONS * self.prose[0] else BOILERPLATE
+        telling = self._beside | HOLD_CONTENT
         names, factors = self.blocks.names, self.factors
         block, end = 1, len(kinds)
         is_noise = [False] * end
@@ -207,7 +203,7 @@ class _Page:
             is_noise = [not main <= block < end for block in range(len(kinds))]
         while block < end:
             factors[block] = factors[parents[block]]
-            tells = names[block] != Says.NOTHING or kinds[block] in telling
+            tells = names[block] != Label.NOTHING or kinds[block] in telling
             if tells and self.characters[block] and self._is_noise(block):
                 is_noise[block : ends[block]] = [True] * (ends[block] - block)
                 block = ends[block]
@@ -217,35 +213,33 @@ class _Page:
 
     def _is_noise(self, block: int) -> bool:
         kind, name = self.blocks.kinds[block], self.blocks.names[block]
-        if name == Says.ARTICLE:
+        if name == Label.ARTICLE:
             self.factors[block] = _NAMED_ARTICLE
-        elif kind in _HOLD_CONTENT:
+        elif kind in HOLD_CONTENT:
             self.factors[block] = max(self.factors[block], _IN_ARTICLE)
         prose = self.prose[block]
         share = prose / max(self.prose[0], 1)
-        if name == Says.HIDDEN:
+        if name == Label.HIDDEN:
             return share <= _BELIEVED_IF_HIDDEN
-        if name == Says.SIDEBAR:
+        if name == Label.SIDEBAR:
             # So are boxes in the text of books called, and columns that hold the article; these have few links.
             return share <= _BELIEVED and self.links[block] >= _SIDEBAR_LINKS * self.characters[block]
-        if name not in (Says.NOISE, Says.BOTH) and kind not in self._beside:
+        if name not in (Label.NOISE, Label.BOTH) and kind not in self._beside:
             return False
         if share <= _BELIEVED:
             return True
-        if name == Says.BOTH or self.blocks.nodes[block].mem_id in self._holders:
+        if name == Label.BOTH or self.blocks.nodes[block].mem_id in self._holders:
             return False
         return share <= _BELIEVED_ELSE or prose <= _FOOTER
 
 
-class _Way:
+class _Descent:
     """The way from the body to the article, by what is no noise."""
 
     def __init__(self, page: _Page, kept: list[int], headline: int | None) -> None:
         self._page, self._blocks, self._kept, self._headline = page, page.blocks, kept, headline
         blocks, sizes = page.blocks, page.sizes
         self._around_headline = set(blocks.way_to(headline))
-        # A list or table with headings in it is one of other articles, or is there for the layout.
-        self._has_headings = blocks.around(_HEADINGS)
         together: dict[int, int] = {}
         holders = {}
         for line in kept:
@@ -295,7 +289,8 @@ class _Way:
         page, kinds, size = self._page, self._blocks.kinds, self._sizes[block]
         if kinds[block] == _PRE:
             return _CODE * size
-        if kinds[block] in _PLAIN and not self._has_headings[block]:
+        # A list or table with headings in it is one of other articles, or is there for the layout.
+        if kinds[block] in _PLAIN and _HEADINGS.isdisjoint(kinds[block + 1 : self._blocks.ends[block]]):
             return size
         if page.links[block] >= _TEASER * page.characters[block]:
             return 0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from crawldedup.reading.extractors import custom_extractor
+from crawldedup.reading.extract import custom_extractor
 from crawldedup.reading.html import HtmlPage
 from crawldedup.scrapy_plugin import DuplicatePageError
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions

@@ -10,8 +10,7 @@ import pytest
 
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.reading import limits
-from crawldedup.reading.extract import FALLBACK_WORDS, PageText, extract_page
-from crawldedup.reading.extractors import get_extractor
+from crawldedup.reading.extract import FALLBACK_WORDS, PageText, extract_page, get_extractor
 from crawldedup.reading.html import HtmlPage
 
 if TYPE_CHECKING:
@@ -67,7 +66,6 @@ def test_an_article_is_its_text_without_the_template(extractor: str) -> None:
         assert paragraph in text.main
     assert "Section 3" not in text.main
     assert "newsletter" not in text.main
-    assert not text.used_fallback
     assert text.whole is None
 
 
@@ -564,7 +562,7 @@ def test_own_extractors_are_taken_at_their_word(tmp_path: Path, monkeypatch: pyt
 
     assert read("<p>7.50 or 9.00</p>", "own_extractors.prices", min_words=1).main == "7.50 9.00"
     nothing = read("<p>seven</p>", "own_extractors.nothing")
-    assert (nothing.main, nothing.whole, nothing.used_fallback) == ("", "seven", False)
+    assert (nothing.main, nothing.whole) == ("", "seven")
     assert read("<p>seven", "own_extractors.Upper", min_words=1).main == "<P>SEVEN"
     assert read("<p>seven", "own_extractors.upper", min_words=1).main == "<P>SEVEN"
     assert get_extractor("own_extractors.upper").name == "own_extractors.upper"

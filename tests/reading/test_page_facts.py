@@ -32,7 +32,7 @@ def page(body: str, head: str = "", title: str = "Storm lantern - Lamps 24") -> 
 def facts_of(html: str, main: str, distinguish: str) -> str | None:
     """The facts of a page of which `main` is the main text."""
     source = HtmlPage.read(html, None)
-    return page_facts(PageText(main, None, used_fallback=False, source=source), distinguish)
+    return page_facts(PageText(main, None, source=source), distinguish)
 
 
 def facts(html: str, main: str = PROSE) -> list[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from crawldedup.reading.blocks import NUMBER, numbers
+from crawldedup.reading.blocks import NUMBER, numbers, texts_within
 from crawldedup.reading.facts import VOCABULARY, limits
-from crawldedup.reading.nodes import texts_within
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode

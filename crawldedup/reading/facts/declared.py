@@ -13,9 +13,9 @@ from heapq import nsmallest
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
+from crawldedup.reading.blocks import elements_around, texts_within
 from crawldedup.reading.facts import VOCABULARY, limits
 from crawldedup.reading.facts.prices import price_of
-from crawldedup.reading.nodes import elements_around, texts_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

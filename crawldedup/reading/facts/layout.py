@@ -14,11 +14,21 @@ from itertools import accumulate, groupby, islice
 from operator import or_
 from typing import TYPE_CHECKING, Final
 
-from crawldedup.reading import tags
-from crawldedup.reading.blocks import COMMENT, NUMBER, TEXT, numbers
+from crawldedup.reading.blocks import (
+    BLOCKS,
+    BOILERPLATE_ROLES,
+    COMMENT,
+    HEADINGS,
+    NUMBER,
+    TEXT,
+    elements_around,
+    numbers,
+    sibling,
+    texts_within,
+    within,
+)
 from crawldedup.reading.facts import VOCABULARY, limits
 from crawldedup.reading.facts.prices import plain, prices, without_prices, words_of
-from crawldedup.reading.nodes import elements_around, sibling, texts_within, within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,9 +54,9 @@ _SHORT: Final = 100
 _BODY, _DD, _DT, _HEADER, _LABEL, _LI, _TR = (
     NUMBER[name] for name in ("body", "dd", "dt", "header", "label", "li", "tr")
 )
-_HEADINGS: Final = numbers(tags.HEADINGS)
+_HEADINGS: Final = numbers(HEADINGS)
 _NEVER_SKIPPED: Final = numbers(["body", "main", "article"])
-_BLOCKS: Final = numbers(tags.BLOCKS)
+_BLOCKS: Final = numbers(BLOCKS)
 _ROWS: Final = numbers(["tr", "dt", "dd"])
 _PAIRS: Final = numbers(["div", "li", "p"])
 _MARKS: Final = numbers(["b", "strong", "span", "em", "i"])
@@ -220,7 +230,7 @@ class Layout:
         if kind in _HEADINGS:
             marks |= _HEADING
         is_top = kind == _HEADER and self._blocks.kinds[self._blocks.parents[block]] == _BODY
-        if is_top or (attributes and attributes.get("role") in tags.BOILERPLATE_ROLES):
+        if is_top or (attributes and attributes.get("role") in BOILERPLATE_ROLES):
             marks |= _SKIPPED
         return marks & ~_SKIPPED if block in self._own or kind in _NEVER_SKIPPED else marks
 

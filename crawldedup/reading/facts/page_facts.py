@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from crawldedup.errors import PageError
-from crawldedup.reading.blocks import NUMBER, blocks_without_noise
+from crawldedup.reading.blocks import NUMBER, blocks_without_noise, elements_around
 from crawldedup.reading.facts import limits
 from crawldedup.reading.facts.buttons import buy_buttons, buy_controls
 from crawldedup.reading.facts.declared import may_declare_product, read_declared
@@ -31,7 +31,6 @@ from crawldedup.reading.facts.prices import (
     without_prices,
     words_of,
 )
-from crawldedup.reading.nodes import elements_around
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
