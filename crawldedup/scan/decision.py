@@ -123,20 +123,20 @@ class Resemblances:
     def __len__(self) -> int:
         return len(self.later)
 
+    def those(self, which: NDArray[np.bool_]) -> Resemblances:
+        """Return some of the pairs."""
+        return Resemblances(self.later[which], self.earlier[which], self.costs[which])
+
     def nearest(self) -> Resemblances:
         """Return the pairs of each later page with the pages that it resembles most, at most MOST_RESEMBLING."""
         first = np.flatnonzero(np.diff(self.later, prepend=-1))
         place = np.arange(len(self)) - np.repeat(first, np.diff(first, append=len(self)))
-        counts = place < MOST_RESEMBLING
-        return Resemblances(*(column[counts] for column in self._columns()))
+        return self.those(place < MOST_RESEMBLING)
 
     def joined(self, other: Resemblances) -> Resemblances:
         """Return the pairs of both."""
-        parts = zip(self._columns(), other._columns(), strict=True)
-        return Resemblances(*(np.concatenate(part) for part in parts))
-
-    def _columns(self) -> tuple[Rows, Rows, Rows]:
-        return self.later, self.earlier, self.costs
+        names = ("later", "earlier", "costs")
+        return Resemblances(*(np.concatenate((getattr(self, name), getattr(other, name))) for name in names))
 
 
 class Order:

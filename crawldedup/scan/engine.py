@@ -1,7 +1,6 @@
 """Find the duplicates among the pages of some columns, on one machine."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -63,9 +62,8 @@ def find_duplicates(
     if len(pages) > MOST_PAGES:
         raise ConfigurationError(f"there are {len(pages):,} pages, and at most {MOST_PAGES:,} can be compared at once")
     batch = _Batch(pages, goal)
-    with ExitStack() as stack:
-        place = Path(stack.enter_context(TemporaryDirectory(dir=folder, prefix="pairs-")))
-        waiting = stack.enter_context(WaitingPairs(place, len(pages)))
+    with TemporaryDirectory(dir=folder, prefix="pairs-") as place:
+        waiting = WaitingPairs(Path(place), len(pages))
         nearness = batch.nearness()
         for number, table in enumerate(TABLES):
             progress("comparing keys", 50 * number / len(TABLES))

@@ -199,7 +199,7 @@ class ComparePairs:
             names = np.concatenate((numbers(rows.column("number")), numbers(others.field("earlier"))))
             words = [np.concatenate((numbers(rows.column(word)), numbers(others.field(word)))) for word in VERIFY]
             # Of the steps, those of the later pages suffice; nothing else is compared.
-            empty = {name: np.empty((0, *shape), kind) for name, (kind, shape) in LAYOUT.items()}
+            empty = {name: np.empty(0, kind) for name, kind in LAYOUT.items()}
             empty["verify"] = np.stack(words, axis=1).view(np.uint8)
             empty["steps"] = matrix(rows.column("steps"), "uint16", VERIFY_BITS)
             pages = Columns(**empty)
@@ -208,10 +208,9 @@ class ComparePairs:
                 yield batch(later=names[later], earlier=names[earlier], value=value)
                 continue
             costs = costs_of(pages, later, earlier)
-            pairs = Resemblances(names[later], names[earlier], costs)
-            if self.most is not None:
-                counts = costs <= self.most
-                pairs = Resemblances(names[later[counts]], names[earlier[counts]], costs[counts]).nearest()
+            counts = costs <= (costs.max(initial=0) if self.most is None else self.most)
+            pairs = Resemblances(names[later[counts]], names[earlier[counts]], costs[counts])
+            pairs = pairs if self.most is None else pairs.nearest()
             yield batch(later=pairs.later, earlier=pairs.earlier, value=pairs.costs.astype(np.float64))
 
 
@@ -246,11 +245,7 @@ def _whole_pages(batches: Batches) -> Iterator[Resemblances]:
         pairs = reduce(Resemblances.joined, waiting)
         # The pairs of the last page may go on.
         is_whole = pairs.later < pairs.later[-1]
-        yield _part(pairs, is_whole)
-        waiting = [_part(pairs, ~is_whole)]
+        yield pairs.those(is_whole)
+        waiting = [pairs.those(~is_whole)]
     if waiting:
         yield reduce(Resemblances.joined, waiting)
-
-
-def _part(pairs: Resemblances, which: NDArray[np.bool_]) -> Resemblances:
-    return Resemblances(pairs.later[which], pairs.earlier[which], pairs.costs[which])
