@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
@@ -313,7 +313,9 @@ def collect(
             progress(folder.step.pages)
 
 
-def _read_chunks(chunks: Iterable[Chunk], setup: dict[str, Any], workers: int) -> Iterator[tuple[Place, _Parts]]:
+def _read_chunks(
+    chunks: Iterable[Chunk], setup: dict[str, Any], workers: int
+) -> Generator[tuple[Place, _Parts], None, None]:
     """Yield chunks in their order, read by worker processes, which work ahead."""
     # An event loop that asyncio.run makes would keep Ctrl-C from a source that waits for input.
     loop = asyncio.new_event_loop()

@@ -30,17 +30,16 @@ class Results:
         self._step = folder.step
         self._url = folder.urls()
         self._thin = folder.columns().thin
-        self._found = duplicates
-        self._copies = np.bincount(duplicates.original, minlength=self._step.pages) - 1
+        self._duplicates = duplicates
 
     def row(self, page: int) -> dict[str, Any]:
         """Return what a page is, by the names of the columns."""
-        url, original = self._url(page), int(self._found.original[page])
+        url, original = self._url(page), int(self._duplicates.original[page])
         if original == page:
             kind = Kind.THIN if self._thin[page] else Kind.NEW
             return {"url": url, "kind": str(kind), "kept_url": None, "similarity": None}
-        kind = Kind.EXACT_DUPLICATE if self._found.exact[page] else Kind.NEAR_DUPLICATE
-        similarity = round(float(self._found.similarity[page]), 4)
+        kind = Kind.EXACT_DUPLICATE if self._duplicates.exact[page] else Kind.NEAR_DUPLICATE
+        similarity = round(float(self._duplicates.similarity[page]), 4)
         return {"url": url, "kind": str(kind), "kept_url": self._url(original), "similarity": similarity}
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -49,19 +48,21 @@ class Results:
 
     def clusters(self, most: int | None = None) -> Iterator[dict[str, Any]]:
         """Yield the kept page of each cluster and its duplicates, largest clusters first, at most so many."""
-        duplicates = np.flatnonzero(~self._found.kept)
-        by_original = duplicates[self._found.original[duplicates].argsort(kind="stable")]
-        originals, starts = np.unique(self._found.original[by_original], return_index=True)
-        sizes = self._copies[originals]
+        duplicates = np.flatnonzero(~self._duplicates.kept)
+        by_original = duplicates[self._duplicates.original[duplicates].argsort(kind="stable")]
+        kept = self._duplicates.original[by_original]
+        originals, starts, sizes = np.unique(kept, return_index=True, return_counts=True)
         for place in (-sizes).argsort(kind="stable")[:most].tolist():
             members = by_original[starts[place] :][: sizes[place]].tolist()
-            rows = [{name: self.row(page)[name] for name in ("url", "kind", "similarity")} for page in members]
+            rows = list(map(self.row, members))
+            for row in rows:
+                del row["kept_url"]
             yield {"original": self._url(int(originals[place])), "duplicates": rows}
 
     def summary(self) -> dict[str, Any]:
         """Return the counts."""
         pages, skipped = self._step.pages, self._step.skipped
-        kept, exact = int(self._found.kept.sum()), int(self._found.exact.sum())
+        kept, exact = int(self._duplicates.kept.sum()), int(self._duplicates.exact.sum())
         return {
             "pages": pages,
             "skipped": sum(skipped.values()),
@@ -71,7 +72,7 @@ class Results:
             "exact": exact,
             "near": pages - kept - exact,
             "kept": kept,
-            "cluster_count": int((self._copies > 0).sum()),
+            "cluster_count": len(np.unique(self._duplicates.original[~self._duplicates.kept])),
         }
 
     def write(self, path: Path, goal: Goal, progress: Progress, *, force: bool) -> None:
