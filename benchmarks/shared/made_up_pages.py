@@ -84,10 +84,7 @@ class Pages:
         for file in files.values():
             file.close()
         return Columns(
-            **{
-                name: np.memmap(folder / name, kind, "r", shape=(self.count, *shape))
-                for name, (kind, shape) in LAYOUT.items()
-            }
+            **{name: np.memmap(folder / name, kind, "r", shape=(self.count,)) for name, kind in LAYOUT.items()}
         )
 
 
@@ -105,7 +102,6 @@ def _columns(search: Floats, verify: Floats, digest: NDArray[np.uint64]) -> Colu
         digest=digest,
         volatility=np.minimum(np.abs(search) * VOLATILITY_UNIT, 255).astype(np.uint8),
         steps=threshold_rows(verify, GOAL.threshold).astype(np.uint16),
-        words=np.full(len(search), 100, np.int32),
         thin=np.zeros(len(search), np.bool_),
         rank=np.zeros(len(search), np.uint8),
     )

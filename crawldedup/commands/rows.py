@@ -75,15 +75,16 @@ def target_file(
         beside.unlink(missing_ok=True)
 
 
-def write_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], path: Path, *, force: bool) -> None:
-    """Write rows as CSV if the name says so, else as JSON lines."""
+def write_rows(columns: Sequence[str], rows: Iterable[dict[str, Any]], path: Path, *, force: bool) -> None:
+    """Write rows of these columns as CSV if the name says so, else as JSON lines."""
     with target_file(path, force=force) as out:
         is_csv = form_of(path.name) == CSV
-        waiting = chain([columns], rows) if is_csv else iter(rows)
+        head = [dict(zip(columns, columns, strict=True))] if is_csv else []
+        waiting = chain(head, rows)
         while some := list(islice(waiting, _ROWS_AT_ONCE)):
             if is_csv:
                 text = io.StringIO()
-                csv.writer(text).writerows(some)
+                csv.DictWriter(text, columns).writerows(some)
                 out.write(text.getvalue().encode("utf-8", "replace"))
             else:
-                out.write("".join(f"{json.dumps(dict(zip(columns, row, strict=True)))}\n" for row in some).encode())
+                out.write("".join(f"{json.dumps(row)}\n" for row in some).encode())

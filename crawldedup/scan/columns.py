@@ -8,12 +8,12 @@ are, so that a key is shared by about the same number of unrelated pages in ever
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
 from crawldedup.search.decision import threshold_rows
@@ -55,7 +55,6 @@ class Columns:
     digest: NDArray[np.uint64]
     volatility: NDArray[np.uint8]
     steps: NDArray[np.uint16]
-    words: NDArray[np.int32]
     thin: NDArray[np.bool_]
     rank: NDArray[np.uint8]
 
@@ -64,7 +63,7 @@ class Columns:
 
     def by_name(self) -> dict[str, NDArray[Any]]:
         """Return the columns by their names."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: getattr(self, name) for name in LAYOUT}
 
     @classmethod
     def of(cls, pages: Sequence[tuple[Fingerprint, int]], threshold: float) -> Self:
@@ -72,29 +71,26 @@ class Columns:
 
         `threshold` is the estimate of the similarity from which on a page is accepted.
         """
-        columns = {name: np.zeros((len(pages), *shape), kind) for name, (kind, shape) in LAYOUT.items()}
-        made = cls(**columns)
+        columns = cls(**{name: np.zeros(len(pages), kind) for name, kind in LAYOUT.items()})
         for row, (page, rank) in enumerate(pages):
-            made.search[row] = page.search
-            made.verify[row] = np.frombuffer(page.verify, np.uint8)
-            made.digest[row] = page.digest
-            made.volatility[row] = np.minimum(np.abs(page.search_weights) * VOLATILITY_UNIT, _MOST_VOLATILITY)
-            made.steps[row] = threshold_rows(page.verify_weights, threshold)
-            made.words[row], made.thin[row], made.rank[row] = page.words, page.thin, rank
-        return made
+            columns.search[row], columns.digest[row] = page.search, page.digest
+            columns.verify[row] = np.frombuffer(page.verify, np.uint8)
+            columns.volatility[row] = np.minimum(np.abs(page.search_weights) * VOLATILITY_UNIT, _MOST_VOLATILITY)
+            columns.steps[row] = threshold_rows(page.verify_weights, threshold)
+            columns.thin[row], columns.rank[row] = page.thin, rank
+        return columns
 
 
-LAYOUT: Final[dict[str, tuple[DTypeLike, tuple[int, ...]]]] = {
-    "search": (np.uint64, ()),
-    "verify": (np.uint8, (VERIFY_BITS // 8,)),
-    "digest": (np.uint64, ()),
-    "volatility": (np.uint8, (SEARCH_BITS,)),
-    "steps": (np.uint16, (VERIFY_BITS,)),
-    "words": (np.int32, ()),
-    "thin": (np.bool_, ()),
-    "rank": (np.uint8, ()),
+LAYOUT: Final[dict[str, np.dtype[Any]]] = {
+    "search": np.dtype(np.uint64),
+    "verify": np.dtype((np.uint8, (VERIFY_BITS // 8,))),
+    "digest": np.dtype(np.uint64),
+    "volatility": np.dtype((np.uint8, (SEARCH_BITS,))),
+    "steps": np.dtype((np.uint16, (VERIFY_BITS,))),
+    "thin": np.dtype(np.bool_),
+    "rank": np.dtype(np.uint8),
 }
-"""The type of each column, and the shape of a row of it."""
+"""What a row of each column holds."""
 
 
 def key_bits(pages: int) -> int:

@@ -66,25 +66,25 @@ class Goal:
 
 def costs_of(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.int64]:
     """Return the costs of pairs of pages, given their rows, shape (pairs,). It is quickest with equal rows together."""
-    found = np.zeros(len(later), np.int64)
+    totals = np.zeros(len(later), np.int64)
     for start in range(0, len(later), _PAIRS_AT_ONCE):
         part = slice(start, start + _PAIRS_AT_ONCE)
         rows, places = np.unique(later[part], return_inverse=True)
         costs = likelihood_costs(pages.steps[rows])[places]
         differing = _differing(pages, later[part], earlier[part])
-        found[part] = np.multiply(costs, differing, out=costs).sum(axis=1, dtype=np.uint32)
-    return found
+        totals[part] = np.multiply(costs, differing, out=costs).sum(axis=1, dtype=np.uint32)
+    return totals
 
 
 def similarities_of(pages: Columns, later: Rows, earlier: Rows, threshold: float) -> NDArray[np.float64]:
     """Return the most likely similarities of pairs of pages, given their rows, as `estimate_similarity` does."""
-    found = np.ones(len(later))
+    similarities = np.ones(len(later))
     for start in range(0, len(later), _PAIRS_AT_ONCE):
         part = slice(start, start + _PAIRS_AT_ONCE)
         differing = _differing(pages, later[part], earlier[part])
         estimates = _estimates(pages.steps[later[part]], differing, threshold)
-        found[part] = np.where(differing.any(axis=1), estimates, 1.0)
-    return found
+        similarities[part] = np.where(differing.any(axis=1), estimates, 1.0)
+    return similarities
 
 
 def _differing(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.uint8]:
@@ -109,8 +109,7 @@ def _estimates(steps: NDArray[np.uint16], differing: NDArray[np.uint8], threshol
         rows = np.minimum((sizes * scale[:, None].astype(np.float32)).astype(np.int32), last)
         rises = both.take(rows + offsets).sum(axis=1) > 0
         low, high = np.where(rises, middle, low), np.where(rises, high, middle)
-    found: NDArray[np.float64] = (low + high) / 2
-    return found
+    return np.asarray((low + high) / 2)
 
 
 class Resemblances:
@@ -123,20 +122,20 @@ class Resemblances:
     def __len__(self) -> int:
         return len(self.later)
 
+    def those(self, which: NDArray[np.bool_]) -> Resemblances:
+        """Return some of the pairs."""
+        return Resemblances(self.later[which], self.earlier[which], self.costs[which])
+
     def nearest(self) -> Resemblances:
         """Return the pairs of each later page with the pages that it resembles most, at most MOST_RESEMBLING."""
         first = np.flatnonzero(np.diff(self.later, prepend=-1))
         place = np.arange(len(self)) - np.repeat(first, np.diff(first, append=len(self)))
-        counts = place < MOST_RESEMBLING
-        return Resemblances(*(column[counts] for column in self._columns()))
+        return self.those(place < MOST_RESEMBLING)
 
     def joined(self, other: Resemblances) -> Resemblances:
         """Return the pairs of both."""
-        parts = zip(self._columns(), other._columns(), strict=True)
-        return Resemblances(*(np.concatenate(part) for part in parts))
-
-    def _columns(self) -> tuple[Rows, Rows, Rows]:
-        return self.later, self.earlier, self.costs
+        names = ("later", "earlier", "costs")
+        return Resemblances(*(np.concatenate((getattr(self, name), getattr(other, name))) for name in names))
 
 
 class Order:
@@ -144,10 +143,9 @@ class Order:
 
     def __init__(self, pages: int, crowd: Crowd) -> None:
         self.original = np.arange(pages)
-        self.cost = np.zeros(pages, np.int32)
         self._crowd = crowd
 
-    def decide(self, found: Resemblances, *, presumes: bool = True) -> Keys:
+    def decide(self, pairs: Resemblances, *, presumes: bool = True) -> Keys:
         """Decide about the later pages of pairs; all earlier pages, but for those among them, must be decided.
 
         As in a crawl, a page is compared with kept pages alone. One that resembles dropped pages alone may be a copy of
@@ -155,21 +153,21 @@ class Order:
         whether it is. Decide again with these, whatever their costs, among the others.
         """
         original, limit, reach = self.original, self._crowd.limits[0], self._crowd.reach
-        starts = np.flatnonzero(np.diff(found.later, prepend=-1))
-        later, earlier, costs = found.later[starts].tolist(), found.earlier.tolist(), found.costs.tolist()
-        bounds = [*starts.tolist(), len(found)]
+        starts = np.flatnonzero(np.diff(pairs.later, prepend=-1))
+        later, earlier, costs = pairs.later[starts].tolist(), pairs.earlier.tolist(), pairs.costs.tolist()
+        bounds = [*starts.tolist(), len(pairs)]
         wanted = []
         for page, start, end in zip(later, bounds[:-1], bounds[1:], strict=True):
             places = [place for place in range(start, end) if original[earlier[place]] == earlier[place]]
             kept = [costs[place] for place in places if costs[place] <= reach]
-            original[page], self.cost[page] = page, 0
+            original[page] = page
             if kept and kept[0] <= self._crowd.bar(kept).limit:
-                original[page], self.cost[page] = earlier[places[0]], kept[0]
+                original[page] = earlier[places[0]]
                 continue
             near = [place for place in range(start, end) if costs[place] <= limit]
             unknown = {int(original[earlier[place]]) for place in near}.difference(earlier[start:end])
             wanted += [(page, other) for other in unknown]
             if presumes and unknown:
                 original[page] = min(unknown)
-        pages = np.array(wanted, np.uint64).reshape(-1, 2)
-        return distinct(pair(pages[:, 0], pages[:, 1]))
+        numbers = np.array(wanted, np.uint64).reshape(-1, 2)
+        return distinct(pair(numbers[:, 0], numbers[:, 1]))

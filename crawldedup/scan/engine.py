@@ -1,7 +1,6 @@
 """Find the duplicates among the pages of some columns, on one machine."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.fingerprinting.features import is_first_of_run
 from crawldedup.scan.columns import CROWD_BITS, MOST_PAGES, TABLES, Columns, Keys, key_bits, keys_of, pack
 from crawldedup.scan.decision import (
     MOST_SEARCH_BITS,
@@ -63,9 +61,8 @@ def find_duplicates(
     if len(pages) > MOST_PAGES:
         raise ConfigurationError(f"there are {len(pages):,} pages, and at most {MOST_PAGES:,} can be compared at once")
     batch = _Batch(pages, goal)
-    with ExitStack() as stack:
-        place = Path(stack.enter_context(TemporaryDirectory(dir=folder, prefix="pairs-")))
-        waiting = stack.enter_context(WaitingPairs(place, len(pages)))
+    with TemporaryDirectory(dir=folder, prefix="pairs-") as place:
+        waiting = WaitingPairs(Path(place), len(pages))
         nearness = batch.nearness()
         for number, table in enumerate(TABLES):
             progress("comparing keys", 50 * number / len(TABLES))
@@ -87,7 +84,8 @@ class _Batch:
         self._pages = pages
         self._goal = goal
         self._rows = np.argsort(pages.rank, kind="stable")
-        self._first_copy = _first_of_equals(pages.digest[self._rows])
+        _, first, copies = np.unique(pages.digest[self._rows], return_index=True, return_inverse=True)
+        self._first_copy = first[copies]
         self._is_first = self._first_copy == np.arange(len(pages))
         self._order = Order(len(pages), goal.crowd)
 
@@ -125,13 +123,13 @@ class _Batch:
 
     def decide(self, pairs: Keys) -> None:
         """Decide about the later pages of pairs; about all pages before them, it was decided before."""
-        found = self._compared(pairs, self._goal.crowd.reach).nearest()
+        measured = self._compared(pairs, self._goal.crowd.reach).nearest()
         for _ in range(ROUNDS):
-            wanted = self._order.decide(found)
+            wanted = self._order.decide(measured)
             if not len(wanted):
                 return
-            found = found.joined(self._compared(wanted))
-        self._order.decide(found, presumes=False)
+            measured = measured.joined(self._compared(wanted))
+        self._order.decide(measured, presumes=False)
 
     def _compared(self, pairs: Keys, most: int | None = None) -> Resemblances:
         """Return pairs of pages with their costs, those of at most this cost."""
@@ -149,21 +147,8 @@ class _Batch:
         original = self._order.original[self._first_copy]
         is_near = self._is_first & (original != np.arange(len(original)))
         similarity = np.ones(len(original))
-        rows = self._rows[np.flatnonzero(is_near)]
-        others = self._rows[original[is_near]]
-        similarity[is_near] = similarities_of(self._pages, rows, others, self._goal.threshold)
-        made = Duplicates(np.empty_like(original), np.empty(len(original), np.bool_), np.empty(len(original)))
-        made.original[self._rows] = self._rows[original]
-        made.exact[self._rows] = ~self._is_first & (original == self._first_copy)
-        made.similarity[self._rows] = similarity[self._first_copy]
-        return made
-
-
-def _first_of_equals(values: Keys) -> Rows:
-    """Return the place of the first value that equals each value."""
-    order = values.argsort(kind="stable")
-    ordered = values[order]
-    is_first = is_first_of_run(ordered)
-    first = np.empty(len(values), np.int64)
-    first[order] = order[is_first][is_first.cumsum() - 1]
-    return first
+        near, kept = self._rows[is_near], self._rows[original[is_near]]
+        similarity[is_near] = similarities_of(self._pages, near, kept, self._goal.threshold)
+        is_exact = ~self._is_first & (original == self._first_copy)
+        place = np.argsort(self._rows)
+        return Duplicates(self._rows[original][place], is_exact[place], similarity[self._first_copy][place])

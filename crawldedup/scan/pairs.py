@@ -8,10 +8,9 @@ Pairs wait on disk for their turn, so that memory holds those of some pages only
 """
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, Self
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +94,9 @@ def crowded(packed: Keys, bits: int) -> Keys:
 
 
 def _neighbours(packed: Keys, bits: int, nearness: Nearness) -> Iterator[Keys]:
-    before = np.minimum(np.arange(len(packed)) - _run_starts(packed, bits), NEIGHBOURS)
+    lengths = _run_lengths(packed, bits)
+    starts = np.repeat(lengths.cumsum() - lengths, lengths)
+    before = np.minimum(np.arange(len(packed)) - starts, NEIGHBOURS)
     ends = before.cumsum()
     numbers = numbers_in(packed)
     first = done = 0
@@ -126,32 +127,14 @@ def _run_lengths(packed: Keys, bits: int) -> NDArray[np.int64]:
     return np.diff(firsts, append=len(packed))
 
 
-def _run_starts(packed: Keys, bits: int) -> NDArray[np.int64]:
-    """Return the place where the run of each sorted key begins."""
-    lengths = _run_lengths(packed, bits)
-    return np.repeat(lengths.cumsum() - lengths, lengths)
-
-
 class WaitingPairs:
-    """Pairs in files of a folder, each for a block of later pages. Raises OSError."""
+    """Pairs in files of an empty folder, each for a block of later pages. Raises OSError."""
 
     def __init__(self, folder: Path, pages: int) -> None:
         self._block = max(_PAGES_A_FILE, -(-pages // _MOST_FILES))
         self._paths = [folder / f"pairs-{number}" for number in range(max(1, -(-pages // self._block)))]
-        self._files: list[BinaryIO] = []
         self._parts: list[Keys] = []
         self._count = 0
-
-    def __enter__(self) -> Self:
-        for path in self._paths:
-            self._files.append(path.open("wb"))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for file in self._files:
-            # What could not be written cannot be flushed.
-            with suppress(OSError):
-                file.close()
 
     def add(self, pairs: Keys) -> None:
         """Add pairs, as `pair` makes them."""
@@ -163,15 +146,14 @@ class WaitingPairs:
     def blocks(self) -> Iterator[tuple[float, Keys]]:
         """Yield the distinct pairs of each block, after the share of the blocks that went before. Can be used once."""
         self._write()
-        for number, (path, file) in enumerate(zip(self._paths, self._files, strict=True)):
-            file.close()
+        for number, path in enumerate(self._paths):
             yield number / len(self._paths), distinct(np.fromfile(path, np.uint64))
             path.unlink()
 
     def _write(self) -> None:
-        pairs = distinct(np.concatenate(self._parts)) if self._parts else np.empty(0, np.uint64)
+        pairs = distinct(np.concatenate([np.empty(0, np.uint64), *self._parts]))
         self._parts, self._count = [], 0
-        blocks = later_of(pairs) // self._block
-        ends = np.searchsorted(blocks, np.arange(len(self._files)), side="right")
-        for file, part in zip(self._files, np.split(pairs, ends[:-1]), strict=True):
-            file.write(part.tobytes())
+        ends = np.searchsorted(later_of(pairs) // self._block, np.arange(len(self._paths)), side="right")
+        for path, part in zip(self._paths, np.split(pairs, ends[:-1]), strict=True):
+            with path.open("ab") as file:
+                file.write(part.tobytes())

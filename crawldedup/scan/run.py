@@ -1,11 +1,12 @@
-"""Run a scan: collect the pages in a folder, find the duplicates among them, and tell or write what was found."""
+"""Run a scan: collect the pages in a folder, find the duplicates among them, and show or write what was found."""
 
 import errno
 import json
-import os
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -13,17 +14,30 @@ from typing import Any, Final
 import mmh3
 
 from crawldedup.commands.output import Output
-from crawldedup.commands.sources import HTML_SUFFIXES, Fields, lines_of_standard_input, pages_below, readable_sources
+from crawldedup.commands.rows import check_target
+from crawldedup.commands.sources import (
+    CSV,
+    HTML_SUFFIXES,
+    LINES,
+    Complaints,
+    Fields,
+    OnError,
+    form_of,
+    lines_of_standard_input,
+    pages_below,
+    readable_sources,
+)
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import ConfigurationError
+from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page import Page, PageReader
 from crawldedup.printable import pluralize, printable
 from crawldedup.scan.decision import Goal
-from crawldedup.scan.engine import Duplicates, find_duplicates
-from crawldedup.scan.read import Collector, ScanFolder
-from crawldedup.scan.results import Results, check_output, write
+from crawldedup.scan.engine import find_duplicates
+from crawldedup.scan.read import ScanFolder, chunks_of, collect
+from crawldedup.scan.results import REPORT_SUFFIX, Results, cluster_lines, summary_line
+from crawldedup.workers.reading import setup_of
 
-_MOST_TOLD: Final = 10
+_FATE: Final = "skipped: they are counted only"
 _FOLDER_SUFFIX: Final = ".scan"
 
 
@@ -33,24 +47,97 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     What was read outlives an error, for the next run. Raises ConfigurationError and OSError.
     """
     _check(given)
-    if given.output is not None:
-        check_output(given.output, _files(given), force=given.force)
+    goal = Goal(dedup.options.similarity, dedup.options.recall)
+    setup = {"options": setup_of(dedup.options), "key": dedup.key.secret, "ranks": given.keep == "best"}
     with ExitStack() as stack:
         folder = stack.enter_context(ScanFolder(_folder(given, stack), _task(dedup, given)))
-        with _telling_of_the_rest(folder, given, output):
-            _collect(folder, dedup, given, output)
-            results = Results(folder, _compare(folder, dedup, output))
+        with _telling_how_to_go_on(folder, given, output):
+            open_source = partial(_pages_of, fields=Fields(given.url_field, given.html_field, given.text_field))
+            chunks = chunks_of(given.pages, folder.step, open_source, output.unreadable)
+            with output.progress("reading") as show, Complaints(output.error, "scan", "page", _FATE) as skipped:
+                collect(
+                    folder,
+                    chunks,
+                    setup,
+                    workers=given.workers,
+                    on_skipped=lambda url, reason: skipped.tell(PageError(reason, f"skipped ({reason}): {url}")),
+                    progress=lambda pages: show(pages, None),
+                )
+            with output.shares() as share:
+                duplicates = find_duplicates(folder.columns(), goal, folder=folder.path, progress=share)
+        results = Results(folder, duplicates)
         if given.output is not None:
             with output.shares() as share:
-                write(results, given.output, share, force=given.force)
-        _tell(results, given, output)
+                results.write(given.output, goal, share, force=given.force)
+        _show(results, given, output)
         if given.work is None and given.output is not None:
             folder.remove()
 
 
+def _check(given: Namespace) -> None:
+    for name in ("workers", "most"):
+        if getattr(given, name) < 1:
+            raise ConfigurationError(f"--{name} is {getattr(given, name)}; it must be at least 1")
+    out = given.output
+    if out is None:
+        return
+    if out.suffix == REPORT_SUFFIX:
+        from crawldedup.report.render.files import check_path
+
+        check_path("--output", out)
+    elif form_of(out.name) not in (LINES, CSV):
+        shown = printable(str(out))
+        raise ConfigurationError(
+            f"--output is {shown!r}; it must end with .jsonl, .csv (both also packed, .gz) or {REPORT_SUFFIX}"
+        )
+    # Of a folder that is read, only HTML can be meant to be read again.
+    is_page = out.suffix.lower() in HTML_SUFFIXES
+    if is_page and any(out.absolute().is_relative_to(Path(name).absolute()) for name in given.pages):
+        raise ConfigurationError(f"--output {out} lies in a folder that is read: name another place")
+    check_target(out, [path for path in map(Path, given.pages) if path.is_file()], force=given.force)
+
+
+def _folder(given: Namespace, stack: ExitStack) -> Path:
+    if given.work is not None:
+        return Path(given.work)
+    if given.output is not None:
+        return Path(f"{given.output}{_FOLDER_SUFFIX}")
+    return Path(stack.enter_context(TemporaryDirectory(prefix="crawldedup-scan-")))
+
+
+def _task(dedup: Deduplicator, given: Namespace) -> dict[str, Any]:
+    """Return what a scan must have in common with the one that it goes on with."""
+    options = dedup.options
+    return {
+        "sources": given.pages,
+        "files": list(_versions(map(Path, given.pages))),
+        "fields": [given.url_field, given.html_field, given.text_field],
+        "similarity": options.similarity,
+        "recall": options.recall,
+        "scope": options.scope,
+        "extractor, content or distinguish": PageReader(options).profile,
+        "min_words": options.min_words,
+        "keep": given.keep,
+        "index": dedup.key.suffix,
+    }
+
+
+def _versions(paths: Iterable[Path]) -> Iterator[list[Any]]:
+    """Yield what tells files, and the pages in folders, from changed ones."""
+    for path in paths:
+        if path.is_file():
+            status = path.stat()
+            yield [str(path), status.st_size, status.st_mtime_ns]
+        elif path.is_dir():
+            pages = list(_versions(pages_below(path, on_error=lambda _: None)))
+            yield [str(path), len(pages), f"{mmh3.hash128(json.dumps(pages).encode()):032x}"]
+
+
 @contextmanager
-def _telling_of_the_rest(folder: ScanFolder, given: Namespace, output: Output) -> Iterator[None]:
-    """Tell what becomes of what was read where a scan ends early."""
+def _telling_how_to_go_on(folder: ScanFolder, given: Namespace, output: Output) -> Iterator[None]:
+    """Tell what becomes of what was read where a scan ends early, and where it has gone on."""
+    if folder.step.pages:
+        output.err.print(f"going on after {pluralize(folder.step.pages, 'page')}", markup=False)
     try:
         yield
     except KeyboardInterrupt:
@@ -66,92 +153,7 @@ def _telling_of_the_rest(folder: ScanFolder, given: Namespace, output: Output) -
         ) from error
 
 
-def _check(given: Namespace) -> None:
-    out = given.output
-    # Of a folder that is read, only HTML can be meant to be read again.
-    is_page = out is not None and out.suffix.lower() in HTML_SUFFIXES
-    if is_page and any(out.absolute().is_relative_to(Path(name).absolute()) for name in given.pages):
-        raise ConfigurationError(f"--output {out} lies in a folder that is read: name another place")
-    for name in ("workers", "most"):
-        if getattr(given, name) < 1:
-            raise ConfigurationError(f"--{name} is {getattr(given, name)}; it must be at least 1")
-
-
-def _files(given: Namespace) -> list[Path]:
-    return [Path(name) for name in given.pages if Path(name).is_file()]
-
-
-def _files_known(given: Namespace) -> list[Any]:
-    """Return what tells the files of a scan, and the pages in its folders, from changed ones."""
-    known = [_known(path) for path in _files(given)]
-    for name in filter(os.path.isdir, given.pages):
-        pages = [_known(path) for path in pages_below(Path(name), on_error=lambda _: None)]
-        known.append([name, len(pages), f"{mmh3.hash128(json.dumps(pages).encode()):032x}"])
-    return known
-
-
-def _known(path: Path) -> list[Any]:
-    found = path.stat()
-    return [str(path), found.st_size, found.st_mtime_ns]
-
-
-def _task(dedup: Deduplicator, given: Namespace) -> dict[str, Any]:
-    """Return what a scan must have in common with the one that it goes on with."""
-    options = dedup.options
-    return {
-        "sources": list(given.pages),
-        "files": _files_known(given),
-        "fields": [given.url_field, given.html_field, given.text_field],
-        "similarity": options.similarity,
-        "recall": options.recall,
-        "scope": options.scope,
-        "extractor, content or distinguish": PageReader(options).profile,
-        "min_words": options.min_words,
-        "keep": given.keep,
-        "index": dedup.key.suffix,
-    }
-
-
-def _folder(given: Namespace, stack: ExitStack) -> Path:
-    if given.work is not None:
-        return Path(given.work)
-    if given.output is not None:
-        return Path(f"{given.output}{_FOLDER_SUFFIX}")
-    return Path(stack.enter_context(TemporaryDirectory(prefix="crawldedup-scan-")))
-
-
-def _collect(folder: ScanFolder, dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    fields = Fields(given.url_field, given.html_field, given.text_field)
-    told = 0
-
-    def skipped(page: Page, reason: str) -> None:
-        nonlocal told
-        told += 1
-        if told <= _MOST_TOLD:
-            output.err.print(f"skipped ({reason}): {printable(page.url)}", markup=False)
-        elif told == _MOST_TOLD + 1:
-            output.err.print("further pages that are skipped are counted only", markup=False)
-
-    if folder.step.pages:
-        output.err.print(f"going on after {pluralize(folder.step.pages, 'page')}", markup=False)
-    with output.progress("reading") as progress:
-        Collector(
-            folder,
-            lambda name, on_error: _pages_of(name, fields, on_error),
-            options=dedup.options,
-            key=dedup.key,
-            ranks=given.keep == "best",
-            workers=given.workers,
-            on_error=output.unreadable,
-            on_skipped=skipped,
-            progress=lambda pages: progress(pages, None),
-        ).collect(given.pages)
-    if folder.step.errors and not output.status:
-        # Those of an earlier run count, too.
-        output.status = 1
-
-
-def _pages_of(name: str, fields: Fields, on_error: Callable[[Exception], None]) -> Iterator[Page]:
+def _pages_of(name: str, on_error: OnError, fields: Fields) -> Iterator[Page]:
     if name != "-":
         yield from readable_sources([name], on_error, fields)
         return
@@ -161,19 +163,15 @@ def _pages_of(name: str, fields: Fields, on_error: Callable[[Exception], None]) 
         on_error(error)
 
 
-def _compare(folder: ScanFolder, dedup: Deduplicator, output: Output) -> Duplicates:
-    goal = Goal(dedup.options.similarity, dedup.options.recall)
-    with output.shares() as share:
-        return find_duplicates(folder.columns(), goal, folder=folder.path, progress=share)
-
-
-def _tell(results: Results, given: Namespace, output: Output) -> None:
+def _show(results: Results, given: Namespace, output: Output) -> None:
     summary = results.summary()
-    lines = [results.summary_line()]
-    if given.output is None:
-        lines = [*results.clusters_in_words(given.most), *lines]
+    # Errors of an earlier run count, too.
+    output.status = int(summary["unreadable"] > 0)
+    lines = [summary_line(summary)]
+    if given.output is None and output.as_json:
+        summary["clusters"] = list(results.clusters())
+    elif given.output is None:
+        lines = [*chain.from_iterable(map(cluster_lines, results.clusters(given.most))), *lines]
         if (more := summary["cluster_count"] - given.most) > 0:
             lines.append(f"not shown: {pluralize(more, 'smaller cluster')}; --output writes them all")
-        if output.as_json:
-            summary["clusters"] = results.clusters_as_values()
     output.show(summary, *lines)

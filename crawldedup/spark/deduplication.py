@@ -1,10 +1,10 @@
 """Find the duplicates among the pages of a DataFrame."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from pyspark import StorageLevel
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, StringType
 
@@ -16,11 +16,6 @@ from crawldedup.scan.decision import Goal
 from crawldedup.spark.tasks import BODY, COLUMNS, URL, ReadPages
 from crawldedup.spark.verdicts import ADDED, ID, checkpointed, verdicts_of
 from crawldedup.verdict import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import DataFrame
 
 _OPTIONS: Final = ("similarity", "recall", "extractor", "content", "min_words", "distinguish", "key")
 
@@ -36,11 +31,11 @@ def deduplicate(
 ) -> DataFrame:
     """Return the pages with the columns `kind`, `kept_url`, `similarity` and `reason`, as of `crawldedup scan`.
 
-    - `kind` is `new`, `near_duplicate`, `exact_duplicate`, `thin` or `skipped`. A thin page has too few words for a
-      near duplicate. A skipped one could not be read, and is compared with none.
-    - `kept_url` is the URL of the page that is kept of a duplicate's cluster; null for other pages.
-    - `similarity` is the similarity of the two, from 0 to 1; null for other pages.
-    - `reason` is the `PageError.reason` of a skipped page; null for other pages.
+    - `kind` is `new`, `near_duplicate`, `exact_duplicate`, `thin` (too few words for a near duplicate) or `skipped`
+      (could not be read, and is compared with none).
+    - Of a duplicate, `kept_url` is the URL of the page that is kept of its cluster, and `similarity`, from 0 to 1, how
+      similar the two are.
+    - Of a skipped page, `reason` is the `PageError.reason`.
 
     All but the last join is done at once, so the call takes long. The verdicts stay on disk while the result is used.
     The rows must come in the same order each time that they are read, as those of files do: persist or write others.
@@ -50,15 +45,11 @@ def deduplicate(
         pages: The pages. Rows need no URL, and URLs may repeat.
         url: The name of the column with the URL.
         text: The name of a column of strings to compare, the main text of each page.
-        html: The name of a column of strings or binary values to compare, the HTML of each page. Give either `text` or
-            `html`.
+        html: The name of a column of strings or binary values to compare, in place of `text`: the HTML of each page.
         order: The names of columns that order the pages, lowest values first; then comes the order of the DataFrame. Of
             copies, the first page is kept.
-        **options: The options that say what is compared: `similarity`, `recall`, `extractor`, `content`, `min_words`,
-            `distinguish` and `key`. `key` is 0 by default.
-
-    Returns:
-        A DataFrame with a row for each row of `pages`.
+        **options: What is compared: `similarity`, `recall`, `extractor`, `content`, `min_words`, `distinguish` and
+            `key`, which is 0 by default.
 
     Raises:
         ConfigurationError: An option or a column does not fit.
@@ -66,26 +57,23 @@ def deduplicate(
     Example:
         .. code-block:: python
 
-            from crawldedup.spark import deduplicate
-
-            pages = spark.read.parquet("pages.parquet")
-            judged = deduplicate(pages, text="text", order=["file", "number"])
-            kept = judged.where("kind in ('new', 'thin')").select(*pages.columns)
-            kept.write.parquet("kept.parquet")
+            judged = deduplicate(spark.read.parquet("pages.parquet"), text="text", order=["file", "number"])
+            judged.where("kind in ('new', 'thin')").write.parquet("kept.parquet")
     """
     by = [order] if isinstance(order, str) else list(order)
     body = _check_columns(pages, url, text, html, by)
+    # Says of a misspelt option which one is meant.
+    checked = Options.from_values({"key": 0, **options})
     if unfit := sorted(options.keys() - {*_OPTIONS}):
         taken = ", ".join(_OPTIONS)
         raise ConfigurationError(f"{', '.join(unfit)}: deduplicate() takes no such option; it takes {taken}")
-    checked = Options.from_values({"key": 0, **options})
     # An extractor that is not installed is refused here, and not by a task.
     PageReader(checked)
-    key: Any = checked.key
+    secret: Any = checked.key
     goal = Goal(checked.similarity, checked.recall)
+    task = ReadPages(checked, html is not None, goal, Key(secret))
     marked = pages.withColumn(ID, F.monotonically_increasing_id())
     # The plan of what was read is short, and of these columns only some are needed at a time.
-    task = ReadPages(checked, html is not None, goal, Key(key))
     read = _read(marked, url, body, by, task).persist(StorageLevel.MEMORY_AND_DISK)
     try:
         return _joined(marked, url, checkpointed(verdicts_of(read, goal)))

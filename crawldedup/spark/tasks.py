@@ -4,32 +4,25 @@ Sorted streams come in batches that may be cut anywhere. No Python loop runs ove
 the order of the pages.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import reduce
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import DTypeLike, NDArray
 
 from crawldedup.errors import PageError
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint, thin_fingerprint
+from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
+from crawldedup.reading.keys import Key
 from crawldedup.scan.columns import KEYS_A_TABLE, LAYOUT, Columns, keys_of, numbers_in, pack
 from crawldedup.scan.decision import MOST_SEARCH_BITS, Goal, Order, Resemblances, costs_of, similarities_of
 from crawldedup.scan.pairs import Nearness, candidate_pairs, crowded, earlier_of, later_of
+from crawldedup.search.decision import Crowd
+from crawldedup.search.plan import Table
 from crawldedup.search.query import salted
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike, NDArray
-
-    from crawldedup.options import Options
-    from crawldedup.reading.keys import Key
-    from crawldedup.scan.columns import Keys
-    from crawldedup.search.decision import Crowd
-    from crawldedup.search.plan import Table
 
 Batches = Iterable[pa.RecordBatch]
 Rows = Iterator[pa.RecordBatch]
@@ -52,10 +45,9 @@ _PAIRS_AT_ONCE: Final = 1 << 19
 _UNREAD: Final = thin_fingerprint(0, 0)
 
 
-def numbers(column: pa.Array) -> NDArray[Any]:
+def numbers(column: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
     """Return a column of numbers without nulls."""
-    values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    return values
+    return np.asarray(column)
 
 
 def matrix(column: pa.Array, kind: DTypeLike, width: int) -> NDArray[Any]:
@@ -144,40 +136,17 @@ class MakePairs:
     bits: int
 
     def __call__(self, batches: Batches) -> Rows:
-        for packed, search in self._whole_runs(batches):
+        for rows in _whole_groups(batches, lambda rows: numbers(rows.column("key")) >> 64 - self.bits, _KEYS_AT_ONCE):
+            packed = numbers(rows.column("key")).view(np.uint64) ^ _SIGN
             # Small numbers in place of those of the pages, in the same order, find the search bits.
             pages, first, small = np.unique(numbers_in(packed), return_index=True, return_inverse=True)
-            nearness = Nearness(search[first], np.zeros((len(pages), 1), np.uint64), MOST_SEARCH_BITS, 0)
+            search = numbers(rows.column("search")).view(np.uint64)[first]
+            nearness = Nearness(search, np.zeros((len(pages), 1), np.uint64), MOST_SEARCH_BITS, 0)
             names = pages.astype(np.int64)
             for pairs in candidate_pairs(pack(packed, small.astype(np.uint64)), self.bits, nearness):
                 yield batch(later=names[later_of(pairs)], earlier=names[earlier_of(pairs)])
             crowd = crowded(packed, self.bits).astype(np.int64)
             yield batch(later=crowd, earlier=np.full(len(crowd), CROWDED))
-
-    def _whole_runs(self, batches: Batches) -> Iterator[tuple[Keys, Keys]]:
-        """Yield keys and search bits, many runs at once, none of them cut."""
-        parts: list[tuple[Keys, Keys]] = []
-        waiting = 0
-        for rows in batches:
-            key, search = (numbers(rows.column(name)).view(np.uint64) for name in ("key", "search"))
-            parts.append((key ^ _SIGN, search))
-            waiting += len(key)
-            if waiting < _KEYS_AT_ONCE:
-                continue
-            packed, search = _joined(parts)
-            run = np.uint64((1 << 64 - self.bits) - 1)
-            end = int(np.searchsorted(packed, packed[-1] & ~run))
-            if end:
-                yield packed[:end], search[:end]
-            parts = [(packed[end:], search[end:])]
-            # A run that goes on is joined anew each time it has doubled.
-            waiting = 0 if end == 0 else len(packed) - end
-        if parts:
-            yield _joined(parts)
-
-
-def _joined(parts: list[tuple[Keys, Keys]]) -> tuple[Keys, Keys]:
-    return np.concatenate([keys for keys, _ in parts]), np.concatenate([search for _, search in parts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +168,7 @@ class ComparePairs:
             names = np.concatenate((numbers(rows.column("number")), numbers(others.field("earlier"))))
             words = [np.concatenate((numbers(rows.column(word)), numbers(others.field(word)))) for word in VERIFY]
             # Of the steps, those of the later pages suffice; nothing else is compared.
-            empty = {name: np.empty((0, *shape), kind) for name, (kind, shape) in LAYOUT.items()}
+            empty = {name: np.empty(0, kind) for name, kind in LAYOUT.items()}
             empty["verify"] = np.stack(words, axis=1).view(np.uint8)
             empty["steps"] = matrix(rows.column("steps"), "uint16", VERIFY_BITS)
             pages = Columns(**empty)
@@ -208,10 +177,9 @@ class ComparePairs:
                 yield batch(later=names[later], earlier=names[earlier], value=value)
                 continue
             costs = costs_of(pages, later, earlier)
-            pairs = Resemblances(names[later], names[earlier], costs)
-            if self.most is not None:
-                counts = costs <= self.most
-                pairs = Resemblances(names[later[counts]], names[earlier[counts]], costs[counts]).nearest()
+            counts = costs <= (costs.max(initial=0) if self.most is None else self.most)
+            pairs = Resemblances(names[later[counts]], names[earlier[counts]], costs[counts])
+            pairs = pairs if self.most is None else pairs.nearest()
             yield batch(later=pairs.later, earlier=pairs.earlier, value=pairs.costs.astype(np.float64))
 
 
@@ -228,29 +196,32 @@ class DecidePairs:
 
     def __call__(self, batches: Batches) -> Rows:
         order = Order(self.pages, self.crowd)
-        for pairs in _whole_pages(batches):
-            wanted = order.decide(pairs, presumes=self.presumes)
+        for rows in _whole_groups(batches, lambda rows: numbers(rows.column("later")), _PAIRS_AT_ONCE):
+            later, earlier, costs = (numbers(rows.column(name)) for name in ("later", "earlier", "value"))
+            wanted = order.decide(Resemblances(later, earlier, costs.astype(np.int64)), presumes=self.presumes)
             yield batch(later=later_of(wanted), earlier=earlier_of(wanted), is_wanted=np.ones(len(wanted), np.bool_))
         near = np.flatnonzero(order.original != np.arange(self.pages))
         yield batch(later=near, earlier=order.original[near], is_wanted=np.zeros(len(near), np.bool_))
 
 
-def _whole_pages(batches: Batches) -> Iterator[Resemblances]:
-    """Yield the pairs of some pages at once, all those of a page together."""
-    waiting: list[Resemblances] = []
+def _whole_groups(
+    batches: Batches, group_of: Callable[[pa.Table], NDArray[np.int64]], at_once: int
+) -> Iterator[pa.Table]:
+    """Yield the rows of sorted batches, many groups at once, none of them cut. `group_of` names the group of each."""
+    parts: list[pa.Table] = []
+    waiting = 0
     for rows in batches:
-        later, earlier, costs = (numbers(rows.column(name)) for name in ("later", "earlier", "value"))
-        waiting.append(Resemblances(later, earlier, costs.astype(np.int64)))
-        if sum(map(len, waiting)) < _PAIRS_AT_ONCE:
+        parts.append(pa.Table.from_batches([rows]))
+        waiting += len(rows)
+        if waiting < at_once:
             continue
-        pairs = reduce(Resemblances.joined, waiting)
-        # The pairs of the last page may go on.
-        is_whole = pairs.later < pairs.later[-1]
-        yield _part(pairs, is_whole)
-        waiting = [_part(pairs, ~is_whole)]
-    if waiting:
-        yield reduce(Resemblances.joined, waiting)
-
-
-def _part(pairs: Resemblances, which: NDArray[np.bool_]) -> Resemblances:
-    return Resemblances(pairs.later[which], pairs.earlier[which], pairs.costs[which])
+        joined = pa.concat_tables(parts)
+        groups = group_of(joined)
+        end = int(np.searchsorted(groups, groups[-1]))
+        if end:
+            yield joined.slice(0, end)
+        parts = [joined.slice(end)]
+        # A group that goes on is joined anew each time it has doubled.
+        waiting = len(joined) - end if end else 0
+    if parts:
+        yield pa.concat_tables(parts)

@@ -5,27 +5,21 @@ and sorting brings equal keys together. `compared` measures the pairs, and `deci
 kept.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from functools import reduce
+from itertools import accumulate
+from typing import Final
 
 from pyspark import StorageLevel
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.scan.columns import CROWD_BITS, MOST_PAGES, TABLES, key_bits
-from crawldedup.scan.decision import ROUNDS
-from crawldedup.search.plan import STORED_BITS
+from crawldedup.scan.decision import ROUNDS, Goal
+from crawldedup.search.plan import STORED_BITS, Table
 from crawldedup.spark.tasks import CROWDED, URL, VERIFY, ComparePairs, DecidePairs, MakeKeys, MakePairs
 from crawldedup.verdict import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import Column, DataFrame
-
-    from crawldedup.scan.decision import Goal
-    from crawldedup.search.plan import Table
 
 ID: Final = "_crawldedup_id"
 """The column that names a row of the input."""
@@ -68,11 +62,10 @@ def verdicts_of(read: DataFrame, goal: Goal) -> DataFrame:
     urls = among(pages.select("number", F.col(URL).alias("kept_url")), originals).withColumnRenamed("number", "kept")
     named = verdicts.join(urls, "kept").drop("kept")
     duplicates = among(pages.select("number", ID, URL), checkpointed(verdicts.select("number"))).join(named, "number")
-    columns = [ID, URL, *ADDED]
     thin = among(pages.where("thin").select("number", ID, URL, "reason"), copied, "left_anti")
     kind = F.when(F.col("reason").isNull(), str(Kind.THIN)).otherwise(SKIPPED)
-    thin = thin.withColumns({"kind": kind, "kept_url": _null("string"), "similarity": _null("double")})
-    return duplicates.withColumn("reason", _null("string")).select(*columns).union(thin.select(*columns))
+    both = duplicates.unionByName(thin.withColumn("kind", kind), allowMissingColumns=True)
+    return both.select(ID, URL, *ADDED)
 
 
 def numbered(pages: DataFrame) -> tuple[DataFrame, int]:
@@ -80,19 +73,17 @@ def numbered(pages: DataFrame) -> tuple[DataFrame, int]:
 
     `pages` must be persisted. Raises ConfigurationError for more than MOST_PAGES.
     """
-    counts = pages.groupBy(F.spark_partition_id().alias("part")).count().collect()
-    offsets, total = [], 0
-    for part, count in sorted((row["part"], row["count"]) for row in counts):
-        offsets.append((part, total))
-        total += count
-    if total > MOST_PAGES:
+    counted = pages.groupBy(F.spark_partition_id().alias("part")).count().collect()
+    counts = dict(sorted((row["part"], row["count"]) for row in counted))
+    if (total := sum(counts.values())) > MOST_PAGES:
         raise ConfigurationError(f"there are {total:,} pages, and at most {MOST_PAGES:,} can be compared at once")
-    starts = pages.sparkSession.createDataFrame(offsets or [(0, 0)], "part int, start long")
+    # The ids of a partition begin at a number of their own.
+    starts = zip(counts, accumulate(counts.values(), initial=0), strict=False)
+    offsets = [(part, start - (part << _ROW_BITS)) for part, start in starts] or [(0, 0)]
+    table = F.broadcast(pages.sparkSession.createDataFrame(offsets, "part int, offset long"))
     placed = pages.withColumn("place", F.monotonically_increasing_id())
-    placed = placed.withColumn("part", F.shiftright("place", _ROW_BITS).cast("int"))
-    row = F.col("place").bitwiseAND(F.lit((1 << _ROW_BITS) - 1))
-    joined = placed.join(F.broadcast(starts), "part").withColumn("number", F.col("start") + row)
-    return joined.drop("place", "part", "start"), total
+    joined = placed.withColumn("part", F.shiftright("place", _ROW_BITS).cast("int")).join(table, "part")
+    return joined.withColumn("number", F.col("place") + F.col("offset")).drop("place", "part", "offset"), total
 
 
 def copies_of(pages: DataFrame) -> DataFrame:
@@ -121,20 +112,18 @@ def candidates(pages: DataFrame, similarity: float) -> DataFrame:
     compared, too.
     """
     pages = checkpointed(pages)
-    pairs = None
+    pairs: list[DataFrame] = []
     for table in TABLES:
         some, bits = pages, key_bits(pages.count())
         while bits <= STORED_BITS:
             runs = checkpointed(_runs(some, table, bits, similarity))
-            uncrowded = runs.where(F.col("earlier") != CROWDED)
-            pairs = uncrowded if pairs is None else pairs.union(uncrowded)
+            pairs.append(runs.where(F.col("earlier") != CROWDED))
             crowd = runs.where(F.col("earlier") == CROWDED).select(F.col("later").alias("number")).distinct()
             if (crowd := checkpointed(crowd)).isEmpty():
                 break
             some = among(pages, crowd)
             bits += CROWD_BITS
-    assert pairs is not None
-    return pairs
+    return reduce(DataFrame.union, pairs)
 
 
 def _runs(pages: DataFrame, table: Table, bits: int, similarity: float) -> DataFrame:
@@ -204,7 +193,3 @@ def among(pages: DataFrame, wanted: DataFrame, how: str = "left_semi") -> DataFr
 
 def _hinted(wanted: DataFrame) -> DataFrame:
     return F.broadcast(wanted) if wanted.count() <= _MOST_BROADCAST else wanted
-
-
-def _null(kind: str) -> Column:
-    return F.lit(None).cast(kind)

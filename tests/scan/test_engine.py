@@ -100,7 +100,7 @@ def test_columns_hold_what_a_decision_takes(deterministic: Fingerprint) -> None:
     assert int(made.search[0]) == deterministic.search
     assert made.verify[0].tobytes() == deterministic.verify
     assert made.rank.tolist() == [3]
-    assert [len(column) for column in made.by_name().values()] == [1] * 8
+    assert [len(column) for column in made.by_name().values()] == [1] * 7
 
 
 @pytest.fixture

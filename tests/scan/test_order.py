@@ -26,7 +26,6 @@ def test_a_page_is_dropped_for_the_nearest_kept_one() -> None:
     order = Order(4, GOAL.crowd)
     assert wanted(order, found((2, 0, NEAR), (2, 1, NEAR - 1), (3, 0, FAR))) == []
     assert order.original.tolist() == [0, 1, 1, 3]
-    assert order.cost.tolist() == [0, 0, NEAR - 1, 0]
 
 
 def test_a_dropped_page_drops_none() -> None:

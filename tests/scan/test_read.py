@@ -4,7 +4,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -15,8 +15,9 @@ from crawldedup import Options, Page
 from crawldedup.errors import ConfigurationError, NoWorkerError
 from crawldedup.reading.keys import NO_KEY
 from crawldedup.scan import read
-from crawldedup.scan.read import BatchReader, Collector, ReadPages, ScanFolder
+from crawldedup.scan.read import BatchReader, ReadPages, ScanFolder
 from crawldedup.workers import pool as pools
+from crawldedup.workers.reading import setup_of
 from tests.processes import is_there
 from tests.scan.pages import collection
 
@@ -45,17 +46,12 @@ def collect(
     options: Options | None = None,
     *,
     workers: int = 2,
-    on_skipped: Callable[[Page, str], None] = ignore,
+    on_skipped: Callable[[str, str], None] = ignore,
     progress: Callable[[int], None] = ignore,
 ) -> None:
-    def open_source(name: str, on_error: Callable[[Exception], None]) -> Iterator[Page]:
-        assert name == "pages"
-        return iter(pages)
-
-    settings = {"options": options or Options(), "key": NO_KEY, "ranks": False, "workers": workers}
-    Collector(folder, open_source, **settings, on_error=ignore, on_skipped=on_skipped, progress=progress).collect(
-        ["pages"]
-    )
+    setup = {"options": setup_of(options or Options()), "key": NO_KEY.secret, "ranks": False}
+    chunks = read.chunks_of(["pages"], folder.step, lambda _name, _on_error: iter(pages), ignore)
+    read.collect(folder, chunks, setup, workers=workers, on_skipped=on_skipped, progress=progress)
 
 
 def pages_of(texts: list[str], kind: str = "text") -> list[Page]:
@@ -95,7 +91,7 @@ def test_pages_are_read_as_one_process_reads_them(tmp_path: Path) -> None:
     skipped: list[str] = []
     with ScanFolder(tmp_path, TASK) as folder:
         pages = pages_of([text.replace("?", "\ud800") for text in texts])
-        collect(folder, pages, workers=3, on_skipped=lambda page, reason: skipped.append(f"{page.url} {reason}"))
+        collect(folder, pages, workers=3, on_skipped=lambda url, reason: skipped.append(f"{url} {reason}"))
         columns, url = folder.columns(), folder.urls()
         alone = BatchReader(Options(), NO_KEY, ranks=False).read(pages_of(texts))
         for name, column in alone.columns.by_name().items():
@@ -137,7 +133,7 @@ def test_a_page_that_ends_its_process_is_skipped_alone(
     skipped: list[tuple[str, str]] = []
     with ScanFolder(tmp_path / "work", TASK) as folder:
         given = [*pages[:4], hostile, *pages[4:]]
-        collect(folder, given, options, on_skipped=lambda page, reason: skipped.append((page.url, reason)))
+        collect(folder, given, options, on_skipped=lambda url, reason: skipped.append((url, reason)))
         alone = BatchReader(options, NO_KEY, ranks=False).read(pages)
         assert folder.columns().digest.tolist() == alone.columns.digest.tolist()
     assert skipped == [(hostile.url, reason)]

@@ -75,11 +75,14 @@ def test_every_form_of_output_has_the_same_rows(
     assert not list(tmp_path.glob("*.scan"))
 
 
-def test_the_report_is_that_of_a_crawl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_is_that_of_a_scan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = scan(capsys, feed(tmp_path / "pages.jl", collection(originals=60)), "-o", tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
     assert "https://a.example/0" in page
     assert f"{result['pages']}" in page
+    # What it tells of similarities takes the limit of the scan.
+    assert "With another similarity" in page
+    assert "this crawl" not in page
 
 
 def test_hostile_urls_stay_what_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

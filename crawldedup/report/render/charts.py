@@ -118,7 +118,7 @@ def _similarity(similarity: Mapping[str, Any]) -> Markup:
     most: int = max(each["pages"] for each in bins)
     has_limit = limit is not None and limit >= first
     words = f"Near duplicates by estimated similarity, from {first:.2f} to 1."
-    words += f" The limit of this crawl is {limit:.3f}." if has_limit else ""
+    words += f" The limit is {limit:.3f}." if has_limit else ""
 
     def place(value: float) -> float:
         return (value - first) / (1 - first)
