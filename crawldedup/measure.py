@@ -198,7 +198,8 @@ def methods(options: Options) -> dict[str, Callable[[], Check]]:
         detector = METHODS[name](options.similarity)
         return lambda document: detector(document.url, document.text)
 
-    return {DEFAULT: partial(default_check, options)} | {name: partial(of_literature, name) for name in METHODS}
+    makers: dict[str, Callable[[], Check]] = {DEFAULT: partial(default_check, options)}
+    return makers | {name: partial(of_literature, name) for name in METHODS}
 
 
 def default_check(options: Options) -> Check:

@@ -35,7 +35,6 @@ from crawldedup.scan.decision import Goal
 from crawldedup.scan.engine import find_duplicates
 from crawldedup.scan.read import ScanFolder, chunks_of, collect
 from crawldedup.scan.results import REPORT_SUFFIX, Results, cluster_lines, summary_line
-from crawldedup.workers.reading import setup_of
 
 _FATE: Final = "skipped: they are counted only"
 _FOLDER_SUFFIX: Final = ".scan"
@@ -48,7 +47,7 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """
     _check(given)
     goal = Goal(dedup.options.similarity, dedup.options.recall)
-    setup = {"options": setup_of(dedup.options), "key": dedup.key.secret, "ranks": given.keep == "best"}
+    setup = {"options": dedup.options.index_values(), "key": dedup.key.secret, "ranks": given.keep == "best"}
     with ExitStack() as stack:
         folder = stack.enter_context(ScanFolder(_folder(given, stack), _task(dedup, given)))
         with _telling_how_to_go_on(folder, given, output):
