@@ -34,10 +34,11 @@ def check_store_url(name: str, value: object) -> str:
     kind, url = store_class(name, value), str(value)
     try:
         kind(url, _ANY_LAYOUT)
+        return url
     except ConfigurationError as error:
-        # The traceback of the cause would show the URL.
-        raise ConfigurationError(f"{name}: {error}") from None
-    return url
+        message = f"{name}: {error}"
+    # Outside of the handler: the traceback of the cause would show the URL.
+    raise ConfigurationError(message)
 
 
 def is_persistent(url: str) -> bool:
