@@ -15,21 +15,21 @@ LONGEST_MODULE = 500
 
 # The lines that a room may have. They only ever fall: a room that needs more takes it from another.
 BUDGETS = {
-    "library": 1988,
-    "reading": 3721,
-    "search": 1397,
-    "stores": 2614,
-    "workers": 531,
-    "scrapy_plugin": 2364,
-    "report": 3550,
-    "scan": 1571,
-    "spark": 749,
-    "service": 1808,
-    "cli": 2182,
-    "literature": 2405,
+    "library": 1989,
+    "reading": 3390,
+    "search": 1396,
+    "stores": 2399,
+    "workers": 500,
+    "scrapy_plugin": 2082,
+    "report": 3074,
+    "scan": 1347,
+    "spark": 560,
+    "service": 1846,
+    "cli": 1914,
+    "literature": 2286,
 }
-MOST_LINES = 24_880
-MOST_LUA_LINES = 999
+MOST_LINES = 22_783
+MOST_LUA_LINES = 965
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.
 ROOMS = {

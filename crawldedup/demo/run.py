@@ -69,7 +69,7 @@ def run(given: Namespace, output: Output) -> None:
     with tempfile.TemporaryDirectory(prefix="crawldedup-demo-") as name:
         folder = Path(name)
         with output.progress("crawling") as progress:
-            pages = crawl(site, folder, progress, verbose=given.verbose)
+            pages = crawl(site, folder, progress, store=given.store, verbose=given.verbose)
         score = scored(pages, site)
         if output.as_json:
             outcomes = Counter(page["outcome"] for page in pages)
@@ -85,7 +85,7 @@ def run(given: Namespace, output: Output) -> None:
 
 
 def crawl(
-    site: DemoSite, folder: Path, progress: Callable[..., None], *, verbose: bool = False
+    site: DemoSite, folder: Path, progress: Callable[..., None], *, store: str | None = None, verbose: bool = False
 ) -> list[dict[str, Any]]:
     """Crawl a site with Scrapy in a process of its own; return what its journal says of each page.
 
@@ -94,7 +94,7 @@ def crawl(
     settings = {
         **_SETTINGS,
         "LOG_LEVEL": "DEBUG" if verbose else "WARNING",
-        "CRAWLDEDUP_STORE": f"sqlite:///{folder.absolute()}/index.sqlite",
+        "CRAWLDEDUP_STORE": store or f"sqlite:///{folder.absolute()}/index.sqlite",
         "CRAWLDEDUP_JOURNAL": folder / "journal",
     }
     # An index without a key, so that all runs estimate alike.

@@ -33,7 +33,7 @@ def deduplicate(
 
     - `kind` is `new`, `near_duplicate`, `exact_duplicate`, `thin` (too few words for a near duplicate) or `skipped`
       (could not be read, and is compared with none).
-    - Of a duplicate, `kept_url` is the URL of the page that is kept of its cluster, and `similarity`, from 0 to 1, how
+    - Of a duplicate, `kept_url` is the URL of the page that is kept in its place, and `similarity`, from 0 to 1, how
       similar the two are.
     - Of a skipped page, `reason` is the `PageError.reason`.
 

@@ -17,7 +17,6 @@ from crawldedup.reading.keys import NO_KEY
 from crawldedup.scan import read
 from crawldedup.scan.read import BatchReader, ReadPages, ScanFolder
 from crawldedup.workers import pool as pools
-from crawldedup.workers.reading import setup_of
 from tests.processes import is_there
 from tests.scan.pages import collection
 
@@ -49,7 +48,7 @@ def collect(
     on_skipped: Callable[[str, str], None] = ignore,
     progress: Callable[[int], None] = ignore,
 ) -> None:
-    setup = {"options": setup_of(options or Options()), "key": NO_KEY.secret, "ranks": False}
+    setup = {"options": (options or Options()).index_values(), "key": NO_KEY.secret, "ranks": False}
     chunks = read.chunks_of(["pages"], folder.step, lambda _name, _on_error: iter(pages), ignore)
     read.collect(folder, chunks, setup, workers=workers, on_skipped=on_skipped, progress=progress)
 

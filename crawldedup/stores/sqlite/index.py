@@ -3,6 +3,7 @@
 Arrays run over all keys and pages of a batch. Keys are as SQLite has them: signed, the lower bits a page's number.
 """
 
+import operator
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
@@ -67,7 +68,8 @@ _VALUES: Final = ", ".join("?" * len(Page._fields))
 
 
 def _page(row: tuple[Any, ...]) -> Page:
-    return Page(row[0], row[1], row[2] + SIGN, row[3] + SIGN, *row[4:])
+    url_key, search, digest, *counts = map(operator.index, (*row[2:4], *row[5:]))  # the file may be damaged
+    return Page(row[0], row[1], url_key + SIGN, search + SIGN, row[4], digest, *counts)
 
 
 class SqliteIndex:
@@ -91,7 +93,7 @@ class SqliteIndex:
         newest = f"max(newest_freed, ifnull((SELECT max(number) FROM {self._pages}), 0))"
         head = f"SELECT profile, {newest}, freed, swept FROM indexes WHERE number = {self.number}"
         profile, *counts = self.db.execute(head).fetchone()
-        self.newest, self.freed, self.swept = counts
+        self.newest, self.freed, self.swept = map(operator.index, counts)
         self._written = self.freed, self.swept
         return str(profile)
 
