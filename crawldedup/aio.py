@@ -313,8 +313,9 @@ class AsyncDeduplicator:
         """
         try:
             await self._make_ready(page)
-            is_short = _is_short_text(page)
-            content = self._reader.try_content(page) if is_short else (await self._read(page))[0].fingerprint
+            content = (
+                self._reader.try_content(page) if _is_short_text(page) else (await self._read(page))[0].fingerprint
+            )
         finally:
             if after is not None:
                 await asyncio.wait({after})

@@ -33,8 +33,8 @@ def deduplicate(
 
     - `kind` is `new`, `near_duplicate`, `exact_duplicate`, `thin` (too few words for a near duplicate) or `skipped`
       (could not be read, and is compared with none).
-    - Of a duplicate, `kept_url` is the URL of the page that is kept in its place, and `similarity`, from 0 to 1, how
-      similar the two are.
+    - Of a duplicate, `kept_url` is the URL of the page that is kept in its place. `similarity` is how similar the two
+      are, from 0 to 1.
     - Of a skipped page, `reason` is the `PageError.reason`.
 
     All but the last join is done at once, so the call takes long. The verdicts stay on disk while the result is used.
@@ -57,7 +57,8 @@ def deduplicate(
     Example:
         .. code-block:: python
 
-            judged = deduplicate(spark.read.parquet("pages.parquet"), text="text", order=["file", "number"])
+            pages = spark.read.parquet("pages.parquet")
+            judged = deduplicate(pages, text="text", order=["file", "number"])
             judged.where("kind in ('new', 'thin')").write.parquet("kept.parquet")
     """
     by = [order] if isinstance(order, str) else list(order)
