@@ -283,10 +283,9 @@ class AsyncDeduplicator:
         if not isinstance(page, Page):
             raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a Page")
         if page.remember and self._beating is None:
-            # A look would not keep others from beginning the index with another key.
             self._reading += 1
             try:
-                await self._join()
+                await self._join()  # a look would not keep others from beginning the index with another key
             finally:
                 self._reading -= 1
 
@@ -313,9 +312,8 @@ class AsyncDeduplicator:
         """
         try:
             await self._make_ready(page)
-            content = (
-                self._reader.try_content(page) if _is_short_text(page) else (await self._read(page))[0].fingerprint
-            )
+            is_short = _is_short_text(page)
+            content = self._reader.try_content(page) if is_short else (await self._read(page))[0].fingerprint
         finally:
             if after is not None:
                 await asyncio.wait({after})
