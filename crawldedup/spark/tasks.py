@@ -45,7 +45,7 @@ _PAIRS_AT_ONCE: Final = 1 << 19
 _UNREAD: Final = thin_fingerprint(0, 0)
 
 
-def numbers(column: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
+def numbers(column: "pa.Array | pa.ChunkedArray") -> NDArray[Any]:
     """Return a column of numbers without nulls."""
     return np.asarray(column)
 
