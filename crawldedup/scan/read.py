@@ -166,7 +166,7 @@ class ScanFolder:
                 if self._path(name).stat().st_size < size:
                     raise ValueError(name)
                 os.truncate(self._path(name), size)
-        except (FileNotFoundError, ValueError) as error:
+        except (FileNotFoundError, ValueError, msgspec.MsgspecError) as error:
             raise ConfigurationError(f"the scan in {shown} is damaged; remove the folder to begin again") from error
         if changed:
             raise ConfigurationError(
