@@ -281,7 +281,7 @@ class Deduplicator:
     @property
     def session(self) -> CrawlSession | None:
         """Return the crawler that this instance works as; None before it joined a crawl."""
-        return self._store.session
+        return self._store.session if self._store.session.number else None
 
     def __repr__(self) -> str:
         state = "open" if self._is_open else "closed" if self._is_closed else "not opened"

@@ -259,8 +259,15 @@ def spoil(client: redis.Redis, key: bytes) -> bool:
     return bool(client.eval(_SPOIL, 2, key, b"spared:" + key))
 
 
+# What the index keeps for some seconds only may have gone meanwhile.
+_MEND: Final = """
+redis.call('UNLINK', KEYS[1])
+if redis.call('EXISTS', KEYS[2]) == 1 then redis.call('RENAME', KEYS[2], KEYS[1]) end
+"""
+
+
 def mend(client: redis.Redis, key: bytes) -> None:
-    client.rename(b"spared:" + key, key)
+    client.eval(_MEND, 2, key, b"spared:" + key)
 
 
 def keys_of_index(client: redis.Redis) -> list[bytes]:

@@ -20,7 +20,7 @@ from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.search.query import TABLES
 from crawldedup.stores.base import DIGEST_MASK, Layout
 from crawldedup.stores.redis.client import script_text
-from crawldedup.stores.redis.protocol import KEY_BYTES, RECORDS_PER_LIST
+from crawldedup.stores.redis.protocol import KEY_BYTES
 from tests.stores.pages import random_page
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ PLANTS = 2_000
 """So many pages stand first in every index: those that are looked for."""
 SINCE_1970 = 1_760_000_000
 
+RECORDS_PER_LIST = 512
 CHUNK = 256 * RECORDS_PER_LIST
 """Records that are made and sent at a time."""
 SLICE_BITS = 5

@@ -15,8 +15,7 @@ back, and the next page that resembles it takes its place.
 Pages older than the time to live count as absent. Each page that is added frees a few of them, and a few of the oldest
 pages beyond the limit of pages. Of paragraphs, a store keeps which pages hold which anchors; see `AnchorQuery`.
 
-`Store`, at the end, has the methods. Before it are the values that they take and return: a `Query` and its `Answer`, an
-`AnchorQuery` and its `Holders`, and what an index is made for (`Layout`) and who works on it (`CrawlSession`).
+`Store`, at the end, has the methods; before it are the values that they take and return.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -118,7 +117,7 @@ class Query:
         return max(1, self.max_keys // 8)
 
     def has_new_text(self, signature: bytes, digest: int, *, abandoned: bool = False) -> bool:
-        """Return whether a revisit has other text than what is remembered. `redis/lua/lib/costs.lua` does the same.
+        """Return whether a revisit has other text than what is remembered. `redis/lua/check.lua` does the same.
 
         Text that counts as unchanged leaves the remembered text as it is: the one that was delivered last. If it took
         its place, a page that changes a little at each visit would never be delivered again.
@@ -153,6 +152,9 @@ class Answer:
     candidates: int  # compared
     abandoned: bool = False  # a revisit of what was never delivered
     replaces: bool = False  # the page took the record's place
+
+
+Answers = list[Answer | StoreError]  # to a batch: an error stands in the place of the page that it befell
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,16 +263,11 @@ class Store(Protocol):
     """One index: a namespace of a store. Methods raise `StoreError` and its kin, and are safe to call again."""
 
     is_persistent: ClassVar[bool]  # whether its indexes outlive the program
+    layout: Layout  # once opened with the key of the index: methods that find another there raise KeyMismatchError
+    session: CrawlSession  # the crawler that this store works as; NO_SESSION unless `open` has joined a crawl
 
     # Take a URL of one of its schemes, and connect to nothing. Raises ConfigurationError for what is wrong with it.
     def __init__(self, url: str, layout: Layout) -> None: ...
-    # The layout, once opened with the key of the index: methods that find another there raise KeyMismatchError.
-    @property
-    def layout(self) -> Layout: ...
-    # The crawler that this store works as; None unless `open` has joined a crawl.
-    @property
-    def session(self) -> CrawlSession | None: ...
-
     # Connect, check the profile, join the crawl; return the number of pages in the index. With a session whose number
     # is not 0, work as that crawler; else take a new number, or keep one's own, with a lease held by `session.process`,
     # by default this process. Raises ProfileMismatchError for other fingerprints.
@@ -282,10 +279,10 @@ class Store(Protocol):
     # End the session's lease, unless `leave` is False, and disconnect; harmless when repeated.
     def close(self, *, leave: bool = True) -> None: ...
 
-    # Decide about pages and remember them, one after the other; return an answer for each, in their order. Each page is
-    # one atomic step, the batch is not. An error stands in the place of the page that it befell; a store that cannot be
-    # reached gives StoreUnavailableError for all pages left. Raises no error but ProfileMismatchError.
-    def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]: ...
+    # Note what the queries name as delivered; then decide about pages and remember them, one after the other. Return an
+    # answer for each, in their order. Each page is one atomic step, the batch is not. A store that cannot be reached gives StoreUnavailableError for all pages left.
+    # Raises no error but ProfileMismatchError.
+    def check(self, queries: Sequence[Query]) -> Answers: ...
     # Return the records that each query accepts, nearest first. Changes nothing.
     def find(self, queries: Sequence[Query]) -> list[list[Record]]: ...
     # Note that these pages, which this crawler had pending, were delivered.
@@ -306,13 +303,12 @@ class Store(Protocol):
     def info(self) -> StoreInfo: ...
 
 
-def check_in_turns(
-    check: Callable[[Sequence[Query]], Sequence[Answer | StoreError]], queries: Sequence[Query]
-) -> list[Answer | StoreError]:
+def check_in_turns(check: Callable[[Sequence[Query]], Answers], queries: Sequence[Query]) -> Answers:
     """Check so many pages at once as take one transaction or round trip, and no more while a store is unavailable."""
-    answers: list[Answer | StoreError] = []
+    answers: Answers = []
     for start in range(0, len(queries), CHECKED_AT_ONCE):
-        turn, last = queries[start : start + CHECKED_AT_ONCE], answers[-CHECKED_AT_ONCE:]
-        is_down = last and all(isinstance(answer, StoreUnavailableError) for answer in last)
-        answers += [last[0]] * len(turn) if is_down else check(turn)
+        turn = check(queries[start : start + CHECKED_AT_ONCE])
+        answers += turn
+        if all(isinstance(answer, StoreUnavailableError) for answer in turn):
+            return [*answers, *[turn[0]] * (len(queries) - len(answers))]
     return answers

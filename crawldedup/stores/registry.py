@@ -34,11 +34,10 @@ def check_store_url(name: str, value: object) -> str:
     kind, url = store_class(name, value), str(value)
     try:
         kind(url, _ANY_LAYOUT)
-        return url
     except ConfigurationError as error:
-        message = f"{name}: {error}"
-    # Outside of the handler: the traceback of the cause would show the URL.
-    raise ConfigurationError(message)
+        # The traceback of the cause would show the URL.
+        raise ConfigurationError(f"{name}: {error}") from None
+    return url
 
 
 def is_persistent(url: str) -> bool:

@@ -46,43 +46,39 @@ class ReferenceStore:
 
     def __init__(self, index: ReferenceIndex, layout: Layout, clock: Clock) -> None:
         self._index = index
-        self._layout = layout
+        self.layout = layout
         self._clock = clock
-        self._me = NO_SESSION
+        self.session = NO_SESSION
 
     @property
     def _now(self) -> int:
         return int(self._clock())
 
-    @property
-    def session(self) -> CrawlSession | None:
-        return self._me if self._me.number else None
-
     def open(self, session: CrawlSession | None = None) -> int:
         index = self._index
         index.leases = {number: ends for number, ends in index.leases.items() if ends > self._now}
-        if self._me.number == 0:
+        if self.session.number == 0:
             index.crawlers += 1
-            self._me = CrawlSession(index.crawlers, "")
+            self.session = CrawlSession(index.crawlers, "")
         self.heartbeat()
         return len(index.pages)
 
     def heartbeat(self) -> None:
-        self._index.leases[self._me.number] = self._now + LEASE_SECONDS
+        self._index.leases[self.session.number] = self._now + LEASE_SECONDS
 
     def close(self, *, leave: bool = True) -> None:
-        self._index.leases.pop(self._me.number, None)
-        self._me = NO_SESSION
+        self._index.leases.pop(self.session.number, None)
+        self.session = NO_SESSION
 
     def check(self, queries: Sequence[Query]) -> list[Answer]:
+        self.deliver([name for query in queries for name in query.delivered])
         return list(map(self._check, queries))
 
     def _check(self, query: Query) -> Answer:
         self._free_expired(query.retention)
         asked, pages, pending = query.record, self._index.pages, self._index.pending
-        self.deliver(query.delivered)
         own = next((place for place, (page, _) in enumerate(pages) if page.url_key == asked.url_key), None)
-        if own is not None and (pages[own][1] == self._me.number or not self._is_at_work(pages[own][1])):
+        if own is not None and (pages[own][1] == self.session.number or not self._is_at_work(pages[own][1])):
             seen = new = replace(pages[own][0], seen_at=self._now)
             is_abandoned = self._is_abandoned(own)
             changed = seen.digest != asked.digest and (is_abandoned or not self._is_hardly_changed(seen, query))
@@ -91,10 +87,10 @@ class ReferenceStore:
             elif seen.digest == asked.digest and not seen.packed_text:
                 new = replace(new, packed_text=asked.packed_text)
             if query.is_pending:
-                pending[asked.url_key] = self._me.number
+                pending[asked.url_key] = self.session.number
             else:
                 pending.pop(asked.url_key, None)
-            pages[own] = (new, self._me.number)
+            pages[own] = (new, self.session.number)
             told = seen if changed else replace(seen, packed_text=b"")
             return Answer(Status.REVISIT, told, changed, len(pages), 0, is_abandoned)
         places = self._candidates(query)
@@ -116,19 +112,19 @@ class ReferenceStore:
         for place in abandoned:
             pending.pop(pages[place][0].url_key, None)
         if query.is_pending:
-            pending[asked.url_key] = self._me.number
+            pending[asked.url_key] = self.session.number
         else:
             pending.pop(asked.url_key, None)
         for place in sorted({*abandoned, *([] if own is None else [own])}, reverse=True):
             del pages[place]
         added = replace(asked, added_at=self._now, seen_at=self._now, copies=earlier.copies if earlier else 0)
-        pages.append((added, self._me.number))
+        pages.append((added, self.session.number))
         self._free_oldest(query.retention, MAX_EVICTED)
         return Answer(status, earlier, False, len(pages), len(places), replaces=replaces)
 
     def deliver(self, names: Sequence[PageName]) -> None:
         for name in names:
-            if self._index.pending.get(name.url_key) == self._me.number:
+            if self._index.pending.get(name.url_key) == self.session.number:
                 del self._index.pending[name.url_key]
 
     def find(self, queries: Sequence[Query]) -> list[list[Record]]:
@@ -157,7 +153,7 @@ class ReferenceStore:
         self.open()
 
     def info(self) -> StoreInfo:
-        layout = self._layout
+        layout = self.layout
         return StoreInfo(
             pages=len(self._index.pages),
             bytes=0,
@@ -174,7 +170,7 @@ class ReferenceStore:
     def _is_abandoned(self, place: int) -> bool:
         page, crawler = self._index.pages[place]
         is_pending = self._index.pending.get(page.url_key) == crawler
-        return is_pending and crawler != self._me.number and not self._is_at_work(crawler)
+        return is_pending and crawler != self.session.number and not self._is_at_work(crawler)
 
     def _is_hardly_changed(self, page: Record, query: Query) -> bool:
         rule = query.revisit_rule
@@ -196,7 +192,7 @@ class ReferenceStore:
             place
             for place, (page, _) in enumerate(self._index.pages)
             if self._is_live(page, query.retention)
-            and any(self._is_met(query, table, key) for table, key in enumerate(self._layout.keys(page.search)))
+            and any(self._is_met(query, table, key) for table, key in enumerate(self.layout.keys(page.search)))
         ]
 
     def _is_met(self, query: Query, table: int, key: int) -> bool:
@@ -208,7 +204,7 @@ class ReferenceStore:
         if rule is None:
             return True
         differing = f"{key ^ query.keys[table]:064b}"[:STORED_BITS]
-        order = self._layout.tables[table].order.tolist()
+        order = self.layout.tables[table].order.tolist()
         return sum(rule.costs[order[bit]] for bit, differs in enumerate(differing) if differs == "1") <= rule.limit
 
     def _accepted(self, query: Query, places: list[int]) -> list[int]:

@@ -16,7 +16,16 @@ from crawldedup.errors import ProfileMismatchError
 from crawldedup.search.decision import Prefilter
 from crawldedup.search.plan import ProbePlan
 from crawldedup.search.query import TABLES
-from crawldedup.stores.base import DIGEST_MASK, LEASE_SECONDS, Answer, CrawlSession, Record, Retention, Status
+from crawldedup.stores.base import (
+    DIGEST_MASK,
+    LEASE_SECONDS,
+    NO_SESSION,
+    Answer,
+    CrawlSession,
+    Record,
+    Retention,
+    Status,
+)
 from crawldedup.stores.process import has_exited, own_process
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import (
@@ -585,9 +594,9 @@ class TestOneIndexForMany:
         self, shared_backend: Backend, clock: Clock, page: Page, other: Page
     ) -> None:
         first, worker, foreign, late = (shared_backend.store(LAYOUT, clock) for _ in range(4))
-        assert (first.session, first.open()) == (None, 0)
+        assert (first.session, first.open()) == (NO_SESSION, 0)
         session = first.session
-        assert session is not None
+        assert session != NO_SESSION
         worker.open(session)
         assert worker.session == first.session == session
         foreign.open()
@@ -597,7 +606,7 @@ class TestOneIndexForMany:
         checked(foreign, query(other, B))
         assert checked(worker, query(other, B)).status is Status.EXACT
         first.close(leave=False)
-        assert first.session is None
+        assert first.session == NO_SESSION
         first.open(session)
         assert first.session == session
         assert checked(first, query(other, B)).status is Status.EXACT
@@ -644,7 +653,6 @@ class TestOneIndexForMany:
         first, worker, second = (shared_backend.store(LAYOUT, clock) for _ in range(3))
         holder = exited_process() if exited else own_process()
         first.open(CrawlSession(0, holder))
-        assert first.session is not None
         assert (first.session.process, first.session.number > 0) == (holder, True)
         worker.open(first.session)
         checked(worker, query(page, A))

@@ -30,18 +30,16 @@ Command = tuple[Any, ...]
 
 _SCRIPTS: Final[dict[str, str]] = {}  # that were asked for, by the names that the server has for them
 _HOST: Final = r"[^,/?#@\s]+"
+_HOSTS: Final = rf"(?P<hosts>{_HOST}(?:,{_HOST})*)"
 _DATABASE: Final = r"(?:/(?P<db>\d*))?"
 _FORMS: Final = {
-    "redis": ("redis://user:password@host:port/db", rf"(?:{_HOST})?{_DATABASE}"),
-    "rediss": ("rediss://user:password@host:port/db", rf"(?:{_HOST})?{_DATABASE}"),
-    "unix": ("unix://user:password@/path/to/socket?db=0", "/[^?#@]+"),
-    "redis+sentinel": (
-        "redis+sentinel://user:password@host:port,host:port/service/db",
-        rf"(?P<hosts>{_HOST}(?:,{_HOST})*)/(?P<service>[^/?#@]+){_DATABASE}",
-    ),
-    "redis+cluster": ("redis+cluster://user:password@host:port,host:port", rf"(?P<hosts>{_HOST}(?:,{_HOST})*)/?"),
+    "redis": ("host:port/db", rf"(?:{_HOST})?{_DATABASE}"),
+    "rediss": ("host:port/db", rf"(?:{_HOST})?{_DATABASE}"),
+    "unix": ("/path/to/socket?db=0", "/[^?#@]+"),
+    "redis+sentinel": ("host:port,host:port/service/db", rf"{_HOSTS}/(?P<service>[^/?#@]+){_DATABASE}"),
+    "redis+cluster": ("host:port,host:port", rf"{_HOSTS}/?"),
 }
-"""By scheme: the form for messages, and the pattern of what stands between the login and the options."""
+"""By scheme: the form and the pattern of what stands between the login and the options."""
 
 
 class Target(NamedTuple):
@@ -53,21 +51,19 @@ class Target(NamedTuple):
     sentinel_login: dict[str, str]
 
 
-def read_url(url: str, *schemes: str) -> Target:
-    """Return what a URL of one of the schemes says. Raises ConfigurationError, in which no password shows."""
+def read_url(url: str) -> Target:
+    """Return what a URL says whose scheme is one of ours. Raises ConfigurationError, in which no password shows."""
     scheme, _, rest = url.strip().partition("://")
-    scheme, problem = scheme.lower(), ""
-    if scheme in schemes:
+    form, place = _FORMS[scheme.lower()]
+    form, problem = f"{scheme.lower()}://user:password@{form}", ""
+    try:
         # Behind the login there is no @: what follows a / or ? in a password is not taken for a host or an option.
-        pattern = rf"(?:(?P<login>[^/?#]*)@)?(?P<place>{_FORMS[scheme][1]})(?:\?(?P<query>[^#@]*))?"
-        try:
-            if match := re.fullmatch(pattern, rest):
-                return _target(scheme, **match.groupdict(""))
-        except (redis.RedisError, TypeError, ValueError) as error:
-            problem = f"{error}; "
-    forms = " or ".join(_FORMS[name][0] for name in ((scheme,) if scheme in schemes else schemes))
+        if match := re.fullmatch(rf"(?:(?P<login>[^/?#]*)@)?(?P<place>{place})(?:\?(?P<query>[^#@]*))?", rest):
+            return _target(scheme.lower(), **match.groupdict(""))
+    except (redis.RedisError, TypeError, ValueError) as error:
+        problem = f"{error}; "
     raise ConfigurationError(
-        f"the store URL {shown_url(url)!r} is not valid: {problem}write {forms}, with the signs / ? # @ : , of a "
+        f"the store URL {shown_url(url)!r} is not valid: {problem}write {form}, with the signs / ? # @ : , of a "
         f"password percent-encoded, and options that redis-py has for it"
     )
 
@@ -239,11 +235,11 @@ _CASES: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], str, ty
 
 def our_error(error: Exception, store: str) -> tuple[type[CrawlDedupError], str]:
     """Return what an error of the client becomes, and what the message says of the store."""
-    causes: list[BaseException] = []
-    cause: BaseException | None = error
-    while cause is not None:
+    causes: list[BaseException] = [error]
+    while isinstance(causes[-1], exceptions.RedisClusterException):
+        if not (cause := causes[-1].__cause__ or causes[-1].__context__):
+            break
         causes.append(cause)
-        cause = (cause.__cause__ or cause.__context__) if isinstance(cause, exceptions.RedisClusterException) else None
     for kinds, pattern, ours, words in _CASES:
         is_moved = kinds is exceptions.MovedError and store.startswith("redis+cluster:")
         met = causes if ours is ConfigurationError else [error]

@@ -6,40 +6,31 @@ script the rest. A batch is packed by arrays over the probes of all its queries.
 
 import struct
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crawldedup.search.decision import Crowd
-from crawldedup.search.plan import KEY_BITS, STORED_BITS, Table
+from crawldedup.search.decision import Crowd, WeightedThreshold
+from crawldedup.search.plan import KEY_BITS, STORED_BITS, ProbePlan, Table
 from crawldedup.stores import base
 from crawldedup.stores.base import Answer, Layout, PageName, Query, Record, Status
 
-RECORDS_PER_LIST: Final = 512
-EVERY_PART: Final = 255
 KEY_BYTES: Final = 5
 
 _HEAD: Final = struct.Struct(">IIIIQIQ")
 _SEARCH_PLACE: Final = 16
 _QUESTION: Final = struct.Struct(">IIBBIIIIH")
 _BODY: Final = struct.Struct(">QIQ")
-_CRAWL: Final = struct.Struct(">IIBI")
-_IS_PENDING, _HAS_RULE = 1, 2
 _ANSWER: Final = struct.Struct(">BBIII")
 _CHANGED, _ABANDONED, _REPLACES = 1, 2, 4
 _STATUSES: Final = (Status.NEW, Status.NEAR, Status.EXACT, Status.REVISIT)
 _MOST: Final = 0xFFFF_FFFF
 _RANK_MARK: Final = b"\xfe"  # before the rank of a page, if that is not 0
-_PARTS: Final = 8
 _NIBBLES: Final = 9
+_BITS_OF_NIBBLES: Final = np.unpackbits(np.arange(16, dtype=np.uint8)[None], axis=0)[4:].astype(np.float32)
 _NO_COSTS: Final = bytes(KEY_BITS)
-_NOT_KEPT: Final = np.uint64(KEY_BITS - 8 * KEY_BYTES)
 _PAGE_BYTES: Final = base.PAGE_BITS // 8
-
-Numbers = NDArray[np.uint64]
-Costs = NDArray[np.float32]
 
 
 def pack_order(tables: Sequence[Table]) -> bytes:
@@ -52,18 +43,18 @@ def pack_questions(queries: Sequence[Query], layout: Layout, now: int) -> list[t
     """Return for each query its limits, keys, body, probes, costs of the rule and of the prefilter, and crowd.
 
     `now` is 0 for the server's clock. A body is a record without its times and counters. A probe has eight bytes:
-    table, lowest key, number of leading bits that its keys share, and a bit for each eighth of the range that can hold
-    keys the prefilter accepts. The prefilter has a cost byte for each value of each four bits.
+    table, lowest key, number of leading bits that its keys share, and 0. The prefilter has a cost byte for each value
+    of each four bits.
     """
     if not queries:
         return []
     keys = np.array([query.keys for query in queries], np.uint64)
-    costs = np.zeros((*keys.shape, KEY_BITS), np.float32)
-    given = b"".join(query.prefilter.costs if query.prefilter else _NO_COSTS for query in queries)
-    costs[:, :, :STORED_BITS] = np.frombuffer(given, np.uint8).reshape(-1, KEY_BITS)[:, _key_bits(layout.tables)]
-    by_nibble = costs[:, :, : 4 * _NIBBLES].reshape(-1, 4) @ _bits(4)
-    probes = _pack_probes(queries, keys, costs.ravel(), by_nibble.ravel()).astype(">u8").tobytes()
-    nibbles = np.minimum(by_nibble, 255).astype(np.uint8).reshape(len(queries), -1)
+    costs = np.zeros((*keys.shape, 4 * _NIBBLES), np.float32)
+    of_bits = b"".join(query.prefilter.costs if query.prefilter else _NO_COSTS for query in queries)
+    key_bits = np.stack([table.order[:STORED_BITS] for table in layout.tables])
+    costs[:, :, :STORED_BITS] = np.frombuffer(of_bits, np.uint8).reshape(-1, KEY_BITS)[:, key_bits]
+    nibbles = np.minimum(costs.reshape(-1, 4) @ _BITS_OF_NIBBLES, 255).astype(np.uint8).reshape(len(queries), -1)
+    probes = _pack_probes([query.plan for query in queries])
     own_keys, first = keys.astype(">u8"), 0
     packed: list[tuple[bytes, ...]] = []
     for place, query in enumerate(queries):
@@ -85,65 +76,21 @@ def _pack_crowd(crowd: Crowd | None) -> bytes:
     return b"" if crowd is None else struct.pack(f">I{len(crowd.limits)}I", crowd.reach, *crowd.limits)
 
 
-def _pack_probes(queries: Sequence[Query], keys: Numbers, costs: Costs, by_nibble: Costs) -> Numbers:
-    """Return the probes of all queries, given the costs of the bits of their keys, and of each four bits.
-
-    Which eighths of a range are wanted is worked out for ranges as wide as the last one of the page, which nearly all
-    are; the others want every eighth.
-    """
-    counts = np.array([len(query.plan) for query in queries])
-    if not counts.any():
-        return np.empty(0, np.uint64)
+def _pack_probes(plans: Sequence[ProbePlan]) -> bytes:
     tables, lows, highs = (
-        np.concatenate([getattr(query.plan, name) for query in queries]) for name in ("tables", "lows", "highs")
+        np.concatenate([getattr(plan, name) for plan in plans]) for name in ("tables", "lows", "highs")
     )
-    spans = lows ^ highs
-    free = np.frexp((spans >> _NOT_KEPT).astype(np.float64))[1]
-    page = np.arange(len(queries)).repeat(counts)
-    row = page * keys.shape[1] + tables
-    usual = free.take(counts.cumsum() - 1)
-    prefix = (8 * KEY_BYTES - usual).repeat(keys.shape[1])
-    own = keys.ravel()
-    flipped = (own.take(row) ^ lows) & ~spans
-    spent = np.zeros(len(lows), np.float32)
-    for number in range(min(-(-int(prefix.max()) // 4), _NIBBLES)):
-        nibble = (flipped >> np.uint64(KEY_BITS - 4 - 4 * number) & np.uint64(15)).astype(np.int64)
-        spent += by_nibble.take((row * _NIBBLES + number) * 16 + nibble)
-    # The three bits behind the prefix tell the eighths of a range.
-    first_bits = np.arange(len(own)) * KEY_BITS + prefix
-    by_part = costs.take(first_bits[:, None] + np.arange(3)) @ _bits(3)
-    own_part = (own >> np.maximum(KEY_BITS - 3 - prefix, 0).astype(np.uint64) & np.uint64(7)).astype(np.int64)
-    part = (row * _PARTS)[:, None] + (np.arange(_PARTS) ^ own_part.take(row)[:, None])
-    limits = np.array([query.prefilter.limit if query.prefilter else 0 for query in queries], np.float32)
-    is_wanted = by_part.take(part) <= (limits.take(page) - spent)[:, None]
-    wanted = np.where(free == usual.take(page), np.packbits(is_wanted, axis=1)[:, 0], EVERY_PART)
-    probes: Numbers = tables.astype(np.uint64) << np.uint64(56) | lows >> _NOT_KEPT << np.uint64(16)
-    probes |= (8 * KEY_BYTES - free << 8 | wanted).astype(np.uint64)
-    return probes
+    not_kept = np.uint64(KEY_BITS - 8 * KEY_BYTES)
+    # The exponent of a whole number is how many bits it has.
+    free = np.frexp((lows ^ highs) >> not_kept)[1]
+    probes = tables.astype(np.uint64) << np.uint64(56) | lows >> not_kept << np.uint64(16)
+    packed: bytes = (probes | (8 * KEY_BYTES - free << 8).astype(np.uint64)).astype(">u8").tobytes()
+    return packed
 
 
-@cache
-def _key_bits(tables: tuple[Table, ...]) -> NDArray[np.intp]:
-    """Return the fingerprint bits of each table's keys, as far as they are kept, shape (tables, STORED_BITS)."""
-    return np.stack([table.order[:STORED_BITS] for table in tables])
-
-
-@cache
-def _bits(width: int) -> Costs:
-    """Return the bits of the numbers of so many bits, shape (width, 2^width)."""
-    numbers = np.arange(1 << width, dtype=np.uint8)[:, None]
-    return np.ascontiguousarray(np.unpackbits(numbers, axis=1)[:, -width:].T.astype(np.float32))
-
-
-def pack_crawl(query: Query, session: base.CrawlSession, place: int, batch: bytes, most: int | None) -> bytes:
-    """Return what a check needs beside the question, the names of delivered pages and the text.
-
-    `place` is the question's in the batch of this name, which is empty for one question; `most` limits the pages.
-    """
-    rule = query.revisit_rule
-    flags = _IS_PENDING * query.is_pending + _HAS_RULE * (rule is not None)
-    own = _CRAWL.pack(min(most or 0, _MOST), session.number, flags, place)
-    return own + (rule.limit.to_bytes(4, "big") + rule.costs if rule else b"") + batch
+def pack_rule(rule: WeightedThreshold | None) -> bytes:
+    """Return the rule of revisits: its limit and the costs of bits; nothing for none."""
+    return rule.limit.to_bytes(4, "big") + rule.costs if rule else b""
 
 
 def pack_names(names: Sequence[PageName]) -> bytes:

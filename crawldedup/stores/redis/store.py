@@ -2,8 +2,8 @@
 
 Everything that must be atomic is in the scripts under `lua/`; `lua/lib/layout.lua` describes the keys. An index lies
 behind one prefix, in a cluster behind several, each in one hash slot. There all pages of a site, or of a spider, lie
-behind one prefix: a check is one script call, with the promise of one server. Pages that are compared with all others
-lie behind one prefix, too, so an index of the scope global does not spread.
+behind one prefix: a check is one script call, with the promise of one server. An index of the scope global lies behind
+one prefix, too.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ import secrets
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import count
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar, cast
@@ -37,7 +37,6 @@ FAILOVER_SECONDS: Final = 5.0  # for a replica to take the place of a dead maste
 _PAUSE_SECONDS: Final = 0.1
 _SLOTS: Final = 16384
 _NUMBERS_AHEAD: Final = 1 << 24
-_LEFT_OF_HEADS: Final = {b"epoch", b"crawlers"}
 _OF_AN_EPOCH: Final = re.compile(r"(crawldedup:\{[^}]*\}:)([0-9]+):")
 
 _Name = TypeVar("_Name")
@@ -66,20 +65,15 @@ class RedisStore:
     Without a `clock` the server's clock counts, which the machines of a fleet share.
     """
 
-    SCHEMES: ClassVar[tuple[str, ...]] = ("redis", "rediss", "unix", "redis+sentinel")
     is_persistent: ClassVar = True
 
     def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
-        self._target = client.read_url(url, *self.SCHEMES)
+        self._target = client.read_url(url)
         self._url, self._clock, self.layout = shown_url(url), clock, layout
-        self._session = base.NO_SESSION
+        self.session = base.NO_SESSION
         self._joining = threading.Lock()
         self._prefixes: tuple[str, ...] = (f"crawldedup:{{{layout.namespace}}}:",)
         self._answering: tuple[str, ...] = self._prefixes
-
-    @property
-    def session(self) -> CrawlSession | None:
-        return self._session if self._session.number else None
 
     @cached_property
     def _client(self) -> Any:
@@ -153,7 +147,7 @@ class RedisStore:
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
-        with client.store_errors(self._url, lambda: self._session.number > 0, self.layout.namespace):
+        with client.store_errors(self._url, lambda: self.session.number > 0, self.layout.namespace):
             try:
                 yield
             except _ForeignError:
@@ -166,41 +160,35 @@ class RedisStore:
 
     def open(self, session: CrawlSession | None = None) -> int:
         with self._joining, self._errors():
-            wanted = session or self._session
-            process = wanted.process or own_process()
+            wanted = session or self.session
             self._look()
             self._end_dead_leases()
             try:
-                number, pages = self._join(wanted.number, process)
+                return self._join(wanted)
             except _ForeignError:
                 # Somebody else has begun the index in between, with another key.
                 self._look()
-                number, pages = self._join(wanted.number, process)
-            self._session = CrawlSession(number, process)
-            return pages
+                return self._join(wanted)
 
     def _look(self) -> int:
         """Take the key that the index has, if it is there; return how many pages. Raises ProfileMismatchError."""
         pages = 0
-        for prefix, head in self._every("HGETALL", "m", anew=True).items():
+        for head in self._every("HGETALL", "m", anew=True).values():
             if profile := head.get(b"profile"):
                 secret = head.get(b"key", b"")
                 self.layout = self.layout.check_profile(profile.decode("utf-8", "replace"), secret, self._url)
-            elif head.keys() - _LEFT_OF_HEADS:
-                raise redis.ResponseError(f"FOREIGN hash at {prefix}m")
-            pages += int(head.get(b"pages", 0))
+                pages += int(head.get(b"pages", 0))
         return pages
 
-    def _join(self, number: int, process: str) -> tuple[int, int]:
-        """Join the crawl with a number, or with a new one for 0; return the number, and how many pages there are."""
-        layout = self.layout
-        own = (layout.profile, protocol.pack_order(layout.tables), layout.key.secret, *self._lease(), process)
+    def _join(self, wanted: CrawlSession) -> int:
+        """Join the crawl as this session, which the number 0 leaves to the index; return how many pages there are."""
+        layout, number, process = self.layout, wanted.number, wanted.process or own_process()
+        own = (layout.profile, protocol.pack_order(layout.tables), layout.key.secret, self._now() or "", process)
         if not number:
             number, _ = self._ask(self._answering[0], "join", *own, -secrets.randbelow(_NUMBERS_AHEAD))
-        return number, sum(pages for _, pages in self._every("join", *own, number).values())
-
-    def _lease(self) -> tuple[Any, int]:
-        return self._now() or "", base.LEASE_SECONDS
+        replies = self._every("join", *own, number)
+        self.session = CrawlSession(number, process)
+        return sum(pages for _, pages in replies.values())
 
     def open_read_only(self) -> int:
         with self._errors():
@@ -208,12 +196,12 @@ class RedisStore:
 
     def heartbeat(self) -> None:
         with self._errors():
-            self._every("heartbeat", *self._lease(), self._session.process, self._session.number, anew=True)
+            self._every("heartbeat", self._now() or "", self.session.process, self.session.number, anew=True)
             self._end_dead_leases()
 
     def close(self, *, leave: bool = True) -> None:
         with self._joining, contextlib.suppress(*ANY_ERROR):
-            number, self._session = self._session.number, base.NO_SESSION
+            number, self.session = self.session.number, base.NO_SESSION
             try:
                 if number and leave:
                     self._end_leases([number])
@@ -221,25 +209,25 @@ class RedisStore:
                 if servers := vars(self).pop("_client", None):
                     servers.close()
 
-    def _end_dead_leases(self) -> None:
-        """End the leases of crawlers whose process on this machine has exited."""
+    def _end_dead_leases(self) -> set[int]:
+        """End the leases of crawlers whose process on this machine has exited; return the others."""
         processes = {pair for answer in self._every("HGETALL", "w").values() for pair in answer.items()}
-        if dead := [number for number, process in processes if has_exited(process.decode("utf-8", "replace"))]:
+        dead = {int(number) for number, process in processes if has_exited(process.decode("utf-8", "replace"))}
+        if dead:
             self._end_leases(dead)
+        return {int(number) for number, _ in processes} - dead
 
-    def _end_leases(self, numbers: Sequence[int | bytes]) -> None:
+    def _end_leases(self, numbers: Collection[int]) -> None:
         self._every("ZREM", "c", *numbers)
         self._every("HDEL", "w", *numbers)
 
-    def _is_at_work(self, number: int) -> bool:
-        return any(lease is not None for lease in self._every("ZSCORE", "c", number).values())
-
-    def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
+    def check(self, queries: Sequence[Query]) -> base.Answers:
         return base.check_in_turns(self._check, queries)
 
-    def _check(self, queries: Sequence[Query]) -> list[Any]:
-        calls = dict(enumerate(self._checks(queries)))
-        replies = self._replies(calls)
+    def _check(self, queries: Sequence[Query]) -> base.Answers:
+        deliveries = self._deliveries(name for query in queries for name in query.delivered)
+        checks = self._checks(queries)
+        replies = self._replies({call.prefix: call for call in deliveries} | dict(enumerate(checks)))
         answers = [self._answer(query, replies[place]) for place, query in enumerate(queries)]
         # No page is a copy of itself: if another crawler that seemed to be at work has it, and has died, ask again.
         own = [
@@ -251,9 +239,9 @@ class RedisStore:
         if own:
             try:
                 with self._errors():
-                    self._end_dead_leases()
-                    own = [place for place in own if not self._is_at_work(protocol.crawler_of(replies[place]))]
-                repeated = self._replies({place: calls[place].retried() for place in own})
+                    at_work = self._end_dead_leases()
+                own = [place for place in own if protocol.crawler_of(replies[place]) not in at_work]
+                repeated = self._replies({place: checks[place].retried() for place in own})
             except StoreError as error:
                 repeated = dict.fromkeys(own, error)
             for place, reply in repeated.items():
@@ -264,40 +252,35 @@ class RedisStore:
         batch = secrets.token_hex(4).encode() if len(queries) > 1 else b""
         asked: set[int] = set()
         calls: list[Call] = []
-        elsewhere: list[PageName] = []
         for place, question in enumerate(protocol.pack_questions(queries, self.layout, self._now())):
             query = queries[place]
-            prefix, url_key = self._prefix(query.shard_key), query.record.url_key
-            delivered = [name for name in query.delivered if self._prefix(name.shard_key) == prefix]
-            elsewhere += set(query.delivered).difference(delivered)
-            most = self._share(query.retention.max_pages, query.shard_key)
-            own = protocol.pack_crawl(query, self._session, place, batch, most)
-            arguments = (*question, protocol.pack_names(delivered), query.record.packed_text, own, 0)
+            url_key, most = query.record.url_key, self._share(query.retention.max_pages, query.shard_key)
+            own = (most or 0, self.session.number, int(query.is_pending), protocol.pack_rule(query.revisit_rule))
+            arguments = (self.layout.profile, *question, query.record.packed_text, *own, batch, place, 0)
             # What comes twice in a batch is a revisit the second time, whether or not an answer was lost.
-            calls.append(_call(prefix, "check", self.layout.profile, *arguments, is_check=url_key not in asked))
+            calls.append(_call(self._prefix(query.shard_key), "check", *arguments, is_check=url_key not in asked))
             asked.add(url_key)
-        return calls + self._deliveries(elsewhere)
+        return calls
 
     def _answer(self, query: Query, reply: Any) -> Answer | StoreError:
         try:
             with self._errors():
-                self._check_key(query)
+                self._check_keys([query])
                 return protocol.unpack_answer(_checked(reply), self.layout)
         except StoreError as error:
             return error
 
-    def _check_key(self, query: Query | base.AnchorQuery) -> None:
-        if query.key_id != self.layout.key.id:
+    def _check_keys(self, queries: Iterable[Query | base.AnchorQuery]) -> None:
+        if any(query.key_id != self.layout.key.id for query in queries):
             raise key_changed(self._url)
 
     def find(self, queries: Sequence[Query]) -> list[list[Record]]:
         with self._errors():
-            for query in queries:
-                self._check_key(query)
-            prefixes = [self._prefix(query.shard_key) for query in queries]
-            questions = protocol.pack_questions(queries, self.layout, self._now())
-            asked = zip(prefixes, questions, strict=True)
-            calls = [_call(prefix, "find", self.layout.profile, *question) for prefix, question in asked]
+            self._check_keys(queries)
+            questions = zip(queries, protocol.pack_questions(queries, self.layout, self._now()), strict=True)
+            calls = [
+                _call(self._prefix(query.shard_key), "find", self.layout.profile, *own) for query, own in questions
+            ]
             return [[protocol.unpack_record(record, self.layout) for record in some] for some in self._results(calls)]
 
     def deliver(self, names: Sequence[PageName]) -> None:
@@ -308,14 +291,14 @@ class RedisStore:
         behind: defaultdict[str, list[PageName]] = defaultdict(list)
         for name in names:
             behind[self._prefix(name.shard_key)].append(name)
-        number = self._session.number
+        number = self.session.number
         return [_call(prefix, "deliver", protocol.pack_names(some), number) for prefix, some in behind.items()]
 
     def remembered(self, names: Sequence[PageName], retention: base.Retention) -> list[Record | None]:
         limits = (self._now() or "", retention.ttl_seconds or 0, int(retention.refresh))
-        asked = ((self._prefix(name.shard_key), protocol.pack_names([name])) for name in names)
+        calls = [_call(self._prefix(own.shard_key), "remembered", protocol.pack_names([own]), *limits) for own in names]
         with self._errors():
-            pages = self._results([_call(prefix, "remembered", name, *limits) for prefix, name in asked])
+            pages = self._results(calls)
             return [protocol.unpack_record(page[0], self.layout, page[1]) if page else None for page in pages]
 
     def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool:
@@ -326,7 +309,7 @@ class RedisStore:
     def anchors(self, query: base.AnchorQuery, *, add: bool = True) -> base.Holders:
         prefix, shard_key = self._prefix(query.name.shard_key), query.name.shard_key
         with self._errors():
-            self._check_key(query)
+            self._check_keys([query])
             limits = (self._now() or "", query.ttl_seconds or 0, self._share(query.most_anchors, shard_key))
             asked = (self.layout.profile, int(add), *limits, *protocol.pack_anchors(query))
             return protocol.unpack_holders(self._ask(prefix, "anchors", *asked))
@@ -335,7 +318,7 @@ class RedisStore:
         with self._errors():
             over = self._results([_call(prefix, "clear") for prefix in self._prefixes])
             self._remove_epochs(dict(zip(self._prefixes, over, strict=True)))
-        if self._session.number:
+        if self.session.number:
             self.open()
 
     def _remove_epochs(self, over: Mapping[str, int]) -> None:
@@ -372,7 +355,6 @@ class RedisClusterStore(RedisStore):
     While a replica takes the place of a dead master, or a slot moves, calls are repeated for some seconds.
     """
 
-    SCHEMES = ("redis+cluster",)
     _has_warned = False
 
     def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
@@ -390,9 +372,7 @@ class RedisClusterStore(RedisStore):
     def _prefix(self, shard_key: int | None) -> str:
         if shard_key is None and not self._has_warned:
             self._has_warned = True
-            _log.warning(
-                "%s: an index of the scope global lies on one server; those of site and spider spread", self._url
-            )
+            _log.warning("%s: an index of the scope global lies on one server; site and spider spread it", self._url)
         return super()._prefix(shard_key)
 
     def _attempts(self) -> Iterator[None]:

@@ -61,17 +61,15 @@ class Anchors:
 
     def _add(self, query: AnchorQuery, own: _Page | None, held: dict[int, dict[int, int]]) -> None:
         """Add a page, or bring it up to date. What too many others hold is left out."""
-        if own is not None:
-            self._remove(own)
-            number, added_at, before = own[:3]
-        else:
+        if own is None:
             last = self._page("ORDER BY number DESC LIMIT 1") or _Page(0, 0, 0, 0, "")
-            number, added_at, before = last.number + 1, self._now, last.before + last.size
-        mine = [anchor for anchor, places in held.items() if number in places or len(places) < MOST_HOLDERS]
-        places = [held[anchor].get(number, max(held[anchor].values(), default=0) + 1) for anchor in mine]
-        rows = [(anchor, place, number) for anchor, place in zip(mine, places, strict=True)]
+            own = _Page(last.number + 1, self._now, last.before + last.size, 0, "[]")
+        self._remove(own)
+        mine = [anchor for anchor, places in held.items() if own.number in places or len(places) < MOST_HOLDERS]
+        places = [held[anchor].get(own.number, max(held[anchor].values(), default=0) + 1) for anchor in mine]
+        rows = [(anchor, place, own.number) for anchor, place in zip(mine, places, strict=True)]
         self._db.executemany(f"INSERT INTO {self._anchors} VALUES (?, ?, ?)", rows)
-        row = (number, query.name.page, query.url, added_at, before, len(mine), str(mine))
+        row = (own.number, query.name.page, query.url, own.added_at, own.before, len(mine), str(mine))
         self._db.execute(f"INSERT INTO {self._pages} VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def _retire(self, query: AnchorQuery, oldest: int) -> None:

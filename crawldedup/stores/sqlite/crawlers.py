@@ -18,7 +18,6 @@ class Crawlers:
         self._db, self._index, self._session, self.own, self.now = db, index, session, session.number, now
         self._at_work: dict[int, bool] = {}
         self._pending: dict[int, bool] = {}
-        self._delivered: list[int] = []
 
     def join(self) -> CrawlSession:
         """Join the crawl as this session; fill in what is missing of its number and process."""
@@ -66,17 +65,12 @@ class Crawlers:
 
     def deliver(self, names: Iterable[PageName]) -> None:
         """Note that pages were delivered. Those that another crawler has taken over are still pending."""
-        for name in names:
-            if name.url_key in self._pending:
-                self._pending[name.url_key] = False
-            else:
-                self._delivered.append(name.url_key)
+        delivered = [(self._index, name.url_key - SIGN, self.own) for name in names]
+        self._db.executemany("DELETE FROM pending WHERE idx = ? AND url_key = ? AND crawler = ?", delivered)
 
     def write(self) -> None:
-        delivered = [(self._index, url_key - SIGN, self.own) for url_key in self._delivered]
         gone = [(self._index, url_key - SIGN) for url_key, is_pending in self._pending.items() if not is_pending]
         new = [(self._index, url_key - SIGN, self.own) for url_key, is_pending in self._pending.items() if is_pending]
-        self._db.executemany("DELETE FROM pending WHERE idx = ? AND url_key = ? AND crawler = ?", delivered)
         self._db.executemany("DELETE FROM pending WHERE idx = ? AND url_key = ?", gone)
         self._db.executemany("INSERT OR REPLACE INTO pending (idx, url_key, crawler) VALUES (?, ?, ?)", new)
-        self._pending, self._delivered = {}, []
+        self._pending = {}

@@ -6,7 +6,7 @@ A page whose answer cannot be told from what was read is asked alone, after all 
 
 from collections.abc import Iterable, Sequence
 
-from crawldedup.stores.base import MAX_EVICTED, MAX_FREED, MAX_SWEPT, Answer, Query, Record, Status
+from crawldedup.stores.base import MAX_EVICTED, MAX_FREED, MAX_SWEPT, Answer, Answers, Query, Record, Status
 from crawldedup.stores.sqlite.crawlers import Crawlers
 from crawldedup.stores.sqlite.index import NEVER, Candidate, Page, SqliteIndex, candidates, candidates_alone
 
@@ -20,10 +20,11 @@ def find(index: SqliteIndex, query: Query, now: int) -> list[Record]:
     return [pages[number].record() for number in numbers]
 
 
-def decide(index: SqliteIndex, batch: Sequence[Query], crawlers: Crawlers) -> list[Answer]:
+def decide(index: SqliteIndex, batch: Sequence[Query], crawlers: Crawlers) -> Answers:
     """Decide about pages and remember them."""
+    crawlers.deliver(name for query in batch for name in query.delivered)
     turn = _Turn(index, batch, crawlers)
-    answers = [turn.answer(place) for place in range(len(batch))]
+    answers: Answers = [turn.answer(place) for place in range(len(batch))]
     turn.write()
     return answers
 
@@ -40,7 +41,7 @@ class _Turn:
 
     def __init__(self, index: SqliteIndex, batch: Sequence[Query], crawlers: Crawlers) -> None:
         self._index, self._batch, self._crawlers, self._now = index, batch, crawlers, crawlers.now
-        # What is not written yet: the keys of new pages, texts, pages that are new or have changed, and those gone.
+        # What is not written yet: keys and texts, pages that are new or have changed, and those gone.
         self._added: dict[int, tuple[int, ...]] = {}
         self._texts: dict[int, bytes] = {}
         self._changed: set[int] = set()
@@ -48,7 +49,6 @@ class _Turn:
         # Whose query's text a page has since the file was read, None for those gone; and which page has a query's.
         self._place_of: dict[int, int | None] = {}
         self._page_of: dict[int, int] = {}
-        self._oldest = 0
         own = index.pages_with([query.record.url_key for query in batch])
         # The pages that the batch meets, as they are now.
         self._pages = {page.number: page for page in own}
@@ -62,8 +62,6 @@ class _Turn:
     def answer(self, place: int) -> Answer:
         query, index = self._batch[place], self._index
         record = query.record
-        if query.delivered:
-            self._crawlers.deliver(query.delivered)
         if own := self._revisited(query):
             return self._revisit(place, own)
         met = self._met(place)
@@ -101,8 +99,7 @@ class _Turn:
             index.keep([self._pages[number] for number in self._changed])
         if self._added:
             index.file([self._pages[number] for number in self._added], self._added.values())
-        for number, text in self._texts.items():
-            index.keep_text(number, text)
+        index.keep_texts(self._texts)
         self._crawlers.write()
         index.write_head()
         self._added, self._texts, self._changed, self._removed = {}, {}, set(), {}
@@ -147,11 +144,9 @@ class _Turn:
         seen = own._replace(seen_at=self._now, crawler=self._crawlers.own)
         earlier = seen.record(self._text(own.number) if is_changed else b"")
         if is_changed:
-            if own.number in self._added:
-                self._added[own.number] = query.keys
-            else:
+            if own.number not in self._added:
                 index.unfile([own])
-                index.file([own], [query.keys])
+            self._added[own.number] = query.keys
             seen = Page(*seen[:3], record.search, record.signature, record.digest, record.rank, *seen[7:])
             self._texts[own.number] = record.packed_text
             self._page_of[place], self._place_of[own.number] = own.number, place
@@ -163,12 +158,10 @@ class _Turn:
 
     def _free(self, query: Query, met: Sequence[Candidate], live: Sequence[Candidate], *, is_added: bool) -> None:
         """Remove pages that have expired, and what has the URL of a page that is added."""
-        gone: list[int] = []
-        if len(live) < len(met):
-            gone = sorted({page.number for page in met}.difference([page.number for page in live]))
+        gone = sorted({page.number for page in met}.difference([page.number for page in live]))
         own = self._own.get(query.record.url_key)
         if own is not None and (is_added or not self._is_live(self._pages[own], query)):
-            gone = [own, *[number for number in gone if number != own]]
+            gone = [own, *gone]
         self._load(gone[:MAX_FREED])
         for number in gone[:MAX_FREED]:
             self._remove(self._pages[number])
@@ -198,18 +191,11 @@ class _Turn:
                 if not self._is_live(self._pages.get(page.number, page), query):
                     self._remove(page)
         if retention.max_pages is not None:
-            for _ in range(min(index.pages - retention.max_pages, MAX_EVICTED)):
-                self._evict()
-
-    def _evict(self) -> None:
-        """Remove the page that was added first."""
-        while pages := self._index.pages_after(self._oldest, 1):
-            self._oldest = pages[0].number
-            if self._oldest not in self._removed:
-                self._remove(pages[0])
-                return
-        if self._added:
-            self._remove(self._pages[next(iter(self._added))])
+            excess = min(index.pages - retention.max_pages, MAX_EVICTED)
+            if excess > 0:
+                self.write()
+                for page in index.pages_after(0, excess):
+                    self._remove(page)
 
     def _remove(self, page: Page) -> None:
         if page.number in self._removed:

@@ -5,7 +5,7 @@ Arrays run over all keys and pages of a batch. Keys are as SQLite has them: sign
 
 import operator
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -21,10 +21,8 @@ MAX_PAGES: Final = 1 << (64 - STORED_BITS)
 ID_MASK: Final = MAX_PAGES - 1
 NEVER: Final = 1 << 40  # the cost of a page that is not accepted at any
 _NO_PREFILTER: Final = Prefilter(bytes(KEY_BITS), 0)
-_NO_KEYS: Final = np.empty((0, 2), np.int64)
 _SIGN: Final = np.uint64(1 << 63)
 _ID_BITS: Final = np.uint64(ID_MASK)
-_ONE: Final = np.uint64(1)
 _OF_BATCH: Final = 1 << 31
 _NOW: Final = (1 << 62, 1 << 62)
 # A range is given by the key in its middle: as its width is a power of 2, the bits behind the last 1 are its own.
@@ -111,9 +109,7 @@ class SqliteIndex:
     def next_number(self) -> int:
         """Return the number of a page that is added. Raises StoreFullError if there are none left."""
         if self.newest + 1 >= MAX_PAGES:
-            raise StoreFullError(
-                f"{self._path} has given all its {MAX_PAGES} page numbers; clear the index, or crawl into another"
-            )
+            raise StoreFullError(f"{self._path} has no page numbers left: clear the index, or crawl into another")
         self.newest += 1
         return self.newest
 
@@ -141,12 +137,9 @@ class SqliteIndex:
         row = self.db.execute(f"SELECT text FROM {self._texts} WHERE number = ?", (number,)).fetchone()
         return row[0] if row and isinstance(row[0], bytes) else b""
 
-    def keep_text(self, number: int, text: bytes) -> None:
-        """Keep a text of a page in place of the one that was kept; none if it is empty."""
-        if text:
-            self.db.execute(f"INSERT OR REPLACE INTO {self._texts} VALUES (?, ?)", (number, text))
-        else:
-            self.db.execute(f"DELETE FROM {self._texts} WHERE number = ?", (number,))
+    def keep_texts(self, texts: Mapping[int, bytes]) -> None:
+        """Keep texts of pages in place of those that were kept."""
+        self.db.executemany(f"INSERT OR REPLACE INTO {self._texts} VALUES (?, ?)", texts.items())
 
     def keep(self, pages: Iterable[Page]) -> None:
         """Write what the index knows of pages but their keys."""
@@ -244,7 +237,7 @@ def candidates_alone(index: SqliteIndex, query: Query) -> list[Candidate]:
 def _ranges(plans: Sequence[ProbePlan]) -> Ranges:
     lows, highs = np.concatenate([plan.lows for plan in plans]), np.concatenate([plan.highs for plan in plans])
     inner = lows ^ highs | _ID_BITS
-    return np.concatenate([plan.tables for plan in plans]), _signed((highs | inner) ^ inner >> _ONE)
+    return np.concatenate([plan.tables for plan in plans]), _signed((highs | inner) ^ inner >> np.uint64(1))
 
 
 def _signed(values: ArrayLike) -> Ints:
@@ -253,14 +246,14 @@ def _signed(values: ArrayLike) -> Ints:
 
 def _keys_in_ranges(index: SqliteIndex, ranges: Ranges, limit: int) -> Ints | None:
     """Return rows (range, key) of the keys in ranges; None if there are `limit` in one table."""
-    found = [_NO_KEYS]
+    found: list[Ints] = []
     for name, places, middles in _of_tables(index, ranges):
-        rows = index.db.execute(_IN_RANGES.format(name), (middles, limit)).fetchall()
-        if len(rows) == limit:
+        keys = index.db.execute(_IN_RANGES.format(name), (middles, limit)).fetchall()
+        if len(keys) == limit:
             return None
-        if rows:
-            found.append(np.array(rows, np.int64))
-            found[-1][:, 0] = places[found[-1][:, 0]]
+        rows = np.array(keys, np.int64).reshape(-1, 2)
+        rows[:, 0] = places[rows[:, 0]]
+        found.append(rows)
     return np.concatenate(found)
 
 

@@ -21,10 +21,6 @@ BYTES_PER_KEY: Final = 16  # of a file, for row ids inserted in random order: 15
 SIGN: Final = 1 << 63  # by which 64-bit integers are shifted: those of SQLite are signed, and their order shall stay
 CLEARED: Final = ""  # the profile of an index that was cleared: the next crawler to join gives it another
 _BUSY_PAUSE_SECONDS: Final = 0.01
-_CACHE_KIB: Final = 64 * 1024
-_MAP_BYTES: Final = 1 << 30
-_STATEMENTS: Final = 512
-_LOG_PAGES: Final = 8192  # 32 MiB
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
 _VERSION: Final = 5
 
@@ -63,8 +59,7 @@ def path_of(url: str) -> str:
     path = unquote(rest).removeprefix("/")
     if "///" not in url or not path or path.endswith("/") or "\0" in path:
         raise errors.ConfigurationError(
-            f"the store URL {url!r} is not valid: write sqlite:///relative/path.sqlite or "
-            f"sqlite:////absolute/path.sqlite"
+            f"the store URL {url!r} is not valid: write sqlite:///relative/path.sqlite or sqlite:////absolute/path.sqlite"
         )
     return path
 
@@ -73,18 +68,16 @@ def connect(path: str) -> sqlite3.Connection:
     """Connect to a file; claim a new one, refuse one of another program or version, and one in no folder."""
     if path != IN_MEMORY and not Path(path).parent.exists():
         raise errors.ConfigurationError(f"{path}: there is no folder {str(Path(path).parent)!r}; make it first")
-    db = sqlite3.connect(
-        path, BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=_STATEMENTS
-    )
+    db = sqlite3.connect(path, BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=512)
     try:
         _claim(db, path)
         _use_write_ahead_log(db)
         # With a write-ahead log this never corrupts the file; a power cut may lose the last few pages.
         db.execute("PRAGMA synchronous = NORMAL")
-        # Every checkpoint waits for the disk. A larger log makes them rare and merges repeated writes.
-        db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
-        db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-        db.execute(f"PRAGMA mmap_size = {_MAP_BYTES}")
+        # Every checkpoint waits for the disk. A larger log, of 32 MiB, makes them rare and merges repeated writes.
+        db.execute("PRAGMA wal_autocheckpoint = 8192")
+        db.execute("PRAGMA cache_size = -65536")  # 64 MiB
+        db.execute("PRAGMA mmap_size = 1073741824")
     except BaseException:
         db.close()
         raise

@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 from crawldedup.errors import StoreError, StoreUnavailableError
 from crawldedup.stores import base
-from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record
+from crawldedup.stores.base import Answers, CrawlSession, Layout, PageName, Query, Record
 from crawldedup.stores.sqlite import schema
 from crawldedup.stores.sqlite.anchors import Anchors
 from crawldedup.stores.sqlite.crawlers import Crawlers
@@ -30,21 +30,17 @@ class SqliteStore:
         self._path = schema.path_of(url)
         self._url = f"sqlite:///{self._path}" if self.is_persistent else "memory://"
         self._clock, self.layout = clock, layout
-        self._session = base.NO_SESSION
+        self.session = base.NO_SESSION
         self._lock = threading.Lock()
         self._db: sqlite3.Connection | None = None
         self._index: SqliteIndex | None = None
         self._is_open = self._is_forked = False
         _stores.add(self)
 
-    @property
-    def session(self) -> CrawlSession | None:
-        return self._session if self._session.number else None
-
     def open(self, session: CrawlSession | None = None) -> int:
         with self._lock, errors_of(self._path), self._connection() as db:
             db.execute("BEGIN IMMEDIATE")
-            return self._join(db, session or self._session).pages
+            return self._join(db, session or self.session).pages
 
     def open_read_only(self) -> int:
         with self._lock, errors_of(self._path):
@@ -55,10 +51,10 @@ class SqliteStore:
             self._is_open = True
             return self._index.pages if self._index else 0
 
-    def check(self, queries: Sequence[Query]) -> list[Answer | StoreError]:
+    def check(self, queries: Sequence[Query]) -> Answers:
         return base.check_in_turns(self._check, queries)
 
-    def _check(self, batch: Sequence[Query]) -> Sequence[Answer | StoreError]:
+    def _check(self, batch: Sequence[Query]) -> Answers:
         started = time.monotonic()
         try:
             with self._locked(batch) as index:
@@ -84,9 +80,7 @@ class SqliteStore:
     def deliver(self, names: Sequence[PageName]) -> None:
         with self._locked() as index:
             if index:
-                crawlers = self._crawlers(index)
-                crawlers.deliver(names)
-                crawlers.write()
+                self._crawlers(index).deliver(names)
 
     def remembered(self, names: Sequence[PageName], retention: base.Retention) -> list[Record | None]:
         with self._locked(writes=False) as index:
@@ -120,8 +114,8 @@ class SqliteStore:
                 with self._connection() as db:
                     db.execute("BEGIN IMMEDIATE")
                     schema.clear_index(db, self.layout.namespace)
-                    if self._session.number:
-                        self._join(db, self._session)
+                    if self.session.number:
+                        self._join(db, self.session)
 
     def note(self, name: str, text: str | None = None) -> str:
         with self._locked(writes=text is not None) as index:
@@ -147,10 +141,10 @@ class SqliteStore:
 
     def close(self, *, leave: bool = True) -> None:
         with self._lock:
-            if leave and self._db is not None and self._index is not None and self._session.number:
+            if leave and self._db is not None and self._index is not None and self.session.number:
                 with contextlib.suppress(sqlite3.Error):
-                    self._crawlers(self._index).leave(self._session.number)
-            self._session, self._index, self._is_open = base.NO_SESSION, None, False
+                    self._crawlers(self._index).leave(self.session.number)
+            self.session, self._index, self._is_open = base.NO_SESSION, None, False
             self._disconnect()
 
     @contextlib.contextmanager
@@ -176,7 +170,7 @@ class SqliteStore:
                     self._find(db)
                 if is_other or {query.key_id for query in queries} - {self.layout.key.id}:
                     raise base.key_changed(self._url)
-                if profile == schema.CLEARED and writes and self._session.number:
+                if profile == schema.CLEARED and writes and self.session.number:
                     profile = schema.begin_index(db, self.layout, self._path)[1].profile
                 yield None if profile == schema.CLEARED else self._index
 
@@ -188,7 +182,7 @@ class SqliteStore:
                 self._is_forked = False
                 with self._db as db:
                     db.execute("BEGIN IMMEDIATE")
-                    self._join(db, self._session) if self._session.number else self._find(db)
+                    self._join(db, self.session) if self.session.number else self._find(db)
         return self._db
 
     def _exists(self) -> bool:
@@ -202,7 +196,7 @@ class SqliteStore:
     def _join(self, db: sqlite3.Connection, session: CrawlSession) -> SqliteIndex:
         number, self.layout = schema.begin_index(db, self.layout, self._path)
         self._index, self._is_open = SqliteIndex(db, number, self.layout, self._path), True
-        self._session = self._crawlers(self._index, session).join()
+        self.session = self._crawlers(self._index, session).join()
         return self._index
 
     def _disconnect(self) -> None:
@@ -211,7 +205,7 @@ class SqliteStore:
         self._db, self._is_forked = None, False
 
     def _crawlers(self, index: SqliteIndex, session: CrawlSession | None = None) -> Crawlers:
-        return Crawlers(index.db, index.number, session or self._session, self._now())
+        return Crawlers(index.db, index.number, session or self.session, self._now())
 
     def _now(self) -> int:
         return int(self._clock())

@@ -34,10 +34,8 @@ from redis.sentinel import MasterNotFoundError, SlaveNotFoundError
 
 from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
 from crawldedup.stores.redis.client import connect, connect_cluster, read_url, store_errors
-from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
 from crawldedup.stores.registry import check_store_url
 from tests.servers import Certificates, free_port
-from tests.stores.pages import LAYOUT
 
 DOCS = Path(__file__).parents[3] / "docs"
 PLACES = {
@@ -59,7 +57,7 @@ EXAMPLES = {"protocol": 3, "socket_keepalive": "true", "ssl_cert_reqs": "none", 
 
 
 def client_of(url: str) -> redis.Redis:
-    return connect(read_url(url, *RedisStore.SCHEMES))
+    return connect(read_url(url))
 
 
 def settings(client: redis.Redis) -> dict[str, Any]:
@@ -136,13 +134,6 @@ def test_a_wrong_url_is_refused_at_once_and_shows_no_password(url: str, said: st
     with pytest.raises(ConfigurationError, match=f"not valid: .*{said}") as caught:
         check_store_url("store", url)
     assert "gehe" not in "".join(traceback.format_exception(caught.value))
-
-
-def test_each_kind_of_store_has_urls_of_its_own() -> None:
-    with pytest.raises(ConfigurationError, match=r"write redis://.* or redis\+sentinel://"):
-        RedisStore("redis+cluster://localhost", LAYOUT)
-    with pytest.raises(ConfigurationError, match=r"write redis\+cluster://"):
-        RedisClusterStore("redis://localhost", LAYOUT)
 
 
 @pytest.mark.parametrize("scheme", PLACES)
@@ -269,7 +260,7 @@ def test_a_key_that_is_not_ours_is_told_with_the_way_out(text: str) -> None:
     [
         ("redis://127.0.0.1:{}", lambda url: client_of(url).ping()),
         ("redis+sentinel://127.0.0.1:{}/crawl", lambda url: client_of(url).ping()),
-        ("redis+cluster://127.0.0.1:{}", lambda url: connect_cluster(read_url(url, *RedisClusterStore.SCHEMES))),
+        ("redis+cluster://127.0.0.1:{}", lambda url: connect_cluster(read_url(url))),
     ],
 )
 def test_nobody_at_home_is_unavailable(form: str, use: Callable[[str], object]) -> None:

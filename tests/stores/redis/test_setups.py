@@ -46,7 +46,7 @@ def refusal(url: str, use: Callable[[str], object]) -> str:
 
 
 def client_of(url: str) -> redis.Redis:
-    return connect(read_url(url, *RedisStore.SCHEMES))
+    return connect(read_url(url))
 
 
 def ping(url: str) -> None:

@@ -1,7 +1,7 @@
 -- parts: layout, records, crawlers, writing, search
--- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, URL keys of own pages that were delivered,
--- text to keep of the page, or '', what `pack_crawl` packs, and 1 if the answer to the same question may have been lost, or 0.
--- Flags: 1 if the page is pending, 2 if there is a rule of revisits (a limit, and costs of bits).
+-- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, text to keep of the page, or '', most pages
+-- of the index or 0, number of the crawler, 1 if the page is pending, what `pack_rule` packs, name of the batch, or '' for one
+-- page, place in the batch, and 1 if the answer to the same question may have been lost, or 0.
 -- Returns what `unpack_answer` unpacks, {'profile', the index's profile}, or {'lost'}.
 
 if not meta.profile then return {'lost'} end
@@ -10,11 +10,9 @@ if meta.profile ~= ARGV[1] then return {'profile', meta.profile} end
 local NEW, NEAR, EXACT, REVISIT = 0, 1, 2, 3
 local CHANGED, ABANDONED, REPLACES = 1, 2, 4
 local question = read_question()
-local max_pages, crawler, flags, place = struct.unpack('>I4I4BI4', ARGV[11])
-local rule = flags > 1 and sub(ARGV[11], 14, 17 + #question.costs) or ''
-local batch, text = sub(ARGV[11], 14 + #rule), ARGV[10]
+local text, max_pages, crawler, pending = ARGV[9], tonumber(ARGV[10]), tonumber(ARGV[11]), ARGV[12] == '1'
+local rule, batch, place, is_retry = ARGV[13], ARGV[14], tonumber(ARGV[15]), ARGV[16] == '1'
 local keys, now, url_key = question.keys, question.now, question.url_key
-local is_retry, pending = ARGV[12] == '1', flags % 2 == 1
 local own_page, own = page_with_url(url_key)
 
 local function answer(status, how, compared, record, kept)
@@ -60,7 +58,6 @@ if own and age_mark(own, question.refresh) >= question.oldest and not concurrent
     -- Texts may not have been kept when the page was added.
     if text ~= '' and digest_of(own) == question.digest then redis.pcall('SET', text_key(own_page), text, 'NX') end
   end
-  mark_delivered(ARGV[9], crawler)
   if pending then mark_pending(url_key, crawler) else unmark(url_key) end
   if is_retry and not changed and crawler_of(own) == crawler and now - added_at(own) <= 10 and seen_at(own) == added_at(own) then
     -- The same question added the page, and only the answer was lost.
@@ -97,7 +94,6 @@ if match and not replaces then
   end
   local updated = counted(record, now, url_key, is_known)
   note_record(page, updated)
-  mark_delivered(ARGV[9], crawler)
   return answer(status, 0, compared, updated, former)
 end
 
@@ -110,7 +106,6 @@ for i = 1, replaces and nearest or nearest - 1 do
   remove_page(matches[i][2], matches[i][3])
   unmark(url_key_of(matches[i][3]))
 end
-mark_delivered(ARGV[9], crawler)
 if pending then mark_pending(url_key, crawler) else unmark(url_key) end
 if own then remove_page(own_page, own) end
 for i = 1, #expired do

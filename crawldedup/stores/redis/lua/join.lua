@@ -1,11 +1,11 @@
 -- parts: layout
--- Check the profile and join the crawl. KEYS: prefix. ARGV: profile, order, key of an index that begins, now, lease, process,
--- own number or, negative, a random one. Returns {number, pages} or {'profile', the index's profile}.
+-- Check the profile and join the crawl. KEYS: prefix. ARGV: profile, order, key of an index that begins, now, process, own
+-- number or, negative, a random one. Returns {number, pages} or {'profile', the index's profile}.
 --
 -- A full server is joined without a lease: it still answers, and pages can be removed from it.
 
 local profile, order = ARGV[1], ARGV[2]
-local now, lease = now_from(ARGV[4]), tonumber(ARGV[5])
+local now = now_from(ARGV[4])
 if meta.profile and meta.profile ~= profile then return {'profile', meta.profile} end
 
 local function write(...)
@@ -15,7 +15,7 @@ local function write(...)
   end
 end
 
-local number = tonumber(ARGV[7])
+local number = tonumber(ARGV[6])
 -- Numbers grow with the clock, and begin at random, so that none is given twice when the index and its counter are lost.
 if number <= 0 then number = meta.crawlers > 0 and max(meta.crawlers + 1, now) or now - number end
 local refusal = write('HSET', META, 'profile', profile, 'key', ARGV[3], 'order', order, 'crawlers', max(meta.crawlers, number))
@@ -27,5 +27,5 @@ for i = 1, #expired do
   call('ZREM', PREFIX .. 'c', expired[i])
   call('HDEL', PREFIX .. 'w', expired[i])
 end
-redis.pcall('HSET', PREFIX .. 'w', number, ARGV[6])
-return write('ZADD', PREFIX .. 'c', now + lease, number) or {number, meta.pages}
+redis.pcall('HSET', PREFIX .. 'w', number, ARGV[5])
+return write('ZADD', PREFIX .. 'c', now + LEASE_SECONDS, number) or {number, meta.pages}

@@ -1,7 +1,6 @@
 -- Leases of the crawlers at work, and their pages that are not delivered yet.
 
 local PENDING = PREFIX .. 'n'
-local LEASE_SECONDS = 120
 
 -- Return true if a crawler has a lease. One that ends later than it can was given before the clock went back.
 local function is_at_work(crawler, now)
@@ -16,15 +15,6 @@ local function mark_pending(url_key, crawler) redis.pcall('HSET', PENDING, url_k
 
 -- Note that a page is nobody's any more. A replica that only reads notes nothing: the page may be delivered twice.
 local function unmark(url_key) redis.pcall('HDEL', PENDING, url_key) end
-
--- Note that pages of a crawler were delivered; those that another has taken over meanwhile are still pending. In a
--- script that adds pages, this comes behind: a full server refuses a script's first write, but none behind one that frees.
-local function mark_delivered(url_keys, crawler)
-  for i = 1, #url_keys, 8 do
-    local url_key = sub(url_keys, i, i + 7)
-    if is_pending(url_key, crawler) then unmark(url_key) end
-  end
-end
 
 -- Return true if a page was never delivered, and its crawler is at work no more. `asking` is a crawler that is.
 local function is_abandoned(record, asking, now)

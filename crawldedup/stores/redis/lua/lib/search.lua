@@ -44,23 +44,8 @@ end
 
 local UNSIGNED = {[0] = 'u1', 'u2', 'u4', 'u8', 'u16', 'u32'}
 
--- The eighths of a range in which a key may be, as a mask of eight bits, by the width of the range in the filter (it has 2^width
--- bits there) and the value of these bits.
-local EIGHTHS = {[0] = {255}, {15, 240, 255}, {3, 12, 15, 48, 51, 60, 63, 192, 195, 204, 207, 240, 243, 252, 255}}
-
-local function eighths(bits, width)
-  if width < 3 then return EIGHTHS[width][bits] end
-  if width == 3 then return bits end
-  local bits_each, mask = 2 ^ (2 ^ width / 8), 0
-  for part = 0, 7 do
-    if bits % bits_each > 0 then mask = mask + 2 ^ part end
-    bits = floor(bits / bits_each)
-  end
-  return mask
-end
-
 -- Return the numbers of the probes that the filter does not rule out, in their order. A probe has 8 bytes: table, 5 bytes of
--- the lowest key, number of leading bits that its keys share, mask of the eighths that are wanted.
+-- the lowest key, number of leading bits that its keys share, and 0.
 local function filter_probes(probes)
   local count = #probes / 8
   local shallow, deep = meta.depth, meta.depth + 1
@@ -79,7 +64,7 @@ local function filter_probes(probes)
     else
       local request = by_filter[filter]
       if not request or request.size > 3000 then
-        request = {arguments = {'BITFIELD_RO', format('%sf%d:%d', DATA, number, depth)}, size = 2, bits = bits, taken = 0}
+        request = {arguments = {'BITFIELD_RO', format('%sf%d:%d', DATA, number, depth)}, size = 2, taken = 0}
         by_filter[filter] = request
         requests[#requests + 1] = request
       end
@@ -98,13 +83,8 @@ local function filter_probes(probes)
     local request = of_probe[i]
     local look = not request
     if request then
-      local taken = request.taken + 1
-      request.taken = taken
-      local bits = request.found[taken]
-      if bits > 0 then
-        local prefix, mask = byte(probes, i * 8 - 1, i * 8)
-        look = bit.band(eighths(bits, max(request.bits - prefix, 0)), mask) > 0
-      end
+      request.taken = request.taken + 1
+      look = request.found[request.taken] > 0
     end
     if look then numbers[#numbers + 1] = i end
   end
