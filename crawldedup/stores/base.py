@@ -280,8 +280,8 @@ class Store(Protocol):
     def close(self, *, leave: bool = True) -> None: ...
 
     # Note what the queries name as delivered; then decide about pages and remember them, one after the other. Return an
-    # answer for each, in their order. Each page is one atomic step, the batch is not. A store that cannot be reached gives StoreUnavailableError for all pages left.
-    # Raises no error but ProfileMismatchError.
+    # answer for each, in their order. Each page is one atomic step, the batch is not. A store that cannot be reached
+    # gives StoreUnavailableError for all pages left. Raises no error but ProfileMismatchError.
     def check(self, queries: Sequence[Query]) -> Answers: ...
     # Return the records that each query accepts, nearest first. Changes nothing.
     def find(self, queries: Sequence[Query]) -> list[list[Record]]: ...
