@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
@@ -328,17 +329,7 @@ _LEVELS: Final = 200
 
 def within(node: LexborNode) -> Iterator[LexborNode]:
     """Yield what a node holds, texts and comments included, in document order."""
-    around: list[LexborNode] = []
-    inner = node.first_child
-    while inner is not None:
-        yield inner
-        if (child := inner.first_child) is not None:
-            around.append(inner)
-            inner = child
-            continue
-        while (following := inner.next) is None and around:
-            inner = around.pop()
-        inner = following
+    return islice(node.traverse(include_text=True), 1, None)
 
 
 def texts_within(node: LexborNode) -> Iterator[str]:

@@ -11,7 +11,7 @@ the letters and the base B are secret, and a secret is XORed into the sum.
 
 import json
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from itertools import pairwise
@@ -107,7 +107,7 @@ def word_hashes(text: str, key: Key = NO_KEY) -> Hashes:
     if words.separators is None:
         values = secrets.plane.take(words.codes)
     else:
-        values = secrets.values_of(words.codes)
+        values = _values_of(words.codes, secrets.of_letters)
         values[words.separators] = 0
     return _hash_slices(values, words.starts, secrets)
 
@@ -182,10 +182,6 @@ class _Secrets(NamedTuple):
     of_letters: np.uint64
     of_words: np.uint64
 
-    def values_of(self, codes: NDArray[np.unsignedinteger]) -> Hashes:
-        """Return the values of folded code points."""
-        return _keyed(mix(codes.astype(np.uint64) + np.uint64(1)), self.of_letters)
-
 
 # 1.5 MiB and a millisecond each.
 @lru_cache(maxsize=8)
@@ -193,13 +189,15 @@ def _secrets(key: Key) -> _Secrets:
     of_letters, of_words, base = (key.number(b"", name) if key.secret else 0 for name in ("letters", "words", "base"))
     base = base >> 3 << 3 | 3 if key.secret else _BASE
     _, codes = _plane_tables()
-    plane = _keyed(mix(codes + np.uint64(1)), np.uint64(of_letters))
+    plane = _values_of(codes, np.uint64(of_letters))
     plane[codes == 0] = 0
     powers, inverse_powers = _powers(base), _powers(pow(base, -1, 1 << 64))
     return _Secrets(plane, powers, inverse_powers, np.uint64(of_letters), np.uint64(of_words))
 
 
-def _keyed(values: Hashes, secret: np.uint64) -> Hashes:
+def _values_of(codes: NDArray[np.unsignedinteger], secret: np.uint64) -> Hashes:
+    """Return the values of folded code points."""
+    values = mix(codes.astype(np.uint64) + np.uint64(1))
     return mix(values ^ secret) if secret else values
 
 
@@ -207,27 +205,19 @@ def _hash_slices(values: Hashes, starts: NDArray[np.intp], secrets: _Secrets) ->
     """Hash the slices values[starts[i]:starts[i + 1]]; separators have the value 0 and so do not count."""
     if len(starts) == 0:
         return np.empty(0, np.uint64)
-    if len(values) <= _BLOCK:
-        values *= secrets.powers[: len(values)]
-        sums = np.add.reduceat(values, starts)
-        sums *= secrets.inverse_powers.take(starts)
-        sums ^= secrets.of_words
-        return mix(sums)
-    return np.concatenate([_hash_slices(*block, secrets) for block in _blocks(values, starts)])
-
-
-def _blocks(values: Hashes, starts: NDArray[np.intp]) -> Iterator[tuple[Hashes, NDArray[np.intp]]]:
-    """Cut a long text at word starts into blocks of at most _BLOCK code points; a longer word is cut off there."""
-    first = 0
-    while first < len(starts):
-        offset = int(starts[first])
-        last = int(np.searchsorted(starts, offset + _BLOCK))
-        end = int(starts[last]) if last < len(starts) else len(values)
-        if end > offset + _BLOCK and last - first > 1:
-            last -= 1
-            end = int(starts[last])
-        yield values[offset : min(end, offset + _BLOCK)], starts[first:last] - offset
-        first = last
+    if len(values) > _BLOCK and len(starts) > 1:
+        half = len(starts) // 2
+        middle = starts[half]
+        halves = ((values[:middle], starts[:half]), (values[middle:], starts[half:] - middle))
+        return np.concatenate([_hash_slices(*each, secrets) for each in halves])
+    if len(values) > _BLOCK:
+        # A word that is longer is cut off.
+        values, starts = values[starts[0] :][:_BLOCK], np.zeros(1, np.intp)
+    values *= secrets.powers[: len(values)]
+    sums = np.add.reduceat(values, starts)
+    sums *= secrets.inverse_powers.take(starts)
+    sums ^= secrets.of_words
+    return mix(sums)
 
 
 @cache
