@@ -17,9 +17,8 @@ from crawldedup.reading.canonical import NO_LINKS, HeadLinks, head_links
 from crawldedup.reading.difference import packed_text
 from crawldedup.reading.extract import TEXT_PROFILE, extract_page, get_extractor
 from crawldedup.reading.facts.page_facts import page_facts, text_facts
-from crawldedup.reading.html import tidy
+from crawldedup.reading.html import check_size, tidy
 from crawldedup.reading.keys import NO_KEY, Key
-from crawldedup.reading.limits import check_size
 
 WORST_RANK: Final = 255
 _check_rank: Final = checks.whole(0, WORST_RANK)

@@ -43,7 +43,7 @@ _OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value
 def parse(html: str) -> LexborHTMLParser:
     """Return the tree of a page, in which the content of <noscript> is a text.
 
-    Elements that are left open take quadratic time: see `limits`.
+    Elements that are left open take quadratic time: see `html.bounded`.
     """
     return LexborHTMLParser(html, options=_OPTIONS, scripting=True)
 
@@ -193,9 +193,9 @@ class Blocks:
             yield inner
             inner = self.ends[inner]
 
-    def way_to(self, block: int | None) -> Iterator[int]:
-        """Yield a block and those around it, inner ones first; nothing for None."""
-        while block is not None and block >= 0:
+    def way_to(self, block: int) -> Iterator[int]:
+        """Yield a block and those around it, inner ones first; nothing for -1."""
+        while block >= 0:
             yield block
             block = self.parents[block]
 

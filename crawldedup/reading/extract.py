@@ -169,20 +169,19 @@ def _visible_text(page: HtmlPage) -> str:
     return "\n".join(filter(None, (page.title, *lines)))
 
 
-def _by_trafilatura(page: HtmlPage) -> str:
-    # A process that reads no page does without its tens of thousands of objects.
-    from crawldedup.reading import by_trafilatura
-
-    return by_trafilatura.main_text(page)
-
-
 def _trafilatura() -> Extractor:
+    def extract(page: HtmlPage) -> str:
+        # A process that reads no page does without its tens of thousands of objects.
+        from crawldedup.reading import by_trafilatura
+
+        return by_trafilatura.main_text(page)
+
     release = ".".join(importlib.metadata.version("trafilatura").split(".")[:2])
-    return Extractor("trafilatura", _by_trafilatura, release)
+    return Extractor("trafilatura", extract, release)
 
 
 _BUILT_IN: Final[dict[str, Callable[[], Extractor]]] = {
-    "blocks": lambda: Extractor("blocks", lambda page: main_text(page.blocks, page.holders, page.title)),
+    "blocks": lambda: Extractor("blocks", main_text),
     "trafilatura": _trafilatura,
     "text": lambda: Extractor("text", _visible_text, is_heuristic=False),
 }

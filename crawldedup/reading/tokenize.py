@@ -208,8 +208,8 @@ def _hash_slices(values: Hashes, starts: NDArray[np.intp], secrets: _Secrets) ->
     if len(values) > _BLOCK and len(starts) > 1:
         half = len(starts) // 2
         middle = starts[half]
-        halves = ((values[:middle], starts[:half]), (values[middle:], starts[half:] - middle))
-        return np.concatenate([_hash_slices(*each, secrets) for each in halves])
+        first = _hash_slices(values[:middle], starts[:half], secrets)
+        return np.concatenate([first, _hash_slices(values[middle:], starts[half:] - middle, secrets)])
     if len(values) > _BLOCK:
         # A word that is longer is cut off.
         values, starts = values[starts[0] :][:_BLOCK], np.zeros(1, np.intp)
