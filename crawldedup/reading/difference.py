@@ -77,10 +77,11 @@ def changes(old: str, new: str, *, longest: int = _LONGEST_SIDE) -> list[Change]
     gaps: list[_Gap] = []
     for number, (i, i_end, j, j_end) in enumerate(_gaps(sentences, other_sentences)):
         start, end, other, other_end = starts[i], starts[i_end], other_starts[j], other_starts[j_end]
-        alike = _alike(a[start:end], b[other:other_end])
-        start, other = start + alike, other + alike
-        alike = _alike(a[start:end][::-1], b[other:other_end][::-1])
-        words, other_words = a[start : end - alike], b[other : other_end - alike]
+        while start < end and other < other_end and a[start] == b[other]:
+            start, other = start + 1, other + 1
+        while start < end and other < other_end and a[end - 1] == b[other_end - 1]:
+            end, other_end = end - 1, other_end - 1
+        words, other_words = a[start:end], b[other:other_end]
         is_short = number < _MOST_PASSAGES and max(len(words), len(other_words)) <= _MOST_WORDS
         whole = [(0, len(words), 0, len(other_words))]
         for k, k_end, m, m_end in _gaps(words, other_words) if is_short else whole:
@@ -105,11 +106,6 @@ def _sentences(text: str) -> list[tuple[str, ...]]:
 def _gaps(a: Sequence[Any], b: Sequence[Any]) -> Iterator[_Gap]:
     opcodes = SequenceMatcher(None, a, b).get_opcodes()
     return ((i, i_end, j, j_end) for what, i, i_end, j, j_end in opcodes if what != "equal")
-
-
-def _alike(a: Sequence[str], b: Sequence[str]) -> int:
-    """Return how many words two texts begin with."""
-    return next((number for number, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def difference(old: str, new: str) -> str | None:
