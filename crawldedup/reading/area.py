@@ -1,23 +1,17 @@
 """Choose by CSS selectors what is compared of a page, where its maker is known better than any rule of thumb."""
 
-from __future__ import annotations
-
 import contextlib
 import re
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
-from selectolax.lexbor import SelectolaxError
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from crawldedup.checks import refused
 from crawldedup.reading.blocks import elements_around, parse
 from crawldedup.reading.html import HtmlPage
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 EVERY_SITE: Final = "*"
 _HOST: Final = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|[0-9a-f:]+")

@@ -4,20 +4,14 @@ Lexbor parses as the HTML standard says and as browsers do. Its elements are dea
 reads a page goes by the numbers of the blocks and by the lines, and looks at the few elements that matter.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from selectolax.lexbor import LexborNode
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 
 def tags(names: str) -> frozenset[str]:

@@ -1,11 +1,9 @@
 """Let trafilatura find the main text of a page, within bounds: it has no time limits of its own."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import trafilatura
 from lxml import etree
@@ -13,9 +11,7 @@ from lxml.html import HtmlElement, document_fromstring
 
 from crawldedup.errors import PageError
 from crawldedup.reading.blocks import BOILERPLATE_TAGS
-
-if TYPE_CHECKING:
-    from crawldedup.reading.html import HtmlPage
+from crawldedup.reading.html import HtmlPage
 
 # It moves text element by element and level by level, takes 10 ms for an article, and minutes for 50,000 elements, or
 # for 10,000 nested 250 deep, and quadratic time for a row.

@@ -3,20 +3,15 @@
 The claim is often wrong: whole sites name their home page. So callers must compare the texts.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
+from selectolax.lexbor import LexborHTMLParser
 from w3lib.url import canonicalize_url
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from selectolax.lexbor import LexborHTMLParser
 
 _LONGEST_URL: Final = 8192
 """Letters of the longest URL that is brought into one form. Parsing it takes dozens of times its memory."""

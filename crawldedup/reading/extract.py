@@ -13,27 +13,21 @@ Of 1,122 pairs of different pages of one site, trafilatura's bare main text make
 at least .86), all visible text as the fallback 6, these rules 3.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.metadata
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from crawldedup.checks import did_you_mean, refused
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.reading.area import cut_to
+from crawldedup.reading.area import Area, cut_to
 from crawldedup.reading.blocks import BOILERPLATE, BOILERPLATE_ROLES, HOLD_CONTENT, NUMBER, blocks_of
 from crawldedup.reading.html import HtmlPage, tidy
 from crawldedup.reading.main_text import main_text
 from crawldedup.reading.tokenize import count_words
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from crawldedup.reading.area import Area
 
 FALLBACK_WORDS: Final = 50
 """A shorter text of an extractor is taken for a mistake."""

@@ -19,17 +19,12 @@ that the rules were not chosen on; trafilatura's are 86 and 89 %. Of 469 pages o
 visible content (84 %), and less than half on 8 (47). `benchmarks/reading.py` measures the like for kinds of pages.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from crawldedup.reading.blocks import BOILERPLATE, HOLD_CONTENT, NUMBER, Label, numbers
-
-if TYPE_CHECKING:
-    from crawldedup.reading.blocks import Blocks
-    from crawldedup.reading.html import HtmlPage
+from crawldedup.reading.blocks import BOILERPLATE, HOLD_CONTENT, NUMBER, Blocks, Label, numbers
+from crawldedup.reading.html import HtmlPage
 
 _CAPTION: Final = NUMBER["figcaption"]
 _CELLS: Final = numbers(["li", "p", "td", "tr", "tbody", "dd", "dt", "h1", "h2", "h3", "h4", "h5", "h6"])

@@ -132,10 +132,7 @@ def _words(text: str) -> _Words:
     classes = plane_classes.take(codes)
     if (classes == _ODD).any():
         return _words_in_context(text)
-    starts = classes != SEPARATOR
-    in_word = classes == LETTER
-    np.greater(classes[1:], in_word[:-1], out=starts[1:])
-    return _Words(codes, starts.nonzero()[0], None)
+    return _Words(codes, _word_starts(classes), None)
 
 
 def _words_in_context(text: str, *, fold_case: bool = True) -> _Words:
@@ -143,7 +140,7 @@ def _words_in_context(text: str, *, fold_case: bool = True) -> _Words:
     normalised = _normalise(text)
     codes = _code_points(normalised.casefold() if fold_case else normalised)
     classes = class_table().take(codes)
-    return _Words(codes, _word_starts(classes).nonzero()[0], classes == SEPARATOR)
+    return _Words(codes, _word_starts(classes), classes == SEPARATOR)
 
 
 def _normalise(text: str) -> str:
@@ -161,7 +158,7 @@ def _code_points(text: str) -> NDArray[np.uint32]:
     return np.frombuffer(text.encode("utf-32-le", "replace"), "<u4")
 
 
-def _word_starts(classes: NDArray[np.uint8]) -> NDArray[np.bool_]:
+def _word_starts(classes: NDArray[np.uint8]) -> NDArray[np.intp]:
     """Return where words start: a solo letter always, a letter or mark unless it continues a word."""
     starts: NDArray[np.bool_] = classes == LETTER
     stray = classes == MARK
@@ -169,7 +166,7 @@ def _word_starts(classes: NDArray[np.uint8]) -> NDArray[np.bool_]:
     starts[1:] &= ~continues[:-1]
     stray[1:] &= classes[:-1] == SEPARATOR
     starts |= stray | (classes == SOLO)
-    return starts
+    return starts.nonzero()[0]
 
 
 class _Secrets(NamedTuple):
