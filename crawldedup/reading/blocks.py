@@ -68,12 +68,7 @@ COMMENT: Final = parse("<body><!-- -->").body.first_child.tag_id  # type: ignore
 class Label:
     """What an element is by its attributes, as numbers: members of an enumeration take three times as long to get."""
 
-    NOTHING: Final = 0
-    NOISE: Final = 1
-    ARTICLE: Final = 2
-    BOTH: Final = 3
-    SIDEBAR: Final = 4
-    HIDDEN: Final = 5
+    NOTHING, NOISE, ARTICLE, BOTH, SIDEBAR, HIDDEN = range(6)
 
 
 def _word(words: str) -> re.Pattern[str]:
@@ -144,9 +139,9 @@ _HIDDEN: Final = INVISIBLE | tags("head input noscript title")
 _CONTROLS: Final = tags("datalist option select textarea")
 
 
-def _roles(hidden: Iterable[str], boilerplate: frozenset[int] = frozenset()) -> list[int]:
+def _roles(hidden: Iterable[str]) -> list[int]:
     """Return what the walk does at each kind of element; an unknown one is a part of its line."""
-    roles = dict.fromkeys(numbers(BLOCKS), _BLOCK) | dict.fromkeys(boilerplate, _BOILERPLATE)
+    roles = dict.fromkeys(numbers(BLOCKS), _BLOCK) | dict.fromkeys(BOILERPLATE, _BOILERPLATE)
     roles |= {NUMBER["br"]: _BREAK, NUMBER["hr"]: _BREAK, NUMBER["a"]: _LINK, COMMENT: _SKIPPED, TEXT: _TEXT}
     roles |= dict.fromkeys(numbers(hidden), _SKIPPED)
     return [roles.get(number, _INLINE) for number in range(max(roles) + 1)]
@@ -154,7 +149,6 @@ def _roles(hidden: Iterable[str], boilerplate: frozenset[int] = frozenset()) -> 
 
 _WITH_CONTROLS: Final = _roles(_HIDDEN)
 _WITHOUT_CONTROLS: Final = _roles(_HIDDEN | _CONTROLS)
-_WITHOUT_BOILERPLATE: Final = _roles(_HIDDEN | _CONTROLS, BOILERPLATE)
 # Blocks whose names are read; a page may have 100,000, each with a name of its own.
 _NAMED: Final = 5_000
 # Letters up to which what is named as noise is looked at all the same: a price may be named "promo".
@@ -215,9 +209,9 @@ def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:
 
 def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
     """Walk a tree, but not into navigation, footers and what is named as noise or hidden, unless that is the page."""
-    blocks, noise = _walk(tree, _WITHOUT_BOILERPLATE, holders)
+    blocks, noise = _walk(tree, _WITHOUT_CONTROLS, holders)
     if noise and noise > _BELIEVED * sum([len(text) for text, _, _ in blocks.lines]):
-        blocks, _ = _walk(tree, _WITHOUT_BOILERPLATE, holders, believes_names=False)
+        blocks, _ = _walk(tree, _WITHOUT_CONTROLS, holders, believes_names=False)
     return blocks
 
 

@@ -23,21 +23,15 @@ import re
 from itertools import accumulate
 from typing import Final
 
-from crawldedup.reading.blocks import BOILERPLATE, HOLD_CONTENT, NUMBER, Blocks, Label, numbers
+from crawldedup.reading.blocks import BOILERPLATE, HOLD_CONTENT, NUMBER, Blocks, Label, numbers, tags
 from crawldedup.reading.html import HtmlPage
 
-_CAPTION: Final = NUMBER["figcaption"]
-_CELLS: Final = numbers(["li", "p", "td", "tr", "tbody", "dd", "dt", "h1", "h2", "h3", "h4", "h5", "h6"])
-_H1: Final = NUMBER["h1"]
+_CAPTION, _H1, _MAIN, _PRE, _TABLE = (NUMBER[name] for name in ("figcaption", "h1", "main", "pre", "table"))
+_CELLS: Final = numbers(tags("li p td tr tbody dd dt h1 h2 h3 h4 h5 h6"))
 _HEADINGS: Final = numbers(["h1", "h2", "h3"])
-_MAIN: Final = NUMBER["main"]
-_NEVER_ALONE: Final = numbers(["li", "p", "pre"])
-_PLAIN: Final = numbers(
-    ["blockquote", "center", "dd", "dl", "dt", "figure", "h2", "h3", "h4", "h5", "li", "ol", "p", "table", "ul"]
-)
-_PRE: Final = NUMBER["pre"]
+_PLAIN: Final = numbers(tags("blockquote center dd dl dt figure h2 h3 h4 h5 li ol p table ul"))
 _SINGLE: Final = numbers(["li", "p"])
-_TABLE: Final = NUMBER["table"]
+_NEVER_ALONE: Final = _SINGLE | {_PRE}
 
 # Bytes of prose in UTF-8, since scripts with many characters need few of them; some, as Thai, have no punctuation.
 _LONG: Final = 60
@@ -304,6 +298,6 @@ class _Descent:
         # A heading that was never closed holds the page.
         if common == headline:
             return range(0)
-        holder = next((block for block in blocks.way_to(headline) if blocks.parents[block] == common), headline)
+        holder = next(block for block in blocks.way_to(headline) if blocks.parents[block] == common)
         least = max(_LEAST_BESIDE, _LEAST_SHARE_BESIDE * sizes[article])
         return range(holder, blocks.ends[holder]) if sizes[holder] - sizes.own[headline] >= least else range(0)

@@ -227,25 +227,18 @@ def _plane_tables() -> tuple[NDArray[np.uint8], Hashes]:
     all_classes = class_table()
     # Their neighbours matter, or they matter for their neighbours.
     joining = all_classes >= MARK
-    joining[_JAMO_VOWELS_AND_TAILS] = True
-    joining[ord(_SOFT_HYPHEN)] = True
+    joining[_JAMO_VOWELS_AND_TAILS] = joining[_SURROGATES] = joining[ord(_SOFT_HYPHEN)] = True
+    alone = np.flatnonzero(~joining[:_PLANE])
+    folded = [unicodedata.normalize("NFKC", chr(code)).casefold() for code in alone.tolist()]
+    letters = np.array([ord(text) if len(text) == 1 else ord(_SOFT_HYPHEN) for text in folded])
+    is_letter = ~joining.take(letters)
     classes = np.full(_PLANE, _ODD, np.uint8)
     codes = np.zeros(_PLANE, np.uint64)
-    classes[ord("\n")] = SEPARATOR
-    alone = np.flatnonzero(~joining[:_PLANE])
-    alone = alone[alone != ord("\n")]
-    # One call for all characters, with line feeds to keep them apart.
-    folded = _code_points(unicodedata.normalize("NFKC", "\n".join(map(chr, alone.tolist()))).casefold())
-    ends = np.append((folded == ord("\n")).nonzero()[0], len(folded))
-    begins = np.append(0, ends[:-1] + 1)
-    is_letter = (ends - begins == 1) & ~joining.take(folded.take(begins, mode="clip"))
-    letters = folded.take(begins[is_letter])
-    classes[alone[is_letter]] = all_classes.take(letters)
-    codes[alone[is_letter]] = letters
-    separators = np.append(0, (all_classes.take(folded) == SEPARATOR).cumsum())
-    is_separator = separators.take(ends) - separators.take(begins) == ends - begins
-    classes[alone[is_separator & ~is_letter]] = SEPARATOR
-    classes[_SURROGATES] = _ODD
+    classes[alone[is_letter]] = all_classes.take(letters[is_letter])
+    codes[alone[is_letter]] = letters[is_letter]
+    for place in np.flatnonzero(~is_letter).tolist():
+        if all(all_classes[ord(letter)] == SEPARATOR for letter in folded[place]):
+            classes[alone[place]] = SEPARATOR
     codes[classes == SEPARATOR] = 0
     return classes, codes
 
