@@ -114,11 +114,9 @@ def _page_text(page: HtmlPage, extractor: Extractor, min_words: int, *, unselect
     return PageText(main, whole, page, unselected)
 
 
-def _all_lines(page: HtmlPage) -> str:
-    return "\n".join([text for text, _, _ in blocks_of(page.tree).lines])
-
-
-_AS_IT_IS: Final = Extractor("", _all_lines, is_heuristic=False)
+_AS_IT_IS: Final = Extractor(
+    "", lambda page: "\n".join([text for text, _, _ in blocks_of(page.tree).lines]), is_heuristic=False
+)
 
 
 def content_text(page: HtmlPage) -> str:

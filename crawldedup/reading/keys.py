@@ -39,7 +39,6 @@ class Key:
     id: int = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Work out the name."""
         object.__setattr__(self, "id", self.number(b"", "id") if self.secret else 0)
 
     @classmethod
