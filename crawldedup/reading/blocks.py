@@ -50,8 +50,7 @@ class _Numbers(dict[str, int]):
         return number
 
 
-NUMBER: Final = _Numbers()
-"""Lexbor's numbers of the kinds of elements of HTML, by their names; a kind of a site's own has one in each page."""
+NUMBER: Final = _Numbers()  # Lexbor's of each kind of elements of HTML; one of a site's own is another in each page
 
 
 def numbers(names: Iterable[str]) -> frozenset[int]:
@@ -98,8 +97,7 @@ _ARTICLE: Final = re.compile(
 )
 _NOT_SHOWN: Final = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _BESIDE_CLASSES: Final = frozenset(["hidden", "itemprop", "role", "style"])
-# Characters of a class that are read: a page may have megabytes of them.
-_READ: Final = 150
+_READ: Final = 150  # characters of a class: a page may have megabytes of them
 
 
 def label_of(node: LexborNode) -> int:
@@ -149,12 +147,9 @@ def _roles(hidden: Iterable[str]) -> list[int]:
 
 _WITH_CONTROLS: Final = _roles(_HIDDEN)
 _WITHOUT_CONTROLS: Final = _roles(_HIDDEN | _CONTROLS)
-# Blocks whose names are read; a page may have 100,000, each with a name of its own.
-_NAMED: Final = 5_000
-# Letters up to which what is named as noise is looked at all the same: a price may be named "promo".
-_SHORT_NOISE: Final = 100
-# How much longer noise may be than the rest, for its name to be believed before it is read.
-_BELIEVED: Final = 4
+_NAMED: Final = 5_000  # blocks whose names are read: a page may have 100,000, each with a name of its own
+_SHORT_NOISE: Final = 100  # letters up to which noise is looked at all the same: a price may be named "promo"
+_BELIEVED: Final = 4  # times that noise may be longer than the rest, to be believed before it is read
 
 Line = tuple[str, int, int]
 """A text between two edges of blocks, how many of its characters are links, and the number of its block."""
@@ -311,8 +306,7 @@ def _end_line(lines: list[Line], pieces: list[str], linked: int, block: int) -> 
     pieces.clear()
 
 
-# Real pages have up to 60.
-_LEVELS: Final = 200
+_LEVELS: Final = 200  # of elements around one; real pages have up to 60
 
 
 def within(node: LexborNode) -> Iterator[LexborNode]:

@@ -13,13 +13,11 @@ from urllib.parse import urljoin, urlsplit
 from selectolax.lexbor import LexborHTMLParser
 from w3lib.url import canonicalize_url
 
-_LONGEST_URL: Final = 8192
-"""Letters of the longest URL that is brought into one form. Parsing it takes dozens of times its memory."""
-# Characters of a header and of a URL, links in a head, and claims of one page.
-_MAX_HEADER: Final = 8 * 1024
-_MAX_URL: Final = 2048
-_MAX_LINKS: Final = 5_000
-_MAX_CLAIMS: Final = 10
+_LONGEST_URL: Final = 8192  # letters of one that is brought into one form: parsing it takes dozens of times its memory
+_MAX_HEADER: Final = 8 * 1024  # characters of a header
+_MAX_URL: Final = 2048  # characters of a claimed URL
+_MAX_LINKS: Final = 5_000  # in a head
+_MAX_CLAIMS: Final = 10  # of one page
 _PARAMETER: Final = r';\s*([\w*-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",;]*)))?\s*'
 _PARAMETERS: Final = re.compile(_PARAMETER)
 _ENDING: Final = re.compile(r"(?:/index)?(?:\.html?)?/*$")

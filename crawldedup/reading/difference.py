@@ -12,21 +12,16 @@ from difflib import SequenceMatcher
 from itertools import accumulate, chain
 from typing import Any, Final
 
-LONGEST_DIFFERENCE: Final = 450
-"""Passages beyond so many characters are only counted."""
-LONGEST_TEXT: Final = 100_000
-"""So many characters of a text are kept; the rest is cut off."""
-
+LONGEST_DIFFERENCE: Final = 450  # characters of the passages that are shown; others are only counted
+LONGEST_TEXT: Final = 100_000  # characters of a text that are kept
 _MOST_BYTES: Final = 4 * LONGEST_TEXT
-_LONGEST_SIDE: Final = 80
-_LONGEST_CONTEXT: Final = 40
+_LONGEST_SIDE: Final = 80  # characters of what was removed, or added
+_LONGEST_CONTEXT: Final = 40  # characters of the words around it
 _CONTEXT_WORDS: Final = 4
-# Changes so close to each other read better as one.
-_CLOSE_WORDS: Final = 2
-# Sentences that are compared, passages whose words are, and words of such a passage.
-_MOST_SENTENCES: Final = 500
-_MOST_PASSAGES: Final = 20
-_MOST_WORDS: Final = 250
+_CLOSE_WORDS: Final = 2  # changes so close to each other read better as one
+_MOST_SENTENCES: Final = 500  # that are compared
+_MOST_PASSAGES: Final = 20  # whose words are compared
+_MOST_WORDS: Final = 250  # of such a passage
 
 # Chinese and Japanese sentences have no spaces.
 _WORD: Final = re.compile(r"[^\s。！？；，、]+[。！？；，、]*|[。！？；，、]+")

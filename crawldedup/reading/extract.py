@@ -29,10 +29,8 @@ from crawldedup.reading.html import HtmlPage, tidy
 from crawldedup.reading.main_text import main_text
 from crawldedup.reading.tokenize import count_words
 
-FALLBACK_WORDS: Final = 50
-"""A shorter text of an extractor is taken for a mistake."""
-NAMED_WORDS: Final = 100
-"""A shorter main text begins with the page's name; in a longer one, a short name would change nothing."""
+FALLBACK_WORDS: Final = 50  # a shorter text of an extractor is taken for a mistake
+NAMED_WORDS: Final = 100  # a shorter main text begins with the page's name, which would change nothing in a longer one
 TEXT_PROFILE: Final = "text7"
 """Names the rules of this package. Change it with them: texts of different rules must not meet in one index."""
 

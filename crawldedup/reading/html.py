@@ -19,14 +19,10 @@ from crawldedup.reading.blocks import Blocks, blocks_without_noise, holders_of_c
 
 # The most hostile pages known take two seconds and 500 MB. Of 2,300 real pages the largest had 5.3 MB and 18,000
 # elements.
-MAX_BYTES: Final = 6 * 1024 * 1024
-"""Bytes of the largest page that is read (as UTF-8, if it is given as text)."""
-MAX_TAGS: Final = 250_000
-"""Start tags of the largest page that is read."""
-MAX_ATTRIBUTES: Final = 500_000
-"""Attributes of the largest page that is read. A tree takes 500 bytes for one."""
-MAX_LETTERS: Final = MAX_BYTES
-"""Letters of the longest text that is fingerprinted, after normalisation, which makes eighteen of some."""
+MAX_BYTES: Final = 6 * 1024 * 1024  # of a page (as UTF-8, if it is given as text)
+MAX_TAGS: Final = 250_000  # start tags of a page
+MAX_ATTRIBUTES: Final = 500_000  # of a page, since a tree takes 500 bytes for one
+MAX_LETTERS: Final = MAX_BYTES  # of a text that is fingerprinted, after normalisation, which makes eighteen of some
 
 _START_TAG: Final = re.compile(r"<[A-Za-z]")
 # Possessive groups go wrong in Python before 3.11.5, so the groups are atomic.
@@ -45,15 +41,13 @@ _SEPARATORS: Final = " \t\n\f\r/\"'"
 # Lexbor takes half a second for so many letters of attributes in one tag, and as long for so many open elements.
 _FEW_LETTERS: Final = 80_000
 _FEW_TAGS: Final = 20_000
-_MOST_STEPS: Final = 200_000_000
-"""Open elements that are looked at for the tags of a page."""
+_MOST_STEPS: Final = 200_000_000  # open elements that are looked at for the tags of a page
 _NEAR: Final = 4
 # An open formatting element is made anew in every later block, up to three of one spelling; a link ends the one before.
 # This one finds some other elements, too, such as <form>: what it counts is an upper bound.
 _MAY_FORMAT: Final = re.compile(r"<(?:[bisuBISU](?=[\s/>])|[bcefstBCEFST][imotIMOT](?=[gdnraGDNRA\s/>]))[^>]*")
 _SAME: Final = 3
-_MOST_REOPENED: Final = 4_000_000
-"""Letters of tags that are made anew: of a letter come up to 100 bytes of attributes."""
+_MOST_REOPENED: Final = 4_000_000  # letters of tags that are made anew: of one come up to 100 bytes of attributes
 _FORMATTING: Final = tags("b big code em font i s small strike strong tt u")
 _NEED_NO_END_TAG: Final = tags("""
     area base basefont bgsound body br caption col colgroup dd dt embed frame head hr html image img input keygen li
@@ -81,8 +75,7 @@ _WIDE: Final = ("utf-16", "utf-32")
 # Each byte is a character, so no bytes are wrong in them.
 _SINGLE_BYTE: Final = ("cp125", "cp866", "cp874", "iso8859-", "koi8-", "mac-")
 _HIGH_BYTES: Final = bytes(range(0x80, 0x100))
-_BEYOND_CHANCE: Final = 3
-"""Characters of several bytes that valid UTF-8 has at least: a page in Latin-1 that explains "Ã©" has fewer."""
+_BEYOND_CHANCE: Final = 3  # characters of several bytes that UTF-8 has: a page in Latin-1 that explains "Ã©" has fewer
 
 
 @dataclass(frozen=True)

@@ -48,10 +48,8 @@ _TEASER: Final = 0.3
 _BELIEVED: Final = 0.1
 _BELIEVED_ELSE: Final = 0.9
 _BELIEVED_IF_HIDDEN: Final = 0.8
-# Share of the page's prose up to which captions are beside the text.
-_CAPTIONS: Final = 0.3
-# Bytes up to which a footer is one, though it has all the prose of a page of tables.
-_FOOTER: Final = 500
+_CAPTIONS: Final = 0.3  # share of the page's prose up to which captions are beside the text
+_FOOTER: Final = 500  # bytes up to which a footer is one, though it has all the prose of a page of tables
 
 # Twice the weight of prose, in <article> or <main>, in what is named an article and holds less else; beside a headline.
 _PLAIN_WEIGHT: Final = 2
@@ -71,17 +69,13 @@ _LISTED: Final = 0.3
 # their teasers, with more, manuals lose sections.
 _MOST: Final = 0.5
 _MAY_BE_LEFT: Final = 0.25
-# Share of the article's prose from which on another block under the headline is large; boxes beside articles are not.
-_LARGE: Final = 0.5
-# A signature tells functions apart whose descriptions are alike, so code beside prose is never left.
-_CODE: Final = 10
+_LARGE: Final = 0.5  # share of the article's prose; blocks under its headline may have as much, boxes beside it do not
+_CODE: Final = 10  # so code is never left: a signature tells functions apart whose descriptions are alike
 # Bytes beside the headline, and share of the article's lines, from which on they are more than an author and a date.
 _LEAST_BESIDE: Final = 60
 _LEAST_SHARE_BESIDE: Final = 0.05
-# Characters of a headline; "Home" is in many titles.
-_LEAST_HEADLINE: Final = 15
-# Every heading is looked for in the title.
-_LONGEST_TITLE: Final = 1000
+_LEAST_HEADLINE: Final = 15  # characters; "Home" is in many titles
+_LONGEST_TITLE: Final = 1000  # characters, in which every heading is looked for
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -102,10 +96,7 @@ def main_text(page: HtmlPage) -> str:
 
 
 def headline(blocks: Blocks, title: str) -> int:
-    """Return the block of the headline: the longest heading that the title repeats, or else the only first heading.
-
-    It is -1 for a page without one.
-    """
+    """Return the block of the longest heading that the title repeats, or else of the only first heading; -1 for none."""
     title = f" {_words(title[:_LONGEST_TITLE])} "
     longest, found = _LEAST_HEADLINE - 1, -1
     first = set()

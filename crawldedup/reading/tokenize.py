@@ -24,16 +24,12 @@ from crawldedup.reading.keys import NO_KEY, Key
 
 Hashes = NDArray[np.uint64]
 
-SEPARATOR: Final = 0
-"""Ends a word: white space, punctuation, a symbol, a control."""
-LETTER: Final = 1
-"""Part of a word: a letter, digit or underscore, as in the regular expression ``\\w``."""
-SOLO: Final = 2
-"""A word by itself: a letter of a script without spaces between words (Han, Kana, Thai, ...)."""
-MARK: Final = 3
-"""Belongs to the letter before it: a combining mark or joiner."""
-UNKNOWN: Final = 4
-"""Not assigned in Unicode 14. It is blanked out, since newer Pythons might normalise it."""
+# The classes of characters.
+SEPARATOR: Final = 0  # ends a word: white space, punctuation, a symbol, a control
+LETTER: Final = 1  # is a part of a word: a letter, digit or underscore, as in the regular expression \w
+SOLO: Final = 2  # is a word by itself: a letter of a script without spaces between words (Han, Kana, Thai, ...)
+MARK: Final = 3  # belongs to the letter before it: a combining mark or joiner
+UNKNOWN: Final = 4  # is not assigned in Unicode 14, and blanked out, since newer Pythons might normalise it
 
 DATA_FILE: Final = "unicode14.json"
 
@@ -136,10 +132,8 @@ def _words(text: str) -> _Words:
 
 
 def _words_in_context(text: str, *, fold_case: bool = True) -> _Words:
-    """Find the words of any text in NFKC as of Unicode 14: to normalise it takes three times as long as to look it up.
-
-    Soft hyphens are invisible inside words.
-    """
+    """Find the words of any text in NFKC as of Unicode 14: to normalise it takes three times as long as to look it up."""
+    # Soft hyphens are invisible inside words.
     text = text.replace(_SOFT_HYPHEN, "")
     codes = _code_points(text)
     unknown = class_table().take(codes) == UNKNOWN
@@ -170,8 +164,7 @@ def _word_starts(classes: NDArray[np.uint8]) -> NDArray[np.intp]:
 class _Secrets(NamedTuple):
     """What a key makes of the hash; all of it is public without one."""
 
-    plane: Hashes
-    """The values of the basic multilingual plane; 0 for separators."""
+    plane: Hashes  # the values of the basic multilingual plane; 0 for separators
     powers: Hashes
     inverse_powers: Hashes
     of_letters: np.uint64
