@@ -22,8 +22,6 @@ _ALLOWED: Final = (
 # These take quadratic time on pages of many siblings, seconds from here on.
 _SLOW: Final = re.compile(r"~|:(?:nth|has|last|only|first-of)")
 _FEW_TAGS: Final = 5_000
-# Declared data describe the page wherever they stand.
-_DECLARED: Final = "script[type*='ld+json' i]"
 
 
 class Area(NamedTuple):
@@ -123,16 +121,14 @@ def _outermost(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:
 
 def _leave_only(wanted: list[LexborNode], tree: LexborHTMLParser) -> None:
     """Remove all but these nodes, the head, declared data, and what is around them: a cell needs its table."""
-    described = [*wanted, *tree.css("head"), *tree.css(_DECLARED)]
+    # Declared data describe the page wherever they stand.
+    described = [*wanted, *tree.css("head, script[type*='ld+json' i]")]
     kept = {node.mem_id for node in described}
     around = {outer.mem_id: outer for node in described for outer in elements_around(node)}
     for outer in around.values():
-        node = outer.first_child if outer.mem_id not in kept else None
-        while node is not None:
-            following = node.next
+        for node in list(outer.iter(include_text=True)) if outer.mem_id not in kept else ():
             if node.mem_id not in kept and node.mem_id not in around:
                 node.decompose()
-            node = following
     for node in wanted:
         if node.tag not in ("html", "body"):
             # Or words of two elements would be one.

@@ -225,8 +225,7 @@ def _walk(  # noqa: C901
     lines: list[Line] = []
     pieces: list[str] = []
     # The open elements that hold something, and what each of them is.
-    opened: list[LexborNode] = []
-    roles: list[int] = []
+    opened, roles = [body], [_BLOCK]
     linked = links = block = longest_noise = 0
     short_noise, known = -1, len(does)
     node = body.first_child
@@ -294,9 +293,6 @@ def _walk(  # noqa: C901
         opened.append(node)
         roles.append(role)
         node = child
-    if pieces:
-        _end_line(lines, pieces, linked, block)
-    ends[0] = len(nodes)
     return Blocks(nodes, parents, ends, kinds, names, lines), longest_noise
 
 

@@ -96,7 +96,7 @@ def main_text(page: HtmlPage) -> str:
 
 
 def headline(blocks: Blocks, title: str) -> int:
-    """Return the block of the longest heading that the title repeats, or else of the only first heading; -1 for none."""
+    """Return the block of the longest heading that the title repeats, or else of the only first heading, or else -1."""
     title = f" {_words(title[:_LONGEST_TITLE])} "
     longest, found = _LEAST_HEADLINE - 1, -1
     first = set()
