@@ -151,8 +151,7 @@ _NAMED: Final = 5_000  # blocks whose names are read: a page may have 100,000, e
 _SHORT_NOISE: Final = 100  # letters up to which noise is looked at all the same: a price may be named "promo"
 _BELIEVED: Final = 4  # times that noise may be longer than the rest, to be believed before it is read
 
-Line = tuple[str, int, int]
-"""A text between two edges of blocks, how many of its characters are links, and the number of its block."""
+Line = tuple[str, int, int]  # a text between two edges of blocks, how much of it is links, and the number of its block
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,7 @@ _MOST_WORDS: Final = 250  # of such a passage
 _WORD: Final = re.compile(r"[^\s。！？；，、]+[。！？；，、]*|[。！？；，、]+")
 _ENDS: Final = ".!?。！？"
 
-_Gap = tuple[int, int, int, int]
-"""Places of words that differ: from the first to before the second in the old text, and alike in the new one."""
+_Gap = tuple[int, int, int, int]  # where words that differ begin and end in the old text, and in the new one
 
 
 @dataclass(frozen=True, slots=True)

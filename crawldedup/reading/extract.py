@@ -220,22 +220,19 @@ def custom_extractor(name: str, extract: Callable[[str], str | None]) -> Extract
 
 def _imported(path: str) -> Callable[[str], str | None]:
     module_name, _, attribute = path.rpartition(".")
-    doing, wrong = f"importing {module_name!r}", f"the extractor {path!r}"
+    doing = f"importing {module_name!r}"
     # The module is the user's, so it may raise anything.
     try:
-        module = importlib.import_module(module_name)
-        extractor: Any = getattr(module, attribute, None)
+        extractor: Any = getattr(importlib.import_module(module_name), attribute)
         doing = f"{path}()"
         if inspect.isclass(extractor):
             extractor = extractor()
     except Exception as error:
-        cause = f"{doing} failed with {type(error).__name__}: {error}"
-        raise ConfigurationError(f"{wrong} cannot be used: {cause}") from error
-    if extractor is None:
-        cause = f"{module_name!r} has no attribute {attribute!r}{did_you_mean(attribute, dir(module))}"
-        raise ConfigurationError(f"{wrong} cannot be used: {cause}")
+        hint = did_you_mean(error.name, dir(error.obj)) if isinstance(error, AttributeError) else ""
+        cause = f"{doing} failed with {type(error).__name__}: {error}{hint}"
+        raise ConfigurationError(f"the extractor {path!r} cannot be used: {cause}") from error
     method: Callable[[str], str | None] = getattr(extractor, "extract", extractor)
     if not callable(method):
         allowed = "a function of the HTML, or an object or class with a method extract(html)"
-        raise ConfigurationError(f"{wrong} is a {type(extractor).__name__}; it must be {allowed}")
+        raise ConfigurationError(f"the extractor {path!r} is a {type(extractor).__name__}; it must be {allowed}")
     return method
