@@ -7,11 +7,14 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain, islice
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from selectolax.lexbor import LexborHTMLParser
 from w3lib.url import canonicalize_url
+
+# A client brings URLs into one form, and does without what reads pages.
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser
 
 _LONGEST_URL: Final = 8192  # letters of one that is brought into one form: parsing it takes dozens of times its memory
 _MAX_HEADER: Final = 8 * 1024  # characters of a header
@@ -46,7 +49,7 @@ class HeadLinks(NamedTuple):
 NO_LINKS: Final = HeadLinks()
 
 
-def head_links(tree: LexborHTMLParser) -> HeadLinks:
+def head_links(tree: "LexborHTMLParser") -> HeadLinks:
     """Return the canonical links in the head of a page. Those in its body may be a visitor's."""
     base, canonical = "", []
     for node in tree.head.css("base[href], link[href]")[:_MAX_LINKS] if tree.head is not None else ():
