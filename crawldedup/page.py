@@ -13,13 +13,12 @@ from crawldedup.fingerprinting.anchors import paragraphs_of
 from crawldedup.fingerprinting.fingerprint import PROFILE, Fingerprint, Source, fingerprints
 from crawldedup.options import Options, check_similarity
 from crawldedup.reading.area import area_of
-from crawldedup.reading.canonical import NO_LINKS, HeadLinks, head_links
+from crawldedup.reading.canonical import NO_LINKS, HeadLinks
 from crawldedup.reading.difference import packed_text
 from crawldedup.reading.extract import TEXT_PROFILE, extract_page, get_extractor
 from crawldedup.reading.facts.page_facts import page_facts, text_facts
-from crawldedup.reading.html import tidy
+from crawldedup.reading.html import check_size, tidy
 from crawldedup.reading.keys import NO_KEY, Key
-from crawldedup.reading.limits import check_size
 
 WORST_RANK: Final = 255
 _check_rank: Final = checks.whole(0, WORST_RANK)
@@ -150,8 +149,8 @@ class PageReader:
             raise PageError("empty", "the text is empty")
         area = area_of(options.content, page.url)
         read = extract_page(html, page.encoding, self._extractor, min_words=options.min_words, area=area)
-        facts, links = page_facts(read, options.distinguish), head_links(read.source.tree)
-        return PageContent(read.main, facts, read.whole, links, read.unselected)
+        facts = page_facts(read, options.distinguish)
+        return PageContent(read.main, facts, read.whole, read.source.links, read.unselected)
 
     def try_content(self, page: object) -> Content:
         """Return what is compared of a page, why that cannot be read, or the fingerprint that was given."""
