@@ -1,12 +1,12 @@
-"""Draw the charts of a report as SVG that takes its colours and its font from the page.
+"""Draw the charts of a report as SVG that takes its colours, its font and its width from the page.
 
 Their texts are numbers and words of ours: nothing in a chart is from a page.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from markupsafe import Markup
 
@@ -17,52 +17,20 @@ SERIES: Final = {"new": "new", "near": "near duplicates", "exact": "exact duplic
 """The series of the first chart: their classes, and what they are called."""
 
 _UNITS: Final = ((1, "s", 300), (60, "min", 3 * 3600), (3600, "h", 5 * 86_400), (86_400, "d", math.inf))
-_TOP, _RIGHT, _BOTTOM, _LETTER = 10, 14, 28, 7
+_MOST_LABELS: Final = 10
 _MOST_LINES: Final = 5
 
+_Bar = tuple[str, float, float, float, float]
+"""A class, where a bar begins and ends in the width, from 0 to 1, and the values at its foot and its top."""
 _Labels = Sequence[tuple[float, str]]
 """Places on the lower axis, from 0 to 1, and what stands there."""
 
 
-class _Plot(NamedTuple):
-    """The area of a chart: from 0 to 1 in its width, and between two values in its height."""
-
-    name: str
-    width: int
-    height: int
-    labels: int
-    left: int = 0
-    low: float = 0
-    high: float = 1
-
-    def x(self, share: float) -> float:
-        return round(self.left + share * (self.width - self.left - _RIGHT), 1)
-
-    def y(self, value: float) -> float:
-        return round(_TOP + (self.height - _TOP - _BOTTOM) * (self.high - value) / (self.high - self.low), 1)
-
-    def bar(self, kind: str, start: float, end: float, base: float, top: float) -> str:
-        x, y = self.x(start), self.y(top)
-        width, height = self.x(end) - x, self.y(base) - y
-        return f'<rect class="{kind}" x="{x}" y="{y}" width="{width:.1f}" height="{height:.1f}"/>' if height else ""
-
-    def line(self, kind: str, values: Sequence[float | None]) -> str:
-        places = [(number + 0.5, value) for number, value in enumerate(values) if value is not None]
-        points = " ".join(f"{self.x(number / len(values))},{self.y(value)}" for number, value in places)
-        return f'<polyline class="{kind}" points="{points}"/>'
-
-
-_Draw = Callable[[_Plot], Iterator[str]]
-_WIDE: Final = _Plot("wide", 1080, 260, 10)
-_HALF: Final = _Plot("wide", 520, 220, 5)
-_NARROW: Final = _Plot("narrow", 340, 220, 4)
-
-
 def charts_of(report: Mapping[str, Any]) -> dict[str, Markup]:
-    """Return the charts of a report by name, each wide and narrow. There is none for what was not recorded."""
-    moments, charts = report["timeline"]["moments"], {}
-    if report["crawl"]["seconds"] and any(judged(moment["counts"]) for moment in moments):
-        charts = {"pages": _pages(report["timeline"]), "novelty": _novelty(moments), "index": _growth(moments)}
+    """Return the charts of a report by name. There is none for what was not recorded."""
+    timeline, charts = report["timeline"], {}
+    if report["crawl"]["seconds"] and any(judged(moment["counts"]) for moment in timeline["moments"]):
+        charts = {"pages": _pages(timeline), "novelty": _novelty(timeline), "index": _growth(timeline)}
     if report["similarity"]["bins"]:
         charts["similarity"] = _similarity(report["similarity"])
     return charts
@@ -70,77 +38,58 @@ def charts_of(report: Mapping[str, Any]) -> dict[str, Markup]:
 
 def _pages(timeline: Mapping[str, Any]) -> Markup:
     moments, step = timeline["moments"], timeline["step"]
-    stacks = []
-    for moment in moments:
+    bars: list[_Bar] = []
+    for number, moment in enumerate(moments):
         counts = moment["counts"]
         seconds = max(timeline["last_step"], step / 4) if moment is moments[-1] else step
         pages = (counts["new"], counts["near"], counts["exact"], counts["revisit"] + counts["thin"])
-        stacks.append([*accumulate((60 * number / seconds for number in pages), initial=0.0)])
-    most = max(stack[-1] for stack in stacks)
+        stack = pairwise(accumulate((60 * number / seconds for number in pages), initial=0.0))
+        place = (number + 0.08) / len(moments), (number + 0.92) / len(moments)
+        bars += [(kind, *place, foot, top) for kind, (foot, top) in zip(SERIES, stack, strict=True)]
+    most = max(bar[-1] for bar in bars)
     words = f"Pages a minute over {lasting(moments[-1]['seconds'])}, stacked by outcome; at most {compact(most)}."
-
-    def draw(plot: _Plot) -> Iterator[str]:
-        for number, stack in enumerate(stacks):
-            start, end = (number + 0.08) / len(stacks), (number + 0.92) / len(stacks)
-            for kind, (base, top) in zip(SERIES, pairwise(stack), strict=True):
-                yield plot.bar(kind, start, end, base, top)
-
-    return _chart(words, draw, (0, most), lambda plot: _times(moments, plot), wide=_WIDE)
+    return _chart(words, (0, most), _times(moments), bars=bars)
 
 
-def _novelty(moments: Sequence[Mapping[str, Any]]) -> Markup:
-    shares = [novelty(moment["counts"]) for moment in moments]
+def _novelty(timeline: Mapping[str, Any]) -> Markup:
+    shares = [novelty(moment["counts"]) for moment in timeline["moments"]]
     recorded = [share for share in shares if share is not None]
     words = f"Share of new pages, from {recorded[0]:.0%} at the start to {recorded[-1]:.0%} at the end."
-
-    def draw(plot: _Plot) -> Iterator[str]:
-        yield plot.line("new", shares)
-
-    return _chart(words, draw, (0, 1), lambda plot: _times(moments, plot), form=percent)
+    return _chart(words, (0, 1), _times(timeline["moments"]), line=("new", shares), form=percent)
 
 
-def _growth(moments: Sequence[Mapping[str, Any]]) -> Markup:
-    known, words = [moment["known"] for moment in moments], "Pages in the index"
+def _growth(timeline: Mapping[str, Any]) -> Markup:
+    moments, words = timeline["moments"], "Pages in the index"
+    known = [moment["known"] for moment in moments]
     if sum(number is not None for number in known) < 2:
         known, words = [*accumulate(moment["counts"]["new"] for moment in moments)], "New pages, added up"
     numbers = [number for number in known if number is not None]
     words += f", from {compact(numbers[0])} to {compact(numbers[-1])}."
-
-    def draw(plot: _Plot) -> Iterator[str]:
-        yield plot.line("index", known)
-
-    return _chart(words, draw, (min(numbers), max(numbers)), lambda plot: _times(moments, plot), form="{:,.0f}".format)
+    return _chart(words, numbers, _times(moments), line=("index", known), form="{:,.0f}".format)
 
 
 def _similarity(similarity: Mapping[str, Any]) -> Markup:
     bins, limit = similarity["bins"], similarity["limit"]
     first: float = bins[0]["low"]
     most: int = max(each["pages"] for each in bins)
-    has_limit = limit is not None and limit >= first
     words = f"Near duplicates by estimated similarity, from {first:.2f} to 1."
-    words += f" The limit is {limit:.3f}." if has_limit else ""
 
     def place(value: float) -> float:
         return (value - first) / (1 - first)
 
-    def draw(plot: _Plot) -> Iterator[str]:
-        for each in bins:
-            yield plot.bar("near", place(each["low"] + 0.0005), place(each["high"] - 0.0005), 0, each["pages"])
-        if has_limit:
-            yield plot.bar("limit", place(limit) - 0.0012, place(limit) + 0.0012, 0, most)
-
-    def labels(plot: _Plot) -> _Labels:
-        lows = [each["low"] for each in bins[:: -(-len(bins) // plot.labels)]]
-        return [(place(value), f"{value:.2f}") for value in (*lows, 1)]
-
-    return _chart(words, draw, (0, most), labels, wide=_WIDE)
+    bars = [("near", place(each["low"] + 0.0005), place(each["high"] - 0.0005), 0, each["pages"]) for each in bins]
+    if limit is not None and limit >= first:
+        words += f" The limit is {limit:.3f}."
+        bars.append(("limit", place(limit) - 0.0012, place(limit) + 0.0012, 0, most))
+    lows = [each["low"] for each in bins[:: -(-len(bins) // _MOST_LABELS)]]
+    return _chart(words, (0, most), [(place(value), f"{value:.2f}") for value in (*lows, 1)], bars=bars)
 
 
-def _times(moments: Sequence[Mapping[str, Any]], plot: _Plot) -> _Labels:
+def _times(moments: Sequence[Mapping[str, Any]]) -> _Labels:
     """Return times in one unit, each where its step begins."""
     end, count = moments[-1]["seconds"], len(moments)
     unit, name = next((unit, name) for unit, name, most in _UNITS if end <= most)
-    shown = range(0, count, -(-count // plot.labels))
+    shown = range(0, count, -(-count // _MOST_LABELS))
     return [(number / count, f"{_clock(moments[number]['seconds'], unit)} {name}") for number in shown]
 
 
@@ -154,29 +103,39 @@ def _clock(seconds: float, unit: int) -> str:
 
 def _chart(
     words: str,
-    draw: _Draw,
-    ends: tuple[float, float],
-    labels: Callable[[_Plot], _Labels],
+    values: Iterable[float],
+    labels: _Labels,
     *,
-    wide: _Plot = _HALF,
+    bars: Iterable[_Bar] = (),
+    line: tuple[str, Sequence[float | None]] = ("", ()),
     form: Callable[[float], str] = compact,
 ) -> Markup:
-    """Return a chart for wide pages and one for narrow ones, of which the page shows one."""
-    lines = _lines(*ends)
-    left = 10 + _LETTER * max(len(form(value)) for value in lines)
-    svg = ""
-    for size in (wide, _NARROW):
-        plot = size._replace(left=left, low=lines[0], high=lines[-1])
+    """Return a chart with lines that enclose all values, of bars, or of a line through the steps of a crawl."""
+    grid = _lines(min(values := [*values]), max(values))
+
+    def y(value: float) -> float:
+        return 100 * (grid[-1] - value) / (grid[-1] - grid[0])
+
+    svg = f'<svg class="chart" role="img" aria-label="{words}">'
+    # Before all other text: where there is little room, every second one is hidden.
+    for share, text in labels:
+        svg += f'<text class="x" x="{100 * share:.4g}%" y="100%" dy="22">{text}</text>'
+    for value in grid:
+        svg += f'<line x2="100%" y1="{y(value):.4g}%" y2="{y(value):.4g}%"/>'
+        svg += f'<text class="y" x="-7" y="{y(value):.4g}%" dy="4">{form(value)}</text>'
+    for kind, start, end, foot, top in bars:
+        if height := y(foot) - y(top):
+            place = f'x="{100 * start:.4g}%" y="{y(top):.4g}%" width="{100 * (end - start):.4g}%"'
+            svg += f'<rect class="{kind}" {place} height="{height:.4g}%"/>'
+    kind, steps = line
+    if steps:
+        places = [(100 * (at + 0.5) / len(steps), y(value)) for at, value in enumerate(steps) if value is not None]
+        points = " ".join(f"{x:.4g},{y:.4g}" for x, y in places)
+        # Percent of what is around it, as all else: points know no units.
         svg += (
-            f'<svg class="chart {plot.name}" viewBox="0 0 {plot.width} {plot.height}" role="img" aria-label="{words}">'
+            f'<svg viewBox="0 0 100 100" preserveAspectRatio="none"><polyline class="{kind}" points="{points}"/></svg>'
         )
-        for value in lines:
-            svg += f'<path class="grid" d="M{left} {plot.y(value)}H{plot.width - _RIGHT}"/>'
-            svg += f'<text class="y" x="{left - 7}" y="{plot.y(value) + 4:.1f}">{form(value)}</text>'
-        for share, text in labels(plot):
-            svg += f'<text class="x" x="{plot.x(share)}" y="{plot.height - 6}">{text}</text>'
-        svg += f"{''.join(draw(plot))}</svg>"
-    return Markup(svg)
+    return Markup(f"{svg}</svg>")
 
 
 def _lines(low: float, high: float) -> list[float]:

@@ -90,7 +90,7 @@ def test_every_section_is_there(whole: str) -> None:
     assert sections[:3] == ["overview", "comparison", "time"]
     assert "advice" in sections
     assert {f"#{section}" for section in sections} == set(linked)
-    assert len([svg for svg in shown(whole, "svg") if "chart" in svg.get("class", "")]) == 8
+    assert len([svg for svg in shown(whole, "svg") if "chart" in svg.get("class", "")]) == 4
 
 
 def test_a_large_report_is_a_small_page(report_of: ReportOf) -> None:
