@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
@@ -45,9 +45,6 @@ _PATH_PARAMETER: Final = re.compile(r";([^=/;]+)=[^/;]*")
 _Change = tuple[str, str, str, str]
 """The kind, site, find and replace of a rule."""
 
-_Placed = tuple[Address, Page, Address | None]
-"""A page and its twin, as the rules of earlier rounds rewrite their addresses."""
-
 
 def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
     """Return the rules that pages speak for, those with the most support first, but for what crawls have withdrawn.
@@ -55,22 +52,19 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
     Each round looks at addresses as the rules of earlier rounds have rewritten them: a print view with a session id
     differs from the article in two respects.
     """
-    found: list[Rule] = []
-    all_pages = pages
+    found: dict[tuple[str, ...], Rule] = {}
+    wrong = {(*rule.id, folder) for rule in withdrawn for folder in rule.folders}
+    left = pages
     for _ in range(_ROUNDS):
-        placed = _placed(pages, RuleBook(found))
-        new = _chosen(_weighed(_candidates(placed), placed, withdrawn), found)
-        if not new:
-            break
-        found += new
-        # What was not rewritten shows nothing new.
+        crawl = _Crawl(left, RuleBook(found.values()))
+        new = _chosen(filter(None, (crawl.weighed(rule, wrong) for rule in crawl.candidates())), [*found.values()])
+        for rule in new:
+            # A later round may find it in further folders.
+            found[rule.id] = _joined(found[rule.id], rule) if rule.id in found else rule
+        # What is not rewritten shows nothing new.
         changed = {rule.site for rule in new} | {rule.replace for rule in new if rule.kind == "host"}
-        pages = [page for page in pages if page.address.origin in changed]
-    merged: dict[tuple[str, ...], Rule] = {}
-    for rule in found:
-        # A later round may have found it in further folders.
-        merged[rule.id] = _joined(merged[rule.id], rule) if rule.id in merged else rule
-    return _confirmed(sorted(merged.values(), key=lambda rule: -rule.support), all_pages)
+        left = [page for page in left if page.address.origin in changed]
+    return _confirmed(sorted(found.values(), key=lambda rule: -rule.support), pages)
 
 
 def _joined(one: Rule, other: Rule) -> Rule:
@@ -104,11 +98,6 @@ def _confirmed(rules: list[Rule], pages: Sequence[Page]) -> list[Rule]:
     ]
 
 
-def _placed(pages: Sequence[Page], book: RuleBook) -> list[_Placed]:
-    rewritten = cache(lambda address: book.rewritten(address)[0])
-    return [(rewritten(page.address), page, page.twin and rewritten(page.twin)) for page in pages]
-
-
 def _chosen(rules: Iterable[Rule], found: Sequence[Rule]) -> list[Rule]:
     """Return the rules but for those that others make superfluous."""
     chosen: list[Rule] = []
@@ -130,25 +119,7 @@ def _is_covered(rule: Rule, other: Rule) -> bool:
     )
 
 
-# --- Candidates
-
-
-def _candidates(pages: Sequence[_Placed]) -> list[Rule]:
-    """Return candidates for which enough copies speak, of each site those with the most."""
-    votes: defaultdict[str, Counter[_Change]] = defaultdict(Counter)
-    recent: dict[int, deque[Address]] = {}
-    for address, page, twin in pages:
-        if twin is None:
-            continue
-        copies = recent.setdefault(page.content, deque([twin], _TWINS))
-        for other in {twin, *copies}:
-            for change in _between(address, other):
-                counted = votes[change[1]]
-                if change in counted or len(counted) < _MOST_COUNTED:
-                    counted[change] += 1
-        copies.append(address)
-    chosen = (each for of_site in votes.values() for each in of_site.most_common(MOST_OF_A_SITE))
-    return [Rule(*change) for change, count in chosen if count >= LEAST_SUPPORT]
+# --- What differs between two copies
 
 
 def _between(one: Address, other: Address) -> Iterator[_Change]:
@@ -226,143 +197,130 @@ def _of_endings(origin: str, one: str, other: str) -> Iterator[_Change]:
 
 @dataclass(slots=True)
 class _Group:
-    """Pages that a rule takes for one. `first` was judged first, and has the `content` of all.
+    """Pages that a rule takes for one: their `target`, or the first of them where that was not seen, is at `standing`.
 
-    Unless `contrary` has the addresses of a `Contrary`. `pages` counts those that the rule rewrites.
+    That one has the `content` of all, unless `contrary` has the addresses of a `Contrary`. `first` is the page that was
+    judged first, and `pages` counts those that the rule rewrites.
     """
 
     target: Address
+    standing: int
     content: int
     first: int
     folder: str
-    has_target: bool
     pages: int = 0
     copies: int = 0
     contrary: tuple[Address, ...] = ()
     example: tuple[Address, Address] | None = None
 
 
-@dataclass(slots=True)
-class _Counts:
-    """What the groups of one folder say of a rule."""
+class _Crawl:
+    """All pages, as the rules of earlier rounds rewrite their addresses, and those of their twins."""
 
-    contents: set[int] = field(default_factory=set)
-    groups: list[_Group] = field(default_factory=list)
-    copies: int = 0
-    against: int = 0
-
-    def add(self, group: _Group) -> None:
-        if group.contrary:
-            self.against += group.pages
-        elif group.copies:
-            self.copies += group.copies
-            self.contents.add(group.content)
-        else:
-            return
-        self.groups.append(group)
-
-    def is_sound(self) -> bool:
-        return self.copies >= max(LEAST_COPIES, LEAST_CONFIDENCE * (self.copies + self.against))
-
-
-def _weighed(rules: Iterable[Rule], placed: Sequence[_Placed], withdrawn: Sequence[Rule]) -> Iterator[Rule]:
-    """Yield rules with what speaks for and against them, in the folders where they hold."""
-    wrong = {(*rule.id, folder) for rule in withdrawn for folder in rule.folders}
-    evaluator = _Evaluator(placed)
-    for rule in rules:
-        sound = {
-            folder: counts
-            for folder, counts in evaluator.weigh(rule).items()
-            if counts.is_sound() and (*rule.id, folder) not in wrong
-        }
-        most = sorted(sound, key=lambda folder: (-sound[folder].copies, folder))[:MOST_FOLDERS]
-        folders = {folder: sound[folder] for folder in most}
-        support = len({content for counts in folders.values() for content in counts.contents})
-        if support >= LEAST_SUPPORT:
-            groups = sorted(
-                (group for counts in folders.values() for group in counts.groups), key=lambda each: each.first
-            )
-            bad = [group for group in groups if group.contrary]
-            examples = [group.example for group in groups if group.example and not group.contrary]
-            yield replace(
-                rule,
-                folders=frozenset(folders),
-                exceptions=frozenset(group.target.url() for group in bad),
-                support=support,
-                copies=sum(counts.copies for counts in folders.values()),
-                against=sum(counts.against for counts in folders.values()),
-                examples=tuple((one.url(), other.url()) for one, other in examples[:_EXAMPLES]),
-                contrary=Contrary(*(address.url() for address in bad[0].contrary)) if bad else None,
-            )
-
-
-class _Evaluator:
-    """All pages, found by the keys of their addresses, and for each site those to which its copies lead."""
-
-    def __init__(self, placed: Sequence[_Placed]) -> None:
-        self._placed = placed
+    def __init__(self, pages: Iterable[Page], book: RuleBook) -> None:
+        rewritten = cache(lambda address: book.rewritten(address)[0])
+        self._pages = [(rewritten(page.address), page, page.twin and rewritten(page.twin)) for page in pages]
         self._standing: dict[int, int] = {}
         self._orders: dict[int, int] = {}
         self._of_site: defaultdict[str, list[int]] = defaultdict(list)
         self._led_to: defaultdict[str, list[int]] = defaultdict(list)
-        for order, (address, page, _) in enumerate(placed):
+        """For each site the pages with a content of their own to which its copies lead."""
+        for order, (address, page, _) in enumerate(self._pages):
             self._standing.setdefault(address.key(), order)
             self._orders.setdefault(page.key, order)
             self._of_site[address.origin].append(order)
-        for order, (_, page, _) in enumerate(placed):
-            # A page with a content of its own.
+        for order, (_, page, _) in enumerate(self._pages):
             if page.twin is None and (referer := self._orders.get(page.referer)) is not None:
-                address, leading, _ = placed[referer]
+                address, leading, _ = self._pages[referer]
                 if leading.twin is not None:
                     self._led_to[address.origin].append(order)
 
-    def weigh(self, rule: Rule) -> dict[str, _Counts]:
-        """Return what the pages of each folder of a site say of a rule."""
+    def candidates(self) -> Iterator[Rule]:
+        """Yield candidates for which enough copies speak, of each site those with the most."""
+        votes: defaultdict[str, Counter[_Change]] = defaultdict(Counter)
+        recent: dict[int, deque[Address]] = {}
+        for address, page, twin in self._pages:
+            if twin is None:
+                continue
+            copies = recent.setdefault(page.content, deque([twin], _TWINS))
+            for other in {twin, *copies}:
+                for change in _between(address, other):
+                    counted = votes[change[1]]
+                    if change in counted or len(counted) < _MOST_COUNTED:
+                        counted[change] += 1
+            copies.append(address)
+        for of_site in votes.values():
+            yield from (
+                Rule(*change) for change, count in of_site.most_common(MOST_OF_A_SITE) if count >= LEAST_SUPPORT
+            )
+
+    def weighed(self, rule: Rule, wrong: Set[tuple[str, ...]]) -> Rule | None:
+        """Return a rule with what speaks for and against it where it holds, or None if too little speaks for it."""
+        folders: defaultdict[str, list[_Group]] = defaultdict(list)
+        for group in self._groups(rule):
+            if group.copies or group.contrary:
+                folders[group.folder].append(group)
+        copies = {folder: _copies_in(folders[folder]) for folder in folders if (*rule.id, folder) not in wrong}
+        sound = sorted((folder for folder in copies if copies[folder]), key=lambda each: (-copies[each], each))
+        groups = sorted(
+            (group for folder in sound[:MOST_FOLDERS] for group in folders[folder]), key=lambda group: group.first
+        )
+        good, bad = [group for group in groups if not group.contrary], [group for group in groups if group.contrary]
+        support = len({group.content for group in good})
+        if support < LEAST_SUPPORT:
+            return None
+        examples = [group.example for group in good if group.example]
+        return replace(
+            rule,
+            folders=frozenset(sound[:MOST_FOLDERS]),
+            exceptions=frozenset(group.target.url() for group in bad),
+            support=support,
+            copies=sum(group.copies for group in good),
+            against=sum(group.pages for group in bad),
+            examples=tuple((one.url(), other.url()) for one, other in examples[:_EXAMPLES]),
+            contrary=Contrary(*(address.url() for address in bad[0].contrary)) if bad else None,
+        )
+
+    def _groups(self, rule: Rule) -> Iterable[_Group]:
         groups: dict[int, _Group] = {}
         for order in self._of_site[rule.site]:
-            address, page, _ = self._placed[order]
-            target = rule.rewritten(address)
-            if target is not None:
-                if (key := target.key()) not in groups:
-                    groups[key] = self._group(target, key, order)
-                self._add(groups[key], address, page)
+            address, page, _ = self._pages[order]
+            if (target := rule.rewritten(address)) is None:
+                continue
+            if (key := target.key()) not in groups:
+                standing = self._standing.get(key, order)
+                content = self._pages[standing][1].content
+                groups[key] = _Group(target, standing, content, min(order, standing), address.folder())
+            group = groups[key]
+            group.pages += 1
+            other, twin, _ = self._pages[group.standing]
+            if page.content != group.content:
+                group.contrary = group.contrary or (page.address, twin.address)
+            elif not page.is_thin and address != other:
+                group.copies += 1
+                group.example = group.example or (address, target)
         for order in self._led_to[rule.site]:
             self._blame(rule, groups, order)
-        folders: defaultdict[str, _Counts] = defaultdict(_Counts)
-        for group in groups.values():
-            folders[group.folder].add(group)
-        return folders
+        return groups.values()
 
-    def _group(self, target: Address, key: int, order: int) -> _Group:
-        """Return the group of a page, with the page at the rewritten URL, if that was seen."""
-        address, page, _ = self._placed[order]
-        standing = self._standing.get(key)
-        if standing is None:
-            return _Group(target, page.content, order, address.folder(), has_target=False)
-        content = self._placed[standing][1].content
-        return _Group(target, content, min(order, standing), address.folder(), has_target=True)
-
-    def _add(self, group: _Group, address: Address, page: Page) -> None:
-        group.pages += 1
-        if page.content != group.content:
-            other = self._standing.get(group.target.key(), group.first)
-            group.contrary = group.contrary or (page.address, self._placed[other][1].address)
-        elif not page.is_thin and (group.has_target or address != self._placed[group.first][0]):
-            group.copies += 1
-            group.example = group.example or (address, group.target)
-
-    def _blame(self, rule: Rule, groups: dict[int, _Group], order: int) -> None:
+    def _blame(self, rule: Rule, groups: Mapping[int, _Group], order: int) -> None:
         """Blame a rule that leaves out the page that led here, if that came after its copies.
 
         Those have not led here, although their links were followed before.
         """
-        here, page, _ = self._placed[order]
+        here, page, _ = self._pages[order]
         referer = self._orders[page.referer]
-        address, leading, _ = self._placed[referer]
-        target = rule.rewritten(address)
-        if target is None or rule.rewritten(here) is not None:
+        address, leading, _ = self._pages[referer]
+        if (target := rule.rewritten(address)) is None or rule.rewritten(here) is not None:
             return
         group = groups[target.key()]
-        twin, first, _ = self._placed[group.first]
+        twin, first, _ = self._pages[group.first]
         if group.first < referer and address != twin:
             group.contrary = group.contrary or (leading.address, first.address, page.address)
+
+
+def _copies_in(groups: Iterable[_Group]) -> int:
+    """Return how many copies of a folder speak for a rule; 0 if they are too few beside what speaks against it."""
+    copies = sum(group.copies for group in groups if not group.contrary)
+    against = sum(group.pages for group in groups if group.contrary)
+    return copies if copies >= max(LEAST_COPIES, LEAST_CONFIDENCE * (copies + against)) else 0
