@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from typing import Final, NamedTuple
 
 LONGEST_URL: Final = 2048
@@ -42,7 +43,8 @@ class Address(NamedTuple):
             return None
         scheme, host, path, query = found.groups()
         parameters = tuple([each for each in query.split("&") if each]) if query else ()
-        return cls(f"{scheme}://{host}".lower(), path or "/", parameters)
+        # One text for all addresses of a site.
+        return cls(sys.intern(f"{scheme}://{host}".lower()), path or "/", parameters)
 
     def url(self) -> str:
         """Return the URL."""

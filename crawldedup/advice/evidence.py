@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from crawldedup.advice.address import Address
-from crawldedup.advice.rules import Rule
 
 MOST_PAGES: Final = 300_000
 """So many pages are kept, which takes some 300 MB, and a third of them of one site. Of more, the first count."""
 
-MOST_RULES: Final = 2_000
-"""So many rules are kept that crawls have found wrong."""
-
 _CACHED: Final = 20_000
-_COPIES: Final = ("near", "exact")
-_OWN: Final = ("new", "revisit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,57 +44,34 @@ class Page(NamedTuple):
     twin: Address | None
 
 
-class Evidence:
-    """Collects pages in the order of their verdicts, and the rules that crawls have withdrawn. `most` bounds it."""
-
-    def __init__(self, most: int = MOST_PAGES) -> None:
-        self._most = most
-        self._contents: dict[int, int] = {}
-        self._origins: dict[str, str] = {}
-        # Originals and the pages that lead to others come again and again.
-        self._address = lru_cache(_CACHED)(self._parsed)
-        self.pages: list[Page] = []
-        self.withdrawn: list[Rule] = []
-        self._counts: Counter[str] = Counter()
-
-    @property
-    def is_full(self) -> bool:
-        """True if no more pages are taken."""
-        return len(self.pages) >= self._most
-
-    def add(self, seen: Seen) -> None:
-        """Note a page, unless nothing can be learned from it."""
-        address = self._address(seen.url)
-        if address is None or self.is_full or self._counts[address.origin] >= self._most // 3:
-            return
-        key = address.key()
-        twin = None
-        is_thin = seen.outcome == "thin"
-        if seen.outcome in _COPIES:
-            twin = self._address(seen.original or "")
-            if twin is None:
-                return
-            twin_key = twin.key()
-            content = self._contents[key] = self._contents.setdefault(twin_key, twin_key)
-        elif seen.outcome in _OWN:
-            content = self._contents.setdefault(key, key)
-        elif is_thin and seen.digest:
-            # Two short texts that are equal say little of the rest of their URLs' pages; two that differ say enough.
-            content = self._contents[key] = hash(seen.digest)
-        else:
-            return
-        referer = self._address(seen.referer) if seen.referer else None
-        self._counts[address.origin] += 1
-        self.pages.append(Page(address, key, content, referer.key() if referer else 0, is_thin, twin))
-
-    def add_withdrawn(self, rule: Rule) -> None:
-        """Note a rule that a crawl has found wrong."""
-        if len(self.withdrawn) < MOST_RULES:
-            self.withdrawn.append(rule)
-
-    def _parsed(self, url: str) -> Address | None:
-        address = Address.of(url)
-        if address is None:
-            return None
-        # One text for all addresses of a site.
-        return Address(self._origins.setdefault(address.origin, address.origin), address.path, address.parameters)
+def pages_of(verdicts: Iterable[Seen], most: int = MOST_PAGES) -> list[Page]:
+    """Return the pages of which something can be learned, at most so many, from verdicts in their order."""
+    pages: list[Page] = []
+    contents: dict[int, int] = {}
+    of_site: Counter[str] = Counter()
+    # Originals and the pages that lead to others come again and again.
+    address_of = lru_cache(_CACHED)(Address.of)
+    for seen in verdicts:
+        if len(pages) == most:
+            break
+        address = address_of(seen.url)
+        if address is None or of_site[address.origin] >= most // 3:
+            continue
+        key, twin = address.key(), None
+        match seen.outcome:
+            case "near" | "exact":
+                if (twin := address_of(seen.original or "")) is None:
+                    continue
+                original = twin.key()
+                content = contents[key] = contents.setdefault(original, original)
+            case "new" | "revisit":
+                content = contents.setdefault(key, key)
+            case "thin" if seen.digest:
+                # Two equal short texts say little of the rest of their URLs' pages; two that differ say enough.
+                content = contents[key] = hash(seen.digest)
+            case _:
+                continue
+        referer = address_of(seen.referer or "")
+        of_site[address.origin] += 1
+        pages.append(Page(address, key, content, referer.key() if referer else 0, seen.outcome == "thin", twin))
+    return pages

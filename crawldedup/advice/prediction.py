@@ -17,7 +17,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from crawldedup.advice.address import Address
 from crawldedup.advice.mining import LEAST_CONFIDENCE
-from crawldedup.advice.rules import Contrary, Rule, RuleBook
+from crawldedup.advice.rules import Rule, RuleBook
 
 CHECKED: Final = 20  # one in so many skipped requests is made
 MOST_SKIPPED: Final = 50_000  # so many skipped requests are kept, which takes some 100 MB
@@ -60,14 +60,6 @@ class Aim(NamedTuple):
     rewritten: Address
     target: Target
     rules: frozenset[str]
-
-
-class Lesson(NamedTuple, Generic[Request]):
-    """What follows from a page that a rule was wrong about: the skipped requests to make, and the rule to leave out."""
-
-    wanted: list[Request]
-    withdrawn: Rule | None = None
-    contrary: Contrary | None = None
 
 
 class Predictor(Generic[Request]):
@@ -129,13 +121,16 @@ class Predictor(Generic[Request]):
         self._skipped.append((request, aim))
         return True
 
-    def learn(self, aim: Aim, original: Aim | None) -> Lesson[Request]:
-        """Learn from a page that came: whether it is new (`original` is its own aim), or a copy of another page."""
+    def learn(self, aim: Aim, original: Aim | None) -> tuple[list[Request], Rule | None]:
+        """Learn from a page that came: whether it is new (`original` is its own aim), or a copy of another page.
+
+        Return the skipped requests to make because it is no copy of its target, and the rule to leave out from now on.
+        """
         target = aim.target
         target.is_on_its_way = False
         if original is None or original.target is not target:
             # A copy of anything else may be a wall.
-            return Lesson([])
+            return [], None
         if target.urls and original.url not in target.urls:
             return self._contradict(aim)
         if original is not aim:
@@ -143,9 +138,9 @@ class Predictor(Generic[Request]):
             target.confirmed |= aim.rules | original.rules
             self._copies.update(aim.rules)
         target.urls[aim.url] = True
-        return Lesson([])
+        return [], None
 
-    def _contradict(self, aim: Aim) -> Lesson[Request]:
+    def _contradict(self, aim: Aim) -> tuple[list[Request], Rule | None]:
         """Skip nothing more at a target, nor by a rule whose checks fail too often.
 
         Of rules that work together, the one that has done the least so far is to blame.
@@ -153,15 +148,14 @@ class Predictor(Generic[Request]):
         aim.target.is_wrong = True
         wanted = self._taken(lambda skipped: skipped.target is aim.target)
         if not (rules := aim.rules & self.rules.keys()):
-            return Lesson(wanted)
+            return wanted, None
         name = min(rules, key=lambda name: (self._copies[name], name))
         self._others[name] += 1
         if self._others[name] <= (1 - LEAST_CONFIDENCE) * (self._others[name] + self._copies[name]):
-            return Lesson(wanted)
+            return wanted, None
         withdrawn = self.rules.pop(name)
         self._book = RuleBook(self.rules.values())
-        wanted += self._taken(lambda skipped: name in skipped.rules)
-        return Lesson(wanted, withdrawn, Contrary(aim.address.url(), aim.rewritten.url()))
+        return wanted + self._taken(lambda skipped: name in skipped.rules), withdrawn
 
     def _taken(self, is_wanted: Callable[[Aim], bool]) -> list[Request]:
         wanted = [request for request, aim in self._skipped if is_wanted(aim)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -91,42 +91,32 @@ class Rule:
 
     def rewritten(self, address: Address) -> Address | None:
         """Return the address in its place, or None if the rule does not apply."""
-        target = self._target(address) if address.origin == self.site else None
+        origin, path, parameters = address
+        if origin != self.site:
+            return None
+        match self.kind:
+            case "query":
+                wanted = self.find.split("&") if parameters else []
+                gone = [each for each in parameters if each in wanted or name_of(each) in wanted]
+                if gone and {*map(name_of, gone)} >= {*map(name_of, wanted)}:
+                    parameters = tuple([each for each in parameters if each not in gone])
+            case "host":
+                origin = self.replace
+            case "prefix" if path.startswith(self.find) and path != self.find:
+                path = self.replace + path[len(self.find) :]
+            case "suffix" if path.endswith(self.find):
+                path = path[: -len(self.find)] + self.replace or "/"
+            case "session":
+                path = re.sub(rf"{re.escape(self.find)}=[^/;]*", "", path, flags=re.IGNORECASE)
         # A candidate is tried everywhere.
-        is_elsewhere = target is not None and self.folders and address.folder() not in self.folders
-        return None if is_elsewhere else target
-
-    def _target(self, address: Address) -> Address | None:
-        if self.kind == "query":
-            return self._without_parameters(address)
-        if self.kind == "host":
-            return Address(self.replace, address.path, address.parameters)
-        path = self._path(address.path)
-        return None if path is None or path == address.path else Address(address.origin, path, address.parameters)
-
-    def _without_parameters(self, address: Address) -> Address | None:
-        if not address.parameters:
+        if (origin, path, parameters) == address or (self.folders and address.folder() not in self.folders):
             return None
-        wanted = self.find.split("&")
-        gone = [each for each in address.parameters if each in wanted or name_of(each) in wanted]
-        if not gone or {*map(name_of, wanted)} - {*map(name_of, gone)}:
-            return None
-        left = tuple([each for each in address.parameters if each not in gone])
-        return Address(address.origin, address.path, left)
-
-    def _path(self, path: str) -> str | None:
-        if self.kind == "prefix":
-            return self.replace + path[len(self.find) :] if path.startswith(self.find) and path != self.find else None
-        if self.kind == "suffix":
-            return (path[: -len(self.find)] + self.replace or "/") if path.endswith(self.find) else None
-        return re.sub(rf"{re.escape(self.find)}=[^/;]*", "", path, flags=re.IGNORECASE)
+        return Address(origin, path, parameters)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
-        # Alike in every process.
-        folders = {"folders": sorted(self.folders), "exceptions": sorted(self.exceptions)}
-        return {**plain, **folders, "what": self.what, "confidence": round(self.confidence, 3)}
+        """Return plain values, ready for JSON, alike in every process."""
+        plain: dict[str, Any] = msgspec.to_builtins(self, order="deterministic")
+        return {**plain, "what": self.what, "confidence": round(self.confidence, 3)}
 
     def is_whole(self) -> bool:
         """Return True for values that rules have: others may come from a hand, or from another program."""
@@ -182,20 +172,16 @@ class RuleBook:
         for rule in sorted(rules, key=lambda each: each.kind != "query"):
             self._by_site[rule.site].append(rule)
 
-    def applied(self, address: Address) -> Iterator[tuple[Rule, Address]]:
-        """Yield each rule that applies to an address, and what it makes of it."""
-        for rule in self._by_site.get(address.origin, ()):
-            target = rule.rewritten(address)
-            if target is not None and not (rule.exceptions and target.url() in rule.exceptions):
-                yield rule, target
-
     def rewritten(self, address: Address) -> tuple[Address, tuple[Rule, ...]]:
         """Return what all rules together make of an address, and those that had a part in it."""
         used: list[Rule] = []
         for _ in range(_MOST_STEPS):
-            step = next(((rule, target) for rule, target in self.applied(address) if rule not in used), None)
-            if step is None:
+            for rule in self._by_site.get(address.origin, ()):
+                target = rule.rewritten(address)
+                if target is not None and rule not in used and target.url() not in rule.exceptions:
+                    used.append(rule)
+                    address = target
+                    break
+            else:
                 break
-            used.append(step[0])
-            address = step[1]
         return address, tuple(used)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from crawldedup.advice.evidence import Evidence, Page
+from crawldedup.advice.evidence import Page
 from crawldedup.advice.export import deny_patterns, discarder_rules
 from crawldedup.advice.mining import mine
 from crawldedup.advice.rules import Rule
@@ -50,13 +50,13 @@ def _mined(sources: Sequence[str], output: Output) -> tuple[Sequence[Page], Sequ
     # Here, so that `--help` does not wait for DuckDB.
     from crawldedup.report.database import Database
 
-    evidence, journals = Evidence(), find_journals(sources)
+    journals = find_journals(sources)
     with output.shares() as progress, Database(progress) as database:
         unreadable = database.load(journals)
-        database.collect(evidence)
+        pages, withdrawn = database.evidence()
     if unreadable:
         output.unreadable(ConfigurationError(f"{pluralize(unreadable, 'line')} cannot be read and were left out"))
-    return evidence.pages, mine(evidence.pages, evidence.withdrawn)
+    return pages, mine(pages, withdrawn)
 
 
 def _lines(rules: Sequence[Rule]) -> Iterator[str]:

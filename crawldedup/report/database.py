@@ -4,13 +4,14 @@ import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import starmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
 
-from crawldedup.advice.evidence import Evidence, Seen
+from crawldedup.advice.evidence import MOST_PAGES, Page, Seen, pages_of
 from crawldedup.advice.rules import Rule
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
 from crawldedup.journal import Journal
@@ -118,16 +119,17 @@ class Database:
         (row,) = self.rows(query, **values)
         return row
 
-    def collect(self, evidence: Evidence) -> None:
-        """Collect pages in the order of their verdicts until it is full, and the rules that crawls have withdrawn."""
-        pages = self.connection.execute(
+    def evidence(self, most: int = MOST_PAGES) -> tuple[list[Page], list[Rule]]:
+        """Return at most so many pages in the order of their verdicts, and the rules that crawls have withdrawn."""
+        verdicts = self.connection.execute(
             "SELECT url, outcome, original, digest, referer FROM pages ORDER BY moment, number"
         )
-        while not evidence.is_full and (page := pages.fetchone()):
-            evidence.add(Seen(*page))
-        for row in self.rows("SELECT withdrawn FROM lines WHERE withdrawn IS NOT NULL"):
+        pages = pages_of(starmap(Seen, iter(verdicts.fetchone, None)), most)
+        withdrawn = []
+        for row in self.rows("SELECT withdrawn FROM lines WHERE withdrawn IS NOT NULL LIMIT 2000"):
             with suppress(msgspec.MsgspecError):
-                evidence.add_withdrawn(msgspec.json.decode(row["withdrawn"], type=Rule))
+                withdrawn.append(msgspec.json.decode(row["withdrawn"], type=Rule))
+        return pages, withdrawn
 
     @contextmanager
     def doing(self, what: str, output: Path | None = None) -> Iterator[None]:

@@ -11,7 +11,6 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, Final, TypeGuard
 
-from crawldedup.advice.evidence import Evidence
 from crawldedup.advice.mining import mine
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.journal import Journal
@@ -208,10 +207,8 @@ def _stats(database: Database) -> dict[str, float | str]:
 
 def _advice(database: Database) -> list[Row]:
     """Return rules about URLs that would have saved downloads. So many pages, the first ones, are looked at."""
-    evidence = Evidence(_MOST_PAGES_FOR_ADVICE)
-    database.collect(evidence)
     names = ("kind", "site", "what", "support", "confidence", "examples")
-    return [{name: getattr(rule, name) for name in names} for rule in mine(evidence.pages, evidence.withdrawn)]
+    return [{name: getattr(rule, name) for name in names} for rule in mine(*database.evidence(_MOST_PAGES_FOR_ADVICE))]
 
 
 def _is_share(value: object) -> TypeGuard[float]:

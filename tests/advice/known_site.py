@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawldedup.advice.evidence import Evidence, Seen
+from crawldedup.advice.evidence import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -88,10 +88,3 @@ def verdicts(pages: Iterable[Made]) -> Iterator[Seen]:
     for url, content, referer in pages:
         original = originals.setdefault(content, url)
         yield Seen(url, "new" if original == url else "exact", original if original != url else None, referer=referer)
-
-
-def evidence_of(seen: Iterable[Seen]) -> Evidence:
-    evidence = Evidence()
-    for each in seen:
-        evidence.add(each)
-    return evidence

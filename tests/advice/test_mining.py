@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from crawldedup.advice.evidence import Evidence, Page, Seen
+from crawldedup.advice.evidence import Page, Seen, pages_of
 from crawldedup.advice.mining import mine
 from crawldedup.advice.rules import Rule, RuleBook
-from tests.advice.known_site import BUILT_WITH, WWW, Made, evidence_of, known_site, verdicts
+from tests.advice.known_site import BUILT_WITH, WWW, Made, known_site, verdicts
 
 Found = dict[tuple[str, ...], tuple[str, ...]]
 SID = ("query", WWW, "sid", "")
 
 
 def mined(*seen: Seen) -> Found:
-    return found(mine(evidence_of(seen).pages))
+    return found(mine(pages_of(seen)))
 
 
 def found(rules: list[Rule]) -> Found:
@@ -42,11 +42,11 @@ def test_the_rules_are_those_that_the_site_was_built_with(seed: int) -> None:
 
 def test_no_two_contents_have_one_rewritten_url() -> None:
     pages = known_site()
-    evidence = evidence_of(verdicts(pages))
-    book = RuleBook(mine(evidence.pages))
+    judged = pages_of(verdicts(pages))
+    book = RuleBook(mine(judged))
     contents: dict[str, set[str]] = {}
     rewritten = 0
-    for made, page in zip(pages, evidence.pages, strict=True):
+    for made, page in zip(pages, judged, strict=True):
         target, used = book.rewritten(page.address)
         contents.setdefault(target.url(), set()).add(made.content)
         rewritten += bool(used)
@@ -64,12 +64,12 @@ def test_a_rule_does_not_hold_in_a_folder_where_it_is_contradicted() -> None:
 
 def test_a_page_that_contradicts_a_rule_is_its_exception() -> None:
     seen = [*verdicts(known_site(60)), Seen(f"{WWW}/guides/7?sid=0a1b2c3d", "new")]
-    (rule,) = (rule for rule in mine(evidence_of(seen).pages) if rule.id == SID)
+    (rule,) = (rule for rule in mine(pages_of(seen)) if rule.id == SID)
     assert rule.exceptions == {f"{WWW}/guides/7"}
     assert str(rule.contrary) == f"{WWW}/guides/7?sid=0a1b2c3d is no copy of {WWW}/guides/7"
     # Both sides count pages: there are two that the rule rewrites to that one.
     assert (rule.support, rule.against) == (179, 2)
-    targets = [RuleBook([rule]).rewritten(page.address)[0].url() for page in evidence_of(seen).pages]
+    targets = [RuleBook([rule]).rewritten(page.address)[0].url() for page in pages_of(seen)]
     assert f"{WWW}/guides/7?sid=0a1b2c3d" in targets
 
 
@@ -87,7 +87,7 @@ def test_many_pages_of_one_content_do_not_outweigh_those_that_differ() -> None:
 
 
 def test_what_was_withdrawn_is_not_found_again_and_the_rest_is() -> None:
-    pages = evidence_of(verdicts(known_site(24))).pages
+    pages = pages_of(verdicts(known_site(24)))
     sid, print_view = (
         Rule(*SID, frozenset({"/news/"})),
         Rule("prefix", WWW, "/print/", "/news/", frozenset({"/print/"})),
@@ -106,7 +106,7 @@ def test_a_rule_that_two_rounds_find_in_two_folders_is_one() -> None:
         pages += [Seen(thread, "new"), *(Seen(f"{thread}?sid={each}", "exact", thread) for each in "ab")]
         pages += [Seen(story, "new"), Seen(f"{WWW}/print/{number}?v=1", "exact", story)]
         pages += [Seen(f"{story}?v=1", "exact", story), Seen(f"{WWW}/print/{number}?v=1&sid=c", "exact", story)]
-    rules = mine(evidence_of(pages).pages)
+    rules = mine(pages_of(pages))
     assert len({rule.name for rule in rules}) == len(rules)
     assert found(rules)[SID] == ("/forum/", "/print/")
 
@@ -117,7 +117,7 @@ def test_a_beginning_and_an_ending_are_two_rules() -> None:
         pages += [Seen(f"{WWW}/{number}/", "new"), Seen(f"{WWW}/x{number}/", "new")]
         pages.append(Seen(f"{WWW}/amp/{number}/", "exact", f"{WWW}/{number}/"))
         pages.append(Seen(f"{WWW}/x{number}/amp/", "exact", f"{WWW}/x{number}/"))
-    names = {rule.name for rule in mine(evidence_of(pages).pages)}
+    names = {rule.name for rule in mine(pages_of(pages))}
     assert names == {f"{WWW}: /amp/ -> /", f"{WWW}: */amp/ -> */"}
 
 
@@ -187,16 +187,13 @@ def test_hostile_urls_do_no_harm(url: str) -> None:
     pages: list[Page] = []
     for number in range(8):
         own = [Seen(f"{url}{number}", "new", referer=url), Seen(f"{url}{number}?x;y={url}", "exact", f"{url}{number}")]
-        pages += evidence_of(own).pages
+        pages += pages_of(own)
     assert all(rule.what and rule.is_whole() for rule in mine(pages))
 
 
 def test_memory_is_bounded() -> None:
-    evidence = Evidence(most=30)
-    for number in range(100):
-        evidence.add(Seen(f"{WWW}/{number}", "new"))
-    for number in range(100):
-        evidence.add(Seen(f"https://{number % 5}.example/{number}", "new"))
-    assert len(evidence.pages) == 30
-    assert evidence.is_full
-    assert sum(page.address.origin == WWW for page in evidence.pages) == 10
+    seen = [Seen(f"{WWW}/{number}", "new") for number in range(100)]
+    seen += [Seen(f"https://{number % 5}.example/{number}", "new") for number in range(100)]
+    pages = pages_of(seen, most=30)
+    assert len(pages) == 30
+    assert sum(page.address.origin == WWW for page in pages) == 10

@@ -11,12 +11,12 @@ import pytest
 from duplicate_url_discarder.url_canonicalizer import UrlCanonicalizer
 
 from crawldedup.advice.address import Address
-from crawldedup.advice.evidence import Seen
+from crawldedup.advice.evidence import Seen, pages_of
 from crawldedup.advice.export import deny_patterns, discarder_rules
 from crawldedup.advice.mining import mine
 from crawldedup.advice.rules import Rule, RuleBook, read_rules
 from crawldedup.errors import ConfigurationError
-from tests.advice.known_site import WWW, evidence_of, known_site, verdicts
+from tests.advice.known_site import WWW, known_site, verdicts
 
 E = "https://e.com"
 TOKEN = "0a1b2c3d4e5f"
@@ -120,7 +120,7 @@ def test_what_is_no_rule_is_refused(tmp_path: Path, rules: Any, message: str) ->
 
 def test_duplicate_url_discarder_does_what_the_rules_say(tmp_path: Path) -> None:
     pages = known_site()
-    rules = mine(evidence_of(verdicts(pages)).pages)
+    rules = mine(pages_of(verdicts(pages)))
     made = discarder_rules(rules)
     (tmp_path / "rules.json").write_text(json.dumps(made))
     process = UrlCanonicalizer([tmp_path / "rules.json"]).process_url
@@ -179,5 +179,5 @@ def linked(*paths: str, by: str = "/list") -> list[Seen]:
 )
 def test_denied_links_cost_no_content_of_the_crawl(pages: list[Seen], denied: list[str]) -> None:
     rules = [rule("query", name, "", "/p/") for name in ("ref", "size")]
-    patterns = deny_patterns(rules, evidence_of(pages).pages)
+    patterns = deny_patterns(rules, pages_of(pages))
     assert [next(name for name in ("ref", "size") if name in pattern) for pattern in patterns] == denied

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from crawldedup.advice.evidence import Evidence
 from crawldedup.advice.rules import Rule
 from crawldedup.journal import find_journals
 from crawldedup.report.database import Database
@@ -27,7 +26,6 @@ def test_verdicts_are_read_in_their_order_until_there_are_enough(tmp_path: Path,
         file.write('{"url": "https://e.com/a", "outc')
     assert database.load(find_journals([tmp_path / "a", tmp_path / "b"])) == 1
     for most, origins in ((30, "0 2 3 4"), (3, "0 2 3")):
-        evidence = Evidence(most)
-        database.collect(evidence)
-        assert [page.address.origin[9] for page in evidence.pages] == origins.split()
-        assert evidence.withdrawn == [RULE]
+        pages, withdrawn = database.evidence(most)
+        assert [page.address.origin[9] for page in pages] == origins.split()
+        assert withdrawn == [RULE]
