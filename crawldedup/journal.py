@@ -10,11 +10,9 @@ import hashlib
 import json
 import os
 import re
-import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import count
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Final, Literal
 
@@ -48,7 +46,6 @@ OUTCOMES: Final = {
 _LONGEST_NAME: Final = 60
 _LONGEST_LINE: Final = 1 << 20
 _LOCKLESS_SECONDS: Final = 86_400
-_MOST_SHOWN: Final = 20
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _CRAWL: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
@@ -162,11 +159,6 @@ def name_of_job(job: Path | None, name: str) -> str:
     return name
 
 
-def own_writer() -> str:
-    """Return the name of this process: its host and its id."""
-    return f"{_safe(socket.gethostname())}-{os.getpid()}"
-
-
 def _safe(text: str) -> str:
     """Return a text whose other characters are replaced. What that changes ends with a hash: names stay different."""
     safe = _FOREIGN.sub("_", text)[:_LONGEST_NAME]
@@ -184,7 +176,7 @@ class FileJournal:
     Nothing is raised: a line that there is no room for is lost, and `trouble` tells of the last failure.
     """
 
-    def __init__(self, directory: Path, header: Mapping[str, Any], writer: str, *, keep: int) -> None:
+    def __init__(self, directory: Path, header: Mapping[str, Any], *, keep: int) -> None:
         self.trouble: str | None = None
         self._file: int | None = None
         # Written again before the next line, if there is no room for it now.
@@ -192,7 +184,7 @@ class FileJournal:
         try:
             directory.mkdir(parents=True, exist_ok=True)
             _prune(directory, keep, present=header["crawl"])
-            self._file = _create(directory, f"{header['crawl']}-{writer}")
+            self._file = _create(directory, f"{header['crawl']}-{_safe(header['host'])}-{header['pid']}")
         except OSError as error:
             self.trouble = str(error)
         self.write(b"")
@@ -221,14 +213,14 @@ class FileJournal:
 
 def _create(directory: Path, stem: str) -> int:
     """Create a file that was not there: process ids are used again, and one process may run several crawls."""
-    for number in count(1):
-        path = directory / (f"{stem}.jsonl" if number == 1 else f"{stem}-{number}.jsonl")
-        with contextlib.suppress(FileExistsError):
-            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
-            with contextlib.suppress(OSError):
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return file
-    raise AssertionError("numbers do not end")
+    path, number = directory / f"{stem}.jsonl", 1
+    while path.exists():
+        number += 1
+        path = directory / f"{stem}-{number}.jsonl"
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
+    with contextlib.suppress(OSError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return file
 
 
 def _prune(directory: Path, keep: int, *, present: str) -> None:
@@ -271,9 +263,8 @@ def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> li
     if not chosen:
         where = ", ".join(printable(str(place)) for place in places)
         names = [printable(of_crawl[0].crawl) for of_crawl in _by_crawl(found)]
-        more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
         raise ConfigurationError(
-            f"there is no crawl {crawl!r} in {where}; there are: {', '.join(names[:_MOST_SHOWN])}{more}"
+            f"there is no crawl {crawl!r} in {where}; there are: {', '.join(names)}"
             if names
             else f"there is no journal of a crawl (*.jsonl) in {where}"
         )
@@ -360,24 +351,14 @@ def _by_crawl(found: Iterable[Journal]) -> list[list[Journal]]:
 
 def _summary(crawl: list[Journal]) -> CrawlSummary:
     first = min(crawl, key=lambda journal: journal.started)
-    ends = [_end_of(journal.path) for journal in crawl]
-    if any(end is None and _is_written(journal.path) for journal, end in zip(crawl, ends, strict=True)):
-        state = "running"
-    else:
-        state = "unfinished" if None in ends else ", ".join(sorted({*filter(None, ends)}))
-    pages = sum(map(_pages_of, crawl))
+    pages, ends, is_running = 0, set[str](), False
+    for journal in crawl:
+        with journal.path.open("rb") as file:
+            line = b""
+            for line in file:
+                pages += b'"outcome":' in line
+        end = (record_in(line) or {}).get("end")
+        ends.add(end if isinstance(end, str) else "unfinished")
+        is_running |= not isinstance(end, str) and _is_written(journal.path)
+    state = "running" if is_running else "unfinished" if "unfinished" in ends else ", ".join(sorted(ends))
     return CrawlSummary(first.crawl, first.spider, first.started, len(crawl), pages, state)
-
-
-def _end_of(path: Path) -> str | None:
-    """Return why a crawl ended, from the last line of a journal that was brought to its end; else None."""
-    with path.open("rb") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - _LONGEST_LINE))
-        lines = file.read().splitlines()
-    end = (record_in(lines[-1]) or {}).get("end") if lines else None
-    return end if isinstance(end, str) else None
-
-
-def _pages_of(journal: Journal) -> int:
-    with journal.path.open("rb") as file:
-        return sum(b'"outcome":' in line for line in file)

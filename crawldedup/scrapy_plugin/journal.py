@@ -86,7 +86,7 @@ class CrawlJournal:
                 **{name: getattr(self._options, name) for name in _SHOWN_OPTIONS},
             },
         }
-        self._file = FileJournal(Path(self._place), header, journal.own_writer(), keep=KEPT_CRAWLS)
+        self._file = FileJournal(Path(self._place), header, keep=KEPT_CRAWLS)
         self._crawler.signals.connect(self._wall_suspected, signal=signals.wall_suspected)
 
     def checked(self, request: Request, response: Response, judged: Judged, outcome: Outcome, known: int) -> None:

@@ -249,7 +249,7 @@ def test_examples_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def write_journal(directory: Path) -> None:
-    journal = FileJournal(directory, header("news"), "host-1", keep=1)
+    journal = FileJournal(directory, header("news"), keep=1)
     for line in (page(1), page(2), END):
         journal.write(line_of(line))
     journal.close()

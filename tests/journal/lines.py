@@ -7,8 +7,8 @@ from typing import Any
 START = 1_795_000_000.0
 
 
-def header(crawl: str, *, started: float = START) -> dict[str, Any]:
-    return {"crawldedup_journal": 1, "crawl": crawl, "spider": "news", "started": started}
+def header(crawl: str, *, started: float = START, pid: int = 1) -> dict[str, Any]:
+    return {"crawldedup_journal": 1, "crawl": crawl, "spider": "news", "started": started, "host": "host", "pid": pid}
 
 
 def page(number: int) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from tests.journal.lines import END, START, header, page
 def write(folder: Path, crawl: str, *records: dict[str, Any], started: float = START, keep: int = 1000) -> Path:
     """Write a journal, and return its path."""
     before = set(folder.glob("*"))
-    journal = FileJournal(folder, header(crawl, started=started), "host-1", keep=keep)
+    journal = FileJournal(folder, header(crawl, started=started), keep=keep)
     for record in records:
         journal.write(line_of(record))
     journal.close()
@@ -48,7 +48,7 @@ def names_in(folder: Path) -> list[str]:
 
 def test_a_line_is_in_the_file_as_soon_as_it_is_written(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
-    journal = FileJournal(folder, header("a"), "host-1", keep=1)
+    journal = FileJournal(folder, header("a"), keep=1)
     journal.write(line_of(page(1)))
     assert lines_in(folder / "a-host-1.jsonl") == [header("a"), page(1)]
     assert crawls(folder)[0].state == "running"
@@ -63,24 +63,24 @@ def test_the_oldest_crawls_make_room_and_nothing_else_does(tmp_path: Path) -> No
     for number in range(6):
         write(tmp_path, f"c{number}", page(1), started=START + number)
     write(tmp_path, "c4", page(1), started=START + 10)
-    running = FileJournal(tmp_path, header("c1", started=START + 1), "host-2", keep=1000)
+    running = FileJournal(tmp_path, header("c1", started=START + 1, pid=2), keep=1000)
     foreign = [tmp_path / "notes.txt", tmp_path / "items.jsonl", tmp_path / "empty.jsonl"]
     for path, text in zip(foreign, ["crawldedup_journal", '{"crawl": "c0"}\n', ""], strict=True):
         path.write_text(text)
     os.mkfifo(tmp_path / "pipe.jsonl")
-    FileJournal(tmp_path, header("c9"), "host-1", keep=3).close()
+    FileJournal(tmp_path, header("c9"), keep=3).close()
     # Of a crawl that still runs, what other processes have left stays, too.
     assert names_in(tmp_path) == ["c1", "c1", "c4", "c4", "c5", "c9"]
     assert all(path.exists() for path in foreign)
     running.close()
-    FileJournal(tmp_path, header("c4"), "host-1", keep=1).close()
+    FileJournal(tmp_path, header("c4"), keep=1).close()
     assert names_in(tmp_path) == ["c4", "c4", "c4"]
 
 
 def test_a_journal_goes_on_after_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_all, rooms = os.write, [10, 10, 1000, 10, 1000]
     monkeypatch.setattr(os, "write", lambda file, lines: write_all(file, lines[: rooms.pop(0)]))
-    journal = FileJournal(tmp_path, header("a"), "host-1", keep=1)
+    journal = FileJournal(tmp_path, header("a"), keep=1)
     for number in range(1, 5):
         journal.write(line_of(page(number)))
         assert "No space left" in (journal.trouble or "")
@@ -89,7 +89,7 @@ def test_a_journal_goes_on_after_a_full_disk(tmp_path: Path, monkeypatch: pytest
 
 def test_a_directory_that_cannot_be_used_costs_lines_only(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    journal = FileJournal(tmp_path / "file" / "below", header("a"), "host-1", keep=1)
+    journal = FileJournal(tmp_path / "file" / "below", header("a"), keep=1)
     journal.write(line_of(page(1)))
     journal.close()
     assert journal.trouble is not None
@@ -103,7 +103,7 @@ def test_every_spider_has_a_crawl_of_its_own_whose_file_is_in_the_directory(tmp_
     assert names[0] == "news-20261118T110640.000"
     for name in names:
         assert check_crawl("CRAWL", name) == name
-        FileJournal(tmp_path / "journals", header(name), "host-1", keep=20).close()
+        FileJournal(tmp_path / "journals", header(name), keep=20).close()
     assert sorted(names_in(tmp_path / "journals")) == sorted(set(names))
     assert [path.name for path in tmp_path.iterdir()] == ["journals"]
 
@@ -180,7 +180,7 @@ def test_crawls_are_listed_latest_first_with_what_became_of_them(tmp_path: Path)
     with killed.open("ab") as file:
         file.write(b'{"t": 2, "url": "http')
     write(tmp_path, "fleet", page(1), END, started=START + 2)
-    running = FileJournal(tmp_path, header("fleet", started=START + 3), "host-2", keep=9)
+    running = FileJournal(tmp_path, header("fleet", started=START + 3, pid=2), keep=9)
     assert crawls(tmp_path) == [
         CrawlSummary("fleet", "news", START + 2, 2, 1, "running"),
         CrawlSummary("killed", "news", START + 1, 1, 2, "unfinished"),
