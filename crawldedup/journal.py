@@ -11,7 +11,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Final, Literal
@@ -225,7 +225,7 @@ def _create(directory: Path, stem: str) -> int:
 
 def _prune(directory: Path, keep: int, *, present: str) -> None:
     """Remove the oldest crawls beyond so many, the `present` one included. Other files stay, and running crawls."""
-    of_crawls = _by_crawl(journal for journal in _journals_in(directory) if journal.crawl != present)
+    of_crawls = _by_crawl(journal for journal in _journals_at(directory) if journal.crawl != present)
     for crawl in of_crawls[max(0, keep - 1) :]:
         # Other crawls may do the same at the same time, and files may be another user's.
         with contextlib.suppress(OSError):
@@ -256,7 +256,7 @@ def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> li
     ConfigurationError for a file that is no journal, and where there is none of the crawl.
     """
     places = [*map(Path, sources)]
-    found = _all_journals(places)
+    found = [journal for place in places for journal in _journals_at(place)]
     if crawl is None and found and any(place.is_dir() for place in places):
         crawl = max(found, key=lambda journal: journal.started).crawl
     chosen = [journal for journal in found if crawl in (None, journal.crawl)]
@@ -306,33 +306,25 @@ def crawls(source: str | Path) -> list[CrawlSummary]:
         ...     print(crawl.spider, crawl.pages, crawl.state)
         news 2 finished
     """
-    return [_summary(of_crawl) for of_crawl in _by_crawl(_all_journals([Path(source)]))]
+    return [_summary(of_crawl) for of_crawl in _by_crawl(_journals_at(Path(source)))]
 
 
-def _all_journals(places: Iterable[Path]) -> list[Journal]:
-    found: list[Journal] = []
-    for place in places:
-        if place.is_dir():
-            found += _journals_in(place)
-        elif not place.exists():
-            raise ConfigurationError(f"there is no file or folder {printable(str(place))!r} to read journals from")
-        elif (journal := _journal_at(place)) is not None:
-            found.append(journal)
-        else:
-            raise ConfigurationError(
-                f"{printable(str(place))} is no journal of a crawl: its first line is no header of version {VERSION}"
-            )
+def _journals_at(place: Path) -> list[Journal]:
+    """Return the journal in a file, or those in a folder, where other files are left alone."""
+    # To open a named pipe would wait for ever.
+    paths = [path for path in sorted(place.glob("*.jsonl")) if path.is_file()] if place.is_dir() else [place]
+    found = [journal for path in paths if (journal := _journal_in(path)) is not None]
+    if not found and not place.is_dir():
+        name = printable(str(place))
+        raise ConfigurationError(
+            f"{name} is no journal of a crawl: its first line is no header of version {VERSION}"
+            if place.exists()
+            else f"there is no file or folder {name!r} to read journals from"
+        )
     return found
 
 
-def _journals_in(directory: Path) -> Iterator[Journal]:
-    for path in sorted(directory.glob("*.jsonl")):
-        # To open a named pipe would wait for ever.
-        if path.is_file() and (journal := _journal_at(path)) is not None:
-            yield journal
-
-
-def _journal_at(path: Path) -> Journal | None:
+def _journal_in(path: Path) -> Journal | None:
     """Return a journal; None for a file without a header, or one that cannot be read."""
     try:
         with path.open("rb") as file:

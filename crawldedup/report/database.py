@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from itertools import starmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -18,9 +18,6 @@ from crawldedup.journal import Journal
 from crawldedup.printable import printable
 from crawldedup.report.counts import OUTCOMES
 from crawldedup.scope import site_of
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 Progress = Callable[[str, float], None]
 Row = dict[str, Any]
@@ -64,7 +61,6 @@ regexp_replace(regexp_replace(regexp_replace(regexp_replace(
     '/[^/]*[-_%][^/]*[-_%][^/]*', '/*', 'g'),
     '^((/[^/]*){4})/.+$', '\1/…')
 """
-_LONGEST_PATH: Final = 300
 # Not a number is more than any number.
 _SOUND: Final = ", ".join(
     f'if("{name}" BETWEEN 0 AND {1 if name in ("similarity", "share") else 1e15}, "{name}", NULL) AS "{name}"'
@@ -79,15 +75,15 @@ class Database:
     """The lines of a crawl's journals.
 
     The view `pages` has those of its responses, with their `number` and their `moment` in seconds. The view `places`
-    has their `site` and `pattern`, too.
+    has their `site` and `pattern`, too. `tell` is called with what is done.
     """
 
-    def __init__(self, progress: Progress = lambda _doing, _share: None) -> None:
+    def __init__(self, tell: Progress = lambda _doing, _share: None) -> None:
         try:
             import duckdb
         except ImportError as error:
             raise MissingDependencyError("journals are read by duckdb: pip install duckdb jinja2") from error
-        self._progress = progress
+        self.tell = tell
         self._temporary = TemporaryDirectory(prefix="crawldedup-report-", ignore_cleanup_errors=True)
         self._folder = Path(self._temporary.name)
         # The last is that of a line which is longer than DuckDB takes, and than any of a journal.
@@ -99,44 +95,43 @@ class Database:
             "autoinstall_known_extensions": "false",
         }
         with self._errors():
-            self.connection: DuckDBPyConnection = duckdb.connect(self._folder / "journals.duckdb", config=config)
+            self._connection = duckdb.connect(self._folder / "journals.duckdb", config=config)
+            self._connection.create_function("host_of", _host_of)
+            self._connection.create_function("site_at", _site_at)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.connection.close()
+        self._connection.close()
         self._temporary.cleanup()
 
-    def rows(self, query: str, **values: Any) -> list[Row]:
-        """Return the rows of a query, by the names of their columns."""
-        result = self.connection.execute(query, values)
-        names = [column[0] for column in result.description]
-        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+    def rows(self, query: str, *, output: Path | None = None, **values: Any) -> list[Row]:
+        """Run a query, and return its rows by the names of their columns.
 
-    def row(self, query: str, **values: Any) -> Row:
+        Raises ReportError if there is no room for it, or for its `output`.
+        """
+        with self._errors(output):
+            result = self._connection.execute(query, values)
+            names = [column[0] for column in result.description]
+            return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+    def row(self, query: str) -> Row:
         """Return the one row of a query."""
-        (row,) = self.rows(query, **values)
+        (row,) = self.rows(query)
         return row
 
     def evidence(self, most: int = MOST_PAGES) -> tuple[list[Page], list[Rule]]:
         """Return at most so many pages in the order of their verdicts, and the rules that crawls have withdrawn."""
-        verdicts = self.connection.execute(
-            "SELECT url, outcome, original, digest, referer FROM pages ORDER BY moment, number"
-        )
-        pages = pages_of(starmap(Seen, iter(verdicts.fetchone, None)), most)
+        columns = ", ".join(Seen.__match_args__)
+        with self._errors():
+            verdicts = self._connection.execute(f"SELECT {columns} FROM pages ORDER BY moment, number")
+            pages = pages_of(starmap(Seen, iter(verdicts.fetchone, None)), most)
         withdrawn = []
         for row in self.rows("SELECT withdrawn FROM lines WHERE withdrawn IS NOT NULL LIMIT 2000"):
             with suppress(msgspec.MsgspecError):
                 withdrawn.append(msgspec.json.decode(row["withdrawn"], type=Rule))
         return pages, withdrawn
-
-    @contextmanager
-    def doing(self, what: str, output: Path | None = None) -> Iterator[None]:
-        """Tell what is done within. Raises ReportError if there is no room for it, or for `output`."""
-        self._progress(what, 0)
-        with self._errors(output):
-            yield
 
     @contextmanager
     def _errors(self, output: Path | None = None) -> Iterator[None]:
@@ -157,12 +152,40 @@ class Database:
 
         Those are lines that are cut off, foreign, or name no outcome of this version.
         """
+        self.tell("reading journals", 0)
         start = min(journal.started for journal in journals)
-        with self.doing("reading journals"):
-            self._read(
-                [str(journal.path) for journal in journals], [journal.started - start for journal in journals], suffix
+        self.rows(
+            f"""CREATE TABLE lines{suffix} AS
+            WITH parts AS (
+                SELECT *, {origin_of("url")} AS origin, list_position($files, filename) AS process
+                FROM read_json($files, format='newline_delimited', columns=$columns, ignore_errors=true, filename=true)
+            ), paths AS (
+                SELECT *, left(regexp_extract(substr(url, length(origin) + 1), '^[^?#]*'), 300) AS path FROM parts
+            ), patterns AS (
+                SELECT * EXCLUDE (path), if(origin <> '', {_PATTERN}, '') AS pattern FROM paths
             )
-            self._make_places(suffix)
+            -- A pattern is a folder and a name in it, so that folders with many names can be taken together.
+            SELECT patterns.* EXCLUDE (t, filename, pattern) REPLACE ({_SOUND}, process - 1 AS process),
+                $offsets[process] + if(t BETWEEN 0 AND 1e9, t, 0) AS moment,
+                regexp_replace(pattern, '[^/]*/?$', '') AS folder, regexp_extract(pattern, '[^/]*/?$') AS leaf
+            FROM patterns""",
+            files=[str(journal.path) for journal in journals],
+            offsets=[journal.started - start for journal in journals],
+            columns=_COLUMNS,
+        )
+        self.rows(
+            f"""CREATE TABLE sites{suffix} AS SELECT origin, host, site_at(host) AS site
+            FROM (SELECT origin, host_of(origin) AS host FROM lines{suffix} WHERE origin <> '' GROUP BY origin);
+            CREATE TABLE folders{suffix} AS SELECT host, folder
+            FROM lines{suffix} LEFT JOIN sites{suffix} USING (origin) WHERE url IS NOT NULL
+            GROUP BY ALL HAVING approx_count_distinct(leaf) > {_MOST_NAMES};
+            CREATE VIEW pages{suffix} AS SELECT lines.rowid AS number, * FROM lines{suffix} AS lines
+            WHERE url IS NOT NULL AND outcome IN {OUTCOMES};
+            CREATE VIEW places{suffix} AS SELECT pages.*, coalesce(site, '') AS site,
+                pages.folder || CASE WHEN wide.host IS NULL THEN leaf ELSE '*' END AS pattern
+            FROM pages{suffix} AS pages LEFT JOIN sites{suffix} AS sites USING (origin)
+            LEFT JOIN folders{suffix} AS wide ON wide.host = sites.host AND wide.folder = pages.folder"""
+        )
         left_out = self.row(
             f"""SELECT count(*) FILTER (NOT coalesce(outcome IN {OUTCOMES}, false)
                     AND coalesce(known, queued, walls) IS NULL AND coalesce(wall, skipped, "end") IS NULL
@@ -170,64 +193,16 @@ class Database:
         )
         return int(left_out["lines"])
 
-    def _read(self, files: list[str], offsets: list[float], suffix: str) -> None:
-        self.connection.execute(
-            f"""CREATE TABLE lines{suffix} AS
-            WITH parts AS (
-                SELECT *, {_authority_of("url")} AS authority, list_position($files, filename) AS process
-                FROM read_json($files, format='newline_delimited', columns=$columns, ignore_errors=true, filename=true)
-            ), paths AS (
-                SELECT *, regexp_extract(substr(url, instr(url, '://') + 3 + length(authority)), '^[^?#]*') AS path
-                FROM parts
-            ), patterns AS (
-                SELECT * EXCLUDE (path, authority), {_host_in("authority", "url")} AS host,
-                    if(authority <> '', {_PATTERN}, '') AS pattern
-                FROM (SELECT * REPLACE (left(path, {_LONGEST_PATH}) AS path) FROM paths)
-            )
-            -- A pattern is a folder and a name in it, so that folders with many names can be taken together.
-            SELECT patterns.* EXCLUDE (t, filename, pattern) REPLACE ({_SOUND}, process - 1 AS process),
-                $offsets[process] + if(t BETWEEN 0 AND 1e9, t, 0) AS moment,
-                regexp_replace(pattern, '[^/]*/?$', '') AS folder, regexp_extract(pattern, '[^/]*/?$') AS leaf
-            FROM patterns""",
-            {"files": files, "offsets": offsets, "columns": _COLUMNS},
-        )
 
-    def _make_places(self, suffix: str) -> None:
-        hosts = [row["host"] for row in self.rows(f"SELECT DISTINCT host FROM lines{suffix} WHERE host <> ''")]
-        self.connection.execute(
-            f"""CREATE TABLE sites{suffix} AS
-            SELECT unnest($hosts::VARCHAR[]) AS host, unnest($sites::VARCHAR[]) AS site""",
-            {"hosts": hosts, "sites": [*map(_site_at, hosts)]},
-        )
-        self.connection.execute(
-            f"""CREATE TABLE folders{suffix} AS SELECT host, folder FROM lines{suffix} WHERE url IS NOT NULL
-            GROUP BY ALL HAVING approx_count_distinct(leaf) > {_MOST_NAMES};
-            CREATE VIEW pages{suffix} AS SELECT lines.rowid AS number, * FROM lines{suffix} AS lines
-            WHERE url IS NOT NULL AND outcome IN {OUTCOMES};
-            CREATE VIEW places{suffix} AS SELECT pages.*, coalesce(site, '') AS site,
-                pages.folder || CASE WHEN wide.host IS NULL THEN leaf ELSE '*' END AS pattern
-            FROM pages{suffix} AS pages LEFT JOIN sites{suffix} AS sites ON sites.host = pages.host
-            LEFT JOIN folders{suffix} AS wide ON wide.host = pages.host AND wide.folder = pages.folder"""
-        )
+def origin_of(url: str) -> str:
+    """Return the SQL for the scheme and the host of the URL in a column, as they stand there."""
+    return f"regexp_extract(coalesce({url}, ''), '(?s)^.{{1,19}}?://[^/?#]*')"
 
 
-def host_of(url: str) -> str:
-    """Return the SQL for the host of the URL in a column, with a port that is not the usual one."""
-    return _host_in(_authority_of(url), url)
-
-
-def _authority_of(url: str) -> str:
-    after_scheme = f"if(instr({url}, '://') BETWEEN 2 AND 20, substr({url}, instr({url}, '://') + 3), '')"
-    return f"regexp_extract({after_scheme}, '^[^/?#]*')"
-
-
-def _host_in(authority: str, url: str) -> str:
-    host = f"lower(split_part({authority}, '@', -1))"
-    is_usual = " OR ".join(
-        f"(ends_with({host}, '{port}') AND starts_with({url}, '{scheme}:'))"
-        for scheme, port in (("http", ":80"), ("https", ":443"))
-    )
-    return f"if({is_usual}, regexp_replace({host}, ':[0-9]+$', ''), {host})"
+def _host_of(origin: str) -> str:
+    """Return a host, with a port that is not the usual one."""
+    scheme, _, authority = origin.partition("://")
+    return authority.rpartition("@")[2].lower().removesuffix({"http": ":80", "https": ":443"}.get(scheme, ""))
 
 
 def _site_at(host: str) -> str:

@@ -15,7 +15,7 @@ from crawldedup.advice.mining import mine
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.journal import Journal
 from crawldedup.report.counts import JUDGED, OUTCOMES, checked, duplicates, judged
-from crawldedup.report.database import Database, Row, host_of
+from crawldedup.report.database import Database, Row, origin_of
 from crawldedup.report.findings import findings_of
 from crawldedup.search.model import MAX_SIMILARITY, estimate_deviation
 from crawldedup.search.query import expected_recall
@@ -51,40 +51,29 @@ def make_report(
 
     Raises ReportError where there is too little memory or disk.
     """
-    left_out = database.load(journals)
-    comparison = None
-    if against:
-        left_out += database.load(against, EARLIER)
-        with database.doing("comparing the crawls"):
-            comparison = _comparison(database, journals, against)
-    with database.doing("counting"):
-        crawl = _crawl(database, journals, left_out)
-        timeline = _timeline(database, crawl["seconds"])
-    with database.doing("finding clusters"):
-        _make_clusters(database)
-        totals, clusters = _totals(database), database.rows(_CLUSTERS)
-    with database.doing("grouping pages"):
-        places = _places(database)
-    with database.doing("measuring"):
-        report = {
-            "crawldedup_report": VERSION,
-            "crawl": crawl,
-            "totals": totals,
-            "findings": [],
-            "timeline": timeline,
-            **places,
-            "similarity": _similarity(database, crawl["settings"]),
-            "clusters": clusters,
-            "reasons": database.rows(_REASONS),
-            "walls": database.rows(_WALLS),
-            "index": _index(database, journals),
-            "times": _spreads(database, _TIMES),
-            "stats": _stats(database),
-            "comparison": comparison,
-            "advice": _advice(database) if with_advice else [],
-            "savings": database.rows(_SAVINGS),
-            "withdrawn": [row["rule"] for row in database.rows(_WITHDRAWN)],
-        }
+    left_out = database.load(journals) + (database.load(against, EARLIER) if against else 0)
+    database.tell("counting", 0)
+    database.rows(_MAKE_CLUSTERS)
+    crawl = _crawl(database, journals, left_out)
+    report = {
+        "crawldedup_report": VERSION,
+        "crawl": crawl,
+        "totals": database.row(_TOTALS),
+        "findings": [],
+        "timeline": _timeline(database, crawl["seconds"]),
+        **_places(database),
+        "similarity": _similarity(database, crawl["settings"]),
+        "clusters": database.rows(_CLUSTERS),
+        "reasons": database.rows(_REASONS),
+        "walls": database.rows(_WALLS),
+        "index": _index(database, journals),
+        "times": _spreads(database, _TIMES),
+        "stats": _stats(database),
+        "comparison": _comparison(database, journals, against) if against else None,
+        "advice": _advice(database) if with_advice else [],
+        "savings": database.rows(_SAVINGS),
+        "withdrawn": [row["rule"] for row in database.rows(_WITHDRAWN)],
+    }
     report["findings"] = findings_of(report)
     return report
 
@@ -93,17 +82,15 @@ def make_report(
 
 _TOTALS: Final = f"""
 SELECT {_COUNTS}, (SELECT count(*) FROM clusters) AS clusters,
-    (SELECT count(*) FROM places JOIN sites AS originals ON originals.host = {host_of("original")}
+    (SELECT count(*) FROM places JOIN sites AS originals ON originals.origin = {origin_of("original")}
         WHERE {_IS_COPY} AND originals.site <> places.site) AS across_sites,
     count(*) FILTER (replaces) AS replaced, count(*) FILTER (changed) AS changed,
     count(*) FILTER (outcome = 'revisit' AND action IN ('dropped', 'items_dropped')) AS unwanted,
     count(*) FILTER (abandoned) AS abandoned, {_BYTES},
     coalesce(sum(bytes) FILTER ({_IS_COPY}), 0) AS duplicate_bytes,
-    coalesce(sum(latency) FILTER ({_IS_COPY}), 0) AS duplicate_seconds
+    coalesce(sum(latency) FILTER ({_IS_COPY}), 0) AS duplicate_seconds,
+    coalesce(histogram(action) FILTER (action <> ''), MAP {{}}) AS actions
 FROM pages
-"""
-_ACTIONS: Final = """
-SELECT action, count(*) AS pages FROM pages WHERE action <> '' GROUP BY action ORDER BY pages DESC LIMIT 10
 """
 _REASONS: Final = """
 SELECT outcome, coalesce(reason, '') AS reason, if(reason = 'status', status, NULL) AS status, count(*) AS pages
@@ -140,16 +127,13 @@ _MOST_PAGES_FOR_ADVICE: Final = 100_000
 def _crawl(database: Database, journals: Sequence[Journal], left_out: int) -> Row:
     """Return what the journals say of themselves. A process has no `end` while it runs, or after it was killed."""
     last = journals[-1]
-    ends = {
-        row["process"]: row["end"]
-        for row in database.rows("""
-        SELECT process, max("end") AS "end" FROM lines GROUP BY process""")
-    }
+    ended = database.rows('SELECT process, max("end") AS "end", max(moment) AS last FROM lines GROUP BY process')
+    ends = {row["process"]: row["end"] for row in ended}
     return {
         "name": last.crawl,
         "spider": last.spider,
         "started": journals[0].started,
-        "seconds": database.row("SELECT max(moment) AS seconds FROM lines")["seconds"] or 0.0,
+        "seconds": max((row["last"] for row in ended), default=0.0),
         "version": last.version,
         "settings": last.settings,
         "processes": [
@@ -160,17 +144,11 @@ def _crawl(database: Database, journals: Sequence[Journal], left_out: int) -> Ro
     }
 
 
-def _totals(database: Database) -> Row:
-    actions = {row["action"]: row["pages"] for row in database.rows(_ACTIONS)}
-    return {**database.row(_TOTALS), "actions": actions}
-
-
 def _index(database: Database, journals: Sequence[Journal]) -> Row:
     """Return how full the index was, its work, and the share of pages just as alike as asked for that it finds."""
     before = [journal.known for journal in journals if journal.known is not None]
     after = database.row(
-        """SELECT arg_max(known, moment) FILTER (known IS NOT NULL) AS known_after,
-            arg_max(index_bytes, moment) FILTER (index_bytes IS NOT NULL) AS bytes FROM lines"""
+        "SELECT arg_max(known, moment) AS known_after, arg_max(index_bytes, moment) AS bytes FROM lines"
     )
     similarity, recall = (journals[-1].settings.get(name) for name in ("similarity", "recall"))
     expected = None
@@ -223,28 +201,19 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 _MOST_STEPS: Final = 60
 _STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
+_MOMENTS: Final = f"""
+SELECT slot * $step AS seconds, {_COUNTS}, arg_max(known, moment) AS known
+FROM (SELECT unnest(range($last + 1)) AS slot) LEFT JOIN (
+    SELECT floor(moment / $step)::INTEGER AS slot, if(url IS NULL, NULL, outcome) AS outcome, known, moment FROM lines
+) USING (slot) GROUP BY slot ORDER BY slot
+"""
 
 
 def _timeline(database: Database, seconds: float) -> Row:
     """Return the crawl in at most 60 steps of a round length; one in which nothing came is there, too."""
     step: float = next((step for step in _STEPS if seconds / step < _MOST_STEPS), 0) or seconds / (_MOST_STEPS - 1)
     last = int(seconds // step)
-    moments = database.rows(
-        f"""WITH responses AS (
-            SELECT floor(moment / $step)::INTEGER AS slot, {_COUNTS} FROM pages GROUP BY slot
-        ), samples AS (
-            SELECT floor(moment / $step)::INTEGER AS slot, arg_max(known, moment) AS known FROM lines
-            WHERE known IS NOT NULL GROUP BY slot
-        )
-        SELECT slot * $step AS seconds, counts, known
-        FROM (SELECT unnest(range($last + 1)) AS slot)
-        LEFT JOIN responses USING (slot) LEFT JOIN samples USING (slot) ORDER BY slot""",
-        step=step,
-        last=last,
-    )
-    for moment in moments:
-        moment["counts"] = moment["counts"] or dict.fromkeys(OUTCOMES, 0)
-    return {"step": step, "last_step": seconds - last * step, "moments": moments}
+    return {"step": step, "last_step": seconds - last * step, "moments": database.rows(_MOMENTS, step=step, last=last)}
 
 
 # --- Places: sites, patterns of paths, parameters, and where nothing new comes any more
@@ -339,11 +308,16 @@ def _trap(group: Row, kind: str) -> str:
 
 # --- Clusters: kept pages and their duplicates
 
-_LONGEST_CHAIN: Final = 10
-
 # A page that replaces the kept one takes its duplicates over, with those of pages that this one had replaced. In the
 # view it is the original then, and the former one its duplicate.
-_COPIES: Final = f"""
+_MAKE_CLUSTERS: Final = f"""
+CREATE TABLE renamed AS WITH RECURSIVE replaced AS (
+    SELECT original AS former, arg_max(url, moment) AS kept FROM pages
+    WHERE replaces AND original IS NOT NULL AND original <> url GROUP BY original
+), chains AS (
+    SELECT former, kept, 1 AS step FROM replaced UNION ALL SELECT chains.former, replaced.kept, step + 1
+    FROM chains JOIN replaced ON replaced.former = chains.kept WHERE replaced.kept <> chains.former AND step < 100
+) SELECT former, arg_max(kept, step) AS kept FROM chains GROUP BY former;
 CREATE VIEW copies AS SELECT * FROM (
     SELECT pages.* REPLACE (
         if(replaces, original, url) AS url, if(replaces, url, original) AS original,
@@ -365,22 +339,6 @@ SELECT biggest.*, members FROM biggest JOIN (
     SELECT kept, list(member ORDER BY member.similarity, member.url) AS members FROM members GROUP BY kept
 ) USING (kept) ORDER BY near + exact DESC, kept
 """
-
-
-def _make_clusters(database: Database) -> None:
-    execute = database.connection.execute
-    execute(
-        """CREATE TABLE renamed AS SELECT original AS former, arg_max(url, moment) AS kept FROM pages
-        WHERE replaces AND original IS NOT NULL AND original <> url GROUP BY original"""
-    )
-    for _ in range(_LONGEST_CHAIN):
-        moved = execute(
-            """UPDATE renamed SET kept = further.kept FROM renamed AS further
-            WHERE renamed.kept = further.former AND further.kept <> renamed.former RETURNING 1"""
-        ).fetchall()
-        if not moved:
-            break
-    execute(_COPIES)
 
 
 # --- How alike near duplicates are, and what another similarity would change
@@ -409,7 +367,7 @@ def _similarity(database: Database, settings: Row) -> Row:
         for similarity in _TRIED:
             tried = limit_at(similarity, wanted=wanted, limit=limit)
             # What a looser one would drop was not recorded.
-            kept = database.row(_KEPT, limit=tried)["pages"] if similarity >= wanted else None
+            kept = database.rows(_KEPT, limit=tried)[0]["pages"] if similarity >= wanted else None
             what_if.append({"similarity": similarity, "limit": tried, "kept": kept})
     return {
         "wanted": wanted,
@@ -434,6 +392,40 @@ def limit_at(similarity: float, *, wanted: float, limit: float) -> float:
 
 # --- What changed since an earlier crawl
 
+# A page that was met again is as it was met last. URLs are long: 64 bits tell them apart.
+_MAKE_VISITED: Final = f"""
+CREATE TABLE visited{{suffix}} AS SELECT page, number, {_IS_COPY} AS is_copy, {{digest}} AS digest, site,
+    coalesce(changed, false) AS has_changed
+FROM (SELECT hash(url) AS page, arg_max(number, moment) AS number FROM pages{{suffix}}
+    WHERE outcome NOT IN ('skipped', 'error') GROUP BY page) JOIN places{{suffix}} USING (number)
+"""
+# Of each `page`, `number` is the last line now, or `earlier` that of then.
+_MAKE_CHANGES: Final = f"""
+CREATE TABLE changes AS SELECT page, now.number AS number, earlier.number AS earlier,
+    coalesce(now.site, earlier.site) AS site,
+    CASE WHEN now.page IS NULL AND earlier.page IN (SELECT hash(skipped) FROM lines WHERE skipped IS NOT NULL)
+        THEN 'skipped'
+    WHEN now.page IS NULL THEN
+        if(earlier.digest IN (SELECT digest FROM visited WHERE digest IS NOT NULL), 'moved', 'gone')
+    WHEN now.is_copy AND NOT coalesce(earlier.is_copy, false) THEN 'duplicated'
+    WHEN earlier.page IS NULL THEN 'new'
+    WHEN now.has_changed OR now.digest <> earlier.digest THEN 'changed' ELSE 'same' END AS change
+FROM visited AS now FULL JOIN visited{EARLIER} AS earlier USING (page)
+"""
+_CHANGED: Final = ", ".join(f"count(*) FILTER (change = '{change}') AS {change}" for change in CHANGES)
+_CHANGED_SITES: Final = f"""
+SELECT site, {_CHANGED} FROM changes GROUP BY site ORDER BY count(*) DESC, site LIMIT {_MOST_PLACES}
+"""
+_CHANGED_PAGES: Final = f"""
+WITH chosen AS (
+    SELECT change, unnest(min(coalesce(number, earlier), 20)) AS line
+    FROM changes WHERE change <> 'same' GROUP BY change
+)
+SELECT change, url FROM chosen JOIN pages ON number = line WHERE change NOT IN {NOT_MET}
+UNION ALL SELECT change, url FROM chosen JOIN pages{EARLIER} ON number = line WHERE change IN {NOT_MET}
+ORDER BY change, url
+"""
+
 
 def _comparison(database: Database, journals: Sequence[Journal], earlier: Sequence[Journal]) -> Row:
     """Return what became of pages since an earlier crawl, in all and by site.
@@ -442,47 +434,14 @@ def _comparison(database: Database, journals: Sequence[Journal], earlier: Sequen
     """
     indexes = {(str(each.settings.get("store")), str(each.settings.get("namespace"))) for each in (*journals, *earlier)}
     by_text = len(indexes) == 1 and not any(store.startswith("memory:") for store, _ in indexes)
-    _make_changes(database, digest="digest" if by_text else "NULL")
-    counted = ", ".join(f"count(*) FILTER (change = '{change}') AS {change}" for change in CHANGES)
+    for suffix in ("", EARLIER):
+        database.rows(_MAKE_VISITED.format(suffix=suffix, digest="digest" if by_text else "NULL"))
+    database.rows(_MAKE_CHANGES)
     return {
         "name": earlier[-1].crawl,
         "started": earlier[0].started,
         "by_text": by_text,
-        "total": database.row(f"SELECT '' AS site, {counted} FROM changes"),
-        "sites": database.rows(
-            f"SELECT site, {counted} FROM changes GROUP BY site ORDER BY count(*) DESC, site LIMIT {_MOST_PLACES}"
-        ),
-        "examples": database.rows(
-            f"""WITH chosen AS (
-                SELECT change, unnest(min(coalesce(number, earlier), 20)) AS line FROM changes
-                WHERE change <> 'same' GROUP BY change
-            )
-            SELECT change, url FROM chosen JOIN pages ON number = line WHERE change NOT IN {NOT_MET}
-            UNION ALL SELECT change, url FROM chosen JOIN pages{EARLIER} ON number = line WHERE change IN {NOT_MET}
-            ORDER BY change, url"""
-        ),
+        "total": database.row(f"SELECT '' AS site, {_CHANGED} FROM changes"),
+        "sites": database.rows(_CHANGED_SITES),
+        "examples": database.rows(_CHANGED_PAGES),
     }
-
-
-def _make_changes(database: Database, digest: str) -> None:
-    """Make a table of what became of each `page`: `number` is its last line now, or `earlier` that of then."""
-    for suffix in ("", EARLIER):
-        # A page that was met again is as it was met last. URLs are long: 64 bits tell them apart.
-        database.connection.execute(
-            f"""CREATE TABLE visited{suffix} AS SELECT page, number, {_IS_COPY} AS is_copy, {digest} AS digest, site,
-                coalesce(changed, false) AS has_changed
-            FROM (SELECT hash(url) AS page, arg_max(number, moment) AS number FROM pages{suffix}
-                WHERE outcome NOT IN ('skipped', 'error') GROUP BY page) JOIN places{suffix} USING (number)"""
-        )
-    database.connection.execute(
-        f"""CREATE TABLE changes AS SELECT page, now.number AS number, earlier.number AS earlier,
-            coalesce(now.site, earlier.site) AS site,
-            CASE WHEN now.page IS NULL AND earlier.page IN (SELECT hash(skipped) FROM lines WHERE skipped IS NOT NULL)
-                THEN 'skipped'
-            WHEN now.page IS NULL THEN
-                if(earlier.digest IN (SELECT digest FROM visited WHERE digest IS NOT NULL), 'moved', 'gone')
-            WHEN now.is_copy AND NOT coalesce(earlier.is_copy, false) THEN 'duplicated'
-            WHEN earlier.page IS NULL THEN 'new'
-            WHEN now.has_changed OR now.digest <> earlier.digest THEN 'changed' ELSE 'same' END AS change
-        FROM visited AS now FULL JOIN visited{EARLIER} AS earlier USING (page)"""
-    )

@@ -2,12 +2,11 @@
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from crawldedup.commands.rows import target_file
 from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.printable import printable
 from crawldedup.report.database import ROW_COLUMNS, Database, UnwritableError
@@ -46,17 +45,24 @@ def write_report(database: Database, report: Report, path: Path) -> None:
 
     Raises UnwritableError.
     """
-    with _whole(path) as part:
-        if path.suffix == ".html":
-            from crawldedup.report.render.html import page_of
+    try:
+        with target_file(path, force=True) as out:
+            if path.suffix == ".html":
+                from crawldedup.report.render.html import page_of
 
-            part.write_text(page_of(report), encoding="utf-8")
-        elif path.suffix == ".json":
-            part.write_text(json.dumps(report, indent=1), encoding="ascii")
-        else:
-            with database.doing("writing", path):
+                out.write(page_of(report).encode())
+            elif path.suffix == ".json":
+                out.write(json.dumps(report, indent=1).encode())
+            else:
+                database.tell("writing", 0)
                 rows = _rows(database, report, is_csv=path.suffix == ".csv")
-                database.connection.execute(f"COPY ({rows}) TO $path ({_ROWS[path.suffix]})", {"path": str(part)})
+                database.rows(
+                    f"COPY ({rows}) TO $path ({_ROWS[path.suffix]}, USE_TMP_FILE false)",
+                    output=path,
+                    path=str(out.name),
+                )
+    except OSError as error:
+        raise UnwritableError(path, error.strerror) from error
 
 
 def _rows(database: Database, report: Report, *, is_csv: bool) -> str:
@@ -82,17 +88,3 @@ def _rows(database: Database, report: Report, *, is_csv: bool) -> str:
 def _safe(name: str) -> str:
     clean = f"regexp_replace({name}, '{_CONTROLS}', '\ufffd', 'g')"
     return f"if(regexp_matches({clean}, '{_FORMULA}'), chr(39) || {clean}, {clean}) AS {name}"
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    # Processes of one crawl may write it at the same time.
-    part = path.with_name(f".{path.stem[:50]}.{os.getpid()}.part{path.suffix}")
-    try:
-        yield part
-        part.replace(path)
-    except OSError as error:
-        raise UnwritableError(path, error.strerror) from error
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)

@@ -9,7 +9,8 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from crawldedup.report.counts import Counts, checked, duplicate_share, duplicates, judged, novelty, responses
+from crawldedup.report import counts as shares
+from crawldedup.report.counts import Counts, checked, duplicates, novelty, responses
 from crawldedup.report.queries import CHANGES, NAMELESS, Report
 from crawldedup.report.render import wording
 from crawldedup.report.render.charts import SERIES, charts_of
@@ -19,27 +20,7 @@ LARGEST_PAGE: Final = 500_000
 
 _MOST_ROWS: Final = (200, 100, 50, 25, 10, 5, 2)
 
-_SECTIONS: Final = {
-    "overview": "Overview",
-    "comparison": "Earlier crawl",
-    "time": "Over time",
-    "stale": "Stale places",
-    "advice": "Advice",
-    "sites": "Sites",
-    "similarity": "Similarity",
-    "clusters": "Clusters",
-    "skipped": "Not checked",
-    "cost": "Index and time",
-    "about": "About",
-}
 _SECTIONS_OF_SCAN: Final = ("overview", "clusters", "sites", "similarity", "about")
-
-_FUNCTIONS: Final = (
-    *(checked, duplicate_share, duplicates, judged, responses),
-    *(wording.compact, wording.date, wording.has_ended, wording.index_health, wording.lasting, wording.link),
-    *(wording.passages, wording.percent, wording.precise, wording.shown, wording.size),
-)
-"""What the template calls."""
 
 Tile = tuple[str, str, str]
 """The name of a figure, the figure, and a note below it."""
@@ -54,43 +35,47 @@ def page_of(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {function.__name__: function for function in _FUNCTIONS}
+    for module in (shares, wording):
+        environment.globals |= {name: value for name, value in vars(module).items() if callable(value)}
     folder = files("crawldedup.report.render") / "page"
     style, script = ((folder / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
-    is_scan = wording.is_scan(report)
-    names = _SECTIONS_OF_SCAN if is_scan else _SECTIONS
     values = {
         **report,
-        "is_scan": is_scan,
+        "is_scan": wording.is_scan(report),
+        "headline": wording.headline(report),
         "charts": charts_of(report),
         "series": SERIES,
         "parts": list(_parts(report["totals"]["counts"])),
         "tiles": list(_tiles(report)),
-        "sections": {name: _SECTIONS[name] for name in names if _has(report, name)},
-        "headline": wording.headline(report),
+        "sections": _sections(report),
         "changes": CHANGES,
         "nameless": NAMELESS,
         "style": Markup(style),
-        "style_hash": _hash(style),
         "script": Markup(script),
-        "script_hash": _hash(script),
+        "hash_of": _hash_of,
     }
     template = environment.get_template("report.html")
     pages = (template.render(values, most=most).lstrip() for most in _MOST_ROWS)
     return next((page for page in pages if len(page.encode()) <= LARGEST_PAGE), "")
 
 
-def _has(report: Report, section: str) -> bool:
-    match section:
-        case "advice":
-            return bool(report["advice"] or report["savings"] or report["withdrawn"])
-        case "comparison" | "stale" | "clusters":
-            return bool(report[section])
-        case "similarity":
-            return bool(report["similarity"]["bins"])
-        case "skipped":
-            return bool(report["reasons"] or report["walls"])
-    return True
+def _sections(report: Report) -> dict[str, str]:
+    """Return the titles of the sections that have something to show."""
+    sections = {
+        "overview": ("Overview", True),
+        "comparison": ("Earlier crawl", report["comparison"]),
+        "time": ("Over time", True),
+        "stale": ("Stale places", report["stale"]),
+        "advice": ("Advice", report["advice"] or report["savings"] or report["withdrawn"]),
+        "sites": ("Sites", True),
+        "similarity": ("Similarity", report["similarity"]["bins"]),
+        "clusters": ("Clusters", report["clusters"]),
+        "skipped": ("Not checked", report["reasons"] or report["walls"]),
+        "cost": ("Index and time", True),
+        "about": ("About", True),
+    }
+    names = _SECTIONS_OF_SCAN if wording.is_scan(report) else sections
+    return {name: sections[name][0] for name in names if sections[name][1]}
 
 
 def _parts(counts: Counts) -> Iterator[dict[str, Any]]:
@@ -134,5 +119,5 @@ def _tiles(report: Report) -> Iterator[Tile]:
         yield "Pages in the index", f"{index['known_after']:,}", note
 
 
-def _hash(text: str) -> str:
+def _hash_of(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
