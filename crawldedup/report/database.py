@@ -123,9 +123,10 @@ class Database:
 
     def evidence(self, most: int = MOST_PAGES) -> tuple[list[Page], list[Rule]]:
         """Return at most so many pages in the order of their verdicts, and the rules that crawls have withdrawn."""
-        columns = ", ".join(Seen.__match_args__)
         with self._errors():
-            verdicts = self._connection.execute(f"SELECT {columns} FROM pages ORDER BY moment, number")
+            verdicts = self._connection.execute(
+                "SELECT url, outcome, original, digest, referer FROM pages ORDER BY moment, number"
+            )
             pages = pages_of(starmap(Seen, iter(verdicts.fetchone, None)), most)
         withdrawn = []
         for row in self.rows("SELECT withdrawn FROM lines WHERE withdrawn IS NOT NULL LIMIT 2000"):

@@ -16,7 +16,6 @@ from crawldedup.report.render.wording import compact, lasting, percent
 SERIES: Final = {"new": "new", "near": "near duplicates", "exact": "exact duplicates", "other": "revisits and thin"}
 """The series of the first chart: their classes, and what they are called."""
 
-_UNITS: Final = ((1, "s", 300), (60, "min", 3 * 3600), (3600, "h", 5 * 86_400), (86_400, "d", math.inf))
 _MOST_LABELS: Final = 10
 _MOST_LINES: Final = 5
 
@@ -29,8 +28,11 @@ _Labels = Sequence[tuple[float, str]]
 def charts_of(report: Mapping[str, Any]) -> dict[str, Markup]:
     """Return the charts of a report by name. There is none for what was not recorded."""
     timeline, charts = report["timeline"], {}
-    if report["crawl"]["seconds"] and any(judged(moment["counts"]) for moment in timeline["moments"]):
-        charts = {"pages": _pages(timeline), "novelty": _novelty(timeline), "index": _growth(timeline)}
+    moments = timeline["moments"] if report["crawl"]["seconds"] else []
+    if any(judged(moment["counts"]) for moment in moments):
+        charts = {"pages": _pages(timeline), "novelty": _novelty(timeline)}
+    if any(moment["known"] is not None for moment in moments):
+        charts["index"] = _growth(timeline)
     if report["similarity"]["bins"]:
         charts["similarity"] = _similarity(report["similarity"])
     return charts
@@ -59,13 +61,10 @@ def _novelty(timeline: Mapping[str, Any]) -> Markup:
 
 
 def _growth(timeline: Mapping[str, Any]) -> Markup:
-    moments, words = timeline["moments"], "Pages in the index"
-    known = [moment["known"] for moment in moments]
-    if sum(number is not None for number in known) < 2:
-        known, words = [*accumulate(moment["counts"]["new"] for moment in moments)], "New pages, added up"
+    known = [moment["known"] for moment in timeline["moments"]]
     numbers = [number for number in known if number is not None]
-    words += f", from {compact(numbers[0])} to {compact(numbers[-1])}."
-    return _chart(words, numbers, _times(moments), line=("index", known), form="{:,.0f}".format)
+    words = f"Pages in the index, from {compact(numbers[0])} to {compact(numbers[-1])}."
+    return _chart(words, numbers, _times(timeline["moments"]), line=("index", known), form="{:,.0f}".format)
 
 
 def _similarity(similarity: Mapping[str, Any]) -> Markup:
@@ -86,19 +85,9 @@ def _similarity(similarity: Mapping[str, Any]) -> Markup:
 
 
 def _times(moments: Sequence[Mapping[str, Any]]) -> _Labels:
-    """Return times in one unit, each where its step begins."""
-    end, count = moments[-1]["seconds"], len(moments)
-    unit, name = next((unit, name) for unit, name, most in _UNITS if end <= most)
-    shown = range(0, count, -(-count // _MOST_LABELS))
-    return [(number / count, f"{_clock(moments[number]['seconds'], unit)} {name}") for number in shown]
-
-
-def _clock(seconds: float, unit: int) -> str:
-    """Return a time in units, as "1:20" where sixty parts make one."""
-    if unit not in (60, 3600):
-        return f"{seconds / unit:.3g}"
-    whole, part = divmod(round(60 * seconds / unit), 60)
-    return f"{whole}:{part:02d}" if part else str(whole)
+    """Return times, each where its step begins."""
+    shown = range(0, len(moments), -(-len(moments) // _MOST_LABELS))
+    return [(number / len(moments), lasting(moments[number]["seconds"])) for number in shown]
 
 
 def _chart(
