@@ -63,7 +63,7 @@ class Aim(NamedTuple):
 
 
 class Predictor(Generic[Request]):
-    """Knows what the rules say of requests, and what came of it."""
+    """Knows what the rules say of requests, and what came of it; `skipped` are the requests that may be wanted yet."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = {rule.name: rule for rule in rules}
@@ -71,7 +71,7 @@ class Predictor(Generic[Request]):
         self._confirmed = {name: rule.targets_confirmed() for name, rule in self.rules.items()}
         self._origins = {origin for rule in self.rules.values() for origin in (rule.site, rule.replace)}
         self._targets: dict[int, Target] = {}
-        self._skipped: list[tuple[Request, Aim]] = []
+        self.skipped: list[tuple[Request, Aim]] = []
         self._copies: Counter[str] = Counter()
         self._others: Counter[str] = Counter()
         self._predicted = 0
@@ -98,27 +98,23 @@ class Predictor(Generic[Request]):
         if aim.rules and not target.is_wrong and target.urls.get(aim.url) is not False:
             if target.urls and aim.rules <= target.confirmed:
                 self._predicted += 1
-                is_kept = len(self._skipped) < MOST_SKIPPED
+                is_kept = len(self.skipped) < MOST_SKIPPED
                 step = Step.CHECKED if self._predicted % CHECKED == 0 else Step.SKIPPED if is_kept else Step.NO_ROOM
             elif target.is_on_its_way and may_wait:
                 step = Step.POSTPONED
             elif target.urls:
                 step = Step.CHECKED
         if step is Step.SKIPPED:
-            self._skipped.append((request, aim))
+            self.skipped.append((request, aim))
         elif step is not Step.POSTPONED:
             target.is_on_its_way = True
         return step
-
-    def skipped(self) -> list[Request]:
-        """Return the requests that are skipped so far."""
-        return [request for request, _ in self._skipped]
 
     def keep(self, request: Request, aim: Aim | None) -> bool:
         """Keep a request that an earlier run has skipped. Return False if no rule calls it a copy."""
         if aim is None or not aim.rules:
             return False
-        self._skipped.append((request, aim))
+        self.skipped.append((request, aim))
         return True
 
     def learn(self, aim: Aim, original: Aim | None) -> tuple[list[Request], Rule | None]:
@@ -158,6 +154,6 @@ class Predictor(Generic[Request]):
         return wanted + self._taken(lambda skipped: name in skipped.rules), withdrawn
 
     def _taken(self, is_wanted: Callable[[Aim], bool]) -> list[Request]:
-        wanted = [request for request, aim in self._skipped if is_wanted(aim)]
-        self._skipped = [(request, aim) for request, aim in self._skipped if not is_wanted(aim)]
+        wanted = [request for request, aim in self.skipped if is_wanted(aim)]
+        self.skipped = [(request, aim) for request, aim in self.skipped if not is_wanted(aim)]
         return wanted

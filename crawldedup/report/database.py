@@ -26,28 +26,19 @@ MEMORY: Final = "600MB"
 """What DuckDB may take; the rest goes to a temporary folder."""
 
 
-def _columns(text: str) -> dict[str, str]:
-    """Return the kinds of columns by their names."""
-    return dict(column.split() for column in text.split(","))
-
-
 # What a line may hold. A value of another type is left out.
-_OF_PAGES: Final = _columns(
-    """
+_OF_PAGES: Final = """
     url VARCHAR, outcome VARCHAR, original VARCHAR, similarity DOUBLE, hamming INTEGER, copies BIGINT, words BIGINT,
     action VARCHAR, changed BOOLEAN, unchanged BOOLEAN, replaces BOOLEAN, abandoned BOOLEAN, digest VARCHAR,
     reason VARCHAR, bytes BIGINT, status INTEGER, referer VARCHAR, depth INTEGER, latency DOUBLE, waited DOUBLE,
     read DOUBLE, store DOUBLE, probes INTEGER, candidates INTEGER, difference VARCHAR
-    """
-)
-_OF_OTHERS: Final = _columns(
-    """
-    t DOUBLE, known BIGINT, queued BIGINT, walls BIGINT, index_bytes BIGINT, skipped VARCHAR, rule VARCHAR,
+"""
+_OF_OTHERS: Final = """
+    t DOUBLE, known BIGINT, index_bytes BIGINT, skipped VARCHAR, rule VARCHAR,
     wall VARCHAR, share DOUBLE, window BIGINT, end VARCHAR, stats JSON, crawldedup_journal INTEGER, withdrawn JSON
-    """
-)
-_COLUMNS: Final = {**_OF_PAGES, **_OF_OTHERS}
-ROW_COLUMNS: Final = tuple(_OF_PAGES)
+"""
+_COLUMNS: Final = dict(column.split() for column in f"{_OF_PAGES},{_OF_OTHERS}".split(","))
+ROW_COLUMNS: Final = tuple(column.split()[0] for column in _OF_PAGES.split(","))
 """The columns of a page."""
 
 # Names of one kind become one: dates, ids, numbers, and titles with hyphens. What differs in nothing else is one
@@ -188,9 +179,8 @@ class Database:
             LEFT JOIN folders{suffix} AS wide ON wide.host = sites.host AND wide.folder = pages.folder"""
         )
         left_out = self.row(
-            f"""SELECT count(*) FILTER (NOT coalesce(outcome IN {OUTCOMES}, false)
-                    AND coalesce(known, queued, walls) IS NULL AND coalesce(wall, skipped, "end") IS NULL
-                    AND crawldedup_journal IS NULL AND withdrawn IS NULL) AS lines FROM lines{suffix}"""
+            f"""SELECT count(*) AS lines FROM lines{suffix} WHERE coalesce(if(outcome IN {OUTCOMES}, outcome, NULL),
+                wall, skipped, "end", known::VARCHAR, crawldedup_journal::VARCHAR, withdrawn::VARCHAR) IS NULL"""
         )
         return int(left_out["lines"])
 

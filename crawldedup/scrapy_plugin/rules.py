@@ -68,7 +68,7 @@ class RulesMiddleware:
         """Write what was skipped for the next run of a job. Scrapy's own queues are pickled, too."""
         assert self._job is not None
         plain = []
-        for request in self._predictor.skipped() if reason != "finished" else ():
+        for request, _ in self._predictor.skipped if reason != "finished" else ():
             # Its callback or its meta cannot be written, and Scrapy would not keep it either.
             with suppress(ValueError, TypeError, AttributeError, pickle.PicklingError):
                 plain.append(pickle.dumps(request.to_dict(spider=self._crawler.spider)))
