@@ -21,14 +21,14 @@ BUDGETS = {
     "stores": 2399,
     "workers": 500,
     "scrapy_plugin": 2082,
-    "report": 3074,
+    "report": 2804,
     "scan": 1347,
     "spark": 561,
     "service": 1846,
     "cli": 1914,
     "literature": 2289,
 }
-MOST_LINES = 22_613
+MOST_LINES = 22_343
 MOST_LUA_LINES = 965
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.
