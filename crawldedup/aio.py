@@ -19,6 +19,7 @@ from crawldedup.options import Options
 from crawldedup.page import Content, Page, PageReader, ReadPage
 from crawldedup.reading.keys import NO_KEY, Key
 from crawldedup.reading.limits import check_size
+from crawldedup.reading.volatile import VolatileLines
 from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Match, Verdict
@@ -121,6 +122,7 @@ class AsyncDeduplicator:
     options: Options = _shown("options")
     pages: int = _shown("pages")
     session: CrawlSession | None = _shown("session")
+    volatile_lines: VolatileLines = _shown("volatile_lines")
 
     @property
     def waiting(self) -> int:
@@ -248,7 +250,7 @@ class AsyncDeduplicator:
             read, _ = await self._read(subject, "show")
             values = page | dict.fromkeys(("html", "text", "encoding")) | {"fingerprint": read.fingerprint}
             explanation = await self.ask(lambda dedup: dedup.explain(url, **values))
-            return replace(explanation, text=read.text, facts=read.facts)
+            return replace(explanation, text=read.text, facts=read.facts, left_out=read.left_out)
 
         return await _twice(subject, explained)
 
@@ -300,8 +302,11 @@ class AsyncDeduplicator:
                 begun = time.perf_counter()
                 return self._reader.read_page(page, key), time.perf_counter() - begun
             check_size(page.html or page.text or "")
-            read: tuple[ReadPage, float] = await self._pool.call(request(do, [page], key), read_of)
-            return read
+            asked = request(do, [page], key, self._dedup.volatile_lines.known_at(page.url))
+            read, seconds = await self._pool.call(asked, read_of)
+            if page.remember:
+                self._dedup.volatile_lines.learn(page.url, page.identity, read.numbers)
+            return read, seconds
         finally:
             self._reading -= 1
 

@@ -13,10 +13,11 @@ from crawldedup.errors import CrawlDedupError, PageError, StoreError, StoreUnava
 from crawldedup.explain import Explanation, accepting_all, explained
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
 from crawldedup.options import Options
-from crawldedup.page import Content, Page, PageReader
+from crawldedup.page import Content, Page, PageContent, PageReader
 from crawldedup.paragraphs.coverage import ParagraphCheck
 from crawldedup.reading.difference import unpacked_text
 from crawldedup.reading.keys import Key
+from crawldedup.reading.volatile import NOTHING, VolatileLines
 from crawldedup.search.query import TABLES, QueryBuilder, preview, verdict_of
 from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record, StoreInfo
 from crawldedup.stores.registry import make_store, shown_url
@@ -25,6 +26,7 @@ from crawldedup.verdict import Match, Verdict
 BATCH: Final = 100
 BATCH_SECONDS: Final = 0.5  # A batch that took this long to read goes to the store as it is.
 HEARTBEAT_SECONDS: Final = 20.0
+_VOLATILE_NOTE: Final = "volatile"
 
 Pair = tuple[Page, Fingerprint]
 _LASTING: Final = (StoreUnavailableError, errors.StoreFullError)  # another try would end alike
@@ -73,6 +75,7 @@ class Deduplicator:
         self._next_heartbeat = self._next_look = 0.0
         self._wanted_session: CrawlSession | None = None
         self._delivered: dict[Page, None] = {}
+        self.volatile_lines = VolatileLines()
 
     @classmethod
     def from_options(cls, options: Options) -> Self:
@@ -111,7 +114,7 @@ class Deduplicator:
         results: list[Verdict | CrawlDedupError] = []
         if not pages:
             return results
-        contents = contents or list(map(self._reader.try_content, pages))
+        contents = contents or list(map(self._read, pages))
         self._join_or_look(join=any(map(attrgetter("remember"), pages)))
         for start, end in pairwise(self._cuts(pages)):
             results += self._decide(pages[start:end], contents[start:end])
@@ -131,7 +134,7 @@ class Deduplicator:
             deadline = time.monotonic() + BATCH_SECONDS
             try:
                 for page in pages:
-                    contents.append(self._reader.try_content(page))
+                    contents.append(self._read(page))
                     batch.append(page)
                     is_last = on_unreadable is None and isinstance(contents[-1], PageError)
                     if is_last or len(batch) >= size or time.monotonic() >= deadline:
@@ -153,6 +156,22 @@ class Deduplicator:
                     raise result
         if failure is not None:
             raise failure
+
+    def _read(self, page: Page) -> Content:
+        known = self.volatile_lines.known_at(page.url) if isinstance(page, Page) else NOTHING
+        content = self._reader.try_content(page, known)
+        if isinstance(content, PageContent) and page.remember:
+            self.volatile_lines.learn(page.url, page.identity, content.numbers)
+        return content
+
+    def _exchange_volatile(self) -> None:
+        """Take over what other crawlers have learned, and tell them what this one has."""
+        if self.options.volatile is False:
+            return
+        noted = self._store.note(_VOLATILE_NOTE)
+        self.volatile_lines.read_note(noted)
+        if self.options.volatile is True and self._is_open and (own := self.volatile_lines.note()) != noted:
+            self._store.note(_VOLATILE_NOTE, own)
 
     def _cuts(self, pages: Sequence[Page]) -> list[int]:
         """Return where to cut a batch: the query about a page may depend on the answers about those before it."""
@@ -217,7 +236,8 @@ class Deduplicator:
     def explain(self, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. Nothing is remembered. Raises as `check`."""
         subject = Page(url, **{**page, "remember": False})
-        content = self._reader.try_content(subject)
+        self._join_or_look(join=False)
+        content = self._read(subject)
         read, query, similarity, records = self._search(subject, content)
         explanation = explained(
             subject, read, query, records, self._packed_text, content, pages=self.pages, similarity=similarity
@@ -309,6 +329,7 @@ class Deduplicator:
         if self._is_open:
             with suppress(StoreError):
                 self._tell_delivered()
+                self._exchange_volatile()
         self._store.close(leave=leave)
         self._is_open, self._is_closed, self._next_look = False, True, 0.0
 
@@ -334,6 +355,7 @@ class Deduplicator:
         if self._is_open:
             self._store.heartbeat()
             self._tell_delivered()
+            self._exchange_volatile()
             self._next_heartbeat = time.monotonic() + HEARTBEAT_SECONDS
 
     def _join_or_look(self, *, join: bool) -> None:
@@ -344,12 +366,14 @@ class Deduplicator:
             self.pages = self._store.open(self._wanted_session)
             self._is_open = True
             self._next_heartbeat = now + HEARTBEAT_SECONDS
+            self._exchange_volatile()
         elif join and now >= self._next_heartbeat:
             self.heartbeat()
         elif not self._is_open and now >= self._next_look:
             self.pages = self._store.open_read_only()
             # Do not cache that the index is absent.
             self._next_look = now + (HEARTBEAT_SECONDS if self.pages else 0)
+            self._exchange_volatile()
 
     def _require_not_closed(self) -> None:
         if self._is_closed:

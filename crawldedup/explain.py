@@ -57,6 +57,7 @@ class Explanation:
     threshold: float | None  #: The estimated similarity that `limit` stands for; None for thin pages.
     crowd: int  #: How many candidates resemble the page as the nearest does: more make `limit` stricter.
     candidates: tuple[Candidate, ...]  #: The pages that were compared, nearest first.
+    left_out: tuple[str, ...] = ()  #: Lines that are not compared, since their numbers change with every load.
 
     def matches(self) -> list[Match]:
         """Return the pages that are accepted, most similar first."""
@@ -99,14 +100,16 @@ def explained(
     similarity: float,
 ) -> Explanation:
     """Explain what the records mean that were found for a page. `text_of` is as in `preview`."""
-    text, facts = (content.text, content.fact_lines) if isinstance(content, PageContent) else (None, ())
+    shown = content if isinstance(content, PageContent) else None
+    text, facts, left_out = (shown.text, shown.fact_lines, shown.left_out) if shown else (None, (), ())
     compared = [_candidate(read, query, record, similarity) for record in records]
     bar = query.rule.bar([candidate.cost for candidate in compared if candidate.cost <= query.rule.reach])
     candidates = tuple(replace(candidate, accepted=candidate.cost <= bar.limit) for candidate in compared)
     accepted = [record for record, candidate in zip(records, candidates, strict=True) if candidate.accepted]
     answer = replace(preview(query, accepted, text_of), candidates=len(records))
     verdict, threshold = verdict_of(page.url, read, query, answer), bar.threshold and round(bar.threshold, 4)
-    return Explanation(verdict, text, facts, read.thin, pages, similarity, bar.limit, threshold, bar.crowd, candidates)
+    decision = (similarity, bar.limit, threshold, bar.crowd, candidates)
+    return Explanation(verdict, text, facts, read.thin, pages, *decision, left_out)
 
 
 def _candidate(read: Fingerprint, query: Query, record: Record, similarity: float) -> Candidate:

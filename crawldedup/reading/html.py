@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Self
 from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding, to_unicode
 
 from crawldedup.errors import PageError
-from crawldedup.reading.blocks import Blocks, blocks_without_noise, holders_of_content, parse
+from crawldedup.reading.blocks import HEADINGS, Blocks, blocks_without_noise, holders_of_content, numbers, parse
 from crawldedup.reading.limits import bounded, check_letters, check_size
 
 if TYPE_CHECKING:
@@ -71,6 +71,12 @@ class HtmlPage:
         metas = self.tree.css("meta[property='og:title'], meta[name='og:title']")
         names = (" ".join((meta.attributes.get("content") or "").split()) for meta in metas)
         return next(filter(None, names), self.title)
+
+    @property
+    def headings(self) -> set[str]:
+        """The title, and the lines of the headings."""
+        kinds = self.blocks.kinds
+        return {self.title, *[text for text, _, block in self.blocks.lines if kinds[block] in _HEADINGS]}
 
     @cached_property
     def holders(self) -> set[int]:
@@ -173,6 +179,7 @@ def _refuse_controls(sample: bytes) -> None:
 # Unicode normalisation takes quadratic time on long runs of accents; no language stacks more than a few.
 _ENDLESS_MARKS: Final = re.compile(r"([^\w\s\x00-\x7f]{32})[^\w\s\x00-\x7f]+")
 # Every eighth character of a text with 33 of them in a row holds this.
+_HEADINGS: Final = numbers(HEADINGS)
 _MANY_MARKS: Final = re.compile(r"[^\w\s\x00-\x7f]{4}")
 
 

@@ -14,6 +14,7 @@
 import asyncio
 import gc
 import logging
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Self
@@ -26,6 +27,9 @@ from scrapy.http import Response
 from crawldedup.aio import AsyncDeduplicator, Judged
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.page import Page
+from crawldedup.printable import printable
+from crawldedup.reading.volatile import shape_of
+from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin import policy as policies
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.failures import DuplicatePageError, crawl_options
@@ -42,6 +46,7 @@ from crawldedup.verdict import Verdict, describe
 
 BROWSER_PAGE_KEY: Final = "playwright_page"
 _CLOSE_SECONDS: Final = 10.0
+_MOST_LEFT_OUT: Final = 200  # kinds of lines are told
 
 
 class DedupMiddleware:
@@ -61,6 +66,7 @@ class DedupMiddleware:
         self._is_interactive = is_interactive
         self._dedup = dedup
         self._seen: set[int] = set()
+        self._left_out: set[tuple[str, str]] = set()
         self._copies = Copies(options.prefer, options.trusted_sites)
         self._deliveries = Deliveries(crawler)
         self._stats = CrawlStats(crawler, options)
@@ -192,6 +198,7 @@ class DedupMiddleware:
         verdict = judged.verdict
         self._stats.checked(judged, outcome, size=len(response.body), is_start=policies.is_start(request))
         self.journal.checked(request, response, judged, outcome, known=self._dedup.pages)
+        self._tell_left_out(site_of(response.url), judged.read.left_out)
         request.meta[policies.VERDICT_KEY] = verdict
         event = {"request": request, "response": response, "verdict": verdict, "dropped": outcome.fate is Fate.DROPPED}
         await signals.send(signals.page_judged, self._crawler, **event)
@@ -201,6 +208,16 @@ class DedupMiddleware:
             say(self._crawler, logging.INFO, f"{response.url} is {describe(verdict)}")
         elif outcome.refused or verdict.is_duplicate or verdict.is_partial or verdict.difference:
             say(self._crawler, logging.DEBUG, f"{outcome.done} {response.url}: {describe(verdict)}")
+
+    def _tell_left_out(self, site: str, lines: Iterable[str]) -> None:
+        """Tell log and journal of each kind of line that is not compared, since it changes with every load."""
+        for line in lines:
+            kind = (site, shape_of(line))
+            if kind not in self._left_out and len(self._left_out) < _MOST_LEFT_OUT:
+                self._left_out.add(kind)
+                example = printable(line)
+                say(self._crawler, logging.INFO, f"leaves out on {site} what changes with every load: {example!r}")
+                self.journal.put({"volatile": f"{site}: {example}"})
 
     async def _carry_out(self, request: Request, response: Response, verdict: Verdict, outcome: Outcome) -> Response:
         if outcome.fate is Fate.DROPPED:

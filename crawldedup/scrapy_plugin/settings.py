@@ -15,7 +15,7 @@ from scrapy.settings import BaseSettings
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import check_crawl, check_journal
-from crawldedup.options import Option, Options, check_similarity, option, options_of
+from crawldedup.options import Option, Options, check_similarity, check_volatile, option, options_of
 from crawldedup.printable import printable
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.signals import logger
@@ -126,6 +126,13 @@ class CrawlOptions(Options):
     index, and renaming a project does not lose it.
     """
 
+    volatile: bool | str = option(
+        True,
+        check_volatile,
+        "Leave out lines of a site whose numbers change with every load, such as counters: those that the crawl or an "
+        "earlier one has learned (true), those of earlier ones alone (known), or compare all (false).",
+        kind=bool,
+    )
     enabled: bool = _option(True, checks.flag, "Switch the plugin off with False.", bool)
     action: str = _word(
         "drop-items",

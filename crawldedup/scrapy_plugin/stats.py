@@ -106,6 +106,7 @@ class CrawlStats:
             "unchanged": outcome.unchanged,
             "dropped": is_dropped,
             "unselected": judged.read.unselected,
+            "volatile": bool(judged.read.left_out),
         }
         for name in ("checked", _KINDS[verdict.kind], *(name for name, is_set in flags.items() if is_set)):
             self.count(name)
