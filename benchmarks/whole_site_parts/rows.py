@@ -74,10 +74,15 @@ def _ours() -> list[Row]:
         for extractor in EXTRACTORS
     ] + [
         Row(
+            "no-volatile",
+            "crawldedup, drop-items, volatile lines compared",
+            {"ADDONS": {"crawldedup.Addon": 500}, "CRAWLDEDUP_VOLATILE": False},
+        ),
+        Row(
             "first-copy",
             "crawldedup, drop-items, the first copy alone",
             {"ADDONS": {"crawldedup.Addon": 500}, "CRAWLDEDUP_PREFER": []},
-        )
+        ),
     ]
 
 
