@@ -127,8 +127,8 @@ class Options:
     volatile: bool | str = option(
         "known",
         check_volatile,
-        "Leave out lines of a site whose numbers change with every load: those that the index knows (known), or learn "
-        "them, too, from pages that come twice within minutes (true); or compare all (false).",
+        "Leave out lines of a site whose numbers change with every load: known leaves out what an index knows, true "
+        "learns from pages that come twice within minutes, too, and false compares all.",
         kind=bool,
     )
     keep_texts: bool = option(

@@ -14,6 +14,7 @@
 import asyncio
 import gc
 import logging
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -22,11 +23,13 @@ from typing import Final, Self
 from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
+from scrapy.utils.httpobj import urlparse_cached
 
 from crawldedup.aio import AsyncDeduplicator, Judged
 from crawldedup.errors import ConfigurationError, CrawlDedupError
-from crawldedup.page import Page
+from crawldedup.page import Page, ReadPage
 from crawldedup.printable import printable
 from crawldedup.reading.volatile import shape_of
 from crawldedup.scope import site_of
@@ -46,7 +49,9 @@ from crawldedup.verdict import Verdict, describe
 
 BROWSER_PAGE_KEY: Final = "playwright_page"
 _CLOSE_SECONDS: Final = 10.0
+_RELOAD_KEY: Final = "_crawldedup_reload"
 _MOST_LEFT_OUT: Final = 200  # kinds of lines are told
+_MOST_HOSTS: Final = 10_000  # have pages that are loaded a second time
 
 
 class DedupMiddleware:
@@ -67,6 +72,7 @@ class DedupMiddleware:
         self._dedup = dedup
         self._seen: set[int] = set()
         self._left_out: set[tuple[str, str]] = set()
+        self._reloads: Counter[str] = Counter()
         self._copies = Copies(options.prefer, options.trusted_sites)
         self._deliveries = Deliveries(crawler)
         self._stats = CrawlStats(crawler, options)
@@ -133,6 +139,8 @@ class DedupMiddleware:
         # Spiders hand the meta of a page on to the next request.
         request.meta.pop(policies.VERDICT_KEY, None)
         request.meta.pop(policies.DROP_ITEMS_KEY, None)
+        if request.meta.get(_RELOAD_KEY):
+            await self._learn_from(request, response)
         try:
             if reason := policies.reason_to_skip(request, response, self._options.deny):
                 self._stats.count(f"skipped/{reason}")
@@ -148,7 +156,29 @@ class DedupMiddleware:
             return response
         await self._walls.judged(judged.verdict, judged.read.fingerprint.digest)
         await self._record(request, response, judged, outcome)
+        self._load_again(request, judged.read)
         return await self._carry_out(request, response, judged.verdict, outcome)
+
+    def _load_again(self, request: Request, read: ReadPage) -> None:
+        """Ask for a page a second time, if it has numbers and few pages of its host were."""
+        host = urlparse_cached(request).netloc
+        wanted = read.numbers and request.method == "GET" and self._reloads[host] < self._options.reloads
+        if wanted and len(self._reloads) < _MOST_HOSTS:
+            self._reloads[host] += 1
+            self._stats.count("reloads")
+            meta = {name: value for name, value in request.meta.items() if name != BROWSER_PAGE_KEY}
+            meta |= {_RELOAD_KEY: True, "dont_cache": True}
+            assert self._crawler.engine is not None
+            self._crawler.engine.crawl(request.replace(meta=meta, dont_filter=True, callback=None, errback=None))
+
+    async def _learn_from(self, request: Request, response: Response) -> None:
+        """Compare the second answer of a page with the first. Raises IgnoreRequest: no spider has asked for it."""
+        with suppress(Exception):
+            page = replace(self._page_of(request, response, self._options), remember=False)
+            judged = await self._dedup.judge(page)
+            self._dedup.volatile_lines.learn(page.url, page.identity, judged.read.numbers)
+        await close_browser_page(self._crawler, request)
+        raise IgnoreRequest("loaded a second time to learn what changes with every load")
 
     def page_failed(self, response: object) -> None:
         """Leave a page undelivered whose callback or items failed."""

@@ -129,9 +129,16 @@ class CrawlOptions(Options):
     volatile: bool | str = option(
         True,
         check_volatile,
-        "Leave out lines of a site whose numbers change with every load, such as counters: those that the crawl or an "
-        "earlier one has learned (true), those of earlier ones alone (known), or compare all (false).",
+        "Leave out lines of a site whose numbers change with every load, such as counters. With true the crawl learns "
+        "them, with known it leaves out what earlier ones have learned, and with false it compares all.",
         kind=bool,
+    )
+    reloads: int = _option(
+        0,
+        checks.whole(0, 5),
+        "Load so many pages of each host a second time, to learn which lines change with every load. A site that shows "
+        "its pages under several URLs, as with session ids, needs none.",
+        int,
     )
     enabled: bool = _option(True, checks.flag, "Switch the plugin off with False.", bool)
     action: str = _word(

@@ -77,6 +77,7 @@ class CrawlStats:
         ]
         if is_page:
             selected = " of selected content" if options.content else ""
+            parts += [f"{pluralize(options.reloads, 'page')} of each host loaded twice"] if options.reloads else []
             parts += [f"extractor {options.extractor}{selected}", pluralize(options.workers, "worker")]
         say(self._crawler, logging.INFO, f"checks {self._noun}s: {', '.join(parts)}")
 
