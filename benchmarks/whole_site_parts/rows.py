@@ -90,7 +90,12 @@ def _by_rules(folder: Path) -> list[Row]:
     """A crawl, one by the rules that its journal speaks for, and one that has its index, too."""
     addon, journals, rules = {"ADDONS": {"crawldedup.Addon": 500}}, f"{folder}/journals", f"{folder}/rules.json"
     first = {**addon, "CRAWLDEDUP_STORE": f"sqlite:///{folder}/first.sqlite", "CRAWLDEDUP_JOURNAL": journals}
-    daily = {**addon, "CRAWLDEDUP_STORE": f"sqlite:///{folder}/daily.sqlite", "CRAWLDEDUP_REVISIT": "drop", "CRAWLDEDUP_RELOADS": 5}
+    daily = {
+        **addon,
+        "CRAWLDEDUP_STORE": f"sqlite:///{folder}/daily.sqlite",
+        "CRAWLDEDUP_REVISIT": "drop",
+        "CRAWLDEDUP_RELOADS": 5,
+    }
     ruled = {"CRAWLDEDUP_RULES": rules, "CRAWLDEDUP_JOURNAL": False}
     return [
         Row("first", "crawldedup, a first crawl", first),

@@ -247,7 +247,7 @@ class DedupMiddleware:
                 self._left_out.add(kind)
                 example = printable(line)
                 say(self._crawler, logging.INFO, f"leaves out on {site} what changes with every load: {example!r}")
-                self.journal.put({"volatile": f"{site}: {example}"})
+                self.journal.left_out(site, example)
 
     async def _carry_out(self, request: Request, response: Response, verdict: Verdict, outcome: Outcome) -> Response:
         if outcome.fate is Fate.DROPPED:
