@@ -134,6 +134,12 @@ class DedupMiddleware:
         await self.journal.end(reason, self._dedup.pages, index_bytes)
         self._stats.end()
 
+    def process_request(self, request: Request) -> None:
+        """Let a request pass. Raises IgnoreRequest for one to a site that answers with a wall."""
+        if self._walls.closed and site_of(request.url) in self._walls.closed:
+            self._stats.count("walls/ignored")
+            raise IgnoreRequest("its site answers with a wall, and CRAWLDEDUP_WALL is 'close'")
+
     async def process_response(self, request: Request, response: Response) -> Response:
         """Check the page, if it is one to check, and return it with flags. Raises DuplicatePageError to drop it."""
         # Spiders hand the meta of a page on to the next request.

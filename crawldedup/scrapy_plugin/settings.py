@@ -166,7 +166,9 @@ class CrawlOptions(Options):
         "request",
     )
     wall: str = _word(
-        "warn", "warn close ignore", "At a wall, such as a login form in place of many pages: log it, or end the crawl."
+        "warn",
+        "warn close ignore",
+        "At a wall, such as a login form in place of many pages: log it, or crawl no more of the site (close).",
     )
     revisit: str = _word(
         "keep", "keep drop", "With drop, a page that an earlier crawl saw with the same text is treated as a duplicate."

@@ -44,6 +44,7 @@ def set_by_counting(noun: str) -> set[str]:
     stats.count("error/<kind>")
     if is_page:
         stats.count("walls/suspected")
+        stats.count("walls/ignored")
         stats.count("reloads")
     return set(crawler.stats.get_stats())
 

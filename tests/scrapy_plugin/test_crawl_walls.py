@@ -63,6 +63,18 @@ def test_the_crawl_ends(crawl: Crawler, store: str) -> None:
     assert "CRAWLDEDUP_WALL is 'close': the crawl ends." in line
 
 
+def test_of_many_sites_the_others_go_on(crawl: Crawler) -> None:
+    with guarded_site() as site, Site({f"/{n}": article(500 + n, words=60) for n in range(90)}) as other:
+        others = [f"{other.url.replace('127.0.0.1', 'localhost')}{page}" for page in PAGES]
+        both = [url for pair in zip(PAGES, others, strict=True) for url in pair]
+        result = crawl(site, both, CRAWLDEDUP_WALL="close")
+    assert result.report["stats"]["finish_reason"] == "finished"
+    assert sum(other.asked.values()) == len(PAGES)
+    assert result.counts["walls/ignored"] > 0
+    (line,) = warnings(result.log)
+    assert "CRAWLDEDUP_WALL is 'close': the crawl asks for no more of 127.0.0.1." in line
+
+
 @pytest.mark.parametrize("revisit", ["drop", pytest.param("keep", marks=exhaustive)])
 @in_redis_first
 def test_a_wall_before_pages_of_an_earlier_crawl(crawl: Crawler, lasting_store: str, revisit: str) -> None:
