@@ -45,7 +45,7 @@ from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.scrapy_plugin.walls import Walls
 from crawldedup.stores.registry import is_persistent
-from crawldedup.verdict import Verdict, describe
+from crawldedup.verdict import Kind, Verdict, describe
 
 BROWSER_PAGE_KEY: Final = "playwright_page"
 _CLOSE_SECONDS: Final = 10.0
@@ -156,6 +156,8 @@ class DedupMiddleware:
             page = self._page_of(request, response, policy)
             self._tell_delivered()
             judged = await self._dedup.judge(page, self._copies.claims_of(request, response, policy))
+            if judged.verdict.changed and policy.revisit == "drop":
+                judged = await self._as_copy(page, judged)
             outcome = self._outcome_of(request, page, judged.verdict, policy)
         except Exception as error:
             self.journal.unchecked(request, response, *self._stats.failed(response.url, error))
@@ -215,10 +217,21 @@ class DedupMiddleware:
         is_again = page.revisit_similarity is not None and key_of(page) in self._seen
         return replace(page, revisit_similarity=None) if is_again else page
 
+    async def _as_copy(self, page: Page, judged: Judged) -> Judged:
+        """Return a page that has changed as a copy, if this crawl has let another pass that has the new text."""
+        values = {"fingerprint": judged.read.fingerprint, "scope_key": page.scope_key, "similarity": page.similarity}
+        for match in await self._dedup.ask(lambda dedup: dedup.find(page.url, **values)):
+            other = key_of(replace(page, url=match.url, identity=None))
+            if other != key_of(page) and other in self._seen:
+                kind = Kind.EXACT_DUPLICATE if match.exact else Kind.NEAR_DUPLICATE
+                found = replace(judged.verdict, kind=kind, original=match.url, hamming=match.hamming)
+                return judged._replace(verdict=replace(found, similarity=match.similarity, copies=match.copies + 1))
+        return judged
+
     def _outcome_of(self, request: Request, page: Page, verdict: Verdict, policy: CrawlOptions) -> Outcome:
         """Decide, and note a page that is on its way to the spider."""
         outcome = policies.decide(verdict, policy, seen=policy.revisit == "drop" and key_of(page) in self._seen)
-        if policy.remember and (not verdict.is_duplicate or verdict.replaces):
+        if policy.remember and (not verdict.is_duplicate or verdict.replaces or verdict.changed):
             self._deliveries.passed(request, page)
         drops_revisits = "drop" in (policy.revisit, self._options.revisit)
         if policy.remember and drops_revisits and not (outcome.unchanged or verdict.is_duplicate):
