@@ -57,8 +57,7 @@ from crawldedup.errors import PageError
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS, fingerprint
 from crawldedup.reading.extract import Extractor, PageText, extract_page, get_extractor
 from crawldedup.reading.facts.page_facts import page_facts
-from crawldedup.reading.html import HtmlPage, decode
-from crawldedup.reading.limits import bounded
+from crawldedup.reading.html import HtmlPage, bounded, decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

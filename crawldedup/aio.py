@@ -17,8 +17,8 @@ from crawldedup.explain import Explanation
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Content, Page, PageReader, ReadPage
+from crawldedup.reading.html import check_size
 from crawldedup.reading.keys import NO_KEY, Key
-from crawldedup.reading.limits import check_size
 from crawldedup.reading.volatile import VolatileLines
 from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.registry import is_persistent

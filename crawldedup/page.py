@@ -13,13 +13,12 @@ from crawldedup.fingerprinting.anchors import paragraphs_of
 from crawldedup.fingerprinting.fingerprint import PROFILE, Fingerprint, Source, fingerprints
 from crawldedup.options import Options, check_similarity
 from crawldedup.reading.area import area_of
-from crawldedup.reading.canonical import NO_LINKS, HeadLinks, head_links
+from crawldedup.reading.canonical import NO_LINKS, HeadLinks
 from crawldedup.reading.difference import packed_text
 from crawldedup.reading.extract import TEXT_PROFILE, extract_page, get_extractor
 from crawldedup.reading.facts.page_facts import page_facts, text_facts
-from crawldedup.reading.html import HtmlPage, tidy
+from crawldedup.reading.html import HtmlPage, check_size, tidy
 from crawldedup.reading.keys import NO_KEY, Key
-from crawldedup.reading.limits import check_size
 from crawldedup.reading.volatile import NOTHING, Known, Numbers, numbers_of, rest_of, without_volatile
 
 WORST_RANK: Final = 255
@@ -160,8 +159,8 @@ class PageReader:
             raise PageError("empty", "the text is empty")
         area = area_of(options.content, page.url)
         read = extract_page(html, page.encoding, self._extractor, min_words=options.min_words, area=area)
-        facts, links = page_facts(read, options.distinguish), head_links(read.source.tree)
-        content = PageContent(read.main, facts, read.whole, links=links, unselected=read.unselected)
+        facts = page_facts(read, options.distinguish)
+        content = PageContent(read.main, facts, read.whole, links=read.source.links, unselected=read.unselected)
         return content if options.volatile is False else self._without_volatile(content, read.source, known)
 
     def _without_volatile(self, content: PageContent, source: HtmlPage, known: Known) -> PageContent:

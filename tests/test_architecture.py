@@ -15,8 +15,8 @@ LONGEST_MODULE = 500
 
 # The lines that a room may have. They only ever fall: a room that needs more takes it from another.
 BUDGETS = {
-    "library": 1988,
-    "reading": 3390,
+    "library": 1987,
+    "reading": 3218,
     "search": 1396,
     "stores": 2399,
     "workers": 500,
@@ -28,7 +28,7 @@ BUDGETS = {
     "cli": 1914,
     "literature": 2289,
 }
-MOST_LINES = 22_786
+MOST_LINES = 22_613
 MOST_LUA_LINES = 965
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -16,8 +16,7 @@ from rich.progress import track
 
 from crawldedup.reading.blocks import BLOCKS, INVISIBLE
 from crawldedup.reading.by_trafilatura import parse_with_lxml
-from crawldedup.reading.html import decode
-from crawldedup.reading.limits import bounded
+from crawldedup.reading.html import bounded, decode
 from crawldedup.reading.tokenize import mix, word_hashes
 
 if TYPE_CHECKING:

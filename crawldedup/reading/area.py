@@ -1,23 +1,17 @@
 """Choose by CSS selectors what is compared of a page, where its maker is known better than any rule of thumb."""
 
-from __future__ import annotations
-
 import contextlib
 import re
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
-from selectolax.lexbor import SelectolaxError
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from crawldedup.checks import refused
 from crawldedup.reading.blocks import elements_around, parse
 from crawldedup.reading.html import HtmlPage
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 EVERY_SITE: Final = "*"
 _HOST: Final = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|[0-9a-f:]+")
@@ -28,8 +22,6 @@ _ALLOWED: Final = (
 # These take quadratic time on pages of many siblings, seconds from here on.
 _SLOW: Final = re.compile(r"~|:(?:nth|has|last|only|first-of)")
 _FEW_TAGS: Final = 5_000
-# Declared data describe the page wherever they stand.
-_DECLARED: Final = "script[type*='ld+json' i]"
 
 
 class Area(NamedTuple):
@@ -129,16 +121,14 @@ def _outermost(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:
 
 def _leave_only(wanted: list[LexborNode], tree: LexborHTMLParser) -> None:
     """Remove all but these nodes, the head, declared data, and what is around them: a cell needs its table."""
-    described = [*wanted, *tree.css("head"), *tree.css(_DECLARED)]
+    # Declared data describe the page wherever they stand.
+    described = [*wanted, *tree.css("head, script[type*='ld+json' i]")]
     kept = {node.mem_id for node in described}
     around = {outer.mem_id: outer for node in described for outer in elements_around(node)}
     for outer in around.values():
-        node = outer.first_child if outer.mem_id not in kept else None
-        while node is not None:
-            following = node.next
+        for node in list(outer.iter(include_text=True)) if outer.mem_id not in kept else ():
             if node.mem_id not in kept and node.mem_id not in around:
                 node.decompose()
-            node = following
     for node in wanted:
         if node.tag not in ("html", "body"):
             # Or words of two elements would be one.

@@ -4,19 +4,14 @@ Lexbor parses as the HTML standard says and as browsers do. Its elements are dea
 reads a page goes by the numbers of the blocks and by the lines, and looks at the few elements that matter.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from itertools import islice
+from typing import Final
 
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from selectolax.lexbor import LexborNode
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 
 def tags(names: str) -> frozenset[str]:
@@ -42,7 +37,7 @@ _OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value
 def parse(html: str) -> LexborHTMLParser:
     """Return the tree of a page, in which the content of <noscript> is a text.
 
-    Elements that are left open take quadratic time: see `limits`.
+    Elements that are left open take quadratic time: see `html.bounded`.
     """
     return LexborHTMLParser(html, options=_OPTIONS, scripting=True)
 
@@ -55,8 +50,7 @@ class _Numbers(dict[str, int]):
         return number
 
 
-NUMBER: Final = _Numbers()
-"""Lexbor's numbers of the kinds of elements of HTML, by their names; a kind of a site's own has one in each page."""
+NUMBER: Final = _Numbers()  # Lexbor's of each kind of elements of HTML; one of a site's own is another in each page
 
 
 def numbers(names: Iterable[str]) -> frozenset[int]:
@@ -73,12 +67,7 @@ COMMENT: Final = parse("<body><!-- -->").body.first_child.tag_id  # type: ignore
 class Label:
     """What an element is by its attributes, as numbers: members of an enumeration take three times as long to get."""
 
-    NOTHING: Final = 0
-    NOISE: Final = 1
-    ARTICLE: Final = 2
-    BOTH: Final = 3
-    SIDEBAR: Final = 4
-    HIDDEN: Final = 5
+    NOTHING, NOISE, ARTICLE, BOTH, SIDEBAR, HIDDEN = range(6)
 
 
 def _word(words: str) -> re.Pattern[str]:
@@ -108,8 +97,7 @@ _ARTICLE: Final = re.compile(
 )
 _NOT_SHOWN: Final = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _BESIDE_CLASSES: Final = frozenset(["hidden", "itemprop", "role", "style"])
-# Characters of a class that are read: a page may have megabytes of them.
-_READ: Final = 150
+_READ: Final = 150  # characters of a class: a page may have megabytes of them
 
 
 def label_of(node: LexborNode) -> int:
@@ -149,9 +137,9 @@ _HIDDEN: Final = INVISIBLE | tags("head input noscript title")
 _CONTROLS: Final = tags("datalist option select textarea")
 
 
-def _roles(hidden: Iterable[str], boilerplate: frozenset[int] = frozenset()) -> list[int]:
+def _roles(hidden: Iterable[str]) -> list[int]:
     """Return what the walk does at each kind of element; an unknown one is a part of its line."""
-    roles = dict.fromkeys(numbers(BLOCKS), _BLOCK) | dict.fromkeys(boilerplate, _BOILERPLATE)
+    roles = dict.fromkeys(numbers(BLOCKS), _BLOCK) | dict.fromkeys(BOILERPLATE, _BOILERPLATE)
     roles |= {NUMBER["br"]: _BREAK, NUMBER["hr"]: _BREAK, NUMBER["a"]: _LINK, COMMENT: _SKIPPED, TEXT: _TEXT}
     roles |= dict.fromkeys(numbers(hidden), _SKIPPED)
     return [roles.get(number, _INLINE) for number in range(max(roles) + 1)]
@@ -159,16 +147,11 @@ def _roles(hidden: Iterable[str], boilerplate: frozenset[int] = frozenset()) -> 
 
 _WITH_CONTROLS: Final = _roles(_HIDDEN)
 _WITHOUT_CONTROLS: Final = _roles(_HIDDEN | _CONTROLS)
-_WITHOUT_BOILERPLATE: Final = _roles(_HIDDEN | _CONTROLS, BOILERPLATE)
-# Blocks whose names are read; a page may have 100,000, each with a name of its own.
-_NAMED: Final = 5_000
-# Letters up to which what is named as noise is looked at all the same: a price may be named "promo".
-_SHORT_NOISE: Final = 100
-# How much longer noise may be than the rest, for its name to be believed before it is read.
-_BELIEVED: Final = 4
+_NAMED: Final = 5_000  # blocks whose names are read: a page may have 100,000, each with a name of its own
+_SHORT_NOISE: Final = 100  # letters up to which noise is looked at all the same: a price may be named "promo"
+_BELIEVED: Final = 4  # times that noise may be longer than the rest, to be believed before it is read
 
-Line = tuple[str, int, int]
-"""A text between two edges of blocks, how many of its characters are links, and the number of its block."""
+Line = tuple[str, int, int]  # a text between two edges of blocks, how much of it is links, and the number of its block
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +175,9 @@ class Blocks:
             yield inner
             inner = self.ends[inner]
 
-    def way_to(self, block: int | None) -> Iterator[int]:
-        """Yield a block and those around it, inner ones first; nothing for None."""
-        while block is not None and block >= 0:
+    def way_to(self, block: int) -> Iterator[int]:
+        """Yield a block and those around it, inner ones first; nothing for -1."""
+        while block >= 0:
             yield block
             block = self.parents[block]
 
@@ -220,9 +203,9 @@ def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:
 
 def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
     """Walk a tree, but not into navigation, footers and what is named as noise or hidden, unless that is the page."""
-    blocks, noise = _walk(tree, _WITHOUT_BOILERPLATE, holders)
+    blocks, noise = _walk(tree, _WITHOUT_CONTROLS, holders)
     if noise and noise > _BELIEVED * sum([len(text) for text, _, _ in blocks.lines]):
-        blocks, _ = _walk(tree, _WITHOUT_BOILERPLATE, holders, believes_names=False)
+        blocks, _ = _walk(tree, _WITHOUT_CONTROLS, holders, believes_names=False)
     return blocks
 
 
@@ -241,8 +224,7 @@ def _walk(  # noqa: C901
     lines: list[Line] = []
     pieces: list[str] = []
     # The open elements that hold something, and what each of them is.
-    opened: list[LexborNode] = []
-    roles: list[int] = []
+    opened, roles = [body], [_BLOCK]
     linked = links = block = longest_noise = 0
     short_noise, known = -1, len(does)
     node = body.first_child
@@ -310,9 +292,6 @@ def _walk(  # noqa: C901
         opened.append(node)
         roles.append(role)
         node = child
-    if pieces:
-        _end_line(lines, pieces, linked, block)
-    ends[0] = len(nodes)
     return Blocks(nodes, parents, ends, kinds, names, lines), longest_noise
 
 
@@ -322,23 +301,12 @@ def _end_line(lines: list[Line], pieces: list[str], linked: int, block: int) -> 
     pieces.clear()
 
 
-# Real pages have up to 60.
-_LEVELS: Final = 200
+_LEVELS: Final = 200  # of elements around one; real pages have up to 60
 
 
 def within(node: LexborNode) -> Iterator[LexborNode]:
     """Yield what a node holds, texts and comments included, in document order."""
-    around: list[LexborNode] = []
-    inner = node.first_child
-    while inner is not None:
-        yield inner
-        if (child := inner.first_child) is not None:
-            around.append(inner)
-            inner = child
-            continue
-        while (following := inner.next) is None and around:
-            inner = around.pop()
-        inner = following
+    return islice(node.traverse(include_text=True), 1, None)
 
 
 def texts_within(node: LexborNode) -> Iterator[str]:

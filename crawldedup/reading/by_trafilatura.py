@@ -1,11 +1,9 @@
 """Let trafilatura find the main text of a page, within bounds: it has no time limits of its own."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import trafilatura
 from lxml import etree
@@ -13,19 +11,15 @@ from lxml.html import HtmlElement, document_fromstring
 
 from crawldedup.errors import PageError
 from crawldedup.reading.blocks import BOILERPLATE_TAGS
-
-if TYPE_CHECKING:
-    from crawldedup.reading.html import HtmlPage
+from crawldedup.reading.html import HtmlPage
 
 # It moves text element by element and level by level, takes 10 ms for an article, and minutes for 50,000 elements, or
 # for 10,000 nested 250 deep, and quadratic time for a row.
 _MOST_TAGS: Final = 20_000
 _MOST_ATTRIBUTES: Final = 100_000
-_MOST_IN_ATTRIBUTES: Final = 1_000_000
-"""Letters in attributes, which it searches for dozens of words; data URLs do not count."""
+_MOST_IN_ATTRIBUTES: Final = 1_000_000  # letters, which it searches for dozens of words; data URLs do not count
 _MOST_LEVELS: Final = 64
-_MOST_WORK: Final = 1_500_000_000
-"""Tags times letters, since removing an element copies the text around it."""
+_MOST_WORK: Final = 1_500_000_000  # tags times letters, since removing an element copies the text around it
 _MOST_CELLS_PER_ROW: Final = 5000
 
 # It warns of every page without text. A level that the user has set stands.

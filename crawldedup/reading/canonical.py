@@ -3,28 +3,19 @@
 The claim is often wrong: whole sites name their home page. So callers must compare the texts.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from w3lib.url import canonicalize_url
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from selectolax.lexbor import LexborHTMLParser
-
-_LONGEST_URL: Final = 8192
-"""Letters of the longest URL that is brought into one form. Parsing it takes dozens of times its memory."""
-# Characters of a header and of a URL, links in a head, and claims of one page.
-_MAX_HEADER: Final = 8 * 1024
-_MAX_URL: Final = 2048
-_MAX_LINKS: Final = 5_000
-_MAX_CLAIMS: Final = 10
+_LONGEST_URL: Final = 8192  # letters of one that is brought into one form: parsing it takes dozens of times its memory
+_MAX_HEADER: Final = 8 * 1024  # characters of a header
+_MAX_URL: Final = 2048  # characters of a claimed URL
+MAX_CLAIMS: Final = 10  # of one page
 _PARAMETER: Final = r';\s*([\w*-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",;]*)))?\s*'
 _PARAMETERS: Final = re.compile(_PARAMETER)
 _ENDING: Final = re.compile(r"(?:/index)?(?:\.html?)?/*$")
@@ -53,19 +44,6 @@ class HeadLinks(NamedTuple):
 NO_LINKS: Final = HeadLinks()
 
 
-def head_links(tree: LexborHTMLParser) -> HeadLinks:
-    """Return the canonical links in the head of a page. Those in its body may be a visitor's."""
-    base, canonical = "", []
-    for node in tree.head.css("base[href], link[href]")[:_MAX_LINKS] if tree.head is not None else ():
-        attributes = node.attributes
-        link = attributes["href"] or ""
-        if node.tag == "base":
-            base = base or link
-        elif link and "canonical" in (attributes.get("rel") or "").lower().split():
-            canonical.append(link)
-    return HeadLinks(base, tuple(canonical[:_MAX_CLAIMS]))
-
-
 def claimed_url(url: str, links: HeadLinks = NO_LINKS, link_headers: Iterable[str] = ()) -> str | None:
     """Return the canonical URL that a page claims, absolute, which may be `url`, its own.
 
@@ -76,7 +54,7 @@ def claimed_url(url: str, links: HeadLinks = NO_LINKS, link_headers: Iterable[st
     # As browsers do, which know no other base either.
     base = _joined(url, links.base) or url
     from_head = (_joined(base, link) for link in links.canonical)
-    claims = {canonical_url(claim): claim for claim in islice(chain(from_headers, from_head), _MAX_CLAIMS) if claim}
+    claims = {canonical_url(claim): claim for claim in islice(chain(from_headers, from_head), MAX_CLAIMS) if claim}
     return claims.popitem()[1] if len(claims) == 1 else None
 
 

@@ -12,28 +12,22 @@ from difflib import SequenceMatcher
 from itertools import accumulate, chain
 from typing import Any, Final
 
-LONGEST_DIFFERENCE: Final = 450
-"""Passages beyond so many characters are only counted."""
-LONGEST_TEXT: Final = 100_000
-"""So many characters of a text are kept; the rest is cut off."""
-
+LONGEST_DIFFERENCE: Final = 450  # characters of the passages that are shown; others are only counted
+LONGEST_TEXT: Final = 100_000  # characters of a text that are kept
 _MOST_BYTES: Final = 4 * LONGEST_TEXT
-_LONGEST_SIDE: Final = 80
-_LONGEST_CONTEXT: Final = 40
+_LONGEST_SIDE: Final = 80  # characters of what was removed, or added
+_LONGEST_CONTEXT: Final = 40  # characters of the words around it
 _CONTEXT_WORDS: Final = 4
-# Changes so close to each other read better as one.
-_CLOSE_WORDS: Final = 2
-# Sentences that are compared, passages whose words are, and words of such a passage.
-_MOST_SENTENCES: Final = 500
-_MOST_PASSAGES: Final = 20
-_MOST_WORDS: Final = 250
+_CLOSE_WORDS: Final = 2  # changes so close to each other read better as one
+_MOST_SENTENCES: Final = 500  # that are compared
+_MOST_PASSAGES: Final = 20  # whose words are compared
+_MOST_WORDS: Final = 250  # of such a passage
 
 # Chinese and Japanese sentences have no spaces.
 _WORD: Final = re.compile(r"[^\s。！？；，、]+[。！？；，、]*|[。！？；，、]+")
 _ENDS: Final = ".!?。！？"
 
-_Gap = tuple[int, int, int, int]
-"""Places of words that differ: from the first to before the second in the old text, and alike in the new one."""
+_Gap = tuple[int, int, int, int]  # where words that differ begin and end in the old text, and in the new one
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +71,11 @@ def changes(old: str, new: str, *, longest: int = _LONGEST_SIDE) -> list[Change]
     gaps: list[_Gap] = []
     for number, (i, i_end, j, j_end) in enumerate(_gaps(sentences, other_sentences)):
         start, end, other, other_end = starts[i], starts[i_end], other_starts[j], other_starts[j_end]
-        alike = _alike(a[start:end], b[other:other_end])
-        start, other = start + alike, other + alike
-        alike = _alike(a[start:end][::-1], b[other:other_end][::-1])
-        words, other_words = a[start : end - alike], b[other : other_end - alike]
+        while start < end and other < other_end and a[start] == b[other]:
+            start, other = start + 1, other + 1
+        while start < end and other < other_end and a[end - 1] == b[other_end - 1]:
+            end, other_end = end - 1, other_end - 1
+        words, other_words = a[start:end], b[other:other_end]
         is_short = number < _MOST_PASSAGES and max(len(words), len(other_words)) <= _MOST_WORDS
         whole = [(0, len(words), 0, len(other_words))]
         for k, k_end, m, m_end in _gaps(words, other_words) if is_short else whole:
@@ -105,11 +100,6 @@ def _sentences(text: str) -> list[tuple[str, ...]]:
 def _gaps(a: Sequence[Any], b: Sequence[Any]) -> Iterator[_Gap]:
     opcodes = SequenceMatcher(None, a, b).get_opcodes()
     return ((i, i_end, j, j_end) for what, i, i_end, j, j_end in opcodes if what != "equal")
-
-
-def _alike(a: Sequence[str], b: Sequence[str]) -> int:
-    """Return how many words two texts begin with."""
-    return next((number for number, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def difference(old: str, new: str) -> str | None:

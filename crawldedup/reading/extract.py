@@ -13,32 +13,24 @@ Of 1,122 pairs of different pages of one site, trafilatura's bare main text make
 at least .86), all visible text as the fallback 6, these rules 3.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.metadata
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from crawldedup.checks import did_you_mean, refused
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.reading.area import cut_to
+from crawldedup.reading.area import Area, cut_to
 from crawldedup.reading.blocks import BOILERPLATE, BOILERPLATE_ROLES, HOLD_CONTENT, NUMBER, blocks_of
 from crawldedup.reading.html import HtmlPage, tidy
 from crawldedup.reading.main_text import main_text
 from crawldedup.reading.tokenize import count_words
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from crawldedup.reading.area import Area
-
-FALLBACK_WORDS: Final = 50
-"""A shorter text of an extractor is taken for a mistake."""
-NAMED_WORDS: Final = 100
-"""A shorter main text begins with the page's name; in a longer one, a short name would change nothing."""
+FALLBACK_WORDS: Final = 50  # a shorter text of an extractor is taken for a mistake
+NAMED_WORDS: Final = 100  # a shorter main text begins with the page's name, which would change nothing in a longer one
 TEXT_PROFILE: Final = "text7"
 """Names the rules of this package. Change it with them: texts of different rules must not meet in one index."""
 
@@ -120,11 +112,9 @@ def _page_text(page: HtmlPage, extractor: Extractor, min_words: int, *, unselect
     return PageText(main, whole, page, unselected)
 
 
-def _all_lines(page: HtmlPage) -> str:
-    return "\n".join([text for text, _, _ in blocks_of(page.tree).lines])
-
-
-_AS_IT_IS: Final = Extractor("", _all_lines, is_heuristic=False)
+_AS_IT_IS: Final = Extractor(
+    "", lambda page: "\n".join([text for text, _, _ in blocks_of(page.tree).lines]), is_heuristic=False
+)
 
 
 def content_text(page: HtmlPage) -> str:
@@ -169,20 +159,19 @@ def _visible_text(page: HtmlPage) -> str:
     return "\n".join(filter(None, (page.title, *lines)))
 
 
-def _by_trafilatura(page: HtmlPage) -> str:
-    # A process that reads no page does without its tens of thousands of objects.
-    from crawldedup.reading import by_trafilatura
-
-    return by_trafilatura.main_text(page)
-
-
 def _trafilatura() -> Extractor:
+    def extract(page: HtmlPage) -> str:
+        # A process that reads no page does without its tens of thousands of objects.
+        from crawldedup.reading import by_trafilatura
+
+        return by_trafilatura.main_text(page)
+
     release = ".".join(importlib.metadata.version("trafilatura").split(".")[:2])
-    return Extractor("trafilatura", _by_trafilatura, release)
+    return Extractor("trafilatura", extract, release)
 
 
 _BUILT_IN: Final[dict[str, Callable[[], Extractor]]] = {
-    "blocks": lambda: Extractor("blocks", lambda page: main_text(page.blocks, page.holders, page.title)),
+    "blocks": lambda: Extractor("blocks", main_text),
     "trafilatura": _trafilatura,
     "text": lambda: Extractor("text", _visible_text, is_heuristic=False),
 }
@@ -231,22 +220,19 @@ def custom_extractor(name: str, extract: Callable[[str], str | None]) -> Extract
 
 def _imported(path: str) -> Callable[[str], str | None]:
     module_name, _, attribute = path.rpartition(".")
-    doing, wrong = f"importing {module_name!r}", f"the extractor {path!r}"
+    doing = f"importing {module_name!r}"
     # The module is the user's, so it may raise anything.
     try:
-        module = importlib.import_module(module_name)
-        extractor: Any = getattr(module, attribute, None)
+        extractor: Any = getattr(importlib.import_module(module_name), attribute)
         doing = f"{path}()"
         if inspect.isclass(extractor):
             extractor = extractor()
     except Exception as error:
-        cause = f"{doing} failed with {type(error).__name__}: {error}"
-        raise ConfigurationError(f"{wrong} cannot be used: {cause}") from error
-    if extractor is None:
-        cause = f"{module_name!r} has no attribute {attribute!r}{did_you_mean(attribute, dir(module))}"
-        raise ConfigurationError(f"{wrong} cannot be used: {cause}")
+        hint = did_you_mean(error.name, dir(error.obj)) if isinstance(error, AttributeError) else ""
+        cause = f"{doing} failed with {type(error).__name__}: {error}{hint}"
+        raise ConfigurationError(f"the extractor {path!r} cannot be used: {cause}") from error
     method: Callable[[str], str | None] = getattr(extractor, "extract", extractor)
     if not callable(method):
         allowed = "a function of the HTML, or an object or class with a method extract(html)"
-        raise ConfigurationError(f"{wrong} is a {type(extractor).__name__}; it must be {allowed}")
+        raise ConfigurationError(f"the extractor {path!r} is a {type(extractor).__name__}; it must be {allowed}")
     return method

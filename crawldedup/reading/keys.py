@@ -4,8 +4,6 @@ The key decides the hash of every letter, so words collide by chance: a key that
 let words through that collide there. It decides what texts, URLs, facts and scopes are hashed to as well.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from dataclasses import dataclass, field
@@ -41,7 +39,6 @@ class Key:
     id: int = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Work out the name."""
         object.__setattr__(self, "id", self.number(b"", "id") if self.secret else 0)
 
     @classmethod

@@ -19,29 +19,19 @@ that the rules were not chosen on; trafilatura's are 86 and 89 %. Of 469 pages o
 visible content (84 %), and less than half on 8 (47). `benchmarks/reading.py` measures the like for kinds of pages.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from crawldedup.reading.blocks import BOILERPLATE, HOLD_CONTENT, NUMBER, Label, numbers
+from crawldedup.reading.blocks import BOILERPLATE, HOLD_CONTENT, NUMBER, Blocks, Label, numbers, tags
+from crawldedup.reading.html import HtmlPage
 
-if TYPE_CHECKING:
-    from crawldedup.reading.blocks import Blocks
-
-_CAPTION: Final = NUMBER["figcaption"]
-_CELLS: Final = numbers(["li", "p", "td", "tr", "tbody", "dd", "dt", "h1", "h2", "h3", "h4", "h5", "h6"])
-_H1: Final = NUMBER["h1"]
+_CAPTION, _H1, _MAIN, _PRE, _TABLE = (NUMBER[name] for name in ("figcaption", "h1", "main", "pre", "table"))
+_CELLS: Final = numbers(tags("li p td tr tbody dd dt h1 h2 h3 h4 h5 h6"))
 _HEADINGS: Final = numbers(["h1", "h2", "h3"])
-_MAIN: Final = NUMBER["main"]
-_NEVER_ALONE: Final = numbers(["li", "p", "pre"])
-_PLAIN: Final = numbers(
-    ["blockquote", "center", "dd", "dl", "dt", "figure", "h2", "h3", "h4", "h5", "li", "ol", "p", "table", "ul"]
-)
-_PRE: Final = NUMBER["pre"]
+_PLAIN: Final = numbers(tags("blockquote center dd dl dt figure h2 h3 h4 h5 li ol p table ul"))
 _SINGLE: Final = numbers(["li", "p"])
-_TABLE: Final = NUMBER["table"]
+_NEVER_ALONE: Final = _SINGLE | {_PRE}
 
 # Bytes of prose in UTF-8, since scripts with many characters need few of them; some, as Thai, have no punctuation.
 _LONG: Final = 60
@@ -58,10 +48,8 @@ _TEASER: Final = 0.3
 _BELIEVED: Final = 0.1
 _BELIEVED_ELSE: Final = 0.9
 _BELIEVED_IF_HIDDEN: Final = 0.8
-# Share of the page's prose up to which captions are beside the text.
-_CAPTIONS: Final = 0.3
-# Bytes up to which a footer is one, though it has all the prose of a page of tables.
-_FOOTER: Final = 500
+_CAPTIONS: Final = 0.3  # share of the page's prose up to which captions are beside the text
+_FOOTER: Final = 500  # bytes up to which a footer is one, though it has all the prose of a page of tables
 
 # Twice the weight of prose, in <article> or <main>, in what is named an article and holds less else; beside a headline.
 _PLAIN_WEIGHT: Final = 2
@@ -81,40 +69,36 @@ _LISTED: Final = 0.3
 # their teasers, with more, manuals lose sections.
 _MOST: Final = 0.5
 _MAY_BE_LEFT: Final = 0.25
-# Share of the article's prose from which on another block under the headline is large; boxes beside articles are not.
-_LARGE: Final = 0.5
-# A signature tells functions apart whose descriptions are alike, so code beside prose is never left.
-_CODE: Final = 10
+_LARGE: Final = 0.5  # share of the article's prose; blocks under its headline may have as much, boxes beside it do not
+_CODE: Final = 10  # so code is never left: a signature tells functions apart whose descriptions are alike
 # Bytes beside the headline, and share of the article's lines, from which on they are more than an author and a date.
 _LEAST_BESIDE: Final = 60
 _LEAST_SHARE_BESIDE: Final = 0.05
-# Characters of a headline; "Home" is in many titles.
-_LEAST_HEADLINE: Final = 15
-# Every heading is looked for in the title.
-_LONGEST_TITLE: Final = 1000
+_LEAST_HEADLINE: Final = 15  # characters; "Home" is in many titles
+_LONGEST_TITLE: Final = 1000  # characters, in which every heading is looked for
 _WORD: Final = re.compile(r"\w+")
 
 
-def main_text(blocks: Blocks, holders: set[int], title: str) -> str:
+def main_text(page: HtmlPage) -> str:
     """Return the article, or all but navigation and the like of a page that is none."""
+    blocks = page.blocks
     if not blocks.lines:
         return ""
-    page = _Page(blocks, holders)
-    text = kept = page.without_noise()
-    size = sum([page.sizes[line] * (_LISTED if page.is_listed[line] else 1) for line in kept])
-    prose = [line for line in kept if page.is_prose[line]]
-    if sum([page.sizes[line] for line in prose]) >= max(_LEAST_PROSE, _LEAST_SHARE * size):
-        text = _Descent(page, kept, headline(blocks, title)).article()
-    unlisted = [line for line in text if not page.is_listed[line]]
-    if sum([page.sizes[line] for line in text]) <= 2 * sum([page.sizes[line] for line in unlisted]):
+    read = _Lines(blocks, page.holders)
+    text = kept = read.without_noise()
+    size = sum([read.sizes[line] * (_LISTED if read.is_listed[line] else 1) for line in kept])
+    if sum([read.sizes[line] for line in kept if read.is_prose[line]]) >= max(_LEAST_PROSE, _LEAST_SHARE * size):
+        text = _Descent(read, kept, headline(blocks, page.title)).article()
+    unlisted = [line for line in text if not read.is_listed[line]]
+    if sum([read.sizes[line] for line in text]) <= 2 * sum([read.sizes[line] for line in unlisted]):
         text = unlisted
     return "\n".join([blocks.lines[line][0] for line in text])
 
 
-def headline(blocks: Blocks, title: str) -> int | None:
-    """Return the block of the headline: the longest heading that the title repeats, or else the only first heading."""
+def headline(blocks: Blocks, title: str) -> int:
+    """Return the block of the longest heading that the title repeats, or else of the only first heading, or else -1."""
     title = f" {_words(title[:_LONGEST_TITLE])} "
-    longest, found = _LEAST_HEADLINE - 1, None
+    longest, found = _LEAST_HEADLINE - 1, -1
     first = set()
     kinds, parents = blocks.kinds, blocks.parents
     for text, _, block in blocks.lines:
@@ -125,7 +109,7 @@ def headline(blocks: Blocks, title: str) -> int | None:
             first.add(block)
         if longest < len(text) and (words := _words(text)) and longest < len(words) and f" {words} " in title:
             longest, found = len(words), block
-    return first.pop() if found is None and len(first) == 1 else found
+    return first.pop() if found < 0 and len(first) == 1 else found
 
 
 def _words(text: str) -> str:
@@ -143,38 +127,35 @@ class _Sums:
         return self._before[self._ends[block]] - self._before[block]
 
 
-class _Page:
-    """What is known of the lines of a page, by their numbers, and of its blocks."""
+class _Lines:
+    """What is known of the lines of a page, by their numbers, and of its blocks.
+
+    `sizes` are the bytes of each line. `is_prose` and `is_listed` say whether it is prose, or a link in a list of
+    links. `factors` say how much prose weighs by the names around it.
+    """
 
     def __init__(self, blocks: Blocks, holders: set[int]) -> None:
         self.blocks, self._holders = blocks, holders
-        sizes: list[int] = []
-        proses: list[bool] = []
-        is_link: list[bool] = []
+        self.sizes: list[int] = []
+        self.is_prose: list[bool] = []
         prose, links, characters = ([0] * len(blocks.ends) for _ in range(3))
         for text, linked, block in blocks.lines:
             length = len(text)
             size = length if text.isascii() else len(text.encode())
-            link = linked > _LINK * length
-            is_prose = not link and (
+            is_prose = linked <= _LINK * length and (
                 size >= _LONG_WITHOUT_PUNCTUATION or (size >= _LONG and _PUNCTUATION.search(text) is not None)
             )
-            sizes.append(size)
-            proses.append(is_prose)
-            is_link.append(link)
+            self.sizes.append(size)
+            self.is_prose.append(is_prose)
             if is_prose:
                 prose[block] += size
             links[block] += linked
             characters[block] += length
-        self.sizes, self.is_prose = sizes, proses
-        """Bytes of each line, and whether it is prose."""
         self.prose, self.links, self.characters = (_Sums(own, blocks.ends) for own in (prose, links, characters))
         self.factors = [_PLAIN_WEIGHT] * len(blocks.ends)
-        """How much prose weighs by the names around it."""
-        self.is_listed = self._listed(is_link) if any(is_link) else is_link
-        """Whether a line is a link in a list of links."""
+        self.is_listed = self._listed()
 
-    def _listed(self, is_link: list[bool]) -> list[bool]:
+    def _listed(self) -> list[bool]:
         kinds, parents = self.blocks.kinds, self.blocks.parents
         lists = list(range(len(parents)))
         for block, kind in enumerate(kinds):
@@ -183,8 +164,10 @@ class _Page:
         links, characters = self.links, self.characters
         # A table of links says something in its rows, such as the names of a module.
         return [
-            link and kinds[holder := lists[block]] != _TABLE and links[holder] > _LIST_OF_LINKS * characters[holder]
-            for link, (_, _, block) in zip(is_link, self.blocks.lines, strict=True)
+            linked > _LINK * len(text)
+            and kinds[holder := lists[block]] != _TABLE
+            and links[holder] > _LIST_OF_LINKS * characters[holder]
+            for text, linked, block in self.blocks.lines
         ]
 
     def without_noise(self) -> list[int]:
@@ -236,28 +219,28 @@ class _Page:
 class _Descent:
     """The way from the body to the article, by what is no noise."""
 
-    def __init__(self, page: _Page, kept: list[int], headline: int | None) -> None:
-        self._page, self._blocks, self._kept, self._headline = page, page.blocks, kept, headline
-        blocks, sizes = page.blocks, page.sizes
+    def __init__(self, read: _Lines, kept: list[int], headline: int) -> None:
+        self._read, self._blocks, self._kept, self._headline = read, read.blocks, kept, headline
+        blocks, sizes = read.blocks, read.sizes
         self._around_headline = set(blocks.way_to(headline))
-        together: dict[int, int] = {}
-        holders = {}
+        own, prose, together, beside, weights = ([0] * len(blocks.ends) for _ in range(5))
+        paragraphs: list[tuple[int, int, int]] = []
         for line in kept:
-            if page.is_prose[line]:
-                block = blocks.lines[line][2]
+            block = blocks.lines[line][2]
+            if not read.is_listed[line]:
+                own[block] += sizes[line]
+            if read.is_prose[line]:
                 holder = blocks.parents[block] if blocks.kinds[block] in _SINGLE else block
-                together[holder] = together.get(holder, 0) + sizes[line]
-                holders[line] = block, holder
-        own, prose, beside, weights = ([0] * len(blocks.ends) for _ in range(4))
-        for line in kept:
-            if not page.is_listed[line]:
-                own[blocks.lines[line][2]] += sizes[line]
-        near = self._near_headline()
-        for line, (block, holder) in holders.items():
-            weight = sizes[line] * _PARTS * together[holder] // (together[holder] + _TOGETHER)
-            prose[block] += sizes[line]
+                together[holder] += sizes[line]
+                paragraphs.append((sizes[line], block, holder))
+        # The smallest block around the headline that has prose, noise included; without a headline, all of the page.
+        near = next((block for block in blocks.way_to(headline) if read.prose[block] >= _LEAST_PROSE), 0)
+        for size, block, holder in paragraphs:
+            weight = size * _PARTS * together[holder] // (together[holder] + _TOGETHER)
+            prose[block] += size
             beside[block] += weight
-            weights[block] += weight * page.factors[block] * (_BESIDE_HEADLINE if block in near else 1)
+            is_near = near <= block < blocks.ends[near]
+            weights[block] += weight * read.factors[block] * (_BESIDE_HEADLINE if is_near else 1)
         sums = [_Sums(values, blocks.ends) for values in (own, prose, beside, weights)]
         self._sizes, self._prose, self._together, self._weights = sums
 
@@ -275,9 +258,6 @@ class _Descent:
         while article and blocks.kinds[article] in _NEVER_ALONE:
             article = blocks.parents[article]
         span, beside = range(article, blocks.ends[article]), self._beside_headline(article)
-        least = max(_LEAST_BESIDE, _LEAST_SHARE_BESIDE * self._sizes[article])
-        if not beside or self._sizes[beside.start] - self._sizes.own[self._headline or 0] < least:
-            beside = range(0)
         return [
             line
             for line in self._kept
@@ -286,13 +266,13 @@ class _Descent:
 
     def _left(self, block: int, inner: int) -> float:
         """Return the bytes of a block that would be missed where the way leads on to the block `inner`."""
-        page, kinds, size = self._page, self._blocks.kinds, self._sizes[block]
+        read, kinds, size = self._read, self._blocks.kinds, self._sizes[block]
         if kinds[block] == _PRE:
             return _CODE * size
         # A list or table with headings in it is one of other articles, or is there for the layout.
         if kinds[block] in _PLAIN and _HEADINGS.isdisjoint(kinds[block + 1 : self._blocks.ends[block]]):
             return size
-        if page.links[block] >= _TEASER * page.characters[block]:
+        if read.links[block] >= _TEASER * read.characters[block]:
             return 0
         if kinds[block] == kinds[inner] and self._class_of(block) == self._class_of(inner):
             return self._together[block] / self._together[inner] * self._prose[inner]
@@ -302,21 +282,13 @@ class _Descent:
     def _class_of(self, block: int) -> str:
         return self._blocks.nodes[block].attributes.get("class") or ""
 
-    def _near_headline(self) -> range:
-        """Return the blocks with the headline in the smallest one around it that has prose, noise included."""
-        if self._headline is None:
-            return range(0)
-        around, prose = self._blocks.way_to(self._headline), self._page.prose
-        near = next((block for block in around if prose[block] >= _LEAST_PROSE), 0)
-        return range(near, self._blocks.ends[near])
-
     def _beside_headline(self, article: int) -> range:
-        """Return which blocks stand with the headline, where that is outside of the article."""
-        if self._headline is None or article in self._around_headline:
+        """Return which blocks stand with the headline, away from the article, if they hold more than a date."""
+        blocks, headline, sizes = self._blocks, self._headline, self._sizes
+        common = next((block for block in blocks.way_to(article) if block in self._around_headline), -1)
+        # A heading that was never closed holds the page.
+        if common == headline:
             return range(0)
-        common = next(block for block in self._blocks.way_to(article) if block in self._around_headline)
-        if common == self._headline:
-            # A heading that was never closed holds the page.
-            return range(0)
-        holder = next(block for block in self._blocks.way_to(self._headline) if self._blocks.parents[block] == common)
-        return range(holder, self._blocks.ends[holder])
+        holder = next(block for block in blocks.way_to(headline) if blocks.parents[block] == common)
+        least = max(_LEAST_BESIDE, _LEAST_SHARE_BESIDE * sizes[article])
+        return range(holder, blocks.ends[holder]) if sizes[holder] - sizes.own[headline] >= least else range(0)

@@ -11,10 +11,9 @@ the letters and the base B are secret, and a secret is XORed into the sum.
 
 import json
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib import resources
-from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -24,16 +23,12 @@ from crawldedup.reading.keys import NO_KEY, Key
 
 Hashes = NDArray[np.uint64]
 
-SEPARATOR: Final = 0
-"""Ends a word: white space, punctuation, a symbol, a control."""
-LETTER: Final = 1
-"""Part of a word: a letter, digit or underscore, as in the regular expression ``\\w``."""
-SOLO: Final = 2
-"""A word by itself: a letter of a script without spaces between words (Han, Kana, Thai, ...)."""
-MARK: Final = 3
-"""Belongs to the letter before it: a combining mark or joiner."""
-UNKNOWN: Final = 4
-"""Not assigned in Unicode 14. It is blanked out, since newer Pythons might normalise it."""
+# The classes of characters.
+SEPARATOR: Final = 0  # ends a word: white space, punctuation, a symbol, a control
+LETTER: Final = 1  # is a part of a word: a letter, digit or underscore, as in the regular expression \w
+SOLO: Final = 2  # is a word by itself: a letter of a script without spaces between words (Han, Kana, Thai, ...)
+MARK: Final = 3  # belongs to the letter before it: a combining mark or joiner
+UNKNOWN: Final = 4  # is not assigned in Unicode 14, and blanked out, since newer Pythons might normalise it
 
 DATA_FILE: Final = "unicode14.json"
 
@@ -74,10 +69,10 @@ def mix(values: Hashes) -> Hashes:
 def split_words(text: str, *, fold_case: bool = True) -> list[str]:
     """Return the words of a text in order, normalised and, by default, case-folded."""
     words = _words_in_context(text, fold_case=fold_case)
-    # Separators stand behind words, so what is left of a slice is a word.
     codes = np.where(words.separators, ord(" "), words.codes)  # type: ignore[arg-type]
-    blanked = codes.astype("<u4").tobytes().decode("utf-32-le")
-    return [blanked[start:end].rstrip(" ") for start, end in pairwise([*words.starts.tolist(), len(blanked)])]
+    # Words of one letter may stand side by side.
+    spaced = np.insert(codes, words.starts, ord(" ")).astype("<u4")
+    return spaced.tobytes().decode("utf-32-le").split()
 
 
 class _Words(NamedTuple):
@@ -107,7 +102,7 @@ def word_hashes(text: str, key: Key = NO_KEY) -> Hashes:
     if words.separators is None:
         values = secrets.plane.take(words.codes)
     else:
-        values = secrets.values_of(words.codes)
+        values = _values_of(words.codes, secrets.of_letters)
         values[words.separators] = 0
     return _hash_slices(values, words.starts, secrets)
 
@@ -132,28 +127,21 @@ def _words(text: str) -> _Words:
     classes = plane_classes.take(codes)
     if (classes == _ODD).any():
         return _words_in_context(text)
-    starts = classes != SEPARATOR
-    in_word = classes == LETTER
-    np.greater(classes[1:], in_word[:-1], out=starts[1:])
-    return _Words(codes, starts.nonzero()[0], None)
+    return _Words(codes, _word_starts(classes), None)
 
 
 def _words_in_context(text: str, *, fold_case: bool = True) -> _Words:
-    """Find the words of any text, by normalising the whole of it: three times slower than looking it up."""
-    normalised = _normalise(text)
-    codes = _code_points(normalised.casefold() if fold_case else normalised)
-    classes = class_table().take(codes)
-    return _Words(codes, _word_starts(classes).nonzero()[0], classes == SEPARATOR)
-
-
-def _normalise(text: str) -> str:
-    """Return the text in NFKC as of Unicode 14, without soft hyphens, which are invisible inside words."""
+    """Find the words of any text in NFKC as of Unicode 14. To normalise takes three times as long as to look it up."""
+    # Soft hyphens are invisible inside words.
     text = text.replace(_SOFT_HYPHEN, "")
     codes = _code_points(text)
     unknown = class_table().take(codes) == UNKNOWN
     if unknown.any():
         text = np.where(unknown, np.uint32(ord(" ")), codes).astype("<u4").tobytes().decode("utf-32-le")
-    return unicodedata.normalize("NFKC", text)
+    normalised = unicodedata.normalize("NFKC", text)
+    codes = _code_points(normalised.casefold() if fold_case else normalised)
+    classes = class_table().take(codes)
+    return _Words(codes, _word_starts(classes), classes == SEPARATOR)
 
 
 def _code_points(text: str) -> NDArray[np.uint32]:
@@ -161,7 +149,7 @@ def _code_points(text: str) -> NDArray[np.uint32]:
     return np.frombuffer(text.encode("utf-32-le", "replace"), "<u4")
 
 
-def _word_starts(classes: NDArray[np.uint8]) -> NDArray[np.bool_]:
+def _word_starts(classes: NDArray[np.uint8]) -> NDArray[np.intp]:
     """Return where words start: a solo letter always, a letter or mark unless it continues a word."""
     starts: NDArray[np.bool_] = classes == LETTER
     stray = classes == MARK
@@ -169,22 +157,17 @@ def _word_starts(classes: NDArray[np.uint8]) -> NDArray[np.bool_]:
     starts[1:] &= ~continues[:-1]
     stray[1:] &= classes[:-1] == SEPARATOR
     starts |= stray | (classes == SOLO)
-    return starts
+    return starts.nonzero()[0]
 
 
 class _Secrets(NamedTuple):
     """What a key makes of the hash; all of it is public without one."""
 
-    plane: Hashes
-    """The values of the basic multilingual plane; 0 for separators."""
+    plane: Hashes  # the values of the basic multilingual plane; 0 for separators
     powers: Hashes
     inverse_powers: Hashes
     of_letters: np.uint64
     of_words: np.uint64
-
-    def values_of(self, codes: NDArray[np.unsignedinteger]) -> Hashes:
-        """Return the values of folded code points."""
-        return _keyed(mix(codes.astype(np.uint64) + np.uint64(1)), self.of_letters)
 
 
 # 1.5 MiB and a millisecond each.
@@ -193,13 +176,15 @@ def _secrets(key: Key) -> _Secrets:
     of_letters, of_words, base = (key.number(b"", name) if key.secret else 0 for name in ("letters", "words", "base"))
     base = base >> 3 << 3 | 3 if key.secret else _BASE
     _, codes = _plane_tables()
-    plane = _keyed(mix(codes + np.uint64(1)), np.uint64(of_letters))
+    plane = _values_of(codes, np.uint64(of_letters))
     plane[codes == 0] = 0
     powers, inverse_powers = _powers(base), _powers(pow(base, -1, 1 << 64))
     return _Secrets(plane, powers, inverse_powers, np.uint64(of_letters), np.uint64(of_words))
 
 
-def _keyed(values: Hashes, secret: np.uint64) -> Hashes:
+def _values_of(codes: NDArray[np.unsignedinteger], secret: np.uint64) -> Hashes:
+    """Return the values of folded code points."""
+    values = mix(codes.astype(np.uint64) + np.uint64(1))
     return mix(values ^ secret) if secret else values
 
 
@@ -207,27 +192,19 @@ def _hash_slices(values: Hashes, starts: NDArray[np.intp], secrets: _Secrets) ->
     """Hash the slices values[starts[i]:starts[i + 1]]; separators have the value 0 and so do not count."""
     if len(starts) == 0:
         return np.empty(0, np.uint64)
-    if len(values) <= _BLOCK:
-        values *= secrets.powers[: len(values)]
-        sums = np.add.reduceat(values, starts)
-        sums *= secrets.inverse_powers.take(starts)
-        sums ^= secrets.of_words
-        return mix(sums)
-    return np.concatenate([_hash_slices(*block, secrets) for block in _blocks(values, starts)])
-
-
-def _blocks(values: Hashes, starts: NDArray[np.intp]) -> Iterator[tuple[Hashes, NDArray[np.intp]]]:
-    """Cut a long text at word starts into blocks of at most _BLOCK code points; a longer word is cut off there."""
-    first = 0
-    while first < len(starts):
-        offset = int(starts[first])
-        last = int(np.searchsorted(starts, offset + _BLOCK))
-        end = int(starts[last]) if last < len(starts) else len(values)
-        if end > offset + _BLOCK and last - first > 1:
-            last -= 1
-            end = int(starts[last])
-        yield values[offset : min(end, offset + _BLOCK)], starts[first:last] - offset
-        first = last
+    if len(values) > _BLOCK and len(starts) > 1:
+        half = len(starts) // 2
+        middle = starts[half]
+        first = _hash_slices(values[:middle], starts[:half], secrets)
+        return np.concatenate([first, _hash_slices(values[middle:], starts[half:] - middle, secrets)])
+    if len(values) > _BLOCK:
+        # A word that is longer is cut off.
+        values, starts = values[starts[0] :][:_BLOCK], np.zeros(1, np.intp)
+    values *= secrets.powers[: len(values)]
+    sums = np.add.reduceat(values, starts)
+    sums *= secrets.inverse_powers.take(starts)
+    sums ^= secrets.of_words
+    return mix(sums)
 
 
 @cache
@@ -240,25 +217,18 @@ def _plane_tables() -> tuple[NDArray[np.uint8], Hashes]:
     all_classes = class_table()
     # Their neighbours matter, or they matter for their neighbours.
     joining = all_classes >= MARK
-    joining[_JAMO_VOWELS_AND_TAILS] = True
-    joining[ord(_SOFT_HYPHEN)] = True
+    joining[_JAMO_VOWELS_AND_TAILS] = joining[_SURROGATES] = joining[ord(_SOFT_HYPHEN)] = True
+    alone = np.flatnonzero(~joining[:_PLANE])
+    folded = [unicodedata.normalize("NFKC", chr(code)).casefold() for code in alone.tolist()]
+    letters = np.array([ord(text) if len(text) == 1 else ord(_SOFT_HYPHEN) for text in folded])
+    is_letter = ~joining.take(letters)
     classes = np.full(_PLANE, _ODD, np.uint8)
     codes = np.zeros(_PLANE, np.uint64)
-    classes[ord("\n")] = SEPARATOR
-    alone = np.flatnonzero(~joining[:_PLANE])
-    alone = alone[alone != ord("\n")]
-    # One call for all characters, with line feeds to keep them apart.
-    folded = _code_points(unicodedata.normalize("NFKC", "\n".join(map(chr, alone.tolist()))).casefold())
-    ends = np.append((folded == ord("\n")).nonzero()[0], len(folded))
-    begins = np.append(0, ends[:-1] + 1)
-    is_letter = (ends - begins == 1) & ~joining.take(folded.take(begins, mode="clip"))
-    letters = folded.take(begins[is_letter])
-    classes[alone[is_letter]] = all_classes.take(letters)
-    codes[alone[is_letter]] = letters
-    separators = np.append(0, (all_classes.take(folded) == SEPARATOR).cumsum())
-    is_separator = separators.take(ends) - separators.take(begins) == ends - begins
-    classes[alone[is_separator & ~is_letter]] = SEPARATOR
-    classes[_SURROGATES] = _ODD
+    classes[alone[is_letter]] = all_classes.take(letters[is_letter])
+    codes[alone[is_letter]] = letters[is_letter]
+    for place in np.flatnonzero(~is_letter).tolist():
+        if all(all_classes[ord(letter)] == SEPARATOR for letter in folded[place]):
+            classes[alone[place]] = SEPARATOR
     codes[classes == SEPARATOR] = 0
     return classes, codes
 

@@ -10,23 +10,19 @@ them in the folder where it counts: on a shared host nobody can have numbers of 
 more often than not, it is taken for content again. What changed is left out: the line, or of its numbers only some.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import mmh3
 import msgspec
 
 from crawldedup.reading.canonical import canonical_url
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
 
 Numbers = dict[int, tuple[int, ...]]
 """A hash of each number of short lines, by the hash of the line without them."""

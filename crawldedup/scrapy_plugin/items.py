@@ -25,7 +25,7 @@ from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page import Page
 from crawldedup.reading.canonical import canonical_url
 from crawldedup.reading.extract import extract_page, get_extractor
-from crawldedup.reading.limits import MAX_BYTES
+from crawldedup.reading.html import MAX_BYTES
 from crawldedup.scrapy_plugin.failures import DuplicateItemError, crawl_options
 from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY, Fate, changed, decide, scope_key_of
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, is_interactive

@@ -21,7 +21,7 @@ from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.options import options_of
 from crawldedup.page import WORST_RANK, Page, ReadPage
 from crawldedup.reading.canonical import canonical_url, claimed_url, is_same_page
-from crawldedup.reading.limits import MAX_BYTES
+from crawldedup.reading.html import MAX_BYTES
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions, Pattern, matches
 from crawldedup.verdict import Kind, Verdict

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from crawldedup.reading.canonical import HeadLinks, canonical_url, claimed_url, head_links
+from crawldedup.reading.canonical import HeadLinks, canonical_url, claimed_url
 from crawldedup.reading.html import HtmlPage
 
 URL = "https://e.com/page?b=2&a=1"
@@ -15,7 +15,7 @@ def claim(head: str, *link_headers: str, encoding: str | None = None) -> str | N
 
 
 def links_of(body: bytes, encoding: str | None = None) -> HeadLinks:
-    return head_links(HtmlPage.read(body, encoding).tree)
+    return HtmlPage.read(body, encoding).links
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.reading import limits
+from crawldedup.reading import html as html_reading
 from crawldedup.reading.extract import FALLBACK_WORDS, PageText, extract_page, get_extractor
 from crawldedup.reading.html import HtmlPage
 
@@ -369,8 +369,8 @@ def test_endless_accents_are_cut(extractor: str, mark: str) -> None:
 def test_pages_that_cannot_be_read_say_why(
     extractor: str, body: bytes | str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "MAX_BYTES", 11_000)
-    monkeypatch.setattr(limits, "MAX_TAGS", 600)
+    monkeypatch.setattr(html_reading, "MAX_BYTES", 11_000)
+    monkeypatch.setattr(html_reading, "MAX_TAGS", 600)
     assert reason(body, extractor) == expected
 
 

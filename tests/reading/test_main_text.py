@@ -21,7 +21,7 @@ OTHER = [f"{word} years ago the council decided otherwise, and the minutes of {w
 
 def text_of(body: str, title: str = "A page") -> str:
     page = HtmlPage(f"<html><head><title>{title}</title></head><body>{body}</body></html>")
-    return main_text(page.blocks, page.holders, page.title)
+    return main_text(page)
 
 
 def whole(body: str) -> str:
@@ -213,7 +213,7 @@ piece = st.one_of(
 def test_every_page_gives_lines_of_its_own_in_order(pieces: list[str]) -> None:
     page = HtmlPage("".join(pieces))
     lines = iter(text for text, _, _ in page.blocks.lines)
-    assert all(line in lines for line in main_text(page.blocks, page.holders, page.title).split("\n") if line)
+    assert all(line in lines for line in main_text(page).split("\n") if line)
 
 
 def huge(kind: str) -> str:
@@ -234,7 +234,7 @@ def huge(kind: str) -> str:
 def test_huge_pages_are_read(kind: str) -> None:
     # With a rule of quadratic time, one of them takes minutes.
     page = HtmlPage(huge(kind))
-    assert bool(main_text(page.blocks, page.holders, page.title)) == bool(page.blocks.lines)
+    assert bool(main_text(page)) == bool(page.blocks.lines)
 
 
 def test_other_hash_seeds_give_the_same_text() -> None:
