@@ -1,4 +1,4 @@
-"""Explain verdicts, compare two pages, and say in words what came of it."""
+"""Explain verdicts, and compare two pages."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -194,32 +194,5 @@ def reason(comparison: Comparison) -> str:
         return "at least one page is too thin to be compared, and their texts differ"
     if comparison.candidate.accepted and comparison.candidate.probe is None:
         return "alike enough, but the search does not meet the first page, as for a few in a hundred"
-    limit = "" if comparison.threshold is None else f"; copies count from about {comparison.threshold:.3f} on"
-    return f"an index estimates that they are alike by {comparison.candidate.match.similarity:.3f}{limit}"
-
-
-def criterion(explanation: Explanation, recall: float) -> str:
-    """Return which pages would be accepted."""
-    if explanation.thin:
-        return "an exact copy only, for the page is thin"
-    threshold, crowd = explanation.threshold, explanation.crowd
-    estimated = "" if threshold is None else f", an estimated similarity of about {threshold:.3f}"
-    stricter = f", stricter in a crowd of {crowd} pages that resemble it alike" if crowd > 1 else ""
-    wanted = f"from {explanation.similarity:g} on with a recall of {recall:g}"
-    return f"a cost of at most {explanation.limit}{estimated}{stricter}, to find pages {wanted}"
-
-
-def outcome(candidate: Candidate) -> str:
-    """Return what became of a page that was compared."""
-    return "same text" if candidate.match.exact else "accepted" if candidate.accepted else "refused"
-
-
-def estimate(candidate: Candidate) -> str:
-    """Return the estimated similarity, with its standard error if there is one."""
-    return f"{candidate.match.similarity:.3f}" + (f" ± {candidate.deviation:.3f}" if candidate.deviation else "")
-
-
-def search(candidate: Candidate) -> str:
-    """Return whether the search meets the first page of two."""
-    probe = f"probe {candidate.probe}" if candidate.probe else "no probe"
-    return f"{candidate.match.hamming} of 64 search bits differ, {probe} meets the first page"
+    estimate = f"an index estimates that they are alike by {comparison.candidate.match.similarity:.3f}"
+    return f"{estimate}; copies count from about {comparison.threshold:.3f} on"
