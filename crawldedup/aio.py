@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -50,7 +50,6 @@ class Judged(NamedTuple):
 
 
 _Answer = asyncio.Future[tuple[Verdict, float]]
-_Prepare = Callable[[Page, ReadPage], Page]
 
 
 def _awaited(
@@ -68,6 +67,18 @@ def _awaited(
 def _shown(name: str) -> Any:
     """Return a property that shows what a Deduplicator has under this name."""
     return property(lambda self: getattr(self._dedup, name), doc=f"See `Deduplicator.{name}`.")
+
+
+def _with_new_key(call: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Make a call again if the index was begun again with another key, which is known by then."""
+
+    @wraps(call)
+    async def twice(*args: P.args, **kwargs: P.kwargs) -> T:
+        with suppress(KeyMismatchError):
+            return await call(*args, **kwargs)
+        return await call(*args, **kwargs)
+
+    return twice
 
 
 class AsyncDeduplicator:
@@ -150,29 +161,23 @@ class AsyncDeduplicator:
         """
         return await self.check_page(Page(url, **page))
 
+    @_with_new_key
     async def check_page(self, page: Page) -> Verdict:
         """Decide about a page and remember it. Raises as `check`."""
+        verdict, _ = await (await self._begin(page))
+        return verdict
 
-        async def checked() -> Verdict:
-            verdict, _ = await (await self._begin(page))
-            return verdict
-
-        return await _twice(page, checked)
-
-    async def judge(self, page: Page, prepare: _Prepare | None = None) -> Judged:
+    @_with_new_key
+    async def judge(self, page: Page, prepare: Callable[[Page, ReadPage], Page] | None = None) -> Judged:
         """Decide about a page as `check` does; return what was read of it, too.
 
         `prepare` is called with the page and what was read of it. It returns the page to ask about, for example with
         the rank that its links give it.
         """
-
-        async def judged() -> Judged:
-            begun = time.perf_counter()
-            read, reading = await self._read(page)
-            verdict, asking = await self._ask_about(prepare(page, read) if prepare else page, read.fingerprint)
-            return Judged(verdict, read, reading, asking, time.perf_counter() - begun)
-
-        return await _twice(page, judged)
+        begun = time.perf_counter()
+        read, reading = await self._read(page)
+        verdict, asking = await self._ask_about(prepare(page, read) if prepare else page, read.fingerprint)
+        return Judged(verdict, read, reading, asking, time.perf_counter() - begun)
 
     async def check_many(
         self, pages: Iterable[Page] | AsyncIterable[Page], *, on_error: Callable[[Page, Exception], None] | None = None
@@ -240,17 +245,13 @@ class AsyncDeduplicator:
         """Return remembered pages that resemble this one. See `Deduplicator.find`."""
         return (await self.explain(url, **page)).matches()
 
+    @_with_new_key
     async def explain(self, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. See `Deduplicator.explain`."""
-        subject = Page(url, **{**page, "remember": False})
-
-        async def explained() -> Explanation:
-            read, _ = await self._read(subject, "show")
-            values = page | dict.fromkeys(("html", "text", "encoding")) | {"fingerprint": read.fingerprint}
-            explanation = await self.ask(lambda dedup: dedup.explain(url, **values))
-            return replace(explanation, text=read.text, facts=read.facts)
-
-        return await _twice(subject, explained)
+        read, _ = await self._read(Page(url, **{**page, "remember": False}), "show")
+        values = page | dict.fromkeys(("html", "text", "encoding")) | {"fingerprint": read.fingerprint}
+        explanation = await self.ask(lambda dedup: dedup.explain(url, **values))
+        return replace(explanation, text=read.text, facts=read.facts)
 
     async def compare(self, first: Page, second: Page) -> dict[str, Any]:
         """Return how two pages compare, ready for JSON. The store is not asked. See `crawldedup.compare`."""
@@ -291,12 +292,10 @@ class AsyncDeduplicator:
 
     async def _read(self, page: Page, do: str = "read") -> tuple[ReadPage, float]:
         await self._make_ready(page)
-        if page.fingerprint is not None:
-            return ReadPage(page.fingerprint), 0.0
         self._reading += 1
         try:
             key = await self.ask(lambda dedup: dedup.key) if self._beating is None else self.key
-            if do == "read" and _is_short_text(page):
+            if _is_quick(page):
                 begun = time.perf_counter()
                 return self._reader.read_page(page, key), time.perf_counter() - begun
             check_size(page.html or page.text or "")
@@ -312,8 +311,8 @@ class AsyncDeduplicator:
         """
         try:
             await self._make_ready(page)
-            is_short = _is_short_text(page)
-            content = self._reader.try_content(page) if is_short else (await self._read(page))[0].fingerprint
+            is_quick = _is_quick(page)
+            content = self._reader.try_content(page) if is_quick else (await self._read(page))[0].fingerprint
         finally:
             if after is not None:
                 await asyncio.wait({after})
@@ -392,18 +391,9 @@ def _forget(future: asyncio.Future[Any]) -> None:
         future.exception()
 
 
-def _is_short_text(page: Page) -> bool:
-    return page.text is not None and len(page.text) < _LONG_TEXT
-
-
-async def _twice(page: Page, call: Callable[[], Awaitable[T]]) -> T:
-    """Make a call again if the index was begun again with another key, which is known by then."""
-    try:
-        return await call()
-    except KeyMismatchError:
-        if page.fingerprint is not None:
-            raise
-        return await call()
+def _is_quick(page: Page) -> bool:
+    """Return whether a page can be read in the event loop."""
+    return page.html is None and len(page.text or "") < _LONG_TEXT
 
 
 async def _asynchronous(pages: Iterable[Page]) -> AsyncIterator[Page]:
