@@ -13,7 +13,7 @@ from crawldedup.errors import CrawlDedupError, PageError, StoreError, StoreUnava
 from crawldedup.explain import Explanation, accepting_all, explained
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
 from crawldedup.options import Options
-from crawldedup.page import Content, Page, PageReader
+from crawldedup.page import Content, Page, PageContent, PageReader
 from crawldedup.paragraphs.coverage import ParagraphCheck
 from crawldedup.reading.difference import unpacked_text
 from crawldedup.reading.keys import Key
@@ -203,8 +203,7 @@ class Deduplicator:
         if page.remember:
             self.pages = answer.pages
             self._queries.hot_prefixes.learn(query, answer)
-        verdict = verdict_of(page.url, read, query, answer)
-        return self._paragraphs.with_coverage(page, read, query, verdict) if read.paragraphs else verdict
+        return self._paragraphs.with_coverage(page, read, query, verdict_of(page.url, read, query, answer))
 
     def fingerprint(self, url: str = "", **page: Any) -> Fingerprint:
         """Return the fingerprint of a page. Nothing is remembered. Raises as `check`."""
@@ -219,10 +218,10 @@ class Deduplicator:
         subject = Page(url, **{**page, "remember": False})
         content = self._reader.try_content(subject)
         read, query, similarity, records = self._search(subject, content)
-        explanation = explained(
-            subject, read, query, records, self._packed_text, content, pages=self.pages, similarity=similarity
-        )
-        return replace(explanation, verdict=self._paragraphs.with_coverage(subject, read, query, explanation.verdict))
+        explanation = explained(url, read, query, records, self._packed_text, similarity)
+        verdict = self._paragraphs.with_coverage(subject, read, query, explanation.verdict)
+        text, facts = (content.text, content.fact_lines) if isinstance(content, PageContent) else (None, ())
+        return replace(explanation, verdict=verdict, pages=self.pages, text=text, facts=facts)
 
     def _search(self, page: Page, content: Content) -> tuple[Fingerprint, Query, float, list[Record]]:
         """Return the fingerprint of a page, the query about it, from what similarity on, and all that is compared."""

@@ -10,13 +10,15 @@ from crawldedup import checks
 from crawldedup.fingerprinting.features import jaccard
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.options import Options
-from crawldedup.page import Page, PageContent, PageReader
+from crawldedup.page import Page, PageReader
 from crawldedup.reading.difference import Change, changes
 from crawldedup.reading.keys import Key
 from crawldedup.search.model import estimate_deviation, flip_probabilities, search_similarity
 from crawldedup.search.query import TABLES, QueryBuilder, match_of, preview, verdict_of
 from crawldedup.stores.base import PageName, Query, Record
 from crawldedup.verdict import Match, Verdict
+
+_TextOf = Callable[[PageName], bytes]
 
 _LEAST_SIMILARITY: Final = 0.01  # At 0 there is no error of an estimate that cannot be lower.
 _LONGEST_CHANGE: Final = 2_000
@@ -88,25 +90,20 @@ def accepting_all(query: Query) -> Query:
 
 
 def explained(
-    page: Page,
-    read: Fingerprint,
-    query: Query,
-    records: Sequence[Record],
-    text_of: Callable[[PageName], bytes],
-    content: object,
-    *,
-    pages: int,
-    similarity: float,
+    url: str, read: Fingerprint, query: Query, records: Sequence[Record], text_of: _TextOf, similarity: float
 ) -> Explanation:
-    """Explain what the records mean that were found for a page. `text_of` is as in `preview`."""
-    text, facts = (content.text, content.fact_lines) if isinstance(content, PageContent) else (None, ())
+    """Explain what the records mean that were found for a page. `text_of` is as in `preview`.
+
+    The text and the facts of the page, and the number of pages in the index, are left out.
+    """
     compared = [_candidate(read, query, record, similarity) for record in records]
     bar = query.rule.bar([candidate.cost for candidate in compared if candidate.cost <= query.rule.reach])
     candidates = tuple(replace(candidate, accepted=candidate.cost <= bar.limit) for candidate in compared)
     accepted = [record for record, candidate in zip(records, candidates, strict=True) if candidate.accepted]
     answer = replace(preview(query, accepted, text_of), candidates=len(records))
-    verdict, threshold = verdict_of(page.url, read, query, answer), bar.threshold and round(bar.threshold, 4)
-    return Explanation(verdict, text, facts, read.thin, pages, similarity, bar.limit, threshold, bar.crowd, candidates)
+    threshold = bar.threshold and round(bar.threshold, 4)
+    verdict = verdict_of(url, read, query, answer)
+    return Explanation(verdict, None, (), read.thin, 0, similarity, bar.limit, threshold, bar.crowd, candidates)
 
 
 def _candidate(read: Fingerprint, query: Query, record: Record, similarity: float) -> Candidate:
@@ -164,8 +161,7 @@ def compare(first: Page, second: Page, **options: Any) -> Comparison:
         candidate = _candidate(read, query, record, builder.similarity(second))
         is_met = candidate.match.exact if read.thin else candidate.accepted and candidate.probe is not None
         records = [record] if is_met and reads[0].facts == reads[1].facts else []
-        answer = replace(preview(query, records, lambda _: b""), candidates=len(records))
-        return reads, query, candidate, verdict_of(second.url, read, query, answer)
+        return reads, query, candidate, verdict_of(second.url, read, query, preview(query, records, lambda _: b""))
 
     reads, query, candidate, verdict = judged(Key(cast("bytes", checked.key) or b""))
     whole, other_whole = (content.whole or content.text for content in contents)
