@@ -225,8 +225,6 @@ class Deduplicator:
 
     def _search(self, page: Page, content: Content) -> tuple[Fingerprint, Query, float, list[Record]]:
         """Return the fingerprint of a page, the query about it, from what similarity on, and all that is compared."""
-        if isinstance(content, PageError):
-            raise content
         self._join_or_look(join=False)
         key = self._store.layout.key
         (read,) = self._reader.try_fingerprints([page], [content], key)
