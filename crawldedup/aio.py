@@ -195,7 +195,7 @@ class AsyncDeduplicator:
             task = None
             async for page in pages if isinstance(pages, AsyncIterable) else _asynchronous(pages):
                 await room.acquire()
-                tasks.add(task := asyncio.create_task(self._begin(page, after=task)))
+                tasks.add(task := asyncio.create_task(self._begin(page, task, is_strict=on_error is None)))
                 begun.put_nowait((page, task))
 
         tasks.add(feeding := asyncio.create_task(feed()))
@@ -304,9 +304,10 @@ class AsyncDeduplicator:
         finally:
             self._reading -= 1
 
-    async def _begin(self, page: Page, after: asyncio.Task[Any] | None = None) -> _Answer:
+    async def _begin(self, page: Page, after: asyncio.Task[Any] | None = None, *, is_strict: bool = False) -> _Answer:
         """Read a page at once; once another task is done, let the page be asked about with the next batch.
 
+        If it `is_strict`, nothing is asked about behind a page that cannot be read.
         The fingerprints of short texts are made with that batch: many together take a third of the time of each alone.
         """
         try:
@@ -314,8 +315,10 @@ class AsyncDeduplicator:
             is_quick = _is_quick(page)
             content = self._reader.try_content(page) if is_quick else (await self._read(page))[0].fingerprint
         finally:
-            if after is not None:
+            if after is not None and not after.done():
                 await asyncio.wait({after})
+        if after is not None and is_strict:
+            after.result()
         return self._ask_about(page, content)
 
     def _ask_about(self, page: Page, content: Content) -> _Answer:
