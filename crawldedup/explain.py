@@ -178,17 +178,3 @@ def compare(first: Page, second: Page, **options: Any) -> Comparison:
         thin=reads[0].thin or reads[1].thin,
         drops=sum(judged(key)[-1].is_duplicate for key in _KEYS),
     )
-
-
-def reason(comparison: Comparison) -> str:
-    """Return why two pages got their verdict."""
-    if any(comparison.facts):
-        return "their product attributes differ, so they stay apart however alike they are"
-    if comparison.candidate.match.exact and comparison.candidate.probe is not None:
-        return "they have the same text"
-    if comparison.thin:
-        return "at least one page is too thin to be compared, and their texts differ"
-    if comparison.candidate.accepted and comparison.candidate.probe is None:
-        return "alike enough, but the search does not meet the first page, as for a few in a hundred"
-    estimate = f"an index estimates that they are alike by {comparison.candidate.match.similarity:.3f}"
-    return f"{estimate}; copies count from about {comparison.threshold:.3f} on"

@@ -76,10 +76,7 @@ def _match_in_words(match: Match) -> str:
 
 
 def explain(dedup: Deduplicator, pages: Iterable[Page], output: Output, *, detail: bool = False, **meta: Any) -> None:
-    """Show the verdict that a crawl would give now for each page, and why. Changes nothing.
-
-    `meta` is what a spider says of its pages, as arguments of `Page`.
-    """
+    """Show the verdict that a crawl would give now for each page, with `meta` as arguments of `Page`, and why."""
     require_existing(dedup)
     options = dedup.options
     for page in output.counted(pages):
@@ -88,29 +85,24 @@ def explain(dedup: Deduplicator, pages: Iterable[Page], output: Output, *, detai
         except PageError as error:
             output.skip(page.url, error)
             continue
+        plain = wire.plain(told)
         value = {
-            **wire.plain(told.verdict),
-            "thin": told.thin,
+            **plain.pop("verdict"),
+            "wanted_similarity": plain.pop("similarity"),
+            "wanted_recall": options.recall,
+            "compared": plain.pop("candidates"),
+            **plain,
             "text": (told.text or "")[:_SHOWN_TEXT],
-            "facts": told.facts,
             "store": shown_url(options.store),
             "namespace": options.namespace,
-            "pages": told.pages,
             "scope": options.scope,
             "scope_key": meta.get("scope_key") or (site_of(page.url) if options.scope == "site" else ""),
-            "wanted_similarity": told.similarity,
-            "wanted_recall": options.recall,
-            "threshold": told.threshold,
-            "limit": told.limit,
-            "crowd": told.crowd,
-            "compared": [wire.plain(candidate) for candidate in told.candidates],
         }
         output.show(value, *_explanation_in_words(value, told, detail))
 
 
 def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool) -> Iterator[str]:
-    verdict = told.verdict
-    scope_key = f": {printable(value['scope_key'])}" if value["scope_key"] else ""
+    verdict, scope_key = told.verdict, printable(value["scope_key"])
     yield in_words(verdict)
     yield from paragraphs_in_words(verdict)
     yield f"  text       {verdict.words:,} words: {printable(' '.join((told.text or '').split()), _SHOWN_TEXT)}"
@@ -119,9 +111,9 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool
     if told.facts:
         yield "             pages of other attributes are never duplicates of this one"
     yield f"  index      {printable(value['store'])}, namespace {value['namespace']}, {pluralize(told.pages, 'page')}"
-    yield f"  scope      {value['scope']}{scope_key}"
+    yield f"  scope      {value['scope']}{scope_key and f': {scope_key}'}"
     if told.threshold is None:
-        yield "  copies     with the same text only, for the page is thin"
+        yield "  copies     an exact copy only, for the page is thin"
     else:
         crowd = f", since {told.crowd} pages resemble it alike" if told.crowd > 1 else ""
         yield f"  copies     from an estimated similarity of about {told.threshold:.3f} on{crowd}"
@@ -163,7 +155,7 @@ def compare(dedup: Deduplicator, first: Page, second: Page, output: Output, *, i
 
 
 def _comparison_in_words(told: Comparison, first: Page, where: str, detail: bool) -> Iterator[RenderableType]:
-    similarity = "" if told.similarity is None else f"{told.similarity:.3f} similar to"
+    candidate, similarity = told.candidate, "" if told.similarity is None else f"{told.similarity:.3f} similar to"
     if where:
         yield f"{in_words(told.verdict)}{where}"
         yield f"  similarity  {similarity} {printable(first.url)}, exactly, by the texts' runs of three words"
@@ -171,14 +163,22 @@ def _comparison_in_words(told: Comparison, first: Page, where: str, detail: bool
         drops = {0: "none", INDEXES: "all"}.get(told.drops, str(told.drops))
         yield f"{printable(told.verdict.url)}: {similarity or 'compared with'} {printable(first.url)}"
         yield f"  verdict     of {INDEXES} indexes that know that page, {drops} would drop this one"
-    if where or any(told.facts) or told.thin or told.candidate.match.exact:
-        yield f"  why         {explaining.reason(told)}"
-    elif told.threshold is not None:
-        yield f"  why         copies count from an estimate of about {told.threshold:.3f} on; each index has its own"
+    if any(told.facts):
+        why = "their product attributes differ, so they stay apart however alike they are"
+    elif candidate.match.exact:
+        why = "they have the same text"
+    elif told.thin:
+        why = "at least one page is too thin to be compared, and their texts differ"
+    elif where and candidate.accepted and candidate.probe is None:
+        why = "alike enough, but the search does not meet the first page, as for a few in a hundred"
+    else:
+        estimate = f"this one is {_estimate(candidate)}" if where else "each index has its own"
+        why = f"copies count from an estimate of about {told.threshold:.3f} on; {estimate}"
+    yield f"  why         {why}"
     if detail and not told.thin:
-        yield f"  estimate    {_estimate(told.candidate)}, cost {told.candidate.cost} of at most {told.limit}"
-        probe = f"probe {told.candidate.probe}" if told.candidate.probe else "no probe"
-        yield f"  search      {told.candidate.match.hamming} of 64 search bits differ, {probe} meets the first page"
+        yield f"  estimate    {_estimate(candidate)}, cost {candidate.cost} of at most {told.limit}"
+        probe = f"probe {candidate.probe}" if candidate.probe else "no probe"
+        yield f"  search      {candidate.match.hamming} of 64 search bits differ, {probe} meets the first page"
     yield f"  words       {told.words[0]:,} and {told.words[1]:,}"
     for sign, style, facts in zip("-+", ("red", "green"), told.facts, strict=True):
         for fact in facts:

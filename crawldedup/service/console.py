@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from crawldedup import wire
 from crawldedup.errors import ConfigurationError, CrawlDedupError
-from crawldedup.explain import Comparison, reason
+from crawldedup.explain import Comparison
 from crawldedup.page import Page
 from crawldedup.printable import pluralize, printable
 from crawldedup.report.render import wording
@@ -139,7 +139,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    functions = (describe, pluralize, reason, shown_url, wording.link, wording.percent, wording.shown, wording.size)
+    functions = (describe, pluralize, shown_url, wording.link, wording.percent, wording.shown, wording.size)
     environment.globals |= {function.__name__: function for function in functions}
     environment.globals |= {"kinds": _KINDS, "paragraphs_of": _paragraphs}
     return environment

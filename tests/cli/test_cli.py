@@ -110,7 +110,7 @@ def test_explain_says_what_counts_as_a_copy(pages: Path, capsys: pytest.CaptureF
     assert re.search(copies, out)
     assert "accepted up to a cost of " not in out
     assert "accepted up to a cost of " in run(capsys, "explain", str(pages / "many.html"), "--detail")[1]
-    assert "  copies     with the same text only" in run(capsys, "explain", str(pages / "thin.html"))[1]
+    assert "  copies     an exact copy only" in run(capsys, "explain", str(pages / "thin.html"))[1]
 
 
 def test_what_is_compared_can_be_selected(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,6 +135,7 @@ def test_compare_tells_how_alike_two_pages_are(pages: Path, capsys: pytest.Captu
     assert "[-" in out
     assert "64 search bits" not in out
     assert "64 search bits" in run(capsys, "compare", str(pages / "a.html"), str(pages / "b.html"), "--detail")[1]
+    assert "they have the same text" in run(capsys, "compare", str(pages / "a.html"), str(pages / "a.html"))[1]
 
 
 @pytest.mark.usefixtures("own_keys")
