@@ -152,7 +152,7 @@ class AsyncDeduplicator:
         """Connect to the store and join the crawl, while the first worker starts. See `Deduplicator.open`."""
         self._is_closed, self._session = False, session
         self._pool.start()
-        await self._join()
+        await self.ask(lambda dedup: dedup.open(session))
 
     async def check(self, url: str, **page: Any) -> Verdict:
         """Decide about a page and remember it. See `Deduplicator.check`.
@@ -228,7 +228,10 @@ class AsyncDeduplicator:
 
     async def ask(self, call: Callable[[Deduplicator], T]) -> T:
         """Return what a call of the Deduplicator returns, made where its store is asked."""
-        return await self._run(partial(self._guarded, call))
+        result = await self._run(partial(self._guarded, call))
+        if self.session is not None and self._beating is None and not self._is_closed:
+            self._beating = asyncio.create_task(self._beat())
+        return result
 
     clear = _awaited(Deduplicator.clear)
     forget = _awaited(Deduplicator.forget)
@@ -276,24 +279,17 @@ class AsyncDeduplicator:
         if not (await asyncio.wait({closing}, timeout=_CLOSE_SECONDS))[0]:
             _log.warning("crawldedup: the store was not closed within %.0f s", _CLOSE_SECONDS)
 
-    async def _make_ready(self, page: Page) -> None:
-        """Raise what no page can be checked for now, and join the crawl."""
+    async def _read(self, page: Page, do: str = "read") -> tuple[ReadPage, float]:
         if self._is_closed:
             raise ClosedError(f"{self!r} is closed; call open() or use `async with` to open it again")
         self._require_store()
         if not isinstance(page, Page):
             raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a Page")
-        if page.remember and self._beating is None:
-            self._reading += 1
-            try:
-                await self._join()  # a look would not keep others from beginning the index with another key
-            finally:
-                self._reading -= 1
-
-    async def _read(self, page: Page, do: str = "read") -> tuple[ReadPage, float]:
-        await self._make_ready(page)
         self._reading += 1
         try:
+            if page.remember and self._beating is None:
+                # A look would not keep others from beginning the index with another key.
+                await self.ask(lambda dedup: dedup.open(self._session))
             key = await self.ask(lambda dedup: dedup.key) if self._beating is None else self.key
             if _is_quick(page):
                 begun = time.perf_counter()
@@ -311,9 +307,7 @@ class AsyncDeduplicator:
         The fingerprints of short texts are made with that batch: many together take a third of the time of each alone.
         """
         try:
-            await self._make_ready(page)
-            is_quick = _is_quick(page)
-            content = self._reader.try_content(page) if is_quick else (await self._read(page))[0].fingerprint
+            content = self._reader.try_content(page) if _is_quick(page) else (await self._read(page))[0].fingerprint
         finally:
             if after is not None and not after.done():
                 await asyncio.wait({after})
@@ -352,10 +346,6 @@ class AsyncDeduplicator:
                 settle(answer, result if isinstance(result, Exception) else (result, seconds / len(pages)))
             del self._questions[: len(batch)]
         self._asking = None
-
-    async def _join(self) -> None:
-        await self.ask(lambda dedup: dedup.open(self._session))
-        self._beating = self._beating or asyncio.create_task(self._beat())
 
     async def _beat(self) -> None:
         """Renew the lease of the crawl while there is nothing to do."""
@@ -396,7 +386,7 @@ def _forget(future: asyncio.Future[Any]) -> None:
 
 def _is_quick(page: Page) -> bool:
     """Return whether a page can be read in the event loop."""
-    return page.html is None and len(page.text or "") < _LONG_TEXT
+    return isinstance(page, Page) and page.html is None and len(page.text or "") < _LONG_TEXT
 
 
 async def _asynchronous(pages: Iterable[Page]) -> AsyncIterator[Page]:
