@@ -30,8 +30,7 @@ T = TypeVar("T")
 
 _log: Final = logging.getLogger(__name__)
 
-BATCH: Final = 32
-"""So many pages are asked about together at most."""
+BATCH: Final = 32  # So many pages are asked about together at most.
 # Five together take half the processor time of each alone. Longer, and a crawl without network stands still meanwhile.
 _GATHERING_SECONDS: Final = 0.004
 _AHEAD: Final = 64
@@ -335,9 +334,8 @@ class AsyncDeduplicator:
             wanted = [question for question in batch if not question[2].done()]
             pages, contents, answers = zip(*wanted, strict=True) if wanted else ((), (), ())
             begun = time.perf_counter()
-            results: Sequence[Any]
             try:
-                results = await self.ask(lambda dedup: dedup.check_batch(pages, contents))  # noqa: B023
+                results: Sequence[Any] = await self.ask(lambda dedup: dedup.check_batch(pages, contents))  # noqa: B023
             except Exception as error:
                 results = [error] * len(pages)
             seconds = time.perf_counter() - begun

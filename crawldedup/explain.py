@@ -83,12 +83,6 @@ class Comparison:
     drops: int  #: Of `INDEXES` indexes, each with a key of its own, how many find that the second is a duplicate.
 
 
-def accepting_all(query: Query) -> Query:
-    """Return the same search with every candidate accepted. A thin page has no candidates but its copies."""
-    rule = replace(query.rule, limit=sum(query.rule.costs), crowd=None)
-    return query if query.exact_only else replace(query, rule=rule)
-
-
 def explained(
     url: str, read: Fingerprint, query: Query, records: Sequence[Record], text_of: _TextOf, similarity: float
 ) -> Explanation:
@@ -164,7 +158,6 @@ def compare(first: Page, second: Page, **options: Any) -> Comparison:
         return reads, query, candidate, verdict_of(second.url, read, query, preview(query, records, lambda _: b""))
 
     reads, query, candidate, verdict = judged(Key(cast("bytes", checked.key) or b""))
-    whole, other_whole = (content.whole or content.text for content in contents)
     return Comparison(
         verdict=verdict,
         similarity=jaccard(contents[0].text, contents[1].text),
@@ -174,7 +167,7 @@ def compare(first: Page, second: Page, **options: Any) -> Comparison:
         facts=(tuple(sorted(facts[0] - facts[1])), tuple(sorted(facts[1] - facts[0]))),
         texts=(contents[0].text, contents[1].text),
         words=(reads[0].words, reads[1].words),
-        changes=tuple(changes(whole, other_whole, longest=_LONGEST_CHANGE)),
+        changes=tuple(changes(*(content.whole or content.text for content in contents), longest=_LONGEST_CHANGE)),
         thin=reads[0].thin or reads[1].thin,
         drops=sum(judged(key)[-1].is_duplicate for key in _KEYS),
     )
