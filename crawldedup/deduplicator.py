@@ -6,11 +6,11 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise, repeat
 from operator import attrgetter
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from crawldedup import checks, errors
 from crawldedup.errors import CrawlDedupError, PageError, StoreError, StoreUnavailableError
-from crawldedup.explain import Explanation, accepting_all, explained
+from crawldedup.explain import Explanation, explained
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Content, Page, PageContent, PageReader
@@ -28,6 +28,7 @@ BATCH_SECONDS: Final = 0.5  # A batch that took this long to read goes to the st
 HEARTBEAT_SECONDS: Final = 20.0
 _VOLATILE_NOTE: Final = "volatile"
 
+T = TypeVar("T")
 Pair = tuple[Page, Fingerprint]
 _LASTING: Final = (StoreUnavailableError, errors.StoreFullError)  # another try would end alike
 OnUnreadable = Callable[[Page, PageError], None]
@@ -64,11 +65,10 @@ class Deduplicator:
         self.options = Options.from_values({"store": store, **options})
         self._reader = PageReader(self.options)
         self._queries = QueryBuilder(self.options)
-        profile = f"{self._reader.profile}/{len(TABLES)}x{TABLES[0].bits}"
-        layout = Layout(self.options.namespace, profile, TABLES, VERIFY_BITS // 8)
         secret: Any = self.options.key
-        key = Key.random() if secret is None else Key(secret)
-        self._store = make_store(store, replace(layout.with_key(key), takes_any_key=secret is None))
+        profile = f"{self._reader.profile}/{len(TABLES)}x{TABLES[0].bits}"
+        layout = Layout(self.options.namespace, profile, TABLES, VERIFY_BITS // 8, takes_any_key=secret is None)
+        self._store = make_store(store, layout.with_key(Key.random() if secret is None else Key(secret)))
         self._paragraphs = ParagraphCheck(self._store, self.options)
         self.pages = 0
         self._is_open = self._is_closed = False
@@ -88,7 +88,7 @@ class Deduplicator:
         Raises ConfigurationError, PageError for a page that cannot be read, and KeyMismatchError for a fingerprint that
         was made with another key than the index has.
         """
-        return _verdict_or_raise(self.check_batch([Page(url, **page)])[0])
+        return _or_raise(self.check_batch([Page(url, **page)])[0])
 
     def check_many(
         self, pages: Iterable[Page], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
@@ -100,7 +100,7 @@ class Deduplicator:
         with each page that cannot be read and its error. Without it, the error is raised and the iteration ends, as
         with StoreUnavailableError. After another StoreError it can go on.
         """
-        return map(_verdict_or_raise, self._check_many(iter(pages), checks.whole(1)("batch", batch), on_unreadable))
+        return map(_or_raise, self._check_many(iter(pages), checks.whole(1)("batch", batch), on_unreadable))
 
     def check_batch(
         self, pages: Sequence[Page], contents: Sequence[Content] | None = None
@@ -222,8 +222,7 @@ class Deduplicator:
         if page.remember:
             self.pages = answer.pages
             self._queries.hot_prefixes.learn(query, answer)
-        verdict = verdict_of(page.url, read, query, answer)
-        return self._paragraphs.with_coverage(page, read, query, verdict) if read.paragraphs else verdict
+        return self._paragraphs.with_coverage(page, read, query, verdict_of(page.url, read, query, answer))
 
     def fingerprint(self, url: str = "", **page: Any) -> Fingerprint:
         """Return the fingerprint of a page. Nothing is remembered. Raises as `check`."""
@@ -236,32 +235,30 @@ class Deduplicator:
     def explain(self, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. Nothing is remembered. Raises as `check`."""
         subject = Page(url, **{**page, "remember": False})
-        self._join_or_look(join=False)
-        content = self._read(subject)
-        read, query, similarity, records = self._search(subject, content)
-        explanation = explained(
-            subject, read, query, records, self._packed_text, content, pages=self.pages, similarity=similarity
-        )
-        return replace(explanation, verdict=self._paragraphs.with_coverage(subject, read, query, explanation.verdict))
+        content, read, query, similarity, records = self._search(subject)
+        explanation = explained(url, read, query, records, self._packed_text, similarity)
+        verdict = self._paragraphs.with_coverage(subject, read, query, explanation.verdict)
+        explanation = replace(explanation, verdict=verdict, pages=self.pages)
+        if not isinstance(content, PageContent):
+            return explanation
+        return replace(explanation, text=content.text, facts=content.fact_lines, left_out=content.left_out)
 
-    def _search(self, page: Page, content: Content) -> tuple[Fingerprint, Query, float, list[Record]]:
-        """Return the fingerprint of a page, the query about it, from what similarity on, and all that is compared."""
-        if isinstance(content, PageError):
-            raise content
+    def _search(self, page: Page) -> tuple[Content, Fingerprint, Query, float, list[Record]]:
+        """Return what is read of a page, the query about it, from what similarity on, and all that is compared."""
         self._join_or_look(join=False)
-        key = self._store.layout.key
-        (read,) = self._reader.try_fingerprints([page], [content], key)
-        if isinstance(read, CrawlDedupError):
-            raise read
+        content, key = self._read(page), self._store.layout.key
+        read = _or_raise(self._reader.try_fingerprints([page], [content], key)[0])
         lowered = self._alike_originals([(page, read)], key)
         (query,) = self._queries.queries([(page, read)], key, self.pages, lowered=lowered)
-        (records,) = self._store.find([accepting_all(query)])
-        return read, query, self._queries.similarity(page, is_lowered=bool(lowered)), records
+        # All that is met is compared; a thin page has no candidates but its copies.
+        rule = query.rule if read.thin else replace(query.rule, limit=sum(query.rule.costs), crowd=None)
+        (records,) = self._store.find([replace(query, rule=rule)])
+        return content, read, query, self._queries.similarity(page, is_lowered=bool(lowered)), records
 
     def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
         """Remove a page by what it was checked with, or every page with the text of a fingerprint; return how many."""
         if isinstance(page, Fingerprint):
-            _, query, _, records = self._search(Page("", fingerprint=page, scope_key=scope_key), page)
+            _, _, query, _, records = self._search(Page("", fingerprint=page, scope_key=scope_key))
             copies = [record.url_key for record in records if record.digest == query.record.digest]
             return sum(self._store.forget(PageName(url_key, query.shard_key)) for url_key in copies)
         return int(self._store.forget(self._name_of(page, identity, scope_key)))
@@ -286,8 +283,7 @@ class Deduplicator:
 
     def _tell_delivered(self) -> None:
         if noted := list(self._delivered):
-            key = self._store.layout.key
-            self._store.deliver([self._queries.name(key, page) for page in noted])
+            self._store.deliver([self._queries.name(self._store.layout.key, page) for page in noted])
             for page in noted:
                 self._delivered.pop(page, None)
 
@@ -381,7 +377,7 @@ class Deduplicator:
             raise errors.ClosedError(f"{place} is closed; call open() or use a `with` statement to open it again")
 
 
-def _verdict_or_raise(result: Verdict | CrawlDedupError) -> Verdict:
+def _or_raise(result: T | CrawlDedupError) -> T:
     if isinstance(result, CrawlDedupError):
         raise result
     return result

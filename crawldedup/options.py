@@ -183,8 +183,7 @@ class Options:
         """Make options of named values. Raises ConfigurationError for one that is no option or not allowed."""
         names = [declared.name for declared in options_of(cls)]
         if unknown := [name for name in values if name not in names]:
-            # What others call it.
-            wanted = "similarity" if unknown[0] == "threshold" else unknown[0]
+            wanted = {"threshold": "similarity"}.get(unknown[0], unknown[0])  # what others call it
             hint = checks.did_you_mean(wanted, names) or f"; options: {', '.join(names)}"
             raise ConfigurationError(f"there is no option {unknown[0]!r}{hint}")
         return cls(**values)  # type: ignore[arg-type]

@@ -220,7 +220,7 @@ class DedupMiddleware:
     async def _as_copy(self, page: Page, judged: Judged) -> Judged:
         """Return a page that has changed as a copy, if this crawl has let another pass that has the new text."""
         values = {"fingerprint": judged.read.fingerprint, "scope_key": page.scope_key, "similarity": page.similarity}
-        for match in await self._dedup.ask(lambda dedup: dedup.find(page.url, **values)):
+        for match in await self._dedup.find(url=page.url, **values):
             other = key_of(replace(page, url=match.url, identity=None))
             if other != key_of(page) and other in self._seen:
                 kind = Kind.EXACT_DUPLICATE if match.exact else Kind.NEAR_DUPLICATE
