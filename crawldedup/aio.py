@@ -19,6 +19,7 @@ from crawldedup.options import Options
 from crawldedup.page import Content, Page, PageReader, ReadPage
 from crawldedup.reading.html import check_size
 from crawldedup.reading.keys import NO_KEY, Key
+from crawldedup.reading.volatile import VolatileLines
 from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Match, Verdict
@@ -131,6 +132,7 @@ class AsyncDeduplicator:
     options: Options = _shown("options")
     pages: int = _shown("pages")
     session: CrawlSession | None = _shown("session")
+    volatile_lines: VolatileLines = _shown("volatile_lines")
 
     @property
     def waiting(self) -> int:
@@ -253,7 +255,7 @@ class AsyncDeduplicator:
         read, _ = await self._read(Page(url, **{**page, "remember": False}), "show")
         values = page | dict.fromkeys(("html", "text", "encoding")) | {"fingerprint": read.fingerprint}
         explanation = await self.ask(lambda dedup: dedup.explain(url, **values))
-        return replace(explanation, text=read.text, facts=read.facts)
+        return replace(explanation, text=read.text, facts=read.facts, left_out=read.left_out)
 
     async def compare(self, first: Page, second: Page) -> dict[str, Any]:
         """Return how two pages compare, ready for JSON. The store is not asked. See `crawldedup.compare`."""
@@ -294,8 +296,11 @@ class AsyncDeduplicator:
                 begun = time.perf_counter()
                 return self._reader.read_page(page, key), time.perf_counter() - begun
             check_size(page.html or page.text or "")
-            read: tuple[ReadPage, float] = await self._pool.call(request(do, [page], key), read_of)
-            return read
+            asked = request(do, [page], key, self._dedup.volatile_lines.known_at(page.url))
+            read, seconds = await self._pool.call(asked, read_of)
+            if page.remember:
+                self._dedup.volatile_lines.learn(page.url, page.identity, read.numbers)
+            return read, seconds
         finally:
             self._reading -= 1
 

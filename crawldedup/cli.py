@@ -301,6 +301,7 @@ _COMMANDS["advise"] = Command(
             "help": f"journals of one crawl, or a folder, whose last crawl counts (default: {DEFAULT_SOURCE})",
         },
         "-o --output": {"metavar": "FILE", "help": "write them into this file, as CRAWLDEDUP_RULES reads it"},
+        "--crawl": {"metavar": "NAME", "help": "read this crawl (default: the last one)"},
         **ADVISE_OPTIONS,
     },
     module="crawldedup.commands.advise",

@@ -59,6 +59,7 @@ class Explanation:
     threshold: float | None  #: The estimated similarity that `limit` stands for; None for thin pages.
     crowd: int  #: How many candidates resemble the page as the nearest does: more make `limit` stricter.
     candidates: tuple[Candidate, ...]  #: The pages that were compared, nearest first.
+    left_out: tuple[str, ...] = ()  #: Lines that are not compared, since their numbers change with every load.
 
     def matches(self) -> list[Match]:
         """Return the pages that are accepted, most similar first."""

@@ -45,7 +45,8 @@ _OF_PAGES: Final = _columns(
 _OF_OTHERS: Final = _columns(
     """
     t DOUBLE, known BIGINT, queued BIGINT, walls BIGINT, index_bytes BIGINT, skipped VARCHAR, rule VARCHAR,
-    wall VARCHAR, share DOUBLE, window BIGINT, end VARCHAR, stats JSON, crawldedup_journal INTEGER, withdrawn JSON
+    wall VARCHAR, share DOUBLE, window BIGINT, end VARCHAR, stats JSON, crawldedup_journal INTEGER, withdrawn JSON,
+    volatile VARCHAR
     """
 )
 _COLUMNS: Final = {**_OF_PAGES, **_OF_OTHERS}
@@ -163,7 +164,7 @@ class Database:
             self._make_places(suffix)
         left_out = self.row(
             f"""SELECT count(*) FILTER (NOT coalesce(outcome IN {OUTCOMES}, false)
-                    AND coalesce(known, queued, walls) IS NULL AND coalesce(wall, skipped, "end") IS NULL
+                    AND coalesce(known, queued, walls) IS NULL AND coalesce(wall, skipped, volatile, "end") IS NULL
                     AND crawldedup_journal IS NULL AND withdrawn IS NULL) AS lines FROM lines{suffix}"""
         )
         return int(left_out["lines"])

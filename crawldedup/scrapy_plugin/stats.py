@@ -77,6 +77,7 @@ class CrawlStats:
         ]
         if is_page:
             selected = " of selected content" if options.content else ""
+            parts += [f"{pluralize(options.reloads, 'page')} of each host loaded twice"] if options.reloads else []
             parts += [f"extractor {options.extractor}{selected}", pluralize(options.workers, "worker")]
         say(self._crawler, logging.INFO, f"checks {self._noun}s: {', '.join(parts)}")
 
@@ -106,6 +107,7 @@ class CrawlStats:
             "unchanged": outcome.unchanged,
             "dropped": is_dropped,
             "unselected": judged.read.unselected,
+            "volatile": bool(judged.read.left_out),
         }
         for name in ("checked", _KINDS[verdict.kind], *(name for name, is_set in flags.items() if is_set)):
             self.count(name)
