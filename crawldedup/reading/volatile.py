@@ -6,8 +6,8 @@ answers of different crawls: what has changed since yesterday is news. A line wi
 one of little else than numbers is no such line, and of a page that consists of such lines nothing is left out.
 
 A line is known by a hash of what it is without its numbers. Three pages of a host must show that it changes, one of
-them in the folder where it counts: on a shared host nobody can have numbers of others left out. Where it stays the same
-more often than not, it is taken for content again. What changed is left out: the line, or of its numbers only some.
+them in the folder where it counts: on a shared host nobody can have numbers of others left out. A line that stays the
+same four times as often is content again. What changed is left out: the line, or of its numbers only some.
 """
 
 import re
@@ -153,9 +153,8 @@ class VolatileLines:
             self._hosts.move_to_end(host)
             line = lines.setdefault(name, _Line())
             line.changes += 1
-            line.numbers |= sum(
-                1 << place for place, both in enumerate(zip(now, before, strict=True)) if len({*both}) > 1
-            )
+            pairs = enumerate(zip(now, before, strict=False))
+            line.numbers |= sum(1 << place for place, (one, other) in pairs if one != other)
             if len(line.pages) < _WITNESSES:
                 line.pages.add(mmh3.hash(page))
             if len(line.folders) < _MOST_FOLDERS:
@@ -190,10 +189,11 @@ class VolatileLines:
 
 
 def _place_of(url: str) -> tuple[str, int]:
-    """Return the host of a URL, and a hash of the first folder of its path."""
+    """Return the host of a URL, and a hash of the first two folders of its path."""
     try:
         parts = urlsplit(url)
     except ValueError:
         return "", 0
+    # On a shared host they name a user, or a user and a project.
     folders = parts.path.strip("/").split("/")[:-1]
-    return parts.netloc.lower(), mmh3.hash(folders[0], signed=False) if folders else 0
+    return parts.netloc.lower(), mmh3.hash("/".join(folders[:2]), signed=False)

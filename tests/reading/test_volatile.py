@@ -96,6 +96,16 @@ def test_nobody_has_numbers_of_neighbours_left_out() -> None:
     lines = learned("http://shared.example/~mallory/{}", pages=50)
     assert lines.known_at("http://shared.example/~mallory/x")
     assert not lines.known_at("http://shared.example/~alice/x")
+    lines = learned("http://shared.example/view/mallory/{}", pages=50)
+    assert lines.known_at("http://shared.example/view/mallory/deeper/x")
+    assert not lines.known_at("http://shared.example/view/alice/x")
+
+
+def test_a_worker_that_answers_nonsense_teaches_nothing_else() -> None:
+    lines = VolatileLines(Clock())
+    for numbers in ({7: (1, 2)}, {7: (3,)}, {7: ()}):
+        lines.learn("http://a.example/p", None, numbers)
+    assert lines.known_at("http://a.example/p") == {}
 
 
 def test_a_line_that_stays_the_same_is_content_again() -> None:
