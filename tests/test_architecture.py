@@ -15,7 +15,7 @@ LONGEST_MODULE = 500
 
 # The lines that a room may have. They only ever fall: a room that needs more takes it from another.
 # What is about lines that change with every load is in them: 206 in reading, and of 200 beside it 100 in the plugin, 76
-# in the library, 14 in the search, 6 in the report and 1 in the workers. 32 of the plugin were those of the Lua scripts.
+# in the library, 14 in the search, 6 in the report and 1 in the workers. 32 of the plugin were the Lua scripts'.
 BUDGETS = {
     "library": 1975,
     "reading": 3424,
