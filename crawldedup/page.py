@@ -161,7 +161,7 @@ class PageReader:
         read = extract_page(html, page.encoding, self._extractor, min_words=options.min_words, area=area)
         facts = page_facts(read, options.distinguish)
         content = PageContent(read.main, facts, read.whole, links=read.source.links, unselected=read.unselected)
-        return content if options.volatile is False else self._without_volatile(content, read.source, known)
+        return self._without_volatile(content, read.source, known) if known or options.volatile is True else content
 
     def _without_volatile(self, content: PageContent, source: HtmlPage, known: Known) -> PageContent:
         """Leave out what is known to change with every load, and note what may."""
