@@ -17,7 +17,7 @@ from crawldedup.page import Content, Page, PageContent, PageReader
 from crawldedup.paragraphs.coverage import ParagraphCheck
 from crawldedup.reading.difference import unpacked_text
 from crawldedup.reading.keys import Key
-from crawldedup.reading.volatile import NOTHING, VolatileLines
+from crawldedup.reading.volatile import VolatileLines
 from crawldedup.search.query import TABLES, QueryBuilder, preview, verdict_of
 from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record, StoreInfo
 from crawldedup.stores.registry import make_store, shown_url
@@ -158,8 +158,9 @@ class Deduplicator:
             raise failure
 
     def _read(self, page: Page) -> Content:
-        known = self.volatile_lines.known_at(page.url) if isinstance(page, Page) else NOTHING
-        content = self._reader.try_content(page, known)
+        if not isinstance(page, Page) or page.html is None:
+            return self._reader.try_content(page)
+        content = self._reader.try_content(page, self.volatile_lines.known_at(page.url))
         if isinstance(content, PageContent) and page.remember:
             self.volatile_lines.learn(page.url, page.identity, content.numbers)
         return content

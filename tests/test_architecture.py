@@ -17,10 +17,10 @@ LONGEST_MODULE = 500
 # What is about lines that change with every load is in them: 207 in reading, and of 200 beside it 100 in the plugin, 76
 # in the library, 14 in the search, 6 in the report and 1 in the workers. 32 of the plugin were the Lua scripts'.
 BUDGETS = {
-    "library": 1975,
+    "library": 1976,
     "reading": 3227,
     "search": 1409,
-    "stores": 2399,
+    "stores": 2400,
     "workers": 501,
     "scrapy_plugin": 2182,
     "report": 3080,
@@ -30,7 +30,7 @@ BUDGETS = {
     "cli": 1914,
     "literature": 2289,
 }
-MOST_LINES = 22_729
+MOST_LINES = 22_731
 MOST_LUA_LINES = 965
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.
