@@ -71,13 +71,14 @@ def main(words: Sequence[str]) -> int:
         parser.add_argument("--seed", type=int, default=1, help="another seed makes other texts (default: 1)")
         parser.add_argument("--scale", type=float, default=1.0, help="0.1 makes a tenth of the pages (default: 1)")
         parser.add_argument("--articles", type=Path, help="take the stories' texts from this folder")
+        parser.add_argument("--counters", action="store_true", help="show numbers that change with every load")
         parser.add_argument("--details", action="store_true", help="list what was lost and missed by kind of page")
         parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
         options = parser.parse_args(words)
         if options.articles and not (options.articles / TRUTH).is_file():
             parser.error(f"{options.articles} has no {TRUTH}")
         with (
-            serving(Recipe(options.seed, options.scale, options.articles)) as site,
+            serving(Recipe(options.seed, options.scale, options.articles, options.counters)) as site,
             progress("crawling", len(options.rows)) as advance,
         ):
             measured = []

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -19,6 +19,7 @@ from crawldedup.options import Options
 from crawldedup.page import Content, Page, PageReader, ReadPage
 from crawldedup.reading.html import check_size
 from crawldedup.reading.keys import NO_KEY, Key
+from crawldedup.reading.volatile import VolatileLines
 from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Match, Verdict
@@ -30,8 +31,7 @@ T = TypeVar("T")
 
 _log: Final = logging.getLogger(__name__)
 
-BATCH: Final = 32
-"""So many pages are asked about together at most."""
+BATCH: Final = 32  # So many pages are asked about together at most.
 # Five together take half the processor time of each alone. Longer, and a crawl without network stands still meanwhile.
 _GATHERING_SECONDS: Final = 0.004
 _AHEAD: Final = 64
@@ -50,7 +50,6 @@ class Judged(NamedTuple):
 
 
 _Answer = asyncio.Future[tuple[Verdict, float]]
-_Prepare = Callable[[Page, ReadPage], Page]
 
 
 def _awaited(
@@ -68,6 +67,18 @@ def _awaited(
 def _shown(name: str) -> Any:
     """Return a property that shows what a Deduplicator has under this name."""
     return property(lambda self: getattr(self._dedup, name), doc=f"See `Deduplicator.{name}`.")
+
+
+def _with_new_key(call: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Make a call again if the index was begun again with another key, which is known by then."""
+
+    @wraps(call)
+    async def twice(*args: P.args, **kwargs: P.kwargs) -> T:
+        with suppress(KeyMismatchError):
+            return await call(*args, **kwargs)
+        return await call(*args, **kwargs)
+
+    return twice
 
 
 class AsyncDeduplicator:
@@ -121,6 +132,7 @@ class AsyncDeduplicator:
     options: Options = _shown("options")
     pages: int = _shown("pages")
     session: CrawlSession | None = _shown("session")
+    volatile_lines: VolatileLines = _shown("volatile_lines")
 
     @property
     def waiting(self) -> int:
@@ -141,7 +153,7 @@ class AsyncDeduplicator:
         """Connect to the store and join the crawl, while the first worker starts. See `Deduplicator.open`."""
         self._is_closed, self._session = False, session
         self._pool.start()
-        await self._join()
+        await self.ask(lambda dedup: dedup.open(session))
 
     async def check(self, url: str, **page: Any) -> Verdict:
         """Decide about a page and remember it. See `Deduplicator.check`.
@@ -150,29 +162,23 @@ class AsyncDeduplicator:
         """
         return await self.check_page(Page(url, **page))
 
+    @_with_new_key
     async def check_page(self, page: Page) -> Verdict:
         """Decide about a page and remember it. Raises as `check`."""
+        verdict, _ = await (await self._begin(page))
+        return verdict
 
-        async def checked() -> Verdict:
-            verdict, _ = await (await self._begin(page))
-            return verdict
-
-        return await _twice(page, checked)
-
-    async def judge(self, page: Page, prepare: _Prepare | None = None) -> Judged:
+    @_with_new_key
+    async def judge(self, page: Page, prepare: Callable[[Page, ReadPage], Page] | None = None) -> Judged:
         """Decide about a page as `check` does; return what was read of it, too.
 
         `prepare` is called with the page and what was read of it. It returns the page to ask about, for example with
         the rank that its links give it.
         """
-
-        async def judged() -> Judged:
-            begun = time.perf_counter()
-            read, reading = await self._read(page)
-            verdict, asking = await self._ask_about(prepare(page, read) if prepare else page, read.fingerprint)
-            return Judged(verdict, read, reading, asking, time.perf_counter() - begun)
-
-        return await _twice(page, judged)
+        begun = time.perf_counter()
+        read, reading = await self._read(page)
+        verdict, asking = await self._ask_about(prepare(page, read) if prepare else page, read.fingerprint)
+        return Judged(verdict, read, reading, asking, time.perf_counter() - begun)
 
     async def check_many(
         self, pages: Iterable[Page] | AsyncIterable[Page], *, on_error: Callable[[Page, Exception], None] | None = None
@@ -190,7 +196,7 @@ class AsyncDeduplicator:
             task = None
             async for page in pages if isinstance(pages, AsyncIterable) else _asynchronous(pages):
                 await room.acquire()
-                tasks.add(task := asyncio.create_task(self._begin(page, after=task)))
+                tasks.add(task := asyncio.create_task(self._begin(page, task, is_strict=on_error is None)))
                 begun.put_nowait((page, task))
 
         tasks.add(feeding := asyncio.create_task(feed()))
@@ -223,7 +229,10 @@ class AsyncDeduplicator:
 
     async def ask(self, call: Callable[[Deduplicator], T]) -> T:
         """Return what a call of the Deduplicator returns, made where its store is asked."""
-        return await self._run(partial(self._guarded, call))
+        result = await self._run(partial(self._guarded, call))
+        if self.session is not None and self._beating is None and not self._is_closed:
+            self._beating = asyncio.create_task(self._beat())
+        return result
 
     clear = _awaited(Deduplicator.clear)
     forget = _awaited(Deduplicator.forget)
@@ -240,17 +249,13 @@ class AsyncDeduplicator:
         """Return remembered pages that resemble this one. See `Deduplicator.find`."""
         return (await self.explain(url, **page)).matches()
 
+    @_with_new_key
     async def explain(self, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. See `Deduplicator.explain`."""
-        subject = Page(url, **{**page, "remember": False})
-
-        async def explained() -> Explanation:
-            read, _ = await self._read(subject, "show")
-            values = page | dict.fromkeys(("html", "text", "encoding")) | {"fingerprint": read.fingerprint}
-            explanation = await self.ask(lambda dedup: dedup.explain(url, **values))
-            return replace(explanation, text=read.text, facts=read.facts)
-
-        return await _twice(subject, explained)
+        read, _ = await self._read(Page(url, **{**page, "remember": False}), "show")
+        values = page | dict.fromkeys(("html", "text", "encoding")) | {"fingerprint": read.fingerprint}
+        explanation = await self.ask(lambda dedup: dedup.explain(url, **values))
+        return replace(explanation, text=read.text, facts=read.facts, left_out=read.left_out)
 
     async def compare(self, first: Page, second: Page) -> dict[str, Any]:
         """Return how two pages compare, ready for JSON. The store is not asked. See `crawldedup.compare`."""
@@ -275,48 +280,43 @@ class AsyncDeduplicator:
         if not (await asyncio.wait({closing}, timeout=_CLOSE_SECONDS))[0]:
             _log.warning("crawldedup: the store was not closed within %.0f s", _CLOSE_SECONDS)
 
-    async def _make_ready(self, page: Page) -> None:
-        """Raise what no page can be checked for now, and join the crawl."""
+    async def _read(self, page: Page, do: str = "read") -> tuple[ReadPage, float]:
         if self._is_closed:
             raise ClosedError(f"{self!r} is closed; call open() or use `async with` to open it again")
         self._require_store()
         if not isinstance(page, Page):
             raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a Page")
-        if page.remember and self._beating is None:
-            self._reading += 1
-            try:
-                await self._join()  # a look would not keep others from beginning the index with another key
-            finally:
-                self._reading -= 1
-
-    async def _read(self, page: Page, do: str = "read") -> tuple[ReadPage, float]:
-        await self._make_ready(page)
-        if page.fingerprint is not None:
-            return ReadPage(page.fingerprint), 0.0
         self._reading += 1
         try:
+            if page.remember and self._beating is None:
+                # A look would not keep others from beginning the index with another key.
+                await self.ask(lambda dedup: dedup.open(self._session))
             key = await self.ask(lambda dedup: dedup.key) if self._beating is None else self.key
-            if do == "read" and _is_short_text(page):
+            if _is_quick(page):
                 begun = time.perf_counter()
                 return self._reader.read_page(page, key), time.perf_counter() - begun
             check_size(page.html or page.text or "")
-            read: tuple[ReadPage, float] = await self._pool.call(request(do, [page], key), read_of)
-            return read
+            asked = request(do, [page], key, self._dedup.volatile_lines.known_at(page.url))
+            read, seconds = await self._pool.call(asked, read_of)
+            if page.remember:
+                self._dedup.volatile_lines.learn(page.url, page.identity, read.numbers)
+            return read, seconds
         finally:
             self._reading -= 1
 
-    async def _begin(self, page: Page, after: asyncio.Task[Any] | None = None) -> _Answer:
+    async def _begin(self, page: Page, after: asyncio.Task[Any] | None = None, *, is_strict: bool = False) -> _Answer:
         """Read a page at once; once another task is done, let the page be asked about with the next batch.
 
+        If it `is_strict`, nothing is asked about behind a page that cannot be read.
         The fingerprints of short texts are made with that batch: many together take a third of the time of each alone.
         """
         try:
-            await self._make_ready(page)
-            is_short = _is_short_text(page)
-            content = self._reader.try_content(page) if is_short else (await self._read(page))[0].fingerprint
+            content = self._reader.try_content(page) if _is_quick(page) else (await self._read(page))[0].fingerprint
         finally:
-            if after is not None:
+            if after is not None and not after.done():
                 await asyncio.wait({after})
+        if after is not None and is_strict:
+            after.result()
         return self._ask_about(page, content)
 
     def _ask_about(self, page: Page, content: Content) -> _Answer:
@@ -339,9 +339,8 @@ class AsyncDeduplicator:
             wanted = [question for question in batch if not question[2].done()]
             pages, contents, answers = zip(*wanted, strict=True) if wanted else ((), (), ())
             begun = time.perf_counter()
-            results: Sequence[Any]
             try:
-                results = await self.ask(lambda dedup: dedup.check_batch(pages, contents))  # noqa: B023
+                results: Sequence[Any] = await self.ask(lambda dedup: dedup.check_batch(pages, contents))  # noqa: B023
             except Exception as error:
                 results = [error] * len(pages)
             seconds = time.perf_counter() - begun
@@ -350,10 +349,6 @@ class AsyncDeduplicator:
                 settle(answer, result if isinstance(result, Exception) else (result, seconds / len(pages)))
             del self._questions[: len(batch)]
         self._asking = None
-
-    async def _join(self) -> None:
-        await self.ask(lambda dedup: dedup.open(self._session))
-        self._beating = self._beating or asyncio.create_task(self._beat())
 
     async def _beat(self) -> None:
         """Renew the lease of the crawl while there is nothing to do."""
@@ -392,18 +387,9 @@ def _forget(future: asyncio.Future[Any]) -> None:
         future.exception()
 
 
-def _is_short_text(page: Page) -> bool:
-    return page.text is not None and len(page.text) < _LONG_TEXT
-
-
-async def _twice(page: Page, call: Callable[[], Awaitable[T]]) -> T:
-    """Make a call again if the index was begun again with another key, which is known by then."""
-    try:
-        return await call()
-    except KeyMismatchError:
-        if page.fingerprint is not None:
-            raise
-        return await call()
+def _is_quick(page: Page) -> bool:
+    """Return whether a page can be read in the event loop."""
+    return isinstance(page, Page) and page.html is None and len(page.text or "") < _LONG_TEXT
 
 
 async def _asynchronous(pages: Iterable[Page]) -> AsyncIterator[Page]:

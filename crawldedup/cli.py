@@ -11,7 +11,7 @@ import re
 import sys
 from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, closing, nullcontext, redirect_stderr, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -204,12 +204,11 @@ def _explain(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 )
 def _compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     first, second = map(commands.sources.single_source, given.pages)
-    if given.store is None:
-        commands.pages.compare(dedup, first, second, output, is_index=False, detail=given.detail)
-        return
-    with closing(_deduplicator(given)) as index:
-        commands.indexes.require_existing(index)
-        commands.pages.compare(index, first, second, output, is_index=True, detail=given.detail)
+    is_index = given.store is not None
+    with closing(_deduplicator(given)) if is_index else nullcontext(dedup) as index:
+        if is_index:
+            commands.indexes.require_existing(index)
+        commands.pages.compare(index, first, second, output, is_index=is_index, detail=given.detail)
 
 
 # Two runs are compared alike everywhere.
@@ -302,6 +301,7 @@ _COMMANDS["advise"] = Command(
             "help": f"journals of one crawl, or a folder, whose last crawl counts (default: {DEFAULT_SOURCE})",
         },
         "-o --output": {"metavar": "FILE", "help": "write them into this file, as CRAWLDEDUP_RULES reads it"},
+        "--crawl": {"metavar": "NAME", "help": "read this crawl (default: the last one)"},
         **ADVISE_OPTIONS,
     },
     module="crawldedup.commands.advise",

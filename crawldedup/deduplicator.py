@@ -6,17 +6,18 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise, repeat
 from operator import attrgetter
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from crawldedup import checks, errors
 from crawldedup.errors import CrawlDedupError, PageError, StoreError, StoreUnavailableError
-from crawldedup.explain import Explanation, accepting_all, explained
+from crawldedup.explain import Explanation, explained
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
 from crawldedup.options import Options
-from crawldedup.page import Content, Page, PageReader
+from crawldedup.page import Content, Page, PageContent, PageReader
 from crawldedup.paragraphs.coverage import ParagraphCheck
 from crawldedup.reading.difference import unpacked_text
 from crawldedup.reading.keys import Key
+from crawldedup.reading.volatile import VolatileLines
 from crawldedup.search.query import TABLES, QueryBuilder, preview, verdict_of
 from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record, StoreInfo
 from crawldedup.stores.registry import make_store, shown_url
@@ -25,7 +26,9 @@ from crawldedup.verdict import Match, Verdict
 BATCH: Final = 100
 BATCH_SECONDS: Final = 0.5  # A batch that took this long to read goes to the store as it is.
 HEARTBEAT_SECONDS: Final = 20.0
+_VOLATILE_NOTE: Final = "volatile"
 
+T = TypeVar("T")
 Pair = tuple[Page, Fingerprint]
 _LASTING: Final = (StoreUnavailableError, errors.StoreFullError)  # another try would end alike
 OnUnreadable = Callable[[Page, PageError], None]
@@ -62,17 +65,17 @@ class Deduplicator:
         self.options = Options.from_values({"store": store, **options})
         self._reader = PageReader(self.options)
         self._queries = QueryBuilder(self.options)
-        profile = f"{self._reader.profile}/{len(TABLES)}x{TABLES[0].bits}"
-        layout = Layout(self.options.namespace, profile, TABLES, VERIFY_BITS // 8)
         secret: Any = self.options.key
-        key = Key.random() if secret is None else Key(secret)
-        self._store = make_store(store, replace(layout.with_key(key), takes_any_key=secret is None))
+        profile = f"{self._reader.profile}/{len(TABLES)}x{TABLES[0].bits}"
+        layout = Layout(self.options.namespace, profile, TABLES, VERIFY_BITS // 8, takes_any_key=secret is None)
+        self._store = make_store(store, layout.with_key(Key.random() if secret is None else Key(secret)))
         self._paragraphs = ParagraphCheck(self._store, self.options)
         self.pages = 0
         self._is_open = self._is_closed = False
         self._next_heartbeat = self._next_look = 0.0
         self._wanted_session: CrawlSession | None = None
         self._delivered: dict[Page, None] = {}
+        self.volatile_lines = VolatileLines()
 
     @classmethod
     def from_options(cls, options: Options) -> Self:
@@ -85,7 +88,7 @@ class Deduplicator:
         Raises ConfigurationError, PageError for a page that cannot be read, and KeyMismatchError for a fingerprint that
         was made with another key than the index has.
         """
-        return _verdict_or_raise(self.check_batch([Page(url, **page)])[0])
+        return _or_raise(self.check_batch([Page(url, **page)])[0])
 
     def check_many(
         self, pages: Iterable[Page], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
@@ -97,7 +100,7 @@ class Deduplicator:
         with each page that cannot be read and its error. Without it, the error is raised and the iteration ends, as
         with StoreUnavailableError. After another StoreError it can go on.
         """
-        return map(_verdict_or_raise, self._check_many(iter(pages), checks.whole(1)("batch", batch), on_unreadable))
+        return map(_or_raise, self._check_many(iter(pages), checks.whole(1)("batch", batch), on_unreadable))
 
     def check_batch(
         self, pages: Sequence[Page], contents: Sequence[Content] | None = None
@@ -111,7 +114,7 @@ class Deduplicator:
         results: list[Verdict | CrawlDedupError] = []
         if not pages:
             return results
-        contents = contents or list(map(self._reader.try_content, pages))
+        contents = contents or list(map(self._read, pages))
         self._join_or_look(join=any(map(attrgetter("remember"), pages)))
         for start, end in pairwise(self._cuts(pages)):
             results += self._decide(pages[start:end], contents[start:end])
@@ -131,7 +134,7 @@ class Deduplicator:
             deadline = time.monotonic() + BATCH_SECONDS
             try:
                 for page in pages:
-                    contents.append(self._reader.try_content(page))
+                    contents.append(self._read(page))
                     batch.append(page)
                     is_last = on_unreadable is None and isinstance(contents[-1], PageError)
                     if is_last or len(batch) >= size or time.monotonic() >= deadline:
@@ -153,6 +156,23 @@ class Deduplicator:
                     raise result
         if failure is not None:
             raise failure
+
+    def _read(self, page: Page) -> Content:
+        if not isinstance(page, Page) or page.html is None:
+            return self._reader.try_content(page)
+        content = self._reader.try_content(page, self.volatile_lines.known_at(page.url))
+        if isinstance(content, PageContent) and page.remember:
+            self.volatile_lines.learn(page.url, page.identity, content.numbers)
+        return content
+
+    def _exchange_volatile(self) -> None:
+        """Take over what other crawlers have learned, and tell them what this one has."""
+        if self.options.volatile is False:
+            return
+        noted = self._store.note(_VOLATILE_NOTE)
+        self.volatile_lines.read_note(noted)
+        if self.options.volatile is True and self._is_open and (own := self.volatile_lines.note()) != noted:
+            self._store.note(_VOLATILE_NOTE, own)
 
     def _cuts(self, pages: Sequence[Page]) -> list[int]:
         """Return where to cut a batch: the query about a page may depend on the answers about those before it."""
@@ -203,8 +223,7 @@ class Deduplicator:
         if page.remember:
             self.pages = answer.pages
             self._queries.hot_prefixes.learn(query, answer)
-        verdict = verdict_of(page.url, read, query, answer)
-        return self._paragraphs.with_coverage(page, read, query, verdict) if read.paragraphs else verdict
+        return self._paragraphs.with_coverage(page, read, query, verdict_of(page.url, read, query, answer))
 
     def fingerprint(self, url: str = "", **page: Any) -> Fingerprint:
         """Return the fingerprint of a page. Nothing is remembered. Raises as `check`."""
@@ -217,31 +236,30 @@ class Deduplicator:
     def explain(self, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. Nothing is remembered. Raises as `check`."""
         subject = Page(url, **{**page, "remember": False})
-        content = self._reader.try_content(subject)
-        read, query, similarity, records = self._search(subject, content)
-        explanation = explained(
-            subject, read, query, records, self._packed_text, content, pages=self.pages, similarity=similarity
-        )
-        return replace(explanation, verdict=self._paragraphs.with_coverage(subject, read, query, explanation.verdict))
+        content, read, query, similarity, records = self._search(subject)
+        explanation = explained(url, read, query, records, self._packed_text, similarity)
+        verdict = self._paragraphs.with_coverage(subject, read, query, explanation.verdict)
+        explanation = replace(explanation, verdict=verdict, pages=self.pages)
+        if not isinstance(content, PageContent):
+            return explanation
+        return replace(explanation, text=content.text, facts=content.fact_lines, left_out=content.left_out)
 
-    def _search(self, page: Page, content: Content) -> tuple[Fingerprint, Query, float, list[Record]]:
-        """Return the fingerprint of a page, the query about it, from what similarity on, and all that is compared."""
-        if isinstance(content, PageError):
-            raise content
+    def _search(self, page: Page) -> tuple[Content, Fingerprint, Query, float, list[Record]]:
+        """Return what is read of a page, the query about it, from what similarity on, and all that is compared."""
         self._join_or_look(join=False)
-        key = self._store.layout.key
-        (read,) = self._reader.try_fingerprints([page], [content], key)
-        if isinstance(read, CrawlDedupError):
-            raise read
+        content, key = self._read(page), self._store.layout.key
+        read = _or_raise(self._reader.try_fingerprints([page], [content], key)[0])
         lowered = self._alike_originals([(page, read)], key)
         (query,) = self._queries.queries([(page, read)], key, self.pages, lowered=lowered)
-        (records,) = self._store.find([accepting_all(query)])
-        return read, query, self._queries.similarity(page, is_lowered=bool(lowered)), records
+        # All that is met is compared; a thin page has no candidates but its copies.
+        rule = query.rule if read.thin else replace(query.rule, limit=sum(query.rule.costs), crowd=None)
+        (records,) = self._store.find([replace(query, rule=rule)])
+        return content, read, query, self._queries.similarity(page, is_lowered=bool(lowered)), records
 
     def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
         """Remove a page by what it was checked with, or every page with the text of a fingerprint; return how many."""
         if isinstance(page, Fingerprint):
-            _, query, _, records = self._search(Page("", fingerprint=page, scope_key=scope_key), page)
+            _, _, query, _, records = self._search(Page("", fingerprint=page, scope_key=scope_key))
             copies = [record.url_key for record in records if record.digest == query.record.digest]
             return sum(self._store.forget(PageName(url_key, query.shard_key)) for url_key in copies)
         return int(self._store.forget(self._name_of(page, identity, scope_key)))
@@ -266,8 +284,7 @@ class Deduplicator:
 
     def _tell_delivered(self) -> None:
         if noted := list(self._delivered):
-            key = self._store.layout.key
-            self._store.deliver([self._queries.name(key, page) for page in noted])
+            self._store.deliver([self._queries.name(self._store.layout.key, page) for page in noted])
             for page in noted:
                 self._delivered.pop(page, None)
 
@@ -309,6 +326,7 @@ class Deduplicator:
         if self._is_open:
             with suppress(StoreError):
                 self._tell_delivered()
+                self._exchange_volatile()
         self._store.close(leave=leave)
         self._is_open, self._is_closed, self._next_look = False, True, 0.0
 
@@ -334,6 +352,7 @@ class Deduplicator:
         if self._is_open:
             self._store.heartbeat()
             self._tell_delivered()
+            self._exchange_volatile()
             self._next_heartbeat = time.monotonic() + HEARTBEAT_SECONDS
 
     def _join_or_look(self, *, join: bool) -> None:
@@ -344,12 +363,14 @@ class Deduplicator:
             self.pages = self._store.open(self._wanted_session)
             self._is_open = True
             self._next_heartbeat = now + HEARTBEAT_SECONDS
+            self._exchange_volatile()
         elif join and now >= self._next_heartbeat:
             self.heartbeat()
         elif not self._is_open and now >= self._next_look:
             self.pages = self._store.open_read_only()
             # Do not cache that the index is absent.
             self._next_look = now + (HEARTBEAT_SECONDS if self.pages else 0)
+            self._exchange_volatile()
 
     def _require_not_closed(self) -> None:
         if self._is_closed:
@@ -357,7 +378,7 @@ class Deduplicator:
             raise errors.ClosedError(f"{place} is closed; call open() or use a `with` statement to open it again")
 
 
-def _verdict_or_raise(result: Verdict | CrawlDedupError) -> Verdict:
+def _or_raise(result: T | CrawlDedupError) -> T:
     if isinstance(result, CrawlDedupError):
         raise result
     return result

@@ -62,18 +62,17 @@ class PageError(CrawlDedupError):
     counter = "page"
 
     def __init__(self, reason: str, message: str) -> None:
+        super().__init__(reason, message)  # of both, exceptions are pickled by their args alone
         self.reason = reason
-        super().__init__(message)
+
+    def __str__(self) -> str:
+        return str(self.args[1])
 
     @classmethod
     def after(cls, error: Exception, what: str) -> Self:
         """Return the error for a page at which a step failed with another error. The message names the step."""
         reason = "out_of_memory" if isinstance(error, MemoryError) else "broken"
         return cls(reason, f"{what} failed: {type(error).__name__}: {error}")
-
-    # Exceptions are pickled by their args alone, as in pools of processes that users start.
-    def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
-        return type(self), (self.reason, str(self))
 
 
 class WorkerError(CrawlDedupError):

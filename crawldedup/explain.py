@@ -1,4 +1,4 @@
-"""Explain verdicts, compare two pages, and say in words what came of it."""
+"""Explain verdicts, and compare two pages."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,13 +10,15 @@ from crawldedup import checks
 from crawldedup.fingerprinting.features import jaccard
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.options import Options
-from crawldedup.page import Page, PageContent, PageReader
+from crawldedup.page import Page, PageReader
 from crawldedup.reading.difference import Change, changes
 from crawldedup.reading.keys import Key
 from crawldedup.search.model import estimate_deviation, flip_probabilities, search_similarity
 from crawldedup.search.query import TABLES, QueryBuilder, match_of, preview, verdict_of
 from crawldedup.stores.base import PageName, Query, Record
 from crawldedup.verdict import Match, Verdict
+
+_TextOf = Callable[[PageName], bytes]
 
 _LEAST_SIMILARITY: Final = 0.01  # At 0 there is no error of an estimate that cannot be lower.
 _LONGEST_CHANGE: Final = 2_000
@@ -57,6 +59,7 @@ class Explanation:
     threshold: float | None  #: The estimated similarity that `limit` stands for; None for thin pages.
     crowd: int  #: How many candidates resemble the page as the nearest does: more make `limit` stricter.
     candidates: tuple[Candidate, ...]  #: The pages that were compared, nearest first.
+    left_out: tuple[str, ...] = ()  #: Lines that are not compared, since their numbers change with every load.
 
     def matches(self) -> list[Match]:
         """Return the pages that are accepted, most similar first."""
@@ -81,32 +84,21 @@ class Comparison:
     drops: int  #: Of `INDEXES` indexes, each with a key of its own, how many find that the second is a duplicate.
 
 
-def accepting_all(query: Query) -> Query:
-    """Return the same search with every candidate accepted. A thin page has no candidates but its copies."""
-    rule = replace(query.rule, limit=sum(query.rule.costs), crowd=None)
-    return query if query.exact_only else replace(query, rule=rule)
-
-
 def explained(
-    page: Page,
-    read: Fingerprint,
-    query: Query,
-    records: Sequence[Record],
-    text_of: Callable[[PageName], bytes],
-    content: object,
-    *,
-    pages: int,
-    similarity: float,
+    url: str, read: Fingerprint, query: Query, records: Sequence[Record], text_of: _TextOf, similarity: float
 ) -> Explanation:
-    """Explain what the records mean that were found for a page. `text_of` is as in `preview`."""
-    text, facts = (content.text, content.fact_lines) if isinstance(content, PageContent) else (None, ())
+    """Explain what the records mean that were found for a page. `text_of` is as in `preview`.
+
+    The text and the facts of the page, and the number of pages in the index, are left out.
+    """
     compared = [_candidate(read, query, record, similarity) for record in records]
     bar = query.rule.bar([candidate.cost for candidate in compared if candidate.cost <= query.rule.reach])
     candidates = tuple(replace(candidate, accepted=candidate.cost <= bar.limit) for candidate in compared)
     accepted = [record for record, candidate in zip(records, candidates, strict=True) if candidate.accepted]
     answer = replace(preview(query, accepted, text_of), candidates=len(records))
-    verdict, threshold = verdict_of(page.url, read, query, answer), bar.threshold and round(bar.threshold, 4)
-    return Explanation(verdict, text, facts, read.thin, pages, similarity, bar.limit, threshold, bar.crowd, candidates)
+    threshold = bar.threshold and round(bar.threshold, 4)
+    verdict = verdict_of(url, read, query, answer)
+    return Explanation(verdict, None, (), read.thin, 0, similarity, bar.limit, threshold, bar.crowd, candidates)
 
 
 def _candidate(read: Fingerprint, query: Query, record: Record, similarity: float) -> Candidate:
@@ -164,11 +156,9 @@ def compare(first: Page, second: Page, **options: Any) -> Comparison:
         candidate = _candidate(read, query, record, builder.similarity(second))
         is_met = candidate.match.exact if read.thin else candidate.accepted and candidate.probe is not None
         records = [record] if is_met and reads[0].facts == reads[1].facts else []
-        answer = replace(preview(query, records, lambda _: b""), candidates=len(records))
-        return reads, query, candidate, verdict_of(second.url, read, query, answer)
+        return reads, query, candidate, verdict_of(second.url, read, query, preview(query, records, lambda _: b""))
 
     reads, query, candidate, verdict = judged(Key(cast("bytes", checked.key) or b""))
-    whole, other_whole = (content.whole or content.text for content in contents)
     return Comparison(
         verdict=verdict,
         similarity=jaccard(contents[0].text, contents[1].text),
@@ -178,48 +168,7 @@ def compare(first: Page, second: Page, **options: Any) -> Comparison:
         facts=(tuple(sorted(facts[0] - facts[1])), tuple(sorted(facts[1] - facts[0]))),
         texts=(contents[0].text, contents[1].text),
         words=(reads[0].words, reads[1].words),
-        changes=tuple(changes(whole, other_whole, longest=_LONGEST_CHANGE)),
+        changes=tuple(changes(*(content.whole or content.text for content in contents), longest=_LONGEST_CHANGE)),
         thin=reads[0].thin or reads[1].thin,
         drops=sum(judged(key)[-1].is_duplicate for key in _KEYS),
     )
-
-
-def reason(comparison: Comparison) -> str:
-    """Return why two pages got their verdict."""
-    if any(comparison.facts):
-        return "their product attributes differ, so they stay apart however alike they are"
-    if comparison.candidate.match.exact and comparison.candidate.probe is not None:
-        return "they have the same text"
-    if comparison.thin:
-        return "at least one page is too thin to be compared, and their texts differ"
-    if comparison.candidate.accepted and comparison.candidate.probe is None:
-        return "alike enough, but the search does not meet the first page, as for a few in a hundred"
-    limit = "" if comparison.threshold is None else f"; copies count from about {comparison.threshold:.3f} on"
-    return f"an index estimates that they are alike by {comparison.candidate.match.similarity:.3f}{limit}"
-
-
-def criterion(explanation: Explanation, recall: float) -> str:
-    """Return which pages would be accepted."""
-    if explanation.thin:
-        return "an exact copy only, for the page is thin"
-    threshold, crowd = explanation.threshold, explanation.crowd
-    estimated = "" if threshold is None else f", an estimated similarity of about {threshold:.3f}"
-    stricter = f", stricter in a crowd of {crowd} pages that resemble it alike" if crowd > 1 else ""
-    wanted = f"from {explanation.similarity:g} on with a recall of {recall:g}"
-    return f"a cost of at most {explanation.limit}{estimated}{stricter}, to find pages {wanted}"
-
-
-def outcome(candidate: Candidate) -> str:
-    """Return what became of a page that was compared."""
-    return "same text" if candidate.match.exact else "accepted" if candidate.accepted else "refused"
-
-
-def estimate(candidate: Candidate) -> str:
-    """Return the estimated similarity, with its standard error if there is one."""
-    return f"{candidate.match.similarity:.3f}" + (f" ± {candidate.deviation:.3f}" if candidate.deviation else "")
-
-
-def search(candidate: Candidate) -> str:
-    """Return whether the search meets the first page of two."""
-    probe = f"probe {candidate.probe}" if candidate.probe else "no probe"
-    return f"{candidate.match.hamming} of 64 search bits differ, {probe} meets the first page"

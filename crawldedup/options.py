@@ -21,6 +21,13 @@ def _paragraphs(name: str, value: object) -> float | str | None:
     raise checks.refused(name, value, "a share above 0 and below 1, 'mark' or None")
 
 
+def check_volatile(name: str, value: object) -> bool | str:
+    """Check for True, False or "known"."""
+    if isinstance(value, bool) or value == "known":
+        return value
+    raise checks.refused(name, value, "True, False or 'known'")
+
+
 def _check_in(module: str, check: str) -> Check:
     """Return a check of a module that is imported on its first use: options alone must not wait for it."""
     return lambda name, value: getattr(import_module(module), check)(name, value)
@@ -117,6 +124,13 @@ class Options:
         "Which pages differ however alike they read: different products (products), pages with different numbers, "
         "too (numbers), or none (nothing).",
     )
+    volatile: bool | str = option(
+        "known",
+        check_volatile,
+        "Leave out lines of a site whose numbers change with every load: known leaves out what an index knows, true "
+        "learns from pages that come twice within minutes, too, and false compares all.",
+        kind=bool,
+    )
     keep_texts: bool = option(
         False,
         checks.flag,
@@ -169,8 +183,7 @@ class Options:
         """Make options of named values. Raises ConfigurationError for one that is no option or not allowed."""
         names = [declared.name for declared in options_of(cls)]
         if unknown := [name for name in values if name not in names]:
-            # What others call it.
-            wanted = "similarity" if unknown[0] == "threshold" else unknown[0]
+            wanted = {"threshold": "similarity"}.get(unknown[0], unknown[0])  # what others call it
             hint = checks.did_you_mean(wanted, names) or f"; options: {', '.join(names)}"
             raise ConfigurationError(f"there is no option {unknown[0]!r}{hint}")
         return cls(**values)  # type: ignore[arg-type]

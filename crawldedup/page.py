@@ -1,7 +1,7 @@
 """A page as users give it, and the way from its HTML or text to its fingerprint."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import Any, Final
 
@@ -17,10 +17,12 @@ from crawldedup.reading.canonical import NO_LINKS, HeadLinks
 from crawldedup.reading.difference import packed_text
 from crawldedup.reading.extract import TEXT_PROFILE, extract_page, get_extractor
 from crawldedup.reading.facts.page_facts import page_facts, text_facts
-from crawldedup.reading.html import check_size, tidy
+from crawldedup.reading.html import HtmlPage, check_size, tidy
 from crawldedup.reading.keys import NO_KEY, Key
+from crawldedup.reading.volatile import NOTHING, Known, Numbers, numbers_of, rest_of, without_volatile
 
 WORST_RANK: Final = 255
+_MOST_LEFT_OUT: Final = 8  # lines of a page are shown
 _check_rank: Final = checks.whole(0, WORST_RANK)
 _TYPES: Final[dict[str, tuple[Any, str]]] = {
     "url": (str, "a str"),
@@ -92,10 +94,15 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class PageContent(Source):
-    """What is compared of a page, and the canonical links in its head; `unselected` if the wanted area is not on it."""
+    """What is compared of a page, and the canonical links in its head; `unselected` if the wanted area is not on it.
+
+    `left_out` are lines with numbers that change with every load, `numbers` those of lines that may do so.
+    """
 
     links: HeadLinks = NO_LINKS
     unselected: bool = False
+    left_out: tuple[str, ...] = ()
+    numbers: Numbers = field(default_factory=dict)
 
     @property
     def fact_lines(self) -> tuple[str, ...]:
@@ -111,6 +118,8 @@ class ReadPage:
     unselected: bool = False
     text: str | None = None
     facts: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    numbers: Numbers = field(default_factory=dict)
 
 
 Content = PageContent | Fingerprint | PageError  # what is known of a page before its fingerprint is made
@@ -131,15 +140,16 @@ class PageReader:
             extractor += f"+{mmh3.hash(repr(areas), signed=False):08x}"
         return f"{extractor}/{TEXT_PROFILE}.{self._options.distinguish}/{PROFILE}"
 
-    def read_page(self, page: Page, key: Key = NO_KEY) -> ReadPage:
-        """Return what came of reading a page. Raises PageError."""
+    def read_page(self, page: Page, key: Key = NO_KEY, known: Known = NOTHING) -> ReadPage:
+        """Return what came of reading a page, of which `known` numbers are left out. Raises PageError."""
         if page.fingerprint is not None:
             return ReadPage(page.fingerprint)
-        content = self.content(page)
+        content = self.content(page, known)
         (fingerprint,) = self.fingerprints([content], key)
-        return ReadPage(fingerprint, content.links, content.unselected, content.text, content.fact_lines)
+        shown = (content.text, content.fact_lines, content.left_out, content.numbers)
+        return ReadPage(fingerprint, content.links, content.unselected, *shown)
 
-    def content(self, page: Page) -> PageContent:
+    def content(self, page: Page, known: Known = NOTHING) -> PageContent:
         """Return what is compared of a page of HTML or text. Raises PageError."""
         options, html = self._options, page.html or b""
         if page.text is not None:
@@ -150,16 +160,38 @@ class PageReader:
         area = area_of(options.content, page.url)
         read = extract_page(html, page.encoding, self._extractor, min_words=options.min_words, area=area)
         facts = page_facts(read, options.distinguish)
-        return PageContent(read.main, facts, read.whole, read.source.links, read.unselected)
+        content = PageContent(read.main, facts, read.whole, links=read.source.links, unselected=read.unselected)
+        return self._without_volatile(content, read.source, known) if known or options.volatile is True else content
 
-    def try_content(self, page: object) -> Content:
+    def _without_volatile(self, content: PageContent, source: HtmlPage, known: Known) -> PageContent:
+        """Leave out what is known to change with every load, and note what may."""
+        headings = source.headings
+        if self._options.volatile is True:
+            rows = [line for line in content.fact_lines if line.startswith("row ")]
+            lines = [*content.text.split("\n"), *(content.whole or "").split("\n"), *rows]
+            content = replace(content, numbers=numbers_of(lines, headings))
+        if not known:
+            return content
+        text, left_out = without_volatile(content.text, known, headings)
+        whole, others = without_volatile(content.whole or "", known, headings)
+        facts = [rest_of(line, known) if line.startswith("row ") else line for line in content.fact_lines]
+        return replace(
+            content,
+            text=text,
+            whole=content.whole and whole,
+            facts="\n".join(filter(None, facts)) or None,
+            shown=(content.whole or content.text) if left_out or others else None,
+            left_out=tuple(dict.fromkeys([*left_out, *others]))[:_MOST_LEFT_OUT],
+        )
+
+    def try_content(self, page: object, known: Known = NOTHING) -> Content:
         """Return what is compared of a page, why that cannot be read, or the fingerprint that was given."""
         if not isinstance(page, Page):
             raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a Page")
         if page.fingerprint is not None:
             return page.fingerprint
         try:
-            return self.content(page)
+            return self.content(page, known)
         except PageError as error:
             return error
 

@@ -10,9 +10,3 @@ def printable(text: str, longest: int = 500) -> str:
     """Return the text with control characters and line ends escaped, cut at `longest` characters."""
     shown = text if len(text) <= longest else text[:longest] + "..."
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in shown)
-
-
-def sentence(text: object) -> str:
-    """Return a text with a full stop, so that another sentence can follow."""
-    shown = str(text).rstrip()
-    return shown if shown.endswith((".", "!", "?")) else f"{shown}."

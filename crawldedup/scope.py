@@ -16,28 +16,23 @@ from crawldedup.reading.keys import NO_KEY, Key
 
 
 class Salt(NamedTuple):
-    """The constants that are XORed into a page's bits; zero for the global scope."""
+    """The constants that are XORed into a page's bits, as numbers; zero for the global scope."""
 
     number: int
-    signature: bytes
+    signature: int
 
 
 @lru_cache(maxsize=4096)
 def salt_of(scope: str, signature_bytes: int, key: Key = NO_KEY) -> Salt:
     """Return the salt for a site, a spider's name, or "" for the global scope."""
     if not scope:
-        return Salt(0, bytes(signature_bytes))
+        return Salt(0, 0)
     name = scope.encode("utf-8", "replace")
     if key.secret:
         signature = hashlib.shake_256(key.secret + name).digest(signature_bytes)
     else:
         signature = b"".join(mmh3.hash_bytes(name, seed=seed) for seed in range(1, 2 + signature_bytes // 16))
-    return Salt(key.number(name, "scope"), signature[:signature_bytes])
-
-
-def xored(first: bytes, second: bytes) -> bytes:
-    """Return two byte strings of one length, XORed."""
-    return (int.from_bytes(first, "big") ^ int.from_bytes(second, "big")).to_bytes(len(first), "big")
+    return Salt(key.number(name, "scope"), int.from_bytes(signature[:signature_bytes], "big"))
 
 
 @cache

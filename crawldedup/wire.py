@@ -17,7 +17,7 @@ from crawldedup.verdict import Coverage, Verdict
 
 T = TypeVar("T")
 _DERIVED: Final = {Verdict: ("is_duplicate", "is_partial", "is_across_sites"), Coverage: ("share_new",)}
-_NUMBERS: Final = ("search", "digest", "facts", "key_id")
+_NUMBERS: Final = ("search", "digest", "facts", "key_id", "full_digest")
 _MOST_WEIGHT: Final = 1e6  # They are at most the root of the number of features.
 
 
@@ -55,7 +55,7 @@ def from_plain(kind: type[T], values: Any) -> T:
     """Return the value of which `plain` gave these; other keys are ignored. Raises ConfigurationError for others."""
     try:
         if kind is Fingerprint:
-            values = {**values, **{name: int(values[name], 16) for name in _NUMBERS}}
+            values = {**values, **{name: int(values.get(name, "0"), 16) for name in _NUMBERS}}
             return cast("T", check_fingerprint(msgspec.convert(values, Fingerprint, dec_hook=to_weights)))
         if "candidate" in values:
             values = {**values, "candidate": {**values["candidate"], "match": values["candidate"]}}

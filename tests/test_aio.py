@@ -192,6 +192,18 @@ def test_pages_that_wait_are_asked_about_together_and_a_lone_one_waits_for_nobod
     asyncio.run(work())
 
 
+def test_texts_of_one_call_are_asked_about_together(store_url: str) -> None:
+    async def work() -> None:
+        sizes: list[int] = []
+        async with AsyncDeduplicator(store_url) as dedup:
+            dedup.on_batch = lambda pages, _: sizes.append(pages)
+            pages = [Page(f"https://e.com/{number}", text=story(number)) for number in range(96)]
+            assert [verdict.url async for verdict in dedup.check_many(pages)] == [page.url for page in pages]
+            assert len(sizes) < 48
+
+    asyncio.run(work())
+
+
 def test_one_of_a_batch_may_be_refused_alone(store_url: str) -> None:
     async def work() -> None:
         async with AsyncDeduplicator(store_url) as dedup:
@@ -285,6 +297,10 @@ def test_the_lease_is_renewed_while_nothing_is_asked(monkeypatch: pytest.MonkeyP
         await dedup.check(A, text=story(1), remember=False)
         await asyncio.sleep(0.2)
         assert not beats
+        await dedup.check(A, text=story(1))  # joins the crawl as `open` does
+        await asyncio.sleep(0.3)
+        assert beats
+        await dedup.close()
         for _ in range(2):
             await dedup.open()
             before = len(beats)

@@ -9,7 +9,6 @@ import pytest
 
 from crawldedup import Deduplicator, Kind, Page, compare, wire
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.explain import reason
 from crawldedup.fingerprinting.fingerprint import fingerprint
 from crawldedup.literature.exact import jaccard
 from tests.test_check_fingerprint import ALIKE, HALF_ALIKE, TEXT, UNLIKE, A, B
@@ -36,10 +35,6 @@ def test_the_exact_similarity_is_told_and_the_verdict_is_a_crawls(second: str) -
         assert told.candidate.match.similarity == found[0].similarity
     assert told.candidate.accepted == (told.candidate.cost <= told.limit)
     assert json.loads(wire.encode(told))["verdict"]["kind"] == checked.kind
-
-
-def test_equal_texts_are_told() -> None:
-    assert reason(compared(TEXT, TEXT)) == "they have the same text"
 
 
 def test_what_differs_is_told() -> None:

@@ -74,10 +74,15 @@ def _ours() -> list[Row]:
         for extractor in EXTRACTORS
     ] + [
         Row(
+            "no-volatile",
+            "crawldedup, drop-items, volatile lines compared",
+            {"ADDONS": {"crawldedup.Addon": 500}, "CRAWLDEDUP_VOLATILE": False},
+        ),
+        Row(
             "first-copy",
             "crawldedup, drop-items, the first copy alone",
             {"ADDONS": {"crawldedup.Addon": 500}, "CRAWLDEDUP_PREFER": []},
-        )
+        ),
     ]
 
 
@@ -85,10 +90,18 @@ def _by_rules(folder: Path) -> list[Row]:
     """A crawl, one by the rules that its journal speaks for, and one that has its index, too."""
     addon, journals, rules = {"ADDONS": {"crawldedup.Addon": 500}}, f"{folder}/journals", f"{folder}/rules.json"
     first = {**addon, "CRAWLDEDUP_STORE": f"sqlite:///{folder}/first.sqlite", "CRAWLDEDUP_JOURNAL": journals}
+    daily = {
+        **addon,
+        "CRAWLDEDUP_STORE": f"sqlite:///{folder}/daily.sqlite",
+        "CRAWLDEDUP_REVISIT": "drop",
+        "CRAWLDEDUP_RELOADS": 5,
+    }
     ruled = {"CRAWLDEDUP_RULES": rules, "CRAWLDEDUP_JOURNAL": False}
     return [
         Row("first", "crawldedup, a first crawl", first),
         Row("rules", "by the rules of the first crawl", addon | ruled, advice=(journals, "--output", rules)),
+        Row("day-1", "crawldedup, the first day, REVISIT drop", daily),
+        Row("day-2", "the second day: nothing has changed", daily),
         Row("rules-again", "the same, with the index of the first", first | ruled),
     ]
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.shared.serving import serving_apart
+from benchmarks.whole_site_parts.counters import loaded, with_counters
 from benchmarks.whole_site_parts.pages import ADDRESSES
 from benchmarks.whole_site_parts.site import Site
 
@@ -33,6 +34,7 @@ class Recipe:
     seed: int
     scale: float
     articles: Path | None = None
+    counters: bool = False
 
     def site(self, port: int) -> Site:
         return Site(port, self.seed, self.scale, self.articles)
@@ -52,7 +54,9 @@ def _serve(recipe: Recipe, port_wanted: Connection) -> None:
 async def _serve_for_ever(recipe: Recipe, port_wanted: Connection) -> None:
     sockets = _listening()
     port = sockets[0].getsockname()[1]
-    answers = {url.partition("//")[2]: _answer(page) for url, page in recipe.site(port).pages.items()}
+    pages = recipe.site(port).pages.items()
+    shown = with_counters if recipe.counters else lambda page: page
+    answers = {url.partition("//")[2]: _answer(shown(page)) for url, page in pages}
     loop = asyncio.get_running_loop()
     for each in sockets:
         await loop.create_server(lambda: _Connection(answers), sock=each)
@@ -121,6 +125,6 @@ class _Connection(asyncio.Protocol):
         for request in requests:
             target = request.split(b" ", 2)[1].decode("latin-1")
             answer = self._answers.get(self._host + target, _NOT_FOUND)
-            self._transport.write(answer.sent)
+            self._transport.write(loaded(answer.sent))
             if answer.closes:
                 self._transport.close()

@@ -30,7 +30,7 @@ def run(given: Namespace, output: Output) -> None:
 
 def advise(sources: Sequence[str], given: Namespace, output: Output) -> None:
     """Show or write rules as the options say. Raises ConfigurationError and OSError."""
-    pages, rules = _mined(sources, output)
+    pages, rules = _mined(sources, given.crawl, output)
     exported: list[Any] = [rule.as_dict() for rule in rules]
     if given.format != "rules":
         exported = discarder_rules(rules) if given.format == "duplicate-url-discarder" else deny_patterns(rules, pages)
@@ -45,12 +45,12 @@ def advise(sources: Sequence[str], given: Namespace, output: Output) -> None:
         output.error(ConfigurationError(f"{pluralize(left, 'rule')} left out: {_UNFIT[given.format]}"))
 
 
-def _mined(sources: Sequence[str], output: Output) -> tuple[Sequence[Page], Sequence[Rule]]:
+def _mined(sources: Sequence[str], crawl: str | None, output: Output) -> tuple[Sequence[Page], Sequence[Rule]]:
     """Return the pages of the journals, and the rules that they speak for."""
     # Here, so that `--help` does not wait for DuckDB.
     from crawldedup.report.database import Database
 
-    journals = find_journals(sources)
+    journals = find_journals(sources, crawl)
     with output.shares() as progress, Database(progress) as database:
         unreadable = database.load(journals)
         pages, withdrawn = database.evidence()

@@ -75,48 +75,34 @@ def _match_in_words(match: Match) -> str:
     return f"{kind}: {url} ({match.copies:,} {'copy' if match.copies == 1 else 'copies'} seen)"
 
 
-def explain(
-    dedup: Deduplicator,
-    pages: Iterable[Page],
-    output: Output,
-    *,
-    scope_key: str | None = None,
-    revisit_similarity: float | None = None,
-    detail: bool = False,
-) -> None:
-    """Show the verdict that a crawl would give now for each page, and why. Changes nothing."""
+def explain(dedup: Deduplicator, pages: Iterable[Page], output: Output, *, detail: bool = False, **meta: Any) -> None:
+    """Show the verdict that a crawl would give now for each page, with `meta` as arguments of `Page`, and why."""
     require_existing(dedup)
     options = dedup.options
     for page in output.counted(pages):
-        named: dict[str, Any] = {"scope_key": scope_key, "revisit_similarity": revisit_similarity}
         try:
-            told = dedup.explain(page.url, html=page.html, text=page.text, encoding=page.encoding, **named)
+            told = dedup.explain(page.url, html=page.html, text=page.text, encoding=page.encoding, **meta)
         except PageError as error:
             output.skip(page.url, error)
             continue
+        plain = wire.plain(told)
         value = {
-            **wire.plain(told.verdict),
-            "thin": told.thin,
+            **plain.pop("verdict"),
+            "wanted_similarity": plain.pop("similarity"),
+            "wanted_recall": options.recall,
+            "compared": plain.pop("candidates"),
+            **plain,
             "text": (told.text or "")[:_SHOWN_TEXT],
-            "facts": told.facts,
             "store": shown_url(options.store),
             "namespace": options.namespace,
-            "pages": told.pages,
             "scope": options.scope,
-            "scope_key": scope_key or (site_of(page.url) if options.scope == "site" else ""),
-            "wanted_similarity": told.similarity,
-            "wanted_recall": options.recall,
-            "threshold": told.threshold,
-            "limit": told.limit,
-            "crowd": told.crowd,
-            "compared": [wire.plain(candidate) for candidate in told.candidates],
+            "scope_key": meta.get("scope_key") or (site_of(page.url) if options.scope == "site" else ""),
         }
         output.show(value, *_explanation_in_words(value, told, detail))
 
 
 def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool) -> Iterator[str]:
-    verdict = told.verdict
-    scope_key = f": {printable(value['scope_key'])}" if value["scope_key"] else ""
+    verdict, scope_key = told.verdict, printable(value["scope_key"])
     yield in_words(verdict)
     yield from paragraphs_in_words(verdict)
     yield f"  text       {verdict.words:,} words: {printable(' '.join((told.text or '').split()), _SHOWN_TEXT)}"
@@ -124,16 +110,16 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool
         yield f"  attribute  {printable(fact, _SHOWN_TEXT)}"
     if told.facts:
         yield "             pages of other attributes are never duplicates of this one"
-    pages = pluralize(value["pages"], "page")
-    yield f"  index      {printable(value['store'])}, namespace {value['namespace']}, {pages}"
-    yield f"  scope      {value['scope']}{scope_key}"
-    if detail:
-        yield f"  search     {pluralize(verdict.probes, 'probe')}, {pluralize(verdict.candidates, 'page')} compared"
-        yield f"  criterion  {explaining.criterion(told, value['wanted_recall'])}"
-    elif told.threshold is None:
-        yield f"  copies     {explaining.criterion(told, value['wanted_recall'])}"
+    yield f"  index      {printable(value['store'])}, namespace {value['namespace']}, {pluralize(told.pages, 'page')}"
+    yield f"  scope      {value['scope']}{scope_key and f': {scope_key}'}"
+    if told.threshold is None:
+        yield "  copies     an exact copy only, for the page is thin"
     else:
-        yield f"  copies     from an estimated similarity of about {told.threshold:.3f} on"
+        crowd = f", since {told.crowd} pages resemble it alike" if told.crowd > 1 else ""
+        yield f"  copies     from an estimated similarity of about {told.threshold:.3f} on{crowd}"
+    if detail:
+        compared = f"{pluralize(verdict.probes, 'probe')}, {pluralize(verdict.candidates, 'page')} compared"
+        yield f"  search     {compared}, accepted up to a cost of {told.limit}"
     near = [each for each in told.candidates if detail or each.match.similarity >= _LEAST_SHOWN]
     for candidate in near[:_SHOWN_CANDIDATES]:
         yield from _candidate_in_words(candidate, detail)
@@ -143,14 +129,19 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool
 
 def _candidate_in_words(candidate: Candidate, detail: bool) -> Iterator[str]:
     match = candidate.match
-    yield f"  {explaining.outcome(candidate):9}  {printable(match.url) or 'a page without URL'}"
+    outcome = "same text" if match.exact else "accepted" if candidate.accepted else "refused"
+    yield f"  {outcome:9}  {printable(match.url) or 'a page without URL'}"
     probe = "known by its URL" if candidate.probe is None else f"met by probe {candidate.probe}"
     numbers = f", cost {candidate.cost}, {probe}" if detail else ""
-    yield f"             similarity {explaining.estimate(candidate)}{numbers}"
+    yield f"             similarity {_estimate(candidate)}{numbers}"
     if candidate.flips and detail:
         flips = ", ".join(f"{flip.bit} ({flip.probability:.0%})" for flip in candidate.flips[:_SHOWN_FLIPS])
         more = len(candidate.flips) - _SHOWN_FLIPS
         yield f"             search bits that differ, and how probable that was: {flips}{f', {more} more' * (more > 0)}"
+
+
+def _estimate(candidate: Candidate) -> str:
+    return f"{candidate.match.similarity:.3f}" + (f" ± {candidate.deviation:.3f}" if candidate.deviation else "")
 
 
 def compare(dedup: Deduplicator, first: Page, second: Page, output: Output, *, is_index: bool, detail: bool) -> None:
@@ -164,7 +155,7 @@ def compare(dedup: Deduplicator, first: Page, second: Page, output: Output, *, i
 
 
 def _comparison_in_words(told: Comparison, first: Page, where: str, detail: bool) -> Iterator[RenderableType]:
-    similarity = "" if told.similarity is None else f"{told.similarity:.3f} similar to"
+    candidate, similarity = told.candidate, "" if told.similarity is None else f"{told.similarity:.3f} similar to"
     if where:
         yield f"{in_words(told.verdict)}{where}"
         yield f"  similarity  {similarity} {printable(first.url)}, exactly, by the texts' runs of three words"
@@ -172,13 +163,22 @@ def _comparison_in_words(told: Comparison, first: Page, where: str, detail: bool
         drops = {0: "none", INDEXES: "all"}.get(told.drops, str(told.drops))
         yield f"{printable(told.verdict.url)}: {similarity or 'compared with'} {printable(first.url)}"
         yield f"  verdict     of {INDEXES} indexes that know that page, {drops} would drop this one"
-    if where or any(told.facts) or told.thin or told.candidate.match.exact:
-        yield f"  why         {explaining.reason(told)}"
-    elif told.threshold is not None:
-        yield f"  why         copies count from an estimate of about {told.threshold:.3f} on; each index has its own"
+    if any(told.facts):
+        why = "their product attributes differ, so they stay apart however alike they are"
+    elif candidate.match.exact:
+        why = "they have the same text"
+    elif told.thin:
+        why = "at least one page is too thin to be compared, and their texts differ"
+    elif where and candidate.accepted and candidate.probe is None:
+        why = "alike enough, but the search does not meet the first page, as for a few in a hundred"
+    else:
+        estimate = f"this one is {_estimate(candidate)}" if where else "each index has its own"
+        why = f"copies count from an estimate of about {told.threshold:.3f} on; {estimate}"
+    yield f"  why         {why}"
     if detail and not told.thin:
-        yield f"  estimate    {explaining.estimate(told.candidate)}, cost {told.candidate.cost} of at most {told.limit}"
-        yield f"  search      {explaining.search(told.candidate)}"
+        yield f"  estimate    {_estimate(candidate)}, cost {candidate.cost} of at most {told.limit}"
+        probe = f"probe {candidate.probe}" if candidate.probe else "no probe"
+        yield f"  search      {candidate.match.hamming} of 64 search bits differ, {probe} meets the first page"
     yield f"  words       {told.words[0]:,} and {told.words[1]:,}"
     for sign, style, facts in zip("-+", ("red", "green"), told.facts, strict=True):
         for fact in facts:

@@ -12,7 +12,7 @@ There are two kinds of features, because finding and deciding want opposite thin
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
@@ -65,6 +65,7 @@ class Fingerprint:
         key_id: The `Key.id` of the key that the fingerprint was made with; 0 for none.
         packed_text: The text to keep, compressed; empty without the option `keep_texts`.
         paragraphs: The paragraphs of the text, with the option `paragraphs`.
+        full_digest: The digest of the text with the volatile lines that were left out of it, 0 if none were.
     """
 
     search: int
@@ -78,15 +79,20 @@ class Fingerprint:
     key_id: int = 0
     packed_text: bytes = field(default=b"", repr=False)
     paragraphs: tuple[Paragraph, ...] = field(default=(), repr=False)
+    full_digest: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a fingerprint is made of: a text, the facts that tell it from others, and the whole of a short page."""
+    """What a fingerprint is made of: a text, the facts that tell it from others, and the whole of a short page.
+
+    `shown` is the text, or the whole, with what was left out of it; None if nothing was.
+    """
 
     text: str
     facts: str | None = None
     whole: str | None = None
+    shown: str | None = None
 
 
 def fingerprint(
@@ -149,6 +155,9 @@ def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[F
         )
         made.append(page)
         row += 1
+    shown = [(place, source.shown) for place, source in enumerate(sources) if source.shown is not None]
+    for place, text in shown:
+        made[place] = replace(made[place], full_digest=text_digest(text, key))
     return made
 
 

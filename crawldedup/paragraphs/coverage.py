@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
-from crawldedup import checks
 from crawldedup.errors import StoreError
 from crawldedup.fingerprinting.anchors import ANCHOR_BITS, PARAGRAPH_WORDS, Paragraph
 from crawldedup.fingerprinting.fingerprint import Fingerprint
@@ -51,7 +50,7 @@ class ParagraphCheck:
             url=url if self._options.store_urls and len(url) <= LONGEST_URL else "",
             name=name,
             anchors=anchors,
-            ttl_seconds=checks.ttl_seconds("paragraph_ttl", self._options.paragraph_ttl),
+            ttl_seconds=cast("int | None", self._options.paragraph_ttl),
             most_anchors=self._most_anchors,
             key_id=read.key_id,
         )

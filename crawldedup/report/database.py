@@ -25,7 +25,6 @@ Row = dict[str, Any]
 MEMORY: Final = "600MB"
 """What DuckDB may take; the rest goes to a temporary folder."""
 
-
 # What a line may hold. A value of another type is left out.
 _OF_PAGES: Final = """
     url VARCHAR, outcome VARCHAR, original VARCHAR, similarity DOUBLE, hamming INTEGER, copies BIGINT, words BIGINT,
@@ -34,8 +33,8 @@ _OF_PAGES: Final = """
     read DOUBLE, store DOUBLE, probes INTEGER, candidates INTEGER, difference VARCHAR
 """
 _OF_OTHERS: Final = """
-    t DOUBLE, known BIGINT, index_bytes BIGINT, skipped VARCHAR, rule VARCHAR,
-    wall VARCHAR, share DOUBLE, window BIGINT, end VARCHAR, stats JSON, crawldedup_journal INTEGER, withdrawn JSON
+    t DOUBLE, known BIGINT, index_bytes BIGINT, skipped VARCHAR, rule VARCHAR, wall VARCHAR, share DOUBLE,
+    window BIGINT, end VARCHAR, stats JSON, crawldedup_journal INTEGER, withdrawn JSON, volatile VARCHAR
 """
 _COLUMNS: Final = dict(column.split() for column in f"{_OF_PAGES},{_OF_OTHERS}".split(","))
 ROW_COLUMNS: Final = tuple(column.split()[0] for column in _OF_PAGES.split(","))
@@ -180,7 +179,8 @@ class Database:
         )
         left_out = self.row(
             f"""SELECT count(*) AS lines FROM lines{suffix} WHERE coalesce(if(outcome IN {OUTCOMES}, outcome, NULL),
-                wall, skipped, "end", known::VARCHAR, crawldedup_journal::VARCHAR, withdrawn::VARCHAR) IS NULL"""
+                wall, skipped, volatile, "end", known::VARCHAR, crawldedup_journal::VARCHAR, withdrawn::VARCHAR
+            ) IS NULL"""
         )
         return int(left_out["lines"])
 

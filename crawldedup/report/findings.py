@@ -73,6 +73,9 @@ def _advice(report: Mapping[str, Any]) -> Iterator[_Finding]:
         named = "; ".join(withdrawn[:_MOST_TRAPS])
         text = f"{pluralize(len(withdrawn), 'URL rule')} proved wrong and was left out, such as {named}."
         yield "warn", f"{text} `crawldedup advise` writes rules without it.", "advice"
+    if volatile := report["volatile"]:
+        named = "; ".join(volatile[:_MOST_TRAPS])
+        yield "info", f"Left out as volatile, since their numbers change with every load: {named}.", "about"
     if totals["across_sites"]:
         copies = pluralize(totals["across_sites"], "duplicate")
         yield "info", f"{copies} of a page on another site: mirrors or partners.", "sites"

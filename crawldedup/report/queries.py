@@ -73,6 +73,7 @@ def make_report(
         "advice": _advice(database) if with_advice else [],
         "savings": database.rows(_SAVINGS),
         "withdrawn": [row["rule"] for row in database.rows(_WITHDRAWN)],
+        "volatile": [row["line"] for row in database.rows(_VOLATILE)],
     }
     report["findings"] = findings_of(report)
     return report
@@ -112,6 +113,7 @@ GROUP BY ALL ORDER BY downloads DESC, 1 LIMIT 40
 _WITHDRAWN: Final = """
 SELECT DISTINCT rule FROM lines WHERE withdrawn IS NOT NULL AND rule <> '' ORDER BY rule LIMIT 40
 """
+_VOLATILE: Final = "SELECT DISTINCT volatile AS line FROM lines WHERE volatile IS NOT NULL ORDER BY line LIMIT 40"
 _TIMES: Final = {
     "waited": "wait for the verdict",
     "read": "reading the page",

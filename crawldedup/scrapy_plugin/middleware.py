@@ -14,6 +14,8 @@
 import asyncio
 import gc
 import logging
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Self
@@ -21,11 +23,16 @@ from typing import Final, Self
 from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
+from scrapy.utils.httpobj import urlparse_cached
 
 from crawldedup.aio import AsyncDeduplicator, Judged
 from crawldedup.errors import ConfigurationError, CrawlDedupError
-from crawldedup.page import Page
+from crawldedup.page import Page, ReadPage
+from crawldedup.printable import printable
+from crawldedup.reading.volatile import shape_of
+from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin import policy as policies
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.failures import DuplicatePageError, crawl_options
@@ -38,10 +45,13 @@ from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.scrapy_plugin.walls import Walls
 from crawldedup.stores.registry import is_persistent
-from crawldedup.verdict import Verdict, describe
+from crawldedup.verdict import Kind, Verdict, describe
 
 BROWSER_PAGE_KEY: Final = "playwright_page"
 _CLOSE_SECONDS: Final = 10.0
+_RELOAD_KEY: Final = "_crawldedup_reload"
+_MOST_LEFT_OUT: Final = 200  # kinds of lines are told
+_MOST_HOSTS: Final = 10_000  # have pages that are loaded a second time
 
 
 class DedupMiddleware:
@@ -61,6 +71,8 @@ class DedupMiddleware:
         self._is_interactive = is_interactive
         self._dedup = dedup
         self._seen: set[int] = set()
+        self._left_out: set[tuple[str, str]] = set()
+        self._reloads: Counter[str] = Counter()
         self._copies = Copies(options.prefer, options.trusted_sites)
         self._deliveries = Deliveries(crawler)
         self._stats = CrawlStats(crawler, options)
@@ -122,11 +134,19 @@ class DedupMiddleware:
         await self.journal.end(reason, self._dedup.pages, index_bytes)
         self._stats.end()
 
+    def process_request(self, request: Request) -> None:
+        """Let a request pass. Raises IgnoreRequest for one to a site that answers with a wall."""
+        if self._walls.closed and site_of(request.url) in self._walls.closed:
+            self._stats.count("walls/ignored")
+            raise IgnoreRequest("its site answers with a wall, and CRAWLDEDUP_WALL is 'close'")
+
     async def process_response(self, request: Request, response: Response) -> Response:
         """Check the page, if it is one to check, and return it with flags. Raises DuplicatePageError to drop it."""
         # Spiders hand the meta of a page on to the next request.
         request.meta.pop(policies.VERDICT_KEY, None)
         request.meta.pop(policies.DROP_ITEMS_KEY, None)
+        if request.meta.get(_RELOAD_KEY):
+            await self._learn_from(request, response)
         try:
             if reason := policies.reason_to_skip(request, response, self._options.deny):
                 self._stats.count(f"skipped/{reason}")
@@ -136,13 +156,37 @@ class DedupMiddleware:
             page = self._page_of(request, response, policy)
             self._tell_delivered()
             judged = await self._dedup.judge(page, self._copies.claims_of(request, response, policy))
+            if judged.verdict.changed and policy.revisit == "drop":
+                judged = await self._as_copy(page, judged)
             outcome = self._outcome_of(request, page, judged.verdict, policy)
         except Exception as error:
             self.journal.unchecked(request, response, *self._stats.failed(response.url, error))
             return response
         await self._walls.judged(judged.verdict, judged.read.fingerprint.digest)
         await self._record(request, response, judged, outcome)
+        self._load_again(request, judged.read)
         return await self._carry_out(request, response, judged.verdict, outcome)
+
+    def _load_again(self, request: Request, read: ReadPage) -> None:
+        """Ask for a page a second time, if it has numbers and few pages of its host were."""
+        host = urlparse_cached(request).netloc
+        wanted = read.numbers and request.method == "GET" and self._reloads[host] < self._options.reloads
+        if wanted and len(self._reloads) < _MOST_HOSTS:
+            self._reloads[host] += 1
+            self._stats.count("reloads")
+            meta = {name: value for name, value in request.meta.items() if name != BROWSER_PAGE_KEY}
+            meta |= {_RELOAD_KEY: True, "dont_cache": True}
+            assert self._crawler.engine is not None
+            self._crawler.engine.crawl(request.replace(meta=meta, dont_filter=True, callback=None, errback=None))
+
+    async def _learn_from(self, request: Request, response: Response) -> None:
+        """Compare the second answer of a page with the first. Raises IgnoreRequest: no spider has asked for it."""
+        with suppress(Exception):
+            page = replace(self._page_of(request, response, self._options), remember=False)
+            judged = await self._dedup.judge(page)
+            self._dedup.volatile_lines.learn(page.url, page.identity, judged.read.numbers)
+        await close_browser_page(self._crawler, request)
+        raise IgnoreRequest("loaded a second time to learn what changes with every load")
 
     def page_failed(self, response: object) -> None:
         """Leave a page undelivered whose callback or items failed."""
@@ -173,10 +217,21 @@ class DedupMiddleware:
         is_again = page.revisit_similarity is not None and key_of(page) in self._seen
         return replace(page, revisit_similarity=None) if is_again else page
 
+    async def _as_copy(self, page: Page, judged: Judged) -> Judged:
+        """Return a page that has changed as a copy, if this crawl has let another pass that has the new text."""
+        values = {"fingerprint": judged.read.fingerprint, "scope_key": page.scope_key, "similarity": page.similarity}
+        for match in await self._dedup.find(url=page.url, **values):
+            other = key_of(replace(page, url=match.url, identity=None))
+            if other != key_of(page) and other in self._seen:
+                kind = Kind.EXACT_DUPLICATE if match.exact else Kind.NEAR_DUPLICATE
+                found = replace(judged.verdict, kind=kind, original=match.url, hamming=match.hamming)
+                return judged._replace(verdict=replace(found, similarity=match.similarity, copies=match.copies + 1))
+        return judged
+
     def _outcome_of(self, request: Request, page: Page, verdict: Verdict, policy: CrawlOptions) -> Outcome:
         """Decide, and note a page that is on its way to the spider."""
         outcome = policies.decide(verdict, policy, seen=policy.revisit == "drop" and key_of(page) in self._seen)
-        if policy.remember and (not verdict.is_duplicate or verdict.replaces):
+        if policy.remember and (not verdict.is_duplicate or verdict.replaces or verdict.changed):
             self._deliveries.passed(request, page)
         drops_revisits = "drop" in (policy.revisit, self._options.revisit)
         if policy.remember and drops_revisits and not (outcome.unchanged or verdict.is_duplicate):
@@ -192,6 +247,7 @@ class DedupMiddleware:
         verdict = judged.verdict
         self._stats.checked(judged, outcome, size=len(response.body), is_start=policies.is_start(request))
         self.journal.checked(request, response, judged, outcome, known=self._dedup.pages)
+        self._tell_left_out(site_of(response.url), judged.read.left_out)
         request.meta[policies.VERDICT_KEY] = verdict
         event = {"request": request, "response": response, "verdict": verdict, "dropped": outcome.fate is Fate.DROPPED}
         await signals.send(signals.page_judged, self._crawler, **event)
@@ -201,6 +257,16 @@ class DedupMiddleware:
             say(self._crawler, logging.INFO, f"{response.url} is {describe(verdict)}")
         elif outcome.refused or verdict.is_duplicate or verdict.is_partial or verdict.difference:
             say(self._crawler, logging.DEBUG, f"{outcome.done} {response.url}: {describe(verdict)}")
+
+    def _tell_left_out(self, site: str, lines: Iterable[str]) -> None:
+        """Tell log and journal of each kind of line that is not compared, since it changes with every load."""
+        for line in lines:
+            kind = (site, shape_of(line))
+            if kind not in self._left_out and len(self._left_out) < _MOST_LEFT_OUT:
+                self._left_out.add(kind)
+                example = printable(line)
+                say(self._crawler, logging.INFO, f"leaves out on {site} what changes with every load: {example!r}")
+                self.journal.left_out(site, example)
 
     async def _carry_out(self, request: Request, response: Response, verdict: Verdict, outcome: Outcome) -> Response:
         if outcome.fate is Fate.DROPPED:

@@ -15,7 +15,7 @@ from scrapy.settings import BaseSettings
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import check_crawl, check_journal
-from crawldedup.options import Option, Options, check_similarity, option, options_of
+from crawldedup.options import Option, Options, check_similarity, check_volatile, option, options_of
 from crawldedup.printable import printable
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.signals import logger
@@ -126,6 +126,20 @@ class CrawlOptions(Options):
     index, and renaming a project does not lose it.
     """
 
+    volatile: bool | str = option(
+        True,
+        check_volatile,
+        "Leave out lines of a site whose numbers change with every load, such as counters. With true the crawl learns "
+        "them, with known it leaves out what earlier ones have learned, and with false it compares all.",
+        kind=bool,
+    )
+    reloads: int = _option(
+        0,
+        checks.whole(0, 5),
+        "Load so many pages of each host a second time, to learn which lines change with every load. A site that shows "
+        "its pages under several URLs, as with session ids, needs none.",
+        int,
+    )
     enabled: bool = _option(True, checks.flag, "Switch the plugin off with False.", bool)
     action: str = _word(
         "drop-items",
@@ -152,7 +166,9 @@ class CrawlOptions(Options):
         "request",
     )
     wall: str = _word(
-        "warn", "warn close ignore", "At a wall, such as a login form in place of many pages: log it, or end the crawl."
+        "warn",
+        "warn close ignore",
+        "At a wall, such as a login form in place of many pages: log it, or crawl no more of the site (close).",
     )
     revisit: str = _word(
         "keep", "keep drop", "With drop, a page that an earlier crawl saw with the same text is treated as a duplicate."

@@ -10,7 +10,7 @@ from scrapy.crawler import Crawler
 
 from crawldedup.aio import Judged
 from crawldedup.errors import CrawlDedupError, PageError, StoreError, UnexpectedReadError
-from crawldedup.printable import pluralize, printable, sentence
+from crawldedup.printable import pluralize, printable
 from crawldedup.scrapy_plugin.failures import CLOSE_REASON, begin_to_close, end_unstarted
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions
@@ -77,6 +77,7 @@ class CrawlStats:
         ]
         if is_page:
             selected = " of selected content" if options.content else ""
+            parts += [f"{pluralize(options.reloads, 'page')} of each host loaded twice"] if options.reloads else []
             parts += [f"extractor {options.extractor}{selected}", pluralize(options.workers, "worker")]
         say(self._crawler, logging.INFO, f"checks {self._noun}s: {', '.join(parts)}")
 
@@ -106,6 +107,7 @@ class CrawlStats:
             "unchanged": outcome.unchanged,
             "dropped": is_dropped,
             "unselected": judged.read.unselected,
+            "volatile": bool(judged.read.left_out),
         }
         for name in ("checked", _KINDS[verdict.kind], *(name for name, is_set in flags.items() if is_set)):
             self.count(name)
@@ -168,19 +170,19 @@ class CrawlStats:
             return str(error)
         # Where it closes the spider, that is said, and nothing passes.
         ends = self._options.on_error == "fail"
-        passes = f"the {self._noun} passes"
+        sentence = f"{str(error).rstrip('.!? ')}."
         if isinstance(error, StoreError):
             # A full store still answers for what it knows: page by page it would be down and up again.
             if not (ends or self._outage_was_said) and self._clock() >= self._silent_until:
                 self._outage_was_said, self._silent_until = True, self._clock() + SILENT_SECONDS
-                message = f"{sentence(error)} {self._noun.title()}s pass unchecked until the store answers"
+                message = f"{sentence} {self._noun.title()}s pass unchecked until the store answers"
                 say(self._crawler, logging.WARNING, message)
         elif isinstance(error, CrawlDedupError) and not isinstance(error, UnexpectedReadError):
-            self.explain(str(error), f"{sentence(error)} {passes.capitalize()}")
+            self.explain(str(error), f"{sentence} The {self._noun} passes")
         else:
             kind = error.kind if isinstance(error, UnexpectedReadError) else type(error).__name__
-            self.explain(kind, f"unexpected error, {passes}: {kind}", error=error)
-        return f"{sentence(error)} CRAWLDEDUP_ON_ERROR is 'fail'." if ends else None
+            self.explain(kind, f"unexpected error, the {self._noun} passes: {kind}", error=error)
+        return f"{sentence} CRAWLDEDUP_ON_ERROR is 'fail'." if ends else None
 
     def complaints(self) -> list[str]:
         """Return a sentence for each thing that has cost the crawl pages, or its decisions."""

@@ -1,13 +1,14 @@
 """Recognise walls: one page that a site answers with in place of many, such as a login form, a ban or a soft 404."""
 
 import logging
-from collections import deque
+from collections import OrderedDict, deque
 from itertools import islice
 from typing import Final
 
 from scrapy.crawler import Crawler
 
 from crawldedup.printable import printable
+from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.failures import begin_to_close
 from crawldedup.scrapy_plugin.stats import CrawlStats
@@ -24,21 +25,23 @@ stays below: 2,000 pages of a calendar, one after the other, came to 35 of 100 a
 MOST_SUSPECTED: Final = 100
 """So many originals are suspected in one crawl, and no more."""
 
-_ENDS: Final = {"warn": "goes on", "close": "ends"}
+_MOST_SITES: Final = 100
 
 
 class Walls:
-    """The last judged pages of a crawl: what their walls have in common, and hashes of their URLs.
+    """The last judged pages of each site: what their walls have in common, and hashes of their URLs.
 
-    Says once of each wall what is suspected, and ends the crawl with the `action` "close".
+    Says once of each wall what is suspected. The `action` "close" ends the crawl of the site: `closed` has those of
+    which no more is to be asked for, and a crawl of one site ends.
     """
 
     def __init__(self, crawler: Crawler, stats: CrawlStats, action: str) -> None:
         self._crawler = crawler
         self._stats = stats
         self._action = action
-        self._recent: deque[tuple[int | None, int]] = deque(maxlen=max(size for size, _ in WINDOWS))
+        self._sites: OrderedDict[str, deque[tuple[int | None, int]]] = OrderedDict()
         self._suspected: set[int] = set()
+        self.closed: set[str] = set()
 
     async def judged(self, verdict: Verdict, digest: int) -> None:
         """Note a judged page and the digest of its text; act on what is suspected."""
@@ -48,10 +51,14 @@ class Walls:
         original, share, window = suspicion
         text = f"{round(share * window)} of the last {window} pages are copies of {printable(original)}."
         question = "Is it a login form, a ban, a soft 404 or a consent page?"
-        consequence = f"CRAWLDEDUP_WALL is '{self._action}': the crawl {_ENDS[self._action]}."
+        site, closes = site_of(verdict.url), self._action == "close"
+        what = "goes on" if not closes else "ends" if len(self._sites) == 1 else f"asks for no more of {site}"
+        consequence = f"CRAWLDEDUP_WALL is '{self._action}': the crawl {what}."
         signals.say(self._crawler, logging.WARNING, f"{text} {question} {consequence}")
         await signals.send(signals.wall_suspected, self._crawler, original=original, share=share, window=window)
-        if self._action == "close":
+        if closes and len(self._sites) > 1:
+            self.closed.add(site)
+        elif closes:
             begin_to_close(self._crawler, WALL_REASON)
 
     def add(self, verdict: Verdict, digest: int = 0) -> tuple[str, float, int] | None:
@@ -65,12 +72,17 @@ class Walls:
             key = hash(verdict.original)
         elif verdict.kind is Kind.REVISIT and digest:
             key = hash(("text", digest))
-        self._recent.appendleft((key, hash(verdict.url)))
+        site = site_of(verdict.url)
+        recent = self._sites.setdefault(site, deque(maxlen=max(size for size, _ in WINDOWS)))
+        self._sites.move_to_end(site)
+        if len(self._sites) > _MOST_SITES:
+            self._sites.popitem(last=False)
+        recent.appendleft((key, hash(verdict.url)))
         if key is None or key in self._suspected or len(self._suspected) == MOST_SUSPECTED:
             return None
         for size, share in WINDOWS:
-            pages = min(size, len(self._recent))
-            urls = {url for of_page, url in islice(self._recent, pages) if of_page == key}
+            pages = min(size, len(recent))
+            urls = {url for of_page, url in islice(recent, pages) if of_page == key}
             if len(urls) >= share * size:
                 self._suspected.add(key)
                 original = verdict.original if verdict.is_duplicate else None

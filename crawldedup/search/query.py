@@ -7,18 +7,17 @@ made in one pass of arrays: keys, probe plans, prefilters and rules. Each is com
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import compress
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup import checks
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
 from crawldedup.options import LOWEST_SIMILARITY, Options
 from crawldedup.page import Page
 from crawldedup.reading.difference import difference, unpacked_text
 from crawldedup.reading.keys import Key
-from crawldedup.scope import page_key, salt_of, site_of, xored
+from crawldedup.scope import page_key, salt_of, site_of
 from crawldedup.search import decision
 from crawldedup.search import plan as planning
 from crawldedup.search.decision import Prefilter, WeightedThreshold
@@ -88,7 +87,7 @@ class QueryBuilder:
     def __init__(self, options: Options) -> None:
         self._options = options
         self.hot_prefixes = HotPrefixes()
-        self.retention = Retention(checks.ttl_seconds("ttl", options.ttl), options.ttl_refresh, options.max_pages)
+        self.retention = Retention(cast("int | None", options.ttl), options.ttl_refresh, options.max_pages)
 
     def name(self, key: Key, page: Page, *, original: bool = False) -> PageName:
         """Return the name of a page in an index of this key, or that of the `original` that it names, of its scope."""
@@ -220,10 +219,11 @@ def salted(page: Fingerprint, scope: str, key: Key) -> Fingerprint:
         return page
     salt = salt_of(scope, SIGNATURE_BYTES, key)
     facts = salt_of(f"facts {page.facts}" if page.facts else "", SIGNATURE_BYTES, key)
+    verify = int.from_bytes(page.verify, "big") ^ salt.signature ^ facts.signature
     return replace(
         page,
         search=page.search ^ salt.number ^ facts.number,
-        verify=xored(xored(page.verify, salt.signature), facts.signature),
+        verify=verify.to_bytes(SIGNATURE_BYTES, "big"),
         digest=page.digest ^ salt.number ^ facts.number,
     )
 
@@ -242,6 +242,11 @@ def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Ver
     if record is None:
         kind = Kind.THIN if page.thin else Kind.NEW
         return Verdict(kind, url, words=page.words, probes=probes, candidates=answer.candidates)
+    # It was remembered before its volatile lines were known.
+    is_full = bool(page.full_digest) and record.digest == query.record.digest ^ (
+        (page.digest ^ page.full_digest) & DIGEST_MASK
+    )
+    changed = answer.changed and not is_full
     # Bits of thin pages come from the digest, so similarity means nothing.
     match = None if answer.changed and page.thin else match_of(page, query, record)
     earlier = unpacked_text(record.packed_text)
@@ -254,7 +259,7 @@ def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Ver
         hamming=match.hamming if match else None,
         words=page.words,
         copies=record.copies,
-        changed=answer.changed,
+        changed=changed,
         abandoned=answer.abandoned,
         replaces=answer.replaces,
         probes=probes,

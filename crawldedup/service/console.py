@@ -13,7 +13,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from crawldedup import explain as explained
 from crawldedup import wire
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.explain import Comparison
@@ -142,7 +141,7 @@ def _environment() -> Environment:
     )
     functions = (describe, pluralize, shown_url, wording.link, wording.percent, wording.shown, wording.size)
     environment.globals |= {function.__name__: function for function in functions}
-    environment.globals |= {"told": explained, "kinds": _KINDS, "paragraphs_of": _paragraphs}
+    environment.globals |= {"kinds": _KINDS, "paragraphs_of": _paragraphs}
     return environment
 
 

@@ -17,6 +17,7 @@ from crawldedup.options import Options
 from crawldedup.page import Page, PageReader, ReadPage
 from crawldedup.reading.area import area_of
 from crawldedup.reading.keys import Key
+from crawldedup.reading.volatile import NOTHING, Known
 from crawldedup.wire import check_fingerprint, from_weights, plain, to_weights
 from crawldedup.workers.program import valid
 
@@ -27,9 +28,9 @@ _packed: Final = msgspec.msgpack.Encoder(enc_hook=from_weights)
 _answers: Final = msgspec.msgpack.Decoder(tuple[ReadPage, float], dec_hook=to_weights)
 
 
-def request(do: str, pages: Sequence[Page], key: Key) -> dict[str, Any]:
-    """Return the message that asks to "read" or "show" a page, or to "compare" two."""
-    return {"do": do, "key": key.secret, "pages": list(map(plain_page, pages))}
+def request(do: str, pages: Sequence[Page], key: Key, known: Known = NOTHING) -> dict[str, Any]:
+    """Return the message that asks to "read" or "show" a page without the `known` numbers, or to "compare" two."""
+    return {"do": do, "key": key.secret, "pages": list(map(plain_page, pages)), "known": known}
 
 
 def read_of(answer: bytes) -> tuple[ReadPage, float]:
@@ -48,28 +49,28 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
     with suppress(Exception):
         pages.read_page(Page("", html="<p>The first page pays for the imports of the extractor."))
 
-    def read(page: Page, key: Key) -> tuple[msgspec.Raw, float]:
+    def read(page: Page, key: Key, known: Known) -> tuple[msgspec.Raw, float]:
         begun = time.perf_counter()
         area = area_of(options.content, page.url)
-        content = msgspec.msgpack.encode([page.html, page.text, page.encoding, area, key.id])
+        content = msgspec.msgpack.encode([page.html, page.text, page.encoding, area, key.id, known])
         # Nobody who knows no secret can make two pages of one digest.
         known_by = hashlib.blake2b(content, key=secret).digest()
         if known_by not in last:
-            compared = replace(pages.read_page(page, key), text=None, facts=())
+            compared = replace(pages.read_page(page, key, known), text=None, facts=())
             last[known_by] = msgspec.Raw(_packed.encode(compared))
             if len(last) > _CACHED_PAGES:
                 del last[next(iter(last))]
         return last[known_by], time.perf_counter() - begun
 
     def answer(message: dict[str, Any]) -> object:
-        inputs, key = [Page(**values) for values in message["pages"]], Key(message["key"])
+        inputs, key, known = [Page(**values) for values in message["pages"]], Key(message["key"]), message["known"]
         if message["do"] == "compare":
             from crawldedup.explain import compare  # seldom used, and the start should be quick
 
             return plain(compare(*inputs, **options.index_values()))
         if message["do"] == "read":
-            return read(inputs[0], key)
-        shown = pages.read_page(inputs[0], key)
+            return read(inputs[0], key, known)
+        shown = pages.read_page(inputs[0], key, known)
         shown = replace(shown, text=valid(shown.text or ""), facts=tuple(map(valid, shown.facts)))
         return msgspec.Raw(_packed.encode(shown)), 0.0
 

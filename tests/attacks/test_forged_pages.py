@@ -111,8 +111,7 @@ def test_the_scope_of_a_site_is_a_wall() -> None:
     """The salts are public without a key: a target shifted by two of them makes the forged page one of another site."""
     evil, victim = (salt_of(site, 32) for site in ("evil.example", "victim.example"))
     seen = fingerprint(VICTIM)
-    shifted = int.from_bytes(seen.verify, "big") ^ int.from_bytes(evil.signature, "big")
-    shifted ^= int.from_bytes(victim.signature, "big")
+    shifted = int.from_bytes(seen.verify, "big") ^ evil.signature ^ victim.signature
     target = Shifted(seen.search ^ evil.number ^ victim.number, shifted.to_bytes(32, "big"))
     forged = page_near(target, POOL, 700)  # type: ignore[arg-type]
     assert verdict_on_the_victim(forged, VICTIM, scope="site", key=0) is Kind.NEAR_DUPLICATE

@@ -98,6 +98,21 @@ def test_explain_says_why_and_remembers_nothing(pages: Path, capsys: pytest.Capt
     assert run_json(capsys, "info")[0]["pages"] == 1
 
 
+def test_explain_says_what_counts_as_a_copy(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = " ".join(f"word{number}" for number in range(300))
+    (pages / "many.html").write_text(html(words))
+    (pages / "thin.html").write_text(html("Few words."))
+    with Deduplicator("sqlite:///crawldedup.sqlite", similarity=1) as dedup:
+        for number in range(8):
+            dedup.check(f"https://e.com/{number}", html=html(words.replace(f"word{4 + number} ", "other ")))
+    out = run(capsys, "explain", str(pages / "many.html"))[1]
+    copies = r"  copies     from an estimated similarity of about 0\.\d+ on, since \d pages resemble it alike"
+    assert re.search(copies, out)
+    assert "accepted up to a cost of " not in out
+    assert "accepted up to a cost of " in run(capsys, "explain", str(pages / "many.html"), "--detail")[1]
+    assert "  copies     an exact copy only" in run(capsys, "explain", str(pages / "thin.html"))[1]
+
+
 def test_what_is_compared_can_be_selected(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, text in (("d", "one"), ("e", "other")):
         (pages / f"{name}.html").write_text(f"<p id=story>{'The same story again. ' * 20}</p><p>{text * 200}</p>")
@@ -120,6 +135,7 @@ def test_compare_tells_how_alike_two_pages_are(pages: Path, capsys: pytest.Captu
     assert "[-" in out
     assert "64 search bits" not in out
     assert "64 search bits" in run(capsys, "compare", str(pages / "a.html"), str(pages / "b.html"), "--detail")[1]
+    assert "they have the same text" in run(capsys, "compare", str(pages / "a.html"), str(pages / "a.html"))[1]
 
 
 @pytest.mark.usefixtures("own_keys")

@@ -43,6 +43,16 @@ def test_rules_are_written_for_the_next_crawl(tmp_path: Path, capsys: pytest.Cap
     assert {rule.id for rule in read_rules(path)} == {*BUILT_WITH}
 
 
+def test_rules_of_a_crawl_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    later = {"crawldedup_journal": 1, "crawl": "later", "spider": "known", "started": 2.0}
+    (tmp_path / "later.jsonl").write_text(json.dumps(later))
+    for names, rules in (((), set()), (("--crawl", "known"), {*BUILT_WITH})):
+        assert main(["advise", "--json", journal(tmp_path), *names]) == 0
+        assert rules_in(json.loads(capsys.readouterr().out)) == rules
+    assert main(["advise", journal(tmp_path), "--crawl", "other"]) == 2
+    assert "there is no crawl 'other'" in capsys.readouterr().err
+
+
 def test_a_cut_off_line_is_left_out_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["advise", "--json", journal(tmp_path, '{"t": 3, "url": "https://e')]) == 1
     out, err = capsys.readouterr()

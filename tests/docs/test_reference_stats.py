@@ -36,12 +36,16 @@ def set_by_counting(noun: str) -> set[str]:
         original = "https://b.example/" if kind.value.endswith("_duplicate") else None
         url = "https://a.example/"
         verdict = Verdict(kind, url, original, copies=1, changed=changed, replaces=replaces, coverage=coverage)
-        judged = Judged(verdict, ReadPage(read, unselected=is_page), 0.1, 0.1, 0.1)
+        judged = Judged(
+            verdict, ReadPage(read, unselected=is_page, left_out=("24 users",) if is_page else ()), 0.1, 0.1, 0.1
+        )
         stats.checked(judged, dropped, size=int(is_page))
     stats.count("skipped/<reason>")
     stats.count("error/<kind>")
     if is_page:
         stats.count("walls/suspected")
+        stats.count("walls/ignored")
+        stats.count("reloads")
     return set(crawler.stats.get_stats())
 
 

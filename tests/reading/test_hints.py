@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crawldedup.reading.blocks import parse
-from crawldedup.reading.facts.buttons import BUY_SIGNS, buy_controls
+from crawldedup.reading.facts.layout import BUY_SIGNS, has_buy_button, has_buy_link
 from crawldedup.reading.facts.prices import show_a_price
 
 SHORT_NUMBERS = [text for number in range(40) for text in (f"Chapter {number}", f"{number}.4", f"v{number}", "none")]
@@ -13,14 +13,15 @@ SHORT_NUMBERS = [text for number in range(40) for text in (f"Chapter {number}", 
 
 @pytest.mark.parametrize("sign", BUY_SIGNS)
 def test_every_sign_is_found_in_small_and_in_capital_letters(sign: str) -> None:
-    assert buy_controls(parse(f"<p>a</p><button>{sign}</button>"))
-    assert buy_controls(parse(f"<form action='/x{sign.upper()}y'>"))
-    assert len(buy_controls(parse(f"<a href=/1>one</a><a class='x{sign.upper()}y'>two</a>"))) == 1
+    assert has_buy_button(parse(f"<p>a</p><button>{sign}</button>"))
+    assert has_buy_button(parse(f"<form action='/x{sign.upper()}y'>"))
+    assert has_buy_link(parse(f"<a href=/1>one</a><a class='x{sign.upper()}y'>two</a>"))
 
 
 @pytest.mark.parametrize("control", ["<button>Buyer's guide</button>", "<a>buy</a>", "<p>add to cart</p>", "<input>"])
 def test_what_only_sounds_like_a_buy_control_is_none(control: str) -> None:
-    assert not buy_controls(parse(control))
+    assert not has_buy_button(parse(control))
+    assert not has_buy_link(parse(control))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from crawldedup.errors import PageError, UnexpectedReadError
 from crawldedup.page import Page, ReadPage
 from crawldedup.reading.canonical import HeadLinks
 from crawldedup.stores.base import CrawlSession
-from crawldedup.verdict import Kind, Verdict
+from crawldedup.verdict import Kind, Match, Verdict
 
 FINGERPRINTS = Deduplicator(key=0)
 TRACE = "ZeroDivisionError: bad \x1b[31m page"
@@ -104,6 +104,9 @@ class FakeDedup:
         page = prepare(page, read)
         self.pages_asked.append(page)
         return Judged(self._verdict(page, text), read, 0.01, 0.001, 0.02)
+
+    async def find(self, **_: Any) -> list[Match]:
+        return []
 
     def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
         self.delivered.append(url)

@@ -235,7 +235,7 @@ def test_what_cannot_be_meant_is_refused(arguments: list[str], message: str) -> 
 
 def test_advice_is_that_of_the_projects_journals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     project = Project("memory://", capsys, journal=journal(tmp_path))
-    (rules,) = project.json("advise")
+    (rules,) = project.json("advise", "--crawl", "known")
     assert rules_in(rules) == {*BUILT_WITH}
     status, out, err = project.run("advise", "--format", "duplicate-url-discarder", str(tmp_path / "known.jsonl"))
     assert status == 0

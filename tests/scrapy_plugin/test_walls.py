@@ -152,4 +152,7 @@ def test_what_it_holds_is_bounded() -> None:
         for number in range(100):
             told += walls.add(copy(f"{original}/{number}", f"https://e.com/{original}")) is not None
     assert told == len(walls._suspected) == MOST_SUSPECTED
-    assert len(walls._recent) == max(size for size, _ in WINDOWS)
+    for site in range(300):
+        walls.add(Verdict(Kind.NEW, f"https://site{site}.example/"))
+    assert len(walls._sites) == 100
+    assert max(map(len, walls._sites.values())) <= max(size for size, _ in WINDOWS)

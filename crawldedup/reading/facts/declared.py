@@ -27,39 +27,32 @@ if TYPE_CHECKING:
 _PRODUCTS: Final = frozenset(VOCABULARY["product_types"])
 _ARTICLES: Final = frozenset(VOCABULARY["article_types"])
 _NOT_SOLD: Final = _ARTICLES | frozenset(VOCABULARY["other_types"])
-_IDS: Final = ("sku", "mpn", "gtin", "gtin8", "gtin12", "gtin13", "gtin14", "isbn", "productID", "productGroupID")
-_ATTRIBUTES: Final = ("color", "size", "material", "model", "pattern", "width", "height", "depth", "weight")
 _PRICES: Final = ("price", "lowPrice", "highPrice")
-_MEMBERS: Final = frozenset(map(str.lower, ("name", "priceCurrency", *_IDS, *_ATTRIBUTES, *_PRICES)))
-
+_MEMBERS: Final = frozenset(VOCABULARY["product_members"])
 _ABOUT_OTHERS: Final = frozenset(["about", "mentions", "isPartOf", "hasPart", "isRelatedTo", "publisher"])
 # Any other member describes the product: these change, are long, or are about something else.
 _NOT_DESCRIPTIVE: Final = re.compile(
-    r"^@|^(?:name|offers?|hasVariant|isVariantOf|variesBy|text|headline|about|mentions|isPartOf|hasPart|startTime|endTime)$|"
-    r"(?i:rating|review|comment|count(?!ry)|stock|inventory|avail|date|valid|url|image|logo|photo|video|thumbnail|seller|"
-    r"offeredby|provider|description|slogan|caption|action|page|sameas|relat|similar|accessory|consumable|language|"
-    r"keyword|award|statistic|position|shipping|delivery|return)"
+    rf"^@|^(?:{'|'.join(VOCABULARY['other_members'])})$|(?i:{'|'.join(VOCABULARY['parts_of_other_members'])})"
 )
-_IS_NEW: Final = re.compile(r"NewCondition$|^new$", re.I)
+_SCHEMA: Final = re.compile(r"^https?://schema\.org/")
+_IS_NEW: Final = re.compile(r"(?:.*NewCondition|new)?", re.I)
 # Characters of a value that describes; a longer one is prose.
 _LONGEST_DESCRIPTIVE: Final = 100
 # Comment marks, which scripts were wrapped in for old browsers and for XHTML, several times over.
 _WRAPPING: Final = re.compile(r"\A(?:\s|<!--|//|/\*|<!\[CDATA\[|\*/|-->)*+")
 _JSON: Final = json.JSONDecoder(strict=False)
 
-# Each begins with letters, for which a source is searched fast.
-_PRODUCT_SIGN: Final = re.compile(r"""roduct(?:(?:Group|Model)?["'>]|:price|\.item|\.group)""")
-_OFFER_SIGN: Final = re.compile(r"""offers(?<=["':=]offers)["'\s>]""")
+# Parts of the source of a page that declares a product or an offer.
+_SIGNS: Final = tuple(VOCABULARY["product_signs"])
 _OPEN_GRAPH_PRODUCTS: Final = frozenset(["product", "og:product", "product.item", "product.group"])
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """One declared product. `attributes` are values only, such as "red"."""
+    """One declared product. `attributes` are values only, such as "red"; identifiers are among them."""
 
     name: str
     prices: frozenset[Price]
-    ids: frozenset[str]
     attributes: frozenset[str]
 
 
@@ -77,7 +70,7 @@ class Declared:
 
 def may_declare_product(html: str) -> bool:
     """Return whether the source of a page names a product, an offer or a price of structured data."""
-    return "og:price" in html or any(sign.search(html) for sign in (_PRODUCT_SIGN, _OFFER_SIGN))
+    return any(sign in html for sign in _SIGNS)
 
 
 def read_declared(tree: LexborHTMLParser) -> Declared:
@@ -94,9 +87,11 @@ def _last_part(kind: str) -> str:
     return kind.rpartition("/")[2].rpartition(":")[2].rpartition("#")[2].lower()
 
 
-def _some_of(values: Iterable[str]) -> frozenset[str]:
-    """Return the values that are not empty; of very many the first by the alphabet, since their order differs."""
-    return frozenset(nsmallest(limits.VALUES, {text for value in values if (text := value.strip())}))
+def _product(name: str, prices: Iterable[tuple[str, str]], values: Iterable[str]) -> Product:
+    """Return a product. Of very many values the first by the alphabet are taken, since their order differs."""
+    attributes = nsmallest(limits.VALUES, {text for value in values if (text := value.strip())})
+    found = (price_of(amount, currency) for amount, currency in prices)
+    return Product(name, frozenset(filter(None, found)), frozenset(attributes))
 
 
 # JSON-LD
@@ -111,7 +106,10 @@ def _in_scripts(tree: LexborHTMLParser) -> tuple[list[Product], bool]:
             waiting = deque([_JSON.raw_decode(_WRAPPING.sub("", script.text()[: limits.SCRIPT], 1))[0]])
         except (ValueError, RecursionError):
             continue
-        for node in _drain(waiting, limits.NODES):
+        for _ in range(limits.NODES):
+            if not waiting:
+                break
+            node = waiting.popleft()
             if isinstance(node, list):
                 waiting.extend(node[: limits.NODES])
             elif isinstance(node, dict):
@@ -125,13 +123,6 @@ def _in_scripts(tree: LexborHTMLParser) -> tuple[list[Product], bool]:
     return products, is_article
 
 
-def _drain(waiting: deque[Any], most: int) -> Iterator[Any]:
-    """Yield what is waiting, including what is added meanwhile."""
-    while waiting and most > 0:
-        most -= 1
-        yield waiting.popleft()
-
-
 def _is_sold(node: dict[str, Any], types: set[str]) -> bool:
     """Return whether it is a product, or another thing with an offer: a book, a car, an event."""
     has_offer = any(isinstance(offer, dict) for offer in _list(node.get("offers")))
@@ -140,39 +131,31 @@ def _is_sold(node: dict[str, Any], types: set[str]) -> bool:
 
 def _product_of(node: dict[str, Any]) -> Product:
     variants = [item for item in _list(node.get("hasVariant"))[: limits.OFFERS] if isinstance(item, dict)]
-    offers = [offer for owner in (node, *variants) for offer in _offers(owner.get("offers"))]
-    used = (text for offer in offers if not _IS_NEW.search(text := _value(offer.get("itemCondition"))))
-    found = (
-        price_of(_value(offer.get(key)), _value(offer.get("priceCurrency"))) for offer in offers for key in _PRICES
-    )
-    return Product(
-        name=_value(node.get("name")),
-        prices=frozenset(filter(None, found)),
-        ids=_some_of(_value(owner.get(key)) for owner in (node, *variants, *offers) for key in _IDS),
-        attributes=_some_of((*chain.from_iterable(map(_descriptive, (node, *variants))), *used)),
+    offers = [offer for owner in (node, *variants) for offer in islice(_offers(owner.get("offers")), limits.OFFERS)]
+    prices = ((_value(offer.get(key)), _value(offer.get("priceCurrency"))) for offer in offers for key in _PRICES)
+    return _product(
+        _value(node.get("name")), prices, chain.from_iterable(map(_descriptive, (node, *variants, *offers)))
     )
 
 
 def _descriptive(node: dict[str, Any]) -> Iterator[str]:
-    """Yield the short values that describe a product. That it is new says nothing: most are."""
+    """Yield the short values that describe a product or an offer. That it is new says nothing: most are."""
     for key, values in islice(node.items(), limits.OFFERS):
-        if key in _IDS or _NOT_DESCRIPTIVE.search(key):
-            continue
-        for value in _list(values)[: limits.OFFERS]:
-            text = _value(value)
-            if key == "itemCondition":
-                text = "" if _IS_NEW.search(text) else text.rpartition("/")[2]
-            if text and len(text) <= _LONGEST_DESCRIPTIVE and "://" not in text:
-                yield text
+        if not _NOT_DESCRIPTIVE.search(key):
+            for value in _list(values)[: limits.OFFERS]:
+                text = _SCHEMA.sub("", _value(value))
+                if len(text) <= _LONGEST_DESCRIPTIVE and "://" not in text and not _IS_NEW.fullmatch(text):
+                    yield text
 
 
-def _offers(value: Any) -> Iterator[dict[str, Any]]:
-    waiting = deque(_list(value)[: limits.OFFERS])
-    for offer in _drain(waiting, limits.OFFERS):
+def _offers(value: Any, depth: int = 3) -> Iterator[dict[str, Any]]:
+    """Yield offers, and what they are made of."""
+    for offer in _list(value)[: limits.OFFERS]:
         if isinstance(offer, dict):
             yield offer
-            for key in ("offers", "priceSpecification"):
-                waiting.extend(_list(offer.get(key))[: limits.OFFERS])
+            if depth > 0:
+                yield from _offers(offer.get("offers"), depth - 1)
+                yield from _offers(offer.get("priceSpecification"), depth - 1)
 
 
 def _list(value: Any) -> list[Any]:
@@ -215,15 +198,11 @@ def _in_meta(tree: LexborHTMLParser) -> tuple[str, list[Product]]:
 
 def _product_of_members(members: Sequence[tuple[str, str]]) -> Product:
     """Return the product of members, whose names are in lower case. Of several names, the first is its own."""
-    of = {key: [value for name, value in members if name == key.lower()] for key in (*_IDS, *_ATTRIBUTES, *_PRICES)}
     first = dict(reversed(members))
-    found = (price_of(value, first.get("pricecurrency", "")) for key in _PRICES for value in of[key])
-    return Product(
-        name=first.get("name", ""),
-        prices=frozenset(filter(None, found)),
-        ids=_some_of(value for key in _IDS for value in of[key]),
-        attributes=_some_of(value for key in _ATTRIBUTES for value in of[key]),
-    )
+    currency = first.get("pricecurrency", "")
+    prices = [(value, currency) for key, value in members if key.endswith("price")]
+    values = [value for key, value in members if key != "name" and "price" not in key]
+    return _product(first.get("name", ""), prices, values)
 
 
 def _in_markup(tree: LexborHTMLParser) -> list[Product]:

@@ -12,6 +12,7 @@ LINES: Final = 4_000  # lines of a page
 LINE: Final = 20_000  # characters of a line
 DESCRIPTION: Final = 20_000  # characters of the main text of a page that only looks like a product's, no article's
 CONTROLS: Final = 1_000  # buttons, inputs and forms that may be buy controls, and as many links
+ASIDES: Final = 10  # asides that may hold such controls
 CONTROL_TEXTS: Final = 5  # texts of one control
 NUMBERS: Final = 3_000  # short texts with a number; a page with more may hold a price
 MARKED: Final = 2_000  # elements with structured data, of each kind

@@ -32,7 +32,7 @@ _WRITTEN_OUT: Final = re.compile(
     r"-?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:\.\d{3})+,\d+|(?:'\d{3})+(?:[.,]\d+)?|(?:,\d{3}){2,}|(?:\.\d{3}){2,})"
 )
 # Unicode counts them as letters, and Chinese and Japanese dates and sums are written with them.
-_HAN_NUMBER: Final = re.compile("[〇零一二三四五六七八九十百千万萬亿億兆两兩壹贰叁肆伍陆柒捌玖拾佰仟]+")
+HAN_NUMBER: Final = re.compile("[〇零一二三四五六七八九十百千万萬亿億兆两兩壹贰叁肆伍陆柒捌玖拾佰仟]+")
 
 _SIGN_OF: Final[dict[str, str]] = {
     spelling: sign for sign, spellings in VOCABULARY["currencies"].items() for spelling in spellings.split()
@@ -134,11 +134,6 @@ def numbers(text: str, *, units: bool = False) -> list[str]:
             number += unit.group().strip()
         found.append(number)
     return found
-
-
-def numbers_in_words(text: str) -> list[str]:
-    """Return every run of Han numerals of a `plain` text, in order."""
-    return _HAN_NUMBER.findall(text)
 
 
 def prices(text: str, *, bare: bool = False) -> list[Price]:

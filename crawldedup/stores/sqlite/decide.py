@@ -22,7 +22,8 @@ def find(index: SqliteIndex, query: Query, now: int) -> list[Record]:
 
 def decide(index: SqliteIndex, batch: Sequence[Query], crawlers: Crawlers) -> Answers:
     """Decide about pages and remember them."""
-    crawlers.deliver(name for query in batch for name in query.delivered)
+    if delivered := [name for query in batch for name in query.delivered]:
+        crawlers.deliver(delivered)
     turn = _Turn(index, batch, crawlers)
     answers: Answers = [turn.answer(place) for place in range(len(batch))]
     turn.write()

@@ -1,0 +1,205 @@
+"""Numbers that change with every load: what is learned of them, and what is left out."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawldedup import AsyncDeduplicator, Deduplicator
+from crawldedup.errors import ConfigurationError
+from crawldedup.reading.volatile import VolatileLines, numbers_of, without_volatile
+from crawldedup.verdict import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FORUM = "http://forum.example/t?n={}&sid={}"
+WORDS = [f"{first}{last}" for first in ("ab", "lo", "mi", "tur", "sen") for last in "aeioubcdfghklm"]
+
+
+def story(number: int, words: int = 120) -> str:
+    return " ".join(random.Random(number).choices(WORDS, k=words)) + "."
+
+
+def topic(number: int, load: int) -> str:
+    """A page of a forum that tells who is online."""
+    counter = f"Who is online: {11 + 7 * load} users online and {5 + 3 * load} guests"
+    return f"<title>Topic {number}</title><h1>Topic {number}</h1><p>{story(number)}</p><div>{counter}</div>"
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def answers(*lines: str) -> Iterator[dict[int, tuple[int, ...]]]:
+    return (numbers_of([line]) for line in lines)
+
+
+def learned(url: str = "http://a.example/p/{}", *, pages: int = 3, between: float = 1.0) -> VolatileLines:
+    """What is known when pages have come twice whose line has changed."""
+    clock = Clock()
+    lines = VolatileLines(clock)
+    for page in range(pages):
+        for numbers in answers(f"seen by {page} people", f"seen by {page + 1} people"):
+            lines.learn(url.format(page), None, numbers)
+            clock.now += between
+    return lines
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Only 6 left for € 12",
+        "USD 12 a piece",
+        "Chapter 7",
+        "no numbers at all",
+        "12 14 15 18 Mon",
+        "a very long line " * 12 + "7",
+    ],
+)
+def test_lines_that_are_content_are_never_left_out(line: str) -> None:
+    assert numbers_of([line], headings={"Chapter 7"}) == {}
+
+
+def test_a_line_of_a_kind_that_occurs_twice_tells_nothing() -> None:
+    assert len(numbers_of(["Time: 1 second", "12 comments", "15 comments"])) == 1
+    assert len(numbers_of(["12 comments", "12 comments"])) == 1
+
+
+@pytest.mark.parametrize(
+    ("pages", "between", "url", "known"),
+    [
+        (3, 1.0, "http://a.example/p/{}", True),
+        (2, 1.0, "http://a.example/p/{}", False),
+        (3, 601.0, "http://a.example/p/{}", False),
+        (9, 1.0, "http://a.example/p/?id=7&utm_source={}", False),
+        (9, 1.0, "http://b.example/p/{}", False),
+        (9, 1.0, "http://a.example/other/{}", False),
+    ],
+    ids=["three pages", "two pages", "not within minutes", "one page", "another host", "another folder"],
+)
+def test_three_pages_that_come_twice_within_minutes_are_evidence(
+    pages: int, between: float, url: str, known: bool
+) -> None:
+    lines = learned(url, pages=pages, between=between)
+    assert bool(lines.known_at("http://a.example/p/new")) is known
+
+
+def test_nobody_has_numbers_of_neighbours_left_out() -> None:
+    lines = learned("http://shared.example/~mallory/{}", pages=50)
+    assert lines.known_at("http://shared.example/~mallory/x")
+    assert not lines.known_at("http://shared.example/~alice/x")
+    lines = learned("http://shared.example/view/mallory/{}", pages=50)
+    assert lines.known_at("http://shared.example/view/mallory/deeper/x")
+    assert not lines.known_at("http://shared.example/view/alice/x")
+
+
+def test_a_worker_that_answers_nonsense_teaches_nothing_else() -> None:
+    lines = VolatileLines(Clock())
+    for numbers in ({7: (1, 2)}, {7: (3,)}, {7: ()}):
+        lines.learn("http://a.example/p", None, numbers)
+    assert lines.known_at("http://a.example/p") == {}
+
+
+def test_a_line_that_stays_the_same_is_content_again() -> None:
+    lines = learned()
+    for page in range(13):
+        for numbers in answers("seen by 7 people", "seen by 7 people"):
+            lines.learn(f"http://a.example/p/same{page}", None, numbers)
+    assert not lines.known_at("http://a.example/p/new")
+
+
+def test_of_a_line_only_the_numbers_that_change_are_left_out() -> None:
+    lines = VolatileLines(Clock())
+    for page in range(3):
+        for numbers in answers(f"Size 42 with {page} left", f"Size 42 with {page + 1} left"):
+            lines.learn(f"http://a.example/p/{page}", None, numbers)
+    text = f"{story(1)}\nSize 43 with 5 left"
+    assert without_volatile(text, lines.known_at("http://a.example/p/9"))[0] == f"{story(1)}\nSize 43 with  left"
+
+
+def test_of_a_page_of_numbers_nothing_is_left_out() -> None:
+    known = learned().known_at("http://a.example/p/9")
+    text = "seen by 7 people\nseen by 9 people\nand so on"
+    assert without_volatile(text, known) == (text, [])
+    assert without_volatile(f"{story(1)}\nseen by 7 people", known) == (story(1), ["seen by 7 people"])
+
+
+def test_memory_is_bounded_whatever_comes() -> None:
+    lines = VolatileLines(Clock())
+    for host in range(3000):
+        for page in range(3):
+            for numbers in answers(f"seen by {host} people", f"seen by {host + 1} people"):
+                lines.learn(f"http://h{host}.example/p/{page}", None, numbers)
+    for line in range(200):
+        shape = "x" * (line + 5)
+        for page in range(3):
+            for numbers in answers(f"{shape} 1", f"{shape} 2"):
+                lines.learn(f"http://one.example/{page}", None, numbers)
+    assert len(lines.known_at("http://one.example/9")) == 64
+    assert not lines.known_at("http://h1.example/p/9")
+    assert len(lines.note()) < 1_000_000
+
+
+def test_what_was_learned_lies_in_the_index(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/seen.sqlite"
+    with Deduplicator(store, volatile=True) as dedup:
+        for number in range(3):
+            for load in range(2):
+                dedup.check(FORUM.format(number, load), html=topic(number, load))
+    with Deduplicator(store, volatile="known") as dedup:
+        assert dedup.check(FORUM.format(7, 1), html=topic(7, 5)).kind is Kind.NEW
+        assert dedup.check(FORUM.format(7, 2), html=topic(7, 6)).kind is Kind.EXACT_DUPLICATE
+        assert dedup.explain(FORUM.format(8, 1), html=topic(8, 5)).left_out == (
+            "Who is online: 46 users online and 20 guests",
+        )
+    with Deduplicator(store, volatile=False) as dedup:
+        assert dedup.explain(FORUM.format(8, 1), html=topic(8, 5)).left_out == ()
+
+
+def test_a_page_remembered_before_its_lines_were_known_is_unchanged(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/seen.sqlite"
+    with Deduplicator(store, volatile=True) as dedup:
+        first = topic(0, 0)
+        dedup.check(FORUM.format(0, 0), html=first)
+        for number in range(1, 4):
+            for load in range(2):
+                dedup.check(FORUM.format(number, load), html=topic(number, load))
+        again = dedup.check(FORUM.format(0, 0), html=first)
+        assert (again.kind, again.changed) == (Kind.REVISIT, False)
+        # Now the text without the line is remembered.
+        again = dedup.check(FORUM.format(0, 0), html=topic(0, 9))
+        assert (again.kind, again.changed) == (Kind.REVISIT, False)
+        again = dedup.check(FORUM.format(0, 0), html=topic(77, 9))
+        assert (again.kind, again.changed) == (Kind.REVISIT, True)
+
+
+def test_the_asynchronous_form_learns_too() -> None:
+    async def kind() -> Kind:
+        async with AsyncDeduplicator(volatile=True) as dedup:
+            for number in range(3):
+                for load in range(2):
+                    await dedup.check(FORUM.format(number, load), html=topic(number, load))
+            await dedup.check(FORUM.format(7, 1), html=topic(7, 5))
+            return (await dedup.check(FORUM.format(7, 2), html=topic(7, 6))).kind
+
+    assert asyncio.run(kind()) is Kind.EXACT_DUPLICATE
+
+
+def test_a_foreign_note_is_left_alone() -> None:
+    lines = VolatileLines()
+    for text in ("", "{}", "no JSON", '{"a": 7}', '{"a": {"x": [1, [2]]}}', "[" * 10_000):
+        lines.read_note(text)
+        assert lines.known_at("http://a/") == {}
+
+
+def test_a_wrong_option_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="volatile is 'no'; it must be True, False or 'known'"):
+        Deduplicator(volatile="no")
