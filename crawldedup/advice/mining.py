@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
@@ -199,8 +199,8 @@ def _of_endings(origin: str, one: str, other: str) -> Iterator[_Change]:
 class _Group:
     """Pages that a rule takes for one: their `target`, or the first of them where that was not seen, is at `standing`.
 
-    That one has the `content` of all, unless `contrary` has the addresses of a `Contrary`. `first` is the page that was
-    judged first, and `pages` counts those that the rule rewrites.
+    That one has the `content` of all, unless there is a `contrary`. `first` is the page that was judged first, and
+    `pages` counts those that the rule rewrites.
     """
 
     target: Address
@@ -210,8 +210,8 @@ class _Group:
     folder: str
     pages: int = 0
     copies: int = 0
-    contrary: tuple[Address, ...] = ()
-    example: tuple[Address, Address] | None = None
+    contrary: Contrary | None = None
+    example: tuple[str, str] | None = None
 
 
 class _Crawl:
@@ -221,19 +221,19 @@ class _Crawl:
         rewritten = cache(lambda address: book.rewritten(address)[0])
         self._pages = [(rewritten(page.address), page, page.twin and rewritten(page.twin)) for page in pages]
         self._standing: dict[int, int] = {}
-        self._orders: dict[int, int] = {}
         self._of_site: defaultdict[str, list[int]] = defaultdict(list)
-        self._led_to: defaultdict[str, list[int]] = defaultdict(list)
-        """For each site the pages with a content of their own to which its copies lead."""
+        self._leads: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        """For each site its copies that lead to pages with a content of their own, and these pages."""
+        orders: dict[int, int] = {}
         for order, (address, page, _) in enumerate(self._pages):
             self._standing.setdefault(address.key(), order)
-            self._orders.setdefault(page.key, order)
+            orders.setdefault(page.key, order)
             self._of_site[address.origin].append(order)
         for order, (_, page, _) in enumerate(self._pages):
-            if page.twin is None and (referer := self._orders.get(page.referer)) is not None:
+            if page.twin is None and (referer := orders.get(page.referer)) is not None:
                 address, leading, _ = self._pages[referer]
                 if leading.twin is not None:
-                    self._led_to[address.origin].append(order)
+                    self._leads[address.origin].append((referer, order))
 
     def candidates(self) -> Iterator[Rule]:
         """Yield candidates for which enough copies speak, of each site those with the most."""
@@ -277,8 +277,8 @@ class _Crawl:
             support=support,
             copies=sum(group.copies for group in good),
             against=sum(group.pages for group in bad),
-            examples=tuple((one.url(), other.url()) for one, other in examples[:_EXAMPLES]),
-            contrary=Contrary(*(address.url() for address in bad[0].contrary)) if bad else None,
+            examples=tuple(examples[:_EXAMPLES]),
+            contrary=bad[0].contrary if bad else None,
         )
 
     def _groups(self, rule: Rule) -> Iterable[_Group]:
@@ -295,28 +295,22 @@ class _Crawl:
             group.pages += 1
             other, twin, _ = self._pages[group.standing]
             if page.content != group.content:
-                group.contrary = group.contrary or (page.address, twin.address)
+                group.contrary = group.contrary or Contrary(page.address.url(), twin.address.url())
             elif not page.is_thin and address != other:
                 group.copies += 1
-                group.example = group.example or (address, target)
-        for order in self._led_to[rule.site]:
-            self._blame(rule, groups, order)
+                group.example = group.example or (address.url(), target.url())
+        for referer, order in self._leads[rule.site]:
+            address, leading, _ = self._pages[referer]
+            here, page, _ = self._pages[order]
+            if (target := rule.rewritten(address)) is None or rule.rewritten(here) is not None:
+                continue
+            group = groups[target.key()]
+            twin, first, _ = self._pages[group.first]
+            # The links of earlier copies were followed before, and have not led here.
+            if group.first < referer and address != twin:
+                urls = (leading.address.url(), first.address.url(), page.address.url())
+                group.contrary = group.contrary or Contrary(*urls)
         return groups.values()
-
-    def _blame(self, rule: Rule, groups: Mapping[int, _Group], order: int) -> None:
-        """Blame a rule that leaves out the page that led here, if that came after its copies.
-
-        Those have not led here, although their links were followed before.
-        """
-        here, page, _ = self._pages[order]
-        referer = self._orders[page.referer]
-        address, leading, _ = self._pages[referer]
-        if (target := rule.rewritten(address)) is None or rule.rewritten(here) is not None:
-            return
-        group = groups[target.key()]
-        twin, first, _ = self._pages[group.first]
-        if group.first < referer and address != twin:
-            group.contrary = group.contrary or (leading.address, first.address, page.address)
 
 
 def _copies_in(groups: Iterable[_Group]) -> int:
