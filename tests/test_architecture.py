@@ -23,14 +23,14 @@ BUDGETS = {
     "stores": 2400,
     "workers": 501,
     "scrapy_plugin": 2182,
-    "report": 2803,
+    "report": 2801,
     "scan": 1347,
     "spark": 561,
     "service": 1845,
     "cli": 1914,
     "literature": 2289,
 }
-MOST_LINES = 22_454
+MOST_LINES = 22_452
 MOST_LUA_LINES = 965
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

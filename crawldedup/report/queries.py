@@ -8,7 +8,6 @@ import math
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import Any, Final, TypeGuard
 
 from crawldedup.advice.mining import mine
@@ -121,7 +120,6 @@ _TIMES: Final = {
     "latency": "download",
 }
 _WORK: Final = {"probes": "probes", "candidates": "candidates compared"}
-_MOST_STATS: Final = 1000
 _LARGEST_STAT: Final = 1e18
 _MOST_PAGES_FOR_ADVICE: Final = 100_000
 
@@ -175,7 +173,7 @@ def _stats(database: Database) -> dict[str, float | str]:
     merged: dict[str, float | str] = {}
     for row in database.rows("SELECT stats FROM lines WHERE json_type(stats) = 'OBJECT' ORDER BY moment"):
         with suppress(ValueError, RecursionError):
-            for name, value in islice(json.loads(row["stats"]).items(), _MOST_STATS):
+            for name, value in json.loads(row["stats"]).items():
                 former = merged.get(name)
                 if isinstance(value, str) or (_is_number(value) and not _is_number(former)):
                     merged[name] = value
@@ -318,7 +316,7 @@ CREATE TABLE renamed AS WITH RECURSIVE replaced AS (
     WHERE replaces AND original IS NOT NULL AND original <> url GROUP BY original
 ), chains AS (
     SELECT former, kept, 1 AS step FROM replaced UNION ALL SELECT chains.former, replaced.kept, step + 1
-    FROM chains JOIN replaced ON replaced.former = chains.kept WHERE replaced.kept <> chains.former AND step < 100
+    FROM chains JOIN replaced ON replaced.former = chains.kept WHERE replaced.kept <> chains.former AND step < 20
 ) SELECT former, arg_max(kept, step) AS kept FROM chains GROUP BY former;
 CREATE VIEW copies AS SELECT * FROM (
     SELECT pages.* REPLACE (
