@@ -293,10 +293,10 @@ class _Crawl:
                 groups[key] = _Group(target, standing, content, min(order, standing), address.folder())
             group = groups[key]
             group.pages += 1
-            other, twin, _ = self._pages[group.standing]
+            kept, original, _ = self._pages[group.standing]
             if page.content != group.content:
-                group.contrary = group.contrary or Contrary(page.address.url(), twin.address.url())
-            elif not page.is_thin and address != other:
+                group.contrary = group.contrary or Contrary(page.address.url(), original.address.url())
+            elif not page.is_thin and address != kept:
                 group.copies += 1
                 group.example = group.example or (address.url(), target.url())
         for referer, order in self._leads[rule.site]:
