@@ -25,6 +25,7 @@ from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 
 from crawldedup.aio import AsyncDeduplicator, Judged
@@ -175,9 +176,11 @@ class DedupMiddleware:
             self._reloads[host] += 1
             self._stats.count("reloads")
             meta = {name: value for name, value in request.meta.items() if name != BROWSER_PAGE_KEY}
-            meta |= {_RELOAD_KEY: True, "dont_cache": True}
+            meta |= {_RELOAD_KEY: True, "dont_cache": True, "dont_retry": True}
             assert self._crawler.engine is not None
-            self._crawler.engine.crawl(request.replace(meta=meta, dont_filter=True, callback=None, errback=None))
+            # Nobody has asked for it, so nobody is told of its errors.
+            again = request.replace(meta=meta, dont_filter=True, callback=NO_CALLBACK, errback=lambda _: None)
+            self._crawler.engine.crawl(again)
 
     async def _learn_from(self, request: Request, response: Response) -> None:
         """Compare the second answer of a page with the first. Raises IgnoreRequest: no spider has asked for it."""
