@@ -91,8 +91,8 @@ async def _answer(request: Request, name: str, work: Callable[[Checker, Form], A
         if request.method == "POST" or name == "index":
             values |= await work(checker, values["form"])
     except CrawlDedupError as error:
-        values["problem"] = problem = problem_of(error)
-        status, headers = problem.status, problem.headers
+        refused = problem_of(error)
+        values["problem"], status, headers = refused.problem, refused.problem.status, refused.headers
     template = _environment().get_template(f"{name}.html")
     body = template.render(page=name, options=checker.settings.options, summary=metrics.summary, **values)
     sent = {**headers, **_HARMLESS, "content-security-policy": _POLICY}

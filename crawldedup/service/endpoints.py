@@ -38,7 +38,7 @@ async def check_batch(request: Request) -> Response:
     results = await _checker(request).check_many(pages)
     problems = [problem_of(result) for result in results if isinstance(result, Exception)]
     # What was decided has been remembered, and must be said.
-    if problems and len(problems) == len(results) and all(problem.status == 503 for problem in problems):
+    if problems and len(problems) == len(results) and all(each.problem.status == 503 for each in problems):
         raise problems[0]
     left = iter(problems)
     return _reply(

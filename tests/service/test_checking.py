@@ -22,7 +22,7 @@ def test_more_pages_than_may_wait_are_refused_at_once(monkeypatch: pytest.Monkey
         await asyncio.sleep(0.05)
         with pytest.raises(ProblemError, match="32 pages wait") as refused:
             await checker.check_many(groups[1])
-        assert (refused.value.status, refused.value.retry_after) == (503, 1)
+        assert (refused.value.problem.status, refused.value.problem.retry_after) == (503, 1)
         assert {getattr(each, "kind", each) for each in await first} == {"new"}
         assert {getattr(each, "kind", each) for each in await checker.check_many(groups[2])} == {"new"}
         await checker.close()
