@@ -40,10 +40,9 @@ async def check_batch(request: Request) -> Response:
     # What was decided has been remembered, and must be said.
     if problems and len(problems) == len(results) and all(each.problem.status == 503 for each in problems):
         raise problems[0]
-    left = iter(problems)
     return _reply(
         [
-            {"url": page.url, "problem": next(left).plain()} if isinstance(result, Exception) else wire.plain(result)
+            {"url": page.url, "problem": problem_of(result).plain()} if isinstance(result, Exception) else result
             for page, result in zip(pages, results, strict=True)
         ]
     )

@@ -6,8 +6,6 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from crawldedup.verdict import Verdict
-
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 _own: Final = CollectorRegistry()
@@ -32,15 +30,6 @@ GROUP_SECONDS: Final = Histogram(
 INDEX_PAGES: Final = Gauge(
     "crawldedup_index_pages", "About how many pages the index holds.", registry=_own, multiprocess_mode="mostrecent"
 )
-
-
-def count(result: Verdict | Exception) -> None:
-    """Count what became of a page."""
-    if isinstance(result, Exception):
-        reason = getattr(result, "reason", None) or getattr(result, "counter", "internal")
-        FAILURES.labels(reason).inc()
-    else:
-        VERDICTS.labels(result.kind).inc()
 
 
 def exposition() -> bytes:
