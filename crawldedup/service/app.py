@@ -23,10 +23,11 @@ from crawldedup.service.console import PAGES
 from crawldedup.service.edge import Edge
 from crawldedup.service.endpoints import ROUTES
 from crawldedup.service.logs import log_to_stderr
-from crawldedup.service.problems import refusal
+from crawldedup.service.problems import problem_of
 
 _log: Final = logging.getLogger(__name__)
 
+_REFUSED: Final = (HTTPException, CrawlDedupError, ClientDisconnect, Exception)
 _URL: Final = "https://www.example.com/"
 _TEXT: Final = " ".join(f"word{place}" for place in range(200))
 
@@ -59,7 +60,7 @@ def application(settings: ServiceSettings) -> Starlette:
     app = Starlette(
         routes=[*ROUTES, *PAGES],
         middleware=[Middleware(Edge, settings=settings, paths=paths | pages, pages=pages)],
-        exception_handlers=dict.fromkeys((HTTPException, CrawlDedupError, ClientDisconnect, Exception), refusal),
+        exception_handlers=dict.fromkeys(_REFUSED, lambda _, error: problem_of(error).answer()),
         lifespan=lifespan,
     )
     # A redirection would name the host that the client names.

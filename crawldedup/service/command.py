@@ -14,7 +14,7 @@ from dataclasses import asdict, astuple, dataclass, replace
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup import checks
 from crawldedup.commands.command import INDEX_OPTIONS, PARAGRAPH_OPTIONS, PROFILE_OPTIONS, Command
@@ -73,12 +73,6 @@ class ServiceSettings(Options):
         "what is logged: debug, info, which has a line for each request, or warning",
     )
     session_file: str = option("", checks.string, "", owner="process")
-
-    @classmethod
-    def of(cls, given: Namespace, options: Options) -> Self:
-        """Return the settings of a command line. Raises ConfigurationError, which names the option."""
-        values = {each.name: each.check(_flag(each), getattr(given, each.name)) for each in _ARGUMENTS}
-        return cls(store=options.store, **options.index_values(), **values)
 
     @property
     def tokens(self) -> list[str]:
@@ -144,7 +138,8 @@ def serve(dedup: "Deduplicator", given: Namespace) -> None:
         raise MissingDependencyError(f"{error}; `crawldedup serve` needs: pip install {packages}") from error
     from crawldedup.service.logs import log_to_stderr
 
-    settings = ServiceSettings.of(given, dedup.options)
+    values = {each.name: each.check(_flag(each), getattr(given, each.name)) for each in _ARGUMENTS}
+    settings = ServiceSettings(store=dedup.options.store, **dedup.options.index_values(), **values)
     _check(settings)
     log_to_stderr(settings.log_level)
     # Clients that only connect shut others out later.

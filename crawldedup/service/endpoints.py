@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any, Final
 
+from prometheus_client import generate_latest
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -126,7 +127,7 @@ async def figures(_: Request) -> Response:
 
     Of all worker processes together.
     """
-    return Response(metrics.exposition(), media_type="text/plain; version=0.0.4")
+    return Response(generate_latest(metrics.everyone()), media_type="text/plain; version=0.0.4")
 
 
 async def openapi(_: Request) -> Response:

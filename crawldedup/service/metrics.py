@@ -3,7 +3,7 @@
 import os
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.multiprocess import MultiProcessCollector
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -32,15 +32,10 @@ INDEX_PAGES: Final = Gauge(
 )
 
 
-def exposition() -> bytes:
-    """Return all figures in Prometheus' text format."""
-    return generate_latest(_everyone())
-
-
 def summary() -> list[tuple[str, list[tuple[str, float]]]]:
     """Return the figures for people: each metric's description, and its values by their labels. Times are means."""
     tables = []
-    for family in _everyone().collect():
+    for family in everyone().collect():
         values = {(each.name.rpartition("_")[2], " ".join(each.labels.values())): each.value for each in family.samples}
         if family.type == "histogram":
             counts = {label: count for (end, label), count in values.items() if end == "count" and count}
@@ -51,7 +46,8 @@ def summary() -> list[tuple[str, list[tuple[str, float]]]]:
     return tables
 
 
-def _everyone() -> CollectorRegistry:
+def everyone() -> CollectorRegistry:
+    """Return the figures of all worker processes together."""
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return _own
     everyone = CollectorRegistry()

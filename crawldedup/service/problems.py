@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from crawldedup import errors
@@ -84,8 +84,3 @@ def problem_of(error: Exception) -> ProblemError:
             code = "not-found" if status == 404 else "method" if status == 405 else "invalid"
             return ProblemError(code, status, _HINTS.get(status, error.detail), headers=error.headers or {})
     return ProblemError("internal", 500, _UNFORESEEN)
-
-
-def refusal(_: Request, error: Exception) -> Response:
-    """Return the answer to a request that failed."""
-    return problem_of(error).answer()
