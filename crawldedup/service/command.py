@@ -140,14 +140,16 @@ def serve(dedup: "Deduplicator", given: Namespace) -> None:
 
     values = {each.name: each.check(_flag(each), getattr(given, each.name)) for each in _ARGUMENTS}
     settings = ServiceSettings(store=dedup.options.store, **dedup.options.index_values(), **values)
-    _check(settings)
+    tokens = settings.tokens
+    _check(settings, tokens)
     log_to_stderr(settings.log_level)
     # Clients that only connect shut others out later.
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with tempfile.TemporaryDirectory(prefix="crawldedup-", ignore_cleanup_errors=True) as folder:
-        settings = replace(settings, session_file=f"{folder}/session")
-        os.environ[VARIABLE] = json.dumps(asdict(settings))
+        # A file of tokens may be a pipe, which can be read but once.
+        settings = replace(settings, token_file=None, session_file=f"{folder}/session")
+        os.environ |= {VARIABLE: json.dumps(asdict(settings)), TOKEN_VARIABLE: " ".join(tokens)}
         try:
             _share_session(dedup, settings.session_file)
         except StoreUnavailableError as error:
@@ -216,10 +218,10 @@ def is_this_machine(host: str) -> bool:
         return False
 
 
-def _check(settings: ServiceSettings) -> None:
+def _check(settings: ServiceSettings, tokens: list[str]) -> None:
     """Raise ConfigurationError for settings that do not go together, or an address that cannot be listened on."""
     host, port = settings.host, settings.port
-    if not settings.tokens and not is_this_machine(host):
+    if not tokens and not is_this_machine(host):
         raise ConfigurationError(
             f"--host is {host!r}, and everyone who reaches it could change the index: set {TOKEN_VARIABLE}, or give "
             f"--token-file"
