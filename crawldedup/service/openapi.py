@@ -186,24 +186,23 @@ def _schemas() -> dict[str, Schema]:
 
 def _sent() -> list[type]:
     """Return the types of the bodies that clients send, made of `Page`."""
-    plain = dict.fromkeys(get_type_hints(Fingerprint), str) | {"words": int, "thin": bool, "paragraphs": list}
-    fingerprint = msgspec.defstruct("Fingerprint", plain.items())
-    types: dict[str, Any] = get_type_hints(Page) | dict.fromkeys(bodies.NAMES, _NAME | None) | {"url": _NAME}
-    types |= {"html": str | None, "html_base64": str | None, "fingerprint": fingerprint | None}
-    defaults = {each.name: each.default for each in fields(Page)} | {"html_base64": None, "url": ""}
+    types: dict[str, Any] = get_type_hints(Page)
+    defaults = {each.name: each.default for each in fields(Page)} | {"html_base64": None}
+    plain = dict.fromkeys(get_type_hints(Fingerprint), str)
+    fingerprint = msgspec.defstruct("Fingerprint", (plain | {"words": int, "thin": bool, "paragraphs": list}).items())
+    types |= dict.fromkeys(bodies.NAMES, _NAME | None)
+    types |= {"url": _NAME, "html": str | None, "html_base64": str | None, "fingerprint": fingerprint | None}
 
-    def sent(name: str, names: Iterable[str], **changes: Any) -> type:
-        members = [(each, types[each], (defaults | changes)[each]) for each in names]
+    def sent(name: str, names: Iterable[str], url: Any = "") -> type:
+        members = [(each, types[each], url if each == "url" else defaults[each]) for each in names]
         return msgspec.defstruct(name, members, forbid_unknown_fields=True, kw_only=True)
 
     compared = sent("ComparedPage", bodies.COMPARED_FIELDS)
-    pair = msgspec.defstruct("Pair", [("first", compared), ("second", compared)], forbid_unknown_fields=True)
-    page = sent("Page", bodies.PAGE_FIELDS, url=msgspec.NODEFAULT)
     return [
-        page,
+        sent("Page", bodies.PAGE_FIELDS, url=msgspec.NODEFAULT),
         sent("FindPage", bodies.PAGE_FIELDS),
         sent("Name", bodies.FORGOTTEN_FIELDS),
-        pair,
+        msgspec.defstruct("Pair", [("first", compared), ("second", compared)], forbid_unknown_fields=True),
         compared,
         fingerprint,
     ]
