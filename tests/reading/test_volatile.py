@@ -243,5 +243,5 @@ def test_a_foreign_note_is_left_alone() -> None:
 
 
 def test_a_wrong_option_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="volatile is 'no'; it must be True, False or 'known'"):
+    with pytest.raises(ConfigurationError, match="volatile is 'no'; it must be True or False or 'known'"):
         Deduplicator(volatile="no")
