@@ -109,6 +109,7 @@ class AsyncDeduplicator:
         self._dedup = Deduplicator(store, **options)
         self._reader = PageReader(self.options)
         workers = checks.whole(1)("workers", workers)
+        page_seconds = checks.number("above 0", lambda value: value > 0)("page_seconds", page_seconds)
         self._pool = WorkerPool(HANDLER, self.options.index_values(), workers=workers, page_seconds=page_seconds)
         self._thread = ThreadPoolExecutor(1, "crawldedup-store") if is_persistent(store) else None
         self._breaker = Breaker()
@@ -143,7 +144,11 @@ class AsyncDeduplicator:
         return repr(self._dedup).replace("Deduplicator", type(self).__name__, 1)
 
     async def __aenter__(self) -> Self:
-        await self.open()
+        try:
+            await self.open()
+        except BaseException:
+            self._pool.close()  # nobody else will
+            raise
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -241,11 +246,11 @@ class AsyncDeduplicator:
     note = _awaited(Deduplicator.note)
     text_of = _awaited(Deduplicator.text_of)
 
-    async def fingerprint(self, *, url: str = "", **page: Any) -> Fingerprint:
+    async def fingerprint(self, url: str = "", **page: Any) -> Fingerprint:
         """Return the fingerprint of a page. See `Deduplicator.fingerprint`."""
         return (await self._read(Page(url, **{**page, "remember": False})))[0].fingerprint
 
-    async def find(self, *, url: str = "", **page: Any) -> list[Match]:
+    async def find(self, url: str = "", **page: Any) -> list[Match]:
         """Return remembered pages that resemble this one. See `Deduplicator.find`."""
         return (await self.explain(url, **page)).matches()
 

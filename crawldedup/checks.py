@@ -3,7 +3,7 @@
 import difflib
 import math
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from crawldedup.errors import ConfigurationError
@@ -23,7 +23,7 @@ def refused(name: str, value: object, allowed: str) -> ConfigurationError:
     return ConfigurationError(f"{name} is {printable(repr(value), _LONGEST_SHOWN)}; it must be {allowed}")
 
 
-def did_you_mean(word: object, allowed: Collection[str]) -> str:
+def did_you_mean(word: object, allowed: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for a word close to an allowed one, else an empty string."""
     names = {each.lower(): each for each in allowed}
     close = difflib.get_close_matches(str(word).lower(), names, n=1)
@@ -44,12 +44,12 @@ def flag(name: str, value: object) -> bool:
     return value
 
 
-def one_of(*allowed: str) -> Check:
-    """Make a check for one of some words."""
+def one_of(*allowed: str | bool) -> Check:
+    """Make a check for one of some words, or True or False where they are among them."""
 
-    def check(name: str, value: object) -> str:
-        if not isinstance(value, str) or value not in allowed:
-            raise refused(name, value, " or ".join(map(repr, allowed)) + did_you_mean(value, allowed))
+    def check(name: str, value: object) -> str | bool:
+        if not isinstance(value, str | bool) or value not in allowed:
+            raise refused(name, value, " or ".join(map(repr, allowed)) + did_you_mean(value, map(str, allowed)))
         return value
 
     return check

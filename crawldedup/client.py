@@ -7,10 +7,10 @@ import base64
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, ParamSpec, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, cast
 
 from crawldedup import checks, wire
 from crawldedup.errors import (
@@ -65,48 +65,31 @@ class TryAgainError(StoreUnavailableError):
         super().__init__(message)
 
 
-@dataclass(slots=True)
-class _Call(Generic[T]):
-    """One request; `read` makes the result of the value that is answered."""
+class _Batch:
+    """Pages of one request, which is repeated for those that are not decided: the others must not be."""
 
-    path: str
-    read: Callable[[Any], T]
-    value: Any = None
-
-    def request(self) -> dict[str, Any]:
-        """Return the arguments for httpx."""
-        method = "GET" if self.value is None else "POST"
-        return {"method": method, "url": self.path, "content": self.value and json.dumps(self.value).encode()}
-
-    def result(self, answer: httpx.Response) -> T:
-        """Return what an answer means. Raises the error that it stands for."""
-        try:
-            value = json.loads(answer.content)
-            if answer.status_code == 200:
-                return self.read(value)
-        except (ValueError, KeyError, TypeError):
-            value = None
-        if not isinstance(value, dict) or "detail" not in value:
-            # A proxy's answer, as a rule.
-            message = f"the service answered with status {answer.status_code} and no problem of its own"
-            is_passing = answer.status_code in (429, 502, 503, 504)
-            raise TryAgainError(message) if is_passing else ServiceError(answer.status_code, message)
-        raise _error_of(value)
-
-
-class _Batch(_Call[None]):
-    """The request about many pages, which is repeated for those that are not decided: the others must not be."""
-
-    error: TryAgainError
+    failure: CrawlDedupError
+    """Why some pages are not decided."""
 
     def __init__(self, pages: list[Page]) -> None:
-        super().__init__("/v1/check/batch", self._take)
         self._pages = pages
         self._results: list[Verdict | CrawlDedupError | None] = [None] * len(pages)
+        self._left = list(range(len(pages)))
+        self.values = list(map(_values_of, pages))
+        """What to send: those that are left."""
 
-    def request(self) -> dict[str, Any]:
-        self.value = [_values_of(self._pages[place]) for place in self._open()]
-        return super().request()
+    def take(self, answers: list[dict[str, Any]]) -> None:
+        """Keep what was decided. Raises TryAgainError if that is not all."""
+        for place, answer in zip(self._left, answers, strict=True):
+            result = _error_of(answer["problem"]) if "problem" in answer else wire.from_plain(Verdict, answer)
+            if isinstance(result, TryAgainError):
+                self.failure = result
+            else:
+                self._results[place] = result
+        self._left = [place for place in self._left if self._results[place] is None]
+        self.values[:] = [_values_of(self._pages[place]) for place in self._left]
+        if self._left:
+            raise self.failure
 
     def verdicts(self, on_unreadable: OnUnreadable | None) -> Iterator[Verdict]:
         """Yield the verdicts. Raises the first error, but pages that cannot be read go to `on_unreadable`, if any."""
@@ -116,20 +99,23 @@ class _Batch(_Call[None]):
             elif isinstance(result, Verdict):
                 yield result
             else:
-                raise result or self.error
+                raise result or self.failure
 
-    def _take(self, values: list[dict[str, Any]]) -> None:
-        for place, value in zip(self._open(), values, strict=True):
-            result = _error_of(value["problem"]) if "problem" in value else wire.from_plain(Verdict, value)
-            if isinstance(result, TryAgainError):
-                self.error = result
-            else:
-                self._results[place] = result
-        if self._open():
-            raise self.error
 
-    def _open(self) -> list[int]:
-        return [place for place, result in enumerate(self._results) if result is None]
+def _result(answer: httpx.Response, read: Callable[[Any], T]) -> T:
+    """Return what an answer means. Raises the error that it stands for."""
+    try:
+        value = json.loads(answer.content)
+        if answer.status_code == 200:
+            return read(value)
+    except (ValueError, KeyError, TypeError):
+        value = None
+    if isinstance(value, dict) and "detail" in value:
+        raise _error_of(value)
+    # A proxy's answer, as a rule.
+    message = f"the service answered with status {answer.status_code} and no problem of its own"
+    is_passing = answer.status_code in (429, 502, 503, 504)
+    raise TryAgainError(message) if is_passing else ServiceError(answer.status_code, message)
 
 
 def _error_of(problem: dict[str, Any]) -> CrawlDedupError:
@@ -154,9 +140,8 @@ def _values(url: str, page: dict[str, Any]) -> dict[str, Any]:
 
 
 def _values_of(page: Page) -> dict[str, Any]:
-    values = {each.name: getattr(page, each.name) for each in fields(page)}
-    chosen = {each.name: values[each.name] for each in fields(page) if values[each.name] != each.default}
-    return _values(chosen.pop("url"), chosen)
+    named = ((each, getattr(page, each.name)) for each in fields(page) if each.name != "url")
+    return _values(page.url, {each.name: value for each, value in named if value != each.default})
 
 
 def _batches(pages: Iterable[Page], size: int) -> Iterator[_Batch]:
@@ -191,6 +176,10 @@ class _Common:
             headers["authorization"] = f"Bearer {token}"
         self._http = self._transport(base_url=url, headers=headers, timeout=timeout_seconds)
         self._patience = patience_seconds
+
+    def _send(self, path: str, value: Any) -> Any:
+        """Return the answer, or what is to be awaited for it."""
+        return self._http.request("GET" if value is None else "POST", path, content=value and json.dumps(value))
 
 
 class Client(_Common):
@@ -231,7 +220,7 @@ class Client(_Common):
 
     def check(self, /, url: str, **page: Any) -> Verdict:
         """Decide about a page and remember it. See `Deduplicator.check`."""
-        return self._ask(_Call("/v1/check", partial(wire.from_plain, Verdict), _values(url, page)))
+        return self._ask("/v1/check", partial(wire.from_plain, Verdict), _values(url, page))
 
     def find(self, /, url: str = "", **page: Any) -> list[Match]:
         """Return remembered pages that resemble this one, most similar first. See `Deduplicator.find`."""
@@ -239,30 +228,30 @@ class Client(_Common):
         def read(answer: dict[str, Any]) -> list[Match]:
             return [wire.from_plain(Match, match) for match in answer["matches"]]
 
-        return self._ask(_Call("/v1/find", read, _values(url, page)))
+        return self._ask("/v1/find", read, _values(url, page))
 
     def explain(self, /, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. See `Deduplicator.explain`."""
         from crawldedup.explain import Explanation
 
-        return self._ask(_Call("/v1/explain", partial(wire.from_plain, Explanation), _values(url, page)))
+        return self._ask("/v1/explain", partial(wire.from_plain, Explanation), _values(url, page))
 
     def compare(self, first: Page, second: Page) -> Comparison:
         """Compare the page that a crawl has seen `first` with another, by the options of the index."""
         from crawldedup.explain import Comparison
 
         pair = {"first": _values_of(first), "second": _values_of(second)}
-        return self._ask(_Call("/v1/compare", partial(wire.from_plain, Comparison), pair))
+        return self._ask("/v1/compare", partial(wire.from_plain, Comparison), pair)
 
     def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
         """Remove a page by its URL, or every page with the text of a fingerprint. See `Deduplicator.forget`."""
         named = {"url": page} if isinstance(page, str) else {"fingerprint": wire.plain(page)}
         value = {**named, "identity": identity, "scope_key": scope_key}
-        return self._ask(_Call("/v1/forget", lambda answer: int(answer["forgotten"]), value))
+        return self._ask("/v1/forget", lambda answer: int(answer["forgotten"]), value)
 
     def info(self) -> dict[str, Any]:
         """Return the figures of the index, the version of the service, and its main options."""
-        return self._ask(_Call("/v1/info", dict))
+        return self._ask("/v1/info", dict)
 
     def check_many(
         self, pages: Iterable[Page], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
@@ -273,16 +262,16 @@ class Client(_Common):
         """
         for asked in _batches(pages, batch):
             try:
-                self._ask(asked)
+                self._ask("/v1/check/batch", asked.take, asked.values)
             except TryAgainError as error:
-                asked.error = error
+                asked.failure = error
             yield from asked.verdicts(on_unreadable)
 
-    def _ask(self, call: _Call[T]) -> T:
+    def _ask(self, path: str, read: Callable[[Any], T], value: Any = None) -> T:
         deadline = time.monotonic() + self._patience
         while True:
             try:
-                return call.result(self._http.request(**call.request()))
+                return _result(self._send(path, value), read)
             except (TryAgainError, httpx.TransportError) as error:
                 pause = _pause(error, deadline)
             time.sleep(pause)
@@ -330,17 +319,17 @@ class AsyncClient(_Common):
         """Decide about many pages in their order, up to `batch` of them in one request. See `Client.check_many`."""
         for asked in _batches(pages, batch):
             try:
-                await self._ask(asked)
+                await self._ask("/v1/check/batch", asked.take, asked.values)
             except TryAgainError as error:
-                asked.error = error
+                asked.failure = error
             for verdict in asked.verdicts(on_unreadable):
                 yield verdict
 
-    async def _ask(self, call: _Call[T]) -> T:
+    async def _ask(self, path: str, read: Callable[[Any], T], value: Any = None) -> T:
         deadline = time.monotonic() + self._patience
         while True:
             try:
-                return call.result(await self._http.request(**call.request()))
+                return _result(await self._send(path, value), read)
             except (TryAgainError, httpx.TransportError) as error:
                 pause = _pause(error, deadline)
             await asyncio.sleep(pause)

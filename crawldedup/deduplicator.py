@@ -107,7 +107,7 @@ class Deduplicator:
     ) -> list[Verdict | CrawlDedupError]:
         """Decide about pages in one round trip; return a verdict or an error for each, in their order.
 
-        `contents` are their fingerprints, if they were read elsewhere.
+        `contents` are what was read of them elsewhere, if it was: fingerprints, or what is compared.
         Raises StoreError only if the index cannot be opened, or the lease not be renewed. Pages that name one of the
         batch as their original, and those that are not remembered, may take a round trip of their own.
         """
@@ -167,12 +167,11 @@ class Deduplicator:
 
     def _exchange_volatile(self) -> None:
         """Take over what other crawlers have learned, and tell them what this one has."""
-        if self.options.volatile is False:
-            return
-        noted = self._store.note(_VOLATILE_NOTE)
-        self.volatile_lines.read_note(noted)
-        if self.options.volatile is True and self._is_open and (own := self.volatile_lines.note()) != noted:
-            self._store.note(_VOLATILE_NOTE, own)
+        if self.options.volatile is not False and self._store.is_persistent:
+            noted = self._store.note(_VOLATILE_NOTE)
+            own = self.volatile_lines.exchange(noted)
+            if own != noted and self.options.volatile is True and self._is_open:
+                self._store.note(_VOLATILE_NOTE, own)
 
     def _cuts(self, pages: Sequence[Page]) -> list[int]:
         """Return where to cut a batch: the query about a page may depend on the answers about those before it."""

@@ -21,13 +21,6 @@ def _paragraphs(name: str, value: object) -> float | str | None:
     raise checks.refused(name, value, "a share above 0 and below 1, 'mark' or None")
 
 
-def check_volatile(name: str, value: object) -> bool | str:
-    """Check for True, False or "known"."""
-    if isinstance(value, bool) or value == "known":
-        return value
-    raise checks.refused(name, value, "True, False or 'known'")
-
-
 def _check_in(module: str, check: str) -> Check:
     """Return a check of a module that is imported on its first use: options alone must not wait for it."""
     return lambda name, value: getattr(import_module(module), check)(name, value)
@@ -126,7 +119,7 @@ class Options:
     )
     volatile: bool | str = option(
         "known",
-        check_volatile,
+        checks.one_of(True, False, "known"),
         "Leave out lines of a site whose numbers change with every load: known leaves out what an index knows, true "
         "learns from pages that come twice within minutes, too, and false compares all.",
         kind=bool,

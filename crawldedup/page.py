@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import mmh3
 
-from crawldedup import checks
+from crawldedup import checks, wire
 from crawldedup.errors import ConfigurationError, CrawlDedupError, KeyMismatchError, PageError
 from crawldedup.fingerprinting.anchors import paragraphs_of
 from crawldedup.fingerprinting.fingerprint import PROFILE, Fingerprint, Source, fingerprints
@@ -88,6 +88,11 @@ class Page:
                 check_similarity(name, getattr(self, name))
         # 1.0 is a whole number, too, but no byte of a record.
         object.__setattr__(self, "rank", _check_rank("rank", self.rank))
+        if self.fingerprint is not None:
+            try:
+                wire.check_fingerprint(self.fingerprint)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise ConfigurationError(f"the fingerprint of {self.url!r} cannot be one: {error}") from None
         if (self.html, self.text, self.fingerprint).count(None) != 2:
             raise ConfigurationError(f"the page {self.url!r} must have one of html, text and fingerprint")
 

@@ -14,23 +14,24 @@ LONGEST_MODULE = 500
 """Lines of a module."""
 
 # The lines that a room may have. They only ever fall: a room that needs more takes it from another.
-# What is about lines that change with every load is in them: 207 in reading, and of 200 beside it 100 in the plugin, 76
-# in the library, 14 in the search, 6 in the report and 1 in the workers. 32 of the plugin were the Lua scripts'.
+# What is about lines that change with every load is in them: 231 in reading, and beside it 109 in the plugin, 78 in the
+# library, 14 in the search, 6 in the report and 1 in the workers. 200 are for it; 32 and 8 more of the plugin's lines
+# were those of the Lua scripts and of the search.
 BUDGETS = {
-    "library": 1976,
-    "reading": 3227,
+    "library": 1978,
+    "reading": 3252,
     "search": 1409,
     "stores": 2400,
     "workers": 501,
-    "scrapy_plugin": 2182,
+    "scrapy_plugin": 2191,
     "report": 2801,
     "scan": 1347,
     "spark": 561,
-    "service": 1845,
+    "service": 1771,
     "cli": 1914,
     "literature": 2289,
 }
-MOST_LINES = 22_452
+MOST_LINES = 22_414
 MOST_LUA_LINES = 965
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

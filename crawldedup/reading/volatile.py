@@ -11,6 +11,7 @@ same four times as often is content again. What changed is left out: the line, o
 """
 
 import re
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
@@ -25,10 +26,12 @@ import msgspec
 from crawldedup.reading.canonical import canonical_url
 
 Numbers = dict[int, tuple[int, ...]]
-"""A hash of each number of short lines, by the hash of the line without them."""
+"""A hash of each number of short lines, by the hash of the line without them; under `_NAMES` those of the headings."""
 Known = dict[int, int]
 """Which numbers of a line change, as bits from the first one on, by the hash of the line."""
 NOTHING: Final[Known] = {}
+
+_NAMES: Final = 0
 
 _LONGEST: Final = 200  # letters of a line
 _MOST_LINES: Final = 64  # of a page, and of a host
@@ -45,8 +48,9 @@ _WITNESSES: Final = 3
 _MOST_SAME: Final = 4  # times as often may a line be the same as it changes
 _MOST_NOTE: Final = 1_000_000
 _SESSION: Final = re.compile(
-    r"(?<=[?&])(?:(?:sid|phpsessid|jsessionid|session_?(?:id)?|cfid|cftoken|utm_\w+|gclid|fbclid|msclkid)=[^&#]*|"
-    r"s=[0-9a-z]{16,}(?=[&#]|$))&?|;jsessionid=[^?#]*",
+    r"(?<=[?&])(?:(?:phpsessid|jsessionid|utm_\w+|gclid|fbclid|msclkid)=[^&#]*|"
+    # Where it is no token, such as session=12, it may name the content.
+    r"(?:s|sid|session_?(?:id)?|cfid|cftoken)=(?=[0-9]*[a-z])(?=[a-z]*[0-9])[0-9a-z]{8,}(?=[&#]|$))&?|;jsessionid=[^?#]*",
     re.IGNORECASE,
 )
 _Noted = dict[str, dict[int, tuple[int, list[int]]]]
@@ -54,7 +58,7 @@ _Noted = dict[str, dict[int, tuple[int, list[int]]]]
 
 def numbers_of(lines: Iterable[str], headings: Collection[str] = ()) -> Numbers:
     """Return the numbers of the lines that may turn out to change; those of a kind that occurs once."""
-    found: dict[int, list[tuple[int, ...]]] = {}
+    found: dict[int, list[tuple[int, ...]]] = {_NAMES: [tuple(sorted({mmh3.hash(each) for each in headings}))]}
     for line in dict.fromkeys(lines):
         if (name := _name_of(line, headings)) is not None:
             found.setdefault(name, []).append(
@@ -114,22 +118,29 @@ class _Line:
 
 
 class VolatileLines:
-    """What is known of the lines of each host, and the numbers on the last pages, whose second answers tell more."""
+    """What is known of the lines of each host, and the numbers on the last pages, whose second answers tell more.
+
+    Threads may share it: where a store is asked in one, that exchanges notes.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._lock = threading.Lock()
         self._pages: OrderedDict[str, tuple[float, Numbers]] = OrderedDict()
         self._hosts: OrderedDict[str, dict[int, _Line]] = OrderedDict()
+        self._noted = ""
+        self._is_noted = True
 
     def known_at(self, url: str) -> Known:
         """Return what is known of lines where a page stands."""
         host, folder = _place_of(url)
-        lines = self._hosts.get(host, {}).items()
-        return {name: line.numbers for name, line in lines if folder in line.folders and line.is_volatile}
+        with self._lock:
+            lines = self._hosts.get(host, {}).items()
+            return {name: line.numbers for name, line in lines if folder in line.folders and line.is_volatile}
 
     def learn(self, url: str, identity: str | None, numbers: Numbers) -> None:
         """Compare the answer of a page with one of the last minutes, if there is one."""
-        if not numbers:
+        if len(numbers) < 2:
             return
         # Session and campaign aside, a URL names one page.
         page, now = identity or canonical_url(_SESSION.sub("", url)), self._clock()
@@ -138,8 +149,12 @@ class VolatileLines:
         if len(self._pages) > _MOST_PAGES:
             self._pages.popitem(last=False)
         host, folder = _place_of(url)
-        for name in numbers.keys() & earlier.keys() if now - earlier_at <= _MINUTES else ():
-            self._witness(host, folder, page, name, numbers[name], earlier[name])
+        # Pages of other headings are not one, whatever their URLs say.
+        is_evidence = now - earlier_at <= _MINUTES and numbers.get(_NAMES) == earlier.get(_NAMES)
+        with self._lock:
+            for name in (numbers.keys() & earlier.keys()) - {_NAMES} if is_evidence else ():
+                self._witness(host, folder, page, name, numbers[name], earlier[name])
+                self._is_noted = False
 
     def _witness(
         self, host: str, folder: int, page: str, name: int, now: tuple[int, ...], before: tuple[int, ...]
@@ -162,8 +177,18 @@ class VolatileLines:
             if len(self._hosts) > _MOST_HOSTS:
                 self._hosts.popitem(last=False)
 
-    def note(self) -> str:
-        """Return what is known, to be kept with an index: the hosts that changed last, in at most a megabyte."""
+    def exchange(self, noted: str) -> str:
+        """Take over what others have noted beside an index, and return the note that tells them what is known here.
+
+        It has the hosts that changed last, in at most a megabyte.
+        """
+        with self._lock:
+            if noted != self._noted or not self._is_noted:
+                self._take_over(noted)
+                self._noted, self._is_noted = self._note(), True
+            return self._noted
+
+    def _note(self) -> str:
         parts: list[str] = []
         for host, lines in reversed(self._hosts.items()):
             known = {name: (line.numbers, sorted(line.folders)) for name, line in lines.items() if line.is_volatile}
@@ -173,10 +198,10 @@ class VolatileLines:
             parts.pop()
         return f"{{{','.join(reversed(parts))}}}" if parts else ""
 
-    def read_note(self, text: str) -> None:
-        """Take over what others have found out, unless more is known here. What is no such note is left alone."""
+    def _take_over(self, noted: str) -> None:
+        # What is no such note is left alone.
         with suppress(msgspec.MsgspecError):
-            for host, known in msgspec.json.decode(text or "{}", type=_Noted).items():
+            for host, known in msgspec.json.decode(noted or "{}", type=_Noted).items():
                 lines = self._hosts.setdefault(host, {})
                 for name, (numbers, folders) in known.items():
                     line = lines.setdefault(name, _Line())

@@ -25,6 +25,7 @@ from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 
 from crawldedup.aio import AsyncDeduplicator, Judged
@@ -84,7 +85,7 @@ class DedupMiddleware:
         """Build the middleware from Scrapy's settings. Raises NotConfigured if they are wrong, or it is disabled."""
         with crawl_options(crawler) as options:
             if interactive := is_interactive(crawler):
-                calm = {"on_error": "pass", "wall": "ignore", "journal": False, "report": None}
+                calm = {"on_error": "pass", "wall": "ignore", "journal": False, "report": None, "reloads": 0}
                 options = policies.changed(options, action="mark", remember=False, **calm)
             dedup = AsyncDeduplicator.from_options(options, workers=options.workers, page_seconds=options.page_seconds)
         if options.revisit == "drop" and not is_persistent(options.store) and not interactive:
@@ -169,15 +170,23 @@ class DedupMiddleware:
 
     def _load_again(self, request: Request, read: ReadPage) -> None:
         """Ask for a page a second time, if it has numbers and few pages of its host were."""
-        host = urlparse_cached(request).netloc
-        wanted = read.numbers and request.method == "GET" and self._reloads[host] < self._options.reloads
-        if wanted and len(self._reloads) < _MOST_HOSTS:
+        host, is_plain = (
+            urlparse_cached(request).netloc,
+            request.method == "GET" and BROWSER_PAGE_KEY not in request.meta,
+        )
+        if (
+            read.numbers
+            and is_plain
+            and self._reloads[host] < self._options.reloads
+            and len(self._reloads) < _MOST_HOSTS
+        ):
             self._reloads[host] += 1
             self._stats.count("reloads")
-            meta = {name: value for name, value in request.meta.items() if name != BROWSER_PAGE_KEY}
-            meta |= {_RELOAD_KEY: True, "dont_cache": True}
+            meta = {**request.meta, _RELOAD_KEY: True, "dont_cache": True, "dont_retry": True}
+            # Nobody has asked for it, so nobody is told of its errors.
+            again = request.replace(meta=meta, dont_filter=True, callback=NO_CALLBACK, errback=lambda _: None)
             assert self._crawler.engine is not None
-            self._crawler.engine.crawl(request.replace(meta=meta, dont_filter=True, callback=None, errback=None))
+            self._crawler.engine.crawl(again)
 
     async def _learn_from(self, request: Request, response: Response) -> None:
         """Compare the second answer of a page with the first. Raises IgnoreRequest: no spider has asked for it."""
@@ -185,7 +194,6 @@ class DedupMiddleware:
             page = replace(self._page_of(request, response, self._options), remember=False)
             judged = await self._dedup.judge(page)
             self._dedup.volatile_lines.learn(page.url, page.identity, judged.read.numbers)
-        await close_browser_page(self._crawler, request)
         raise IgnoreRequest("loaded a second time to learn what changes with every load")
 
     def page_failed(self, response: object) -> None:
@@ -264,9 +272,8 @@ class DedupMiddleware:
             kind = (site, shape_of(line))
             if kind not in self._left_out and len(self._left_out) < _MOST_LEFT_OUT:
                 self._left_out.add(kind)
-                example = printable(line)
-                say(self._crawler, logging.INFO, f"leaves out on {site} what changes with every load: {example!r}")
-                self.journal.left_out(site, example)
+                say(self._crawler, logging.INFO, f"leaves out on {site} what always changes: {printable(line)!r}")
+                self.journal.left_out(site, printable(line))
 
     async def _carry_out(self, request: Request, response: Response, verdict: Verdict, outcome: Outcome) -> Response:
         if outcome.fate is Fate.DROPPED:

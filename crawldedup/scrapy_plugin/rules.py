@@ -99,6 +99,8 @@ class RulesMiddleware:
         if aim is None or verdict.kind is Kind.THIN:
             return
         original = self._aim_of(verdict.original or "", request) if verdict.is_duplicate else aim
+        if verdict.kind is Kind.REVISIT and aim.rules:
+            original = None  # it was remembered under this URL, which does not tell if it is a copy
         wanted, rule = self._predictor.learn(aim, original)
         if rule is not None:
             self._count("withdrawn")

@@ -15,7 +15,7 @@ from scrapy.settings import BaseSettings
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import check_crawl, check_journal
-from crawldedup.options import Option, Options, check_similarity, check_volatile, option, options_of
+from crawldedup.options import Option, Options, check_similarity, option, options_of
 from crawldedup.printable import printable
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.signals import logger
@@ -128,7 +128,7 @@ class CrawlOptions(Options):
 
     volatile: bool | str = option(
         True,
-        check_volatile,
+        checks.one_of(True, False, "known"),
         "Leave out lines of a site whose numbers change with every load, such as counters. With true the crawl learns "
         "them, with known it leaves out what earlier ones have learned, and with false it compares all.",
         kind=bool,

@@ -1,10 +1,12 @@
 """Put one process of the service together: what uvicorn calls for its application."""
 
-import asyncio
 import contextlib
+import json
 import logging
+import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -16,23 +18,23 @@ from starlette.requests import ClientDisconnect
 from crawldedup.errors import CrawlDedupError
 from crawldedup.scope import site_of
 from crawldedup.service.checking import Checker
-from crawldedup.service.command import ServiceSettings
+from crawldedup.service.command import VARIABLE, ServiceSettings
 from crawldedup.service.console import PAGES
 from crawldedup.service.edge import Edge
 from crawldedup.service.endpoints import ROUTES
 from crawldedup.service.logs import log_to_stderr
-from crawldedup.service.problems import refusal
+from crawldedup.service.problems import problem_of
 
 _log: Final = logging.getLogger(__name__)
 
-_PARENT_SECONDS: Final = 0.5
+_REFUSED: Final = (HTTPException, CrawlDedupError, ClientDisconnect, Exception)
 _URL: Final = "https://www.example.com/"
 _TEXT: Final = " ".join(f"word{place}" for place in range(200))
 
 
 def make_app() -> Starlette:
     """Return the application, with the settings that the parent process has left."""
-    settings = ServiceSettings.handed_on()
+    settings = ServiceSettings(**json.loads(os.environ[VARIABLE]))
     log_to_stderr(settings.log_level)
     return application(settings)
 
@@ -49,17 +51,16 @@ def application(settings: ServiceSettings) -> Starlette:
         except CrawlDedupError as error:
             # Requests try again.
             _log.warning("the store cannot be opened yet", extra={"fields": {"error": str(error)}})
-        watching = asyncio.create_task(_watch(settings.parent)) if settings.workers > 1 else None
+        if parent := multiprocessing.parent_process():
+            threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
         yield
-        if watching is not None:
-            watching.cancel()
         await checker.close()
 
     paths, pages = ({route.path for route in routes} for routes in (ROUTES, PAGES))
     app = Starlette(
         routes=[*ROUTES, *PAGES],
-        middleware=[Middleware(Edge, settings=settings, paths=paths, pages=pages)],
-        exception_handlers=dict.fromkeys((HTTPException, CrawlDedupError, ClientDisconnect, Exception), refusal),
+        middleware=[Middleware(Edge, settings=settings, paths=paths | pages, pages=pages)],
+        exception_handlers=dict.fromkeys(_REFUSED, lambda _, error: problem_of(error).answer()),
         lifespan=lifespan,
     )
     # A redirection would name the host that the client names.
@@ -67,9 +68,8 @@ def application(settings: ServiceSettings) -> Starlette:
     return app
 
 
-async def _watch(parent: int) -> None:
+def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
     """End this worker as a signal does when its parent was killed, even while this one started: nobody else would."""
-    while os.getppid() == parent:
-        await asyncio.sleep(_PARENT_SECONDS)
+    parent.join()
     _log.warning("the parent process has gone: this worker ends")
-    signal.raise_signal(signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGTERM)

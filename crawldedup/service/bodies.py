@@ -37,16 +37,8 @@ async def page_in(request: Request, url: str | None = None) -> Page:
         return page_of(_json_of(body), url=url)
     charset = _CHARSET.search(request.headers["content-type"])
     encoding = charset and charset[1]
-    if kind == "text/html":
-        content: dict[str, Any] = {"html": body, "encoding": encoding}
-    else:
-        try:
-            content = {"text": body.decode(encoding or "utf-8")}
-        except (LookupError, UnicodeDecodeError) as error:
-            message = f"the text does not have the charset that its content type declares: {error}"
-            raise ConfigurationError(message) from None
-    named = checked(dict(request.query_params), QUERY_FIELDS, "the query")
-    return Page(_url_of(named, url, "the query"), **named, **content)
+    content = {"html": body, "encoding": encoding} if kind == "text/html" else {"text": _text_of(body, encoding)}
+    return page_of(dict(request.query_params), "the query", QUERY_FIELDS, url, **content)
 
 
 async def pages_in(request: Request) -> list[Page]:
@@ -81,19 +73,26 @@ async def value_in(request: Request) -> Any:
 
 
 def page_of(
-    value: object, where: str = "the body", allowed: tuple[str, ...] = PAGE_FIELDS, url: str | None = None
+    value: object,
+    where: str = "the body",
+    allowed: tuple[str, ...] = PAGE_FIELDS,
+    url: str | None = None,
+    **content: Any,
 ) -> Page:
     """Return the page that an object in JSON describes, with its URL by default. Raises ConfigurationError."""
-    page = checked(value, allowed, where)
-    url = _url_of(page, url, where)
+    page = checked(value, allowed, where) | content
+    if url is not None:
+        page.setdefault("url", url)
+    if "url" not in page:
+        raise ConfigurationError(f"{where}: it has no url")
     try:
         if (encoded := page.pop("html_base64", None)) is not None:
             if page.get("html") is not None:
                 raise ConfigurationError("give either html or html_base64")
-            page["html"] = _decoded(encoded)
+            page["html"] = _bytes_of(encoded)
         if page.get("fingerprint") is not None:
             page["fingerprint"] = _fingerprint_of(page["fingerprint"])
-        return Page(url, **page)
+        return Page(**page)
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}: {error}") from None
 
@@ -120,12 +119,6 @@ def checked(value: object, allowed: tuple[str, ...], where: str = "the body") ->
         if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
             raise ConfigurationError(f"{where}: {name} has half of a surrogate pair; give valid Unicode")
     return dict(value)
-
-
-def _url_of(values: dict[str, Any], default: str | None, where: str) -> Any:
-    if "url" not in values and default is None:
-        raise ConfigurationError(f"{where}: it has no url")
-    return values.pop("url", default)
 
 
 def _kind_of(request: Request, *allowed: str) -> str:
@@ -155,8 +148,16 @@ def _fingerprint_of(value: object) -> Fingerprint:
         ) from None
 
 
-def _decoded(value: object) -> bytes:
+def _bytes_of(encoded: Any) -> bytes:
     try:
-        return base64.b64decode(value, validate=True)  # type: ignore[arg-type]
+        return base64.b64decode(encoded, validate=True)
     except (TypeError, ValueError):
         raise ConfigurationError("html_base64 is no Base64") from None
+
+
+def _text_of(body: bytes, charset: str | None) -> str:
+    try:
+        return body.decode(charset or "utf-8")
+    except (LookupError, UnicodeDecodeError) as error:
+        message = f"the text does not have the charset that its content type declares: {error}"
+        raise ConfigurationError(message) from None

@@ -11,7 +11,6 @@ from crawldedup.page import Page
 from crawldedup.service import metrics
 from crawldedup.service.command import ServiceSettings
 from crawldedup.service.problems import busy
-from crawldedup.stores.base import CrawlSession
 from crawldedup.verdict import Verdict
 
 _MOST_WAITING: Final = 2_000
@@ -26,7 +25,7 @@ class Checker:
 
     def __init__(self, settings: ServiceSettings) -> None:
         self.settings = settings
-        self.dedup = AsyncDeduplicator.from_options(settings.options, workers=settings.readers)
+        self.dedup = AsyncDeduplicator.from_options(settings, workers=settings.readers)
         self.dedup.on_batch = self._measure
         self.dedup.gathering_seconds = _GATHERING_SECONDS
         self._next_log = 0.0
@@ -60,12 +59,12 @@ class Checker:
     async def index(self) -> AsyncDeduplicator:
         """Return what asks the index, open. Raises StoreError and the like."""
         if self.dedup.session is None:
-            await self.dedup.open(CrawlSession(*self.settings.present_session()))
+            await self.dedup.open(self.settings.session())
         return self.dedup
 
     async def close(self) -> None:
-        """Answer what waits, and disconnect. Other processes of the service may go on."""
-        await self.dedup.close(leave=self.settings.workers == 1)
+        """Answer what waits, and disconnect. The process that shares a session leaves when all are done."""
+        await self.dedup.close(leave=not self.settings.session_file)
 
     def _measure(self, pages: int, seconds: float) -> None:
         metrics.GROUP_PAGES.observe(pages)
@@ -74,9 +73,13 @@ class Checker:
 
     def _count(self, result: Verdict | Exception) -> None:
         """Count what became of a page. Log what nobody foresaw, and now and then that a store fails for each page."""
-        metrics.count(result)
+        if isinstance(result, Verdict):
+            metrics.VERDICTS.labels(result.kind).inc()
+            return
+        reason = getattr(result, "reason", None) or getattr(result, "counter", "internal")
+        metrics.FAILURES.labels(reason).inc()
         match result:
-            case Verdict() | PageError():
+            case PageError():
                 pass
             case StoreError():
                 if time.monotonic() >= self._next_log:

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -15,7 +14,7 @@ from starlette.routing import Route
 
 from crawldedup import wire
 from crawldedup.errors import ConfigurationError, CrawlDedupError
-from crawldedup.explain import Comparison
+from crawldedup.explain import Comparison, Explanation
 from crawldedup.page import Page
 from crawldedup.printable import pluralize, printable
 from crawldedup.report.render import wording
@@ -37,33 +36,26 @@ _POLICY: Final = "default-src 'none'; style-src 'self'; form-action 'self'; base
 _LONGEST_TEXT: Final = 20_000
 
 
-async def compare(request: Request) -> Response:
-    """Show the form, and how the two pages of it compare."""
-
-    async def compared(checker: Checker, form: Form) -> dict[str, Any]:
-        pages = [_page_in(form, name, f"the {name} page", f"the {name} page") for name in ("first", "second")]
-        return {"result": wire.from_plain(Comparison, await checker.dedup.compare(*pages))}
-
-    return await _answer(request, "compare", compared)
-
-
-async def search(request: Request) -> Response:
-    """Show the form, and what the index holds that resembles its page."""
-
-    async def found(checker: Checker, form: Form) -> dict[str, Any]:
-        page = _page_in(form, "page", "the page", form.get("url", "").strip())
-        return {"result": await (await checker.index()).explain(**arguments_of(page))}
-
-    return await _answer(request, "search", found)
-
-
-async def index(request: Request) -> Response:
-    """Show the figures of the index, and those of the service."""
-
-    async def figures(checker: Checker, _: Form) -> dict[str, Any]:
-        return {"info": await (await checker.index()).info()}
-
-    return await _answer(request, "index", figures)
+async def show(request: Request) -> Response:
+    """Show a page: its form with what was sent by it, and what became of that, or what to change."""
+    checker: Checker = request.app.state.checker
+    name = request.url.path.strip("/") or "compare"
+    values: dict[str, Any] = {"form": {}, "result": None, "problem": None, "info": None}
+    status, headers = 200, dict[str, str]()
+    try:
+        if request.method == "POST":
+            values["form"] = form = await _form_of(request)
+            values["result"] = await (_compare if name == "compare" else _search)(checker, form)
+        elif name == "index":
+            values["info"] = await (await checker.index()).info()
+    except CrawlDedupError as error:
+        refused = problem_of(error)
+        values["problem"], status, headers = refused.problem, refused.problem.status, refused.headers
+    template = _environment().get_template(f"{name}.html")
+    body = template.render(page=name, options=checker.dedup.options, summary=metrics.summary, **values)
+    sent = {**headers, **_HARMLESS, "content-security-policy": _POLICY}
+    # What was pasted may hold halves of surrogate pairs.
+    return Response(body.encode("utf-8", "replace"), status, sent, "text/html")
 
 
 async def style(_: Request) -> Response:
@@ -72,31 +64,21 @@ async def style(_: Request) -> Response:
 
 
 PAGES: Final = [
-    Route("/", compare, methods=["GET", "POST"]),
-    Route("/search", search, methods=["GET", "POST"]),
-    Route("/index", index),
+    Route("/", show, methods=["GET", "POST"]),
+    Route("/search", show, methods=["GET", "POST"]),
+    Route("/index", show),
     Route("/page.css", style),
 ]
 
 
-async def _answer(request: Request, name: str, work: Callable[[Checker, Form], Awaitable[dict[str, Any]]]) -> Response:
-    """Return a page with what was sent by its form and became of it, or with what to change."""
-    checker: Checker = request.app.state.checker
-    values: dict[str, Any] = {"form": {}, "result": None, "problem": None, "info": None}
-    status, headers = 200, {}
-    try:
-        if request.method == "POST":
-            values["form"] = await _form_of(request)
-        if request.method == "POST" or name == "index":
-            values |= await work(checker, values["form"])
-    except CrawlDedupError as error:
-        values["problem"] = problem = problem_of(error)
-        status, headers = problem.status, problem.headers
-    template = _environment().get_template(f"{name}.html")
-    body = template.render(page=name, options=checker.settings.options, summary=metrics.summary, **values)
-    sent = {**headers, **_HARMLESS, "content-security-policy": _POLICY}
-    # What was pasted may hold halves of surrogate pairs.
-    return Response(body.encode("utf-8", "replace"), status, sent, "text/html")
+async def _compare(checker: Checker, form: Form) -> Comparison:
+    pages = [_page_in(form, name, f"the {name} page", f"the {name} page") for name in ("first", "second")]
+    return wire.from_plain(Comparison, await checker.dedup.compare(*pages))
+
+
+async def _search(checker: Checker, form: Form) -> Explanation:
+    page = _page_in(form, "page", "the page", form.get("url", "").strip())
+    return await (await checker.index()).explain(**arguments_of(page))
 
 
 async def _form_of(request: Request) -> Form:
@@ -104,13 +86,10 @@ async def _form_of(request: Request) -> Form:
     body = await request.body()
     try:
         # The whole body may be escaped characters, which takes a while.
-        return dict(await asyncio.to_thread(_parsed, body))
+        pairs = asyncio.to_thread(parse_qsl, body.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+        return dict(await pairs)
     except ValueError:
         raise ConfigurationError("the request is no form of this page: send one from here") from None
-
-
-def _parsed(body: bytes) -> list[tuple[str, str]]:
-    return parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
 
 
 def _page_in(form: Form, name: str, label: str, url: str) -> Page:

@@ -7,14 +7,13 @@ import logging
 import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crawldedup.service import metrics
-from crawldedup.service.command import ServiceSettings
+from crawldedup.service.command import ServiceSettings, is_this_machine
 from crawldedup.service.problems import ProblemError, busy
 
 _log: Final = logging.getLogger(__name__)
@@ -30,14 +29,14 @@ _CLOSE: Final = {"connection": "close"}
 class Edge:
     """ASGI middleware: asks for a token, keeps other sites' pages out, bounds bodies, measures, and logs.
 
-    `paths` are those for programs, and `pages` those for browsers.
+    `paths` are all that there are, and `pages` those for browsers.
     """
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings, paths: Collection[str], pages: Collection[str]) -> None:
         self._app = app
         self._settings = settings
         self._tokens = [token.encode() for token in settings.tokens]
-        self._paths = {*paths, *pages}
+        self._paths = paths
         self._pages = pages
         self._held = 0
 
@@ -49,10 +48,11 @@ class Edge:
         begun, status, taken = time.perf_counter(), 500, 0
         headers = dict(scope["headers"])
         declared = headers.get(b"content-length", b"")
+        size = int(declared) if declared.isdigit() else 0
 
         async def receiving() -> Message:
             nonlocal taken
-            self._check_size(int(declared) if declared.isdigit() else 0)
+            self._check_size(size)
             try:
                 async with asyncio.timeout(begun + self._settings.client_seconds - time.perf_counter()):
                     message = await receive()
@@ -60,8 +60,8 @@ class Edge:
                 seconds = self._settings.client_seconds
                 detail = f"the request was not there after {seconds:g} s: send faster, or smaller parts"
                 raise ProblemError("too-slow", 408, detail, headers=_CLOSE) from None
-            size = len(message.get("body", b""))
-            taken, self._held = taken + size, self._held + size
+            part = len(message.get("body", b""))
+            taken, self._held = taken + part, self._held + part
             self._check_size(taken)
             return message
 
@@ -119,14 +119,9 @@ class Edge:
         metrics.REQUEST_SECONDS.labels(endpoint).observe(seconds)
         level = logging.DEBUG if scope["path"] in _OPEN else logging.INFO if status < 500 else logging.WARNING
         if _log.isEnabledFor(level):
-            client = scope.get("client")
-            fields = {
-                "method": scope["method"],
-                "path": scope["path"],
-                "status": status,
-                "milliseconds": round(seconds * 1000, 2),
-                "client": client[0] if client else None,
-            }
+            client = (scope.get("client") or [None])[0]
+            fields = {"method": scope["method"], "path": scope["path"], "status": status}
+            fields |= {"milliseconds": round(seconds * 1000, 2), "client": client}
             _log.log(level, "request", extra={"fields": fields})
 
 
@@ -159,11 +154,8 @@ def require_own_page(headers: Mapping[bytes, bytes]) -> None:
 
 
 def _is_own(name: str, own: str) -> bool:
-    host = None
-    with suppress(ValueError):
-        host = urlsplit(f"//{name}").hostname
-    if host in ("localhost", own.lower()):
-        return True
-    with suppress(ValueError):
-        return ip_address(host or "").is_loopback
-    return False
+    try:
+        host = urlsplit(f"//{name}").hostname or ""
+    except ValueError:
+        return False
+    return host == own.lower() or is_this_machine(host)

@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any, Final
 
+from prometheus_client import generate_latest
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -38,12 +39,11 @@ async def check_batch(request: Request) -> Response:
     results = await _checker(request).check_many(pages)
     problems = [problem_of(result) for result in results if isinstance(result, Exception)]
     # What was decided has been remembered, and must be said.
-    if problems and len(problems) == len(results) and all(problem.status == 503 for problem in problems):
+    if problems and len(problems) == len(results) and all(each.problem.status == 503 for each in problems):
         raise problems[0]
-    left = iter(problems)
     return _reply(
         [
-            {"url": page.url, "problem": next(left).plain()} if isinstance(result, Exception) else wire.plain(result)
+            {"url": page.url, "problem": problem_of(result).plain()} if isinstance(result, Exception) else result
             for page, result in zip(pages, results, strict=True)
         ]
     )
@@ -127,7 +127,7 @@ async def figures(_: Request) -> Response:
 
     Of all worker processes together.
     """
-    return Response(metrics.exposition(), media_type="text/plain; version=0.0.4")
+    return Response(generate_latest(metrics.everyone()), media_type="text/plain; version=0.0.4")
 
 
 async def openapi(_: Request) -> Response:

@@ -3,10 +3,8 @@
 import os
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.multiprocess import MultiProcessCollector
-
-from crawldedup.verdict import Verdict
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
@@ -34,24 +32,10 @@ INDEX_PAGES: Final = Gauge(
 )
 
 
-def count(result: Verdict | Exception) -> None:
-    """Count what became of a page."""
-    if isinstance(result, Exception):
-        reason = getattr(result, "reason", None) or getattr(result, "counter", "internal")
-        FAILURES.labels(reason).inc()
-    else:
-        VERDICTS.labels(result.kind).inc()
-
-
-def exposition() -> bytes:
-    """Return all figures in Prometheus' text format."""
-    return generate_latest(_everyone())
-
-
 def summary() -> list[tuple[str, list[tuple[str, float]]]]:
     """Return the figures for people: each metric's description, and its values by their labels. Times are means."""
     tables = []
-    for family in _everyone().collect():
+    for family in everyone().collect():
         values = {(each.name.rpartition("_")[2], " ".join(each.labels.values())): each.value for each in family.samples}
         if family.type == "histogram":
             counts = {label: count for (end, label), count in values.items() if end == "count" and count}
@@ -62,7 +46,8 @@ def summary() -> list[tuple[str, list[tuple[str, float]]]]:
     return tables
 
 
-def _everyone() -> CollectorRegistry:
+def everyone() -> CollectorRegistry:
+    """Return the figures of all worker processes together."""
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return _own
     everyone = CollectorRegistry()

@@ -72,7 +72,9 @@ def document(routes: Iterable[Route]) -> Schema:
     for route in routes:
         method = "post" if "POST" in (route.methods or ()) else "get"
         paths[route.path] = {method: _operation(route, *operations[route.name])}
-    problem = ProblemError("store", 503, "The store failed a moment ago and is left alone for a few seconds.", 2)
+    problem = ProblemError(
+        "store", 503, "The store failed a moment ago and is left alone for a few seconds.", retry_after=2
+    )
     refused = {"application/problem+json": {"schema": _ref("Problem"), "example": problem.plain()}}
     token = {"type": "http", "scheme": "bearer", "description": "The token that the service was started with, if any."}
     return {

@@ -1,12 +1,13 @@
 """Errors as application/problem+json (RFC 9457): each says what to change, or when to try again."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from crawldedup import errors
@@ -33,28 +34,24 @@ class Problem:
     retry_after: int | None = None  #: In how many seconds to ask once more, as in the header Retry-After.
 
 
-@dataclass
 class ProblemError(CrawlDedupError):
-    """A request that is refused. `code` is a stable word, `retry_after` in seconds."""
+    """A request that is refused with a problem. `word` is a stable one, and `more` are further fields of `Problem`."""
 
-    code: str
-    status: int
-    detail: str
-    retry_after: int | None = None
-    reason: str | None = None
-    headers: dict[str, str] = field(default_factory=dict)
+    def __init__(self, word: str, status: int, detail: str, *, headers: Mapping[str, str] = {}, **more: Any) -> None:
+        super().__init__(detail)
+        self.problem = Problem(f"urn:crawldedup:{word}", HTTPStatus(status).phrase, status, detail, **more)
+        self.headers = dict(headers)
 
     def plain(self) -> dict[str, Any]:
         """Return the problem, ready for JSON."""
-        title, kind = HTTPStatus(self.status).phrase, f"urn:crawldedup:{self.code}"
-        problem = Problem(kind, title, self.status, self.detail, self.reason, self.retry_after)
-        return {name: value for name, value in asdict(problem).items() if value is not None}
+        return {name: value for name, value in asdict(self.problem).items() if value is not None}
 
     def answer(self) -> Response:
         """Return the answer that tells of the problem."""
-        retry = {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
-        headers = {"content-type": "application/problem+json", **retry, **self.headers}
-        return Response(json.dumps(self.plain()), self.status, headers)
+        again = self.problem.retry_after
+        headers = {} if again is None else {"retry-after": str(again)}
+        headers |= {"content-type": "application/problem+json", **self.headers}
+        return Response(json.dumps(self.plain()), self.problem.status, headers)
 
 
 def busy(what: str) -> ProblemError:
@@ -85,10 +82,5 @@ def problem_of(error: Exception) -> ProblemError:
             return ProblemError("gone", 400, "the client left before its request was whole")
         case HTTPException(status_code=status):
             code = "not-found" if status == 404 else "method" if status == 405 else "invalid"
-            return ProblemError(code, status, _HINTS.get(status, error.detail), headers=dict(error.headers or {}))
+            return ProblemError(code, status, _HINTS.get(status, error.detail), headers=error.headers or {})
     return ProblemError("internal", 500, _UNFORESEEN)
-
-
-def refusal(_: Request, error: Exception) -> Response:
-    """Return the answer to a request that failed."""
-    return problem_of(error).answer()

@@ -58,8 +58,8 @@ class PageName:
 class Record:
     """A page as a store remembers it. The store fills in its copies, and its times, in seconds since 1970 (UTC).
 
-    `url_key` and `search` have 64 bits, `digest` 32: it decides only between pages with accepted signatures. `url` may
-    be empty, as `url_key` identifies the page. `rank` is 0 for the best of copies.
+    `url_key` and `search` have 64 bits, `digest` 32: it is compared with those of the few records in the ranges alone.
+    `url` may be empty, as `url_key` identifies the page. `rank` is 0 for the best of copies.
     """
 
     url: str

@@ -55,7 +55,8 @@ class Service:
 def service_here(options: Options | None = None, **settings: Any) -> Iterator[Service]:
     """A service in this process, with these settings."""
     service = Service()
-    made = application(ServiceSettings(options=options or Options(), **settings))
+    options = options or Options()
+    made = application(ServiceSettings(store=options.store, **options.index_values(), **settings))
     with TestClient(made, base_url="http://localhost:8300", raise_server_exceptions=False) as service.http:
         yield service
 

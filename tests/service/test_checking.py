@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from crawldedup import Options, Page
+from crawldedup import Page
 from crawldedup.service import checking
 from crawldedup.service.checking import Checker
 from crawldedup.service.command import ServiceSettings
@@ -16,13 +16,13 @@ def test_more_pages_than_may_wait_are_refused_at_once(monkeypatch: pytest.Monkey
     monkeypatch.setattr(checking, "_MOST_WAITING", 32)
 
     async def work() -> None:
-        checker = Checker(ServiceSettings(options=Options()))
+        checker = Checker(ServiceSettings())
         groups = [[Page(f"{group}/{at}", html=story(32 * group + at)) for at in range(32)] for group in range(3)]
         first = asyncio.ensure_future(checker.check_many(groups[0]))
         await asyncio.sleep(0.05)
         with pytest.raises(ProblemError, match="32 pages wait") as refused:
             await checker.check_many(groups[1])
-        assert (refused.value.status, refused.value.retry_after) == (503, 1)
+        assert (refused.value.problem.status, refused.value.problem.retry_after) == (503, 1)
         assert {getattr(each, "kind", each) for each in await first} == {"new"}
         assert {getattr(each, "kind", each) for each in await checker.check_many(groups[2])} == {"new"}
         await checker.close()
@@ -32,7 +32,7 @@ def test_more_pages_than_may_wait_are_refused_at_once(monkeypatch: pytest.Monkey
 
 def test_pages_of_a_group_are_decided_in_their_order() -> None:
     async def work() -> list[str]:
-        checker = Checker(ServiceSettings(options=Options(), readers=2))
+        checker = Checker(ServiceSettings(readers=2))
         contents = (
             {"html": story(1)},
             {"text": story(1)},
@@ -53,7 +53,7 @@ def test_pages_of_html_are_asked_about_in_groups(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(checking, "_GATHERING_SECONDS", 5.0)
 
     async def work() -> list[int]:
-        checker = Checker(ServiceSettings(options=Options()))
+        checker = Checker(ServiceSettings())
         await checker.check(Page("https://e.com/", html=story(1)))
         groups: list[int] = []
         measured = checker.dedup.on_batch

@@ -19,8 +19,10 @@ TOKEN = "a-token-of-16-characters"
 
 
 @pytest.fixture(scope="module")
-def guarded() -> Iterator[Service]:
-    with service_here(tokens=(TOKEN,)) as started:
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    file = tmp_path_factory.mktemp("tokens") / "tokens"
+    file.write_text(TOKEN)
+    with service_here(token_file=str(file)) as started:
         yield started
 
 

@@ -30,7 +30,9 @@ def test_it_has_every_endpoint_and_every_field_with_its_bounds() -> None:
     assert schemas["Page"]["properties"]["url"]["maxLength"] == LONGEST_NAME
     batch = DOCUMENT["paths"]["/v1/check/batch"]["post"]["requestBody"]["content"]["application/json"]
     assert batch["schema"]["maxItems"] == MOST_PAGES
-    validate(ProblemError("store", 503, "no", 2, "x").plain(), {"$ref": "#/components/schemas/Problem"})
+    validate(
+        ProblemError("store", 503, "no", retry_after=2, reason="x").plain(), {"$ref": "#/components/schemas/Problem"}
+    )
 
 
 @pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS, ids=lambda value: str(value)[:30])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import crawldedup
+from crawldedup import Deduplicator
 from crawldedup.cli import main
 from tests.servers import RedisServer, wait_until
 from tests.service.serving import ServiceProcess, story
@@ -40,6 +41,17 @@ def test_a_store_that_is_not_up_yet_is_waited_for(workers: str) -> None:
             answers = [service.post("/v1/check", page, headers={"connection": "close"}) for _ in range(20)]
             assert {answer.json().get("kind") for answer in answers if answer.status_code == 200} == {"revisit"}
             assert service.stop() in (0, -signal.SIGTERM)
+
+
+def test_a_store_that_turns_out_to_be_of_no_use_ends_the_service() -> None:
+    with RedisServer("--appendonly", "yes", "--appendfsync", "always") as server:
+        with Deduplicator(server.url, distinguish="nothing") as other:
+            other.check("https://a.example/", text=story(1))
+        server.stop()
+        with ServiceProcess("--store", server.url) as service:
+            server.start()
+            wait_until(lambda: service.process.poll() is not None)
+            assert "the store is of no use" in service.log()
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
