@@ -95,6 +95,7 @@ class DedupMiddleware:
         crawler.signals.connect(middleware.spider_opened, signal=scrapy_signals.spider_opened)
         crawler.signals.connect(middleware.page_failed, signal=scrapy_signals.spider_error)
         crawler.signals.connect(middleware.page_failed, signal=scrapy_signals.item_error)
+        crawler.signals.connect(middleware._walls.spider_idle, signal=scrapy_signals.spider_idle)
         crawler.signals.connect(middleware.spider_closed, signal=scrapy_signals.spider_closed)
         return middleware
 

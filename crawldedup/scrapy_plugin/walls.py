@@ -6,11 +6,11 @@ from itertools import islice
 from typing import Final
 
 from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
 
 from crawldedup.printable import printable
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin import signals
-from crawldedup.scrapy_plugin.failures import begin_to_close
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.verdict import Kind, Verdict
 
@@ -31,8 +31,8 @@ _MOST_SITES: Final = 100
 class Walls:
     """The last judged pages of each site: what their walls have in common, and hashes of their URLs.
 
-    Says once of each wall what is suspected. The `action` "close" ends the crawl of the site: `closed` has those of
-    which no more is to be asked for, and a crawl of one site ends.
+    Says once of each wall what is suspected. With the `action` "close", `closed` has the sites of which no more is to
+    be asked for. A crawl that has met no other ends.
     """
 
     def __init__(self, crawler: Crawler, stats: CrawlStats, action: str) -> None:
@@ -51,15 +51,18 @@ class Walls:
         original, share, window = suspicion
         text = f"{round(share * window)} of the last {window} pages are copies of {printable(original)}."
         question = "Is it a login form, a ban, a soft 404 or a consent page?"
-        site, closes = site_of(verdict.url), self._action == "close"
-        what = "goes on" if not closes else "ends" if len(self._sites) == 1 else f"asks for no more of {site}"
+        what = "goes on"
+        if self._action == "close":
+            self.closed.add(site := site_of(verdict.url))
+            what = f"asks for no more of {site}"
         consequence = f"CRAWLDEDUP_WALL is '{self._action}': the crawl {what}."
         signals.say(self._crawler, logging.WARNING, f"{text} {question} {consequence}")
         await signals.send(signals.wall_suspected, self._crawler, original=original, share=share, window=window)
-        if closes and len(self._sites) > 1:
-            self.closed.add(site)
-        elif closes:
-            begin_to_close(self._crawler, WALL_REASON)
+
+    def spider_idle(self) -> None:
+        """Tell why the crawl ends, if walls are all that is left of it. Raises CloseSpider."""
+        if self.closed and self.closed >= self._sites.keys():
+            raise CloseSpider(WALL_REASON)
 
     def add(self, verdict: Verdict, digest: int = 0) -> tuple[str, float, int] | None:
         """Note a judged page. Return its original if that is suspected, once for each.

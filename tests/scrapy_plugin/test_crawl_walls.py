@@ -60,7 +60,7 @@ def test_the_crawl_ends(crawl: Crawler, store: str) -> None:
     assert result.passed == PAGES[: FIRST_LOGIN + 1]
     assert SUSPECTED < sum(site.asked.values()) < LAST_LOGIN
     (line,) = warnings(result.log)
-    assert "CRAWLDEDUP_WALL is 'close': the crawl ends." in line
+    assert "CRAWLDEDUP_WALL is 'close': the crawl asks for no more of 127.0.0.1." in line
 
 
 def test_of_many_sites_the_others_go_on(crawl: Crawler) -> None:
