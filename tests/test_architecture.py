@@ -23,7 +23,7 @@ BUDGETS = {
     "search": 1409,
     "stores": 2400,
     "workers": 501,
-    "scrapy_plugin": 2195,
+    "scrapy_plugin": 2191,
     "report": 2801,
     "scan": 1347,
     "spark": 561,
@@ -31,7 +31,7 @@ BUDGETS = {
     "cli": 1914,
     "literature": 2289,
 }
-MOST_LINES = 22_418
+MOST_LINES = 22_414
 MOST_LUA_LINES = 965
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -113,10 +113,6 @@ class CrawlJournal:
         """Write that a response was skipped, or met an error, and why."""
         self._write_page(request, response, outcome, {"reason": reason})
 
-    def left_out(self, site: str, line: str) -> None:
-        """Write that a kind of line is not compared."""
-        self.put({"volatile": f"{site}: {line}"})
-
     async def end(self, reason: str, known: int, index_bytes: int | None) -> None:
         """Write the last line, with the crawl's stats, close the journal, and write the report that was asked for."""
         if self._file is None:

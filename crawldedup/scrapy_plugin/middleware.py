@@ -274,7 +274,7 @@ class DedupMiddleware:
             if kind not in self._left_out and len(self._left_out) < _MOST_LEFT_OUT:
                 self._left_out.add(kind)
                 say(self._crawler, logging.INFO, f"leaves out on {site} what always changes: {printable(line)!r}")
-                self.journal.left_out(site, printable(line))
+                self.journal.put({"volatile": f"{site}: {printable(line)}"})
 
     async def _carry_out(self, request: Request, response: Response, verdict: Verdict, outcome: Outcome) -> Response:
         if outcome.fate is Fate.DROPPED:

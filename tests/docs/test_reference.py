@@ -17,7 +17,7 @@ from crawldedup import client, errors, scrapy_plugin
 from crawldedup import journal as crawl_journal
 from crawldedup.scrapy_plugin import command as dedup
 from crawldedup.scrapy_plugin import failures as crawl_errors
-from crawldedup.scrapy_plugin import journal, policy, rules, signals, stats
+from crawldedup.scrapy_plugin import journal, middleware, policy, rules, signals, stats
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, crawl_settings
 from crawldedup.stores import registry
 from crawldedup.verdict import Coverage, Kind, Verdict
@@ -171,5 +171,5 @@ def test_the_reference_of_journals_names_no_field_that_does_not_exist() -> None:
         name for row in re.findall(r"^\| (`[^|]+`) \|", lines, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
     }
     assert len(named) > 40
-    written = "".join(map(inspect.getsource, (journal, crawl_journal, rules)))
+    written = "".join(map(inspect.getsource, (journal, crawl_journal, middleware, rules)))
     assert {name for name in named if f'"{name}"' not in written} == set()
