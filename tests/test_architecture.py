@@ -24,13 +24,13 @@ BUDGETS = {
     "workers": 501,
     "scrapy_plugin": 2182,
     "report": 3080,
-    "scan": 1347,
+    "scan": 1352,
     "spark": 561,
     "service": 1845,
-    "cli": 1914,
+    "cli": 1876,
     "literature": 2289,
 }
-MOST_LINES = 22_731
+MOST_LINES = 22_698
 MOST_LUA_LINES = 965
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -409,9 +409,9 @@ def test_a_long_feed_is_decided_piece_by_piece(tmp_path: Path, monkeypatch: pyte
         nonlocal taken
         for number in range(5000):
             taken += 1
-            yield number, Page("", text=text(number)) if number % 1000 == 0 else None
+            page = Page("", text=text(number)) if number % 1000 == 0 else None
+            yield sources.Item("", number, page)
 
     for batch in filtering.batches(items()):
-        (first, _), *_ = batch
-        assert first < taken <= first + 101
+        assert batch[0].raw < taken <= batch[0].raw + 101
     assert taken == 5000
