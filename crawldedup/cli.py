@@ -189,22 +189,22 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    made = _Parser(prog="crawldedup", description="Recognises near-duplicate pages, during a crawl or anywhere else.")
-    made.add_argument("--version", action="version", version=f"crawldedup {__version__}")
-    added_to = made.add_subparsers(metavar="COMMAND", required=True)
+    root = _Parser(prog="crawldedup", description="Recognises near-duplicate pages, during a crawl or anywhere else.")
+    root.add_argument("--version", action="version", version=f"crawldedup {__version__}")
+    subparsers = root.add_subparsers(metavar="COMMAND", required=True)
     for name, command in _COMMANDS.items():
         description = command.description or f"{command.help[0].upper()}{command.help[1:]}."
-        added = added_to.add_parser(name, help=command.help, description=description)
+        subparser = subparsers.add_parser(name, help=command.help, description=description)
         for argument, settings in command.arguments.items():
-            added.add_argument(*argument.split(), **settings)
+            subparser.add_argument(*argument.split(), **settings)
         for option in command.options:
-            _add_option(added, option, command.defaults)
-        added.add_argument("--json", action="store_true", help="print JSON instead of text")
-        added.set_defaults(command=name)
-    return made
+            _add_option(subparser, option, command.defaults)
+        subparser.add_argument("--json", action="store_true", help="print JSON instead of text")
+        subparser.set_defaults(command=name)
+    return root
 
 
-def _add_option(added: argparse.ArgumentParser, name: str, defaults: dict[str, Any]) -> None:
+def _add_option(subparser: argparse.ArgumentParser, name: str, defaults: dict[str, Any]) -> None:
     option = OPTIONS[name]
     # As argparse and most programs write help.
     help_text = option.help[0].lower() + option.help[1:].removesuffix(".")
@@ -218,7 +218,7 @@ def _add_option(added: argparse.ArgumentParser, name: str, defaults: dict[str, A
         how: dict[str, Any] = {"action": BooleanOptionalAction}
     else:
         how = {"type": option.from_text, "metavar": {int: "N", float: "X"}.get(option.kind, name.upper())}
-    added.add_argument(FLAGS[name], default=default, help=help_text, **how)
+    subparser.add_argument(FLAGS[name], default=default, help=help_text, **how)
 
 
 if __name__ == "__main__":
