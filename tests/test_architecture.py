@@ -27,10 +27,10 @@ BUDGETS = {
     "scan": 1352,
     "spark": 561,
     "service": 1845,
-    "cli": 1876,
+    "cli": 1877,
     "literature": 2289,
 }
-MOST_LINES = 22_698
+MOST_LINES = 22_699
 MOST_LUA_LINES = 965
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

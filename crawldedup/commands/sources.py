@@ -134,9 +134,11 @@ class Fields(NamedTuple):
         return cls(given.url_field, given.html_field, given.text_field)
 
     @property
-    def content(self) -> tuple[str | None, str | None]:
-        """The fields of the source and of the text."""
-        return (self.html, self.text) if self.html or self.text else ("html", "text")
+    def content(self) -> dict[str, str]:
+        """The fields of the source and of the text, as far as they count."""
+        if not self.html and not self.text:
+            return {"html": "html", "text": "text"}
+        return {kind: name for kind, name in (("html", self.html), ("text", self.text)) if name}
 
 
 class Item(NamedTuple):
@@ -324,12 +326,11 @@ def _page_of(item: Any, fields: Fields, place: str) -> Page:
         if not fields.for_filter:
             raise ConfigurationError(f'the field "{fields.url}" holds no text; --url-field names another')
         url = place
-    named = [(kind, name) for kind, name in zip(("html", "text"), fields.content, strict=True) if name]
-    content = {kind: item[name] for kind, name in named if isinstance(item.get(name), str | bytes)}
+    content = {kind: item[name] for kind, name in fields.content.items() if isinstance(item.get(name), str | bytes)}
     if len(content) > 1:
         # A row of a table has every column, so that the one without a value is empty.
         content = {kind: value for kind, value in content.items() if value}
-    names = [f'"{name}"' for _, name in named]
+    names = [f'"{name}"' for name in fields.content.values()]
     if not content:
         raise ConfigurationError(
             f"no text in the field {' or '.join(names)}; --html-field and --text-field name others"
@@ -475,7 +476,7 @@ def _rows_of_parquet(path: Path, fields: Fields) -> Iterator[Item]:
         with path.open("rb") as stream:
             # Not a whole row group at once, which may be the whole file.
             file = pa.parquet.ParquetFile(stream, pre_buffer=False, buffer_size=1 << 20)
-            schema, wanted = file.schema_arrow, list(filter(None, (fields.url, *fields.content)))
+            schema, wanted = file.schema_arrow, [fields.url, *fields.content.values()]
             columns = [name for name in dict.fromkeys(wanted) if name in schema.names]
             if not columns:
                 raise ConfigurationError(
