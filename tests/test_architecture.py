@@ -25,13 +25,13 @@ BUDGETS = {
     "workers": 501,
     "scrapy_plugin": 2191,
     "report": 2801,
-    "scan": 1347,
+    "scan": 1352,
     "spark": 561,
     "service": 1771,
-    "cli": 1914,
+    "cli": 1877,
     "literature": 2289,
 }
-MOST_LINES = 22_414
+MOST_LINES = 22_382
 MOST_LUA_LINES = 965
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -10,7 +10,7 @@ from email.message import Message
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from crawldedup.commands.sources import GZIP_MAGIC, MOST_BYTES, Complaints, OnError
+from crawldedup.commands.sources import GZIP_MAGIC, MOST_BYTES, Complaints, Item, OnError
 from crawldedup.errors import ConfigurationError
 from crawldedup.page import Page
 
@@ -33,20 +33,19 @@ _WBITS: Final = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
 
 
 class Record(NamedTuple):
-    """A record of an archive: its place in words, its type, its id, the ids of those captured with it, and its page.
+    """Where a record stands in its archive, its type, and `names`: its id, then the ids of those captured with it.
 
-    It is the bytes from `start` to `end` of its file, with the empty lines behind it. It `is_shared` if these are a
-    member of gzip that holds others, too.
+    It is the bytes from `start` to `end`, with the empty lines behind it. Of a compressed archive these are a member of
+    gzip, which `is_shared` if it holds other records, too.
     """
 
-    place: str
+    path: Path
     start: int
     end: int
+    is_packed: bool
     is_shared: bool
     kind: str
-    id: str
-    concurrent: tuple[str, ...]
-    page: Page | None
+    names: tuple[str, ...]
 
 
 class _DamageError(Exception):
@@ -82,11 +81,12 @@ class _Member(io.RawIOBase):
         return len(piece)
 
 
-def records_of(path: Path, on_error: OnError) -> Iterator[Record]:
-    """Yield the records of a web archive. The page of those that are none or whose page is damaged is None.
+def records_of(path: Path, on_error: OnError) -> Iterator[Item]:
+    """Yield the records of a web archive, with their pages.
 
-    What is damaged is left out and told to `on_error`. Raises ConfigurationError where the file is cut off, for a
-    damage in a file that is not compressed, where nothing says where the next record begins, and for no archive.
+    What is damaged is left out and told to `on_error`: a record, or its page alone. Raises ConfigurationError where the
+    file is cut off, for a damage in a file that is not compressed, where nothing says where the next record begins, and
+    for no archive.
     """
     refusal = "it cannot be read as a web archive"
     with path.open("rb") as file, Complaints(on_error, str(path), "record", "damaged", refusal) as complaints:
@@ -95,32 +95,28 @@ def records_of(path: Path, on_error: OnError) -> Iterator[Record]:
         while start < size:
             member = _Member(file, start) if is_packed else None
             try:
-                for place, end, is_last, head, content in _records_in(io.BufferedReader(member) if member else file):
+                for begin, end, is_last, head, content in _records_in(io.BufferedReader(member) if member else file):
                     complaints.accept()
-                    where, page = _place(path, start), None
+                    place, page = f"{path}, at byte {start:,}", None
                     try:
                         page = _page_of(head, content)
-                    except ValueError as error:
-                        complaints.tell(ConfigurationError(f"{where}: this record cannot be read: {error}"))
-                    kind, id_ = head.get("WARC-Type", ""), head.get("WARC-Record-ID", "")
-                    concurrent = tuple(head.get_all("WARC-Concurrent-To", ()))
-                    is_shared = member is not None and not (place == 0 and is_last)
+                    except (_DamageError, ValueError) as error:
+                        complaints.tell(ConfigurationError(f"{place}: this record cannot be read: {error}"))
+                    is_shared = member is not None and not (begin == 0 and is_last)
                     end = member.end if member else end
-                    yield Record(where, start, end, is_shared, kind, id_, concurrent, page)
+                    names = head.get("WARC-Record-ID", ""), *head.get_all("WARC-Concurrent-To", ())
+                    record = Record(path, start, end, is_packed, is_shared, head.get("WARC-Type", ""), names)
+                    yield Item(place, record, page)
                     start = start if member else end
                 start = member.end if member else size
             except (zlib.error, EOFError, _DamageError) as error:
                 rest = "" if member else "; the rest is not read"
-                problem = ConfigurationError(f"{_place(path, start)}: {error}{rest}")
+                problem = ConfigurationError(f"{path}, at byte {start:,}: {error}{rest}")
                 following = _next_member(file, start + 1) if member else None
                 if following is None and not (member and isinstance(error, _DamageError)):
                     complaints.end(problem)
                 complaints.tell(problem)
                 start = size if following is None else following
-
-
-def _place(path: Path, start: int) -> str:
-    return f"{path}, at byte {start:,}"
 
 
 def _records_in(stream: Any) -> Iterator[tuple[int, int, bool, Message, bytes]]:
@@ -154,7 +150,7 @@ def _head_of(stream: Any) -> tuple[Message, int]:
         size += len(line)
         if not line.strip():
             return email.message_from_string(b"".join(lines).decode("utf-8", "replace")), size
-    raise _DamageError("what begins here is no record: its head has no end")
+    raise _DamageError("its head has no end")
 
 
 def _next_member(file: BinaryIO, start: int) -> int | None:
@@ -175,21 +171,18 @@ def _next_member(file: BinaryIO, start: int) -> int | None:
 def _page_of(head: Message, content: bytes) -> Page | None:
     """Return the page of a record: a successful response of HTML or plain text, or a text that was made of one.
 
-    Raises ValueError for a response without a status.
+    Raises _DamageError for a response without a status or without an end of its headers.
     """
     url, kind, headers = head.get("WARC-Target-URI", "").strip("<>"), head.get("WARC-Type"), head
     if kind == "response" and url.startswith(("http:", "https:")):
         stream = io.BytesIO(content)
         status = _STATUS.match(stream.readline(_LONGEST_HEAD))
         if not status:
-            raise ValueError("its HTTP headers have no status")
+            raise _DamageError("its HTTP headers have no status")
         # A part of a page is none.
         if not status[1].startswith(b"2") or status[1] == b"206":
             return None
-        try:
-            headers, _ = _head_of(stream)
-        except _DamageError:
-            raise ValueError("its HTTP headers have no end") from None
+        headers, _ = _head_of(stream)
         content = stream.read()
     elif kind != "conversion":
         return None

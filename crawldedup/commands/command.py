@@ -1,15 +1,43 @@
-"""Declare a command of `crawldedup`, without what it takes to run it."""
+"""Declare a command of `crawldedup`, without what it takes to run it, and make the index that its options name."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
+import os
+from argparse import Namespace
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from crawldedup.errors import ConfigurationError
+from crawldedup.options import options_of
+
+if TYPE_CHECKING:
+    from crawldedup.deduplicator import Deduplicator
+
+STORE_VARIABLE: Final = "CRAWLDEDUP_STORE"
+DEFAULT_STORE: Final = "sqlite:///crawldedup.sqlite"
+
+OPTIONS: Final = {option.name: option for option in options_of()}
+FLAGS: Final = {name: f"--{name.replace('_', '-')}" for name in OPTIONS}
 INDEX_OPTIONS: Final = ("store", "namespace")
 PROFILE_OPTIONS: Final = ("extractor", "content", "min_words", "distinguish")
 """What an index was made with: every command that asks it needs the same values."""
 
 PARAGRAPH_OPTIONS: Final = ("paragraphs", "paragraph_ttl", "max_paragraphs")
 
+FIELD_ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
+    "--url-field": {"metavar": "FIELD", "default": "url", "help": "field of a feed with the URL (default: url)"},
+    "--html-field": {"metavar": "FIELD", "help": "field of a feed with HTML (default: html or text)"},
+    "--text-field": {"metavar": "FIELD", "help": "field of a feed with plain text"},
+}
+PAGE_ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
+    "pages": {
+        "nargs": "+",
+        "metavar": "PAGE",
+        "help": "file, folder, feed (.jl, .json, .csv, .parquet), .warc file, sitemap (.xml), URL, or - for standard "
+        "input, which is one page or JSON lines",
+    },
+    **FIELD_ARGUMENTS,
+}
 ADVISE_OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "--format": {
         "choices": ("rules", "duplicate-url-discarder", "deny"),
@@ -24,7 +52,8 @@ ADVISE_OPTIONS: Final[dict[str, dict[str, Any]]] = {
 class Command:
     """One command: `options` are names of `Options`; `defaults` are those of their defaults that differ here.
 
-    It is run by `run`, or by the function of this name in `module`, which is imported only then.
+    The function `run` of `module`, which is imported only then, takes what is given and the output. If the command has
+    an `index`, a Deduplicator of the options, with these changes, stands before them.
     """
 
     help: str
@@ -33,4 +62,19 @@ class Command:
     defaults: dict[str, Any] = field(default_factory=dict)
     description: str = ""
     module: str = ""
-    run: Callable[..., None] | None = None
+    run: str = "run"
+    index: dict[str, Any] | None = None
+
+
+def make_deduplicator(given: Namespace, *, store_flag: str = "--store", **changes: Any) -> Deduplicator:
+    """Make the Deduplicator of a command's options. Raises ConfigurationError, which names the option."""
+    from crawldedup.deduplicator import Deduplicator
+
+    values = {name: getattr(given, name) for name in OPTIONS if hasattr(given, name)} | changes
+    names = {**FLAGS, "store": store_flag}
+    if "store" in values and values["store"] is None:
+        values["store"], names["store"] = os.environ.get(STORE_VARIABLE, DEFAULT_STORE), STORE_VARIABLE
+    checked = {name: OPTIONS[name].check(names[name], value) for name, value in values.items()}
+    if checked.get("scope") == "spider":
+        raise ConfigurationError("--scope is 'spider', but no spider is named here: use `scrapy dedup --spider NAME`")
+    return Deduplicator(**checked)

@@ -6,18 +6,32 @@ What stays goes out as it came: the bytes of a line, of a member of an array or 
 import json
 from argparse import Namespace
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
-from itertools import chain, count, groupby
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from itertools import chain, count, groupby, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from crawldedup.commands import sources
-from crawldedup.commands.archives import Record, records_of
+from crawldedup.commands.archives import Record
+from crawldedup.commands.command import make_deduplicator
 from crawldedup.commands.output import Output
+from crawldedup.commands.pages import require_existing
 from crawldedup.commands.rows import PARTIAL_SUFFIX, STANDARD, check_target, target_file
-from crawldedup.commands.sources import ARCHIVE, ARRAY, CSV, LINES, PARQUET, Complaints, Entry, Fields, form_of
+from crawldedup.commands.sources import (
+    ARCHIVE,
+    ARRAY,
+    CSV,
+    GZIP_SUFFIX,
+    LINES,
+    PARQUET,
+    Complaints,
+    Fields,
+    Item,
+    form_of,
+    items_of,
+    pyarrow_for,
+)
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page import Page
@@ -28,6 +42,7 @@ _BATCH: Final = 100
 _BATCH_LETTERS: Final = 16 * 1024 * 1024
 """A batch with so much text takes no more: few pages are longer, and these would fill the memory."""
 _FIGURES: Final = ("items", "written", "exact_duplicate", "near_duplicate", "known", "thin", "not_compared")
+_FIGURES_OF_ARCHIVES: Final = ("records", "records_written")
 _ENDINGS: Final = "it must end in .jsonl, .json, .csv or .warc, all of them perhaps with .gz, or in .parquet"
 _COMPANIONS: Final = ("request", "metadata")
 """Records that tell of a response, and of nothing without it."""
@@ -35,9 +50,6 @@ _PIECE: Final = 1 << 18
 _GROUP_ROWS: Final = 100_000
 _GROUP_BYTES: Final = 64 * 1024 * 1024
 """A row group is in memory until it is written. This is half of what the writers of large data sets take."""
-
-Item = Entry | Record
-Items = Iterator[tuple[Item, Page | None]]
 
 
 def check_files(given: Namespace) -> str:
@@ -70,181 +82,156 @@ def _form(shown: str, name: str) -> str:
     form = LINES if name == STANDARD else form_of(name)
     if form is None:
         raise ConfigurationError(f"{shown} whose name tells no form of a feed or web archive: {_ENDINGS}")
-    return f"packed, {form}" if form == ARCHIVE and name.lower().endswith(sources.GZIP_SUFFIX) else form
+    return f"packed, {form}" if form == ARCHIVE and name.lower().endswith(GZIP_SUFFIX) else form
 
 
-def filter_items(
-    dedup: Deduplicator, index: Deduplicator | None, form: str, given: Namespace, fields: Fields, output: Output
-) -> None:
-    """Write the items of files of a form without copies of earlier ones, and without pages that the `index` knows.
+def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
+    """Write the items of files without copies of earlier ones, and without pages that the index `against` knows.
 
-    `dedup` is empty, and has the key of the index. Raises ConfigurationError for a file that is not what its name
-    says, StoreError, and OSError if something cannot be written. Then no file is written.
+    Raises ConfigurationError for a file that is not what its name says, StoreError, and OSError if something cannot be
+    written. Then no file is written.
     """
-    target = Path(given.output)
+    form, target = check_files(given), Path(given.output)
     is_archive = form.endswith(ARCHIVE)
     with (
         Complaints(output.error, given.output, "page", "kept without being compared") as uncompared,
         ExitStack() as stack,
     ):
-        run = _Run(dedup, index, uncompared, output)
+        index = None
+        if given.against is not None:
+            against = make_deduplicator(given, store=given.against, store_flag="--against")
+            index = stack.enter_context(closing(against))
+            require_existing(index)
+            # Of other keys no fingerprints can be compared.
+            dedup = stack.enter_context(closing(make_deduplicator(given, key=index.key.secret or 0)))
+        counts = Counter(dict.fromkeys(_FIGURES + _FIGURES_OF_ARCHIVES * is_archive, 0))
+        run = _Run(dedup, index, uncompared, output, is_archive, counts)
         # An archive packs each record by itself.
         whole = target_file(target, force=given.force, packs=not is_archive, is_whole=lambda: not run.is_cut)
         out = stack.enter_context(whole)
         if given.dropped:
             run.dropped = stack.enter_context(target_file(Path(given.dropped), force=given.force))
+        fields = Fields.of(given)._replace(for_filter=True)
+        decided = run.decided(chain.from_iterable(run.items(name, fields) for name in given.inputs))
         if is_archive:
-            for path in map(Path, given.inputs):
-                run.write_archive(path, out, is_packed=form != ARCHIVE)
+            _write_archive(decided, out, counts, is_packed=form != ARCHIVE)
         elif form == PARQUET:
-            _write_table(run.entries(given.inputs, fields), out, target)
+            _write_table(decided, out, target)
         else:
-            _write_text(form, run.entries(given.inputs, fields), out)
+            _write_text(form, decided, out)
     if run.is_cut and given.output != STANDARD:
         message = f"what could be read is in {target}{PARTIAL_SUFFIX}, and {target} was not written"
         output.error(ConfigurationError(message))
     run.tell()
 
 
+@dataclass(slots=True)
 class _Run:
     """What is decided of all files. It `is_cut` if one of them could not be read to its end."""
 
-    def __init__(self, dedup: Deduplicator, index: Deduplicator | None, uncompared: Complaints, output: Output) -> None:
-        self._dedup = dedup
-        self._index = index
-        self._uncompared = uncompared
-        self._output = output
-        self._names = map("filter {}".format, count())
-        self._counts: Counter[str] = Counter(dict.fromkeys(_FIGURES, 0))
-        self.dropped: BinaryIO | None = None
-        self.is_cut = False
+    dedup: Deduplicator
+    index: Deduplicator | None
+    uncompared: Complaints
+    output: Output
+    is_archive: bool
+    counts: Counter[str]
+    dropped: BinaryIO | None = None
+    is_cut: bool = False
+    numbers: Iterator[int] = field(default_factory=count)
 
-    def _decided(self, items: Items) -> Iterator[tuple[Any, bool]]:
+    def items(self, name: str, fields: Fields) -> Iterator[Item]:
+        """Yield what can be read of a file, and tell where that ends. Raises ConfigurationError if it is nothing."""
+        is_begun = False
+        try:
+            for item in items_of(name, fields, self.output.unreadable):
+                is_begun = is_begun or self.is_archive or item.page is not None
+                # Nothing stands at the place of a line that was too long.
+                if item.raw:
+                    yield item
+        except ConfigurationError as error:
+            if not is_begun:
+                raise
+            self.is_cut = True
+            self.output.unreadable(error)
+
+    def decided(self, items: Iterator[Item]) -> Iterator[tuple[Item, bool]]:
         """Yield each item, and whether it is kept: one without a page, or whose page cannot be compared, is.
 
-        Items are compared by their texts alone: each is a page of its own, whatever its URL. Raises StoreError.
+        Items are compared by their texts alone: each is a page of its own, whatever its URL. Raises StoreError, and
+        ConfigurationError for other columns than those of the first item.
         """
-        for batch in batches(self._output.counted(items)):
-            reads = [page and self._read(page) for _, page in batch]
-            pages = [read for read in reads if read is not None]
-            known: dict[str | None, Verdict] = {}
-            if self._index is not None:
-                asked = self._index.check_many(replace(page, remember=False) for page in pages)
-                known = {page.identity: verdict for page, verdict in zip(pages, asked, strict=True)}
-                known = {name: verdict for name, verdict in known.items() if verdict.is_duplicate}
-            new = [page for page in pages if page.identity not in known]
-            own = {page.identity: verdict for page, verdict in zip(new, self._dedup.check_many(new), strict=True)}
-            for (item, page), read in zip(batch, reads, strict=True):
+        head = None
+        for batch in batches(self.output.counted(items)):
+            pages = [item.page and self._read(item.page) for item in batch]
+            verdicts = self._verdicts([page for page in pages if page is not None])
+            for item, page in zip(batch, pages, strict=True):
+                head = item.head if head is None else head
+                if item.head is not head and item.head != head:
+                    message = f"{item.place}: the columns are not those of the first file: filter it by itself"
+                    raise ConfigurationError(message)
+                if page is not None:
+                    yield item, self._is_kept(item.place, *verdicts[page.identity])
+                    continue
                 # Of an archive, only the records with a page are counted as items.
-                if read is None:
-                    is_item = page is not None or isinstance(item, Entry)
-                    self._counts.update(dict.fromkeys(("items", "written", "not_compared"), int(is_item)))
-                    yield item, True
-                else:
-                    is_known = read.identity in known
-                    yield item, self._is_kept((known | own)[read.identity], item.place, is_known=is_known)
+                if item.page is not None or not self.is_archive:
+                    self.counts.update(("items", "written", "not_compared"))
+                yield item, True
 
     def _read(self, page: Page) -> Page | None:
         try:
-            read = self._dedup.fingerprint(page.url, html=page.html, text=page.text, encoding=page.encoding)
+            read = self.dedup.fingerprint(page.url, html=page.html, text=page.text, encoding=page.encoding)
         except PageError as error:
             message = f"{page.url}: kept without being compared ({error.reason}): {error}"
-            self._uncompared.tell(PageError(error.reason, message))
+            self.uncompared.tell(PageError(error.reason, message))
             return None
-        return Page(page.url, fingerprint=read, identity=next(self._names))
+        return Page(page.url, fingerprint=read, identity=f"filter {next(self.numbers)}")
 
-    def _is_kept(self, verdict: Verdict, place: str, *, is_known: bool) -> bool:
-        self._counts["items"] += 1
+    def _verdicts(self, pages: Sequence[Page]) -> dict[str | None, tuple[Verdict, bool]]:
+        """Return for the identity of each page what it is, and whether the index knows it. Raises StoreError."""
+        verdicts = {}
+        if self.index is not None:
+            asked = self.index.check_many(replace(page, remember=False) for page in pages)
+            pairs = zip(pages, asked, strict=True)
+            verdicts = {page.identity: (verdict, True) for page, verdict in pairs if verdict.is_duplicate}
+        new = [page for page in pages if page.identity not in verdicts]
+        pairs = zip(new, self.dedup.check_many(new), strict=True)
+        return verdicts | {page.identity: (verdict, False) for page, verdict in pairs}
+
+    def _is_kept(self, place: str, verdict: Verdict, is_known: bool) -> bool:
+        self.counts["items"] += 1
         if not verdict.is_duplicate:
-            self._counts["thin"] += verdict.kind is Kind.THIN
-            self._counts["written"] += 1
+            self.counts["thin"] += verdict.kind is Kind.THIN
+            self.counts["written"] += 1
             return True
-        self._counts["known" if is_known else str(verdict.kind)] += 1
+        self.counts["known" if is_known else str(verdict.kind)] += 1
         if self.dropped is not None:
             line = {name: getattr(verdict, name) for name in ("url", "kind", "original", "similarity")}
             self.dropped.write(json.dumps(line | {"known": is_known, "place": place}).encode() + b"\n")
         return False
 
-    def entries(self, names: Sequence[str], fields: Fields) -> Iterator[tuple[Entry, bool]]:
-        """Yield the items of feeds, and whether each is kept. Raises ConfigurationError for other columns."""
-        head = None
-        items = chain.from_iterable(self._readable(self._entries(name, fields)) for name in names)
-        for entry, is_kept in self._decided(items):
-            head = entry.head if head is None else head
-            if entry.head is not head and entry.head != head:
-                message = f"{entry.place}: the columns are not those of the first file: filter it by itself"
-                raise ConfigurationError(message)
-            yield entry, is_kept
-
-    def _entries(self, name: str, fields: Fields) -> Items:
-        if name == STANDARD:
-            name = sources.STDIN
-            entries = sources.entries_of_lines(sources.standard_input(), name)
-        else:
-            entries = sources.entries_of(Path(name), fields)
-        pairs = sources.entries_with_pages(entries, name, fields, self._output.unreadable, needs_url=False)
-        # Nothing stands at the place of a line that was too long.
-        return ((entry, page) for entry, page in pairs if entry.raw)
-
-    def write_archive(self, path: Path, out: BinaryIO, *, is_packed: bool) -> None:
-        """Write the records of a web archive that stay, as they stand there. Raises ConfigurationError."""
-        with path.open("rb") as file:
-            if (beginning := file.read(len(sources.GZIP_MAGIC))) and (beginning == sources.GZIP_MAGIC) != is_packed:
-                raise ConfigurationError(f"{path} is {'not ' * is_packed}packed, other than its name says: rename it")
-            records = []
-            items: Items = ((record, record.page) for record in records_of(path, self._output.unreadable))
-            for record, is_kept in self._decided(self._readable(items)):
-                if record.is_shared:
-                    message = "this record is packed together with others: `warcio recompress` parts them"
-                    raise ConfigurationError(f"{record.place}: {message}")
-                records.append((record._replace(page=None), not is_kept))
-            self._counts["records"] += len(records)
-            for record in _staying(records):
-                file.seek(record.start)
-                piece = b""
-                for left in range(record.end - record.start, 0, -_PIECE):
-                    piece = file.read(min(left, _PIECE))
-                    out.write(piece)
-                if not is_packed and not piece.endswith(b"\r\n\r\n"):
-                    out.write(b"\r\n\r\n")
-                self._counts["records_written"] += 1
-
-    def _readable(self, items: Items) -> Items:
-        """Yield what can be read of a file, and tell where that ends. Raises ConfigurationError if it is nothing."""
-        is_begun = False
-        try:
-            for item, page in items:
-                is_begun = is_begun or page is not None or isinstance(item, Record)
-                yield item, page
-        except ConfigurationError as error:
-            if not is_begun:
-                raise
-            self.is_cut = True
-            self._output.unreadable(error)
-
     def tell(self) -> None:
         """Show the figures; standard output may be taken."""
-        counts = self._counts
-        if self._output.as_json:
-            self._output.show(counts)
+        counts = self.counts
+        if self.output.as_json:
+            self.output.show(counts)
             return
         exact, near, known = (counts[name] for name in ("exact_duplicate", "near_duplicate", "known"))
         figures = (
             f"{pluralize(counts['items'], 'item')}, {counts['written']:,} written, {exact + near + known:,} left out "
             f"({exact:,} exact, {near:,} near, {known:,} known), {counts['not_compared']:,} not compared"
         )
-        if "records" in counts:
+        if self.is_archive:
             figures += f"; {counts['records_written']:,} of {pluralize(counts['records'], 'record')} written"
-        self._output.err.print(figures, markup=False)
+        self.output.err.print(figures, markup=False)
 
 
-def batches(items: Items) -> Iterator[list[tuple[Item, Page | None]]]:
+def batches(items: Iterable[Item]) -> Iterator[list[Item]]:
     """Yield items in groups of which each has at most so many, and hardly more than so much text."""
-    batch: list[tuple[Item, Page | None]] = []
+    batch: list[Item] = []
     letters = 0
-    for item, page in items:
-        batch.append((item, page))
-        letters += len(page.html or page.text or "") if page else 0
+    for item in items:
+        batch.append(item)
+        letters += len(item.page.html or item.page.text or "") if item.page else 0
         if len(batch) == _BATCH or letters > _BATCH_LETTERS:
             yield batch
             batch, letters = [], 0
@@ -252,7 +239,7 @@ def batches(items: Items) -> Iterator[list[tuple[Item, Page | None]]]:
         yield batch
 
 
-def _write_text(form: str, decided: Iterator[tuple[Entry, bool]], out: BinaryIO) -> None:
+def _write_text(form: str, decided: Iterator[tuple[Item, bool]], out: BinaryIO) -> None:
     end, head, is_empty = b"\r\n" if form == CSV else b"\n", b"", True
     for entry, is_kept in decided:
         if form == CSV and not head:
@@ -266,22 +253,48 @@ def _write_text(form: str, decided: Iterator[tuple[Entry, bool]], out: BinaryIO)
         out.write(b"[]\n" if is_empty else b"\n]\n")
 
 
-def _write_table(decided: Iterator[tuple[Entry, bool]], out: BinaryIO, path: Path) -> None:
-    pa = sources.pyarrow_for(path)
-    schema, writer, group = pa.schema([]), None, []
-    for _, pairs in groupby(decided, lambda pair: id(pair[0].raw[0])):
-        entries, kept = zip(*pairs, strict=True)
-        batch, _ = entries[0].raw
-        if writer is None:
-            schema = entries[0].head
-            writer = pa.parquet.ParquetWriter(out, schema)
-        group.append(batch.filter(pa.array(kept)))
-        if sum(each.num_rows for each in group) >= _GROUP_ROWS or sum(each.nbytes for each in group) >= _GROUP_BYTES:
-            writer.write_table(pa.Table.from_batches(group, schema))
-            group = []
-    with writer or pa.parquet.ParquetWriter(out, schema) as last:
+def _write_table(decided: Iterator[tuple[Item, bool]], out: BinaryIO, path: Path) -> None:
+    pa = pyarrow_for(path)
+    first = list(islice(decided, 1))
+    schema = first[0][0].head if first else pa.schema([])
+    with pa.parquet.ParquetWriter(out, schema) as writer:
+        group: list[Any] = []
+        for _, pairs in groupby(chain(first, decided), lambda pair: id(pair[0].raw[0])):
+            items, kept = zip(*pairs, strict=True)
+            group.append(items[0].raw[0].filter(pa.array(kept)))
+            rows, size = sum(batch.num_rows for batch in group), sum(batch.nbytes for batch in group)
+            if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
+                writer.write_table(pa.Table.from_batches(group, schema))
+                group = []
         if group:
-            last.write_table(pa.Table.from_batches(group, schema))
+            writer.write_table(pa.Table.from_batches(group, schema))
+
+
+def _write_archive(
+    decided: Iterator[tuple[Item, bool]], out: BinaryIO, counts: Counter[str], *, is_packed: bool
+) -> None:
+    """Write the records of web archives that stay, as they stand there. Raises ConfigurationError."""
+    for path, pairs in groupby(decided, lambda pair: pair[0].raw.path):
+        records = []
+        for item, is_kept in pairs:
+            record: Record = item.raw
+            if record.is_packed != is_packed:
+                raise ConfigurationError(f"{path} is {'not ' * is_packed}packed, other than its name says: rename it")
+            if record.is_shared:
+                message = "this record is packed together with others: `warcio recompress` parts them"
+                raise ConfigurationError(f"{item.place}: {message}")
+            records.append((record, not is_kept))
+        counts["records"] += len(records)
+        with path.open("rb") as file:
+            for record in _staying(records):
+                file.seek(record.start)
+                piece = b""
+                for left in range(record.end - record.start, 0, -_PIECE):
+                    piece = file.read(min(left, _PIECE))
+                    out.write(piece)
+                if not is_packed and not piece.endswith(b"\r\n\r\n"):
+                    out.write(b"\r\n\r\n")
+                counts["records_written"] += 1
 
 
 def _staying(records: Sequence[tuple[Record, bool]]) -> Iterator[Record]:
@@ -293,16 +306,16 @@ def _staying(records: Sequence[tuple[Record, bool]]) -> Iterator[Record]:
     fates: defaultdict[str, list[bool]] = defaultdict(list)
 
     def fates_of(record: Record) -> list[bool]:
-        return [fate for name in (record.id, *record.concurrent) if name for fate in fates[name]]
+        return [fate for name in record.names if name for fate in fates[name]]
 
     for record, is_copy in records:
         if record.kind not in _COMPANIONS:
-            for name in (record.id, *record.concurrent):
+            for name in record.names:
                 fates[name].append(is_copy)
     for record, _ in records:
-        if record.kind in _COMPANIONS and record.id:
+        if record.kind in _COMPANIONS and record.names[0]:
             # Metadata of a request is that of its response.
-            fates[record.id] += fates_of(record)
+            fates[record.names[0]] += fates_of(record)
     for record, is_copy in records:
         known = fates_of(record) if record.kind in _COMPANIONS else [is_copy]
         if not known or not all(known):

@@ -1,6 +1,9 @@
-"""Commands on pages: check, find, explain and compare them, in JSON or in words that are safe to show."""
+"""Commands on pages and indexes: check, find, explain, compare, forget, clear, info; in JSON or in safe words."""
 
-from collections.abc import Iterable, Iterator
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import asdict
 from itertools import chain
 from typing import Any, Final
 
@@ -9,8 +12,9 @@ from rich.text import Text
 
 from crawldedup import explain as explaining
 from crawldedup import wire
-from crawldedup.commands.indexes import require_existing
-from crawldedup.commands.output import Output
+from crawldedup.commands.command import make_deduplicator
+from crawldedup.commands.output import Output, safe_message
+from crawldedup.commands.sources import given_pages, single_source
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.explain import INDEXES, Candidate, Comparison, Explanation
@@ -18,7 +22,8 @@ from crawldedup.page import Page
 from crawldedup.printable import pluralize, printable
 from crawldedup.reading.difference import Change
 from crawldedup.scope import site_of
-from crawldedup.stores.registry import MissingIndexError, shown_url
+from crawldedup.search.query import expected_recall
+from crawldedup.stores.registry import MissingIndexError, require_index, shown_url
 from crawldedup.verdict import Match, Verdict, describe
 
 _SHOWN_TEXT: Final = 200
@@ -27,6 +32,11 @@ _LEAST_SHOWN: Final = 0.5
 _SHOWN_FLIPS: Final = 12
 _SHOWN_CHANGES: Final = 20
 _LONGEST_SIDE: Final = 300
+
+
+def require_existing(dedup: Deduplicator) -> None:
+    """Raise ConfigurationError, which lists the existing indexes, unless this one exists. Raises StoreError."""
+    require_index(dedup.options.store, dedup.options.namespace)
 
 
 def in_words(verdict: Verdict) -> str:
@@ -43,9 +53,9 @@ def paragraphs_in_words(verdict: Verdict) -> Iterator[str]:
         yield f"    {each.kind:11} {each.words:5,} words{some}{source}: {printable(each.excerpt)}"
 
 
-def check(dedup: Deduplicator, pages: Iterable[Page], output: Output) -> None:
+def check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """Decide about pages and remember them, many with one call of the store."""
-    found = output.counted(pages)
+    found = output.counted(given_pages(given, output.unreadable))
     # Checking creates the index: not for a source that cannot be read.
     for first in found:
         try:
@@ -61,8 +71,9 @@ def check(dedup: Deduplicator, pages: Iterable[Page], output: Output) -> None:
             output.show(wire.plain(verdict), in_words(verdict), *paragraphs_in_words(verdict))
 
 
-def find(dedup: Deduplicator, page: Page, output: Output) -> None:
+def find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """Show the remembered pages that resemble a page."""
+    page = single_source(given.page)
     require_existing(dedup)
     matches = dedup.find(html=page.html, text=page.text, encoding=page.encoding, url=page.url)
     lines = map(_match_in_words, matches) if matches else ["no remembered page resembles it"]
@@ -73,6 +84,11 @@ def _match_in_words(match: Match) -> str:
     kind = "exact" if match.exact else f"{match.similarity:.3f}"
     url = printable(match.url) or "(a page without URL)"
     return f"{kind}: {url} ({match.copies:,} {'copy' if match.copies == 1 else 'copies'} seen)"
+
+
+def explain_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
+    """Show the verdicts that pages would get now, and why."""
+    explain(dedup, given_pages(given, output.unreadable), output, detail=given.detail)
 
 
 def explain(dedup: Deduplicator, pages: Iterable[Page], output: Output, *, detail: bool = False, **meta: Any) -> None:
@@ -144,14 +160,19 @@ def _estimate(candidate: Candidate) -> str:
     return f"{candidate.match.similarity:.3f}" + (f" ± {candidate.deviation:.3f}" if candidate.deviation else "")
 
 
-def compare(dedup: Deduplicator, first: Page, second: Page, output: Output, *, is_index: bool, detail: bool) -> None:
+def compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """Show how alike two pages are, and what an index that has seen the first makes of the second.
 
-    If `dedup` `is_index`, it is that one, by its key; else it is said how many indexes would drop the second page.
+    If a store is named, it is that index, by its key; else it is said how many indexes would drop the second page.
     """
-    told = explaining.compare(first, second, **{**dedup.options.index_values(), "key": dedup.key.secret or 0})
-    where = f", for {shown_url(dedup.options.store)}, namespace {dedup.options.namespace}" if is_index else ""
-    output.show(wire.plain(told), *_comparison_in_words(told, first, where, detail))
+    first, second = map(single_source, given.pages)
+    where = ""
+    with closing(make_deduplicator(given)) if given.store is not None else nullcontext(dedup) as index:
+        if index is not dedup:
+            require_existing(index)
+            where = f", for {shown_url(index.options.store)}, namespace {index.options.namespace}"
+        told = explaining.compare(first, second, **{**index.options.index_values(), "key": index.key.secret or 0})
+    output.show(wire.plain(told), *_comparison_in_words(told, first, where, given.detail))
 
 
 def _comparison_in_words(told: Comparison, first: Page, where: str, detail: bool) -> Iterator[RenderableType]:
@@ -192,3 +213,45 @@ def _change_in_words(change: Change) -> Text:
     parts = zip(change.marked, ("", "red", "green", ""), strict=True)
     shown = [Text(printable(text, _LONGEST_SIDE), style) for text, style in parts if text]
     return Text("  ").append_text(Text(" ").join(shown))
+
+
+def info(dedup: Deduplicator, _: Namespace, output: Output) -> None:
+    """Show the figures of an index."""
+    require_existing(dedup)
+    figures: dict[str, Any] = asdict(dedup.info())
+    for name in ("bytes", "table_bytes"):
+        figures[f"{name}_a_page"] = round(figures[name] / figures["pages"], 1) if figures["pages"] else None
+    options = dedup.options
+    recall = expected_recall(similarity=options.similarity, recall=options.recall, pages=figures["pages"])
+    figures["expected_recall"] = round(recall, 3)
+    lines = [
+        f"{name.replace('_', ' '):20} " + (f"{value:,}" if isinstance(value, int | float) else printable(str(value)))
+        for name, value in figures.items()
+        if name != "warnings" and value is not None
+    ]
+    output.show(figures, *lines, *(f"warning: {safe_message(warning)}" for warning in figures["warnings"]))
+
+
+def forget_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
+    """Remove pages by their URLs."""
+    forget(dedup, [(url, None, None) for url in given.urls], output)
+
+
+def forget(dedup: Deduplicator, pages: Sequence[tuple[str, str | None, str | None]], output: Output) -> None:
+    """Remove pages by their URLs, identities and scope keys."""
+    require_existing(dedup)
+    removed = sum(dedup.forget(url, identity=identity, scope_key=scope_key) for url, identity, scope_key in pages)
+    verb = "was" if len(pages) == 1 else "were"
+    output.show({"forgotten": removed}, f"{removed:,} of {pluralize(len(pages), 'page')} {verb} known and forgotten")
+
+
+def clear(dedup: Deduplicator, given: Namespace, output: Output) -> None:
+    """Remove every page of a namespace. Raises ConfigurationError without --yes."""
+    namespace = dedup.options.namespace
+    if not given.yes:
+        raise ConfigurationError(
+            f"this removes every page of the namespace {namespace!r}; add --yes if that is what you want"
+        )
+    require_existing(dedup)
+    dedup.clear()
+    output.show({"cleared": namespace}, f"the namespace {namespace} is empty now")

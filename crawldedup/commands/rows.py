@@ -9,7 +9,6 @@ import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
@@ -22,7 +21,6 @@ PARTIAL_SUFFIX: Final = ".partial"
 _BUFFER: Final = 1 << 20
 _LEVEL: Final = 6
 """What gzip does by itself. The highest level takes thrice as long, for one percent."""
-_ROWS_AT_ONCE: Final = 1 << 12
 
 
 def check_target(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
@@ -77,14 +75,10 @@ def target_file(
 
 def write_rows(columns: Sequence[str], rows: Iterable[dict[str, Any]], path: Path, *, force: bool) -> None:
     """Write rows of these columns as CSV if the name says so, else as JSON lines."""
-    with target_file(path, force=force) as out:
-        is_csv = form_of(path.name) == CSV
-        head = [dict(zip(columns, columns, strict=True))] if is_csv else []
-        waiting = chain(head, rows)
-        while some := list(islice(waiting, _ROWS_AT_ONCE)):
-            if is_csv:
-                text = io.StringIO()
-                csv.DictWriter(text, columns).writerows(some)
-                out.write(text.getvalue().encode("utf-8", "replace"))
-            else:
-                out.write("".join(f"{json.dumps(row)}\n" for row in some).encode())
+    with target_file(path, force=force) as out, io.TextIOWrapper(out, "utf-8", "replace", newline="") as text:
+        if form_of(path.name) == CSV:
+            table = csv.DictWriter(text, columns)
+            table.writeheader()
+            table.writerows(rows)
+        else:
+            text.writelines(f"{json.dumps(row)}\n" for row in rows)

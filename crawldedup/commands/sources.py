@@ -13,6 +13,7 @@ import re
 import sys
 import urllib.request
 import zlib
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -89,7 +90,7 @@ class Complaints:
         return self
 
     def __exit__(self, kind: object, *error: object) -> None:
-        if kind is None and self.refusal and self.waiting:
+        if kind is None and self.waiting:
             self.end(self.waiting[0])
         if (more := self.number - MOST_TOLD) > 0 and not self.refusal:
             message = f"{self.name}: {pluralize(more, f'further {self.what}')} {self.fate}"
@@ -97,10 +98,9 @@ class Complaints:
 
     def accept(self) -> None:
         """Note that something is good."""
-        if self.refusal:
-            self.refusal = ""
-            for error in self.waiting:
-                self.on_error(error)
+        self.refusal = ""
+        while self.waiting:
+            self.on_error(self.waiting.pop(0))
 
     def tell(self, error: Exception) -> None:
         """Count an error, and hand it on if it is one of the first. Raises ConfigurationError for the refusal."""
@@ -114,35 +114,46 @@ class Complaints:
 
     def end(self, error: Exception) -> NoReturn:
         """Raise the error that ends the reading."""
-        first = self.waiting[0] if self.waiting else error
-        raise ConfigurationError(f"{first} ({self.refusal})") if self.refusal else error
+        raise ConfigurationError(f"{[*self.waiting, error][0]} ({self.refusal})") if self.refusal else error
 
 
 class Fields(NamedTuple):
-    """The fields of an item that hold its URL, and its source or its text. Without the last two, their names do."""
+    """The fields of an item that hold its URL, and its source or its text. Without the last two, their names do.
+
+    `for_filter`, rows of tables are read with all of their columns, and the place of an item stands for its URL.
+    """
 
     url: str = "url"
     html: str | None = None
     text: str | None = None
+    for_filter: bool = False
+
+    @classmethod
+    def of(cls, given: Namespace) -> Self:
+        """Return those that a command line names."""
+        return cls(given.url_field, given.html_field, given.text_field)
 
     @property
-    def content(self) -> tuple[str | None, str | None]:
-        """The fields of the source and of the text."""
-        return (self.html, self.text) if self.html or self.text else ("html", "text")
+    def content(self) -> dict[str, str]:
+        """The fields of the source and of the text, as far as they count."""
+        if not self.html and not self.text:
+            return {"html": "html", "text": "text"}
+        return {kind: name for kind, name in (("html", self.html), ("text", self.text)) if name}
 
 
-class Entry(NamedTuple):
-    """An item of a feed: its place, its value, and how it stands there.
+class Item(NamedTuple):
+    """What stands at one place of a feed or an archive: the bytes of a line or of a member of an array, a batch of
+    pyarrow and the number of a row in it, or a record of an archive.
 
-    The value of a line that is no JSON is the error; that of a row of a table has the columns of the fields. A line and
-    a member of an array stand there as bytes, a row as a batch of pyarrow and its number in it. The `head` of a row is
-    the header or the schema of its file.
+    `head` is the header or the schema of its file, and `page` its page, if it holds one. The `value` of a line that is
+    no JSON is the error; that of a row of a table has the columns of the fields.
     """
 
     place: str
-    value: Any
     raw: Any
+    page: Page | None = None
     head: Any = None
+    value: Any = None
 
 
 ANY_FIELDS: Final = Fields()
@@ -158,8 +169,10 @@ def readable_sources(names: Iterable[str], on_error: OnError = refuse, fields: F
     for name in names:
         try:
             # One page of a site that is not there must not hide the others.
-            pages = readable_sources(urls_of_sitemap(name), on_error) if _is_sitemap(name) else None
-            yield from pages or _pages_of(name, fields, on_error)
+            if name.partition("?")[0].lower().endswith(_SITEMAP_SUFFIXES):
+                yield from readable_sources(urls_of_sitemap(name), on_error)
+            else:
+                yield from _pages_of(name, fields, on_error)
         except (ConfigurationError, PageError, OSError, UnicodeError) as error:
             on_error(error)
 
@@ -181,12 +194,8 @@ def _pages_of(name: str, fields: Fields, on_error: OnError) -> Iterator[Page]:
         raise ConfigurationError(
             f"{name!r} is no file, no folder and no http:// or https:// URL; use - for standard input"
         )
-    elif (form := form_of(name)) == ARCHIVE:
-        from crawldedup.commands.archives import records_of
-
-        yield from (record.page for record in records_of(path, on_error) if record.page is not None)
-    elif form is not None:
-        yield from pages_in(entries_of(path, fields, whole=False), name, fields, on_error)
+    elif form_of(name) is not None:
+        yield from (item.page for item in items_of(name, fields, on_error) if item.page)
     else:
         with path.open("rb") as file:
             body = file.read(MOST_BYTES)
@@ -202,6 +211,11 @@ def single_source(name: str) -> Page:
     if len(pages) != 1:
         raise ConfigurationError(f"{name!r} holds {len(pages)} pages; name exactly one")
     return pages[0]
+
+
+def given_pages(given: Namespace, on_error: OnError) -> Iterator[Page]:
+    """Yield the pages that a command line names. Raises ConfigurationError if it names a URL for several."""
+    return under_url(readable_sources(given.pages, on_error, Fields.of(given)), given.url)
 
 
 def under_url(pages: Iterable[Page], url: str | None) -> Iterator[Page]:
@@ -223,26 +237,22 @@ def pages_below(folder: Path, on_error: OnError = refuse) -> list[Path]:
     return sorted(path for path in paths if path.suffix.lower() in HTML_SUFFIXES + _TEXT_SUFFIXES and path.is_file())
 
 
-def standard_input() -> BinaryIO:
+def _from_standard_input(fields: Fields, on_error: OnError) -> Iterator[Page]:
+    """Yield the pages of JSON lines, or the one page that anything else is."""
+    body = _standard_input()
+    first = body.readline(MOST_BYTES)
+    if isinstance(_value_of(first.removeprefix(_BOM)), dict):
+        items = _with_pages(_lines_of(body, STDIN, first), STDIN, fields, on_error)
+        yield from (item.page for item in items if item.page)
+    else:
+        yield Page("stdin:", html=first + body.read(MOST_BYTES - len(first)))
+
+
+def _standard_input() -> BinaryIO:
     """Return standard input, for bytes. Raises ConfigurationError if it is closed."""
     if sys.stdin is None:
         raise ConfigurationError("there is no standard input to read: it is closed")
     return sys.stdin.buffer
-
-
-def lines_of_standard_input(fields: Fields, on_error: OnError) -> Iterator[Page]:
-    """Yield the pages of JSON lines. Raises ConfigurationError for anything else."""
-    return pages_in(entries_of_lines(standard_input(), STDIN), STDIN, fields, on_error)
-
-
-def _from_standard_input(fields: Fields, on_error: OnError) -> Iterator[Page]:
-    """Yield the pages of JSON lines, or the one page that anything else is."""
-    body = standard_input()
-    first = body.readline(MOST_BYTES)
-    if isinstance(_value_of(first.removeprefix(_BOM)), dict):
-        yield from pages_in(entries_of_lines(body, STDIN, first), STDIN, fields, on_error)
-    else:
-        yield Page("stdin:", html=first + body.read(MOST_BYTES - len(first)))
 
 
 def _fetched(url: str) -> tuple[bytes, str, str | None]:
@@ -254,10 +264,6 @@ def _fetched(url: str) -> tuple[bytes, str, str | None]:
             return response.read(MOST_BYTES), response.url, response.headers.get_content_charset()
     except (http.client.HTTPException, OSError, ValueError) as error:
         raise PageError("unreachable", f"{url} cannot be fetched: {error}") from error
-
-
-def _is_sitemap(name: str) -> bool:
-    return name.partition("?")[0].lower().endswith(_SITEMAP_SUFFIXES)
 
 
 def urls_of_sitemap(name: str, levels: int = _LEVELS) -> Iterator[str]:
@@ -281,58 +287,60 @@ def urls_of_sitemap(name: str, levels: int = _LEVELS) -> Iterator[str]:
             yield from urls_of_sitemap(url, levels - 1)
 
 
-def pages_in(entries: Iterable[Entry], name: str, fields: Fields, on_error: OnError) -> Iterator[Page]:
-    """Yield the pages of the items of a feed. Errors are those of `entries_with_pages`."""
-    return (page for _, page in entries_with_pages(entries, name, fields, on_error) if page)
+def items_of(name: str, fields: Fields, on_error: OnError) -> Iterator[Item]:
+    """Yield the items of a feed, or the records of a web archive, with their pages. `-` is a feed of JSON lines.
 
-
-def entries_with_pages(
-    entries: Iterable[Entry], name: str, fields: Fields, on_error: OnError, *, needs_url: bool = True
-) -> Iterator[tuple[Entry, Page | None]]:
-    """Yield the items of a feed with their pages; None for an item that holds none, whose error goes to `on_error`.
-
-    Unless an item `needs_url`, its place names a page without one. Raises ConfigurationError for a feed of whose first
-    ten items none is a page, and where nothing more can be read.
+    Errors of items go to `on_error`. Raises ConfigurationError for what is no feed or archive, and where nothing more
+    can be read.
     """
+    if form_of(name) == ARCHIVE:
+        from crawldedup.commands.archives import records_of
+
+        return records_of(Path(name), on_error)
+    if name == "-":
+        return _with_pages(_lines_of(_standard_input(), STDIN), STDIN, fields, on_error)
+    return _with_pages(entries_of(Path(name), fields), name, fields, on_error)
+
+
+def _with_pages(entries: Iterable[Item], name: str, fields: Fields, on_error: OnError) -> Iterator[Item]:
     refusal = f"none of the first {MOST_TOLD} items is a page, so the rest is not read"
     with Complaints(on_error, name, "item", "without a page", refusal) as complaints:
         for entry in entries:
+            page = None
             try:
-                page = _page_of(entry, fields, needs_url)
+                page = _page_of(entry.value, fields, entry.place)
             except ConfigurationError as error:
-                complaints.tell(error)
-                yield entry, None
+                complaints.tell(ConfigurationError(f"{entry.place}: {error}"))
             else:
                 complaints.accept()
-                yield entry, page
+            yield entry._replace(page=page, value=None)
 
 
-def _page_of(entry: Entry, fields: Fields, needs_url: bool) -> Page:
-    where, item = entry.place, entry.value
+def _page_of(item: Any, fields: Fields, place: str) -> Page:
     if isinstance(item, Exception):
-        raise ConfigurationError(f"{where}: this is not JSON: {item}") from item
+        raise ConfigurationError(f"this is not JSON: {item}") from item
     if not isinstance(item, dict):
-        raise ConfigurationError(f"{where}: this is no JSON object")
+        raise ConfigurationError("this is no JSON object")
     url = item.get(fields.url)
     if not isinstance(url, str) or not url:
-        if needs_url:
-            raise ConfigurationError(f'{where}: the field "{fields.url}" holds no text; --url-field names another')
-        url = where
-    wanted = fields.content
-    html, text = (value if name and isinstance(value := item.get(name), str | bytes) else None for name in wanted)
-    if html is not None and text is not None:
+        if not fields.for_filter:
+            raise ConfigurationError(f'the field "{fields.url}" holds no text; --url-field names another')
+        url = place
+    content = {kind: item[name] for kind, name in fields.content.items() if isinstance(item.get(name), str | bytes)}
+    if len(content) > 1:
         # A row of a table has every column, so that the one without a value is empty.
-        html, text = html or None, text or None
-    names = [f'"{name}"' for name in wanted if name]
-    if html is None and text is None:
+        content = {kind: value for kind, value in content.items() if value}
+    names = [f'"{name}"' for name in fields.content.values()]
+    if not content:
         raise ConfigurationError(
-            f"{where}: no text in the field {' or '.join(names)}; --html-field and --text-field name others"
+            f"no text in the field {' or '.join(names)}; --html-field and --text-field name others"
         )
-    if html is not None and text is not None:
-        raise ConfigurationError(
-            f"{where}: the fields {' and '.join(names)} both hold a text; choose one by --html-field or --text-field"
-        )
-    return Page(url, html=html, text=text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
+    if len(content) > 1:
+        both = " and ".join(names)
+        raise ConfigurationError(f"the fields {both} both hold a text; choose one by --html-field or --text-field")
+    if isinstance(text := content.get("text"), bytes):
+        content["text"] = text.decode("utf-8", "replace")
+    return Page(url, **content)
 
 
 def form_of(name: str) -> str | None:
@@ -343,27 +351,26 @@ def form_of(name: str) -> str | None:
     return None if suffix and suffix[2] and form == PARQUET else form
 
 
-def entries_of(path: Path, fields: Fields = ANY_FIELDS, *, whole: bool = True) -> Iterator[Entry]:
-    """Yield the items of a feed, of the form that its name tells.
+def entries_of(path: Path, fields: Fields = ANY_FIELDS) -> Iterator[Item]:
+    """Yield the items of a feed, of the form that its name tells, with their values.
 
-    Of a table the values have the columns of the fields, and only a `whole` row has the others, too. Raises
-    ConfigurationError where nothing more can be read, and MissingDependencyError for Parquet without pyarrow.
+    Raises ConfigurationError where nothing more can be read, and MissingDependencyError for Parquet without pyarrow.
     """
     form = form_of(path.name)
     if form == PARQUET:
-        yield from _rows_of_parquet(path, fields, whole=whole)
+        yield from _rows_of_parquet(path, fields)
         return
     try:
         with gzip.open(path) if path.suffix.lower() == GZIP_SUFFIX else path.open("rb") as file:
             if form == LINES:
-                yield from entries_of_lines(file, str(path))
+                yield from _lines_of(file, str(path))
             else:
                 yield from _numbered(_rows_of_csv(file) if form == CSV else _members_of(file), path)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ConfigurationError(f"{path} cannot be decompressed any further: {error}") from error
 
 
-def entries_of_lines(file: Any, name: str, first: bytes = b"") -> Iterator[Entry]:
+def _lines_of(file: Any, name: str, first: bytes = b"") -> Iterator[Item]:
     """Yield what the lines of a file hold, after the `first`, which was read from it; empty ones hold nothing.
 
     Of a line that is too long, the value is an error, and nothing stands there.
@@ -374,10 +381,11 @@ def entries_of_lines(file: Any, name: str, first: bytes = b"") -> Iterator[Entry
         if len(line) >= MOST_BYTES:
             while rest and not rest.endswith(b"\n"):
                 rest = file.readline(MOST_BYTES)
-            yield Entry(place, ValueError(f"a line must be shorter than {MOST_BYTES:,} bytes, and is left out"), b"")
+            too_long = ValueError(f"a line must be shorter than {MOST_BYTES:,} bytes, and is left out")
+            yield Item(place, b"", value=too_long)
         elif line.strip():
             line = line.removeprefix(_BOM) if number == 1 else line
-            yield Entry(place, _value_of(line), line)
+            yield Item(place, line, value=_value_of(line))
 
 
 def _value_of(line: bytes) -> Any:
@@ -388,18 +396,19 @@ def _value_of(line: bytes) -> Any:
         return error
 
 
-def _numbered(items: Iterator[tuple[Any, bytes, bytes | None]], path: Path) -> Iterator[Entry]:
+def _numbered(items: Iterator[tuple[bytes, bytes, Any]], path: Path) -> Iterator[Item]:
+    """Yield items with their places, given how they stand there, the header of the file and their values."""
     number = 0
     try:
-        for number, item in enumerate(items, 1):
-            yield Entry(f"{path}, item {number}", *item)
+        for number, (raw, head, value) in enumerate(items, 1):
+            yield Item(f"{path}, item {number}", raw, head=head, value=value)
     except (csv.Error, ValueError, RecursionError) as error:
         raise ConfigurationError(
             f"{path}, item {number + 1}: this cannot be read, nor what follows: {error}"
         ) from error
 
 
-def _rows_of_csv(file: Any) -> Iterator[tuple[Any, bytes, bytes]]:
+def _rows_of_csv(file: Any) -> Iterator[tuple[bytes, bytes, Any]]:
     csv.field_size_limit(MOST_BYTES)
     taken: list[bytes] = []
 
@@ -415,11 +424,11 @@ def _rows_of_csv(file: Any) -> Iterator[tuple[Any, bytes, bytes]]:
     header = b"".join(taken) if rows.fieldnames else b""
     taken.clear()
     for value in rows:
-        yield value, b"".join(taken), header
+        yield b"".join(taken), header, value
         taken.clear()
 
 
-def _members_of(file: Any) -> Iterator[tuple[Any, bytes, None]]:
+def _members_of(file: Any) -> Iterator[tuple[bytes, bytes, Any]]:
     """Yield the members of a JSON array, of which no more than one is in memory. Raises ValueError."""
     decoder = json.JSONDecoder()
     # What is no UTF-8 is written as it was read.
@@ -439,7 +448,7 @@ def _members_of(file: Any) -> Iterator[tuple[Any, bytes, None]]:
             value, end = decoder.raw_decode(waiting, place)
             # A number may go on.
             if end < len(waiting) or is_end:
-                yield value, waiting[place:end].encode("utf-8", "surrogateescape"), None
+                yield waiting[place:end].encode("utf-8", "surrogateescape"), b"", value
                 place = end
                 continue
         except ValueError:
@@ -460,27 +469,27 @@ def pyarrow_for(path: Path) -> Any:
     return pa
 
 
-def _rows_of_parquet(path: Path, fields: Fields, *, whole: bool) -> Iterator[Entry]:
+def _rows_of_parquet(path: Path, fields: Fields) -> Iterator[Item]:
     pa = pyarrow_for(path)
     number, left = 0, MOST_BYTES + _MOST_GROWTH * path.stat().st_size
     try:
         with path.open("rb") as stream:
             # Not a whole row group at once, which may be the whole file.
             file = pa.parquet.ParquetFile(stream, pre_buffer=False, buffer_size=1 << 20)
-            schema, wanted = file.schema_arrow, list(filter(None, (fields.url, *fields.content)))
+            schema, wanted = file.schema_arrow, [fields.url, *fields.content.values()]
             columns = [name for name in dict.fromkeys(wanted) if name in schema.names]
             if not columns:
                 raise ConfigurationError(
                     f"{path} has none of the columns {', '.join(wanted)}, but {', '.join(schema.names)}; --url-field, "
                     "--html-field and --text-field name others"
                 )
-            for batch in file.iter_batches(_ROWS, columns=None if whole else columns, use_threads=False):
+            for batch in file.iter_batches(_ROWS, columns=None if fields.for_filter else columns, use_threads=False):
                 for row, value in enumerate(batch.select(columns).to_pylist()):
                     left -= _BYTES_A_ROW + sum(len(cell) for cell in value.values() if isinstance(cell, str | bytes))
                     if left < 0:
                         raise ValueError(f"it holds more than {_MOST_GROWTH:,} times the bytes of its file")
                     number += 1
-                    yield Entry(f"{path}, row {number}", value, (batch, row), schema)
+                    yield Item(f"{path}, row {number}", (batch, row), head=schema, value=value)
     except (pa.ArrowException, OSError, ValueError) as error:
         # An error of pyarrow may be one of the system without its number.
         if isinstance(error, ConfigurationError) or (isinstance(error, OSError) and error.errno is not None):

@@ -4,11 +4,12 @@ import os
 from pathlib import Path
 from typing import Final
 
-from crawldedup.commands.command import PROFILE_OPTIONS, Command
+from crawldedup.commands.command import PAGE_ARGUMENTS, PROFILE_OPTIONS, Command
 
 SCAN: Final = Command(
     "find the clusters of near duplicates within a collection",
-    {
+    PAGE_ARGUMENTS
+    | {
         "-o --output": {
             "metavar": "FILE",
             "type": Path,
@@ -38,4 +39,8 @@ SCAN: Final = Command(
     ("scope", "similarity", "recall", *PROFILE_OPTIONS),
     description="Finds the clusters of near duplicates among the pages of files, folders, feeds, web archives and "
     "URLs, and which page of each is kept. A scan that was stopped goes on when the same command is given again.",
+    module="crawldedup.scan.run",
+    run="scan",
+    # Two runs are compared alike everywhere.
+    index={"store": "memory://", "key": 0},
 )

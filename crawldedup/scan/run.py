@@ -23,7 +23,7 @@ from crawldedup.commands.sources import (
     Fields,
     OnError,
     form_of,
-    lines_of_standard_input,
+    items_of,
     pages_below,
     readable_sources,
 )
@@ -51,7 +51,7 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     with ExitStack() as stack:
         folder = stack.enter_context(ScanFolder(_folder(given, stack), _task(dedup, given)))
         with _telling_how_to_go_on(folder, given, output):
-            open_source = partial(_pages_of, fields=Fields(given.url_field, given.html_field, given.text_field))
+            open_source = partial(_pages_of, fields=Fields.of(given))
             chunks = chunks_of(given.pages, folder.step, open_source, output.unreadable)
             with output.progress("reading") as show, Complaints(output.error, "scan", "page", _FATE) as skipped:
                 collect(
@@ -157,7 +157,7 @@ def _pages_of(name: str, on_error: OnError, fields: Fields) -> Iterator[Page]:
         yield from readable_sources([name], on_error, fields)
         return
     try:
-        yield from lines_of_standard_input(fields, on_error)
+        yield from (item.page for item in items_of(name, fields, on_error) if item.page)
     except ConfigurationError as error:
         on_error(error)
 

@@ -93,7 +93,7 @@ class Command(ScrapyCommand):
 
 
 def _ask_index(action: str, names: list[str], opts: Namespace, options: Any, output: Any) -> None:
-    from crawldedup.commands import indexes, pages
+    from crawldedup.commands import pages
     from crawldedup.commands.sources import readable_sources, under_url
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.errors import ConfigurationError
@@ -117,8 +117,8 @@ def _ask_index(action: str, names: list[str], opts: Namespace, options: Any, out
                 pages.explain(dedup, under_url(readable_sources(names, output.unreadable), opts.url), output, **meta)
             case "forget":
                 named = [(name, named_identity(name) if opts.items else None, scope_key) for name in names]
-                indexes.forget(dedup, named, output)
+                pages.forget(dedup, named, output)
             case "info":
-                indexes.info(dedup, output)
+                pages.info(dedup, opts, output)
             case "clear":
-                indexes.clear(dedup, output, yes=opts.yes)
+                pages.clear(dedup, opts, output)
