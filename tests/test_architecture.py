@@ -28,10 +28,10 @@ BUDGETS = {
     "scan": 1352,
     "spark": 561,
     "service": 1771,
-    "cli": 1877,
+    "cli": 1879,
     "literature": 2289,
 }
-MOST_LINES = 22_382
+MOST_LINES = 22_384
 MOST_LUA_LINES = 965
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -122,6 +122,8 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool
     yield in_words(verdict)
     yield from paragraphs_in_words(verdict)
     yield f"  text       {verdict.words:,} words: {printable(' '.join((told.text or '').split()), _SHOWN_TEXT)}"
+    for line in told.left_out:
+        yield f"  volatile   {printable(line, _SHOWN_TEXT)}: not compared, its numbers change with every load"
     for fact in told.facts:
         yield f"  attribute  {printable(fact, _SHOWN_TEXT)}"
     if told.facts:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawldedup import AsyncDeduplicator, Deduplicator
+from crawldedup.cli import main
 from crawldedup.errors import ConfigurationError
 from crawldedup.reading.volatile import VolatileLines, numbers_of, without_volatile
 from crawldedup.verdict import Kind
@@ -190,7 +191,7 @@ def test_memory_is_bounded_whatever_comes() -> None:
     assert len(lines.exchange("")) < 1_000_000
 
 
-def test_what_was_learned_lies_in_the_index(tmp_path: Path) -> None:
+def test_what_was_learned_lies_in_the_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = f"sqlite:///{tmp_path}/seen.sqlite"
     with Deduplicator(store, volatile=True) as dedup:
         for number in range(3):
@@ -202,6 +203,9 @@ def test_what_was_learned_lies_in_the_index(tmp_path: Path) -> None:
         assert dedup.explain(FORUM.format(8, 1), html=topic(8, 5)).left_out == (
             "Who is online: 46 users online and 20 guests",
         )
+    (tmp_path / "page.html").write_text(topic(8, 5))
+    assert main(["explain", str(tmp_path / "page.html"), "--url", FORUM.format(8, 1), "--store", store]) == 0
+    assert "volatile   Who is online: 46 users online and 20 guests: not compared" in capsys.readouterr().out
     with Deduplicator(store, volatile=False) as dedup:
         assert dedup.explain(FORUM.format(8, 1), html=topic(8, 5)).left_out == ()
 
