@@ -1,7 +1,5 @@
 """Find the facts that tell pages apart although they read alike, such as the attributes of products."""
 
-from __future__ import annotations
-
 import json
 from importlib import resources
 from typing import Any, Final

@@ -3,26 +3,20 @@
 Publishers follow these vocabularies loosely.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawldedup.reading.blocks import elements_around, texts_within
 from crawldedup.reading.facts import VOCABULARY, limits
-from crawldedup.reading.facts.prices import price_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from selectolax.lexbor import LexborHTMLParser, LexborNode
-
-    from crawldedup.reading.facts.prices import Price
+from crawldedup.reading.facts.prices import Price, price_of
 
 _PRODUCTS: Final = frozenset(VOCABULARY["product_types"])
 _ARTICLES: Final = frozenset(VOCABULARY["article_types"])

@@ -4,13 +4,14 @@ The lines are those that the main text was read from. Elements are looked at onl
 boilerplate or as being about other pages, and where a short line has a number or may be a row.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawldedup.reading.blocks import (
     BLOCKS,
@@ -19,25 +20,18 @@ from crawldedup.reading.blocks import (
     HEADINGS,
     NUMBER,
     TEXT,
+    Blocks,
     elements_around,
     numbers,
     sibling,
     texts_within,
     within,
 )
+from crawldedup.reading.blocks import Line as TextLine
 from crawldedup.reading.facts import VOCABULARY, limits
-from crawldedup.reading.facts.prices import plain, prices, without_prices, words_of
+from crawldedup.reading.facts.prices import Price, plain, prices, without_prices, words_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from selectolax.lexbor import LexborHTMLParser, LexborNode
-
-    from crawldedup.reading.blocks import Blocks
-    from crawldedup.reading.blocks import Line as TextLine
-    from crawldedup.reading.facts.prices import Price
-
-    _Attributes = Mapping[str, str | None]
+_Attributes = Mapping[str, str | None]
 
 # Characters and lines of the largest row, and characters and parts of the largest entry or choice.
 _ROW_SIZE: Final = 400

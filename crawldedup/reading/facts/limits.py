@@ -1,7 +1,5 @@
 """Bounds on what is read of one page for its facts, so that hostile pages take bounded time."""
 
-from __future__ import annotations
-
 from typing import Final
 
 VALUE: Final = 300  # characters of a name, a value or a text on a button; real ones have up to 150

@@ -9,19 +9,20 @@ A page is about a product if its structured data say so, if a price stands by it
 control with a price or a specification. Listings and articles are not.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from crawldedup.errors import PageError
 from crawldedup.reading.blocks import blocks_without_noise
+from crawldedup.reading.extract import PageText
 from crawldedup.reading.facts import limits
-from crawldedup.reading.facts.declared import may_declare_product, read_declared
-from crawldedup.reading.facts.layout import Layout, has_buy_button, has_buy_link
+from crawldedup.reading.facts.declared import Product, may_declare_product, read_declared
+from crawldedup.reading.facts.layout import Layout, Line, has_buy_button, has_buy_link
 from crawldedup.reading.facts.prices import (
     HAN_NUMBER,
+    Price,
     numbers,
     plain,
     show_a_price,
@@ -29,15 +30,7 @@ from crawldedup.reading.facts.prices import (
     without_prices,
     words_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from crawldedup.reading.extract import PageText
-    from crawldedup.reading.facts.declared import Product
-    from crawldedup.reading.facts.layout import Line
-    from crawldedup.reading.facts.prices import Price
-    from crawldedup.reading.html import HtmlPage
+from crawldedup.reading.html import HtmlPage
 
 # So many words in the order of the main text are a part of it.
 _KNOWN_WORDS: Final = 5

@@ -1,15 +1,11 @@
 """Read the numbers and prices of a text, each in one spelling, and tell from its source if a page may hold a price."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
 
 from crawldedup.reading.facts import VOCABULARY, limits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 # A number without a sign or unit, with or without separators, in a `plain` text.
 _NUMERAL: Final = re.compile(
