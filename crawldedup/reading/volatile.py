@@ -6,8 +6,9 @@ answers of different crawls: what has changed since yesterday is news. A line wi
 one of little else than numbers is no such line, and of a page that consists of such lines nothing is left out.
 
 A line is known by a hash of what it is without its numbers. Three pages of a host must show that it changes, one of
-them in the folder where it counts: on a shared host nobody can have numbers of others left out. A line that stays the
-same four times as often is content again. What changed is left out: the line, or of its numbers only some.
+them in the folder where it counts, or all three in the folder above: on a shared host nobody can have numbers of others
+left out. A line that stays the same four times as often is content again. What changed is left out: the line, or of its
+numbers only some.
 """
 
 import re
@@ -53,7 +54,7 @@ _SESSION: Final = re.compile(
     r"(?:s|sid|session_?(?:id)?|cfid|cftoken)=(?=[0-9]*[a-z])(?=[a-z]*[0-9])[0-9a-z]{8,}(?=[&#]|$))&?|;jsessionid=[^?#]*",
     re.IGNORECASE,
 )
-_Noted = dict[str, dict[int, tuple[int, list[int]]]]
+_Noted = dict[str, dict[int, tuple[int, dict[int, int]]]]
 
 
 def numbers_of(lines: Iterable[str], headings: Collection[str] = ()) -> Numbers:
@@ -104,17 +105,20 @@ def _name_of(line: str, headings: Collection[str]) -> int | None:
 
 @dataclass(slots=True)
 class _Line:
-    """What two answers of one page showed of a line: on which pages it changed, and which of its numbers."""
+    """What two answers of one page showed of a line: on which pages of which folders it changed, and which numbers."""
 
-    pages: set[int] = field(default_factory=set)
-    folders: set[int] = field(default_factory=set)
+    folders: dict[int, set[int]] = field(default_factory=dict)
     numbers: int = 0
     changes: int = 0
     same: int = 0
 
     @property
     def is_volatile(self) -> bool:
-        return len(self.pages) >= _WITNESSES and self.same <= _MOST_SAME * self.changes
+        return sum(map(len, self.folders.values())) >= _WITNESSES and self.same <= _MOST_SAME * self.changes
+
+    def counts_in(self, folder: int, above: int) -> bool:
+        """Return whether it is volatile in a folder, for a witness there, or for enough of them in the one above."""
+        return self.is_volatile and (folder in self.folders or len(self.folders.get(above, ())) >= _WITNESSES)
 
 
 class VolatileLines:
@@ -133,10 +137,10 @@ class VolatileLines:
 
     def known_at(self, url: str) -> Known:
         """Return what is known of lines where a page stands."""
-        host, folder = _place_of(url)
+        host, *folders = _place_of(url)
         with self._lock:
             lines = self._hosts.get(host, {}).items()
-            return {name: line.numbers for name, line in lines if folder in line.folders and line.is_volatile}
+            return {name: line.numbers for name, line in lines if line.counts_in(*folders)}
 
     def learn(self, url: str, identity: str | None, numbers: Numbers) -> None:
         """Compare the answer of a page with one of the last minutes, if there is one."""
@@ -148,7 +152,7 @@ class VolatileLines:
         self._pages[page] = now, numbers
         if len(self._pages) > _MOST_PAGES:
             self._pages.popitem(last=False)
-        host, folder = _place_of(url)
+        host, folder, _ = _place_of(url)
         # Pages of other headings are not one, whatever their URLs say.
         is_evidence = now - earlier_at <= _MINUTES and numbers.get(_NAMES) == earlier.get(_NAMES)
         with self._lock:
@@ -170,10 +174,9 @@ class VolatileLines:
             line.changes += 1
             pairs = enumerate(zip(now, before, strict=False))
             line.numbers |= sum(1 << place for place, (one, other) in pairs if one != other)
-            if len(line.pages) < _WITNESSES:
-                line.pages.add(mmh3.hash(page))
-            if len(line.folders) < _MOST_FOLDERS:
-                line.folders.add(folder)
+            if folder in line.folders or len(line.folders) < _MOST_FOLDERS:
+                witnesses = line.folders.setdefault(folder, set())
+                witnesses |= {mmh3.hash(page)} if len(witnesses) < _WITNESSES else set()
             if len(self._hosts) > _MOST_HOSTS:
                 self._hosts.popitem(last=False)
 
@@ -191,7 +194,11 @@ class VolatileLines:
     def _note(self) -> str:
         parts: list[str] = []
         for host, lines in reversed(self._hosts.items()):
-            known = {name: (line.numbers, sorted(line.folders)) for name, line in lines.items() if line.is_volatile}
+            known = {
+                name: (line.numbers, {folder: len(pages) for folder, pages in line.folders.items()})
+                for name, line in lines.items()
+                if line.is_volatile
+            }
             if known:
                 parts.append(msgspec.json.encode({host: known}).decode()[1:-1])
         while sum(map(len, parts)) + len(parts) > _MOST_NOTE:
@@ -205,20 +212,21 @@ class VolatileLines:
                 lines = self._hosts.setdefault(host, {})
                 for name, (numbers, folders) in known.items():
                     line = lines.setdefault(name, _Line())
-                    if not line.is_volatile and line.changes < _WITNESSES:
-                        line.pages, line.changes = set(range(_WITNESSES)), _WITNESSES
+                    line.changes = max(line.changes, _WITNESSES)
                     line.numbers |= numbers
-                    line.folders |= set(folders)
+                    for folder, witnesses in folders.items():
+                        line.folders.setdefault(folder, set(range(witnesses)))
                 while len(self._hosts) > _MOST_HOSTS:
                     self._hosts.popitem(last=False)
 
 
-def _place_of(url: str) -> tuple[str, int]:
-    """Return the host of a URL, and a hash of the first two folders of its path."""
+def _place_of(url: str) -> tuple[str, int, int]:
+    """Return the host of a URL, and hashes of the first two folders of its path, and of the first one."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        return "", 0
+        return "", 0, 0
     # On a shared host they name a user, or a user and a project.
     folders = parts.path.strip("/").split("/")[:-1]
-    return parts.netloc.lower(), mmh3.hash("/".join(folders[:2]), signed=False)
+    own, above = (mmh3.hash("/".join(folders[:most]), signed=False) for most in (2, 1))
+    return parts.netloc.lower(), own, above

@@ -144,6 +144,12 @@ def test_nobody_has_numbers_of_neighbours_left_out() -> None:
     assert not lines.known_at("http://shared.example/view/alice/x")
 
 
+def test_what_three_pages_of_a_folder_show_holds_in_the_folders_within() -> None:
+    lines = learned("http://a.example/forum/thread-{}")
+    assert lines.known_at("http://a.example/forum/thread-7/reply")
+    assert not learned("http://a.example/{}").known_at("http://a.example/other/page")
+
+
 def test_a_worker_that_answers_nonsense_teaches_nothing_else() -> None:
     lines = VolatileLines(Clock())
     for numbers in ({7: (1, 2)}, {7: (3,)}, {7: ()}):
