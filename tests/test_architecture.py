@@ -19,7 +19,7 @@ LONGEST_MODULE = 500
 # were those of the Lua scripts and of the search.
 BUDGETS = {
     "library": 1978,
-    "reading": 3233,
+    "reading": 3237,
     "search": 1409,
     "stores": 2400,
     "workers": 501,
@@ -31,7 +31,7 @@ BUDGETS = {
     "cli": 1879,
     "literature": 2289,
 }
-MOST_LINES = 22_365
+MOST_LINES = 22_369
 MOST_LUA_LINES = 965
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

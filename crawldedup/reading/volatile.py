@@ -39,7 +39,8 @@ _MOST_LINES: Final = 64  # of a page, and of a host
 _MOST_NUMBERS: Final = 32  # of a line
 _MOST_SHARE: Final = 0.25  # of a text that is left out
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
-_PRICE: Final = re.compile(r"[$€£¥₹₽₩฿₺₴₫]|\b(?:EUR|USD|GBP|CHF|JPY|CNY|RUB|PLN|SEK|NOK|DKK|CZK|HUF|Ft|kr|zł)\b", re.I)
+_SIGN: Final = re.compile(r"[$€£¥₹₽₩฿₺₴₫]")
+_CURRENCIES: Final = frozenset(["EUR", "USD", "GBP", "CHF", "JPY", "CNY", "RUB", "PLN", "SEK", "NOK", "DKK", "CZK", "HUF", "FT", "KR", "ZŁ"])
 
 _MOST_PAGES: Final = 4096
 _MOST_HOSTS: Final = 1000
@@ -95,11 +96,14 @@ def shape_of(line: str) -> str:
 
 def _name_of(line: str, headings: Collection[str]) -> int | None:
     """Return the hash of a line without its numbers; None for one that is content whatever it does."""
-    if len(line) > _LONGEST or not _NUMBER.search(line) or line in headings or _PRICE.search(line):
+    if len(line) > _LONGEST:
         return None
     plain, count = _NUMBER.subn("0", line)
-    if count > _MOST_NUMBERS or sum(map(str.isalpha, plain)) <= sum(map(str.isdigit, line)):
+    others, in_numbers = len(plain) - count - plain.count(" "), len(line) - len(plain) + count
+    if not 0 < count <= _MOST_NUMBERS or others <= in_numbers or line in headings:
         return None
+    if _SIGN.search(plain) or not _CURRENCIES.isdisjoint(plain.replace("0", " ").upper().split()):
+        return None  # it may be a price
     return int(mmh3.hash64(plain, signed=False)[0])
 
 
