@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 import mmh3
 import msgspec
 
+from crawldedup.reading.blocks import tags
 from crawldedup.reading.canonical import canonical_url
 
 Numbers = dict[int, tuple[int, ...]]
@@ -40,7 +41,7 @@ _MOST_NUMBERS: Final = 32  # of a line
 _MOST_SHARE: Final = 0.25  # of a text that is left out
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _SIGN: Final = re.compile(r"[$€£¥₹₽₩฿₺₴₫]")
-_CURRENCIES: Final = frozenset(["EUR", "USD", "GBP", "CHF", "JPY", "CNY", "RUB", "PLN", "SEK", "NOK", "DKK", "CZK", "HUF", "FT", "KR", "ZŁ"])
+_CURRENCIES: Final = tags("EUR USD GBP CHF JPY CNY RUB PLN SEK NOK DKK CZK HUF FT KR ZŁ")
 
 _MOST_PAGES: Final = 4096
 _MOST_HOSTS: Final = 1000
