@@ -14,7 +14,7 @@ LONGEST_MODULE = 500
 """Lines of a module."""
 
 # The lines that a room may have. They only ever fall: a room that needs more takes it from another.
-# What is about lines that change with every load is in them: 243 in reading, and beside it 109 in the plugin, 78 in the
+# What is about lines that change with every load is in them: 244 in reading, and beside it 109 in the plugin, 78 in the
 # library, 14 in the search, 6 in the report and 1 in the workers. 200 are for it; 32 and 8 more of the plugin's lines
 # were those of the Lua scripts and of the search.
 BUDGETS = {
