@@ -5,8 +5,6 @@ weights are how often they occur (tf), or that and how few documents have them (
 `simhash_py`: `Corpus.find_all` finds what resembles one, `find_all` the pairs of a collection.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping

@@ -11,8 +11,6 @@ pages that agree on a whole band are candidates. `brute_force` compares every tw
     {(0, 1)}
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence, Set

@@ -9,8 +9,6 @@ these. So the two stand near each other in one of the tables. Of 6 blocks, and 3
     |    A    |    C    |    F    |     B    |     D    |     E    |    its key in the table A C F
 """
 
-from __future__ import annotations
-
 from array import array
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
@@ -73,6 +71,15 @@ def bit_sums(hashes: Sequence[int], weights: Sequence[float] | None = None, bits
 def num_differing_bits(first: int, second: int) -> int:
     """Return the Hamming distance of two simhashes: the number of bits that differ."""
     return (first ^ second).bit_count()
+
+
+def near_keys(keys: Sequence[int], prefix: int, mask: int, key: int, distance: int) -> Iterator[int]:
+    """Yield the sorted keys that begin with a prefix, the bits of `mask`, and differ from `key` in few bits."""
+    for place in range(bisect_left(keys, prefix & mask), len(keys)):
+        if (keys[place] ^ prefix) & mask:
+            return
+        if (keys[place] ^ key).bit_count() <= distance:
+            yield keys[place]
 
 
 class Table:
@@ -157,12 +164,7 @@ class Table:
 
     def _near(self, number: int) -> Iterator[int]:
         own = self.permute(number)
-        for place in range(bisect_left(self._keys, own & self.search_mask), len(self._keys)):
-            key = self._keys[place]
-            if (key ^ own) & self.search_mask:
-                return
-            if (key ^ own).bit_count() <= self.distance:
-                yield self.unpermute(key)
+        return map(self.unpermute, near_keys(self._keys, own, self.search_mask, own, self.distance))
 
     def _place_of(self, key: int) -> int | None:
         place = bisect_left(self._keys, key)

@@ -7,12 +7,10 @@ parent. A max-heap M over the trees of all sizes yields the sets by falling prob
 wanted recall.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from array import array
-from bisect import bisect_left, insort
+from bisect import insort
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -20,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.errors import ConfigurationError
+from crawldedup.literature.simhash_py import near_keys
 
 Floats = NDArray[np.float64]
 FlipSet = tuple[int, ...]
@@ -154,16 +153,11 @@ class VolatilitySearch:
         ordered = probabilities[order].tolist()
         # With recall 1, rounding must not end the search before the last set of flips.
         wanted = self.recall * share_within(ordered, self.distance) if self.recall < 1 else math.inf
-        rest = _BITS - prefix
+        mask = (1 << _BITS) - (1 << _BITS - prefix)
         for flips, probability in flip_sets(ordered, self.distance):
             self.probes += 1
-            first = (number ^ sum(1 << _BITS - 1 - order[rank - 1] for rank in flips)) >> rest << rest
-            for place in range(bisect_left(self._hashes, first), len(self._hashes)):
-                near = self._hashes[place]
-                if near >> rest << rest != first:
-                    break
-                if (near ^ number).bit_count() <= self.distance:
-                    yield near
+            flipped = number ^ sum(1 << _BITS - 1 - order[rank - 1] for rank in flips)
+            yield from near_keys(self._hashes, flipped, mask, number, self.distance)
             wanted -= probability
             if wanted <= 0:
                 return

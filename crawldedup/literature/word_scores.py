@@ -15,8 +15,6 @@ that share less than half of their shingles were within 6 of 64 bits in .29 % of
     {'ice': 1.0, 'melts': 0.6666666666666666}
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
