@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.errors import ConfigurationError
+from crawldedup import checks
 from crawldedup.literature.simhash_py import near_keys
 
 Floats = NDArray[np.float64]
@@ -26,6 +26,8 @@ FlipSet = tuple[int, ...]
 
 _BITS: Final = 64
 _MOST_SIMILAR: Final = 0.9995
+_check_distance: Final = checks.whole(0, _BITS - 1)
+_check_share: Final = checks.number("above 0 and at most 1", lambda share: 0 < share <= 1)
 
 
 def children(flips: FlipSet, bits: int) -> list[FlipSet]:
@@ -80,9 +82,7 @@ def flip_probabilities(weights: Floats, similarity: float) -> Floats:
     `weights` are those of `features.bit_weights`. p_j = P(Y > abs(w_j)) with a normal Y: Phi(-abs(w_j) u), where
     u = rho / sqrt(1 - rho^2) and the cosine rho = 2 J / (1 + J). Raises ConfigurationError for J outside of 0..1.
     """
-    if not 0 < similarity <= 1:
-        raise ConfigurationError(f"similarity is {similarity!r}; it must be a number above 0 and at most 1")
-    similarity = min(similarity, _MOST_SIMILAR)
+    similarity = min(_check_share("similarity", similarity), _MOST_SIMILAR)
     rho = 2 * similarity / (1 + similarity)
     u = rho / math.sqrt(1 - rho * rho)
     return np.array([max(math.erfc(abs(weight) * u / math.sqrt(2)) / 2, 1e-300) for weight in weights])
@@ -125,11 +125,8 @@ class VolatilitySearch:
     """
 
     def __init__(self, distance: int = 3, *, similarity: float = 0.9, recall: float = 0.98) -> None:
-        if not 0 <= distance < _BITS or not 0 < recall <= 1:
-            raise ConfigurationError(
-                f"distance is {distance}, from 0 to 63, and recall {recall}, above 0 and at most 1"
-            )
-        self.distance, self.similarity, self.recall = distance, similarity, recall
+        self.distance, self.recall = _check_distance("distance", distance), _check_share("recall", recall)
+        self.similarity = _check_share("similarity", similarity)
         self.probes = 0
         """Of all searches so far."""
         self._hashes = array("Q")
