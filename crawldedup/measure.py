@@ -12,6 +12,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -359,16 +360,15 @@ def print_trials(corpus: Corpus, trials: Sequence[Trial], console: Console, note
 def check_plot(path: Path) -> None:
     """Check a path before a measurement of minutes.
 
-    Raises ConfigurationError for a file that is not a picture, and MissingDependencyError without matplotlib.
+    Raises ConfigurationError for a file that cannot be a picture, and MissingDependencyError without matplotlib.
     """
+    from crawldedup.commands.rows import check_target
+
     if path.suffix.lower() not in PLOT_SUFFIXES:
         raise ConfigurationError(f"a plot is written as {' or '.join(PLOT_SUFFIXES)}, so it cannot be {str(path)!r}")
-    if not path.absolute().parent.is_dir():
-        raise ConfigurationError(f"there is no folder {str(path.absolute().parent)!r} to write a plot into")
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError("a plot needs matplotlib: pip install matplotlib") from error
+    check_target(path, (), force=True)
+    if find_spec("matplotlib") is None:
+        raise MissingDependencyError("a plot needs matplotlib: pip install matplotlib")
 
 
 def plot_trials(trials: Sequence[Trial], path: Path, *, title: str) -> None:

@@ -118,7 +118,6 @@ class Article:
 
     @property
     def path(self) -> str:
-        """Return where the article stands on the site."""
         return f"/{self.language}/{self.slug}/"
 
     @property
@@ -128,7 +127,6 @@ class Article:
 
     @property
     def content(self) -> Content:
-        """Return what a page of the article says."""
         html = "\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in self.paragraphs)
         by = read_json("phrases.json")[self.language]["labels"]["by"]
         return Content(self.language, self.title, html, f"{by} {self.author}, {self.date}")
