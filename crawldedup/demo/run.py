@@ -134,10 +134,8 @@ def scored(pages: Sequence[Mapping[str, Any]], site: DemoSite) -> Score:
         if entry is None:
             continue
         seen.add(target_of(page["url"]))
-        if page["outcome"] not in ("new", "near", "exact"):
+        if page["outcome"] not in ("new", "near", "exact") or not entry.judged:
             unscored += page["outcome"] != "revisit"
-        elif not entry.judged:
-            unscored += 1
         elif page.get("action") == "dropped":
             original = site.entry(page.get("original") or "")
             if original is not None and original.cluster == entry.cluster:

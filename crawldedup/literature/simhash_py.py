@@ -101,7 +101,7 @@ class Table:
     """
 
     def __init__(self, distance: int, permutation: Sequence[int], *, first_bytes: range = ALL_BYTES) -> None:
-        self.distance, self.first_bytes = distance, first_bytes
+        self.distance, self.permutation, self.first_bytes = distance, permutation, first_bytes
         bits = sum(permutation).bit_length()
         if sum(permutation) != (1 << bits) - 1 or sum(map(int.bit_count, permutation)) != bits:
             raise ConfigurationError(f"{list(map(hex, permutation))} are no masks that cover every bit once")
@@ -187,8 +187,16 @@ class Corpus:
     """
 
     def __init__(self, blocks: int, distance: int, *, bits: int = 64, first_bytes: range = ALL_BYTES) -> None:
-        permutations = block_permutations(blocks, distance, bits)
-        self.tables = [Table(distance, permutation, first_bytes=first_bytes) for permutation in permutations]
+        if not 0 <= distance < blocks <= bits <= 64:
+            raise ConfigurationError(
+                f"{blocks} blocks for distance {distance} in {bits} bits: there must be more blocks than bits that may "
+                f"differ, and no more blocks than bits"
+            )
+        masks = block_masks(blocks, bits)
+        self.tables = [
+            Table(distance, [*leading, *(mask for mask in masks if mask not in leading)], first_bytes=first_bytes)
+            for leading in combinations(masks, blocks - distance)
+        ]
 
     def insert(self, number: int) -> None:
         """Keep a hash."""
@@ -255,21 +263,6 @@ def block_masks(blocks: int, bits: int = 64) -> list[int]:
     """Return masks of the blocks that `bits` bits are cut into, the leading one first."""
     edges = [number * bits // blocks for number in range(blocks, -1, -1)]
     return [(1 << high) - (1 << low) for high, low in pairwise(edges)]
-
-
-def block_permutations(blocks: int, distance: int, bits: int = 64) -> list[list[int]]:
-    """Return the masks of every choice of blocks - distance blocks, and then of the others.
-
-    Raises ConfigurationError unless 0 <= distance < blocks <= bits <= 64.
-    """
-    if not 0 <= distance < blocks <= bits <= 64:
-        raise ConfigurationError(
-            f"{blocks} blocks for distance {distance} in {bits} bits: there must be more blocks than bits that may "
-            f"differ, and no more blocks than bits"
-        )
-    masks = block_masks(blocks, bits)
-    choices = combinations(masks, blocks - distance)
-    return [[*leading, *(mask for mask in masks if mask not in leading)] for leading in choices]
 
 
 def _as_array(hashes: Iterable[int] | Hashes) -> Hashes:
