@@ -29,7 +29,7 @@ from crawldedup import Options, Page
 from crawldedup.demo.run import crawl
 from crawldedup.demo.site import Reply, path_of
 from crawldedup.errors import PageError
-from crawldedup.literature.exact import numbered_shingles, words
+from crawldedup.literature.exact import shingles
 from crawldedup.page import PageReader
 
 BANDS = (0.0, 0.8, 0.85, 0.9, 0.95, 1.0)
@@ -89,8 +89,7 @@ def judged_pages(site: Folder) -> list[tuple[str, bool, frozenset[int]]]:
             except PageError:
                 continue
             judged.append((text, line.get("action") == "dropped"))
-    shingles = numbered_shingles(words(text) for text, _ in judged)
-    return [(text, dropped, frozenset(own.tolist())) for (text, dropped), own in zip(judged, shingles, strict=True)]
+    return [(text, dropped, frozenset(map(hash, shingles(text)))) for text, dropped in judged]
 
 
 def shares(judged: Sequence[tuple[str, bool, frozenset[int]]]) -> list[list[int]]:

@@ -10,8 +10,9 @@ import math
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +21,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from crawldedup.checks import did_you_mean
+from crawldedup import checks
 from crawldedup.commands.command import Command
 from crawldedup.commands.output import Output
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
@@ -155,16 +156,13 @@ def run(given: Namespace, output: Output) -> None:
     # Here, so that `--help` does not wait for numpy.
     from crawldedup.literature.exact import compare_all
 
-    if given.limit is not None and given.limit < 1:
-        raise ConfigurationError(f"--limit is {given.limit}; it must be at least 1")
+    checks.optional(checks.whole(1))("--limit", given.limit)
     if given.plot is not None:
         check_plot(given.plot)
     options = Options(**{name: getattr(given, name) for name in _OPTIONS}, store="memory://", key=0)
     known = methods(options)
     for name in given.only or ():
-        if name not in known:
-            hint = did_you_mean(name, known) or "."
-            raise ConfigurationError(f"there is no method {name!r}{hint} It is one of {', '.join(known)}")
+        checks.one_of(*known)("--only", name)
     with output.progress("reading") as progress:
         corpus = read_corpus(given.source, options, limit=given.limit, progress=progress, on_error=output.unreadable)
     pages = len(corpus.documents)
@@ -198,8 +196,7 @@ def methods(options: Options) -> dict[str, Callable[[], Check]]:
         detector = METHODS[name](options.similarity)
         return lambda document: detector(document.url, document.text)
 
-    makers: dict[str, Callable[[], Check]] = {DEFAULT: partial(default_check, options)}
-    return makers | {name: partial(of_literature, name) for name in METHODS}
+    return {DEFAULT: partial(default_check, options), **{name: partial(of_literature, name) for name in METHODS}}
 
 
 def default_check(options: Options) -> Check:
@@ -278,19 +275,19 @@ def run_trial(
         original = check(document)
         seconds, shown = seconds + time.process_time() - started, shown + 1
         is_flagged = original is not None
-        best, nearest = kept.best(page)
-        best_apart, nearest_apart = kept.best(page, same_facts=False)
+        (best, nearest), (best_apart, nearest_apart) = kept.best(page), kept.best(page, same_facts=False)
         if not is_flagged:
             kept.add(page)
         if truth.words[page] < fewest:
             continue
         best_of.append((best, is_flagged))
+        mistake = Mistake(document.url, best, urls.get(nearest), original)
         if is_flagged and best < similarity - TOLERANCE:
-            false.append(Mistake(document.url, best, urls.get(nearest), original))
+            false.append(mistake)
         elif not is_flagged and best >= similarity:
-            missed.append(Mistake(document.url, best, urls.get(nearest), None))
+            missed.append(mistake)
         elif not is_flagged and best_apart >= similarity:
-            apart.append(Mistake(document.url, best_apart, urls.get(nearest_apart), None))
+            apart.append(replace(mistake, exact=best_apart, nearest=urls.get(nearest_apart)))
     reached = [is_flagged for best, is_flagged in best_of if best >= similarity]
     flagged = sum(is_flagged for _, is_flagged in best_of)
     return Trial(
@@ -333,8 +330,8 @@ def print_trials(corpus: Corpus, trials: Sequence[Trial], console: Console, note
     """Print a line for each method: fitted to a terminal, and unbroken in a pipe."""
     if not console.is_terminal:
         console = Console(file=console.file, width=_PIPED_WIDTH, highlight=False)
-    counts = {"unreadable": corpus.unreadable, "with the URL of an earlier one": corpus.repeated}
-    rest = "".join(f", {count:,} {what}" for what, count in counts.items() if count)
+    left_out = {"unreadable": corpus.unreadable, "with the URL of an earlier one": corpus.repeated}
+    rest = "".join(f", {count:,} {what}" for what, count in left_out.items() if count)
     pages = f"{len(corpus.documents):,} pages{f' (left out{rest})' if rest else ''}"
     console.print(Text(f"{printable(corpus.name)}: {pages}"))
     if trials:
@@ -343,10 +340,11 @@ def print_trials(corpus: Corpus, trials: Sequence[Trial], console: Console, note
         headings = ("to find", "found", "%", f"{below} to {wanted:g}", "false", "kept apart", "us a page")
         table = Table("method", *(Column(heading, justify="right") for heading in headings), box=None)
         for trial in trials:
-            numbers = trial.to_find, trial.found, _percent(trial.recall), trial.between, len(trial.false)
-            cells = (f"{number:,}" if isinstance(number, int) else number for number in numbers)
-            apart = f"{len(trial.apart):,}" if trial.apart else ""
-            table.add_row(Text(printable(trial.method)), *cells, apart, f"{trial.microseconds:,.0f}")
+            # Rounded down: a single miss among thousands is not none.
+            percent = f"{trial.found * 1000 // trial.to_find / 10:g}" if trial.to_find else ""
+            counts = (trial.to_find, trial.found, percent, trial.between, len(trial.false), len(trial.apart) or "")
+            cells = (f"{count:,}" if isinstance(count, int) else count for count in (*counts, int(trial.microseconds)))
+            table.add_row(Text(printable(trial.method)), *cells)
         console.print(table)
         console.print(
             Text(
@@ -359,26 +357,18 @@ def print_trials(corpus: Corpus, trials: Sequence[Trial], console: Console, note
         console.print(Text(printable(note)))
 
 
-def _percent(share: float | None) -> str:
-    if share is None or share in (0, 1):
-        return "" if share is None else f"{share * 100:.0f}"
-    # A single miss among thousands must not round to none.
-    return f"{min(max(share * 100, 0.1), 99.9):.1f}"
-
-
 def check_plot(path: Path) -> None:
     """Check a path before a measurement of minutes.
 
-    Raises ConfigurationError for a file that is not a picture, and MissingDependencyError without matplotlib.
+    Raises ConfigurationError for a file that cannot be a picture, and MissingDependencyError without matplotlib.
     """
+    from crawldedup.commands.rows import check_target
+
     if path.suffix.lower() not in PLOT_SUFFIXES:
         raise ConfigurationError(f"a plot is written as {' or '.join(PLOT_SUFFIXES)}, so it cannot be {str(path)!r}")
-    if not path.absolute().parent.is_dir():
-        raise ConfigurationError(f"there is no folder {str(path.absolute().parent)!r} to write a plot into")
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError("a plot needs matplotlib: pip install matplotlib") from error
+    check_target(path, (), force=True)
+    if find_spec("matplotlib") is None:
+        raise MissingDependencyError("a plot needs matplotlib: pip install matplotlib")
 
 
 def plot_trials(trials: Sequence[Trial], path: Path, *, title: str) -> None:

@@ -67,7 +67,7 @@ class Rendezvous:
 @pytest.mark.parametrize("action", ["drop", "drop-items"])
 def test_two_crawlers_at_once_admit_each_content_once(action: str) -> None:
     site = DemoSite()
-    with RedisServer() as redis, serving(Rendezvous(site)) as base_url, ThreadPoolExecutor(2) as pool:
+    with RedisServer() as redis, serving(Rendezvous(site).reply) as base_url, ThreadPoolExecutor(2) as pool:
         settings = settings_for(redis.url, CRAWLDEDUP_ACTION=action)
         crawls = [pool.submit(run_crawl, [f"{base_url}/"], settings) for _ in range(2)]
         outcomes = [crawl.result() for crawl in crawls]
@@ -99,7 +99,7 @@ def test_two_crawlers_at_once_admit_each_content_once(action: str) -> None:
 @pytest.mark.exhaustive
 def test_a_redis_that_stops_in_mid_crawl_costs_no_page_and_is_used_again() -> None:
     site = DemoSite()
-    with serving(site) as base_url:
+    with serving(site.reply) as base_url:
         undisturbed = run_crawl([f"{base_url}/"], settings_for("memory://", CRAWLDEDUP_ACTION="mark"))
 
         with RedisServer() as redis:

@@ -414,7 +414,7 @@ def crawl_under(fault: Fault) -> Result:
             # Scrapy's own second tries would hide a page that is lost.
             RETRY_ENABLED=False,
         )
-        with serving(site) as base_url:
+        with serving(site.reply) as base_url:
             urls = [base_url + path for path in site.start_paths]
             outcome = run_crawl(urls, settings, on_event=site.on_event)
         with Deduplicator(server.url, namespace=_NAMESPACE, extractor=_EXTRACTOR) as dedup:

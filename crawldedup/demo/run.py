@@ -1,7 +1,5 @@
 """`crawldedup demo`: serve a site, crawl it, report what happened, and compare that with the truth."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -101,8 +99,13 @@ def crawl(
     with Deduplicator(settings["CRAWLDEDUP_STORE"], key=0):
         pass
     options = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
-    spider = Path(__file__).with_name("spider.py")
-    with serving(_Counted(site, progress)) as base_url:
+    spider, answers = Path(__file__).with_name("spider.py"), count(1)
+
+    def reply_to(target: str) -> Reply:
+        progress(next(answers), len(site.pages))
+        return site.reply(target)
+
+    with serving(reply_to) as base_url:
         done = subprocess.run(
             [sys.executable, "-m", "scrapy", "runspider", spider, "-a", f"start={base_url}/", *options],
             # Neither a project of Scrapy that is in the current folder, nor what this process prints.
@@ -131,10 +134,8 @@ def scored(pages: Sequence[Mapping[str, Any]], site: DemoSite) -> Score:
         if entry is None:
             continue
         seen.add(target_of(page["url"]))
-        if page["outcome"] not in ("new", "near", "exact"):
+        if page["outcome"] not in ("new", "near", "exact") or not entry.judged:
             unscored += page["outcome"] != "revisit"
-        elif not entry.judged:
-            unscored += 1
         elif page.get("action") == "dropped":
             original = site.entry(page.get("original") or "")
             if original is not None and original.cluster == entry.cluster:
@@ -178,14 +179,3 @@ def plain_report(pages: Sequence[Mapping[str, Any]]) -> Iterator[Table | Text]:
             table.add_row(Text(printable(name)), f"{number:,}")
         yield table
     yield Text("`pip install duckdb` lets `crawldedup report` tell more: findings, traps, savings.")
-
-
-class _Counted:
-    """A site that tells how many requests it has answered."""
-
-    def __init__(self, site: DemoSite, progress: Callable[..., None]) -> None:
-        self._site, self._progress, self._answers = site, progress, count(1)
-
-    def reply(self, target: str) -> Reply:
-        self._progress(next(self._answers), len(self._site.pages))
-        return self._site.reply(target)

@@ -5,8 +5,6 @@ Its texts lie in ``texts/``. A ``.txt`` file there holds the articles of one lan
 first N in a second version. `python -m crawldedup.demo.site` serves the site alone.
 """
 
-from __future__ import annotations
-
 import argparse
 import base64
 import calendar
@@ -15,7 +13,7 @@ import datetime
 import json
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
@@ -23,7 +21,7 @@ from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from string import Template
-from typing import Any, Final, Protocol
+from typing import Any, Final, Self
 
 HTML: Final = "text/html; charset=utf-8"
 ABOUT: Final = ("/about/", "/about/index.html", "/about/?from=menu", "/about/?from=footer", "/about/?lang=en&print=0")
@@ -47,13 +45,6 @@ class Reply:
 NOT_FOUND: Final = Reply(b"<html><body><h1>Not found</h1></body></html>", status=404)
 
 
-class Site(Protocol):
-    """A site that can be served."""
-
-    def reply(self, target: str) -> Reply:
-        """Answer a request target: a path, perhaps with a query. Must not raise for any target."""
-
-
 def path_of(target: str) -> str:
     """Return a request target without its query. Never raises; `urlsplit` does, for some of what clients send."""
     return target.partition("#")[0].partition("?")[0]
@@ -65,8 +56,11 @@ def target_of(url: str) -> str:
 
 
 @contextlib.contextmanager
-def serving(site: Site, port: int = 0) -> Iterator[str]:
-    """Serve the site from threads of this process; yields its base URL. Port 0 takes any free port."""
+def serving(reply_to: Callable[[str], Reply], port: int = 0) -> Iterator[str]:
+    """Serve a site from threads of this process; yields its base URL. Port 0 takes any free port.
+
+    `reply_to` answers a request target: a path, perhaps with a query. It must not raise for any target.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -74,7 +68,7 @@ def serving(site: Site, port: int = 0) -> Iterator[str]:
         wbufsize = -1
 
         def do_GET(self) -> None:
-            reply = site.reply(self.path)
+            reply = reply_to(self.path)
             with contextlib.suppress(ConnectionError):
                 self.send_response(reply.status)
                 self.send_header("Content-Type", reply.content_type)
@@ -124,7 +118,6 @@ class Article:
 
     @property
     def path(self) -> str:
-        """Return where the article stands on the site."""
         return f"/{self.language}/{self.slug}/"
 
     @property
@@ -134,7 +127,6 @@ class Article:
 
     @property
     def content(self) -> Content:
-        """Return what a page of the article says."""
         html = "\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in self.paragraphs)
         by = read_json("phrases.json")[self.language]["labels"]["by"]
         return Content(self.language, self.title, html, f"{by} {self.author}, {self.date}")
@@ -143,7 +135,7 @@ class Article:
         """Return one sentence, as a teaser."""
         return [match[0] for match in _SENTENCE.finditer(self.text)][number].strip()
 
-    def edited(self, changes: Sequence[tuple[str, str]]) -> Article:
+    def edited(self, changes: Sequence[tuple[str, str]]) -> Self:
         """Return a later edition, in which every old part of the text gives way to a new one."""
         text = "\n\n".join(self.paragraphs)
         for old, new in changes:
@@ -151,7 +143,7 @@ class Article:
         later = datetime.date.fromisoformat(self.date) + datetime.timedelta(days=9)
         return replace(self, date=later.isoformat(), paragraphs=tuple(text.split("\n\n")))
 
-    def retold(self, version: str) -> Article:
+    def retold(self, version: str) -> Self:
         """Return the second version of an article that has one; "new-ending" replaces the last paragraph alone."""
         new = [paragraph for paragraph in self.rewritten if paragraph not in self.paragraphs]
         return replace(self, paragraphs=(*self.paragraphs[:-1], *new) if version == "new-ending" else self.rewritten)
@@ -239,7 +231,7 @@ class DemoSite:
         self.pages = all_pages()
 
     def reply(self, target: str) -> Reply:
-        """See `Site`."""
+        """Answer a request target, as `serving` wants it."""
         if target == "/manifest.json":
             entries = [
                 {"path": path, "kind": page.kind, "cluster": page.cluster, "judged": page.judged}
@@ -465,7 +457,7 @@ def main() -> None:
     """Serve the demo site until Ctrl-C."""
     parser = argparse.ArgumentParser(prog="python -m crawldedup.demo.site", description="Serve the demo site.")
     parser.add_argument("--port", type=int, default=8000, help="0 takes any free port (default: 8000)")
-    with contextlib.suppress(KeyboardInterrupt), serving(DemoSite(), parser.parse_args().port) as base_url:
+    with contextlib.suppress(KeyboardInterrupt), serving(DemoSite().reply, parser.parse_args().port) as base_url:
         print(f"The demo site is at {base_url}/ (Ctrl-C ends). What is a copy of what: {base_url}/manifest.json")
         threading.Event().wait()
 

@@ -1,7 +1,5 @@
 """A spider that knows nothing of duplicates: `scrapy runspider` runs it in a process of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

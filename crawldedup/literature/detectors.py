@@ -1,7 +1,5 @@
 """Each method of the literature as a detector of near duplicates, for `crawldedup bench`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Final
 

@@ -1,14 +1,13 @@
 """The exact similarities of the texts of a collection, with which every method is compared.
 
 Similarity is the Jaccard coefficient of the sets of word 3-shingles. The words here are defined apart from those of
-`crawldedup.reading`, so that no method is measured by its own definitions.
+`crawldedup.reading`, so that no method is measured by its own definitions. In a collection, a shingle is a hash of 64
+bits: two of a thousand million shingles share one with a probability of 3 %.
 
 `similar_pairs` finds every pair from `LOWEST` on. It rests on the prefix filter (Chaudhuri, Ganti & Kaushik, ICDE
 2006; Bayardo, Ma & Srikant, WWW 2007): order all shingles from rare to common; two sets x and y with
 J(x, y) >= t share at least one of the first |x| - ceil(t |x|) + 1 shingles of x and of y.
 """
-
-from __future__ import annotations
 
 import math
 import re
@@ -21,8 +20,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.errors import ConfigurationError
 from crawldedup.literature.minhash import jaccard_of_sets
+from crawldedup.literature.simhash_py import shingle
 
 Ids = NDArray[np.int64]
 Pair = tuple[int, int, float]
@@ -33,7 +32,6 @@ LOWEST: Final = 0.5
 
 _CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(f"[{_CJK}]|[^\\W{_CJK}]+")
-_WORD_BITS: Final = 21
 
 
 def words(text: str) -> list[str]:
@@ -43,9 +41,12 @@ def words(text: str) -> list[str]:
 
 def shingles(text: str) -> set[tuple[str, ...]]:
     """Return the set of 3-shingles; a text of one or two words has a single shingle, an empty one has none."""
-    found = words(text)
-    size = min(SHINGLE_WORDS, len(found))
-    return {tuple(found[start : start + size]) for start in range(len(found) - size + 1)} if found else set()
+    return shingles_of_words(words(text))
+
+
+def shingles_of_words(found: Sequence[str]) -> set[tuple[str, ...]]:
+    """Return the set of 3-shingles of a text that is split into words."""
+    return set(map(tuple, shingle(found, min(SHINGLE_WORDS, max(len(found), 1)))))
 
 
 def jaccard(text: str, other: str) -> float:
@@ -53,25 +54,9 @@ def jaccard(text: str, other: str) -> float:
     return jaccard_of_sets(shingles(text), shingles(other))
 
 
-def numbered_shingles(texts: Iterable[Sequence[str]]) -> Iterator[Ids]:
-    """Yield the shingle sets of texts, given as lists of words: sorted integers, equal for equal shingles.
-
-    Raises ConfigurationError for a collection of more than two million different words.
-    """
-    numbers: dict[str, int] = {}
-    for text in texts:
-        ids = [numbers.setdefault(word, len(numbers) + 1) for word in text]
-        if ids:
-            # 0 fills up texts of fewer than three words.
-            ids += [0] * (SHINGLE_WORDS - len(ids))
-        if len(numbers) >= 1 << _WORD_BITS:
-            raise ConfigurationError(
-                f"the exact comparison knows {(1 << _WORD_BITS) - 1:,} different words and these pages have more; "
-                f"compare fewer pages"
-            )
-        numbered = np.array(ids, np.int64)
-        # np.unique may return a view of an array as long as the text.
-        yield np.unique(numbered[:-2] << 2 * _WORD_BITS | numbered[1:-1] << _WORD_BITS | numbered[2:]).copy()
+def hashed_shingles(found: Sequence[str]) -> Ids:
+    """Return the shingle set of a text that is split into words: sorted integers, equal for equal shingles."""
+    return np.array(sorted(set(map(hash, shingles_of_words(found)))), np.int64)
 
 
 def similar_pairs(sets: Sequence[Ids], progress: Callable[[int, int], object] = lambda *_: None) -> Iterator[Pair]:
@@ -158,20 +143,13 @@ class KeptPages:
 
 
 def compare_all(texts: Iterable[str], progress: Callable[[int, int], object] = lambda *_: None) -> Truth:
-    """Compute the exact similarities of texts: every pair from `LOWEST` on. `progress` as in `similar_pairs`.
-
-    Raises ConfigurationError for a collection of more than two million different words.
-    """
+    """Compute the exact similarities of texts: every pair from `LOWEST` on. `progress` as in `similar_pairs`."""
     truth, sets, numbers = Truth(), list[Ids](), dict[bytes, int]()
-
-    def split() -> Iterator[list[str]]:
-        for text in texts:
-            found = words(text)
-            truth.words.append(len(found))
-            yield found
-
-    for ids in numbered_shingles(split()):
+    for text in texts:
+        found = words(text)
+        ids = hashed_shingles(found)
         group = numbers.setdefault(ids.tobytes(), len(numbers)) if len(ids) else -1
+        truth.words.append(len(found))
         truth.groups.append(group)
         if group == len(sets):
             sets.append(ids)

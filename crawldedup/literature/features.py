@@ -5,8 +5,6 @@ weights are how often they occur (tf), or that and how few documents have them (
 `simhash_py`: `Corpus.find_all` finds what resembles one, `find_all` the pairs of a collection.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -16,7 +14,7 @@ import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.errors import ConfigurationError
+from crawldedup import checks
 from crawldedup.literature.simhash_py import bit_sums, compute, shingle
 from crawldedup.literature.simhash_py import num_differing_bits as num_differing_bits
 from crawldedup.reading.tokenize import split_words
@@ -53,16 +51,11 @@ def features(
         >>> sorted(features("the river ferry runs", kind="word-shingles", size=3))
         ['river ferry runs', 'the river ferry']
     """
-    words = [word for word in split_words(text, fold_case=fold_case) if word not in stop_words]
-    if kind == "words":
-        found = words
-    elif kind == "word-shingles":
-        found = [" ".join(run) for run in shingle(words, min(size, max(len(words), 1)))]
-    elif kind == "char-shingles":
-        letters = " ".join(words)
-        found = ["".join(run) for run in shingle(letters, min(size, max(len(letters), 1)))]
-    else:
-        raise ConfigurationError(f"kind is {kind!r}; it must be words, word-shingles or char-shingles")
+    checks.one_of("words", "word-shingles", "char-shingles")("kind", kind)
+    found = [word for word in split_words(text, fold_case=fold_case) if word not in stop_words]
+    if kind != "words":
+        tokens, between = (found, " ") if kind == "word-shingles" else (list(" ".join(found)), "")
+        found = [between.join(run) for run in shingle(tokens, min(size, max(len(tokens), 1)))]
     return Counter(found) if term_frequency else Counter(set(found))
 
 

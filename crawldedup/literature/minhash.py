@@ -11,8 +11,6 @@ pages that agree on a whole band are candidates. `brute_force` compares every tw
     {(0, 1)}
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence, Set
@@ -25,6 +23,7 @@ import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
+from crawldedup import checks
 from crawldedup.errors import ConfigurationError
 from crawldedup.reading.tokenize import mix
 
@@ -33,6 +32,8 @@ Floats = NDArray[np.floating[Any]]
 
 _LARGEST: Final = np.uint32(0xFFFFFFFF)
 _STEPS: Final = 512
+_check_count: Final = checks.whole(1)
+_check_share: Final = checks.number("above 0 and below 1", lambda share: 0 < share < 1)
 _SPACES: Final = re.compile(r"( )+|(\n)+")
 
 
@@ -101,9 +102,8 @@ def bands_for(threshold: float, permutations: int, *, false_negative_weight: flo
     right of it (pages missed), the latter weighted with `false_negative_weight`, the former with the rest of 1, as Zhu,
     Nargesian, Pu & Miller do (LSH Ensemble, VLDB 2016). Raises ConfigurationError for numbers out of range.
     """
-    for name, value in (("threshold", threshold), ("false_negative_weight", false_negative_weight)):
-        if not 0 < value < 1:
-            raise ConfigurationError(f"{name} is {value!r}; it must be a number above 0 and below 1")
+    _check_share("threshold", threshold)
+    _check_share("false_negative_weight", false_negative_weight)
     _check_count("permutations", permutations)
     middles = (np.arange(_STEPS) + 0.5) / _STEPS
     below, above = threshold * middles, threshold + (1 - threshold) * middles
@@ -168,8 +168,3 @@ def brute_force(sets: Sequence[Set[object]], threshold: float) -> set[tuple[int,
         for first, second in combinations(range(len(sets)), 2)
         if jaccard_of_sets(sets[first], sets[second]) >= threshold
     }
-
-
-def _check_count(name: str, value: int) -> None:
-    if not isinstance(value, int) or value < 1:
-        raise ConfigurationError(f"{name} is {value!r}; it must be a whole number at least 1")

@@ -9,8 +9,6 @@ these. So the two stand near each other in one of the tables. Of 6 blocks, and 3
     |    A    |    C    |    F    |     B    |     D    |     E    |    its key in the table A C F
 """
 
-from __future__ import annotations
-
 from array import array
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
@@ -75,6 +73,15 @@ def num_differing_bits(first: int, second: int) -> int:
     return (first ^ second).bit_count()
 
 
+def near_keys(keys: Sequence[int], prefix: int, mask: int, key: int, distance: int) -> Iterator[int]:
+    """Yield the sorted keys that begin with a prefix, the bits of `mask`, and differ from `key` in few bits."""
+    for place in range(bisect_left(keys, prefix & mask), len(keys)):
+        if (keys[place] ^ prefix) & mask:
+            return
+        if (keys[place] ^ key).bit_count() <= distance:
+            yield keys[place]
+
+
 class Table:
     """A sorted table of permuted hashes, or the shard of it whose keys begin with some of the 256 first bytes.
 
@@ -94,7 +101,7 @@ class Table:
     """
 
     def __init__(self, distance: int, permutation: Sequence[int], *, first_bytes: range = ALL_BYTES) -> None:
-        self.distance, self.first_bytes = distance, first_bytes
+        self.distance, self.permutation, self.first_bytes = distance, permutation, first_bytes
         bits = sum(permutation).bit_length()
         if sum(permutation) != (1 << bits) - 1 or sum(map(int.bit_count, permutation)) != bits:
             raise ConfigurationError(f"{list(map(hex, permutation))} are no masks that cover every bit once")
@@ -157,12 +164,7 @@ class Table:
 
     def _near(self, number: int) -> Iterator[int]:
         own = self.permute(number)
-        for place in range(bisect_left(self._keys, own & self.search_mask), len(self._keys)):
-            key = self._keys[place]
-            if (key ^ own) & self.search_mask:
-                return
-            if (key ^ own).bit_count() <= self.distance:
-                yield self.unpermute(key)
+        return map(self.unpermute, near_keys(self._keys, own, self.search_mask, own, self.distance))
 
     def _place_of(self, key: int) -> int | None:
         place = bisect_left(self._keys, key)
@@ -185,8 +187,16 @@ class Corpus:
     """
 
     def __init__(self, blocks: int, distance: int, *, bits: int = 64, first_bytes: range = ALL_BYTES) -> None:
-        permutations = block_permutations(blocks, distance, bits)
-        self.tables = [Table(distance, permutation, first_bytes=first_bytes) for permutation in permutations]
+        if not 0 <= distance < blocks <= bits <= 64:
+            raise ConfigurationError(
+                f"{blocks} blocks for distance {distance} in {bits} bits: there must be more blocks than bits that may "
+                f"differ, and no more blocks than bits"
+            )
+        masks = block_masks(blocks, bits)
+        self.tables = [
+            Table(distance, [*leading, *(mask for mask in masks if mask not in leading)], first_bytes=first_bytes)
+            for leading in combinations(masks, blocks - distance)
+        ]
 
     def insert(self, number: int) -> None:
         """Keep a hash."""
@@ -253,21 +263,6 @@ def block_masks(blocks: int, bits: int = 64) -> list[int]:
     """Return masks of the blocks that `bits` bits are cut into, the leading one first."""
     edges = [number * bits // blocks for number in range(blocks, -1, -1)]
     return [(1 << high) - (1 << low) for high, low in pairwise(edges)]
-
-
-def block_permutations(blocks: int, distance: int, bits: int = 64) -> list[list[int]]:
-    """Return the masks of every choice of blocks - distance blocks, and then of the others.
-
-    Raises ConfigurationError unless 0 <= distance < blocks <= bits <= 64.
-    """
-    if not 0 <= distance < blocks <= bits <= 64:
-        raise ConfigurationError(
-            f"{blocks} blocks for distance {distance} in {bits} bits: there must be more blocks than bits that may "
-            f"differ, and no more blocks than bits"
-        )
-    masks = block_masks(blocks, bits)
-    choices = combinations(masks, blocks - distance)
-    return [[*leading, *(mask for mask in masks if mask not in leading)] for leading in choices]
 
 
 def _as_array(hashes: Iterable[int] | Hashes) -> Hashes:

@@ -7,19 +7,18 @@ parent. A max-heap M over the trees of all sizes yields the sets by falling prob
 wanted recall.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from array import array
-from bisect import bisect_left, insort
+from bisect import insort
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.errors import ConfigurationError
+from crawldedup import checks
+from crawldedup.literature.simhash_py import near_keys
 
 Floats = NDArray[np.float64]
 FlipSet = tuple[int, ...]
@@ -27,6 +26,8 @@ FlipSet = tuple[int, ...]
 
 _BITS: Final = 64
 _MOST_SIMILAR: Final = 0.9995
+_check_distance: Final = checks.whole(0, _BITS - 1)
+_check_share: Final = checks.number("above 0 and at most 1", lambda share: 0 < share <= 1)
 
 
 def children(flips: FlipSet, bits: int) -> list[FlipSet]:
@@ -81,9 +82,7 @@ def flip_probabilities(weights: Floats, similarity: float) -> Floats:
     `weights` are those of `features.bit_weights`. p_j = P(Y > abs(w_j)) with a normal Y: Phi(-abs(w_j) u), where
     u = rho / sqrt(1 - rho^2) and the cosine rho = 2 J / (1 + J). Raises ConfigurationError for J outside of 0..1.
     """
-    if not 0 < similarity <= 1:
-        raise ConfigurationError(f"similarity is {similarity!r}; it must be a number above 0 and at most 1")
-    similarity = min(similarity, _MOST_SIMILAR)
+    similarity = min(_check_share("similarity", similarity), _MOST_SIMILAR)
     rho = 2 * similarity / (1 + similarity)
     u = rho / math.sqrt(1 - rho * rho)
     return np.array([max(math.erfc(abs(weight) * u / math.sqrt(2)) / 2, 1e-300) for weight in weights])
@@ -126,11 +125,8 @@ class VolatilitySearch:
     """
 
     def __init__(self, distance: int = 3, *, similarity: float = 0.9, recall: float = 0.98) -> None:
-        if not 0 <= distance < _BITS or not 0 < recall <= 1:
-            raise ConfigurationError(
-                f"distance is {distance}, from 0 to 63, and recall {recall}, above 0 and at most 1"
-            )
-        self.distance, self.similarity, self.recall = distance, similarity, recall
+        self.distance, self.recall = _check_distance("distance", distance), _check_share("recall", recall)
+        self.similarity = _check_share("similarity", similarity)
         self.probes = 0
         """Of all searches so far."""
         self._hashes = array("Q")
@@ -154,16 +150,11 @@ class VolatilitySearch:
         ordered = probabilities[order].tolist()
         # With recall 1, rounding must not end the search before the last set of flips.
         wanted = self.recall * share_within(ordered, self.distance) if self.recall < 1 else math.inf
-        rest = _BITS - prefix
+        mask = (1 << _BITS) - (1 << _BITS - prefix)
         for flips, probability in flip_sets(ordered, self.distance):
             self.probes += 1
-            first = (number ^ sum(1 << _BITS - 1 - order[rank - 1] for rank in flips)) >> rest << rest
-            for place in range(bisect_left(self._hashes, first), len(self._hashes)):
-                near = self._hashes[place]
-                if near >> rest << rest != first:
-                    break
-                if (near ^ number).bit_count() <= self.distance:
-                    yield near
+            flipped = number ^ sum(1 << _BITS - 1 - order[rank - 1] for rank in flips)
+            yield from near_keys(self._hashes, flipped, mask, number, self.distance)
             wanted -= probability
             if wanted <= 0:
                 return

@@ -15,14 +15,13 @@ that share less than half of their shingles were within 6 of 64 bits in .29 % of
     {'ice': 1.0, 'melts': 0.6666666666666666}
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, Final
 
-from crawldedup.errors import ConfigurationError, MissingDependencyError
+from crawldedup import checks
+from crawldedup.errors import MissingDependencyError
 from crawldedup.reading.tokenize import split_words
 
 DEFAULT_LAMBDA: Final = 3.0
@@ -41,8 +40,7 @@ def score_words(tagged: Iterable[tuple[str, str]], lambda_: float = DEFAULT_LAMB
     Words are compared normalised and case-folded, and one without a letter or digit is left out. A word with
     several parts of speech counts as a noun if one of them is. Raises ConfigurationError for a negative lambda.
     """
-    if not lambda_ >= 0:
-        raise ConfigurationError(f"lambda_ is {lambda_!r}; it must be a number from 0 on")
+    checks.number("from 0 on", lambda value: value >= 0)("lambda_", lambda_)
     counts: dict[str, int] = {}
     bonuses: dict[str, int] = {}
     for word, tag in tagged:

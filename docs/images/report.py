@@ -16,7 +16,7 @@ SIZE = (1120, 1180)
 
 def draw(path: Path) -> None:
     """Crawl the demo site with the example project, and draw its report."""
-    with tempfile.TemporaryDirectory() as folder, serving(DemoSite()) as start:
+    with tempfile.TemporaryDirectory() as folder, serving(DemoSite().reply) as start:
         report = Path(folder, "report.html")
         given = {"CRAWLDEDUP_JOURNAL": folder, "CRAWLDEDUP_REPORT": report, "CRAWLDEDUP_CRAWL": "demo"}
         options = [text for name, value in given.items() for text in ("-s", f"{name}={value}")]

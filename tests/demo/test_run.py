@@ -111,7 +111,7 @@ def test_a_crawl_that_fails_says_why(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def base_url() -> Iterator[str]:
-    with serving(SITE) as url:
+    with serving(SITE.reply) as url:
         yield url
 
 

@@ -31,7 +31,7 @@ NOT_RUN = ("scrapy crawl pages -O mine.jsonl",)
 def project(folder: Path) -> Iterator[dict[str, str]]:
     """Copy the example project and serve the demo site. Yield what stands in place of the printed addresses."""
     shutil.copytree(ROOT / "example_project", folder, ignore=shutil.ignore_patterns(".scrapy", "*.jsonl"))
-    with serving(DemoSite()) as base_url, RedisServer() as redis:
+    with serving(DemoSite().reply) as base_url, RedisServer() as redis:
         addresses = {DEMO: base_url.removeprefix("http://"), REDIS: redis.url}
         settings = folder / "example" / "settings.py"
         settings.write_text(settings.read_text().replace(DEMO, addresses[DEMO]))

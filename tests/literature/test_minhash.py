@@ -144,7 +144,7 @@ def test_banding_finds_what_brute_force_finds_in_less_time() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: shingles("text", 0), "size is 0; it must be a whole number at least 1"),
+        (lambda: shingles("text", 0), "size is 0; it must be a whole number from 1"),
         (lambda: minhash({"a"}, 0), "permutations is 0"),
         (lambda: estimate(minhash({"a"}, 3), minhash({"a"}, 2)), "signatures of 3 and 2 numbers"),
         (lambda: bands_for(1.0, 128), "threshold is 1.0"),

@@ -25,7 +25,7 @@ EXAMPLE = Path(__file__).parents[2] / "example_project"
 
 @pytest.fixture(scope="module")
 def demo() -> Iterator[str]:
-    with serving(DemoSite()) as base_url:
+    with serving(DemoSite().reply) as base_url:
         yield base_url
 
 
