@@ -166,12 +166,13 @@ class Deduplicator:
         return content
 
     def _exchange_volatile(self) -> None:
-        """Take over what other crawlers have learned, and tell them what this one has."""
+        """Take over what other crawlers have learned, and tell them what this one has, unless the store is full."""
         if self.options.volatile is not False and self._store.is_persistent:
-            noted = self._store.note(_VOLATILE_NOTE)
-            own = self.volatile_lines.exchange(noted)
-            if own != noted and self.options.volatile is True and self._is_open:
-                self._store.note(_VOLATILE_NOTE, own)
+            with suppress(StoreError):
+                noted = self._store.note(_VOLATILE_NOTE)
+                own = self.volatile_lines.exchange(noted)
+                if own != noted and self.options.volatile is True and self._is_open:
+                    self._store.note(_VOLATILE_NOTE, own)
 
     def _cuts(self, pages: Sequence[Page]) -> list[int]:
         """Return where to cut a batch: the query about a page may depend on the answers about those before it."""

@@ -11,13 +11,15 @@ import pytest
 
 from crawldedup import AsyncDeduplicator, Deduplicator
 from crawldedup.cli import main
-from crawldedup.errors import ConfigurationError
+from crawldedup.errors import ConfigurationError, StoreFullError
 from crawldedup.reading.volatile import VolatileLines, numbers_of, without_volatile
+from crawldedup.stores.sqlite.store import SqliteStore
 from crawldedup.verdict import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
 
 FORUM = "http://forum.example/t?n={}&sid=a1b2c3d{}"
 WORDS = [f"{first}{last}" for first in ("ab", "lo", "mi", "tur", "sen") for last in "aeioubcdfghklm"]
@@ -214,6 +216,23 @@ def test_what_was_learned_lies_in_the_index(tmp_path: Path, capsys: pytest.Captu
     assert "volatile   Who is online: 46 users online and 20 guests: not compared" in capsys.readouterr().out
     with Deduplicator(store, volatile=False) as dedup:
         assert dedup.explain(FORUM.format(8, 1), html=topic(8, 5)).left_out == ()
+
+
+def test_a_store_without_room_for_what_was_learned_still_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def note(_: object, name: str, text: str | None = None) -> str:
+        if text is not None:
+            raise StoreFullError("no room")
+        return ""
+
+    monkeypatch.setattr(SqliteStore, "note", note)
+    with Deduplicator(f"sqlite:///{tmp_path}/seen.sqlite", volatile=True) as dedup:
+        for number in range(3):
+            for load in range(2):
+                dedup.check(FORUM.format(number, load), html=topic(number, load))
+        dedup.heartbeat()
+        assert dedup.check(FORUM.format(7, 1), html=topic(7, 5)).kind is Kind.NEW
 
 
 def test_a_page_remembered_before_its_lines_were_known_is_unchanged(tmp_path: Path) -> None:
