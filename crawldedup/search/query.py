@@ -242,11 +242,9 @@ def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Ver
     if record is None:
         kind = Kind.THIN if page.thin else Kind.NEW
         return Verdict(kind, url, words=page.words, probes=probes, candidates=answer.candidates)
-    # It was remembered before its volatile lines were known.
-    is_full = bool(page.full_digest) and record.digest == query.record.digest ^ (
-        (page.digest ^ page.full_digest) & DIGEST_MASK
-    )
-    changed = answer.changed and not is_full
+    # It may have been remembered before its volatile lines were known.
+    full_digest = query.record.digest ^ ((page.digest ^ page.full_digest) & DIGEST_MASK)
+    changed = answer.changed and not (page.full_digest and record.digest == full_digest)
     # Bits of thin pages come from the digest, so similarity means nothing.
     match = None if answer.changed and page.thin else match_of(page, query, record)
     earlier = unpacked_text(record.packed_text)
