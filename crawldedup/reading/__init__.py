@@ -7,5 +7,6 @@ the blocks; `by_trafilatura`, a function of the user's and all visible text are 
 short gives way to all that is content, and begins with the page's name. `facts` tell a product from others that read
 alike. `tokenize` splits the text into words, and hashes them by the secret of `keys`.
 
-Beside the way stand the URL that a page claims (`canonical`), and what changed between two texts (`difference`).
+Beside the way stand the URL that a page claims (`canonical`), what changed between two texts (`difference`), and which
+lines of a site change with every load (`volatile`): a crawl learns them, and `PageReader` leaves them out.
 """
