@@ -61,13 +61,14 @@ _Noted = dict[str, dict[int, tuple[int, dict[int, int]]]]
 
 def numbers_of(lines: Iterable[str], headings: Collection[str] = ()) -> Numbers:
     """Return the numbers of the lines that may turn out to change; those of a kind that occurs once."""
-    found: dict[int, list[tuple[int, ...]]] = {_NAMES: [tuple(sorted({mmh3.hash(each) for each in headings}))]}
+    found: dict[int, list[tuple[int, ...]]] = {}
     for line in dict.fromkeys(lines):
         if (name := _name_of(line, headings)) is not None:
             found.setdefault(name, []).append(
                 tuple([mmh3.hash(number, signed=False) for number in _NUMBER.findall(line)])
             )
-    return dict([(name, some[0]) for name, some in found.items() if len(some) == 1][:_MOST_LINES])
+    once = dict([(name, some[0]) for name, some in found.items() if len(some) == 1][:_MOST_LINES])
+    return {_NAMES: tuple(sorted({mmh3.hash(each) for each in headings})), **once} if once else {}
 
 
 def without_volatile(text: str, known: Known, headings: Collection[str] = ()) -> tuple[str, list[str]]:
@@ -149,18 +150,18 @@ class VolatileLines:
 
     def learn(self, url: str, identity: str | None, numbers: Numbers) -> None:
         """Compare the answer of a page with one of the last minutes, if there is one."""
-        if len(numbers) < 2:
+        if not numbers:
             return
         # Session and campaign aside, a URL names one page.
         page, now = identity or canonical_url(_SESSION.sub("", url)), self._clock()
-        earlier_at, earlier = self._pages.pop(page, (0.0, {}))
-        self._pages[page] = now, numbers
-        if len(self._pages) > _MOST_PAGES:
-            self._pages.popitem(last=False)
         host, folder, _ = _place_of(url)
-        # Pages of other headings are not one, whatever their URLs say.
-        is_evidence = now - earlier_at <= _MINUTES and numbers.get(_NAMES) == earlier.get(_NAMES)
         with self._lock:
+            earlier_at, earlier = self._pages.pop(page, (0.0, {}))
+            self._pages[page] = now, numbers
+            if len(self._pages) > _MOST_PAGES:
+                self._pages.popitem(last=False)
+            # Pages of other headings are not one, whatever their URLs say.
+            is_evidence = now - earlier_at <= _MINUTES and numbers.get(_NAMES) == earlier.get(_NAMES)
             for name in (numbers.keys() & earlier.keys()) - {_NAMES} if is_evidence else ():
                 self._witness(host, folder, page, name, numbers[name], earlier[name])
                 self._is_noted = False

@@ -171,16 +171,10 @@ class DedupMiddleware:
 
     def _load_again(self, request: Request, read: ReadPage) -> None:
         """Ask for a page a second time, if it has numbers and few pages of its host were."""
-        host, is_plain = (
-            urlparse_cached(request).netloc,
-            request.method == "GET" and BROWSER_PAGE_KEY not in request.meta,
-        )
-        if (
-            read.numbers
-            and is_plain
-            and self._reloads[host] < self._options.reloads
-            and len(self._reloads) < _MOST_HOSTS
-        ):
+        host, most = urlparse_cached(request).netloc, self._options.reloads
+        if not read.numbers or request.method != "GET" or BROWSER_PAGE_KEY in request.meta:
+            return
+        if self._reloads[host] < most and len(self._reloads) < _MOST_HOSTS:
             self._reloads[host] += 1
             self._stats.count("reloads")
             meta = {**request.meta, _RELOAD_KEY: True, "dont_cache": True, "dont_retry": True}

@@ -59,3 +59,10 @@ def test_a_crawl_may_load_some_pages_twice(crawl: Crawler) -> None:
     assert sum(site.asked.values()) == TOPICS + 4
     assert result.counts["checked"] == TOPICS
     assert result.passed == paths
+
+
+def test_a_page_without_numbers_is_not_loaded_twice(crawl: Crawler) -> None:
+    paths = [f"/{number}" for number in range(TOPICS)]
+    with Site({path: article(number, words=60) for number, path in enumerate(paths)}) as site:
+        assert crawl(site, paths, CRAWLDEDUP_RELOADS=5).passed == paths
+    assert sum(site.asked.values()) == TOPICS
