@@ -27,11 +27,11 @@ BUDGETS = {
     "report": 2801,
     "scan": 1352,
     "spark": 561,
-    "service": 1771,
+    "service": 1774,
     "cli": 1879,
     "literature": 2207,
 }
-MOST_LINES = 22_283
+MOST_LINES = 22_286
 MOST_LUA_LINES = 965
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

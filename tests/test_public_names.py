@@ -35,6 +35,7 @@ def test_another_name_is_an_attribute_error(name: str) -> None:
 
 
 def test_importing_the_package_or_its_options_does_not_wait_for_numpy() -> None:
-    program = "import sys, crawldedup.options, crawldedup.scrapy_plugin; print({'numpy', 'scrapy'} & {*sys.modules})"
+    program = "import sys, crawldedup.cli, crawldedup.options; import crawldedup.scrapy_plugin; "
+    program += "print({'numpy', 'scrapy'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

@@ -20,11 +20,10 @@ from crawldedup import checks
 from crawldedup.commands.command import INDEX_OPTIONS, PARAGRAPH_OPTIONS, PROFILE_OPTIONS, Command
 from crawldedup.errors import ConfigurationError, CrawlDedupError, MissingDependencyError, StoreUnavailableError
 from crawldedup.options import Option, Options, option, options_of
-from crawldedup.stores.base import NO_SESSION, CrawlSession
-from crawldedup.stores.registry import is_persistent
 
 if TYPE_CHECKING:
     from crawldedup.deduplicator import Deduplicator
+    from crawldedup.stores.base import CrawlSession
 
 TOKEN_VARIABLE: Final = "CRAWLDEDUP_TOKEN"
 VARIABLE: Final = "CRAWLDEDUP_SERVICE"
@@ -85,8 +84,10 @@ class ServiceSettings(Options):
             raise ConfigurationError(f"a token must have {_SHORTEST_TOKEN} or more ASCII characters")
         return tokens
 
-    def session(self) -> CrawlSession:
+    def session(self) -> "CrawlSession":
         """Return the session to join. Raises StoreUnavailableError while there is none to share."""
+        from crawldedup.stores.base import NO_SESSION, CrawlSession  # `crawldedup --help` need not wait for numpy
+
         if not self.session_file:
             return NO_SESSION
         try:
@@ -220,6 +221,8 @@ def is_this_machine(host: str) -> bool:
 
 def _check(settings: ServiceSettings, tokens: list[str]) -> None:
     """Raise ConfigurationError for settings that do not go together, or an address that cannot be listened on."""
+    from crawldedup.stores.registry import is_persistent
+
     host, port = settings.host, settings.port
     if not tokens and not is_this_machine(host):
         raise ConfigurationError(
