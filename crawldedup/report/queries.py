@@ -93,7 +93,7 @@ SELECT {_COUNTS}, (SELECT count(*) FROM clusters) AS clusters,
 FROM pages
 """
 _REASONS: Final = """
-SELECT outcome, coalesce(reason, '') AS reason, if(reason = 'status', status, NULL) AS status, count(*) AS pages
+SELECT outcome, coalesce(reason, '') AS reason, count(*) AS pages
 FROM pages WHERE outcome IN ('skipped', 'error') GROUP BY ALL ORDER BY pages DESC LIMIT 40
 """
 # A fleet meets each wall several times.

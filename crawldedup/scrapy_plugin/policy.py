@@ -169,7 +169,7 @@ def reason_to_skip(request: Request, response: Response, deny: Sequence[Pattern]
     if request.method == "HEAD":
         return "method"
     if not 200 <= response.status < 300 or response.status == _PARTIAL_CONTENT:
-        return "status"
+        return f"http_{response.status}"
     if flags := _PARTIAL_FLAGS.intersection(response.flags):
         tail = _COMMENT.sub(b"", response.body[-_TAIL_BYTES:]).rstrip().lower()
         # A page that ends as HTML does is whole, a comment or two behind it included.

@@ -115,7 +115,7 @@ def _page(number: int, crawl: Crawl, random: Random) -> Line:
     if draw < 0.012:
         return {"url": f"https://news.example/media/{number}.jpg", "outcome": "skipped", "reason": "content_type"}
     if draw < 0.02:
-        return {"url": f"https://news.example/old/{number}", "outcome": "skipped", "reason": "status", "status": 404}
+        return {"url": f"https://news.example/old/{number}", "outcome": "skipped", "reason": "http_404", "status": 404}
     if draw < 0.023:
         return {"url": f"https://shop.example/p/{number}", "outcome": "error", "reason": "unavailable"}
     if draw < 0.05 + 0.2 * done * done:

@@ -68,7 +68,7 @@ def test_every_response_is_in_the_journal(site: Site, crawl: Crawler, store: str
     assert by_path["/a"]["digest"] == by_path["/a-copy"]["digest"] != near["digest"]
     assert (linked["referer"], linked["depth"], linked["action"]) == (f"{site.url}/a", 1, "delivered")
     assert linked["latency"] > 0
-    assert [by_path[path]["reason"] for path in ("/picture", "/missing")] == ["content_type", "status"]
+    assert [by_path[path]["reason"] for path in ("/picture", "/missing")] == ["content_type", "http_404"]
     assert (end["end"], end["known"]) == ("finished", 3)
     assert 0 < end["index_bytes"] < 1_000_000
     assert end["stats"]["downloader/response_count"] == len(lines) == 8

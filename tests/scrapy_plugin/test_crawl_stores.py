@@ -73,7 +73,7 @@ def test_a_store_that_goes_and_comes_back_costs_no_page(site: Site, crawl: Crawl
         "new": 2,
         "duplicate/near": 1,
         "dropped": 1,
-        "skipped/status": 2,
+        "skipped/http_404": 2,
     }
     assert result.log.count("Pages pass unchecked") == 1
     assert result.log.count("the store answers again") == 1

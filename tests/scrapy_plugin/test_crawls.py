@@ -90,7 +90,8 @@ def assert_everything_was_judged_rightly(result: Crawl) -> None:
         "revisit": 3,  # a, b-later's target, search
         "thin": 1,
         "dropped": 3,
-        "skipped/status": 2,
+        "skipped/http_404": 1,
+        "skipped/http_503": 1,
         "skipped/no_callback": 2,  # robots.txt, the download of the spider's own
         "skipped/empty": 1,
         "skipped/content_type": 4,

@@ -141,7 +141,7 @@ def with_counts(noun: str = "page", *, starts: int = 0, lost_starts: int = 0, **
     "counts",
     [
         {},
-        {"checked": 1, "skipped/status": 500},
+        {"checked": 1, "skipped/http_404": 500},
         {"checked": 1, "error/unavailable": 9},
         {"checked": 1000, "error/unavailable": 52},
         {"skipped/disabled": 50, "skipped/url": 3, "skipped/no_callback": 1, "skipped/robots_txt": 1},

@@ -75,9 +75,7 @@ def _tables(report: Report) -> Iterator[Table]:
         )
         yield _table("With another similarity", ("similarity", "at most"), outcomes)
     if reasons := report["reasons"][:_MOST_ROWS]:
-        causes = (
-            (row["outcome"], f"{shown(row['reason'])} {row['status'] or ''}", f"{row['pages']:,}") for row in reasons
-        )
+        causes = ((row["outcome"], shown(row["reason"]), f"{row['pages']:,}") for row in reasons)
         yield _table("Not checked", ("outcome", "reason", "responses"), causes)
     if advice := report["advice"][:_MOST_ROWS]:
         rules = ((shown(row["site"]), shown(row["what"]), f"{row['support']:,}") for row in advice)
