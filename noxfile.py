@@ -108,7 +108,6 @@ def build_docs(session: nox.Session) -> None:
     # Sphinx keeps pages of source code of an earlier build, which lack what was named since.
     shutil.rmtree("docs/_build", ignore_errors=True)
     session.run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "docs", "docs/_build")
-    session.run("python", "docs/_ext/internal_links.py", "docs/_build")
 
 
 def run_pytest(session: nox.Session, *arguments: str, **environment: str) -> None:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 from argparse import ArgumentParser
-from pathlib import Path
 
 import pytest
 from scrapy.settings import Settings
 
 from crawldedup.cli import parser
 from crawldedup.scrapy_plugin.command import Command
-from tests.docs.pages import PAGES, README, ROOT, SITE, blocks, shell_lines
+from tests.docs.pages import PAGES, ROOT, shell_lines
 
 LINES = shell_lines("crawldedup")
 PROJECT_LINES = [(place, line) for place, line in shell_lines("scrapy") if line.split()[1] == "dedup"]
@@ -34,22 +31,6 @@ def test_a_line_of_scrapy_dedup_is_understood(place: str, line: str) -> None:
     command.add_options(parser)
     _, unknown = parser.parse_known_args(shlex.split(line)[2:])
     assert not [each for each in unknown if each.startswith("-")]
-
-
-def test_there_are_some() -> None:
-    assert any(line.startswith("crawldedup scan") for _, line in shell_lines("crawldedup", [README]))
-    assert PROJECT_LINES
-
-
-def test_the_lines_for_completion_set_it_up(tmp_path: Path) -> None:
-    (block,) = (block for block in blocks("sh", pages=[SITE / "reference" / "commands.md"]))
-    home = f'shtab() {{ {shlex.quote(sys.executable)} -m shtab "$@"; }}; HOME={shlex.quote(str(tmp_path))}'
-    asked = ". ~/.local/share/bash-completion/completions/crawldedup; complete -p crawldedup; head -n 1 ~/.zfunc/*"
-    done = subprocess.run(["bash", "-ec", f"{home}\n{block.code}{asked}"], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [
-        "complete -o bashdefault -F _shtab_crawldedup crawldedup",
-        "#compdef crawldedup",
-    ]
 
 
 def test_lines_of_benchmarks_name_their_options() -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import signal
 import subprocess
 import sys
 from collections import Counter
@@ -15,15 +13,12 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import redis
-from celery import Celery
 
 from tests.docs.pages import ROOT, SITE, Block, blocks
-from tests.servers import RedisServer, wait_until
 from tests.service.serving import story
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from tests.stores.backends import Backend
 
@@ -80,86 +75,6 @@ def test_pools_of_processes(shared_backend: Backend, tmp_path: Path) -> None:
         assert [url for _, url, _ in again] == [url for url, _ in site()]
         assert [url for kind, url, _ in again if kind == "revisit"] == kept
         assert [(url, original) for kind, url, original in again if kind == "exact_duplicate"] == copies
-
-
-SAVE = """
-import os, signal
-import redis
-from celery.signals import task_success
-
-told = redis.Redis.from_url("{told}")
-
-
-@task_success.connect
-def count(**_):
-    told.incr("done")
-
-
-def save(url, html):
-    if "killed" in url and told.incr(url) == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    if "fails" in url and told.incr(url) == 1:
-        raise OSError("the disk")
-    told.rpush("saved", url)
-"""
-
-
-class CeleryWorker:
-    """The guide's worker beside a Redis of its own, with two processes."""
-
-    def __init__(self, server: RedisServer, folder: Path) -> None:
-        self._folder = folder
-        self._base = server.url.removesuffix("/0")
-        self.told = redis.Redis.from_url(f"{self._base}/2", decode_responses=True)
-        code = program("from celery").code.replace("redis://localhost:6379", self._base)
-        (folder / "celery_program.py").write_text(code + SAVE.format(told=f"{self._base}/2"))
-        self._app = Celery("pages", broker=f"{self._base}/1")
-        self._asked = 0
-
-    @contextlib.contextmanager
-    def running(self) -> Iterator[None]:
-        options = ["--pool", "prefork", "--concurrency", "2", "--loglevel", "warning"]
-        lean = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-        command = [sys.executable, "-m", "celery", "-A", "celery_program", "worker", *options, *lean]
-        with subprocess.Popen(command, cwd=self._folder, env={"PYTHONPATH": f"{self._folder}:{ROOT}"}) as worker:
-            try:
-                yield
-                worker.send_signal(signal.SIGTERM)
-                assert worker.wait(30) == 0
-            finally:
-                worker.kill()
-
-    def check(self, pages: Iterable[tuple[str, str]]) -> Counter[int]:
-        """Wait until these pages are checked; return how often each story was saved for them."""
-        self.told.delete("saved")
-        for page in pages:
-            self._app.send_task("celery_program.check", page)
-            self._asked += 1
-        wait_until(lambda: int(self.told.get("done") or 0) >= self._asked)
-        return stories_of(map(str, self.told.lrange("saved", 0, -1)))
-
-
-@pytest.fixture(scope="module")
-def celery_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CeleryWorker]:
-    with RedisServer() as server:
-        yield CeleryWorker(server, tmp_path_factory.mktemp("celery"))
-
-
-def test_a_celery_worker(celery_worker: CeleryWorker) -> None:
-    # Which process gets a retried page is chance: of several, some go to the other one.
-    fates = ["killed", *["fails"] * 4]
-    unlucky = [
-        (f"https://a.example/{fate}/{number}/0", f"<p>{story(number)}</p>")
-        for number, fate in enumerate(fates, STORIES)
-    ]
-    with celery_worker.running():
-        saved = celery_worker.check([*unlucky, *site(), *((f"{url}?view=1", html) for url, html in unlucky)])
-        assert saved == dict.fromkeys(range(STORIES + len(unlucky)), 1)
-        assert {celery_worker.told.get(url) for url, _ in unlucky} == {"2"}
-    with celery_worker.running():
-        assert celery_worker.check((f"https://b.example{url[17:]}", html) for url, html in site()) == {}
-        # Their URLs come again: revisits, which are kept.
-        assert celery_worker.check(unlucky) == stories_of(url for url, _ in unlucky)
 
 
 class Site(BaseHTTPRequestHandler):

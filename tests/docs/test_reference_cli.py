@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import inspect
 import json
@@ -12,7 +11,6 @@ from typing import Any, Final
 
 import pytest
 
-import crawldedup
 from crawldedup.cli import main, parser
 from crawldedup.commands import output
 from tests.commands.test_advise import journal
@@ -92,30 +90,3 @@ def test_every_exit_status_is_in_the_reference() -> None:
 def test_a_page_that_is_skipped_is_no_failure(folder: Path) -> None:
     assert main(["check", str(folder / "empty.html"), "--store", "memory://"]) == 0
     assert main(["check", str(folder / "none.html"), "--store", "memory://"]) == 1
-
-
-def test_every_variable_of_the_environment_is_in_the_reference() -> None:
-    named = set(re.findall(r"^\| `(\w+)` \|", section(PAGE, "Environment"), re.MULTILINE))
-    assert named == {name for path in Path(crawldedup.__file__).parent.rglob("*.py") for name in variables_in(path)}
-
-
-def variables_in(path: Path) -> set[str]:
-    """The variables that a module reads or sets."""
-    tree = ast.parse(path.read_text("utf-8"))
-    keys: list[ast.expr] = []
-    for node in ast.walk(tree):
-        match node:
-            case ast.Subscript(value=ast.Attribute(attr="environ"), slice=key):
-                keys.append(key)
-            case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="environ")), args=[key, *_]):
-                keys.append(key)
-            case ast.Compare(left=key, comparators=[ast.Attribute(attr="environ")]):
-                keys.append(key)
-    module = ".".join(path.relative_to(Path(crawldedup.__file__).parents[1]).with_suffix("").parts)
-    return {key.value if isinstance(key, ast.Constant) else constant(module, ast.unparse(key)) for key in keys}
-
-
-def constant(module: str, name: str) -> str:
-    value = getattr(__import__(module, fromlist=[name]), name)
-    assert isinstance(value, str)
-    return value
