@@ -12,24 +12,7 @@ import nox
 
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 
-nox.options.sessions = ["checks", f"tests-{PYTHONS[0]}", "package"]
-
-
-@nox.session
-def checks(session: nox.Session) -> None:
-    """Lint, format, spelling, types, the import contract, the documentation, and every benchmark in a tiny size.
-
-    They share an environment, because to make one takes longer than most of them.
-    """
-    session.install("-q", "-e", ".[test,bench,docs]")
-    session.run("ruff", "check", ".")
-    session.run("ruff", "format", "--check", ".")
-    session.run("codespell")
-    session.run("mypy")
-    session.run("mypy", "docs/images")
-    session.run("lint-imports")
-    build_docs(session)
-    run_pytest(session, "benchmarks/tests")
+nox.options.sessions = [f"tests-{PYTHONS[0]}", "checks"]
 
 
 @nox.session(python=PYTHONS)
@@ -39,11 +22,32 @@ def tests(session: nox.Session) -> None:
     run_pytest(session)
 
 
+@nox.session
+def checks(session: nox.Session) -> None:
+    """Check all but the suite: lint, types, imports, docs, the wheel, tiny benchmarks, one in four nightly tests.
+
+    They share an environment, because to make one takes longer than most of them.
+    """
+    session.install("-q", "-e", ".[test,bench,docs,openapi]", "build", "twine")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("codespell")
+    session.run("mypy")
+    session.run("mypy", "docs/images")
+    session.run("lint-imports")
+    build_docs(session)
+    check_package(session)
+    run_pytest(session, "benchmarks/tests")
+    run_pytest(session, "-m", "nightly", "--one-in", "4")
+
+
 @nox.session(python=PYTHONS[0])
-def exhaustive(session: nox.Session) -> None:
-    """Run the tests that the suite leaves out, for they try at length what others try in short."""
-    session.install("-q", "-e", ".[openapi]")
-    run_pytest(session, "-m", "exhaustive")
+def nightly(session: nox.Session) -> None:
+    """Run what the suite tries in short, at length; then Apache Spark, the lowest versions and the other Pythons."""
+    session.install("-q", "-e", ".[test,openapi]")
+    run_pytest(session, "-m", "nightly")
+    for name in ("spark", "lowest", *(f"tests-{python}" for python in PYTHONS[1:])):
+        session.notify(name)
 
 
 @nox.session(python=PYTHONS[0])
@@ -72,13 +76,11 @@ def docs(session: nox.Session) -> None:
     build_docs(session)
 
 
-@nox.session
-def package(session: nox.Session) -> None:
+def check_package(session: nox.Session) -> None:
     """Build sdist and wheel, check what they hold and say, install the wheel elsewhere, and run its demo."""
     with tempfile.TemporaryDirectory() as folder:
         built, empty = Path(folder, "built"), Path(folder, "empty")
         empty.mkdir()
-        session.install("-q", "build", "twine")
         # By way of an sdist: a build folder in the source tree may hold modules that were removed.
         session.run("python", "-m", "build", "-q", "--outdir", str(built))
         (wheel,), (sdist,) = built.glob("*.whl"), built.glob("*.tar.gz")

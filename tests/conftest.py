@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import pytest
 
@@ -25,6 +27,8 @@ from tests.stores.backends import NAMES, SHARED_NAMES, Backend
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+
+ROOT = Path(__file__).parents[1]
 
 # The longest first: while the last of a run is under way, the other workers have nothing to do.
 LONG = (
@@ -71,8 +75,17 @@ def own_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Key, "random", lambda: Key(numbers.randbytes(KEY_BYTES)))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--one-in", type=int, default=1, help="run one in so many tests, others at each commit")
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if (size := config.getoption("one_in")) > 1:
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, check=False).stdout
+        left_out = [item for item in items if crc32(commit + item.nodeid.encode()) % size]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
     places = {Path(__file__).parent / name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
 

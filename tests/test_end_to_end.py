@@ -63,7 +63,7 @@ class Rendezvous:
         return self._site.reply(target)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 @pytest.mark.parametrize("action", ["drop", "drop-items"])
 def test_two_crawlers_at_once_admit_each_content_once(action: str) -> None:
     site = DemoSite()
@@ -96,7 +96,7 @@ def test_two_crawlers_at_once_admit_each_content_once(action: str) -> None:
         assert all(len(outcome.judged) > len(expected) for outcome in outcomes)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 def test_a_redis_that_stops_in_mid_crawl_costs_no_page_and_is_used_again() -> None:
     site = DemoSite()
     with serving(site.reply) as base_url:

@@ -367,7 +367,7 @@ LESS_OFTEN = {
     "questions cut",
     "one key after the other of the wrong type",
 }
-NAMES = [pytest.param(name, marks=[pytest.mark.exhaustive] if name in LESS_OFTEN else []) for name in FAULTS]
+NAMES = [pytest.param(name, marks=[pytest.mark.nightly] if name in LESS_OFTEN else []) for name in FAULTS]
 
 
 @dataclass(frozen=True)
@@ -485,7 +485,7 @@ def test_the_index_after_a_fault_is_whole(name: str, results: dict[str, Future[R
     assert told - (0 if fault.counts else _AT_ONCE) <= counted <= told + lost_answers
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 def test_a_key_of_the_wrong_type_leaves_no_page_half_written() -> None:
     judged, unjudged = [], []
     with RedisServer() as server, Deduplicator(server.url) as dedup:

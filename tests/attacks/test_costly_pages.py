@@ -55,12 +55,12 @@ SHAPES: dict[str, Callable[[], str]] = {
     "words that swell": lambda: page("<p>" + "\u3316 " * 2_000_000),
 }
 LESS_OFTEN = {"few attributes", "many attributes", "attributes in quotes", "words that swell"}
-TRIED = [pytest.param(shape, marks=[pytest.mark.exhaustive] if shape in LESS_OFTEN else []) for shape in SHAPES]
+TRIED = [pytest.param(shape, marks=[pytest.mark.nightly] if shape in LESS_OFTEN else []) for shape in SHAPES]
 
 
 @pytest.mark.parametrize(
     "extractor",
-    ["blocks", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("trafilatura", "text"))],
+    ["blocks", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("trafilatura", "text"))],
 )
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("shape", TRIED)

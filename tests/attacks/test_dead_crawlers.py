@@ -188,7 +188,7 @@ def delivered_in(folder: Path) -> list[int]:
     return [int(path.rpartition("/")[2]) for path in paths if path != "/held"]
 
 
-@pytest.mark.parametrize("keeps", ["a folder of the crawl", pytest.param("redis", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("keeps", ["a folder of the crawl", pytest.param("redis", marks=pytest.mark.nightly)])
 def test_a_crawl_that_is_killed_beside_another_and_begun_again_loses_nothing(
     keeps: str, tmp_path: Path, redis_server: RedisServer
 ) -> None:

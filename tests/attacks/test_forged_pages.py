@@ -106,7 +106,7 @@ def test_a_page_with_the_public_hash_of_the_victims_bytes_is_made_at_once() -> N
     assert len(forged) == len(victim)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 def test_the_scope_of_a_site_is_a_wall() -> None:
     """The salts are public without a key: a target shifted by two of them makes the forged page one of another site."""
     evil, victim = (salt_of(site, 32) for site in ("evil.example", "victim.example"))

@@ -112,7 +112,7 @@ def test_a_damaged_member_costs_that_record_only(tmp_path: Path) -> None:
         assert len(errors) == 1
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(300))
 def test_no_damage_hides_more_than_it_touches(tmp_path: Path, seed: int) -> None:
     path = tmp_path / "crawl.warc.gz"

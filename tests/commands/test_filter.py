@@ -358,7 +358,7 @@ def test_of_many_pages_that_are_not_compared_the_number_is_told(
     "name",
     [
         "out.jsonl",
-        *(pytest.param(f"out.{form}", marks=pytest.mark.exhaustive) for form in ("jsonl.gz", "csv", "parquet")),
+        *(pytest.param(f"out.{form}", marks=pytest.mark.nightly) for form in ("jsonl.gz", "csv", "parquet")),
     ],
 )
 def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path, name: str) -> None:

@@ -79,7 +79,7 @@ def pattern(line: str) -> str:
     return re.sub(r"\d+(?:\\?[.,]\d+)*", r"\\d[\\d.,]*", re.escape(line))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["first-crawl", "items", "fleet"])
 def test_the_tutorial_does_what_it_prints(name: str, tmp_path: Path) -> None:
     page = SITE / "tutorial" / f"{name}.md"
@@ -99,7 +99,7 @@ def test_the_tutorial_does_what_it_prints(name: str, tmp_path: Path) -> None:
     assert ran >= 2
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 def test_half_of_the_site_is_kept(tmp_path: Path) -> None:
     folder = tmp_path / "example_project"
     with project(folder) as addresses:

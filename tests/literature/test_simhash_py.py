@@ -207,7 +207,7 @@ def test_pairs_are_those_of_brute_force(blocks: int, distance: int, bits: int) -
     assert find_all(numbers, blocks, distance, bits=bits) == every_two(numbers, distance)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 @given(
     st.lists(st.integers(0, (1 << 10) - 1), max_size=60),
     st.integers(1, 10).flatmap(lambda blocks: st.tuples(st.just(blocks), st.integers(0, min(blocks - 1, 4)))),
@@ -224,7 +224,7 @@ def test_any_collection_will_do(kind: Callable[[list[int]], Iterable[int]]) -> N
     assert find_all(kind([7, 7]), 64, 63) == find_all(kind([]), 4, 3) == []
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 @pytest.mark.parametrize("blocks", [4, 5, 6])
 def test_all_pairs_of_a_million(blocks: int) -> None:
     generator = np.random.default_rng(2007)

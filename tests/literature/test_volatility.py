@@ -35,7 +35,7 @@ def probability(flips: FlipSet, probabilities: list[float]) -> float:
     return math.prod(p if rank in flips else 1 - p for rank, p in enumerate(probabilities, start=1))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 @given(PROBABILITIES)
 @settings(max_examples=60, deadline=None)
 def test_sets_come_in_the_order_of_brute_force(probabilities: list[float]) -> None:

@@ -108,7 +108,7 @@ print(score_words(tag_chinese({CHINESE!r})))
 """
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 def test_jieba_is_loaded_late_and_says_nothing(tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment)

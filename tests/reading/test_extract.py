@@ -480,8 +480,7 @@ SLOW = {
     *("nested and wide", "formatting in blocks", "options"),
 }
 HOSTILE_PAGES = [
-    pytest.param(make, id=name, marks=[pytest.mark.exhaustive] if name in SLOW else [])
-    for name, make in HOSTILE.items()
+    pytest.param(make, id=name, marks=[pytest.mark.nightly] if name in SLOW else []) for name, make in HOSTILE.items()
 ]
 
 

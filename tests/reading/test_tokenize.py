@@ -64,7 +64,7 @@ def test_ascii_words_are_runs_of_letters_digits_and_underscores(text: str) -> No
     assert hash_list(text) == hashes_of(text)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 def test_every_character_between_letters() -> None:
     """Alone in its text, so that each has its chance of going the short way."""
     for code_point in np.flatnonzero(class_table()[:0x30000] != UNKNOWN).tolist():

@@ -73,12 +73,12 @@ with_every_store = modes_with("store", STORES)
 with_every_lasting_store = modes_with("lasting_store", LASTING_STORES)
 
 
-exhaustive = pytest.mark.exhaustive
+nightly = pytest.mark.nightly
 in_memory_first = pytest.mark.parametrize(
-    "store", ["memory", *(pytest.param(name, marks=exhaustive) for name in LASTING_STORES)], indirect=True
+    "store", ["memory", *(pytest.param(name, marks=nightly) for name in LASTING_STORES)], indirect=True
 )
 in_redis_first = pytest.mark.parametrize(
-    "lasting_store", ["redis", pytest.param("sqlite", marks=exhaustive)], indirect=True
+    "lasting_store", ["redis", pytest.param("sqlite", marks=nightly)], indirect=True
 )
 
 

@@ -94,7 +94,7 @@ def test_a_crawl_that_is_killed_leaves_what_it_has_seen_in_the_data_directory(si
     assert [crawl.state for crawl in crawls(place)] == ["finished", "unfinished"]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 def test_processes_of_one_crawl_share_its_name(site: Site, tmp_path: Path) -> None:
     settings = {"CRAWLDEDUP_JOURNAL": str(tmp_path / "journal"), "CRAWLDEDUP_CRAWL": "fleet", **QUICK}
     folders = [tmp_path / "1", tmp_path / "2"]

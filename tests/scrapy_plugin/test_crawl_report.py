@@ -11,7 +11,7 @@ import pytest
 
 from crawldedup.cli import main
 from crawldedup.report.render.files import SUFFIXES
-from tests.scrapy_plugin.conftest import STORES, exhaustive, in_one_mode
+from tests.scrapy_plugin.conftest import STORES, in_one_mode, nightly
 from tests.scrapy_plugin.crawling import QUICK, finish, start
 from tests.scrapy_plugin.test_rules import numbered, rules_file, sid, with_sids
 from tests.scrapy_plugin.website import Site, article
@@ -43,7 +43,7 @@ def counts(path: Path) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("store", "suffix"),
     [
-        pytest.param(store, suffix, marks=[] if (store, suffix) in FIRST else exhaustive)
+        pytest.param(store, suffix, marks=[] if (store, suffix) in FIRST else nightly)
         for store, suffix in product(STORES, SUFFIXES)
     ],
     indirect=["store"],

@@ -206,7 +206,7 @@ def test_a_crawl_can_leave_out_what_is_unchanged_since_the_last_one(
         assert third.report["duplicates"] == [["/b-new", "/b", True]]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 @with_every_lasting_store
 def test_a_counter_in_the_text_brings_no_page_again_but_slow_drift_does(crawl: Crawler, lasting_store: str) -> None:
     settings = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.scrapy_plugin.conftest import exhaustive, in_memory_first, in_one_mode, in_redis_first
+from tests.scrapy_plugin.conftest import in_memory_first, in_one_mode, in_redis_first, nightly
 from tests.scrapy_plugin.website import Site, article
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def test_of_many_sites_the_others_go_on(crawl: Crawler) -> None:
     assert "CRAWLDEDUP_WALL is 'close': the crawl asks for no more of 127.0.0.1." in line
 
 
-@pytest.mark.parametrize("revisit", ["drop", pytest.param("keep", marks=exhaustive)])
+@pytest.mark.parametrize("revisit", ["drop", pytest.param("keep", marks=nightly)])
 @in_redis_first
 def test_a_wall_before_pages_of_an_earlier_crawl(crawl: Crawler, lasting_store: str, revisit: str) -> None:
     settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": revisit}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = pytest.mark.parametrize(
-    "mode", [pytest.param(mode, marks=[] if mode == min(MODES) else pytest.mark.exhaustive) for mode in MODES]
+    "mode", [pytest.param(mode, marks=[] if mode == min(MODES) else pytest.mark.nightly) for mode in MODES]
 )
 
 
@@ -101,7 +101,7 @@ def test_the_same_bytes_are_read_once(site: Site, tmp_path: Path, mode: str) -> 
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-@pytest.mark.parametrize("signals", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("signals", [1, pytest.param(2, marks=pytest.mark.nightly)])
 def test_an_interrupted_crawl_ends_without_noise_and_without_orphans(
     site: Site, tmp_path: Path, mode: str, signals: int
 ) -> None:

@@ -117,7 +117,7 @@ def test_a_crawl_judges_the_spiders_pages_and_nothing_else(site: Site, crawl: Cr
 
 
 @pytest.mark.parametrize(
-    "mode", [min(MODES), *(pytest.param(mode, marks=pytest.mark.exhaustive) for mode in list(MODES)[1:])]
+    "mode", [min(MODES), *(pytest.param(mode, marks=pytest.mark.nightly) for mode in list(MODES)[1:])]
 )
 def test_so_does_one_in_a_process_of_its_own_with_all_defaults(site: Site, tmp_path: Path, mode: str) -> None:
     process = start(site, tmp_path, EVERYTHING, **REALISTIC, **MODES[mode])

@@ -46,7 +46,7 @@ def crawl(spider: str, output: Path, *arguments: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in output.read_text().splitlines()]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 def test_news_keeps_each_story_once(demo: str, tmp_path: Path) -> None:
     items = crawl("news", tmp_path / "news.jsonl", "-a", f"start={demo}/partners/", "-s", "DEPTH_LIMIT=2")
     entries = [entry for item in items if (entry := DemoSite().entry(item["url"])) is not None]
@@ -113,7 +113,7 @@ def test_updates_yields_what_is_new_or_has_changed(tmp_path: Path) -> None:
 NOTHING_IS_RIGHT = {"MOST_DUPLICATES": 0, "MOST_UNCHECKED": -0.5, "LARGEST_CLUSTER": 0, "LEAST_NOVELTY": 1.5}
 
 
-@pytest.mark.parametrize("limits", [pytest.param({}, marks=pytest.mark.exhaustive), NOTHING_IS_RIGHT])
+@pytest.mark.parametrize("limits", [pytest.param({}, marks=pytest.mark.nightly), NOTHING_IS_RIGHT])
 def test_monitors_tell_a_crawl_that_went_wrong(demo: str, tmp_path: Path, limits: dict[str, float]) -> None:
     settings = {
         "CRAWLDEDUP_EXTRACTOR": "blocks",

@@ -27,8 +27,8 @@ def content_of(path: str) -> int:
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("action", ["drop-items", pytest.param("drop", marks=pytest.mark.exhaustive)])
-@pytest.mark.parametrize("crawlers", [2, pytest.param(8, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("action", ["drop-items", pytest.param("drop", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("crawlers", [2, pytest.param(8, marks=pytest.mark.nightly)])
 def test_crawlers_of_one_spider_deliver_each_content_once(tmp_path: Path, crawlers: int, action: str) -> None:
     """Some begin when others have ended, so that pages of those are revisits."""
     pages = PAGES[action]

@@ -44,7 +44,7 @@ def site() -> Iterator[Site]:
 
 
 @pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 def test_pages_of_a_browser_are_judged_as_the_reader_sees_them(site: Site, tmp_path: Path) -> None:
     handler = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
     options: dict[str, Any] = {"executable_path": BROWSER}

@@ -74,7 +74,7 @@ class Load:
                 yield both[0].get("kind"), both[1].get("kind")
 
 
-@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.nightly)])
 def test_nothing_is_lost_when_the_service_is_stopped_under_load(workers: str, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'index.sqlite'}"
     with ServiceProcess("--store", store, "--workers", workers) as service, Load(service) as load:
@@ -133,7 +133,7 @@ def test_an_index_that_another_begins_again_has_another_key_and_nobody_notices()
                 other.check("https://b.example/", text=story(2))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 def test_a_worker_that_dies_is_replaced_and_the_index_stays(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'index.sqlite'}"
     with ServiceProcess("--store", store, "--workers", "2") as service:
@@ -148,7 +148,7 @@ def test_a_worker_that_dies_is_replaced_and_the_index_stays(tmp_path: Path) -> N
         assert dedup.check("https://a.example/1", text=story(1)).kind == "revisit"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     with ServiceProcess("--store", f"sqlite:///{tmp_path / 'index.sqlite'}", "--workers", "2") as service:
         workers = _workers(service)

@@ -42,7 +42,7 @@ def served() -> Iterator[ServiceProcess]:
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("examples", [2, pytest.param(300, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("examples", [2, pytest.param(300, marks=pytest.mark.nightly)])
 def test_requests_made_from_it(served: ServiceProcess, examples: int) -> None:
     quick = settings(
         max_examples=examples, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)

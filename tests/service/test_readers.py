@@ -77,7 +77,7 @@ def test_what_reads_pages_knows_no_password_and_no_token_and_ends_with_the_servi
         wait_until(lambda: not is_there(reader))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 def test_texts_are_decided_while_a_page_is_read_that_never_ends(tmp_path: Path) -> None:
     with ServiceProcess(
         "--store", f"sqlite:///{tmp_path}/index.sqlite", "--extractor", f"{EXTRACTORS}.deadly"

@@ -133,7 +133,7 @@ def test_racing_pages_of_which_not_all_resemble_each_other_have_answers_of_one_p
     assert_index_holds(shared_backend.url, calls, contents)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 def test_a_store_that_looks_and_remembers_in_two_steps_is_found_out(
     racers: Racers, shared_backend: Backend, edited: tuple[list[Content], Resemblance]
 ) -> None:

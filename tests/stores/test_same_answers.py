@@ -249,8 +249,8 @@ def large_web(pages: int, seed: int) -> list[tuple[str, Page]]:
     ("retention", "crawled"),
     [
         pytest.param(Retention(), 1200, id="for ever"),
-        pytest.param(Retention(ttl_seconds=700), 1200, id="ttl", marks=pytest.mark.exhaustive),
-        pytest.param(Retention(max_pages=600), 1200, id="limit", marks=pytest.mark.exhaustive),
+        pytest.param(Retention(ttl_seconds=700), 1200, id="ttl", marks=pytest.mark.nightly),
+        pytest.param(Retention(max_pages=600), 1200, id="limit", marks=pytest.mark.nightly),
     ],
 )
 def test_a_growing_index_gives_the_same_answers_everywhere_and_finds_every_page_again(
@@ -289,7 +289,7 @@ def test_a_growing_index_gives_the_same_answers_everywhere_and_finds_every_page_
             assert_small_packed_keys(backend, kept)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 def test_where_pages_crowd_the_likeliest_are_compared(backends: list[Backend]) -> None:
     """Of a template's pages, most of which differ in their volatile bits only, more lie in the ranges than are read."""
     rng = np.random.default_rng(17)

@@ -106,7 +106,7 @@ def test_a_worker_that_was_killed_from_outside_costs_nothing(tmp_path: Path) -> 
     run(work)
 
 
-@pytest.mark.parametrize("number", [1, pytest.param(20, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("number", [1, pytest.param(20, marks=pytest.mark.nightly)])
 def test_killing_workers_over_and_over_costs_no_request(number: int) -> None:
     async def work(pool: WorkerPool) -> None:
         reading = [asyncio.ensure_future(pool.call(["sleep", 0.005])) for _ in range(300 * number)]
@@ -259,9 +259,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(
-    ("message", "seconds"), [("b", 5.0), pytest.param("forever", 20.0, marks=pytest.mark.exhaustive)]
-)
+@pytest.mark.parametrize(("message", "seconds"), [("b", 5.0), pytest.param("forever", 20.0, marks=pytest.mark.nightly)])
 def test_workers_end_with_a_parent_that_is_killed(message: str, seconds: float, tmp_path: Path) -> None:
     script = tmp_path / "parent.py"
     script.write_text(PARENT % message)

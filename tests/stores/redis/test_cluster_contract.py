@@ -73,7 +73,7 @@ class ClusterBackend(Backend):
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "kind" in metafunc.fixturenames:
-        both = [SiteStore, pytest.param(RedisClusterStore, marks=pytest.mark.exhaustive)]
+        both = [SiteStore, pytest.param(RedisClusterStore, marks=pytest.mark.nightly)]
         metafunc.parametrize("kind", both, ids=["site", "global"])
 
 

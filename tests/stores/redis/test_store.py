@@ -224,7 +224,7 @@ class TestServerTrouble:
             "m",
             "*:t*",
             "*:r:*",
-            *(pytest.param(keys, marks=pytest.mark.exhaustive) for keys in ("*:r:0", "*:u:*", "*:f*", "*[mr]*")),
+            *(pytest.param(keys, marks=pytest.mark.nightly) for keys in ("*:r:0", "*:u:*", "*:f*", "*[mr]*")),
         ],
     )
     def test_an_index_that_lost_some_of_its_keys_keeps_what_comes_after(
