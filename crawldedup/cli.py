@@ -12,10 +12,9 @@ import sys
 from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Sequence
 from contextlib import closing, redirect_stderr, redirect_stdout
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from crawldedup import __version__
 from crawldedup.checks import did_you_mean
@@ -23,25 +22,22 @@ from crawldedup.commands.command import (
     ADVISE_OPTIONS,
     DEFAULT_STORE,
     FIELD_ARGUMENTS,
-    FLAGS,
     INDEX_OPTIONS,
-    OPTIONS,
     PAGE_ARGUMENTS,
     PARAGRAPH_OPTIONS,
     PROFILE_OPTIONS,
     STORE_VARIABLE,
     Command,
+    flag_of,
     make_deduplicator,
 )
 from crawldedup.commands.output import Output, run_command
 from crawldedup.demo import DEMO
 from crawldedup.measure import BENCH
+from crawldedup.options import Option, options_of
 from crawldedup.report.command import DEFAULT_SOURCE, REPORT
 from crawldedup.scan.command import SCAN
-from crawldedup.service.command import SERVE, serve
-
-if TYPE_CHECKING:
-    from crawldedup.deduplicator import Deduplicator
+from crawldedup.service.command import SERVE
 
 _ONE_PAGE: Final = {"metavar": "PAGE", "help": "file, URL, or - for standard input"}
 _PAGES_OR_ONE: Final = PAGE_ARGUMENTS | {
@@ -131,7 +127,7 @@ _COMMANDS: Final[dict[str, Command]] = {
         INDEX_OPTIONS,
     ),
     "info": _about_pages("info", "show the figures of an index", {}, _INDEX),
-    "serve": replace(SERVE, module=__name__, run="run_service", index={}),
+    "serve": SERVE,
     "report": REPORT,
     "advise": Command(
         "tell which downloads a crawl can save, by rules for its URLs",
@@ -174,16 +170,15 @@ def _run(command: Command, given: Namespace, output: Output) -> None:
         run(dedup, given, output)
 
 
-def run_service(dedup: Deduplicator, given: Namespace, _: Output) -> None:
-    """Serve an index."""
-    serve(dedup, given)
-
-
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Exit with one line instead of the usage, which is long."""
         word = re.search(r"invalid choice: '(.*?)'|unrecognized arguments: (\S+)", message)
-        hint = did_you_mean(word[1] or word[2], " ".join((*_COMMANDS, *FLAGS.values())).split()) if word else ""
+        hint = (
+            did_you_mean(word[1] or word[2], (*_COMMANDS, *(flag_of(each.name) for each in options_of())))
+            if word
+            else ""
+        )
         self.exit(2, f"crawldedup: {message}{hint} (see {self.prog} --help)\n")
 
 
@@ -197,19 +192,19 @@ def parser() -> argparse.ArgumentParser:
         subparser = subparsers.add_parser(name, help=command.help, description=description)
         for argument, settings in command.arguments.items():
             subparser.add_argument(*argument.split(), **settings)
+        declared = {option.name: option for option in options_of(command.kind)}
         for option in command.options:
-            _add_option(subparser, option, command.defaults)
+            _add_option(subparser, declared[option], command.defaults)
         subparser.add_argument("--json", action="store_true", help="print JSON instead of text")
         subparser.set_defaults(command=name)
     return root
 
 
-def _add_option(subparser: argparse.ArgumentParser, name: str, defaults: dict[str, Any]) -> None:
-    option = OPTIONS[name]
+def _add_option(subparser: argparse.ArgumentParser, option: Option, defaults: dict[str, Any]) -> None:
     # As argparse and most programs write help.
     help_text = option.help[0].lower() + option.help[1:].removesuffix(".")
-    default = shown = defaults.get(name, option.default)
-    if name == "store" and name not in defaults:
+    default = shown = defaults.get(option.name, option.default)
+    if option.name == "store":
         # Not the value: the environment's may hold a password.
         default, shown = None, f"the environment's {STORE_VARIABLE}, else {DEFAULT_STORE}"
     if shown is not None:
@@ -217,8 +212,8 @@ def _add_option(subparser: argparse.ArgumentParser, name: str, defaults: dict[st
     if option.kind is bool:
         how: dict[str, Any] = {"action": BooleanOptionalAction}
     else:
-        how = {"type": option.from_text, "metavar": {int: "N", float: "X"}.get(option.kind, name.upper())}
-    subparser.add_argument(FLAGS[name], default=default, help=help_text, **how)
+        how = {"type": option.from_text, "metavar": {int: "N", float: "X"}.get(option.kind, option.name.upper())}
+    subparser.add_argument(flag_of(option.name), default=default, help=help_text, **how)
 
 
 if __name__ == "__main__":

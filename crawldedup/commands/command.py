@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.options import options_of
+from crawldedup.options import Options, options_of
 
 if TYPE_CHECKING:
     from crawldedup.deduplicator import Deduplicator
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 STORE_VARIABLE: Final = "CRAWLDEDUP_STORE"
 DEFAULT_STORE: Final = "sqlite:///crawldedup.sqlite"
 
-OPTIONS: Final = {option.name: option for option in options_of()}
-FLAGS: Final = {name: f"--{name.replace('_', '-')}" for name in OPTIONS}
 INDEX_OPTIONS: Final = ("store", "namespace")
 PROFILE_OPTIONS: Final = ("extractor", "content", "min_words", "distinguish")
 """What an index was made with: every command that asks it needs the same values."""
@@ -50,7 +48,7 @@ ADVISE_OPTIONS: Final[dict[str, dict[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command: `options` are names of `Options`; `defaults` are those of their defaults that differ here.
+    """One command: `options` are names of `kind`; `defaults` are those of their defaults that differ here.
 
     The function `run` of `module`, which is imported only then, takes what is given and the output. If the command has
     an `index`, a Deduplicator of the options, with these changes, stands before them.
@@ -64,17 +62,31 @@ class Command:
     module: str = ""
     run: str = "run"
     index: dict[str, Any] | None = None
+    kind: type[Options] = Options
 
 
-def make_deduplicator(given: Namespace, *, store_flag: str = "--store", **changes: Any) -> Deduplicator:
-    """Make the Deduplicator of a command's options. Raises ConfigurationError, which names the option."""
-    from crawldedup.deduplicator import Deduplicator
+def flag_of(name: str) -> str:
+    """Return how the command line names an option."""
+    return f"--{name.replace('_', '-')}"
 
-    values = {name: getattr(given, name) for name in OPTIONS if hasattr(given, name)} | changes
-    names = {**FLAGS, "store": store_flag}
+
+def checked_options(
+    given: Namespace, kind: type[Options] = Options, *, store_flag: str = "--store", **changes: Any
+) -> dict[str, Any]:
+    """Return the options of a kind that are given, with changes. Raises ConfigurationError, which names the option."""
+    declared = {option.name: option for option in options_of(kind)}
+    values = {name: getattr(given, name) for name in declared if hasattr(given, name)} | changes
+    names = {**{name: flag_of(name) for name in values}, "store": store_flag}
     if "store" in values and values["store"] is None:
         values["store"], names["store"] = os.environ.get(STORE_VARIABLE, DEFAULT_STORE), STORE_VARIABLE
-    checked = {name: OPTIONS[name].check(names[name], value) for name, value in values.items()}
+    return {name: declared[name].check(names[name], value) for name, value in values.items()}
+
+
+def make_deduplicator(given: Namespace, **changes: Any) -> Deduplicator:
+    """Make the Deduplicator of a command's options, as `checked_options` returns them. Raises ConfigurationError."""
+    from crawldedup.deduplicator import Deduplicator
+
+    checked = checked_options(given, **changes)
     if checked.get("scope") == "spider":
         raise ConfigurationError("--scope is 'spider', but no spider is named here: use `scrapy dedup --spider NAME`")
     return Deduplicator(**checked)

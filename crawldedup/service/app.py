@@ -17,13 +17,12 @@ from starlette.requests import ClientDisconnect
 
 from crawldedup.errors import CrawlDedupError
 from crawldedup.scope import site_of
-from crawldedup.service.checking import Checker
 from crawldedup.service.command import VARIABLE, ServiceSettings
 from crawldedup.service.console import PAGES
 from crawldedup.service.edge import Edge
-from crawldedup.service.endpoints import ROUTES
-from crawldedup.service.logs import log_to_stderr
+from crawldedup.service.endpoints import ROUTES, Checker
 from crawldedup.service.problems import problem_of
+from crawldedup.service.watching import log_to_stderr
 
 _log: Final = logging.getLogger(__name__)
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from crawldedup import checks
-from crawldedup.commands.command import INDEX_OPTIONS, PARAGRAPH_OPTIONS, PROFILE_OPTIONS, Command
+from crawldedup.commands.command import INDEX_OPTIONS, PARAGRAPH_OPTIONS, PROFILE_OPTIONS, Command, checked_options
 from crawldedup.errors import ConfigurationError, CrawlDedupError, MissingDependencyError, StoreUnavailableError
-from crawldedup.options import Option, Options, option, options_of
+from crawldedup.options import Options, option, options_of
 
 if TYPE_CHECKING:
     from crawldedup.deduplicator import Deduplicator
@@ -96,23 +96,10 @@ class ServiceSettings(Options):
             raise StoreUnavailableError("the store has not answered since the service was started") from None
 
 
-def _flag(declared: Option) -> str:
-    return f"--{declared.name.replace('_', '-')}"
-
-
-def _argument_of(declared: Option) -> dict[str, Any]:
-    default = "" if declared.default is None else f" (default: {declared.default})"
-    metavar = {int: "N", float: "X"}.get(declared.kind, declared.name.upper())
-    shown = {"help": f"{declared.help}{default}", "metavar": metavar}
-    return {"type": declared.from_text, "default": declared.default, **shown}
-
-
-_ARGUMENTS: Final = [each for each in options_of(ServiceSettings) if each.owner == "service"]
-
 SERVE: Final = Command(
     "answer over HTTP: check, find, forget and explain pages, for programs and for a browser",
-    {_flag(each): _argument_of(each) for each in _ARGUMENTS},
-    (
+    options=(
+        *(each.name for each in options_of(ServiceSettings) if each.owner == "service"),
         *INDEX_OPTIONS,
         "scope",
         "similarity",
@@ -124,10 +111,14 @@ SERVE: Final = Command(
         "keep_texts",
         *PARAGRAPH_OPTIONS,
     ),
+    module=__name__,
+    run="serve",
+    index={},
+    kind=ServiceSettings,
 )
 
 
-def serve(dedup: "Deduplicator", given: Namespace) -> None:
+def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
     """Serve an index until a signal ends it. Raises ConfigurationError, StoreError and the like."""
     try:
         import jinja2  # noqa: F401
@@ -137,10 +128,9 @@ def serve(dedup: "Deduplicator", given: Namespace) -> None:
     except ImportError as error:
         packages = "starlette uvicorn uvloop prometheus-client jinja2"
         raise MissingDependencyError(f"{error}; `crawldedup serve` needs: pip install {packages}") from error
-    from crawldedup.service.logs import log_to_stderr
+    from crawldedup.service.watching import log_to_stderr
 
-    values = {each.name: each.check(_flag(each), getattr(given, each.name)) for each in _ARGUMENTS}
-    settings = ServiceSettings(store=dedup.options.store, **dedup.options.index_values(), **values)
+    settings = ServiceSettings(**checked_options(given, ServiceSettings))
     tokens = settings.tokens
     _check(settings, tokens)
     log_to_stderr(settings.log_level)

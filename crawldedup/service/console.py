@@ -18,9 +18,9 @@ from crawldedup.explain import Comparison, Explanation
 from crawldedup.page import Page
 from crawldedup.printable import pluralize, printable
 from crawldedup.report.render import wording
-from crawldedup.service import metrics
-from crawldedup.service.bodies import arguments_of, page_of
-from crawldedup.service.checking import Checker
+from crawldedup.service import watching
+from crawldedup.service.bodies import SentPage, arguments_of, converted, page_of
+from crawldedup.service.endpoints import Checker
 from crawldedup.service.problems import problem_of
 from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import describe
@@ -52,7 +52,7 @@ async def show(request: Request) -> Response:
         refused = problem_of(error)
         values["problem"], status, headers = refused.problem, refused.problem.status, refused.headers
     template = _environment().get_template(f"{name}.html")
-    body = template.render(page=name, options=checker.dedup.options, summary=metrics.summary, **values)
+    body = template.render(page=name, options=checker.dedup.options, summary=watching.summary, **values)
     sent = {**headers, **_HARMLESS, "content-security-policy": _POLICY}
     # What was pasted may hold halves of surrogate pairs.
     return Response(body.encode("utf-8", "replace"), status, sent, "text/html")
@@ -99,7 +99,7 @@ def _page_in(form: Form, name: str, label: str, url: str) -> Page:
     if kind not in _KINDS:
         raise ConfigurationError(f"{label} is said to be {kind[:40]!r}; it can be {', '.join(_KINDS)}")
     is_html = kind == "html" or (kind == "guess" and _TAG.search(content))
-    return page_of({"url": url, "html" if is_html else "text": content}, label)
+    return page_of(converted({"url": url, "html" if is_html else "text": content}, SentPage), label)
 
 
 @cache

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from crawldedup.service import metrics
+from crawldedup.service import watching
 from crawldedup.service.command import ServiceSettings, is_this_machine
 from crawldedup.service.problems import ProblemError, busy
 
@@ -115,8 +115,8 @@ class Edge:
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         # Others are as many as clients like.
         endpoint = scope["path"] if scope["path"] in self._paths else "other"
-        metrics.REQUESTS.labels(endpoint, status).inc()
-        metrics.REQUEST_SECONDS.labels(endpoint).observe(seconds)
+        watching.REQUESTS.labels(endpoint, status).inc()
+        watching.REQUEST_SECONDS.labels(endpoint).observe(seconds)
         level = logging.DEBUG if scope["path"] in _OPEN else logging.INFO if status < 500 else logging.WARNING
         if _log.isEnabledFor(level):
             client = (scope.get("client") or [None])[0]

@@ -3,8 +3,7 @@
 import inspect
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
-from typing import Annotated, Any, Final, Self, get_type_hints
+from typing import Any, Final, get_type_hints
 
 import msgspec
 from starlette.routing import Route
@@ -12,45 +11,29 @@ from starlette.routing import Route
 from crawldedup import __version__, wire
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.explain import Candidate, Comparison, Explanation, compare
-from crawldedup.fingerprinting.fingerprint import Fingerprint
-from crawldedup.options import Options
+from crawldedup.options import Options, options_of
 from crawldedup.page import Page
 from crawldedup.reading.difference import Change
-from crawldedup.service import bodies
+from crawldedup.service.bodies import JSON, MOST_PAGES, Forgotten, Name, Named, Pair, SentPage
 from crawldedup.service.problems import Problem, ProblemError
 from crawldedup.stores.base import StoreInfo
 from crawldedup.verdict import Coverage, KnownParagraph, Match, Verdict
 
 Schema = dict[str, Any]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Info(StoreInfo):
-    """The figures of the index, and the main options of the service."""
-
-    version: str  #: The version of the service.
-    similarity: float  #: From which similarity on a page is a near duplicate.
-    recall: float  #: The share of such pages that is accepted.
-    scope: str  #: Which pages a page is compared with.
-    extractor: str  #: What finds the main text.
-
-    @classmethod
-    def of(cls, options: Options, info: StoreInfo) -> Self:
-        """Return the figures of an index with its options."""
-        shown = {name: getattr(options, name) for name in ("similarity", "recall", "scope", "extractor")}
-        return cls(version=__version__, **shown, **asdict(info))
-
-
-_ANSWERED: Final = (Verdict, Coverage, KnownParagraph, Match, Explanation, Candidate, Comparison, Info, Problem)
-_JSON: Final = "application/json"
+_SENT: Final = (SentPage, Pair, Forgotten)
+_ANSWERED: Final = (
+    *(Verdict, Coverage, KnownParagraph, Match, Explanation, Candidate, Comparison, Change, StoreInfo, Problem),
+)
+_SHOWN_OPTIONS: Final = ("similarity", "recall", "scope", "extractor")
 _REF: Final = "#/components/schemas/{name}"
 _ATTRIBUTE: Final = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 _COMMENT: Final = re.compile(r"^    (\w+): .*  #: (.*)", re.MULTILINE)
-_NAME: Final = Annotated[str, msgspec.Meta(max_length=bodies.LONGEST_NAME)]
-_FINGERPRINT: Final = (
-    "What `crawldedup.wire.plain` makes of a fingerprint in Python. It must be made with the key of the index, which a "
-    "Deduplicator on the same store has. Programs in other languages send HTML or text."
-)
+_NOTES: Final = {
+    "html_base64": "The bytes of the HTML in Base64: its encoding will be found out.",
+    "fingerprint": "What `crawldedup.wire.plain` makes of a fingerprint in Python. It must be made with the key of the "
+    "index, which a Deduplicator on the same store has. Programs in other languages send HTML or text.",
+}
 _STATUSES: Final = (
     "Why the request was refused. 400: malformed. 401: no token. 403 and 421: sent by another site through a browser. "
     "408: too slow. 409: a fingerprint of another key. 413: too large. 415: another content type. 422: a page that "
@@ -64,6 +47,11 @@ _PLAIN: Final[Schema] = {
     "text/html": {"schema": {"type": "string"}, "example": f"<p>{_TEXT}</p>"},
     "text/plain": {"schema": {"type": "string"}, "example": _TEXT},
 }
+
+
+def info_of(options: Options, info: StoreInfo) -> dict[str, Any]:
+    """Return the figures of an index with the version and the main options of the service."""
+    return {"version": __version__, **{name: getattr(options, name) for name in _SHOWN_OPTIONS}, **wire.plain(info)}
 
 
 def document(routes: Iterable[Route]) -> Schema:
@@ -99,7 +87,7 @@ def document(routes: Iterable[Route]) -> Schema:
 def _operation(route: Route, sent: Schema, schema: Schema, example: Any) -> Schema:
     """Return the description of an endpoint: what is `sent` by content type, and what is answered."""
     summary, _, description = (inspect.getdoc(route.endpoint) or "").partition("\n\n")
-    kind = "text/plain" if schema == {"type": "string"} else _JSON
+    kind = "text/plain" if schema == {"type": "string"} else JSON
     operation: Schema = {
         "operationId": re.sub("_(.)", lambda match: match[1].upper(), route.name),
         "summary": summary.rstrip("."),
@@ -113,8 +101,8 @@ def _operation(route: Route, sent: Schema, schema: Schema, example: Any) -> Sche
         operation["requestBody"] = {"required": True, "content": sent}
     if sent.keys() > _PLAIN.keys():
         note = "As in JSON, for a page that is sent as HTML or plain text."
-        named = {"in": "query", "description": note, "schema": msgspec.json.schema(_NAME)}
-        operation["parameters"] = [{"name": name, **named} for name in bodies.QUERY_FIELDS]
+        named = {"in": "query", "description": note, "schema": msgspec.json.schema(Name)}
+        operation["parameters"] = [{"name": name, **named} for name in Named.__struct_fields__]
     if "Needs no token" in description:
         operation["security"] = []
     return operation
@@ -129,25 +117,25 @@ def _operations() -> dict[str, tuple[Schema, Schema, Any]]:
     problem = ProblemError("unreadable-page", 422, "the text is empty", reason="empty").plain()
 
     def sent(schema: Schema, example: Any) -> Schema:
-        return {_JSON: {"schema": schema, "example": example}}
+        return {JSON: {"schema": schema, "example": example}}
 
     with Deduplicator(key=0) as dedup:
         dedup.check(url, text=_TEXT)
         verdict, explanation = wire.plain(dedup.check(**page)), wire.plain(dedup.explain(**page))
-        matches, info = wire.plain(dedup.find(text=_TEXT)), wire.plain(Info.of(dedup.options, dedup.info()))
+        matches, info = wire.plain(dedup.find(text=_TEXT)), info_of(dedup.options, dedup.info())
     comparison = wire.plain(compare(*(Page("", text=each["text"]) for each in pair.values())))
-    many = {"type": "array", "items": _ref("Page"), "maxItems": bodies.MOST_PAGES}
+    many = {"type": "array", "items": _ref("Page"), "maxItems": MOST_PAGES}
     failure = _object(url={"type": "string"}, problem=_ref("Problem"))
     results = {"type": "array", "items": {"oneOf": [_ref("Verdict"), failure]}}
     health, found = _object(status={"type": "string"}), _object(matches={"type": "array", "items": _ref("Match")})
     return {
         "check": (sent(_ref("Page"), page) | _PLAIN, _ref("Verdict"), verdict),
         "check_batch": (sent(many, [page, empty]), results, [verdict, {"url": empty["url"], "problem": problem}]),
-        "find": (sent(_ref("FindPage"), text) | _PLAIN, found, {"matches": matches}),
+        "find": (sent(_ref("SentPage"), text) | _PLAIN, found, {"matches": matches}),
         "explain": (sent(_ref("Page"), page) | _PLAIN, _ref("Explanation"), explanation),
         "compare": (sent(_ref("Pair"), pair), _ref("Comparison"), comparison),
-        "forget": (sent(_ref("Name"), {"url": url}), _object(forgotten={"type": "integer"}), {"forgotten": 1}),
-        "info": ({}, _ref("Info"), info),
+        "forget": (sent(_ref("Forgotten"), {"url": url}), _object(forgotten={"type": "integer"}), {"forgotten": 1}),
+        "info": ({}, _ref("StoreInfo"), info),
         "live": ({}, health, {"status": "live"}),
         "ready": ({}, health, {"status": "ready"}),
         "metrics": ({}, {"type": "string"}, 'crawldedup_verdicts_total{kind="new"} 1204.0\n'),
@@ -157,55 +145,32 @@ def _operations() -> dict[str, tuple[Schema, Schema, Any]]:
 
 def _schemas() -> dict[str, Schema]:
     """Return the schemas of what is sent and answered: of the latter as `wire.plain` shows it."""
-    kinds = {kind.__name__: kind for kind in (*_sent(), *_ANSWERED)}
-    of_pages = _notes_of(Page) | {"html_base64": "The bytes of the HTML in Base64: its encoding will be found out."}
+    kinds = {kind.__name__: kind for kind in (*_SENT, *_ANSWERED)}
     _, schemas = msgspec.json.schema_components(kinds.values(), ref_template=_REF)
+    shown = {each.name: each for each in options_of() if each.name in _SHOWN_OPTIONS}
+    of_options = {name: msgspec.json.schema(each.kind) | {"description": each.help} for name, each in shown.items()}
+    schemas["StoreInfo"]["properties"] |= {"version": {"type": "string"}, **of_options}
     for schema in schemas.values():
         schema["description"] = schema.get("description", "").partition("\n")[0]
     for name, kind in kinds.items():
-        properties, notes = schemas[name]["properties"], _notes_of(kind) if kind in _ANSWERED else of_pages
+        properties, notes = schemas[name]["properties"], _notes_of(Page if kind in _SENT else kind) | _NOTES
         for member, value in vars(kind).items():
-            if isinstance(value, property):
+            # They follow from the others, and are shown, but for those of a change.
+            if isinstance(value, property) and kind is not Change:
                 properties[member] = msgspec.json.schema(get_type_hints(value.fget)["return"])
                 notes[member] = inspect.getdoc(value) or ""
-        for member, described in properties.items():
-            described.update({"description": notes[member]} if member in notes else {})
+        for member in properties.keys() & notes.keys():
+            properties[member]["description"] = notes[member]
         if kind in _ANSWERED and kind is not Problem:
             schemas[name]["required"] = list(properties)
-    schemas["Name"]["oneOf"] = [{"required": ["url"]}, {"required": ["fingerprint"]}]
-    schemas["Fingerprint"]["description"] = _FINGERPRINT
-    # `plain` shows the match of a candidate as a part of it, and a change by its names.
+    schemas["Page"] = schemas["SentPage"] | {"required": ["url"]}
+    schemas["Forgotten"]["oneOf"] = [{"required": ["url"]}, {"required": ["fingerprint"]}]
+    # `plain` shows the match of a candidate as a part of it.
     candidate = schemas["Candidate"]
     del candidate["properties"]["match"]
     candidate["properties"] = schemas["Match"]["properties"] | candidate["properties"]
     candidate["required"] = list(candidate["properties"])
-    parts = {name: {"type": "string", "description": note} for name, note in _notes_of(Change).items()}
-    schemas["Change"] = {"description": schemas["Change"]["description"], **_object(**parts)}
     return schemas
-
-
-def _sent() -> list[type]:
-    """Return the types of the bodies that clients send, made of `Page`."""
-    types: dict[str, Any] = get_type_hints(Page)
-    defaults = {each.name: each.default for each in fields(Page)} | {"html_base64": None}
-    plain = dict.fromkeys(get_type_hints(Fingerprint), str)
-    fingerprint = msgspec.defstruct("Fingerprint", (plain | {"words": int, "thin": bool, "paragraphs": list}).items())
-    types |= dict.fromkeys(bodies.NAMES, _NAME | None)
-    types |= {"url": _NAME, "html": str | None, "html_base64": str | None, "fingerprint": fingerprint | None}
-
-    def sent(name: str, names: Iterable[str], url: Any = "") -> type:
-        members = [(each, types[each], url if each == "url" else defaults[each]) for each in names]
-        return msgspec.defstruct(name, members, forbid_unknown_fields=True, kw_only=True)
-
-    compared = sent("ComparedPage", bodies.COMPARED_FIELDS)
-    return [
-        sent("Page", bodies.PAGE_FIELDS, url=msgspec.NODEFAULT),
-        sent("FindPage", bodies.PAGE_FIELDS),
-        sent("Name", bodies.FORGOTTEN_FIELDS),
-        msgspec.defstruct("Pair", [("first", compared), ("second", compared)], forbid_unknown_fields=True),
-        compared,
-        fingerprint,
-    ]
 
 
 def _notes_of(kind: type) -> dict[str, str]:

@@ -19,23 +19,26 @@ NAN = base64.b64encode(b"\xff" * 256).decode()
 
 PAGES: list[tuple[Any, int, str]] = [
     ({}, 400, "it has no url"),
-    ([], 400, "is no JSON object"),
-    ({"url": 1, "text": "a"}, 400, "url is 1; it must be a str"),
+    ([], 400, "Expected `object`, got `array`"),
+    ({"url": 1, "text": "a"}, 400, "Expected `str`, got `int` - at `$.url`"),
     ({"url": "u"}, 400, "one of html, text and fingerprint"),
     ({"url": "u", "text": "a", "html": "a"}, 400, "one of html, text and fingerprint"),
     ({"url": "u", "text": "a", "simlarity": 1}, 400, "did you mean 'similarity'"),
-    ({"url": "u", "text": "a", "delivered": False}, 400, "unknown field 'delivered'"),
+    ({"url": "u", "text": "a", "delivered": False}, 400, "unknown field `delivered`"),
     ({"url": "u", "text": "a", "similarity": 0.2}, 400, "above 0.5"),
     ({"url": "u", "text": "a", "similarity": float("nan")}, 400, "above 0.5"),
     ({"url": "u", "text": "a", "rank": 256}, 400, "from 0 to 255"),
-    ({"url": "u", "text": 5}, 400, "text is 5"),
-    ({"url": "u" * 8193, "text": "a"}, 400, "8,193 letters"),
+    ({"url": "u", "text": 5}, 400, "Expected `str | null`, got `int` - at `$.text`"),
+    ({"url": "u" * 8193, "text": "a"}, 400, "length <= 8192 - at `$.url`"),
     ({"url": "\ud800", "text": "a"}, 400, "surrogate"),
-    ({"url": "u", "html_base64": "%"}, 400, "no Base64"),
-    ({"url": "u", "html_base64": 5}, 400, "no Base64"),
+    ({"url": "u", "html": "a", "encoding": "\ud800"}, 400, "surrogate"),
+    ({"url": "u", "text": "a", "similarity": 10**400}, 400, "out of range"),
+    ({"url": "u", "text": "a", "remember": None}, 400, "at `$.remember`"),
+    ({"url": "u", "html_base64": "%"}, 400, "Invalid base64"),
+    ({"url": "u", "html_base64": 5}, 400, "at `$.html_base64`"),
     ({"url": "u", "html": "a", "html_base64": "YQ=="}, 400, "either html or html_base64"),
     ({"url": "u", "fingerprint": {}}, 400, "make it again"),
-    ({"url": "u", "fingerprint": "f"}, 400, "make it again"),
+    ({"url": "u", "fingerprint": "f"}, 400, "at `$.fingerprint`"),
     ({"url": "u", "fingerprint": {**FINGERPRINT, "search": "xyz"}}, 400, "make it again"),
     ({"url": "u", "fingerprint": {**FINGERPRINT, "digest": "f" * 17}}, 400, "make it again"),
     ({"url": "u", "fingerprint": {**FINGERPRINT, "verify": "AAAA"}}, 400, "make it again"),
@@ -62,28 +65,37 @@ def test_a_wrong_page_is_refused_with_what_to_change(here: Service, page: Any, s
         answer = here.http.post(
             "/v1/check/batch", content=b"[" + body + b"]", headers={"content-type": "application/json"}
         )
-        assert (answer.status_code, answer.json()["detail"][:6]) == (400, "page 0")
+        detail = answer.json()["detail"]
+        assert (answer.status_code, detail.startswith("page 0") or "`$[0]" in detail) == (400, True), detail
 
 
 @pytest.mark.parametrize(
     ("path", "kind", "body", "status", "said"),
     [
         ("/v1/compare", "application/json", b'{"first": {"text": "a"}}', 400, "second"),
-        ("/v1/compare", "application/json", b'{"first": {"text": "a", "rank": 1}, "second": {}}', 400, "rank"),
+        (
+            "/v1/compare",
+            "application/json",
+            b'{"first": {"text": "a", "rnk": 1}, "second": {}}',
+            400,
+            "did you mean 'rank'",
+        ),
+        ("/v1/compare", "application/json", b'{"first": {"text": "a"}, "second": {}}', 400, "second: "),
         ("/v1/check", "application/json", b"{", 400, "is not JSON"),
         ("/v1/check", "application/json", b"\xff\xfe\x00", 400, "is not JSON"),
         ("/v1/check", "application/json", b"[" * 100_000, 400, "is not JSON"),
         ("/v1/check", "application/json", b'{"url": ' + b"9" * 5000 + b"}", 400, "is not JSON"),
+        ("/v1/check", "application/json", b'{"url": "u", "\\ud800": 1}', 400, "surrogates"),
         ("/v1/check", "text/csv", b"a,b", 415, "application/json or text/html or text/plain"),
         ("/v1/check", "text/html", b"<p>a", 400, "it has no url"),
-        ("/v1/check?url=a&rank=1", "text/html", b"<p>a", 400, "unknown field 'rank'"),
+        ("/v1/check?url=a&rank=1", "text/html", b"<p>a", 400, "unknown field `rank`"),
         ("/v1/check?url=a", "text/plain", b"\xff", 400, "charset"),
         ("/v1/check?url=a", "text/plain; charset=xyz", b"a", 400, "charset"),
-        ("/v1/check/batch", "application/json", b"{}", 400, "an array"),
-        ("/v1/check/batch", "application/json", b"[" + b"1," * 1000 + b"1]", 400, "at most 1,000"),
+        ("/v1/check/batch", "application/json", b"{}", 400, "`array`"),
+        ("/v1/check/batch", "application/json", b"[" + b"1," * 1000 + b"1]", 400, "length <= 1000"),
         ("/v1/check/stream", "application/x-ndjson", b"{}", 404, "/openapi.json"),
         ("/v1/forget", "application/json", b"{}", 400, "one of url and fingerprint"),
-        ("/v1/forget", "application/json", b'{"url": ["a"]}', 400, "it must be a str"),
+        ("/v1/forget", "application/json", b'{"url": ["a"]}', 400, "Expected `str`"),
         ("/v1/forget", "application/json", b'{"url": "\\ud800"}', 400, "surrogate"),
         ("/v1/nothing", "application/json", b"{}", 404, "/openapi.json"),
         ("/v1/info", "application/json", b"{}", 405, "another method"),

@@ -5,15 +5,15 @@ import asyncio
 import pytest
 
 from crawldedup import Page
-from crawldedup.service import checking
-from crawldedup.service.checking import Checker
+from crawldedup.service import endpoints
+from crawldedup.service.endpoints import Checker
 from crawldedup.service.command import ServiceSettings
 from crawldedup.service.problems import ProblemError
 from tests.service.serving import story
 
 
 def test_more_pages_than_may_wait_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checking, "_MOST_WAITING", 32)
+    monkeypatch.setattr(endpoints, "_MOST_WAITING", 32)
 
     async def work() -> None:
         checker = Checker(ServiceSettings())
@@ -50,7 +50,7 @@ def test_pages_of_a_group_are_decided_in_their_order() -> None:
 
 def test_pages_of_html_are_asked_about_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     # On a busy machine the reader takes longer for each.
-    monkeypatch.setattr(checking, "_GATHERING_SECONDS", 5.0)
+    monkeypatch.setattr(endpoints, "_GATHERING_SECONDS", 5.0)
 
     async def work() -> list[int]:
         checker = Checker(ServiceSettings())

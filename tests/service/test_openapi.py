@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from crawldedup.service.bodies import LONGEST_NAME, MOST_PAGES, PAGE_FIELDS
+from crawldedup import Page
+from crawldedup.service.bodies import LONGEST_NAME, MOST_PAGES
 from crawldedup.service.endpoints import ROUTES, description
 from crawldedup.service.problems import ProblemError
 from tests.service.serving import Service
@@ -26,7 +28,8 @@ def test_it_has_every_endpoint_and_every_field_with_its_bounds() -> None:
         (route.path, "POST" if "POST" in (route.methods or ()) else "GET") for route in ROUTES
     }
     schemas = DOCUMENT["components"]["schemas"]
-    assert schemas["Page"]["properties"].keys() == schemas["FindPage"]["properties"].keys() == set(PAGE_FIELDS)
+    of_pages = {each.name for each in fields(Page)} - {"delivered"} | {"html_base64"}
+    assert schemas["Page"]["properties"].keys() == schemas["SentPage"]["properties"].keys() == of_pages
     assert schemas["Page"]["properties"]["url"]["maxLength"] == LONGEST_NAME
     batch = DOCUMENT["paths"]["/v1/check/batch"]["post"]["requestBody"]["content"]["application/json"]
     assert batch["schema"]["maxItems"] == MOST_PAGES

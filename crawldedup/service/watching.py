@@ -1,11 +1,22 @@
-"""The figures at /metrics. Those of all worker processes are added up where PROMETHEUS_MULTIPROC_DIR is set."""
+"""What operators watch: the figures at /metrics, and logs.
 
+Figures of all worker processes are added up where PROMETHEUS_MULTIPROC_DIR is set. Logs are lines of JSON in ASCII:
+nothing that a client or a page says can forge a line or move a cursor.
+"""
+
+import json
+import logging
 import os
+import sys
+from datetime import UTC, datetime
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from crawldedup.printable import printable
+
+_LONGEST_TRACE: Final = 8000
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 _own: Final = CollectorRegistry()
@@ -53,3 +64,31 @@ def everyone() -> CollectorRegistry:
     everyone = CollectorRegistry()
     MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]
     return everyone
+
+
+class JsonFormatter(logging.Formatter):
+    """Writes a record as one line of JSON. The dictionary `fields`, given as `extra`, is merged into it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See `logging.Formatter`."""
+        values = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "message": printable(record.getMessage()),
+            "process": record.process,
+        }
+        for name, value in getattr(record, "fields", {}).items():
+            values[name] = printable(value) if isinstance(value, str) else value
+        if record.exc_info:
+            values["trace"] = self.formatException(record.exc_info)[-_LONGEST_TRACE:]
+        return json.dumps(values, default=str)
+
+
+def log_to_stderr(level: str) -> None:
+    """Send every log of this process to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
+    # They tell of each connection and step; what counts of it has lines of ours.
+    for name in ("uvicorn.error", "uvicorn.access", "asyncio"):
+        logging.getLogger(name).setLevel(logging.WARNING)
