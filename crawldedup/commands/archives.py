@@ -10,10 +10,12 @@ from email.message import Message
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from crawldedup.commands.sources import GZIP_MAGIC, MOST_BYTES, Complaints, Item, OnError
 from crawldedup.errors import ConfigurationError
 from crawldedup.page import Page
 
+GZIP_MAGIC: Final = b"\x1f\x8b"
+MOST_BYTES: Final = 64 * 1024 * 1024
+"""No more is read of a page, and no longer item of a feed; what is compared is far shorter."""
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
 _TEXT_TYPE: Final = "text/plain"
 _LONGEST_TYPE: Final = 1000
@@ -81,32 +83,29 @@ class _Member(io.RawIOBase):
         return len(piece)
 
 
-def records_of(path: Path, on_error: OnError) -> Iterator[Item]:
-    """Yield the records of a web archive, with their pages.
+def records_of(path: Path) -> Iterator[tuple[str, Record | None, Page | ConfigurationError | None]]:
+    """Yield the place of each record of a web archive, the record, and its page, if it holds one.
 
-    What is damaged is left out and told to `on_error`: a record, or its page alone. Raises ConfigurationError where the
+    An error stands in place of a page that cannot be read, or of a whole record. Raises ConfigurationError where the
     file is cut off, for a damage in a file that is not compressed, where nothing says where the next record begins, and
     for no archive.
     """
-    refusal = "it cannot be read as a web archive"
-    with path.open("rb") as file, Complaints(on_error, str(path), "record", "damaged", refusal) as complaints:
+    with path.open("rb") as file:
         is_packed, size = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC, path.stat().st_size
         start = file.seek(0)
         while start < size:
             member = _Member(file, start) if is_packed else None
             try:
                 for begin, end, is_last, head, content in _records_in(io.BufferedReader(member) if member else file):
-                    complaints.accept()
-                    place, page = f"{path}, at byte {start:,}", None
-                    try:
-                        page = _page_of(head, content)
-                    except (_DamageError, ValueError) as error:
-                        complaints.tell(ConfigurationError(f"{place}: this record cannot be read: {error}"))
+                    place = f"{path}, at byte {start:,}"
                     is_shared = member is not None and not (begin == 0 and is_last)
                     end = member.end if member else end
                     names = head.get("WARC-Record-ID", ""), *head.get_all("WARC-Concurrent-To", ())
                     record = Record(path, start, end, is_packed, is_shared, head.get("WARC-Type", ""), names)
-                    yield Item(place, record, page)
+                    try:
+                        yield place, record, _page_of(head, content)
+                    except (_DamageError, ValueError) as error:
+                        yield place, record, ConfigurationError(f"{place}: this record cannot be read: {error}")
                     start = start if member else end
                 start = member.end if member else size
             except (zlib.error, EOFError, _DamageError) as error:
@@ -114,8 +113,8 @@ def records_of(path: Path, on_error: OnError) -> Iterator[Item]:
                 problem = ConfigurationError(f"{path}, at byte {start:,}: {error}{rest}")
                 following = _next_member(file, start + 1) if member else None
                 if following is None and not (member and isinstance(error, _DamageError)):
-                    complaints.end(problem)
-                complaints.tell(problem)
+                    raise problem from error
+                yield "", None, problem
                 start = size if following is None else following
 
 

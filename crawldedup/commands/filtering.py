@@ -170,7 +170,7 @@ class _Run:
                     message = f"{item.place}: the columns are not those of the first file: filter it by itself"
                     raise ConfigurationError(message)
                 if page is not None:
-                    yield item, self._is_kept(item.place, *verdicts[page.identity])
+                    yield item, self._is_kept(item.place, *next(verdicts))
                     continue
                 # Of an archive, only the records with a page are counted as items.
                 if item.page is not None or not self.is_archive:
@@ -186,16 +186,15 @@ class _Run:
             return None
         return Page(page.url, fingerprint=read, identity=f"filter {next(self.numbers)}")
 
-    def _verdicts(self, pages: Sequence[Page]) -> dict[str | None, tuple[Verdict, bool]]:
-        """Return for the identity of each page what it is, and whether the index knows it. Raises StoreError."""
-        verdicts = {}
+    def _verdicts(self, pages: Sequence[Page]) -> Iterator[tuple[Verdict, bool]]:
+        """Yield what each page is, and whether the index knows it. Raises StoreError."""
+        known: list[Verdict | None] = [None] * len(pages)
         if self.index is not None:
             asked = self.index.check_many(replace(page, remember=False) for page in pages)
-            pairs = zip(pages, asked, strict=True)
-            verdicts = {page.identity: (verdict, True) for page, verdict in pairs if verdict.is_duplicate}
-        new = [page for page in pages if page.identity not in verdicts]
-        pairs = zip(new, self.dedup.check_many(new), strict=True)
-        return verdicts | {page.identity: (verdict, False) for page, verdict in pairs}
+            known = [verdict if verdict.is_duplicate else None for verdict in asked]
+        new = self.dedup.check_many([page for page, verdict in zip(pages, known, strict=True) if verdict is None])
+        for verdict in known:
+            yield (next(new), False) if verdict is None else (verdict, True)
 
     def _is_kept(self, place: str, verdict: Verdict, is_known: bool) -> bool:
         self.counts["items"] += 1

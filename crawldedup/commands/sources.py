@@ -22,11 +22,13 @@ from typing import Any, BinaryIO, Final, NamedTuple, NoReturn, Self
 
 from lxml import etree
 
+from crawldedup.commands.archives import GZIP_MAGIC, MOST_BYTES, records_of
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.page import Page
 from crawldedup.printable import pluralize
 
 OnError = Callable[[Exception], None]
+_Row = tuple[Any, Any, Any]  # what stands there, the head of the file, and the value
 
 LINES, ARRAY, CSV, PARQUET, ARCHIVE = "JSON lines", "JSON", "CSV", "Parquet", "a web archive"
 _FORMS: Final = {
@@ -38,7 +40,6 @@ _FORMS: Final = {
     **dict.fromkeys((".warc", ".wet"), ARCHIVE),
 }
 GZIP_SUFFIX: Final = ".gz"
-GZIP_MAGIC: Final = b"\x1f\x8b"
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
 _TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
 _SITEMAP_SUFFIXES: Final = (".xml", ".xml.gz")
@@ -46,8 +47,6 @@ _SCHEMES: Final = ("http://", "https://")
 STDIN: Final = "standard input"
 _BOM: Final = b"\xef\xbb\xbf"
 
-MOST_BYTES: Final = 64 * 1024 * 1024
-"""No more is read of a page, and no longer item of a feed; what is compared is far shorter."""
 MOST_TOLD: Final = 10
 """A reader looks at so many errors; a broken file of a million items has as many."""
 _BLOCK: Final = 1 << 13
@@ -294,12 +293,25 @@ def items_of(name: str, fields: Fields, on_error: OnError) -> Iterator[Item]:
     can be read.
     """
     if form_of(name) == ARCHIVE:
-        from crawldedup.commands.archives import records_of
-
-        return records_of(Path(name), on_error)
+        return _items_of_archive(Path(name), on_error)
     if name == "-":
         return _with_pages(_lines_of(_standard_input(), STDIN), STDIN, fields, on_error)
     return _with_pages(entries_of(Path(name), fields), name, fields, on_error)
+
+
+def _items_of_archive(path: Path, on_error: OnError) -> Iterator[Item]:
+    with Complaints(on_error, str(path), "record", "damaged", "it cannot be read as a web archive") as complaints:
+        try:
+            for place, record, page in records_of(path):
+                if record is not None:
+                    complaints.accept()
+                if isinstance(page, Exception):
+                    complaints.tell(page)
+                    page = None
+                if record is not None:
+                    yield Item(place, record, page)
+        except ConfigurationError as error:
+            complaints.end(error)
 
 
 def _with_pages(entries: Iterable[Item], name: str, fields: Fields, on_error: OnError) -> Iterator[Item]:
@@ -356,18 +368,25 @@ def entries_of(path: Path, fields: Fields = ANY_FIELDS) -> Iterator[Item]:
 
     Raises ConfigurationError where nothing more can be read, and MissingDependencyError for Parquet without pyarrow.
     """
-    form = form_of(path.name)
-    if form == PARQUET:
-        yield from _rows_of_parquet(path, fields)
-        return
+    form, number, what = form_of(path.name), 0, "item"
     try:
         with gzip.open(path) if path.suffix.lower() == GZIP_SUFFIX else path.open("rb") as file:
             if form == LINES:
                 yield from _lines_of(file, str(path))
+                return
+            if form == PARQUET:
+                rows, what = _rows_of_parquet(path, file, fields), "row"
             else:
-                yield from _numbered(_rows_of_csv(file) if form == CSV else _members_of(file), path)
+                rows = _rows_of_csv(file) if form == CSV else _members_of(file)
+            for number, (raw, head, value) in enumerate(rows, 1):
+                yield Item(f"{path}, {what} {number}", raw, head=head, value=value)
+    except ConfigurationError:
+        raise
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ConfigurationError(f"{path} cannot be decompressed any further: {error}") from error
+    except (csv.Error, ValueError, RecursionError) as error:
+        problem = f"{path}, {what} {number + 1}: this cannot be read, nor what follows: {error}"
+        raise ConfigurationError(problem) from error
 
 
 def _lines_of(file: Any, name: str, first: bytes = b"") -> Iterator[Item]:
@@ -396,19 +415,7 @@ def _value_of(line: bytes) -> Any:
         return error
 
 
-def _numbered(items: Iterator[tuple[bytes, bytes, Any]], path: Path) -> Iterator[Item]:
-    """Yield items with their places, given how they stand there, the header of the file and their values."""
-    number = 0
-    try:
-        for number, (raw, head, value) in enumerate(items, 1):
-            yield Item(f"{path}, item {number}", raw, head=head, value=value)
-    except (csv.Error, ValueError, RecursionError) as error:
-        raise ConfigurationError(
-            f"{path}, item {number + 1}: this cannot be read, nor what follows: {error}"
-        ) from error
-
-
-def _rows_of_csv(file: Any) -> Iterator[tuple[bytes, bytes, Any]]:
+def _rows_of_csv(file: Any) -> Iterator[_Row]:
     csv.field_size_limit(MOST_BYTES)
     taken: list[bytes] = []
 
@@ -428,7 +435,7 @@ def _rows_of_csv(file: Any) -> Iterator[tuple[bytes, bytes, Any]]:
         taken.clear()
 
 
-def _members_of(file: Any) -> Iterator[tuple[bytes, bytes, Any]]:
+def _members_of(file: Any) -> Iterator[_Row]:
     """Yield the members of a JSON array, of which no more than one is in memory. Raises ValueError."""
     decoder = json.JSONDecoder()
     # What is no UTF-8 is written as it was read.
@@ -469,29 +476,27 @@ def pyarrow_for(path: Path) -> Any:
     return pa
 
 
-def _rows_of_parquet(path: Path, fields: Fields) -> Iterator[Item]:
+def _rows_of_parquet(path: Path, stream: Any, fields: Fields) -> Iterator[_Row]:
     pa = pyarrow_for(path)
-    number, left = 0, MOST_BYTES + _MOST_GROWTH * path.stat().st_size
+    left = MOST_BYTES + _MOST_GROWTH * path.stat().st_size
     try:
-        with path.open("rb") as stream:
-            # Not a whole row group at once, which may be the whole file.
-            file = pa.parquet.ParquetFile(stream, pre_buffer=False, buffer_size=1 << 20)
-            schema, wanted = file.schema_arrow, [fields.url, *fields.content.values()]
-            columns = [name for name in dict.fromkeys(wanted) if name in schema.names]
-            if not columns:
-                raise ConfigurationError(
-                    f"{path} has none of the columns {', '.join(wanted)}, but {', '.join(schema.names)}; --url-field, "
-                    "--html-field and --text-field name others"
-                )
-            for batch in file.iter_batches(_ROWS, columns=None if fields.for_filter else columns, use_threads=False):
-                for row, value in enumerate(batch.select(columns).to_pylist()):
-                    left -= _BYTES_A_ROW + sum(len(cell) for cell in value.values() if isinstance(cell, str | bytes))
-                    if left < 0:
-                        raise ValueError(f"it holds more than {_MOST_GROWTH:,} times the bytes of its file")
-                    number += 1
-                    yield Item(f"{path}, row {number}", (batch, row), head=schema, value=value)
-    except (pa.ArrowException, OSError, ValueError) as error:
+        # Not a whole row group at once, which may be the whole file.
+        file = pa.parquet.ParquetFile(stream, pre_buffer=False, buffer_size=1 << 20)
+        schema, wanted = file.schema_arrow, [fields.url, *fields.content.values()]
+        columns = [name for name in dict.fromkeys(wanted) if name in schema.names]
+        if not columns:
+            raise ConfigurationError(
+                f"{path} has none of the columns {', '.join(wanted)}, but {', '.join(schema.names)}; --url-field, "
+                "--html-field and --text-field name others"
+            )
+        for batch in file.iter_batches(_ROWS, columns=None if fields.for_filter else columns, use_threads=False):
+            for row, value in enumerate(batch.select(columns).to_pylist()):
+                left -= _BYTES_A_ROW + sum(len(cell) for cell in value.values() if isinstance(cell, str | bytes))
+                if left < 0:
+                    raise ValueError(f"it holds more than {_MOST_GROWTH:,} times the bytes of its file")
+                yield (batch, row), schema, value
+    except (pa.ArrowException, OSError) as error:
         # An error of pyarrow may be one of the system without its number.
-        if isinstance(error, ConfigurationError) or (isinstance(error, OSError) and error.errno is not None):
+        if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise ConfigurationError(f"{path}, row {number + 1}: this cannot be read, nor what follows: {error}") from error
+        raise ValueError(error) from error

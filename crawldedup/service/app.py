@@ -27,8 +27,6 @@ from crawldedup.service.watching import log_to_stderr
 _log: Final = logging.getLogger(__name__)
 
 _REFUSED: Final = (HTTPException, CrawlDedupError, ClientDisconnect, Exception)
-_URL: Final = "https://www.example.com/"
-_TEXT: Final = " ".join(f"word{place}" for place in range(200))
 
 
 def make_app() -> Starlette:
@@ -46,7 +44,9 @@ def application(settings: ServiceSettings) -> Starlette:
         app.state.checker = checker = Checker(settings)
         try:
             # The first page would wait for all that is imported and read once.
-            await (await checker.index()).explain(site_of(_URL), text=_TEXT)
+            await (await checker.index()).explain(
+                site_of("https://www.example.com/"), text=" ".join(map(str, range(200)))
+            )
         except CrawlDedupError as error:
             # Requests try again.
             _log.warning("the store cannot be opened yet", extra={"fields": {"error": str(error)}})

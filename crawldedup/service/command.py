@@ -96,21 +96,12 @@ class ServiceSettings(Options):
             raise StoreUnavailableError("the store has not answered since the service was started") from None
 
 
+_OF_SERVICE: Final = tuple(each.name for each in options_of(ServiceSettings) if each.owner == "service")
+_OF_INDEX: Final = (*INDEX_OPTIONS, "scope", "similarity", "recall", *PROFILE_OPTIONS, "ttl", "max_pages", "store_urls")
+
 SERVE: Final = Command(
     "answer over HTTP: check, find, forget and explain pages, for programs and for a browser",
-    options=(
-        *(each.name for each in options_of(ServiceSettings) if each.owner == "service"),
-        *INDEX_OPTIONS,
-        "scope",
-        "similarity",
-        "recall",
-        *PROFILE_OPTIONS,
-        "ttl",
-        "max_pages",
-        "store_urls",
-        "keep_texts",
-        *PARAGRAPH_OPTIONS,
-    ),
+    options=(*_OF_SERVICE, *_OF_INDEX, "keep_texts", *PARAGRAPH_OPTIONS),
     module=__name__,
     run="serve",
     index={},

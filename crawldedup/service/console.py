@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -18,6 +18,7 @@ from crawldedup.explain import Comparison, Explanation
 from crawldedup.page import Page
 from crawldedup.printable import pluralize, printable
 from crawldedup.report.render import wording
+from crawldedup.report.render.html import templates_of
 from crawldedup.service import watching
 from crawldedup.service.bodies import SentPage, arguments_of, converted, page_of
 from crawldedup.service.endpoints import Checker
@@ -111,13 +112,7 @@ def _stylesheet() -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("crawldedup.service", "page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates_of("crawldedup.service")
     functions = (describe, pluralize, shown_url, wording.link, wording.percent, wording.shown, wording.size)
     environment.globals |= {function.__name__: function for function in functions}
     environment.globals |= {"kinds": _KINDS, "paragraphs_of": _paragraphs}

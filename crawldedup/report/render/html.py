@@ -26,15 +26,15 @@ Tile = tuple[str, str, str]
 """The name of a figure, the figure, and a note below it."""
 
 
+def templates_of(package: str) -> Environment:
+    """Return the templates in the folder `page` of a package. What they show is escaped, and what is missing raises."""
+    loader = PackageLoader(package, "page")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
 def page_of(report: Report) -> str:
     """Return the page."""
-    environment = Environment(
-        loader=PackageLoader("crawldedup.report.render", "page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates_of("crawldedup.report.render")
     for module in (shares, wording):
         environment.globals |= {name: value for name, value in vars(module).items() if callable(value)}
     folder = files("crawldedup.report.render") / "page"
