@@ -40,6 +40,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 BATCH: Final = 100
+_MANY: Final = "/v1/check/batch"
 OnUnreadable = Callable[["Page", PageError], None]
 
 
@@ -65,43 +66,6 @@ class TryAgainError(StoreUnavailableError):
         super().__init__(message)
 
 
-class _Batch:
-    """Pages of one request, which is repeated for those that are not decided: the others must not be."""
-
-    failure: CrawlDedupError
-    """Why some pages are not decided."""
-
-    def __init__(self, pages: list[Page]) -> None:
-        self._pages = pages
-        self._results: list[Verdict | CrawlDedupError | None] = [None] * len(pages)
-        self._left = list(range(len(pages)))
-        self.values = list(map(_values_of, pages))
-        """What to send: those that are left."""
-
-    def take(self, answers: list[dict[str, Any]]) -> None:
-        """Keep what was decided. Raises TryAgainError if that is not all."""
-        for place, answer in zip(self._left, answers, strict=True):
-            result = _error_of(answer["problem"]) if "problem" in answer else wire.from_plain(Verdict, answer)
-            if isinstance(result, TryAgainError):
-                self.failure = result
-            else:
-                self._results[place] = result
-        self._left = [place for place in self._left if self._results[place] is None]
-        self.values[:] = [_values_of(self._pages[place]) for place in self._left]
-        if self._left:
-            raise self.failure
-
-    def verdicts(self, on_unreadable: OnUnreadable | None) -> Iterator[Verdict]:
-        """Yield the verdicts. Raises the first error, but pages that cannot be read go to `on_unreadable`, if any."""
-        for page, result in zip(self._pages, self._results, strict=True):
-            if isinstance(result, PageError) and on_unreadable is not None:
-                on_unreadable(page, result)
-            elif isinstance(result, Verdict):
-                yield result
-            else:
-                raise result or self.failure
-
-
 def _result(answer: httpx.Response, read: Callable[[Any], T]) -> T:
     """Return what an answer means. Raises the error that it stands for."""
     try:
@@ -116,6 +80,23 @@ def _result(answer: httpx.Response, read: Callable[[Any], T]) -> T:
     message = f"the service answered with status {answer.status_code} and no problem of its own"
     is_passing = answer.status_code in (429, 502, 503, 504)
     raise TryAgainError(message) if is_passing else ServiceError(answer.status_code, message)
+
+
+def _results(answers: list[dict[str, Any]]) -> list[Verdict | CrawlDedupError]:
+    """Return what the answers about many pages mean."""
+    return [
+        _error_of(answer["problem"]) if "problem" in answer else wire.from_plain(Verdict, answer) for answer in answers
+    ]
+
+
+def _settled(page: Page, result: Verdict | CrawlDedupError, on_unreadable: OnUnreadable | None) -> Iterator[Verdict]:
+    """Yield the verdict of a page. Raises its error, but that of an unreadable one goes to `on_unreadable`, if any."""
+    if isinstance(result, Verdict):
+        yield result
+    elif isinstance(result, PageError) and on_unreadable is not None:
+        on_unreadable(page, result)
+    else:
+        raise result
 
 
 def _error_of(problem: dict[str, Any]) -> CrawlDedupError:
@@ -144,12 +125,12 @@ def _values_of(page: Page) -> dict[str, Any]:
     return _values(page.url, {each.name: value for each, value in named if value != each.default})
 
 
-def _batches(pages: Iterable[Page], size: int) -> Iterator[_Batch]:
+def _batches(pages: Iterable[Page], size: int) -> Iterator[list[Page]]:
     """Yield pages in batches. Raises ConfigurationError for a batch of no pages."""
     checks.whole(1)("batch", size)
     source = iter(pages)
     while batch := list(islice(source, size)):
-        yield _Batch(batch)
+        yield batch
 
 
 def _pause(error: Exception, deadline: float) -> float:
@@ -261,11 +242,11 @@ class Client(_Common):
         See `Deduplicator.check_many`. Pages whose checks failed for now are sent again for `patience_seconds`.
         """
         for asked in _batches(pages, batch):
-            try:
-                self._ask("/v1/check/batch", asked.take, asked.values)
-            except TryAgainError as error:
-                asked.failure = error
-            yield from asked.verdicts(on_unreadable)
+            results = self._ask(_MANY, _results, list(map(_values_of, asked)))
+            for page, result in zip(asked, results, strict=True):
+                if self._patience and isinstance(result, TryAgainError):
+                    (result,) = self._ask(_MANY, _results, [_values_of(page)])
+                yield from _settled(page, result, on_unreadable)
 
     def _ask(self, path: str, read: Callable[[Any], T], value: Any = None) -> T:
         deadline = time.monotonic() + self._patience
@@ -318,12 +299,12 @@ class AsyncClient(_Common):
     ) -> AsyncIterator[Verdict]:
         """Decide about many pages in their order, up to `batch` of them in one request. See `Client.check_many`."""
         for asked in _batches(pages, batch):
-            try:
-                await self._ask("/v1/check/batch", asked.take, asked.values)
-            except TryAgainError as error:
-                asked.failure = error
-            for verdict in asked.verdicts(on_unreadable):
-                yield verdict
+            results = await self._ask(_MANY, _results, list(map(_values_of, asked)))
+            for page, result in zip(asked, results, strict=True):
+                if self._patience and isinstance(result, TryAgainError):
+                    (result,) = await self._ask(_MANY, _results, [_values_of(page)])
+                for verdict in _settled(page, result, on_unreadable):
+                    yield verdict
 
     async def _ask(self, path: str, read: Callable[[Any], T], value: Any = None) -> T:
         deadline = time.monotonic() + self._patience

@@ -17,7 +17,7 @@ import crawldedup.journal as crawl_journal
 from crawldedup import client, errors, scrapy_plugin
 from crawldedup.scrapy_plugin import command, failures, policy, signals
 from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
-from crawldedup.service import console, metrics
+from crawldedup.service import console, watching
 from crawldedup.stores import registry
 from tests.docs.pages import PAGES, ROOT, SITE, section
 
@@ -99,4 +99,4 @@ def test_every_page_and_metric_of_the_service_is_in_the_reference() -> None:
 
 
 def made_metrics() -> list[Any]:
-    return [each for each in vars(metrics).values() if hasattr(each, "_labelnames")]
+    return [each for each in vars(watching).values() if hasattr(each, "_labelnames")]
