@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import resource
 import socket
 import threading
 import time
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 
 from tests.servers import wait_until
@@ -130,6 +132,23 @@ def test_a_long_content_type_takes_no_time(kind: str, status: int) -> None:
             answer = service.http.post(path, content=f"<p>{story(4)}", headers={"content-type": kind})
             assert answer.status_code == status, answer.text
         assert time.monotonic() - begun < 5
+
+
+def test_clients_that_only_connect_shut_nobody_out_below_the_limit_of_the_system() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 2000:
+        pytest.skip("the system allows too few open files")
+    with contextlib.ExitStack() as stack:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+        try:
+            service = stack.enter_context(ServiceProcess("--store", "memory://"))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1000), hard))
+        for _ in range(400):
+            stack.enter_context(connected(service)).sendall(b"GET / HTTP/1.1\r\n")
+        # A client of its own, which is connected to nothing yet.
+        page = {"url": "https://a.example/1", "text": story(3)}
+        assert httpx.post(f"{service.url}/v1/check", json=page, timeout=10).json()["kind"] == "new"
 
 
 def test_the_address_of_a_client_is_that_which_the_proxy_names() -> None:
