@@ -6,8 +6,8 @@ import pytest
 
 from crawldedup import Page
 from crawldedup.service import endpoints
-from crawldedup.service.endpoints import Checker
 from crawldedup.service.command import ServiceSettings
+from crawldedup.service.endpoints import Checker
 from crawldedup.service.problems import ProblemError
 from tests.service.serving import story
 
