@@ -36,8 +36,8 @@ class Named(Struct, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         for name in ("url", "identity", "scope_key", "encoding"):
-            text = getattr(self, name, None)
-            if isinstance(text, str) and any("\ud800" <= letter <= "\udfff" for letter in text):
+            text = getattr(self, name, None) or ""
+            if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
                 raise ValueError(f"{name} has half of a surrogate pair; give valid Unicode")
 
 
