@@ -14,7 +14,7 @@ import sys
 import urllib.request
 import zlib
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -116,28 +116,24 @@ class Complaints:
         raise ConfigurationError(f"{[*self.waiting, error][0]} ({self.refusal})") if self.refusal else error
 
 
+_CONTENT: Final = {"html": "html", "text": "text"}
+
+
 class Fields(NamedTuple):
-    """The fields of an item that hold its URL, and its source or its text. Without the last two, their names do.
+    """The fields of an item that hold its URL, and by "html" and "text" its source and its text.
 
     `for_filter`, rows of tables are read with all of their columns, and the place of an item stands for its URL.
     """
 
     url: str = "url"
-    html: str | None = None
-    text: str | None = None
+    content: Mapping[str, str] = _CONTENT
     for_filter: bool = False
 
     @classmethod
     def of(cls, given: Namespace) -> Self:
         """Return those that a command line names."""
-        return cls(given.url_field, given.html_field, given.text_field)
-
-    @property
-    def content(self) -> dict[str, str]:
-        """The fields of the source and of the text, as far as they count."""
-        if not self.html and not self.text:
-            return {"html": "html", "text": "text"}
-        return {kind: name for kind, name in (("html", self.html), ("text", self.text)) if name}
+        named = {"html": given.html_field, "text": given.text_field}
+        return cls(given.url_field, {kind: name for kind, name in named.items() if name} or _CONTENT)
 
 
 class Item(NamedTuple):

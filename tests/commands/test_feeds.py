@@ -26,7 +26,7 @@ ITEMS = [
     {"link": "https://a.example/", "story": 'Grüße,\n"von" hier', "page": "<p>a"},
     {"link": "https://b.example/", "story": "日本語 ]} ,", "page": "<p>b"},
 ]
-OF_STORIES = Fields("link", text="story")
+OF_STORIES = Fields("link", {"text": "story"})
 
 
 def exported(exporter: Any, **options: Any) -> bytes:
@@ -57,7 +57,7 @@ def test_the_fields_of_feeds_are_chosen(tmp_path: Path, name: str, content: byte
     path.write_bytes(content)
     texts = [(source.url, source.html, source.text) for source in sources([str(path)], fields=OF_STORIES)]
     assert texts == [(item["link"], None, item["story"]) for item in ITEMS]
-    assert [page.html for page in sources([str(path)], fields=Fields("link", html="page"))] == ["<p>a", "<p>b"]
+    assert [page.html for page in sources([str(path)], fields=Fields("link", {"html": "page"}))] == ["<p>a", "<p>b"]
     with pytest.raises(ConfigurationError, match=r'the field "url" holds no text; --url-field names another'):
         list(sources([str(path)]))
     with pytest.raises(ConfigurationError, match='no text in the field "html" or "text"; --html-field'):

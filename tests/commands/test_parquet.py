@@ -32,12 +32,12 @@ def path(tmp_path: Path) -> Path:
 
 def test_the_columns_are_chosen(path: Path) -> None:
     errors: list[Exception] = []
-    found = list(sources([str(path)], errors.append, Fields("link", text="story")))
+    found = list(sources([str(path)], errors.append, Fields("link", {"text": "story"})))
     assert [(page.url, page.text) for page in found] == [("https://a.example/", "Grüße"), ("https://b.example/", "b")]
     assert [str(error) for error in errors] == [
         f'{path}, row 3: the field "link" holds no text; --url-field names another'
     ]
-    pages = list(sources([str(path)], errors.append, Fields("link", html="page")))
+    pages = list(sources([str(path)], errors.append, Fields("link", {"html": "page"})))
     assert pages == [Page("https://a.example/", html=b"<p>a"), Page("https://b.example/", html=b"<p>b")]
 
 
@@ -52,7 +52,7 @@ def test_columns_that_are_not_there_are_told(path: Path) -> None:
 def test_what_is_no_table_is_refused(path: Path, keep: int) -> None:
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(ConfigurationError, match=r"row 1: this cannot be read, nor what follows"):
-        list(sources([str(path)], fields=Fields("link", text="story")))
+        list(sources([str(path)], fields=Fields("link", {"text": "story"})))
 
 
 def test_rows_before_a_damage_are_read(tmp_path: Path) -> None:
