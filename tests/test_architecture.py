@@ -24,14 +24,14 @@ BUDGETS = {
     "stores": 2400,
     "workers": 501,
     "scrapy_plugin": 2185,
-    "report": 2801,
+    "report": 2799,
     "scan": 1352,
     "spark": 561,
-    "service": 1774,
-    "cli": 1879,
+    "service": 1703,
+    "cli": 1885,
     "literature": 2207,
 }
-MOST_LINES = 22_286
+MOST_LINES = 22_219
 MOST_LUA_LINES = 965
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.
