@@ -41,13 +41,13 @@ class Named(Struct, forbid_unknown_fields=True):
                 raise ValueError(f"{name} has half of a surrogate pair; give valid Unicode")
 
 
-class Forgotten(Named):
-    """The page to forget, by its URL, or every page with the text of a fingerprint."""
+class KnownPage(Named):
+    """A page by its URL, or every page with the text of a fingerprint."""
 
     fingerprint: dict[str, Any] | None = None
 
 
-class SentPage(Forgotten):
+class SentPage(KnownPage):
     """A page: one of `html`, `html_base64`, `text` and `fingerprint`."""
 
     # No `delivered`: what is on its way is told to the store by the process that has it, which a client is not.
@@ -98,14 +98,14 @@ async def pair_in(request: Request) -> tuple[Page, Page]:
 
 async def forgotten_in(request: Request) -> dict[str, Any]:
     """Return the arguments of `Deduplicator.forget`. Raises ConfigurationError and ProblemError."""
-    sent = await _sent(request, Forgotten)
+    sent = await _sent(request, KnownPage)
     if (sent.url is UNSET) == (sent.fingerprint is None):
         raise ConfigurationError("the body must have one of url and fingerprint")
     page = sent.url if sent.fingerprint is None else _fingerprint_of(sent.fingerprint)
     return {"page": page, "identity": sent.identity, "scope_key": sent.scope_key}
 
 
-def page_of(sent: Any, where: str = "the body", url: str | None = None, **content: Any) -> Page:
+def page_of(sent: Named, where: str = "the body", url: str | None = None, **content: Any) -> Page:
     """Return the page that was sent, with its URL by default. Raises ConfigurationError."""
     values = {name: getattr(sent, name) for name in sent.__struct_fields__} | content
     try:

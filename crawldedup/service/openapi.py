@@ -14,14 +14,14 @@ from crawldedup.explain import Candidate, Comparison, Explanation, compare
 from crawldedup.options import Options, options_of
 from crawldedup.page import Page
 from crawldedup.reading.difference import Change
-from crawldedup.service.bodies import JSON, MOST_PAGES, Forgotten, Name, Named, Pair, SentPage
+from crawldedup.service.bodies import JSON, MOST_PAGES, KnownPage, Name, Named, Pair, SentPage
 from crawldedup.service.problems import Problem, ProblemError
 from crawldedup.stores.base import StoreInfo
 from crawldedup.verdict import Coverage, KnownParagraph, Match, Verdict
 
 Schema = dict[str, Any]
 
-_SENT: Final = (SentPage, Pair, Forgotten)
+_SENT: Final = (SentPage, Pair, KnownPage)
 _ANSWERED: Final = (
     *(Verdict, Coverage, KnownParagraph, Match, Explanation, Candidate, Comparison, Change, StoreInfo, Problem),
 )
@@ -134,7 +134,7 @@ def _operations() -> dict[str, tuple[Schema, Schema, Any]]:
         "find": (sent(_ref("SentPage"), text) | _PLAIN, found, {"matches": matches}),
         "explain": (sent(_ref("Page"), page) | _PLAIN, _ref("Explanation"), explanation),
         "compare": (sent(_ref("Pair"), pair), _ref("Comparison"), comparison),
-        "forget": (sent(_ref("Forgotten"), {"url": url}), _object(forgotten={"type": "integer"}), {"forgotten": 1}),
+        "forget": (sent(_ref("KnownPage"), {"url": url}), _object(forgotten={"type": "integer"}), {"forgotten": 1}),
         "info": ({}, _ref("StoreInfo"), info),
         "live": ({}, health, {"status": "live"}),
         "ready": ({}, health, {"status": "ready"}),
@@ -164,7 +164,7 @@ def _schemas() -> dict[str, Schema]:
         if kind in _ANSWERED and kind is not Problem:
             schemas[name]["required"] = list(properties)
     schemas["Page"] = schemas["SentPage"] | {"required": ["url"]}
-    schemas["Forgotten"]["oneOf"] = [{"required": ["url"]}, {"required": ["fingerprint"]}]
+    schemas["KnownPage"]["oneOf"] = [{"required": ["url"]}, {"required": ["fingerprint"]}]
     # `plain` shows the match of a candidate as a part of it.
     candidate = schemas["Candidate"]
     del candidate["properties"]["match"]
