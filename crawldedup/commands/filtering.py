@@ -13,25 +13,13 @@ from itertools import chain, count, groupby, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from crawldedup.commands import sources
 from crawldedup.commands.archives import Record
 from crawldedup.commands.command import make_deduplicator
 from crawldedup.commands.output import Output
 from crawldedup.commands.pages import require_existing
 from crawldedup.commands.rows import PARTIAL_SUFFIX, STANDARD, check_target, target_file
-from crawldedup.commands.sources import (
-    ARCHIVE,
-    ARRAY,
-    CSV,
-    GZIP_SUFFIX,
-    LINES,
-    PARQUET,
-    Complaints,
-    Fields,
-    Item,
-    form_of,
-    items_of,
-    pyarrow_for,
-)
+from crawldedup.commands.sources import Complaints, Fields, Item, items_of
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page import Page
@@ -79,10 +67,10 @@ def check_files(given: Namespace) -> str:
 
 
 def _form(shown: str, name: str) -> str:
-    form = LINES if name == STANDARD else form_of(name)
+    form = sources.LINES if name == STANDARD else sources.form_of(name)
     if form is None:
         raise ConfigurationError(f"{shown} whose name tells no form of a feed or web archive: {_ENDINGS}")
-    return f"packed, {form}" if form == ARCHIVE and name.lower().endswith(GZIP_SUFFIX) else form
+    return f"packed, {form}" if form == sources.ARCHIVE and name.lower().endswith(sources.GZIP_SUFFIX) else form
 
 
 def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
@@ -92,7 +80,7 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     written. Then no file is written.
     """
     form, target = check_files(given), Path(given.output)
-    is_archive = form.endswith(ARCHIVE)
+    is_archive = form.endswith(sources.ARCHIVE)
     with (
         Complaints(output.error, given.output, "page", "kept without being compared") as uncompared,
         ExitStack() as stack,
@@ -114,8 +102,8 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         fields = Fields.of(given)._replace(for_filter=True)
         decided = run.decided(chain.from_iterable(run.items(name, fields) for name in given.inputs))
         if is_archive:
-            _write_archive(decided, out, counts, is_packed=form != ARCHIVE)
-        elif form == PARQUET:
+            _write_archive(decided, out, counts, is_packed=form != sources.ARCHIVE)
+        elif form == sources.PARQUET:
             _write_table(decided, out, target)
         else:
             _write_text(form, decided, out)
@@ -239,21 +227,21 @@ def batches(items: Iterable[Item]) -> Iterator[list[Item]]:
 
 
 def _write_text(form: str, decided: Iterator[tuple[Item, bool]], out: BinaryIO) -> None:
-    end, head, is_empty = b"\r\n" if form == CSV else b"\n", b"", True
+    end, head, is_empty = b"\r\n" if form == sources.CSV else b"\n", b"", True
     for entry, is_kept in decided:
-        if form == CSV and not head:
+        if form == sources.CSV and not head:
             head = entry.head
             out.write(head)
         if is_kept:
-            before = b"" if form != ARRAY else b"[\n" if is_empty else b",\n"
-            out.write(before + entry.raw + (b"" if form == ARRAY or entry.raw.endswith(b"\n") else end))
+            before = b"" if form != sources.ARRAY else b"[\n" if is_empty else b",\n"
+            out.write(before + entry.raw + (b"" if form == sources.ARRAY or entry.raw.endswith(b"\n") else end))
             is_empty = False
-    if form == ARRAY:
+    if form == sources.ARRAY:
         out.write(b"[]\n" if is_empty else b"\n]\n")
 
 
 def _write_table(decided: Iterator[tuple[Item, bool]], out: BinaryIO, path: Path) -> None:
-    pa = pyarrow_for(path)
+    pa = sources.pyarrow_for(path)
     first = list(islice(decided, 1))
     schema = first[0][0].head if first else pa.schema([])
     with pa.parquet.ParquetWriter(out, schema) as writer:
