@@ -1,43 +1,31 @@
-"""The fingerprints of many pages as columns, one row a page, and the keys under which near duplicates meet.
-
-A crawl files a page under its own key in each table and probes the keys that its near duplicates likely have. With all
-pages at hand, both sides share the work: each page is filed under its own key and under a few others, in which the bits
-are flipped that most likely differ (Sood and Loguinov 2011). Two pages meet if they have one of these keys in common:
-n keys a page do the work of nearly n * n probes. Only the leading bits of a key count, the fewer the fewer pages there
-are, so that a key is shared by about the same number of unrelated pages in every collection.
-"""
+"""What is compared of many pages, as columns: fingerprints and shingles, one row a page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crawldedup.fingerprinting.features import is_first_of_run, pair_hashes, shingle_hashes
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
+from crawldedup.reading.tokenize import word_hashes
 from crawldedup.search.decision import threshold_rows
-from crawldedup.search.model import grid_rows, normal_tables, search_similarity, steepness
-from crawldedup.search.plan import STORED_BITS, Table, flip_sets
-from crawldedup.search.query import TABLES as TABLES
-
-Keys = NDArray[np.uint64]
-Doubles = NDArray[np.float64]
 
 VOLATILITY_UNIT: Final = 32
 """Search weights are kept in parts of this: they only tell which bits are likely to flip."""
-_MOST_VOLATILITY: Final = 255
-KEYS_A_TABLE: Final = 6
-"""Each page is filed under so many keys in each table. Of pages with J = .9, two tables of 6, with 4 to 8 pages under a
-key by chance, let 99.7 % meet; of those with J = .85, 98 %. An index of a million pages finds 99.0 and 98.4 %."""
+_LEADING_HALF: Final = np.uint64(32)
 
-CROWD_BITS: Final = 4
-"""Where too many pages share a key, keys that are longer by so many bits are compared, too."""
-_SPARED_BITS: Final = 3
-"""Keys are shorter by so many bits than numbers of pages are."""
-_FEWEST_BITS: Final = 8
-_NUMBER_BITS: Final = 64 - STORED_BITS
-MOST_PAGES: Final = 1 << _NUMBER_BITS
+LAYOUT: Final[dict[str, np.dtype[Any]]] = {
+    "search": np.dtype(np.uint64),
+    "verify": np.dtype((np.uint8, (VERIFY_BITS // 8,))),
+    "digest": np.dtype(np.uint64),
+    "volatility": np.dtype((np.uint8, (SEARCH_BITS,))),
+    "steps": np.dtype((np.uint16, (VERIFY_BITS,))),
+    "thin": np.dtype(np.bool_),
+    "rank": np.dtype(np.uint8),
+}
+"""What a row of each column holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,71 +63,29 @@ class Columns:
         for row, (page, rank) in enumerate(pages):
             columns.search[row], columns.digest[row] = page.search, page.digest
             columns.verify[row] = np.frombuffer(page.verify, np.uint8)
-            columns.volatility[row] = np.minimum(np.abs(page.search_weights) * VOLATILITY_UNIT, _MOST_VOLATILITY)
+            columns.volatility[row] = np.minimum(np.abs(page.search_weights) * VOLATILITY_UNIT, 255)
             columns.steps[row] = threshold_rows(page.verify_weights, threshold)
             columns.thin[row], columns.rank[row] = page.thin, rank
         return columns
 
 
-LAYOUT: Final[dict[str, np.dtype[Any]]] = {
-    "search": np.dtype(np.uint64),
-    "verify": np.dtype((np.uint8, (VERIFY_BITS // 8,))),
-    "digest": np.dtype(np.uint64),
-    "volatility": np.dtype((np.uint8, (SEARCH_BITS,))),
-    "steps": np.dtype((np.uint16, (VERIFY_BITS,))),
-    "thin": np.dtype(np.bool_),
-    "rank": np.dtype(np.uint8),
-}
-"""What a row of each column holds."""
+class Lists:
+    """Lists of different lengths, one behind the other in an array."""
+
+    def __init__(self, items: NDArray[Any], sizes: NDArray[np.uint32]) -> None:
+        self._items = items
+        self._ends = np.cumsum(sizes, dtype=np.int64)
+
+    def __getitem__(self, row: int) -> NDArray[Any]:
+        return self._items[self._ends[row - 1] if row else 0 : self._ends[row]]
 
 
-def key_bits(pages: int) -> int:
-    """Return how many leading bits of a key count among so many pages."""
-    return min(max(max(pages - 1, 0).bit_length() - _SPARED_BITS, _FEWEST_BITS), STORED_BITS)
+def shingle_set(text: str) -> NDArray[np.uint32]:
+    """Return the distinct 3-shingles of a text, as sorted hashes of 32 bits.
 
-
-def keys_of(search: Keys, volatility: NDArray[np.uint8], table: Table, *, bits: int, similarity: float) -> Keys:
-    """Return the likeliest keys of pages in a table, shape (pages, KEYS_A_TABLE).
-
-    `bits` of a key count, and pages from `similarity` on are looked for.
+    Two texts of a thousand each seem to have one more in common than they have in one of four thousand cases.
     """
-    sets = _flip_sets(bits)
-    leading = table.order[:bits]
-    sizes = volatility[:, leading]
-    most_volatile = sizes.argsort(axis=1, kind="stable")[:, : sets.ranks]
-    costs = _flip_costs(similarity).take(np.take_along_axis(sizes, most_volatile, axis=1)) @ sets.members
-    likeliest = costs.argsort(axis=1, kind="stable")[:, :KEYS_A_TABLE]
-    values = np.uint64(1) << (63 - most_volatile).astype(np.uint64)
-    flips = np.take_along_axis(values @ sets.members.astype(np.uint64), likeliest, axis=1)
-    return table.keys(search)[:, None] ^ flips
-
-
-def pack(keys: Keys, numbers: NDArray[np.uint64]) -> Keys:
-    """Return the leading bits of keys and the numbers of their pages in one integer each; numbers end at MOST_PAGES."""
-    return keys >> np.uint64(_NUMBER_BITS) << np.uint64(_NUMBER_BITS) | numbers
-
-
-def numbers_in(packed: Keys) -> Keys:
-    """Return the numbers of the pages of packed keys."""
-    return packed & np.uint64(MOST_PAGES - 1)
-
-
-class _FlipSets(NamedTuple):
-    ranks: int
-    members: Doubles
-    """1 where a rank of volatility belongs to a set, shape (ranks, sets)."""
-
-
-@cache
-def _flip_sets(bits: int) -> _FlipSets:
-    """Return all sets of bits that can be among the KEYS_A_TABLE likeliest to flip."""
-    _, members = flip_sets(bits, KEYS_A_TABLE)
-    ranks = max(int(np.count_nonzero(members.sum(axis=1))), 1)
-    return _FlipSets(ranks, members[:ranks])
-
-
-@cache
-def _flip_costs(similarity: float) -> Doubles:
-    """Return minus the log odds of a flip by volatility."""
-    sizes = np.arange(256, dtype=np.float32) / np.float32(VOLATILITY_UNIT)
-    return -normal_tables().log_odds.take(grid_rows(sizes, steepness(search_similarity(similarity))))
+    words = word_hashes(text)
+    shingles = shingle_hashes(words, pair_hashes(words)) >> _LEADING_HALF
+    shingles.sort()
+    return shingles[is_first_of_run(shingles)].astype(np.uint32)

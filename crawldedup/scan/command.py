@@ -1,6 +1,7 @@
 """The command `crawldedup scan`."""
 
 import os
+from argparse import BooleanOptionalAction
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,11 @@ SCAN: Final = Command(
             "type": Path,
             "help": "keep what was read in this folder, for when the same scan is run again (default: a folder "
             "beside --output, which is removed at the end)",
+        },
+        "--exact": {
+            "action": BooleanOptionalAction,
+            "default": True,
+            "help": "decide by exact similarities; --no-exact decides by estimates, as a crawl does (default: exact)",
         },
         "--workers": {
             "metavar": "N",

@@ -1,21 +1,20 @@
-"""Decide about pairs of pages as a crawl does, by the likelihood of the bits in which their signatures differ.
+"""Decide about pairs of pages: as a crawl does, by the likelihood of the bits in which their signatures differ, or by
+the shingles that they have in common.
 
 Then one pass over the pages in their order tells which are kept: those that are no duplicates of a kept one.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
-from crawldedup.scan.columns import Columns, Keys
-from crawldedup.scan.pairs import distinct, pair
+from crawldedup.scan.columns import Columns, Lists
+from crawldedup.scan.pairs import Keys, distinct, pair
 from crawldedup.search.decision import Crowd, crowd_rule, likelihood_costs
 from crawldedup.search.model import (
     MAX_SIMILARITY,
@@ -33,6 +32,7 @@ MOST_SEARCH_BITS: Final = 16
 unrelated pages, all but one in 25,000."""
 _PAIRS_AT_ONCE: Final = 1 << 13
 _TOLERANCE: Final = 5e-5
+_EXACT_UNIT: Final = 10**9
 ROUNDS: Final = 3
 """Pages that resemble dropped pages alone are compared so many times with what those were dropped for."""
 MOST_RESEMBLING: Final = 64
@@ -112,6 +112,28 @@ def _estimates(steps: NDArray[np.uint16], differing: NDArray[np.uint8], threshol
     return np.asarray((low + high) / 2)
 
 
+def exact_similarities(shingles: Lists, later: Rows, earlier: Rows) -> NDArray[np.float64]:
+    """Return the Jaccard similarities of the shingles of pairs of pages, given their rows."""
+    similarities = np.ones(len(later))
+    for place, (one, other) in enumerate(zip(later.tolist(), earlier.tolist(), strict=True)):
+        both = np.concatenate((shingles[one], shingles[other]))
+        both.sort()
+        common = np.count_nonzero(both[1:] == both[:-1])
+        similarities[place] = common / (len(both) - common)
+    return similarities
+
+
+def exact_costs(similarities: NDArray[np.float64]) -> Rows:
+    """Return what is missing to 1, as whole numbers that decide as the costs of bits do."""
+    return np.rint((1 - similarities) * _EXACT_UNIT).astype(np.int64)
+
+
+def exact_rule(similarity: float) -> Crowd:
+    """Return the rule that accepts pairs from `similarity` on by their exact costs, however many others there are."""
+    limit = int(exact_costs(np.array(similarity)))
+    return Crowd(limit, similarity, (limit,), (similarity,))
+
+
 class Resemblances:
     """Pairs of pages that resemble each other, ordered by the later page, then by cost, then by the earlier page."""
 
@@ -122,20 +144,20 @@ class Resemblances:
     def __len__(self) -> int:
         return len(self.later)
 
-    def those(self, which: NDArray[np.bool_]) -> Resemblances:
+    def those(self, which: NDArray[np.bool_]) -> Self:
         """Return some of the pairs."""
-        return Resemblances(self.later[which], self.earlier[which], self.costs[which])
+        return type(self)(self.later[which], self.earlier[which], self.costs[which])
 
-    def nearest(self) -> Resemblances:
+    def nearest(self) -> Self:
         """Return the pairs of each later page with the pages that it resembles most, at most MOST_RESEMBLING."""
         first = np.flatnonzero(np.diff(self.later, prepend=-1))
         place = np.arange(len(self)) - np.repeat(first, np.diff(first, append=len(self)))
         return self.those(place < MOST_RESEMBLING)
 
-    def joined(self, other: Resemblances) -> Resemblances:
+    def joined(self, other: Self) -> Self:
         """Return the pairs of both."""
         names = ("later", "earlier", "costs")
-        return Resemblances(*(np.concatenate((getattr(self, name), getattr(other, name))) for name in names))
+        return type(self)(*(np.concatenate((getattr(self, name), getattr(other, name))) for name in names))
 
 
 class Order:

@@ -1,14 +1,19 @@
 """Pair the pages that share a key, without ever pairing all pages of a crowd.
 
+A crawl files a page under its own key in each table and probes the keys that its near duplicates likely have. With all
+pages at hand, both sides share the work: each page is filed under its own key and under a few others, in which the bits
+are flipped that most likely differ (Sood and Loguinov 2011). Two pages meet if they have one of these keys in common:
+n keys a page do the work of nearly n * n probes. Only the leading bits of a key count, the fewer the fewer pages there
+are, so that a key is shared by about the same number of unrelated pages in every collection.
+
 Keys are sorted, so the pages that share one form a run. A page is paired with the pages before it in its run, of which
 it meets a bounded number: in a long run, these are the ones whose whole keys are next to its own. It is paired, too,
 with the first page of each longer key that it shares with many: of a thousand copies, each meets the one that is kept.
-
-Pairs wait on disk for their turn, so that memory holds those of some pages only.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -16,16 +21,77 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.fingerprinting.features import is_first_of_run
-from crawldedup.scan.columns import MOST_PAGES, Keys, numbers_in
-from crawldedup.search.plan import STORED_BITS
+from crawldedup.scan.columns import VOLATILITY_UNIT
+from crawldedup.search.model import grid_rows, normal_tables, search_similarity, steepness
+from crawldedup.search.plan import STORED_BITS, Table, flip_sets
 
+Keys = NDArray[np.uint64]
+Doubles = NDArray[np.float64]
+
+KEYS_A_TABLE: Final = 6
+"""Each page is filed under so many keys in each table. Of pages with J = .9, two tables of 6, with 4 to 8 pages under a
+key by chance, let 99.7 % meet; of those with J = .85, 98 %. An index of a million pages finds 99.0 and 98.4 %."""
+CROWD_BITS: Final = 4
+"""Where too many pages share a key, keys that are longer by so many bits are compared, too."""
 NEIGHBOURS: Final = 64
 """A page meets at most so many pages before it in a run."""
+_SPARED_BITS: Final = 3
+"""Keys are shorter by so many bits than numbers of pages are."""
+_FEWEST_BITS: Final = 8
+_NUMBER_BITS: Final = 64 - STORED_BITS
+MOST_PAGES: Final = 1 << _NUMBER_BITS
+
 _PAIRS_AT_ONCE: Final = 1 << 20
 _KEYS_AT_ONCE: Final = 1 << 22
 _PAGES_A_FILE: Final = 1 << 16
 _MOST_FILES: Final = 256
-_PAIRS_IN_MEMORY: Final = 1 << 20
+
+
+def key_bits(pages: int) -> int:
+    """Return how many leading bits of a key count among so many pages."""
+    return min(max(max(pages - 1, 0).bit_length() - _SPARED_BITS, _FEWEST_BITS), STORED_BITS)
+
+
+def keys_of(search: Keys, volatility: NDArray[np.uint8], table: Table, *, bits: int, similarity: float) -> Keys:
+    """Return the likeliest keys of pages in a table, shape (pages, KEYS_A_TABLE).
+
+    `bits` of a key count, and pages from `similarity` on are looked for.
+    """
+    members = _flip_sets(bits)
+    sizes = volatility[:, table.order[:bits]]
+    most_volatile = sizes.argsort(axis=1, kind="stable")[:, : len(members)]
+    costs = _flip_costs(similarity).take(np.take_along_axis(sizes, most_volatile, axis=1)) @ members
+    likeliest = costs.argsort(axis=1, kind="stable")[:, :KEYS_A_TABLE]
+    values = np.uint64(1) << (63 - most_volatile).astype(np.uint64)
+    flips = np.take_along_axis(values @ members.astype(np.uint64), likeliest, axis=1)
+    return table.keys(search)[:, None] ^ flips
+
+
+@cache
+def _flip_sets(bits: int) -> Doubles:
+    """Return all sets of bits that can be among the KEYS_A_TABLE likeliest to flip.
+
+    1 where a rank of volatility belongs to a set, shape (ranks, sets).
+    """
+    _, members = flip_sets(bits, KEYS_A_TABLE)
+    return members[: max(int(np.count_nonzero(members.any(axis=1))), 1)]
+
+
+@cache
+def _flip_costs(similarity: float) -> Doubles:
+    """Return minus the log odds of a flip by volatility."""
+    sizes = np.arange(256, dtype=np.float32) / np.float32(VOLATILITY_UNIT)
+    return -normal_tables().log_odds.take(grid_rows(sizes, steepness(search_similarity(similarity))))
+
+
+def pack(keys: Keys, numbers: NDArray[np.uint64]) -> Keys:
+    """Return the leading bits of keys and the numbers of their pages in one integer each; numbers end at MOST_PAGES."""
+    return keys >> np.uint64(_NUMBER_BITS) << np.uint64(_NUMBER_BITS) | numbers
+
+
+def numbers_in(packed: Keys) -> Keys:
+    """Return the numbers of the pages of packed keys."""
+    return packed & np.uint64(MOST_PAGES - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,19 +194,17 @@ def _run_lengths(packed: Keys, bits: int) -> NDArray[np.int64]:
 
 
 class WaitingPairs:
-    """Pairs in files of an empty folder, each for a block of later pages. Raises OSError."""
+    """Pairs in files of an empty folder, each for a block of later pages, so that memory holds some of them only."""
 
     def __init__(self, folder: Path, pages: int) -> None:
         self._block = max(_PAGES_A_FILE, -(-pages // _MOST_FILES))
         self._paths = [folder / f"pairs-{number}" for number in range(max(1, -(-pages // self._block)))]
         self._parts: list[Keys] = []
-        self._count = 0
 
     def add(self, pairs: Keys) -> None:
-        """Add pairs, as `pair` makes them."""
+        """Add pairs, as `pair` makes them. Raises OSError."""
         self._parts.append(pairs)
-        self._count += len(pairs)
-        if self._count >= _PAIRS_IN_MEMORY:
+        if sum(map(len, self._parts)) >= _PAIRS_AT_ONCE:
             self._write()
 
     def blocks(self) -> Iterator[tuple[float, Keys]]:
@@ -152,7 +216,7 @@ class WaitingPairs:
 
     def _write(self) -> None:
         pairs = distinct(np.concatenate([np.empty(0, np.uint64), *self._parts]))
-        self._parts, self._count = [], 0
+        self._parts = []
         ends = np.searchsorted(later_of(pairs) // self._block, np.arange(len(self._paths)), side="right")
         for path, part in zip(self._paths, np.split(pairs, ends[:-1]), strict=True):
             with path.open("ab") as file:

@@ -13,9 +13,8 @@ import numpy as np
 from crawldedup.commands.rows import write_rows
 from crawldedup.journal import FORMAT, OUTCOMES, VERSION, find_journals, line_of, shown
 from crawldedup.printable import pluralize, printable
-from crawldedup.scan.decision import Goal
 from crawldedup.scan.engine import Duplicates, Progress
-from crawldedup.scan.read import ScanFolder
+from crawldedup.scan.folder import Collection, Step
 from crawldedup.verdict import Kind
 
 REPORT_SUFFIX: Final = ".html"
@@ -24,27 +23,25 @@ _SHOWN_MEMBERS: Final = 10
 
 
 class Results:
-    """The pages of a folder, and what was found about them."""
+    """The pages that were read until a step, and what was found about them."""
 
-    def __init__(self, folder: ScanFolder, duplicates: Duplicates) -> None:
-        self._step = folder.step
-        self._url = folder.urls()
-        self._thin = folder.columns().thin
+    def __init__(self, step: Step, pages: Collection, duplicates: Duplicates) -> None:
+        self._step = step
+        self._pages = pages
         self._duplicates = duplicates
+
+    def _url(self, page: int) -> str:
+        return self._pages.urls[page].tobytes().decode("utf-8", "surrogatepass")
 
     def row(self, page: int) -> dict[str, Any]:
         """Return what a page is, by the names of the columns."""
         url, original = self._url(page), int(self._duplicates.original[page])
         if original == page:
-            kind = Kind.THIN if self._thin[page] else Kind.NEW
+            kind = Kind.THIN if self._pages.columns.thin[page] else Kind.NEW
             return {"url": url, "kind": str(kind), "kept_url": None, "similarity": None}
         kind = Kind.EXACT_DUPLICATE if self._duplicates.exact[page] else Kind.NEAR_DUPLICATE
         similarity = round(float(self._duplicates.similarity[page]), 4)
         return {"url": url, "kind": str(kind), "kept_url": self._url(original), "similarity": similarity}
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield what each page is."""
-        return map(self.row, range(self._step.pages))
 
     def clusters(self, most: int | None = None) -> Iterator[dict[str, Any]]:
         """Yield the kept page of each cluster and its duplicates, largest clusters first, at most so many."""
@@ -67,7 +64,7 @@ class Results:
             "pages": pages,
             "skipped": sum(skipped.values()),
             "reasons": dict(skipped),
-            "unreadable": self._step.errors,
+            "unreadable": self._step.place[-1],
             "duplicates": pages - kept,
             "exact": exact,
             "near": pages - kept - exact,
@@ -75,15 +72,15 @@ class Results:
             "cluster_count": len(np.unique(self._duplicates.original[~self._duplicates.kept])),
         }
 
-    def write(self, path: Path, goal: Goal, progress: Progress, *, force: bool) -> None:
-        """Write the report if the name says so, else a row for each page. Raises ConfigurationError, OSError."""
-        if path.suffix == REPORT_SUFFIX:
-            self._write_report(path, goal, progress)
-        else:
-            progress("writing", 0)
-            write_rows(_COLUMNS, self.rows(), path, force=force)
+    def write(self, path: Path, similarity: float, threshold: float, progress: Progress, *, force: bool) -> None:
+        """Write the report if the name says so, else a row for each page. Raises ConfigurationError, OSError.
 
-    def _write_report(self, path: Path, goal: Goal, progress: Progress) -> None:
+        Pages from `similarity` on were looked for, and accepted from the estimate or the similarity `threshold` on.
+        """
+        if path.suffix != REPORT_SUFFIX:
+            progress("writing", 0)
+            write_rows(_COLUMNS, map(self.row, range(self._step.pages)), path, force=force)
+            return
         from crawldedup.report.database import Database
         from crawldedup.report.queries import make_report
         from crawldedup.report.render.files import write_report
@@ -91,15 +88,15 @@ class Results:
         with TemporaryDirectory(prefix="crawldedup-scan-") as folder, Database(progress) as database:
             journal = Path(folder, "scan.jsonl")
             with journal.open("wb") as out:
-                out.writelines(map(line_of, self._journal(path.stem, goal)))
+                settings = {"similarity": similarity, "threshold": round(threshold, 4)}
+                out.writelines(map(line_of, self._journal(path.stem, settings)))
             write_report(database, make_report(database, find_journals([journal])), path)
 
-    def _journal(self, name: str, goal: Goal) -> Iterator[dict[str, Any]]:
+    def _journal(self, name: str, settings: dict[str, float]) -> Iterator[dict[str, Any]]:
         """Yield the lines of a crawl that has met these pages. Its spider has no name: that tells a scan."""
         process = {"started": round(time.time(), 3), "host": socket.gethostname(), "pid": os.getpid()}
-        settings = {"similarity": goal.similarity, "threshold": round(goal.threshold, 4)}
         yield {FORMAT: VERSION, "crawl": f"scan-{name}", "spider": "", **process, "settings": settings}
-        for row in self.rows():
+        for row in map(self.row, range(self._step.pages)):
             record = {"t": 0, "url": shown(row["url"]), "outcome": OUTCOMES[Kind(row["kind"])], "action": "delivered"}
             if row["kept_url"] is not None:
                 original = {"original": shown(row["kept_url"]), "similarity": row["similarity"]}

@@ -1,10 +1,11 @@
-"""Run a scan: collect the pages in a folder, find the duplicates among them, and show or write what was found."""
+"""Run a scan: read the pages into a folder, find the duplicates among them, and show or write what was found."""
 
 import errno
 import json
+import shutil
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -13,31 +14,23 @@ from typing import Any, Final
 
 import mmh3
 
+from crawldedup import checks
+from crawldedup.commands import sources
 from crawldedup.commands.output import Output
 from crawldedup.commands.rows import check_target
-from crawldedup.commands.sources import (
-    CSV,
-    HTML_SUFFIXES,
-    LINES,
-    Complaints,
-    Fields,
-    OnError,
-    form_of,
-    items_of,
-    pages_below,
-    readable_sources,
-)
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.errors import ConfigurationError
+from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
 from crawldedup.printable import pluralize, printable
 from crawldedup.scan.decision import Goal
 from crawldedup.scan.engine import find_duplicates
-from crawldedup.scan.read import ScanFolder, chunks_of, collect
+from crawldedup.scan.folder import ScanFolder, opened_folder
+from crawldedup.scan.read import chunks_of, read_chunks
 from crawldedup.scan.results import REPORT_SUFFIX, Results, cluster_lines, summary_line
 
+FOLDER_SUFFIX: Final = ".scan"
 _FATE: Final = "skipped: they are counted only"
-_FOLDER_SUFFIX: Final = ".scan"
 
 
 def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
@@ -47,36 +40,26 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """
     _check(given)
     goal = Goal(dedup.options.similarity, dedup.options.recall)
-    setup = {"options": dedup.options.index_values(), "key": dedup.key.secret, "ranks": given.keep == "best"}
-    with ExitStack() as stack:
-        folder = stack.enter_context(ScanFolder(_folder(given, stack), _task(dedup, given)))
-        with _telling_how_to_go_on(folder, given, output):
-            open_source = partial(_pages_of, fields=Fields.of(given))
-            chunks = chunks_of(given.pages, folder.step, open_source, output.unreadable)
-            with output.progress("reading") as show, Complaints(output.error, "scan", "page", _FATE) as skipped:
-                collect(
-                    folder,
-                    chunks,
-                    setup,
-                    workers=given.workers,
-                    on_skipped=lambda url, reason: skipped.tell(PageError(reason, f"skipped ({reason}): {url}")),
-                    progress=lambda pages: show(pages, None),
-                )
-            with output.shares() as share:
-                duplicates = find_duplicates(folder.columns(), goal, folder=folder.path, progress=share)
-        results = Results(folder, duplicates)
-        if given.output is not None:
-            with output.shares() as share:
-                results.write(given.output, goal, share, force=given.force)
+    with (
+        _work_folder(given) as path,
+        opened_folder(path, _task(dedup.options, given)) as folder,
+        _telling_how_to_go_on(folder, given, output),
+    ):
+        _read(dedup.options, folder, given, output)
+        with output.shares() as share:
+            pages = folder.collection(ranks=given.keep == "best")
+            shingles = pages.shingles if given.exact else None
+            found = find_duplicates(pages.columns, goal, shingles, folder=path, progress=share)
+            results = Results(folder.step, pages, found)
+            if given.output is not None:
+                threshold = goal.similarity if given.exact else goal.threshold
+                results.write(given.output, goal.similarity, threshold, share, force=given.force)
         _show(results, given, output)
-        if given.work is None and given.output is not None:
-            folder.remove()
 
 
 def _check(given: Namespace) -> None:
     for name in ("workers", "most"):
-        if getattr(given, name) < 1:
-            raise ConfigurationError(f"--{name} is {getattr(given, name)}; it must be at least 1")
+        checks.whole(1)(f"--{name}", getattr(given, name))
     out = given.output
     if out is None:
         return
@@ -84,29 +67,34 @@ def _check(given: Namespace) -> None:
         from crawldedup.report.render.files import check_path
 
         check_path("--output", out)
-    elif form_of(out.name) not in (LINES, CSV):
+    elif sources.form_of(out.name) not in (sources.LINES, sources.CSV):
         shown = printable(str(out))
         raise ConfigurationError(
             f"--output is {shown!r}; it must end with .jsonl, .csv (both also packed, .gz) or {REPORT_SUFFIX}"
         )
     # Of a folder that is read, only HTML can be meant to be read again.
-    is_page = out.suffix.lower() in HTML_SUFFIXES
+    is_page = out.suffix.lower() in sources.HTML_SUFFIXES
     if is_page and any(out.absolute().is_relative_to(Path(name).absolute()) for name in given.pages):
         raise ConfigurationError(f"--output {out} lies in a folder that is read: name another place")
     check_target(out, [path for path in map(Path, given.pages) if path.is_file()], force=given.force)
 
 
-def _folder(given: Namespace, stack: ExitStack) -> Path:
+@contextmanager
+def _work_folder(given: Namespace) -> Iterator[Path]:
+    """Yield the folder to work in, and remove one that was not named. With --output, it outlives an error."""
     if given.work is not None:
-        return Path(given.work)
-    if given.output is not None:
-        return Path(f"{given.output}{_FOLDER_SUFFIX}")
-    return Path(stack.enter_context(TemporaryDirectory(prefix="crawldedup-scan-")))
+        yield Path(given.work)
+    elif given.output is not None:
+        path = Path(f"{given.output}{FOLDER_SUFFIX}")
+        yield path
+        shutil.rmtree(path)
+    else:
+        with TemporaryDirectory(prefix="crawldedup-scan-") as name:
+            yield Path(name)
 
 
-def _task(dedup: Deduplicator, given: Namespace) -> dict[str, Any]:
+def _task(options: Options, given: Namespace) -> dict[str, Any]:
     """Return what a scan must have in common with the one that it goes on with."""
-    options = dedup.options
     return {
         "sources": given.pages,
         "files": list(_versions(map(Path, given.pages))),
@@ -116,8 +104,6 @@ def _task(dedup: Deduplicator, given: Namespace) -> dict[str, Any]:
         "scope": options.scope,
         "extractor, content or distinguish": PageReader(options).profile,
         "min_words": options.min_words,
-        "keep": given.keep,
-        "index": dedup.key.suffix,
     }
 
 
@@ -128,8 +114,23 @@ def _versions(paths: Iterable[Path]) -> Iterator[list[Any]]:
             status = path.stat()
             yield [str(path), status.st_size, status.st_mtime_ns]
         elif path.is_dir():
-            pages = list(_versions(pages_below(path, on_error=lambda _: None)))
+            pages = list(_versions(sources.pages_below(path, on_error=lambda _: None)))
             yield [str(path), len(pages), f"{mmh3.hash128(json.dumps(pages).encode()):032x}"]
+
+
+def _read(options: Options, folder: ScanFolder, given: Namespace, output: Output) -> None:
+    """Read what is not in the folder yet."""
+    chunks = chunks_of(given.pages, folder.step.place, partial(_pages_of, sources.Fields.of(given)), output.unreadable)
+    with (
+        output.progress("reading") as show,
+        sources.Complaints(output.error, "scan", "page", _FATE) as complaints,
+        closing(read_chunks(chunks, options, given.workers)) as reads,
+    ):
+        for place, (columns, skipped) in reads:
+            folder.add(place, columns, [error.reason for error in skipped])
+            for error in skipped:
+                complaints.tell(error)
+            show(folder.step.pages, None)
 
 
 @contextmanager
@@ -147,17 +148,17 @@ def _telling_how_to_go_on(folder: ScanFolder, given: Namespace, output: Output) 
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         raise ConfigurationError(
-            f"{folder.path}: {error.strerror}: make room, or name a folder with --work. With --work or --output, the "
-            "same command goes on from here"
+            f"{error.filename or folder.path}: {error.strerror}: make room, or name a folder with --work. With --work "
+            "or --output, the same command goes on from here"
         ) from error
 
 
-def _pages_of(name: str, on_error: OnError, fields: Fields) -> Iterator[Page]:
+def _pages_of(fields: sources.Fields, name: str, on_error: sources.OnError) -> Iterator[Page]:
     if name != "-":
-        yield from readable_sources([name], on_error, fields)
+        yield from sources.readable_sources([name], on_error, fields)
         return
     try:
-        yield from (item.page for item in items_of(name, fields, on_error) if item.page)
+        yield from (item.page for item in sources.items_of(name, fields, on_error) if item.page)
     except ConfigurationError as error:
         on_error(error)
 

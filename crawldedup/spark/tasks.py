@@ -17,9 +17,19 @@ from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fing
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
 from crawldedup.reading.keys import Key
-from crawldedup.scan.columns import KEYS_A_TABLE, LAYOUT, Columns, keys_of, numbers_in, pack
+from crawldedup.scan.columns import LAYOUT, Columns
 from crawldedup.scan.decision import MOST_SEARCH_BITS, Goal, Order, Resemblances, costs_of, similarities_of
-from crawldedup.scan.pairs import Nearness, candidate_pairs, crowded, earlier_of, later_of
+from crawldedup.scan.pairs import (
+    KEYS_A_TABLE,
+    Nearness,
+    candidate_pairs,
+    crowded,
+    earlier_of,
+    keys_of,
+    later_of,
+    numbers_in,
+    pack,
+)
 from crawldedup.search.decision import Crowd
 from crawldedup.search.plan import Table
 from crawldedup.search.query import salted

@@ -15,9 +15,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.scan.columns import CROWD_BITS, MOST_PAGES, TABLES, key_bits
 from crawldedup.scan.decision import ROUNDS, Goal
+from crawldedup.scan.pairs import CROWD_BITS, MOST_PAGES, key_bits
 from crawldedup.search.plan import STORED_BITS, Table
+from crawldedup.search.query import TABLES
 from crawldedup.spark.tasks import CROWDED, URL, VERIFY, ComparePairs, DecidePairs, MakeKeys, MakePairs
 from crawldedup.verdict import Kind
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from crawldedup import Options, Page
-from crawldedup.reading.keys import NO_KEY
+from crawldedup.scan.columns import LAYOUT, Columns, Lists
 from crawldedup.scan.decision import Goal
-from crawldedup.scan.read import BatchReader
+from crawldedup.scan.read import reader
+from crawldedup.workers.reading import plain_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawldedup.scan.columns import Columns
+    from crawldedup.scan.folder import Packed
 
 GOAL = Goal(0.9, 0.98)
 WORDS = [f"{first}{second}{third}" for first in "bdfgklm" for second in "aeiou" for third in ("n", "rt", "st", "lk")]
@@ -42,7 +45,26 @@ def collection(seed: int = 1, originals: int = 300) -> list[str]:
     return texts
 
 
-def columns(texts: Sequence[str], urls: Sequence[str] | None = None, *, ranks: bool = False) -> Columns:
+def packed(pages: Sequence[Page], options: Options | None = None) -> Packed:
+    """Return what a worker process makes of pages, all of which can be read."""
+    answer, skipped = reader((options or Options()).index_values())(list(map(plain_page, pages)))
+    assert not skipped
+    return answer
+
+
+def columns_in(answer: Packed) -> Columns:
+    return Columns(**{name: np.frombuffer(answer[name], kind) for name, kind in LAYOUT.items()})
+
+
+def of_texts(texts: Sequence[str], urls: Sequence[str] | None = None) -> Packed:
     names = urls or [f"https://a.example/{number}" for number in range(len(texts))]
-    pages = [Page(name, text=each) for name, each in zip(names, texts, strict=True)]
-    return BatchReader(Options(), NO_KEY, ranks=ranks).read(pages).columns
+    return packed([Page(name, text=each) for name, each in zip(names, texts, strict=True)])
+
+
+def columns(texts: Sequence[str], urls: Sequence[str] | None = None) -> Columns:
+    return columns_in(of_texts(texts, urls))
+
+
+def shingles(texts: Sequence[str]) -> Lists:
+    answer = of_texts(texts)
+    return Lists(np.frombuffer(answer["shingles"], np.uint32), np.frombuffer(answer["shingle_sizes"], np.uint32))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 
 import numpy as np
 import pytest
 
 from crawldedup import Deduplicator, Fingerprint, Kind
+from crawldedup.literature.exact import jaccard
 from crawldedup.scan.columns import Columns
 from crawldedup.scan.engine import find_duplicates
-from tests.scan.pages import GOAL, collection, columns, edited, text
+from tests.scan.pages import GOAL, collection, columns, edited, shingles, text
 
 
 def online(texts: list[str]) -> list[tuple[int, bool, float]]:
@@ -48,8 +50,33 @@ def test_the_page_of_the_lowest_rank_is_kept() -> None:
     one, other = text(random), text(random)
     texts = [one, edited(one, random, 1), other, one]
     urls = [f"https://a.example/{name}" for name in ("1?sid=7", "1", "2", "1?print=1")]
-    assert find_duplicates(columns(texts, urls, ranks=True), GOAL).original.tolist() == [1, 1, 2, 1]
-    assert find_duplicates(columns(texts, urls), GOAL).original.tolist() == [0, 0, 2, 0]
+    assert find_duplicates(columns(texts, urls), GOAL).original.tolist() == [1, 1, 2, 1]
+
+
+def test_exact_similarities_decide_if_they_are_there() -> None:
+    """Whatever the estimates are: all pages from .9 on are dropped, none below, and each for the nearest kept one."""
+    texts = collection(originals=600)
+    similarities = {(later, earlier): jaccard(texts[later], texts[earlier]) for later, earlier in alike(texts)}
+    original = list(range(len(texts)))
+    for page in range(len(texts)):
+        kept = [(similarities[page, other], -other) for other in range(page) if (page, other) in similarities]
+        nearest = max([(value, other) for value, other in kept if original[-other] == -other], default=(0.0, 0))
+        if nearest[0] >= GOAL.similarity:
+            original[page] = -nearest[1]
+    found = find_duplicates(columns(texts), GOAL, shingles(texts))
+    assert found.original.tolist() == original
+    near = [page for page in range(len(texts)) if original[page] != page and not found.exact[page]]
+    assert len(near) > 100
+    assert found.similarity[near] == pytest.approx([similarities[page, original[page]] for page in near])
+    assert found.original.tolist() != find_duplicates(columns(texts), GOAL).original.tolist()
+
+
+def alike(texts: list[str]) -> Iterator[tuple[int, int]]:
+    """Yield the later and the earlier number of texts that begin or end alike."""
+    for later, one in enumerate(texts):
+        for earlier, other in enumerate(texts[:later]):
+            if one[:20] == other[:20] or one[-20:] == other[-20:]:
+                yield later, earlier
 
 
 def test_an_exact_copy_of_a_dropped_page_shares_its_verdict() -> None:

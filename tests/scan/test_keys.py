@@ -5,17 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crawldedup.scan.columns import (
-    KEYS_A_TABLE,
-    MOST_PAGES,
-    TABLES,
-    VOLATILITY_UNIT,
-    key_bits,
-    keys_of,
-    numbers_in,
-    pack,
-)
+from crawldedup.scan.columns import VOLATILITY_UNIT
+from crawldedup.scan.pairs import KEYS_A_TABLE, MOST_PAGES, key_bits, keys_of, numbers_in, pack
 from crawldedup.search.model import cosine, search_similarity
+from crawldedup.search.query import TABLES
 
 
 def pages(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,8 +7,17 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from crawldedup.scan.columns import pack
-from crawldedup.scan.pairs import NEIGHBOURS, Nearness, candidate_pairs, crowded, distinct, earlier_of, later_of, pair
+from crawldedup.scan.pairs import (
+    NEIGHBOURS,
+    Nearness,
+    candidate_pairs,
+    crowded,
+    distinct,
+    earlier_of,
+    later_of,
+    pack,
+    pair,
+)
 
 BITS = 16
 

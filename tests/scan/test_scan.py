@@ -15,10 +15,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from crawldedup import Deduplicator
 from crawldedup.cli import main
+from crawldedup.literature.exact import jaccard
 from tests.scan.pages import collection
 
 if TYPE_CHECKING:
@@ -44,8 +46,9 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 def test_rows_tell_what_a_crawl_would(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     texts = collection()
-    result = scan(capsys, feed(tmp_path / "pages.jl", texts), "-o", tmp_path / "out.jsonl", "--workers", 2)
-    found = rows(tmp_path / "out.jsonl")
+    out = tmp_path / "out.jsonl"
+    result = scan(capsys, feed(tmp_path / "pages.jl", texts), "-o", out, "--workers", 2, "--no-exact")
+    found = rows(out)
     with Deduplicator(key=0) as dedup:
         for number, (text, row) in enumerate(zip(texts, found, strict=True)):
             verdict = dedup.check(f"https://a.example/{number}", text=text)
@@ -55,6 +58,26 @@ def test_rows_tell_what_a_crawl_would(tmp_path: Path, capsys: pytest.CaptureFixt
     assert (result["near"], result["exact"]) == (kinds.count("near_duplicate"), kinds.count("exact_duplicate"))
     assert result["near"] > 50
     assert result["exact"] > 10
+
+
+def test_rows_have_exact_similarities(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = collection(originals=600)
+    lines = feed(tmp_path / "pages.jl", texts).read_text()
+    scan(capsys, tmp_path / "pages.jl", "-o", tmp_path / "out.jsonl", "--work", tmp_path / "work")
+    found = rows(tmp_path / "out.jsonl")
+    near = [row for row in found if row["kind"] == "near_duplicate"]
+    assert len(near) > 100
+    for row in near:
+        one, other = (texts[int(row[name].rpartition("/")[2])] for name in ("url", "kept_url"))
+        assert row["similarity"] == round(jaccard(one, other), 4) >= 0.9
+    # What was read serves both.
+    scan(capsys, tmp_path / "pages.jl", "-o", tmp_path / "other.jsonl", "--work", tmp_path / "work", "--no-exact")
+    assert min(row["similarity"] for row in rows(tmp_path / "other.jsonl") if row["similarity"]) < 0.9
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+    scan(capsys, "-", "-o", tmp_path / "piped.jsonl")
+    assert rows(tmp_path / "piped.jsonl") == found
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".jsonl.gz"])
@@ -76,9 +99,11 @@ def test_every_form_of_output_has_the_same_rows(
 
 
 def test_the_report_is_that_of_a_scan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = scan(capsys, feed(tmp_path / "pages.jl", collection(originals=60)), "-o", tmp_path / "report.html")
+    source = feed(tmp_path / "pages.jl", collection(originals=60))
+    original = scan(capsys, source)["clusters"][0]["original"]
+    result = scan(capsys, source, "-o", tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
-    assert "https://a.example/0" in page
+    assert original in page
     assert f"{result['pages']}" in page
     # What it tells of similarities takes the limit of the scan.
     assert "With another similarity" in page
@@ -107,7 +132,6 @@ def test_a_killed_scan_goes_on_and_ends_as_if_undisturbed(tmp_path: Path, capsys
     undisturbed = scan(capsys, broken, source, "-o", expected, status=1)
     out = tmp_path / "out.jsonl"
     command = [sys.executable, "-m", "crawldedup.cli", "scan", str(broken), str(source), "-o", str(out), "--json"]
-    # Steps are of a second or two: on any machine some of them are written before the end.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     kills = 0
     while kills < 3:
@@ -131,9 +155,9 @@ def test_a_killed_scan_goes_on_and_ends_as_if_undisturbed(tmp_path: Path, capsys
 
 
 def pages_in(folder: Path) -> int:
-    """Return how many pages the last step of a scan tells of."""
-    state = folder / "scan.json"
-    return int(json.loads(state.read_bytes())[1][2]) if state.exists() else 0
+    """Return how many pages are in the folder of a scan."""
+    parts = sorted(folder.glob("*.part"))
+    return int(msgspec.msgpack.decode(parts[-1].read_bytes())[0][1]) if parts else 0
 
 
 def test_what_was_read_is_not_read_again(
