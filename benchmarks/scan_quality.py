@@ -29,8 +29,7 @@ from crawldedup.measure import bands_of, read_corpus
 from crawldedup.page import Page, PageReader
 from crawldedup.reading.keys import NO_KEY
 from crawldedup.scan.columns import Columns
-from crawldedup.scan.decision import Goal
-from crawldedup.scan.engine import find_duplicates
+from crawldedup.scan.engine import Goal, find_duplicates
 from crawldedup.search.query import salted
 
 if TYPE_CHECKING:

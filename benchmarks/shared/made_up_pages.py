@@ -7,13 +7,13 @@ of one page. Of `template` pages, half resemble each other with J = 0.6.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS
 from crawldedup.scan.columns import LAYOUT, VOLATILITY_UNIT, Columns
-from crawldedup.scan.decision import Goal
+from crawldedup.scan.engine import Goal
 from crawldedup.search.decision import threshold_rows
 from crawldedup.search.model import search_similarity
 
@@ -73,7 +73,8 @@ class Pages:
 
     def columns(self) -> Columns:
         parts = [self.block(number).by_name() for number in range(self.blocks)]
-        return Columns(**{name: np.concatenate([part[name] for part in parts]) for name in LAYOUT})
+        joined: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in LAYOUT}
+        return Columns(**joined)
 
     def columns_in(self, folder: Path) -> Columns:
         """Return columns that are on disk, as those of a scan are."""
@@ -83,9 +84,10 @@ class Pages:
                 files[name].write(column.tobytes())
         for file in files.values():
             file.close()
-        return Columns(
-            **{name: np.memmap(folder / name, kind, "r", shape=(self.count,)) for name, kind in LAYOUT.items()}
-        )
+        mapped: dict[str, Any] = {
+            name: np.memmap(folder / name, kind, "r", shape=(self.count,)) for name, kind in LAYOUT.items()
+        }
+        return Columns(**mapped)
 
 
 def _near(first: Floats, second: Floats, similarity: NDArray[np.float64]) -> Floats:

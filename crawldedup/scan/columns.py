@@ -28,47 +28,6 @@ LAYOUT: Final[dict[str, np.dtype[Any]]] = {
 """What a row of each column holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """What is compared of pages, in arrays of one length.
-
-    `search`, `verify` and `digest` are those of `Fingerprint`, salted as an index files them (`queries.salted`).
-    `volatility` holds the sizes of the search weights in parts of VOLATILITY_UNIT. `steps` holds those of the verify
-    weights, as rows of the tables of the normal distribution at the threshold: the same costs follow from them as from
-    the weights. Of pages that are copies of each other, one of the lowest `rank` is kept.
-    """
-
-    search: NDArray[np.uint64]
-    verify: NDArray[np.uint8]
-    digest: NDArray[np.uint64]
-    volatility: NDArray[np.uint8]
-    steps: NDArray[np.uint16]
-    thin: NDArray[np.bool_]
-    rank: NDArray[np.uint8]
-
-    def __len__(self) -> int:
-        return len(self.search)
-
-    def by_name(self) -> dict[str, NDArray[Any]]:
-        """Return the columns by their names."""
-        return {name: getattr(self, name) for name in LAYOUT}
-
-    @classmethod
-    def of(cls, pages: Sequence[tuple[Fingerprint, int]], threshold: float) -> Self:
-        """Return the columns of salted fingerprints and their ranks.
-
-        `threshold` is the estimate of the similarity from which on a page is accepted.
-        """
-        columns = cls(**{name: np.zeros(len(pages), kind) for name, kind in LAYOUT.items()})
-        for row, (page, rank) in enumerate(pages):
-            columns.search[row], columns.digest[row] = page.search, page.digest
-            columns.verify[row] = np.frombuffer(page.verify, np.uint8)
-            columns.volatility[row] = np.minimum(np.abs(page.search_weights) * VOLATILITY_UNIT, 255)
-            columns.steps[row] = threshold_rows(page.verify_weights, threshold)
-            columns.thin[row], columns.rank[row] = page.thin, rank
-        return columns
-
-
 class Lists:
     """Lists of different lengths, one behind the other in an array."""
 
@@ -78,6 +37,50 @@ class Lists:
 
     def __getitem__(self, row: int) -> NDArray[Any]:
         return self._items[self._ends[row - 1] if row else 0 : self._ends[row]]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What is compared of pages, in arrays of one length.
+
+    `search`, `verify` and `digest` are those of `Fingerprint`, salted as an index files them (`queries.salted`).
+    `volatility` holds the sizes of the search weights in parts of VOLATILITY_UNIT. `steps` holds those of the verify
+    weights, as rows of the tables of the normal distribution at the threshold: the same costs follow from them as from
+    the weights. Of pages that are copies of each other, one of the lowest `rank` is kept. If there are `shingles` (see
+    `shingle_set`), they decide.
+    """
+
+    search: NDArray[np.uint64]
+    verify: NDArray[np.uint8]
+    digest: NDArray[np.uint64]
+    volatility: NDArray[np.uint8]
+    steps: NDArray[np.uint16]
+    thin: NDArray[np.bool_]
+    rank: NDArray[np.uint8]
+    shingles: Lists | None = None
+
+    def __len__(self) -> int:
+        return len(self.search)
+
+    def by_name(self) -> dict[str, NDArray[Any]]:
+        """Return the columns of LAYOUT."""
+        return {name: getattr(self, name) for name in LAYOUT}
+
+    @classmethod
+    def of(cls, pages: Sequence[tuple[Fingerprint, int]], threshold: float) -> Self:
+        """Return the columns of salted fingerprints and their ranks.
+
+        `threshold` is the estimate of the similarity from which on a page is accepted.
+        """
+        empty: dict[str, Any] = {name: np.zeros(len(pages), kind) for name, kind in LAYOUT.items()}
+        columns = cls(**empty)
+        for row, (page, rank) in enumerate(pages):
+            columns.search[row], columns.digest[row] = page.search, page.digest
+            columns.verify[row] = np.frombuffer(page.verify, np.uint8)
+            columns.volatility[row] = np.minimum(np.abs(page.search_weights) * VOLATILITY_UNIT, 255)
+            columns.steps[row] = threshold_rows(page.verify_weights, threshold)
+            columns.thin[row], columns.rank[row] = page.thin, rank
+        return columns
 
 
 def shingle_set(text: str) -> NDArray[np.uint32]:

@@ -1,27 +1,208 @@
-"""Find the duplicates among the pages of some columns, on one machine."""
+"""Find the duplicates among the pages of some columns, on one machine.
+
+Pairs of pages are decided as a crawl does, by the likelihood of the bits in which their signatures differ, or by the
+shingles that they have in common. One pass over the pages in their order tells which are kept: those that are no
+duplicates of a kept one.
+"""
 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.scan import decision
+from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.scan import pairs as pairing
 from crawldedup.scan.columns import Columns, Lists
-from crawldedup.scan.decision import Goal, Order, Resemblances, Rows
-from crawldedup.scan.pairs import MOST_PAGES, Keys, Nearness, WaitingPairs, earlier_of, later_of
+from crawldedup.scan.pairs import MOST_PAGES, Keys, Nearness, WaitingPairs, distinct, earlier_of, later_of, pair
+from crawldedup.search.decision import Crowd, crowd_rule, likelihood_costs
+from crawldedup.search.model import (
+    MAX_SIMILARITY,
+    accept_threshold,
+    flip_probabilities,
+    normal_tables,
+    steepness,
+    weight_density,
+)
 from crawldedup.search.plan import STORED_BITS, Table
 from crawldedup.search.query import TABLES
 
+Rows = NDArray[np.int64]
 Progress = Callable[[str, float], None]
 
+MOST_SEARCH_BITS: Final = 16
+"""Pages that differ in more search bits are no candidates. Of near duplicates with J = .8, one in 10,000 does; of
+unrelated pages, all but one in 25,000."""
 _PAGES_AT_ONCE: Final = 1 << 16
+_PAIRS_AT_ONCE: Final = 1 << 13
+_TOLERANCE: Final = 5e-5
+_EXACT_UNIT: Final = 10**9
+ROUNDS: Final = 3
+"""Pages that resemble dropped pages alone are compared so many times with what those were dropped for."""
+MOST_RESEMBLING: Final = 64
+"""So many of the pages that resemble a page are looked at, the nearest ones."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Pages to find: those from `similarity` on, with probability `recall`. See `Options`."""
+
+    similarity: float
+    recall: float
+
+    @cached_property
+    def threshold(self) -> float:
+        """The estimate from which on a page is accepted that resembles one page alone."""
+        return accept_threshold(self.similarity, VERIFY_BITS, self.recall)
+
+    @cached_property
+    def crowd(self) -> Crowd:
+        """What is accepted where several pages resemble a page."""
+        return crowd_rule(self.similarity, self.recall, VERIFY_BITS)
+
+    @cached_property
+    def most_verify_bits(self) -> int:
+        """In more verify bits differs one in 30,000 of the pages that count for a decision."""
+        weights, density = weight_density()
+        share = float(flip_probabilities(weights, self.crowd.farthest) @ density)
+        return round(VERIFY_BITS * share + 4 * math.sqrt(VERIFY_BITS * share * (1 - share)))
+
+
+def costs_of(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.int64]:
+    """Return the costs of pairs of pages, given their rows, shape (pairs,). It is quickest with equal rows together."""
+    totals = np.zeros(len(later), np.int64)
+    for start in range(0, len(later), _PAIRS_AT_ONCE):
+        part = slice(start, start + _PAIRS_AT_ONCE)
+        rows, places = np.unique(later[part], return_inverse=True)
+        costs = likelihood_costs(pages.steps[rows])[places]
+        differing = _differing(pages, later[part], earlier[part])
+        totals[part] = np.multiply(costs, differing, out=costs).sum(axis=1, dtype=np.uint32)
+    return totals
+
+
+def similarities_of(pages: Columns, later: Rows, earlier: Rows, threshold: float) -> NDArray[np.float64]:
+    """Return the most likely similarities of pairs of pages, given their rows, as `estimate_similarity` does."""
+    similarities = np.ones(len(later))
+    for start in range(0, len(later), _PAIRS_AT_ONCE):
+        part = slice(start, start + _PAIRS_AT_ONCE)
+        differing = _differing(pages, later[part], earlier[part])
+        estimates = _estimates(pages.steps[later[part]], differing, threshold)
+        similarities[part] = np.where(differing.any(axis=1), estimates, 1.0)
+    return similarities
+
+
+def _differing(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.uint8]:
+    """Return 1 where signatures differ, shape (pairs, VERIFY_BITS)."""
+    return np.unpackbits(pages.verify[later] ^ pages.verify[earlier], axis=1)
+
+
+def _estimates(steps: NDArray[np.uint16], differing: NDArray[np.uint8], threshold: float) -> NDArray[np.float64]:
+    """Bisect the derivative of the log likelihood, which is concave, for all pairs at once."""
+    tables = normal_tables()
+    last = len(tables.equal) - 1
+    # A bit that differs counts against the pair: two tables in one.
+    both = np.concatenate((tables.equal, -tables.different))
+    offsets = differing * np.int32(last + 1)
+    sizes = steps.astype(np.float32) + np.float32(0.5)
+    low, high = np.zeros(len(steps)), np.full(len(steps), MAX_SIMILARITY)
+    steepness_then = steepness(threshold)
+    while (high - low).max(initial=0) > _TOLERANCE:
+        middle = (low + high) / 2
+        rho = 2 * middle / (1 + middle)
+        scale = rho / np.sqrt(1 - rho * rho) / steepness_then
+        rows = np.minimum((sizes * scale[:, None].astype(np.float32)).astype(np.int32), last)
+        rises = both.take(rows + offsets).sum(axis=1) > 0
+        low, high = np.where(rises, middle, low), np.where(rises, high, middle)
+    return np.asarray((low + high) / 2)
+
+
+def exact_similarities(shingles: Lists, later: Rows, earlier: Rows) -> NDArray[np.float64]:
+    """Return the Jaccard similarities of the shingles of pairs of pages, given their rows."""
+    similarities = np.ones(len(later))
+    for place, (one, other) in enumerate(zip(later.tolist(), earlier.tolist(), strict=True)):
+        both = np.concatenate((shingles[one], shingles[other]))
+        both.sort()
+        common = np.count_nonzero(both[1:] == both[:-1])
+        similarities[place] = common / (len(both) - common)
+    return similarities
+
+
+def exact_costs(similarities: NDArray[np.float64]) -> Rows:
+    """Return what is missing to 1, as whole numbers that decide as the costs of bits do."""
+    return np.rint((1 - similarities) * _EXACT_UNIT).astype(np.int64)
+
+
+def exact_rule(similarity: float) -> Crowd:
+    """Return the rule that accepts pairs from `similarity` on by their exact costs, however many others there are."""
+    limit = int(exact_costs(np.array(similarity)))
+    return Crowd(limit, similarity, (limit,), (similarity,))
+
+
+class Resemblances:
+    """Pairs of pages that resemble each other, ordered by the later page, then by cost, then by the earlier page."""
+
+    def __init__(self, later: Rows, earlier: Rows, costs: Rows) -> None:
+        order = np.lexsort((earlier, costs, later))
+        self.later, self.earlier, self.costs = later[order], earlier[order], costs[order]
+
+    def __len__(self) -> int:
+        return len(self.later)
+
+    def those(self, which: NDArray[np.bool_]) -> Self:
+        """Return some of the pairs."""
+        return type(self)(self.later[which], self.earlier[which], self.costs[which])
+
+    def nearest(self) -> Self:
+        """Return the pairs of each later page with the pages that it resembles most, at most MOST_RESEMBLING."""
+        first = np.flatnonzero(np.diff(self.later, prepend=-1))
+        place = np.arange(len(self)) - np.repeat(first, np.diff(first, append=len(self)))
+        return self.those(place < MOST_RESEMBLING)
+
+    def joined(self, other: Self) -> Self:
+        """Return the pairs of both."""
+        names = ("later", "earlier", "costs")
+        return type(self)(*(np.concatenate((getattr(self, name), getattr(other, name))) for name in names))
+
+
+class Order:
+    """What has been decided of the pages 0, 1, .. of an order. `original` holds the page itself where it is kept."""
+
+    def __init__(self, pages: int, crowd: Crowd) -> None:
+        self.original = np.arange(pages)
+        self._crowd = crowd
+
+    def decide(self, pairs: Resemblances, *, presumes: bool = True) -> Keys:
+        """Decide about the later pages of pairs; all earlier pages, but for those among them, must be decided.
+
+        As in a crawl, a page is compared with kept pages alone. One that resembles dropped pages alone may be a copy of
+        what these were dropped for. It is presumed to be one, if `presumes`; return the pairs, packed, that tell
+        whether it is. Decide again with these, whatever their costs, among the others.
+        """
+        original, limit, reach = self.original, self._crowd.limits[0], self._crowd.reach
+        starts = np.flatnonzero(np.diff(pairs.later, prepend=-1))
+        later, earlier, costs = pairs.later[starts].tolist(), pairs.earlier.tolist(), pairs.costs.tolist()
+        bounds = [*starts.tolist(), len(pairs)]
+        wanted = []
+        for page, start, end in zip(later, bounds[:-1], bounds[1:], strict=True):
+            places = [place for place in range(start, end) if original[earlier[place]] == earlier[place]]
+            kept = [costs[place] for place in places if costs[place] <= reach]
+            original[page] = page
+            if kept and kept[0] <= self._crowd.bar(kept).limit:
+                original[page] = earlier[places[0]]
+                continue
+            near = [place for place in range(start, end) if costs[place] <= limit]
+            unknown = {int(original[earlier[place]]) for place in near}.difference(earlier[start:end])
+            wanted += [(page, other) for other in unknown]
+            if presumes and unknown:
+                original[page] = min(unknown)
+        numbers = np.array(wanted, np.uint64).reshape(-1, 2)
+        return distinct(pair(numbers[:, 0], numbers[:, 1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +225,17 @@ class Duplicates:
 
 
 def find_duplicates(
-    pages: Columns,
-    goal: Goal,
-    shingles: Lists | None = None,
-    *,
-    folder: Path | None = None,
-    progress: Progress = lambda _doing, _percent: None,
+    pages: Columns, goal: Goal, *, folder: Path | None = None, progress: Progress = lambda _doing, _percent: None
 ) -> Duplicates:
     """Return what each page is. Pages come in their order, after those of lower rank.
 
     The verdicts are those of a crawl that meets the pages in this order, each under a URL of its own; but an exact copy
-    of a dropped page shares that page's verdict. With the `shingles` of the pages, exact similarities decide. Pairs
-    wait on disk, in `folder` or a temporary one. Raises ConfigurationError for more than MOST_PAGES pages, and OSError.
+    of a dropped page shares that page's verdict. If the pages have shingles, exact similarities decide. Pairs wait on
+    disk, in `folder` or a temporary one. Raises ConfigurationError for more than MOST_PAGES pages, and OSError.
     """
     if len(pages) > MOST_PAGES:
         raise ConfigurationError(f"there are {len(pages):,} pages, and at most {MOST_PAGES:,} can be compared at once")
-    batch = _Batch(pages, goal, shingles)
+    batch = _Batch(pages, goal)
     with TemporaryDirectory(dir=folder, prefix="pairs-") as place:
         waiting = WaitingPairs(Path(place), len(pages))
         for number, table in enumerate(TABLES):
@@ -76,15 +252,14 @@ def find_duplicates(
 class _Batch:
     """The pages of a batch, each known by its number: its place in the order in which they are decided."""
 
-    def __init__(self, pages: Columns, goal: Goal, shingles: Lists | None) -> None:
+    def __init__(self, pages: Columns, goal: Goal) -> None:
         self._pages = pages
         self._goal = goal
-        self._shingles = shingles
         self._rows = np.argsort(pages.rank, kind="stable")
         _, first, copies = np.unique(pages.digest[self._rows], return_index=True, return_inverse=True)
         self._first_copy = first[copies]
         self._is_first = self._first_copy == np.arange(len(pages))
-        self._order = Order(len(pages), goal.crowd if shingles is None else decision.exact_rule(goal.similarity))
+        self._order = Order(len(pages), goal.crowd if pages.shingles is None else exact_rule(goal.similarity))
 
     def candidates(self, table: Table) -> Iterator[Keys]:
         """Yield near pairs of pages that share a key in a table.
@@ -93,7 +268,7 @@ class _Batch:
         """
         verify = self._pages.verify[self._rows].view(np.uint64)
         search = self._pages.search[self._rows]
-        nearness = Nearness(search, verify, decision.MOST_SEARCH_BITS, self._goal.most_verify_bits)
+        nearness = Nearness(search, verify, MOST_SEARCH_BITS, self._goal.most_verify_bits)
         numbers = np.flatnonzero(self._is_first & ~self._pages.thin[self._rows])
         bits = pairing.key_bits(len(numbers))
         while len(numbers) and bits <= STORED_BITS:
@@ -118,7 +293,7 @@ class _Batch:
     def decide(self, pairs: Keys) -> None:
         """Decide about the later pages of pairs; about all pages before them, it was decided before."""
         measured = self._exactly(self._compared(pairs, self._goal.crowd.reach).nearest())
-        for _ in range(decision.ROUNDS):
+        for _ in range(ROUNDS):
             wanted = self._order.decide(measured)
             if not len(wanted):
                 return
@@ -128,21 +303,21 @@ class _Batch:
     def _compared(self, pairs: Keys, most: float = math.inf) -> Resemblances:
         """Return pairs of pages with their costs, those of at most this cost."""
         later, earlier = later_of(pairs), earlier_of(pairs)
-        costs = decision.costs_of(self._pages, self._rows[later], self._rows[earlier])
+        costs = costs_of(self._pages, self._rows[later], self._rows[earlier])
         counts = costs <= most
         return Resemblances(later[counts], earlier[counts], costs[counts])
 
     def _exactly(self, pairs: Resemblances) -> Resemblances:
         """Return pairs with their exact costs, if these decide."""
-        if self._shingles is None:
+        if self._pages.shingles is None:
             return pairs
-        costs = decision.exact_costs(self._similarities(self._rows[pairs.later], self._rows[pairs.earlier]))
+        costs = exact_costs(self._similarities(self._rows[pairs.later], self._rows[pairs.earlier]))
         return Resemblances(pairs.later, pairs.earlier, costs)
 
     def _similarities(self, later: Rows, earlier: Rows) -> NDArray[np.float64]:
-        if self._shingles is None:
-            return decision.similarities_of(self._pages, later, earlier, self._goal.threshold)
-        return decision.exact_similarities(self._shingles, later, earlier)
+        if self._pages.shingles is None:
+            return similarities_of(self._pages, later, earlier, self._goal.threshold)
+        return exact_similarities(self._pages.shingles, later, earlier)
 
     def duplicates(self) -> Duplicates:
         """Return what has been decided."""

@@ -1,14 +1,15 @@
 """Keep what was read of a collection in a folder, one file a chunk, and go on behind the last whole one."""
 
 import fcntl
-import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
+import mmh3
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,7 @@ from crawldedup.scan.columns import LAYOUT, Columns, Lists
 FORMAT: Final = 3
 _TASK: Final = "scan.json"
 _LOCK: Final = "lock"
-_UNFINISHED: Final = "unfinished"
-_PART_SUFFIX: Final = ".part"
+_DIGEST_BYTES: Final = 16
 
 Packed = dict[str, bytes]
 """The columns of some pages, by their names in KINDS."""
@@ -33,29 +33,18 @@ KINDS: Final = {
 """What an item of each column is. Each page has one, but for shingles and the bytes of URLs."""
 
 Place = tuple[int, int, int]
-"""How far the reading has come: so many items of the source with this number are read, and all of those before it.
-
-First comes the number of the source, last that of the errors in the sources before."""
+"""The number of a source, that of its items that are read, and that of the errors in the sources before."""
 
 
 class Step(NamedTuple):
-    """What a scan has read until a place: so many pages. `skipped` counts others by the reasons."""
+    """How far a scan has come: so many pages are read. `skipped` counts others by the reasons."""
 
     place: Place = (0, 0, 0)
     pages: int = 0
     skipped: Mapping[str, int] = {}
 
 
-class Collection(NamedTuple):
-    """All pages that were read; their columns stay on disk."""
-
-    columns: Columns
-    shingles: Lists
-    urls: Lists
-
-
 _parts: Final = msgspec.msgpack.Decoder(tuple[Step, list[Packed]])
-_tasks: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 @contextmanager
@@ -65,89 +54,74 @@ def opened_folder(path: Path, task: Mapping[str, Any]) -> Iterator["ScanFolder"]
     `task` is what the folder is for: plain values, which must be the same when a scan goes on. Raises
     ConfigurationError for a folder of another scan, or of one at work.
     """
-    shown = printable(str(path))
+    shown, file = printable(str(path)), path / _TASK
     if path.exists() and not path.is_dir():
         raise ConfigurationError(f"{shown} is no folder; name one to work in")
     path.mkdir(parents=True, exist_ok=True)
-    if not (path / _TASK).exists() and {each.name for each in path.iterdir()} - {_LOCK, _UNFINISHED}:
+    if not file.exists() and {each.name for each in path.iterdir()} - {_LOCK}:
         raise ConfigurationError(f"the folder {shown} holds something else than a scan; name an empty one")
     with (path / _LOCK).open("wb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise ConfigurationError(f"another scan is at work in {shown}") from error
-        yield ScanFolder(path, msgspec.json.encode({"format": FORMAT, **task}))
+        wanted = msgspec.json.encode({"format": FORMAT, **task})
+        if not file.exists():
+            file.write_bytes(wanted)
+        try:
+            begun = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            raise ConfigurationError(f"the scan in {shown} is damaged; remove the folder to begin again") from error
+        if changed := [name for name, value in msgspec.json.decode(wanted).items() if begun.get(name) != value]:
+            message = f"the scan in {shown} was begun with other {changed[0]}; remove the folder to begin again"
+            raise ConfigurationError(message)
+        yield ScanFolder(path)
 
 
 class ScanFolder:
-    """What was read, in parts, and the last `step`. Raises OSError, and ConfigurationError for a damaged folder."""
+    """What was read, in parts, and the last `step`. What a kill or a power cut has torn is read again."""
 
-    def __init__(self, path: Path, task: bytes) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.step = Step()
-        self._shown = printable(str(path))
-        if not (path / _TASK).exists():
-            self._write(_TASK, task)
-        begun = self._read(_TASK, _tasks.decode)
-        if changed := [name for name, value in _tasks.decode(task).items() if begun.get(name) != value]:
-            raise ConfigurationError(
-                f"the scan in {self._shown} was begun with other {changed[0]}; remove the folder to begin again"
-            )
-        self._parts = len(list(path.glob(f"*{_PART_SUFFIX}")))
-        if self._parts:
-            self.step, _ = self._part(self._parts - 1)
+        steps = [step for step, _ in self._whole_parts()]
+        self._count, self.step = len(steps), steps[-1] if steps else Step()
+        for torn in sorted(path.glob("*.part"))[self._count :]:
+            torn.unlink()
 
     def add(self, place: Place, columns: list[Packed], skipped: Iterable[str]) -> None:
         """Add what was read until a place, and the reasons why others cannot be."""
         pages = self.step.pages + sum(len(packed["thin"]) for packed in columns)
         step = Step(place, pages, Counter(self.step.skipped) + Counter(skipped))
         if step != self.step:
-            self._write(_part_name(self._parts), msgspec.msgpack.encode((step, columns)))
-            self._parts, self.step = self._parts + 1, step
+            content = msgspec.msgpack.encode((step, columns))
+            self._part(self._count).write_bytes(mmh3.hash_bytes(content) + content)
+            self._count, self.step = self._count + 1, step
 
-    def collection(self, *, ranks: bool = True) -> Collection:
-        """Return all pages; without `ranks`, none is a poorer copy than another."""
+    def pages(self) -> tuple[Columns, Lists]:
+        """Return what is compared of all pages, and their URLs, which stay on disk."""
         # A file that is mapped stays when its name is gone.
         with TemporaryDirectory(dir=self.path, prefix="columns-") as name, ExitStack() as stack:
-            paths = {column: Path(name, column) for column in KINDS}
-            files = {column: stack.enter_context(path.open("wb")) for column, path in paths.items()}
-            for number in range(self._parts):
-                for packed in self._part(number)[1]:
+            files = {column: stack.enter_context(Path(name, column).open("wb+")) for column in KINDS}
+            for _, columns in self._whole_parts():
+                for packed in columns:
                     for column, file in files.items():
                         file.write(packed[column])
-            stack.close()
-            arrays = {column: _mapped(path, KINDS[column]) for column, path in paths.items()}
-        if not ranks:
-            arrays["rank"] = np.zeros_like(arrays["rank"])
+            arrays = {column: _mapped(file, KINDS[column]) for column, file in files.items()}
         shingles, urls = (Lists(arrays.pop(f"{name}s"), arrays.pop(f"{name}_sizes")) for name in ("shingle", "url"))
-        return Collection(Columns(**arrays), shingles, urls)
+        return Columns(**arrays, shingles=shingles), urls
 
-    def _part(self, number: int) -> tuple[Step, list[Packed]]:
-        part: tuple[Step, list[Packed]] = self._read(_part_name(number), _parts.decode)
-        return part
+    def _whole_parts(self) -> Iterator[tuple[Step, list[Packed]]]:
+        for number in count():
+            part = self._part(number).read_bytes() if self._part(number).exists() else b""
+            digest, content = part[:_DIGEST_BYTES], part[_DIGEST_BYTES:]
+            if not content or mmh3.hash_bytes(content) != digest:
+                return
+            yield _parts.decode(content)
 
-    def _read(self, name: str, decode: Callable[[bytes], Any]) -> Any:
-        try:
-            return decode((self.path / name).read_bytes())
-        except (FileNotFoundError, ValueError, msgspec.MsgspecError) as error:
-            raise ConfigurationError(
-                f"the scan in {self._shown} is damaged; remove the folder to begin again"
-            ) from error
-
-    def _write(self, name: str, content: bytes) -> None:
-        """Write a file, which gets its name when the disk has it: so a power cut tears none."""
-        unfinished = self.path / _UNFINISHED
-        with unfinished.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fdatasync(file.fileno())
-        unfinished.replace(self.path / name)
+    def _part(self, number: int) -> Path:
+        return self.path / f"{number:06}.part"
 
 
-def _part_name(number: int) -> str:
-    return f"{number:06}{_PART_SUFFIX}"
-
-
-def _mapped(path: Path, kind: np.dtype[Any]) -> NDArray[Any]:
-    count = path.stat().st_size // kind.itemsize
-    return np.memmap(path, kind, "r", shape=(count,)) if count else np.zeros(0, kind)
+def _mapped(file: BinaryIO, kind: np.dtype[Any]) -> NDArray[Any]:
+    size = file.tell() // kind.itemsize
+    return np.memmap(file, kind, "r", shape=(size,)) if size else np.zeros(0, kind)

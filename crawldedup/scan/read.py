@@ -17,7 +17,7 @@ from crawldedup.options import Options
 from crawldedup.page import Page, PageContent, PageReader
 from crawldedup.reading.keys import NO_KEY
 from crawldedup.scan.columns import LAYOUT, Columns, shingle_set
-from crawldedup.scan.decision import Goal
+from crawldedup.scan.engine import Goal
 from crawldedup.scan.folder import KINDS, Packed, Place
 from crawldedup.search.query import QueryBuilder, salted
 from crawldedup.workers.pool import WorkerPool

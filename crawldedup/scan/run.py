@@ -2,10 +2,14 @@
 
 import errno
 import json
+import os
 import shutil
+import socket
+import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -13,23 +17,28 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import mmh3
+import numpy as np
 
 from crawldedup import checks
 from crawldedup.commands import sources
 from crawldedup.commands.output import Output
-from crawldedup.commands.rows import check_target
+from crawldedup.commands.rows import check_target, write_rows
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
+from crawldedup.journal import FORMAT, OUTCOMES, VERSION, find_journals, line_of, shown
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
 from crawldedup.printable import pluralize, printable
-from crawldedup.scan.decision import Goal
-from crawldedup.scan.engine import find_duplicates
-from crawldedup.scan.folder import ScanFolder, opened_folder
+from crawldedup.scan.columns import Columns, Lists
+from crawldedup.scan.engine import Duplicates, Goal, Progress, find_duplicates
+from crawldedup.scan.folder import ScanFolder, Step, opened_folder
 from crawldedup.scan.read import chunks_of, read_chunks
-from crawldedup.scan.results import REPORT_SUFFIX, Results, cluster_lines, summary_line
+from crawldedup.verdict import Kind
 
 FOLDER_SUFFIX: Final = ".scan"
+REPORT_SUFFIX: Final = ".html"
+_COLUMNS: Final = ("url", "kind", "kept_url", "similarity")
+_SHOWN_MEMBERS: Final = 10
 _FATE: Final = "skipped: they are counted only"
 
 
@@ -46,14 +55,18 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         _telling_how_to_go_on(folder, given, output),
     ):
         _read(dedup.options, folder, given, output)
+        pages, urls = folder.pages()
+        if given.keep == "first":
+            pages = replace(pages, rank=np.zeros_like(pages.rank))
+        if not given.exact:
+            pages = replace(pages, shingles=None)
         with output.shares() as share:
-            pages = folder.collection(ranks=given.keep == "best")
-            shingles = pages.shingles if given.exact else None
-            found = find_duplicates(pages.columns, goal, shingles, folder=path, progress=share)
-            results = Results(folder.step, pages, found)
-            if given.output is not None:
-                threshold = goal.similarity if given.exact else goal.threshold
-                results.write(given.output, goal.similarity, threshold, share, force=given.force)
+            results = Results(folder.step, pages, urls, find_duplicates(pages, goal, folder=path, progress=share))
+            if given.output is not None and given.output.suffix == REPORT_SUFFIX:
+                results.write_report(given.output, goal, share)
+            elif given.output is not None:
+                share("writing", 0)
+                write_rows(_COLUMNS, results.rows(), given.output, force=given.force)
         _show(results, given, output)
 
 
@@ -163,6 +176,88 @@ def _pages_of(fields: sources.Fields, name: str, on_error: sources.OnError) -> I
         on_error(error)
 
 
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The pages that were read until a step, and what was found about them."""
+
+    step: Step
+    pages: Columns
+    urls: Lists
+    duplicates: Duplicates
+
+    def url(self, page: int) -> str:
+        return self.urls[page].tobytes().decode("utf-8", "surrogatepass")
+
+    def row(self, page: int) -> dict[str, Any]:
+        """Return what a page is, by the names of the columns."""
+        url, original = self.url(page), int(self.duplicates.original[page])
+        if original == page:
+            kind = Kind.THIN if self.pages.thin[page] else Kind.NEW
+            return {"url": url, "kind": str(kind), "kept_url": None, "similarity": None}
+        kind = Kind.EXACT_DUPLICATE if self.duplicates.exact[page] else Kind.NEAR_DUPLICATE
+        similarity = round(float(self.duplicates.similarity[page]), 4)
+        return {"url": url, "kind": str(kind), "kept_url": self.url(original), "similarity": similarity}
+
+    def clusters(self, most: int | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the kept page of each cluster and its duplicates, largest clusters first, at most so many."""
+        duplicates = np.flatnonzero(~self.duplicates.kept)
+        by_original = duplicates[self.duplicates.original[duplicates].argsort(kind="stable")]
+        kept = self.duplicates.original[by_original]
+        originals, starts, sizes = np.unique(kept, return_index=True, return_counts=True)
+        for place in (-sizes).argsort(kind="stable")[:most].tolist():
+            members = by_original[starts[place] :][: sizes[place]].tolist()
+            rows = list(map(self.row, members))
+            for row in rows:
+                del row["kept_url"]
+            yield {"original": self.url(int(originals[place])), "duplicates": rows}
+
+    def summary(self) -> dict[str, Any]:
+        """Return the counts."""
+        pages, skipped = self.step.pages, self.step.skipped
+        kept, exact = int(self.duplicates.kept.sum()), int(self.duplicates.exact.sum())
+        return {
+            "pages": pages,
+            "skipped": sum(skipped.values()),
+            "reasons": dict(skipped),
+            "unreadable": self.step.place[-1],
+            "duplicates": pages - kept,
+            "exact": exact,
+            "near": pages - kept - exact,
+            "kept": kept,
+            "cluster_count": len(np.unique(self.duplicates.original[~self.duplicates.kept])),
+        }
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield what each page is."""
+        return map(self.row, range(len(self.pages)))
+
+    def write_report(self, path: Path, goal: Goal, progress: Progress) -> None:
+        """Write the report of a crawl that has met these pages. Raises ConfigurationError and OSError."""
+        from crawldedup.report.database import Database
+        from crawldedup.report.queries import make_report
+        from crawldedup.report.render.files import write_report
+
+        with TemporaryDirectory(prefix="crawldedup-scan-") as folder, Database(progress) as database:
+            journal = Path(folder, "scan.jsonl")
+            with journal.open("wb") as out:
+                out.writelines(map(line_of, self._journal(path.stem, goal)))
+            write_report(database, make_report(database, find_journals([journal])), path)
+
+    def _journal(self, name: str, goal: Goal) -> Iterator[dict[str, Any]]:
+        # A spider without a name tells a scan.
+        process = {"started": round(time.time(), 3), "host": socket.gethostname(), "pid": os.getpid(), "spider": ""}
+        threshold = round(goal.threshold, 4) if self.pages.shingles is None else goal.similarity
+        settings = {"similarity": goal.similarity, "threshold": threshold}
+        yield {FORMAT: VERSION, "crawl": f"scan-{name}", **process, "settings": settings}
+        for row in self.rows():
+            record = {"t": 0, "url": shown(row["url"]), "outcome": OUTCOMES[Kind(row["kind"])], "action": "delivered"}
+            if row["kept_url"] is not None:
+                original = {"original": shown(row["kept_url"]), "similarity": row["similarity"]}
+                record |= {"action": "dropped", **original}
+            yield record
+        yield {"end": "finished", "stats": {}}
+
+
 def _show(results: Results, given: Namespace, output: Output) -> None:
     summary = results.summary()
     # Errors of an earlier run count, too.
@@ -175,3 +270,22 @@ def _show(results: Results, given: Namespace, output: Output) -> None:
         if (more := summary["cluster_count"] - given.most) > 0:
             lines.append(f"not shown: {pluralize(more, 'smaller cluster')}; --output writes them all")
     output.show(summary, *lines)
+
+
+def summary_line(counts: dict[str, Any]) -> str:
+    """Return the counts in words."""
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(counts["reasons"].items()))
+    skipped = f"{counts['skipped']:,} skipped" + (f" ({reasons})" if reasons else "")
+    clusters = pluralize(counts["cluster_count"], "cluster")
+    errors = f", {pluralize(counts['unreadable'], 'error')} reported" if counts["unreadable"] else ""
+    duplicates = pluralize(counts["duplicates"], "duplicate")
+    return f"{pluralize(counts['pages'], 'page')}, {duplicates} in {clusters}, {skipped}{errors}"
+
+
+def cluster_lines(cluster: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines that show a cluster, safe to show."""
+    yield printable(cluster["original"])
+    for row in cluster["duplicates"][:_SHOWN_MEMBERS]:
+        yield f"    {row['similarity']:.3f} {printable(row['url'])}"
+    if (more := len(cluster["duplicates"]) - _SHOWN_MEMBERS) > 0:
+        yield f"    and {more:,} more"

@@ -12,7 +12,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.options import Options
 from crawldedup.page import PageReader
 from crawldedup.reading.keys import Key
-from crawldedup.scan.decision import Goal
+from crawldedup.scan.engine import Goal
 from crawldedup.spark.tasks import BODY, COLUMNS, URL, ReadPages
 from crawldedup.spark.verdicts import ADDED, ID, checkpointed, verdicts_of
 from crawldedup.verdict import Kind

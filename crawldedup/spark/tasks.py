@@ -18,7 +18,7 @@ from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
 from crawldedup.reading.keys import Key
 from crawldedup.scan.columns import LAYOUT, Columns
-from crawldedup.scan.decision import MOST_SEARCH_BITS, Goal, Order, Resemblances, costs_of, similarities_of
+from crawldedup.scan.engine import MOST_SEARCH_BITS, Goal, Order, Resemblances, costs_of, similarities_of
 from crawldedup.scan.pairs import (
     KEYS_A_TABLE,
     Nearness,
@@ -178,7 +178,7 @@ class ComparePairs:
             names = np.concatenate((numbers(rows.column("number")), numbers(others.field("earlier"))))
             words = [np.concatenate((numbers(rows.column(word)), numbers(others.field(word)))) for word in VERIFY]
             # Of the steps, those of the later pages suffice; nothing else is compared.
-            empty = {name: np.empty(0, kind) for name, kind in LAYOUT.items()}
+            empty: dict[str, Any] = {name: np.empty(0, kind) for name, kind in LAYOUT.items()}
             empty["verify"] = np.stack(words, axis=1).view(np.uint8)
             empty["steps"] = matrix(rows.column("steps"), "uint16", VERIFY_BITS)
             pages = Columns(**empty)

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.scan.decision import ROUNDS, Goal
+from crawldedup.scan.engine import ROUNDS, Goal
 from crawldedup.scan.pairs import CROWD_BITS, MOST_PAGES, key_bits
 from crawldedup.search.plan import STORED_BITS, Table
 from crawldedup.search.query import TABLES

@@ -9,7 +9,7 @@ import numpy as np
 
 from crawldedup import Options, Page
 from crawldedup.scan.columns import LAYOUT, Columns, Lists
-from crawldedup.scan.decision import Goal
+from crawldedup.scan.engine import Goal
 from crawldedup.scan.read import reader
 from crawldedup.workers.reading import plain_page
 

@@ -9,7 +9,7 @@ import pytest
 
 from crawldedup import fingerprint
 from crawldedup.scan.columns import Columns
-from crawldedup.scan.decision import costs_of, similarities_of
+from crawldedup.scan.engine import costs_of, similarities_of
 from crawldedup.search.model import estimate_similarity
 from crawldedup.search.query import TABLES, searches
 from tests.scan.pages import GOAL, edited, text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -63,7 +64,7 @@ def test_exact_similarities_decide_if_they_are_there() -> None:
         nearest = max([(value, other) for value, other in kept if original[-other] == -other], default=(0.0, 0))
         if nearest[0] >= GOAL.similarity:
             original[page] = -nearest[1]
-    found = find_duplicates(columns(texts), GOAL, shingles(texts))
+    found = find_duplicates(replace(columns(texts), shingles=shingles(texts)), GOAL)
     assert found.original.tolist() == original
     near = [page for page in range(len(texts)) if original[page] != page and not found.exact[page]]
     assert len(near) > 100

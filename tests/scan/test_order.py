@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crawldedup.scan.decision import MOST_RESEMBLING, Order, Resemblances
+from crawldedup.scan.engine import MOST_RESEMBLING, Order, Resemblances
 from crawldedup.scan.pairs import earlier_of, later_of
 from tests.scan.pages import GOAL
 

@@ -18,7 +18,7 @@ from crawldedup.scan.folder import ScanFolder, opened_folder
 from crawldedup.workers import pool as pools
 from tests.processes import is_there
 from tests.scan.pages import collection, columns_in, packed
-from tests.scan.test_folder import urls_in
+from tests.scan.test_folder import shingles_in, urls_in
 
 TASK = {"similarity": 0.9}
 EXTRACTOR = """
@@ -87,12 +87,12 @@ def test_pages_are_read_as_one_process_reads_them(tmp_path: Path) -> None:
     with opened_folder(tmp_path, TASK) as folder:
         pages = pages_of([text.replace("?", "\ud800") for text in texts])
         collect(folder, pages, workers=3, on_skipped=lambda error: skipped.append(str(error)))
-        found = folder.collection()
+        found, _ = folder.pages()
         alone = packed(pages_of(texts[:-1]))
         for name, column in columns_in(alone).by_name().items():
-            assert (getattr(found.columns, name) == column).all()
-        assert b"".join(found.shingles[row].tobytes() for row in range(len(texts) - 1)) == alone["shingles"]
-        assert urls_in(found) == [page.url for page in pages[:-1]]
+            assert (getattr(found, name) == column).all()
+        assert shingles_in(folder) == alone["shingles"]
+        assert urls_in(folder) == [page.url for page in pages[:-1]]
         assert skipped == [f"skipped (empty): {pages[-1].url}"]
         assert folder.step.skipped == {"empty": 1}
     assert not children()
@@ -130,7 +130,7 @@ def test_a_page_that_ends_its_process_is_skipped_alone(
     with opened_folder(tmp_path / "work", TASK) as folder:
         given = [*pages[:4], hostile, *pages[4:]]
         collect(folder, given, options, on_skipped=lambda error: skipped.append((str(error), error.reason)))
-        assert folder.collection().columns.digest.tolist() == columns_in(packed(pages, options)).digest.tolist()
+        assert folder.pages()[0].digest.tolist() == columns_in(packed(pages, options)).digest.tolist()
     assert skipped == [(f"skipped ({reason}): {hostile.url}", reason)]
 
 
@@ -168,7 +168,7 @@ def test_a_scan_goes_on_behind_the_last_chunk(tmp_path: Path) -> None:
         begun = folder.step.pages
         assert 0 < begun < len(pages)
         collect(folder, pages)
-        assert urls_in(folder.collection()) == [page.url for page in pages]
+        assert urls_in(folder) == [page.url for page in pages]
 
 
 @pytest.mark.parametrize("change", [

@@ -21,8 +21,7 @@ from crawldedup.options import Options
 from crawldedup.page import PageReader
 from crawldedup.reading.keys import NO_KEY
 from crawldedup.scan.columns import Columns
-from crawldedup.scan.decision import Goal
-from crawldedup.scan.engine import find_duplicates
+from crawldedup.scan.engine import Goal, find_duplicates
 from crawldedup.search.query import salted
 from crawldedup.spark import deduplicate
 

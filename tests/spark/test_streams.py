@@ -12,7 +12,7 @@ pytest.importorskip("pyspark", reason="the session `spark` of noxfile.py install
 
 import pyarrow as pa
 
-from crawldedup.scan.decision import Goal, Order, Resemblances
+from crawldedup.scan.engine import Goal, Order, Resemblances
 from crawldedup.scan.pairs import Nearness, candidate_pairs, crowded, distinct, pair
 from crawldedup.spark import tasks
 from crawldedup.spark.tasks import batch, matrix, of_matrix
