@@ -17,12 +17,7 @@ SCAN: Final = Command(
             "help": "write a row for each page (.jsonl, .csv, both also with .gz), or the report as a page (.html)",
         },
         "--force": {"action": "store_true", "help": "replace the file if it is there"},
-        "--work": {
-            "metavar": "FOLDER",
-            "type": Path,
-            "help": "keep what was read in this folder, for when the same scan is run again (default: a folder "
-            "beside --output, which is removed at the end)",
-        },
+        "--work": {"metavar": "FOLDER", "type": Path, "help": "keep what was read here (default: beside --output)"},
         "--exact": {
             "action": BooleanOptionalAction,
             "default": True,

@@ -21,15 +21,8 @@ from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.scan import pairs as pairing
 from crawldedup.scan.columns import Columns, Lists
 from crawldedup.scan.pairs import MOST_PAGES, Keys, Nearness, WaitingPairs, distinct, earlier_of, later_of, pair
+from crawldedup.search import model
 from crawldedup.search.decision import Crowd, crowd_rule, likelihood_costs
-from crawldedup.search.model import (
-    MAX_SIMILARITY,
-    accept_threshold,
-    flip_probabilities,
-    normal_tables,
-    steepness,
-    weight_density,
-)
 from crawldedup.search.plan import STORED_BITS, Table
 from crawldedup.search.query import TABLES
 
@@ -59,7 +52,7 @@ class Goal:
     @cached_property
     def threshold(self) -> float:
         """The estimate from which on a page is accepted that resembles one page alone."""
-        return accept_threshold(self.similarity, VERIFY_BITS, self.recall)
+        return model.accept_threshold(self.similarity, VERIFY_BITS, self.recall)
 
     @cached_property
     def crowd(self) -> Crowd:
@@ -69,8 +62,8 @@ class Goal:
     @cached_property
     def most_verify_bits(self) -> int:
         """In more verify bits differs one in 30,000 of the pages that count for a decision."""
-        weights, density = weight_density()
-        share = float(flip_probabilities(weights, self.crowd.farthest) @ density)
+        weights, density = model.weight_density()
+        share = float(model.flip_probabilities(weights, self.crowd.farthest) @ density)
         return round(VERIFY_BITS * share + 4 * math.sqrt(VERIFY_BITS * share * (1 - share)))
 
 
@@ -104,14 +97,14 @@ def _differing(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.uint8]:
 
 def _estimates(steps: NDArray[np.uint16], differing: NDArray[np.uint8], threshold: float) -> NDArray[np.float64]:
     """Bisect the derivative of the log likelihood, which is concave, for all pairs at once."""
-    tables = normal_tables()
+    tables = model.normal_tables()
     last = len(tables.equal) - 1
     # A bit that differs counts against the pair: two tables in one.
     both = np.concatenate((tables.equal, -tables.different))
     offsets = differing * np.int32(last + 1)
     sizes = steps.astype(np.float32) + np.float32(0.5)
-    low, high = np.zeros(len(steps)), np.full(len(steps), MAX_SIMILARITY)
-    steepness_then = steepness(threshold)
+    low, high = np.zeros(len(steps)), np.full(len(steps), model.MAX_SIMILARITY)
+    steepness_then = model.steepness(threshold)
     while (high - low).max(initial=0) > _TOLERANCE:
         middle = (low + high) / 2
         rho = 2 * middle / (1 + middle)
@@ -154,20 +147,17 @@ class Resemblances:
     def __len__(self) -> int:
         return len(self.later)
 
-    def those(self, which: NDArray[np.bool_]) -> Self:
-        """Return some of the pairs."""
-        return type(self)(self.later[which], self.earlier[which], self.costs[which])
-
     def nearest(self) -> Self:
         """Return the pairs of each later page with the pages that it resembles most, at most MOST_RESEMBLING."""
         first = np.flatnonzero(np.diff(self.later, prepend=-1))
         place = np.arange(len(self)) - np.repeat(first, np.diff(first, append=len(self)))
-        return self.those(place < MOST_RESEMBLING)
+        near = place < MOST_RESEMBLING
+        return type(self)(self.later[near], self.earlier[near], self.costs[near])
 
     def joined(self, other: Self) -> Self:
         """Return the pairs of both."""
-        names = ("later", "earlier", "costs")
-        return type(self)(*(np.concatenate((getattr(self, name), getattr(other, name))) for name in names))
+        both = zip((self.later, self.earlier, self.costs), (other.later, other.earlier, other.costs), strict=True)
+        return type(self)(*map(np.concatenate, both))
 
 
 class Order:
@@ -219,9 +209,7 @@ class Duplicates:
 
     @property
     def kept(self) -> NDArray[np.bool_]:
-        """Return which pages are kept."""
-        kept: NDArray[np.bool_] = self.original == np.arange(len(self.original))
-        return kept
+        return np.equal(self.original, np.arange(len(self.original)))
 
 
 def find_duplicates(

@@ -1,6 +1,7 @@
 """Keep what was read of a collection in a folder, one file a chunk, and go on behind the last whole one."""
 
 import fcntl
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -87,6 +88,8 @@ class ScanFolder:
         self._count, self.step = len(steps), steps[-1] if steps else Step()
         for torn in sorted(path.glob("*.part"))[self._count :]:
             torn.unlink()
+        for left in path.glob("*-*"):
+            shutil.rmtree(left)
 
     def add(self, place: Place, columns: list[Packed], skipped: Iterable[str]) -> None:
         """Add what was read until a place, and the reasons why others cannot be."""

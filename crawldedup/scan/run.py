@@ -80,15 +80,11 @@ def _check(given: Namespace) -> None:
         from crawldedup.report.render.files import check_path
 
         check_path("--output", out)
+        # A report is a page, which the next scan of the folder would read.
+        if any(out.absolute().is_relative_to(Path(name).absolute()) for name in given.pages):
+            raise ConfigurationError(f"--output {out} lies in a folder that is read: name another place")
     elif sources.form_of(out.name) not in (sources.LINES, sources.CSV):
-        shown = printable(str(out))
-        raise ConfigurationError(
-            f"--output is {shown!r}; it must end with .jsonl, .csv (both also packed, .gz) or {REPORT_SUFFIX}"
-        )
-    # Of a folder that is read, only HTML can be meant to be read again.
-    is_page = out.suffix.lower() in sources.HTML_SUFFIXES
-    if is_page and any(out.absolute().is_relative_to(Path(name).absolute()) for name in given.pages):
-        raise ConfigurationError(f"--output {out} lies in a folder that is read: name another place")
+        raise checks.refused("--output", str(out), f"a name that ends with .jsonl, .csv (also .gz) or {REPORT_SUFFIX}")
     check_target(out, [path for path in map(Path, given.pages) if path.is_file()], force=given.force)
 
 
@@ -112,11 +108,8 @@ def _task(options: Options, given: Namespace) -> dict[str, Any]:
         "sources": given.pages,
         "files": list(_versions(map(Path, given.pages))),
         "fields": [given.url_field, given.html_field, given.text_field],
-        "similarity": options.similarity,
-        "recall": options.recall,
-        "scope": options.scope,
+        **{name: getattr(options, name) for name in ("similarity", "recall", "scope", "min_words")},
         "extractor, content or distinguish": PageReader(options).profile,
-        "min_words": options.min_words,
     }
 
 
@@ -160,10 +153,8 @@ def _telling_how_to_go_on(folder: ScanFolder, given: Namespace, output: Output) 
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
-        raise ConfigurationError(
-            f"{error.filename or folder.path}: {error.strerror}: make room, or name a folder with --work. With --work "
-            "or --output, the same command goes on from here"
-        ) from error
+        what_to_do = "make room, or name a folder with --work; with it or --output, the same command goes on from here"
+        raise ConfigurationError(f"{error.filename or folder.path}: {error.strerror}: {what_to_do}") from error
 
 
 def _pages_of(fields: sources.Fields, name: str, on_error: sources.OnError) -> Iterator[Page]:
@@ -198,6 +189,10 @@ class Results:
         similarity = round(float(self.duplicates.similarity[page]), 4)
         return {"url": url, "kind": str(kind), "kept_url": self.url(original), "similarity": similarity}
 
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield what each page is."""
+        return map(self.row, range(len(self.pages)))
+
     def clusters(self, most: int | None = None) -> Iterator[dict[str, Any]]:
         """Yield the kept page of each cluster and its duplicates, largest clusters first, at most so many."""
         duplicates = np.flatnonzero(~self.duplicates.kept)
@@ -205,8 +200,7 @@ class Results:
         kept = self.duplicates.original[by_original]
         originals, starts, sizes = np.unique(kept, return_index=True, return_counts=True)
         for place in (-sizes).argsort(kind="stable")[:most].tolist():
-            members = by_original[starts[place] :][: sizes[place]].tolist()
-            rows = list(map(self.row, members))
+            rows = list(map(self.row, by_original[starts[place] :][: sizes[place]].tolist()))
             for row in rows:
                 del row["kept_url"]
             yield {"original": self.url(int(originals[place])), "duplicates": rows}
@@ -226,10 +220,6 @@ class Results:
             "kept": kept,
             "cluster_count": len(np.unique(self.duplicates.original[~self.duplicates.kept])),
         }
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield what each page is."""
-        return map(self.row, range(len(self.pages)))
 
     def write_report(self, path: Path, goal: Goal, progress: Progress) -> None:
         """Write the report of a crawl that has met these pages. Raises ConfigurationError and OSError."""
@@ -252,8 +242,7 @@ class Results:
         for row in self.rows():
             record = {"t": 0, "url": shown(row["url"]), "outcome": OUTCOMES[Kind(row["kind"])], "action": "delivered"}
             if row["kept_url"] is not None:
-                original = {"original": shown(row["kept_url"]), "similarity": row["similarity"]}
-                record |= {"action": "dropped", **original}
+                record |= {"action": "dropped", "original": shown(row["kept_url"]), "similarity": row["similarity"]}
             yield record
         yield {"end": "finished", "stats": {}}
 

@@ -78,10 +78,12 @@ def test_what_a_power_cut_has_torn_is_read_again(
     tmp_path: Path, parts: list[Packed], torn: int, whole: int, tear: Callable[[bytes], bytes] | None
 ) -> None:
     added(tmp_path, *parts)
+    (tmp_path / "columns-killed").mkdir()
     path = tmp_path / f"{torn:06}.part"
     path.write_bytes(tear(path.read_bytes())) if tear else path.unlink()
     with opened_folder(tmp_path, TASK) as folder:
         assert folder.step.pages == whole
+        assert not (tmp_path / "columns-killed").exists()
         for part in parts[torn:]:
             folder.add((1, len(part["thin"]), 0), [part], [])
         assert urls_in(folder) == URLS[: sum(len(part["thin"]) for part in parts)]

@@ -210,7 +210,7 @@ def test_skipped_pages_are_counted_by_reason(tmp_path: Path, capsys: pytest.Capt
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (["--output", "out.xls"], "must end with"),
+    (["--output", "out.xls"], "name that ends with"),
     (["--workers", "0"], "--workers is 0"),
     (["--most", "0"], "--most is 0"),
     (["--output", "pages.jl", "--force"], "is read"),
@@ -312,7 +312,7 @@ def test_what_a_scan_is_to_write_is_told_before_the_work(tmp_path: Path, capsys:
     for arguments, message in (
         (["-o", str(folder / "out.html")], "a folder that is read"),
         (["--work", str(folder / "0.html")], "is no folder"),
-        (["-o", str(tmp_path / "out.parquet")], "it must end with .jsonl, .csv (both also packed, .gz) or .html"),
+        (["-o", str(tmp_path / "out.parquet")], "ends with .jsonl, .csv (also .gz) or .html"),
     ):
         assert main(["scan", str(folder), *arguments]) == 2
         assert message in capsys.readouterr().err
