@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Makes the rows of blocks, as `crawldedup.spark.reading` makes them of pages."""
+    """Makes the rows of blocks, as `crawldedup.spark.tasks` makes them of pages."""
 
     pages: Pages
 
@@ -60,8 +60,8 @@ def on_spark(pages: Pages, memory: str, codec: str) -> tuple[float, float, list[
     from pyspark import StorageLevel
     from pyspark.sql import SparkSession
 
+    from crawldedup.spark.deduplication import verdicts_of
     from crawldedup.spark.tasks import COLUMNS
-    from crawldedup.spark.verdicts import verdicts_of
 
     builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", memory)
     builder = builder.config("spark.io.compression.codec", codec)

@@ -1,11 +1,10 @@
-"""What Spark's tasks do with Arrow batches, by numpy and the steps of `crawldedup.scan`. Each class is a task.
+"""What Spark's tasks do with Arrow batches, by numpy and the steps of `crawldedup.scan`.
 
 Sorted streams come in batches that may be cut anywhere. No Python loop runs over pairs, but for the one that decides in
 the order of the pages.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -17,19 +16,10 @@ from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fing
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
 from crawldedup.reading.keys import Key
+from crawldedup.scan import pairs as pairing
 from crawldedup.scan.columns import LAYOUT, Columns
 from crawldedup.scan.engine import MOST_SEARCH_BITS, Goal, Order, Resemblances, costs_of, similarities_of
-from crawldedup.scan.pairs import (
-    KEYS_A_TABLE,
-    Nearness,
-    candidate_pairs,
-    crowded,
-    earlier_of,
-    keys_of,
-    later_of,
-    numbers_in,
-    pack,
-)
+from crawldedup.scan.pairs import KEYS_A_TABLE, Nearness, earlier_of, later_of, numbers_in, pack
 from crawldedup.search.decision import Crowd
 from crawldedup.search.plan import Table
 from crawldedup.search.query import salted
@@ -39,12 +29,7 @@ Rows = Iterator[pa.RecordBatch]
 
 URL: Final = "_crawldedup_url"
 BODY: Final = "_crawldedup_body"
-VERIFY: Final = tuple(f"verify{word}" for word in range(VERIFY_BITS // 64))
-"""The columns of the verify bits, a word each: Spark counts the bits of numbers, and not those of bytes."""
-COLUMNS: Final = (
-    f"search long, {', '.join(f'{word} long' for word in VERIFY)}, digest long, volatility binary, steps binary, "
-    "thin boolean, reason string"
-)
+COLUMNS: Final = "search long, digest long, verify binary, volatility binary, steps binary, thin boolean, reason string"
 CROWDED: Final = -1
 """In place of the earlier page of a pair: the page is to be compared by longer keys."""
 
@@ -53,11 +38,6 @@ _SIGN: Final = np.uint64(1 << 63)
 _KEYS_AT_ONCE: Final = 1 << 20
 _PAIRS_AT_ONCE: Final = 1 << 19
 _UNREAD: Final = thin_fingerprint(0, 0)
-
-
-def numbers(column: "pa.Array | pa.ChunkedArray") -> NDArray[Any]:
-    """Return a column of numbers without nulls."""
-    return np.asarray(column)
 
 
 def matrix(column: pa.Array, kind: DTypeLike, width: int) -> NDArray[Any]:
@@ -81,137 +61,100 @@ def batch(**columns: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array(column) for column in columns.values()], names=list(columns))
 
 
-@dataclass(frozen=True, slots=True)
-class ReadPages:
-    """Adds the columns of COLUMNS to batches, in place of BODY. `reason` tells why a page cannot be compared."""
+def read_pages(options: Options, key: Key, goal: Goal, kind: str, batches: Batches) -> Rows:
+    """Add COLUMNS in place of BODY, which is "html" or "text". `reason` tells why a page cannot be compared."""
+    reader = PageReader(options)
 
-    options: Options
-    is_html: bool
-    goal: Goal
-    key: Key
-
-    def __call__(self, batches: Batches) -> Rows:
-        reader = PageReader(self.options)
-        for rows in batches:
-            pages = zip(rows.column(URL).to_pylist(), rows.column(BODY).to_pylist(), strict=True)
-            read = [self._read(reader, url, body) for url, body in pages]
-            columns = Columns.of([(fingerprint, 0) for fingerprint, _ in read], self.goal.threshold)
-            kept = {name: rows.column(name) for name in rows.schema.names if name != BODY}
-            yield batch(**kept, **of_columns(columns), reason=pa.array([reason for _, reason in read], pa.string()))
-
-    def _read(self, reader: PageReader, url: str | None, body: Any) -> tuple[Fingerprint, str | None]:
+    def read(url: str | None, body: Any) -> tuple[Fingerprint, str | None]:
         if body is None:
             return _UNREAD, "empty"
         try:
-            page = Page(url or "", **{"html" if self.is_html else "text": body})
-            return salted(reader.read_page(page, self.key).fingerprint, "", self.key), None
+            page = Page(url or "", **{kind: body})
+            return salted(reader.read_page(page, key).fingerprint, "", key), None
         except PageError as error:
             return _UNREAD, error.reason
+
+    for rows in batches:
+        pages = list(map(read, rows[URL].to_pylist(), rows[BODY].to_pylist()))
+        columns = Columns.of([(fingerprint, 0) for fingerprint, _ in pages], goal.threshold)
+        kept = {name: rows[name] for name in rows.schema.names if name != BODY}
+        yield batch(**kept, **of_columns(columns), reason=pa.array([reason for _, reason in pages], pa.string()))
 
 
 def of_columns(pages: Columns) -> dict[str, Any]:
     """Return the columns of COLUMNS but for the reason."""
-    verify = pages.verify.view("int64")
     return {
-        "search": pages.search.view("int64"),
-        **{name: verify[:, word] for word, name in enumerate(VERIFY)},
-        "digest": pages.digest.view("int64"),
-        "volatility": of_matrix(pages.volatility),
-        "steps": of_matrix(pages.steps),
+        **{name: getattr(pages, name).view("int64") for name in ("search", "digest")},
+        **{name: of_matrix(getattr(pages, name)) for name in ("verify", "volatility", "steps")},
         "thin": pages.thin,
     }
 
 
-@dataclass(frozen=True, slots=True)
-class MakeKeys:
-    """Makes the rows under which pages are filed in a table: packed keys, each with the search bits of its page."""
-
-    table: Table
-    bits: int
-    similarity: float
-
-    def __call__(self, batches: Batches) -> Rows:
-        for rows in batches:
-            search = numbers(rows.column("search")).view(np.uint64)
-            volatility = matrix(rows.column("volatility"), "uint8", SEARCH_BITS)
-            keys = keys_of(search, volatility, self.table, bits=self.bits, similarity=self.similarity)
-            packed = pack(keys, numbers(rows.column("number")).astype(np.uint64)[:, None]).ravel()
-            yield batch(key=(packed ^ _SIGN).view(np.int64), search=np.repeat(search, KEYS_A_TABLE).view(np.int64))
+def make_keys(table: Table, bits: int, similarity: float, batches: Batches) -> Rows:
+    """Make the rows under which pages are filed in a table: packed keys, each with the search bits of its page."""
+    for rows in batches:
+        search = np.asarray(rows["search"]).view(np.uint64)
+        volatility = matrix(rows["volatility"], "uint8", SEARCH_BITS)
+        keys = pairing.keys_of(search, volatility, table, bits=bits, similarity=similarity)
+        packed = pack(keys, np.asarray(rows["number"]).astype(np.uint64)[:, None]).ravel()
+        yield batch(key=(packed ^ _SIGN).view(np.int64), search=np.repeat(search, KEYS_A_TABLE).view(np.int64))
 
 
-@dataclass(frozen=True, slots=True)
-class MakePairs:
-    """Pairs the pages of sorted rows that share the leading bits of a key. Memory holds the longest run."""
-
-    bits: int
-
-    def __call__(self, batches: Batches) -> Rows:
-        for rows in _whole_groups(batches, lambda rows: numbers(rows.column("key")) >> 64 - self.bits, _KEYS_AT_ONCE):
-            packed = numbers(rows.column("key")).view(np.uint64) ^ _SIGN
-            # Small numbers in place of those of the pages, in the same order, find the search bits.
-            pages, first, small = np.unique(numbers_in(packed), return_index=True, return_inverse=True)
-            search = numbers(rows.column("search")).view(np.uint64)[first]
-            nearness = Nearness(search, np.zeros((len(pages), 1), np.uint64), MOST_SEARCH_BITS, 0)
-            names = pages.astype(np.int64)
-            for pairs in candidate_pairs(pack(packed, small.astype(np.uint64)), self.bits, nearness):
-                yield batch(later=names[later_of(pairs)], earlier=names[earlier_of(pairs)])
-            crowd = crowded(packed, self.bits).astype(np.int64)
-            yield batch(later=crowd, earlier=np.full(len(crowd), CROWDED))
+def make_pairs(bits: int, batches: Batches) -> Rows:
+    """Pair the pages of sorted rows that share the leading bits of a key. Memory holds the longest run."""
+    for rows in _whole_groups(batches, lambda rows: np.asarray(rows["key"]) >> 64 - bits, _KEYS_AT_ONCE):
+        packed = np.asarray(rows["key"]).view(np.uint64) ^ _SIGN
+        # Small numbers in place of those of the pages, in the same order, find the search bits.
+        pages, first, small = np.unique(numbers_in(packed), return_index=True, return_inverse=True)
+        search = np.asarray(rows["search"]).view(np.uint64)[first]
+        nearness = Nearness(search, np.zeros((len(pages), 1), np.uint64), MOST_SEARCH_BITS, 0)
+        names = pages.astype(np.int64)
+        for pairs in pairing.candidate_pairs(pack(packed, small.astype(np.uint64)), bits, nearness):
+            yield batch(later=names[later_of(pairs)], earlier=names[earlier_of(pairs)])
+        crowd = pairing.crowded(packed, bits).astype(np.int64)
+        yield batch(later=crowd, earlier=np.full(len(crowd), CROWDED))
 
 
-@dataclass(frozen=True, slots=True)
-class ComparePairs:
-    """Compares each later page with the earlier ones of its group: `value` is the cost, or with a goal the similarity.
+def compare_pairs(goal: Goal, wanted: str, batches: Batches) -> Rows:
+    """Compare each later page with the earlier ones of its group: `value` is the "cost", or the "similarity".
 
-    With `most`, it leaves of each page the nearest pairs, of at most this cost.
+    Wanted "near", it is the cost of the pairs that are worth a decision, the nearest of each page.
     """
-
-    goal: Goal | None = None
-    most: int | None = None
-
-    def __call__(self, batches: Batches) -> Rows:
-        for rows in batches:
-            groups = rows.column("others")
-            others = groups.flatten()
-            later = np.repeat(np.arange(len(rows)), numbers(groups.value_lengths()))
-            earlier = len(rows) + np.arange(len(others))
-            names = np.concatenate((numbers(rows.column("number")), numbers(others.field("earlier"))))
-            words = [np.concatenate((numbers(rows.column(word)), numbers(others.field(word)))) for word in VERIFY]
-            # Of the steps, those of the later pages suffice; nothing else is compared.
-            empty: dict[str, Any] = {name: np.empty(0, kind) for name, kind in LAYOUT.items()}
-            empty["verify"] = np.stack(words, axis=1).view(np.uint8)
-            empty["steps"] = matrix(rows.column("steps"), "uint16", VERIFY_BITS)
-            pages = Columns(**empty)
-            if self.goal is not None:
-                value = similarities_of(pages, later, earlier, self.goal.threshold)
-                yield batch(later=names[later], earlier=names[earlier], value=value)
-                continue
-            costs = costs_of(pages, later, earlier)
-            counts = costs <= (costs.max(initial=0) if self.most is None else self.most)
-            pairs = Resemblances(names[later[counts]], names[earlier[counts]], costs[counts])
-            pairs = pairs if self.most is None else pairs.nearest()
-            yield batch(later=pairs.later, earlier=pairs.earlier, value=pairs.costs.astype(np.float64))
+    for rows in batches:
+        others = rows["others"].flatten()
+        later = np.repeat(np.arange(len(rows)), np.asarray(rows["others"].value_lengths()))
+        earlier = len(rows) + np.arange(len(others))
+        names = np.concatenate((np.asarray(rows["number"]), np.asarray(others.field("earlier"))))
+        signatures = [matrix(column, "uint8", VERIFY_BITS // 8) for column in (rows["verify"], others.field("verify"))]
+        # Of the steps, those of the later pages suffice; nothing else is compared.
+        columns: dict[str, Any] = {name: np.empty(0, kind) for name, kind in LAYOUT.items()}
+        columns |= {"verify": np.concatenate(signatures), "steps": matrix(rows["steps"], "uint16", VERIFY_BITS)}
+        pages = Columns(**columns)
+        if wanted == "similarity":
+            value = similarities_of(pages, later, earlier, goal.threshold)
+            yield batch(later=names[later], earlier=names[earlier], value=value)
+            continue
+        costs = costs_of(pages, later, earlier)
+        pairs = Resemblances(names[later], names[earlier], costs)
+        if wanted == "near":
+            bits = np.bitwise_count(pages.verify[later] ^ pages.verify[earlier]).sum(axis=1)
+            is_near = (costs <= goal.crowd.reach) & (bits <= goal.most_verify_bits)
+            pairs = Resemblances(names[later[is_near]], names[earlier[is_near]], costs[is_near]).nearest()
+        yield batch(later=pairs.later, earlier=pairs.earlier, value=pairs.costs.astype(np.float64))
 
 
-@dataclass(frozen=True, slots=True)
-class DecidePairs:
-    """Decides about the pages of sorted pairs: yields the pairs that are wanted, and the near duplicates.
+def decide_pairs(pages: int, crowd: Crowd, presumes: bool, batches: Batches) -> Rows:
+    """Decide about the pages of sorted pairs: yield the pairs that are wanted, and the near duplicates.
 
     Memory holds the verdicts of all pages, and some of the pairs.
     """
-
-    pages: int
-    crowd: Crowd
-    presumes: bool = True
-
-    def __call__(self, batches: Batches) -> Rows:
-        order = Order(self.pages, self.crowd)
-        for rows in _whole_groups(batches, lambda rows: numbers(rows.column("later")), _PAIRS_AT_ONCE):
-            later, earlier, costs = (numbers(rows.column(name)) for name in ("later", "earlier", "value"))
-            wanted = order.decide(Resemblances(later, earlier, costs.astype(np.int64)), presumes=self.presumes)
-            yield batch(later=later_of(wanted), earlier=earlier_of(wanted), is_wanted=np.ones(len(wanted), np.bool_))
-        near = np.flatnonzero(order.original != np.arange(self.pages))
-        yield batch(later=near, earlier=order.original[near], is_wanted=np.zeros(len(near), np.bool_))
+    order = Order(pages, crowd)
+    for rows in _whole_groups(batches, lambda rows: np.asarray(rows["later"]), _PAIRS_AT_ONCE):
+        later, earlier, costs = (np.asarray(rows[name]) for name in ("later", "earlier", "value"))
+        wanted = order.decide(Resemblances(later, earlier, costs.astype(np.int64)), presumes=presumes)
+        yield batch(later=later_of(wanted), earlier=earlier_of(wanted), is_wanted=np.ones(len(wanted), np.bool_))
+    near = np.flatnonzero(order.original != np.arange(pages))
+    yield batch(later=near, earlier=order.original[near], is_wanted=np.zeros(len(near), np.bool_))
 
 
 def _whole_groups(

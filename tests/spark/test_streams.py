@@ -47,7 +47,7 @@ def test_runs_are_paired_as_in_memory(at_once: int, monkeypatch: pytest.MonkeyPa
     wanted = distinct(np.concatenate(list(candidate_pairs(packed, BITS, nearness))))
 
     rows = batch(key=(packed ^ np.uint64(1 << 63)).view(np.int64), search=search.view(np.int64))
-    found = pa.Table.from_batches(tasks.MakePairs(BITS)(cut(rows, rng)))
+    found = pa.Table.from_batches(tasks.make_pairs(BITS, cut(rows, rng)))
     later, earlier = (found[name].to_numpy() for name in ("later", "earlier"))
     is_pair = earlier >= 0
     pairs = pair(later[is_pair].astype(np.uint64), earlier[is_pair].astype(np.uint64))
@@ -70,7 +70,7 @@ def test_pages_are_decided_as_in_one_block(at_once: int, monkeypatch: pytest.Mon
     near = np.flatnonzero(order.original != np.arange(300))
 
     rows = batch(later=later, earlier=earlier, value=costs.astype(float))
-    found = pa.Table.from_batches(tasks.DecidePairs(300, crowd)(cut(rows, rng))).to_pylist()
+    found = pa.Table.from_batches(tasks.decide_pairs(300, crowd, True, cut(rows, rng))).to_pylist()
     told = {(row["later"], row["earlier"]) for row in found if not row["is_wanted"]}
     asked = np.array([(row["later"], row["earlier"]) for row in found if row["is_wanted"]], np.uint64)
     assert len(near) > 50
