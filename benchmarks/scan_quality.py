@@ -2,9 +2,9 @@
 
     python benchmarks/scan_quality.py pages.jsonl folder/ ...
 
-A corpus is what `crawldedup bench` takes. Both methods see the pages in their order. A crawl asks a memory
-store that begins empty; a scan has all pages at hand. Each page is counted by its exact Jaccard similarity with the
-best page that the same method has kept.
+A corpus is what `crawldedup bench` takes. All methods see the pages in their order. A crawl asks a memory store that
+begins empty; a scan has all pages at hand, and decides by their exact similarities, or by estimates. Each page is
+counted by its exact Jaccard similarity with the best page that the same method has kept.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -28,15 +31,11 @@ from crawldedup.literature.exact import KeptPages, compare_all
 from crawldedup.measure import bands_of, read_corpus
 from crawldedup.page import Page, PageReader
 from crawldedup.reading.keys import NO_KEY
-from crawldedup.scan.columns import Columns
+from crawldedup.scan.columns import Columns, Lists, shingle_set
 from crawldedup.scan.engine import Goal, find_duplicates
 from crawldedup.search.query import salted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
     from crawldedup import Fingerprint
     from crawldedup.measure import Band
 
@@ -50,18 +49,26 @@ class Row:
     bands: list[Band]
 
 
-def crawled(pages: Sequence[Fingerprint], options: Options) -> NDArray[np.bool_]:
+def crawled(pages: Sequence[Fingerprint], _texts: Sequence[str], options: Options) -> NDArray[np.bool_]:
     with Deduplicator(key=0, similarity=options.similarity, recall=options.recall) as dedup:
         verdicts = [dedup.check("", fingerprint=page, identity=str(number)) for number, page in enumerate(pages)]
     return np.array([verdict.is_duplicate for verdict in verdicts])
 
 
-def scanned(pages: Sequence[Fingerprint], options: Options) -> NDArray[np.bool_]:
+def scanned(
+    pages: Sequence[Fingerprint], texts: Sequence[str], options: Options, *, exact: bool = True
+) -> NDArray[np.bool_]:
     goal = Goal(options.similarity, options.recall)
-    return ~find_duplicates(Columns.of([(salted(page, "", NO_KEY), 0) for page in pages], goal.threshold), goal).kept
+    columns = Columns.of([(salted(page, "", NO_KEY), 0) for page in pages], goal.threshold)
+    if exact:
+        sets = list(map(shingle_set, texts))
+        shingles = Lists(np.concatenate(sets), np.array(list(map(len, sets)), np.uint32))
+        columns = replace(columns, shingles=shingles)
+    return ~find_duplicates(columns, goal).kept
 
 
-METHODS: dict[str, Callable[[Sequence[Fingerprint], Options], NDArray[np.bool_]]] = {"crawl": crawled, "scan": scanned}
+Method = Callable[[Sequence["Fingerprint"], Sequence[str], Options], NDArray[np.bool_]]
+METHODS: dict[str, Method] = {"crawl": crawled, "scan": scanned, "scan --no-exact": partial(scanned, exact=False)}
 
 
 def measure(name: str, options: Options) -> list[Row]:
@@ -77,7 +84,7 @@ def measure(name: str, options: Options) -> list[Row]:
     rows = []
     for method, decide in METHODS.items():
         started = time.perf_counter()
-        decided = decide(pages, options)
+        decided = decide(pages, [corpus.documents[number].text for number in has_text], options)
         seconds = time.perf_counter() - started
         flagged = np.zeros(len(truth.groups), np.bool_)
         flagged[has_text] = decided
