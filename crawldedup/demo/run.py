@@ -14,7 +14,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from rich.table import Table
 from rich.text import Text
 
 from crawldedup.commands.output import Output
@@ -78,7 +77,7 @@ def run(given: Namespace, output: Output) -> None:
 
             report([str(folder / "journal")], Namespace(crawls=False, crawl=None, against=None, output=None), output)
         else:
-            output.show(None, *plain_report(pages))
+            output.show(None, f"{len(pages)} pages; `pip install duckdb` lets `crawldedup report` tell of them here")
         output.show(None, *score_lines(score))
 
 
@@ -162,20 +161,3 @@ def score_lines(score: Score) -> Iterator[Text]:
 
 def _named(urls: Sequence[str]) -> str:
     return f": {', '.join(map(printable, urls[:_SHOWN]))}" if urls else ""
-
-
-def plain_report(pages: Sequence[Mapping[str, Any]]) -> Iterator[Table | Text]:
-    """Yield what `crawldedup report` would begin with, which needs the package duckdb."""
-    duplicates = [page for page in pages if page["outcome"] in ("near", "exact")]
-    copies = Counter(page["original"] for page in duplicates if page["original"])
-    size = sum(page.get("bytes") or 0 for page in duplicates)
-    yield Text(f"{len(pages)} pages, {copies.total()} of them copies of {len(copies)} others ({size / 1000:,.1f} kB)")
-    for title, counts in (
-        ("Pages", Counter(page["outcome"] for page in pages).items()),
-        (f"Largest of {len(copies)} clusters, with their copies", copies.most_common(_SHOWN)),
-    ):
-        table = Table(title=f"\n{title}", title_justify="left", title_style="bold", show_header=False, box=None)
-        for name, number in counts:
-            table.add_row(Text(printable(name)), f"{number:,}")
-        yield table
-    yield Text("`pip install duckdb` lets `crawldedup report` tell more: findings, traps, savings.")

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from crawldedup.cli import main
 from crawldedup.demo import run
-from crawldedup.demo.run import CrawlError, crawl, plain_report, score_lines, scored
+from crawldedup.demo.run import CrawlError, crawl, score_lines, scored
 from crawldedup.demo.site import DemoSite, serving
 from tests.scrapy_plugin.prepared import run_prepared
 
@@ -71,10 +71,9 @@ def test_a_crawl_is_scored_by_the_contents_of_its_pages() -> None:
     assert "kept: 1 contents, and 1 copies that were missed: http://h:1/en/the-slow-loaf/" in lines
 
 
-def test_without_duckdb_a_plain_report_does(pages: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> None:
-    told = said(*plain_report(pages))
-    assert re.search(r"copies of \d\d others", told)
-    assert "/fr/cartes-des-sentiers/" in told
+def test_without_duckdb_the_truth_is_told_alone(
+    pages: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
     with (
         mock.patch.object(run, "crawl", return_value=pages),
         mock.patch.object(run, "find_spec", return_value=None),
