@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Makes the rows of blocks, as `crawldedup.spark.tasks` makes them of pages."""
+    """Makes the rows of blocks, as `crawldedup.spark` makes them of pages."""
 
     pages: Pages
 
     def __call__(self, batches: Any) -> Iterator[Any]:
-        from crawldedup.spark.tasks import batch, of_columns
+        from crawldedup.spark.deduplication import batch, of_columns
 
         for rows in batches:
             for number in rows.column(0).to_pylist():
@@ -60,8 +60,7 @@ def on_spark(pages: Pages, memory: str, codec: str) -> tuple[float, float, list[
     from pyspark import StorageLevel
     from pyspark.sql import SparkSession
 
-    from crawldedup.spark.deduplication import verdicts_of
-    from crawldedup.spark.tasks import COLUMNS
+    from crawldedup.spark.deduplication import COLUMNS, verdicts_of
 
     builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", memory)
     builder = builder.config("spark.io.compression.codec", codec)

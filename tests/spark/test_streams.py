@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from crawldedup.scan.engine import Goal, Order, Resemblances
 from crawldedup.scan.pairs import Nearness, candidate_pairs, crowded, distinct, pair
-from crawldedup.spark import tasks
-from crawldedup.spark.tasks import batch, matrix, of_matrix
+from crawldedup.spark import deduplication
+from crawldedup.spark.deduplication import batch, decide_pairs, make_pairs, matrix, of_matrix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ def cut(rows: pa.RecordBatch, rng: np.random.Generator) -> Iterator[pa.RecordBat
 
 @pytest.mark.parametrize("at_once", [1, 100, 1000, 10**6])
 def test_runs_are_paired_as_in_memory(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "_KEYS_AT_ONCE", at_once)
+    monkeypatch.setattr(deduplication, "_KEYS_AT_ONCE", at_once)
     rng = np.random.default_rng(5)
     # Half of the pages are a crowd, and its runs are long.
     search = np.where(np.arange(1500) % 2, rng.integers(0, 1 << 63, 1500, np.uint64), np.uint64(12345) << np.uint64(40))
@@ -47,7 +47,7 @@ def test_runs_are_paired_as_in_memory(at_once: int, monkeypatch: pytest.MonkeyPa
     wanted = distinct(np.concatenate(list(candidate_pairs(packed, BITS, nearness))))
 
     rows = batch(key=(packed ^ np.uint64(1 << 63)).view(np.int64), search=search.view(np.int64))
-    found = pa.Table.from_batches(tasks.make_pairs(BITS, cut(rows, rng)))
+    found = pa.Table.from_batches(make_pairs(BITS, cut(rows, rng)))
     later, earlier = (found[name].to_numpy() for name in ("later", "earlier"))
     is_pair = earlier >= 0
     pairs = pair(later[is_pair].astype(np.uint64), earlier[is_pair].astype(np.uint64))
@@ -58,7 +58,7 @@ def test_runs_are_paired_as_in_memory(at_once: int, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("at_once", [1, 100, 10**6])
 def test_pages_are_decided_as_in_one_block(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "_PAIRS_AT_ONCE", at_once)
+    monkeypatch.setattr(deduplication, "_PAIRS_AT_ONCE", at_once)
     rng = np.random.default_rng(6)
     later = rng.integers(1, 300, 2000)
     earlier = rng.integers(0, later)
@@ -70,7 +70,7 @@ def test_pages_are_decided_as_in_one_block(at_once: int, monkeypatch: pytest.Mon
     near = np.flatnonzero(order.original != np.arange(300))
 
     rows = batch(later=later, earlier=earlier, value=costs.astype(float))
-    found = pa.Table.from_batches(tasks.decide_pairs(300, crowd, True, cut(rows, rng))).to_pylist()
+    found = pa.Table.from_batches(decide_pairs(300, crowd, True, cut(rows, rng))).to_pylist()
     told = {(row["later"], row["earlier"]) for row in found if not row["is_wanted"]}
     asked = np.array([(row["later"], row["earlier"]) for row in found if row["is_wanted"]], np.uint64)
     assert len(near) > 50
