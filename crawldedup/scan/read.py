@@ -35,7 +35,6 @@ _SECONDS_A_PAGE: Final = 0.5
 _Answer = tuple[Packed, dict[int, str]]
 """The columns of pages, without URLs, and the places of those that cannot be read, with the reasons."""
 _answers: Final = msgspec.msgpack.Decoder(_Answer)
-_OF_A_PAGE: Final = {name: KINDS[name] for name in (*LAYOUT, "shingle_sizes")}
 
 
 class Read(NamedTuple):
@@ -75,9 +74,9 @@ def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
 def read_answer(answer: bytes, pages: int) -> _Answer:
     """Return what a worker read of so many pages. Raises LookupError, ValueError and MsgspecError for nonsense."""
     columns, skipped = _answers.decode(answer)
-    lengths = {len(columns[name]) / kind.itemsize + len(skipped) for name, kind in _OF_A_PAGE.items()}
-    shingles = np.frombuffer(columns["shingle_sizes"], np.uint32).sum()
-    if lengths != {pages} or len(columns["shingles"]) != 4 * shingles or not skipped.keys() <= {*range(pages)}:
+    wanted = {name: (pages - len(skipped)) * KINDS[name].itemsize for name in (*LAYOUT, "shingle_sizes")}
+    wanted["shingles"] = 4 * np.frombuffer(columns["shingle_sizes"], np.uint32).sum()
+    if {name: len(column) for name, column in columns.items()} != wanted or not skipped.keys() <= {*range(pages)}:
         raise ValueError("it tells of other pages")
     return columns, skipped
 

@@ -106,22 +106,19 @@ def _task(options: Options, given: Namespace) -> dict[str, Any]:
     """Return what a scan must have in common with the one that it goes on with."""
     return {
         "sources": given.pages,
-        "files": list(_versions(map(Path, given.pages))),
+        "files": _version_of_files(map(Path, given.pages)),
         "fields": [given.url_field, given.html_field, given.text_field],
         **{name: getattr(options, name) for name in ("similarity", "recall", "scope", "min_words")},
         "extractor, content or distinguish": PageReader(options).profile,
     }
 
 
-def _versions(paths: Iterable[Path]) -> Iterator[list[Any]]:
-    """Yield what tells files, and the pages in folders, from changed ones."""
-    for path in paths:
-        if path.is_file():
-            status = path.stat()
-            yield [str(path), status.st_size, status.st_mtime_ns]
-        elif path.is_dir():
-            pages = list(_versions(sources.pages_below(path, on_error=lambda _: None)))
-            yield [str(path), len(pages), f"{mmh3.hash128(json.dumps(pages).encode()):032x}"]
+def _version_of_files(paths: Iterable[Path]) -> str:
+    """Return what tells files, and the pages in folders, from changed ones."""
+    below = (sources.pages_below(path, lambda _: None) if path.is_dir() else [path] for path in paths)
+    files = [(path, path.stat()) for path in chain.from_iterable(below) if path.is_file()]
+    told = json.dumps([(str(path), status.st_size, status.st_mtime_ns) for path, status in files])
+    return f"{mmh3.hash128(told.encode()):032x}"
 
 
 def _read(options: Options, folder: ScanFolder, given: Namespace, output: Output) -> None:

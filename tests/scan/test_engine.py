@@ -44,6 +44,8 @@ def test_pages_of_different_facts_are_kept_apart() -> None:
     original = text(Random(1), 300)
     texts = [f"{original} Price: 10.00 EUR", f"{original} Price: 12.00 EUR", f"{original} Price: 10.00 EUR"]
     assert find_duplicates(columns(texts), GOAL).original.tolist() == [original for original, _, _ in online(texts)]
+    exactly = replace(columns(texts), shingles=shingles(texts))
+    assert find_duplicates(exactly, GOAL).original.tolist() == [0, 1, 0]
 
 
 def test_the_page_of_the_lowest_rank_is_kept() -> None:
