@@ -65,6 +65,9 @@ def columns(texts: Sequence[str], urls: Sequence[str] | None = None) -> Columns:
     return columns_in(of_texts(texts, urls))
 
 
-def shingles(texts: Sequence[str]) -> Lists:
-    answer = of_texts(texts)
+def shingles_in(answer: Packed) -> Lists:
     return Lists(np.frombuffer(answer["shingles"], np.uint32), np.frombuffer(answer["shingle_sizes"], np.uint32))
+
+
+def shingles(texts: Sequence[str]) -> Lists:
+    return shingles_in(of_texts(texts))
