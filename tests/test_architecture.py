@@ -25,13 +25,13 @@ BUDGETS = {
     "workers": 501,
     "scrapy_plugin": 2185,
     "report": 2799,
-    "scan": 1352,
-    "spark": 561,
+    "scan": 1257,
+    "spark": 450,
     "service": 1703,
     "cli": 1873,
-    "literature": 2207,
+    "literature": 2189,
 }
-MOST_LINES = 22_207
+MOST_LINES = 21_983
 MOST_LUA_LINES = 965
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.
