@@ -13,6 +13,7 @@ from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
 from crawldedup.reading.difference import Change, changes
 from crawldedup.reading.keys import Key
+from crawldedup.scope import kept_apart
 from crawldedup.search.model import estimate_deviation, flip_probabilities, search_similarity
 from crawldedup.search.query import TABLES, QueryBuilder, match_of, preview, verdict_of
 from crawldedup.stores.base import PageName, Query, Record
@@ -140,9 +141,11 @@ def compare(first: Page, second: Page, **options: Any) -> Comparison:
             allowed = "a Page; a fingerprint alone does not tell what differs: give html or text"
             raise checks.refused("a page to compare", page, allowed)
     checked = Options.from_values({"key": 0, **options, "store": "memory://", "scope": "global"})
+    apart, checked = checked.distinguish_params, replace(checked, distinguish_params=None)
     reader, builder = PageReader(checked), QueryBuilder(checked)
     contents = [reader.content(page) for page in (first, second)]
-    facts = [set(content.fact_lines) for content in contents]
+    urls = (first.url, second.url)
+    facts = [{*read.fact_lines, *kept_apart(apart, url)} for read, url in zip(contents, urls, strict=True)]
 
     def judged(key: Key) -> tuple[list[Fingerprint], Query, Candidate, Verdict]:
         reads = reader.fingerprints(contents, key)
@@ -155,7 +158,7 @@ def compare(first: Page, second: Page, **options: Any) -> Comparison:
         read, record = pairs[1][1], replace(known.record, packed_text=b"")
         candidate = _candidate(read, query, record, builder.similarity(second))
         is_met = candidate.match.exact if read.thin else candidate.accepted and candidate.probe is not None
-        records = [record] if is_met and reads[0].facts == reads[1].facts else []
+        records = [record] if is_met and facts[0] == facts[1] else []
         return reads, query, candidate, verdict_of(second.url, read, query, preview(query, records, lambda _: b""))
 
     reads, query, candidate, verdict = judged(Key(cast("bytes", checked.key) or b""))

@@ -117,6 +117,12 @@ class Options:
         "Which pages differ however alike they read: different products (products), pages with different numbers, "
         "too (numbers), or none (nothing).",
     )
+    distinguish_params: Any = option(
+        None,
+        _check_in("crawldedup.scope", "check_parameters"),
+        "Query parameters whose values keep pages apart however alike they read: names, with commas between them or in "
+        'a list, or JSON such as {"shop.example": ["img", "colour"]} by host.',
+    )
     volatile: bool | str = option(
         "known",
         checks.one_of(True, False, "known"),

@@ -1,18 +1,25 @@
-"""Keep pages of different sites or spiders apart in one index.
+"""Keep pages of different sites or spiders apart in one index, and those of other values in their URLs' queries.
 
 A scope is a salt: constants are XORed into all bits that identify a page. So pages of different scopes look unrelated,
 and pages of one scope keep their distances. Stores need to know only which pages may meet (`Query.shard_key`).
 """
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
 
 import mmh3
+import msgspec
 
+from crawldedup.checks import refused
 from crawldedup.reading.canonical import canonical_url
 from crawldedup.reading.keys import NO_KEY, Key
+
+Parameters = Mapping[str, Sequence[str]]
+"""The names of parameters by the host whose pages, or whose subdomains' pages, they keep apart; "*" is every host."""
+_ALLOWED: Final = 'names of parameters, or a dictionary (JSON) such as {"shop.example": ["colour"], "*": ["img"]}'
 
 
 class Salt(NamedTuple):
@@ -62,3 +69,36 @@ def page_key(scope_key: str, url: str, identity: str | None, key: Key = NO_KEY) 
     """Return 64 bits for the identity of a page within its scope; the default identity is the canonical URL."""
     name = f"{scope_key}\n{canonical_url(url) if identity is None else identity}"
     return key.number(name.encode("utf-8", "replace"), "url")
+
+
+def check_parameters(name: str, value: Any) -> Parameters | None:
+    """Check for names of parameters, in a list, with commas between them, or by host. Raises ConfigurationError."""
+    if value is None or value == "":
+        return None
+    try:
+        if isinstance(value, str):
+            value = msgspec.json.decode(value) if value[0] in "{[" else value.split(",")
+        by_host = value if isinstance(value, Mapping) else {"*": value}
+        named = msgspec.convert({host: list(names) for host, names in by_host.items()}, dict[str, list[str]])
+    except (msgspec.MsgspecError, TypeError):
+        named = {}
+    if not named or not all("/" not in host and names and all(map(str.strip, names)) for host, names in named.items()):
+        raise refused(name, value, _ALLOWED)
+    hosts = (urlsplit(canonical_url(f"http://{host}")).hostname or "" for host in named)
+    return {
+        host.removeprefix("www."): [*map(str.strip, names)] for host, names in zip(hosts, named.values(), strict=True)
+    }
+
+
+def kept_apart(parameters: Parameters | None, url: str) -> tuple[str, ...]:
+    """Return the parameters of a URL, with their values, that keep its page apart from those with others."""
+    if not parameters or "?" not in url:
+        return ()
+    try:
+        parts = urlsplit(canonical_url(url))
+        host = f".{parts.hostname or ''}"
+    except ValueError:
+        return ()
+    names = {each for own, some in parameters.items() if own == "*" or host.endswith(f".{own}") for each in some}
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    return tuple(f"parameter {name}={value}" for name, value in pairs if name in names)

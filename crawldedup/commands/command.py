@@ -17,7 +17,7 @@ STORE_VARIABLE: Final = "CRAWLDEDUP_STORE"
 DEFAULT_STORE: Final = "sqlite:///crawldedup.sqlite"
 
 INDEX_OPTIONS: Final = ("store", "namespace")
-PROFILE_OPTIONS: Final = ("extractor", "content", "min_words", "distinguish")
+PROFILE_OPTIONS: Final = ("extractor", "content", "min_words", "distinguish", "distinguish_params")
 """What an index was made with: every command that asks it needs the same values."""
 
 PARAGRAPH_OPTIONS: Final = ("paragraphs", "paragraph_ttl", "max_paragraphs")

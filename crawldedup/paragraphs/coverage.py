@@ -11,6 +11,7 @@ from crawldedup.fingerprinting.anchors import ANCHOR_BITS, PARAGRAPH_WORDS, Para
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Page
+from crawldedup.scope import kept_apart
 from crawldedup.stores.base import AnchorQuery, PageName, Query, Store
 from crawldedup.verdict import Coverage, KnownParagraph, ParagraphKind, Verdict
 
@@ -31,7 +32,8 @@ class ParagraphCheck:
 
     def with_coverage(self, page: Page, read: Fingerprint, query: Query, verdict: Verdict) -> Verdict:
         """Return a verdict with the coverage of its page, if that is no duplicate and paragraphs are compared."""
-        if read.paragraphs and not verdict.is_duplicate:
+        is_apart = kept_apart(self._options.distinguish_params, page.url)
+        if read.paragraphs and not verdict.is_duplicate and not is_apart:
             name = PageName(query.record.url_key, query.shard_key)
             with suppress(StoreError):  # The verdict stands without it.
                 return replace(verdict, coverage=self._coverage(page.url, name, read, add=page.remember))

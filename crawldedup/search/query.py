@@ -17,7 +17,7 @@ from crawldedup.options import LOWEST_SIMILARITY, Options
 from crawldedup.page import Page
 from crawldedup.reading.difference import difference, unpacked_text
 from crawldedup.reading.keys import Key
-from crawldedup.scope import page_key, salt_of, site_of
+from crawldedup.scope import kept_apart, page_key, salt_of, site_of
 from crawldedup.search import decision
 from crawldedup.search import plan as planning
 from crawldedup.search.decision import Prefilter, WeightedThreshold
@@ -91,14 +91,18 @@ class QueryBuilder:
 
     def name(self, key: Key, page: Page, *, original: bool = False) -> PageName:
         """Return the name of a page in an index of this key, or that of the `original` that it names, of its scope."""
-        scope = self.scope_of(page)
+        scope = self._scope(page)
         url, identity = (page.canonical or "", None) if original else (page.url, page.identity)
         is_global = not scope and self._options.scope == "global"
         shard_key = None if is_global else salt_of(scope, SIGNATURE_BYTES, key).number
         return PageName(page_key(scope, url, identity, key), shard_key)
 
     def scope_of(self, page: Page) -> str:
-        """Return what pages share that may be compared: the `scope_key`, or what the scope says of the URL."""
+        """Return what pages share that may be compared: their scope, and values of parameters in their URLs."""
+        return "\n".join(filter(None, (self._scope(page), *kept_apart(self._options.distinguish_params, page.url))))
+
+    def _scope(self, page: Page) -> str:
+        """Return the `scope_key`, or what the scope says of the URL."""
         if page.scope_key is not None:
             return page.scope_key
         return site_of(page.url) if self._options.scope == "site" else ""
