@@ -96,7 +96,9 @@ def explained(
     bar = query.rule.bar([candidate.cost for candidate in compared if candidate.cost <= query.rule.reach])
     candidates = tuple(replace(candidate, accepted=candidate.cost <= bar.limit) for candidate in compared)
     accepted = [record for record, candidate in zip(records, candidates, strict=True) if candidate.accepted]
-    answer = replace(preview(query, accepted, text_of), candidates=len(records))
+    others = zip(records, candidates, strict=True)
+    rejected = (record for record, other in others if not accepted and other.cost <= query.rule.far)
+    answer = replace(preview(query, accepted, text_of), candidates=len(records), rejected=next(rejected, None))
     threshold = bar.threshold and round(bar.threshold, 4)
     verdict = verdict_of(url, read, query, answer)
     return Explanation(verdict, None, (), read.thin, 0, similarity, bar.limit, threshold, bar.crowd, candidates)

@@ -35,7 +35,7 @@ _SHOWN_STATS: Final = ("crawldedup/", "downloader/", "item_", "response_received
 _SHOWN_OPTIONS: Final = ("namespace", "action", "similarity", "recall", "extractor", "workers", "revisit", "scope")
 _SHOWN_OF_VERDICT: Final = (
     *("hamming", "copies", "words", "changed", "replaces"),
-    *("abandoned", "difference", "probes", "candidates"),
+    *("abandoned", "difference", "probes", "candidates", "rejected_similarity", "rejected_by"),
 )
 _MOST: Final = 1 << 31
 _DIGEST: Final = (1 << 64) - 1
@@ -95,6 +95,7 @@ class CrawlJournal:
         figures = {
             "original": shown(verdict.original or ""),
             "similarity": round(verdict.similarity or 0.0, 4),
+            "rejected_url": shown(verdict.rejected or ""),
             "action": str(outcome.fate),
             "unchanged": outcome.unchanged,
             **{name: getattr(verdict, name) for name in _SHOWN_OF_VERDICT},

@@ -42,7 +42,9 @@ KEY_DEVIATIONS: Final = 6.0
 _KEY_SCALE: Final = 8
 _DEVIATIONS: Final = 2.0
 _LOWEST: Final = 0.01
+LEAST_REJECTED: Final = 0.6  # the similarity from which on a page is told that was not accepted
 _TOLERANCE: Final = 1e-4
+_STEPS: Final = 100
 
 
 class Bar(NamedTuple):
@@ -57,10 +59,12 @@ class Bar(NamedTuple):
 class Crowd:
     """The costs and similarities up to which pages are accepted: alone, in a crowd of two, ..., in all larger ones.
 
-    `reach` is the cost up to which pages are counted: the mean cost of a page of the similarity `farthest`.
+    `reach` is the cost up to which pages are counted: the mean cost of a page of the similarity `farthest`. Of those
+    that are not accepted, the nearest is told up to the cost `far`.
     """
 
     reach: int
+    far: int
     farthest: float
     limits: tuple[int, ...]
     thresholds: tuple[float, ...]
@@ -94,9 +98,18 @@ class WeightedThreshold:
         """Return the cost up to which pages count for the decision."""
         return self.crowd.reach if self.crowd else self.limit
 
+    @property
+    def far(self) -> int:
+        """Return the cost up to which the nearest page that is not accepted is told."""
+        return self.crowd.far if self.crowd else self.limit
+
     def bar(self, costs: Sequence[int]) -> Bar:
         """Return what is accepted of pages with these costs."""
         return self.crowd.bar(costs) if self.crowd else Bar(self.limit, self.threshold, min(len(costs), 1))
+
+    def similarity_at(self, cost: int) -> float:
+        """Return about what similarity a cost stands for: the estimate of `model` for a fifteenth of its time."""
+        return float(np.interp(cost, *_similarities(self.threshold))) if self.threshold else 0.0
 
     def cost(self, own: bytes, other: bytes) -> int:
         """Return the sum of the costs of the bits in which two signatures differ."""
@@ -194,9 +207,21 @@ def crowd_rule(similarity: float, recall: float, bits: int) -> Crowd:
     thresholds = [alone]
     while thresholds[-1] < similarity and len(thresholds) < MAX_CANDIDATES:
         thresholds.append(min(similarity, alone + error * model.mean_of_largest(len(thresholds) + 1)))
-    unit = SCALED_LIMIT / _mean_cost(alone, alone)
-    limits = (round(unit * _mean_cost(alone, threshold)) for threshold in thresholds)
-    return Crowd(round(unit * _mean_cost(alone, reach)), reach, tuple(limits), tuple(thresholds))
+    limits = (round(mean_cost(alone, threshold)) for threshold in thresholds)
+    far = mean_cost(alone, min(reach, LEAST_REJECTED))
+    return Crowd(round(mean_cost(alone, reach)), round(far), reach, tuple(limits), tuple(thresholds))
+
+
+def mean_cost(threshold: float, similarity: float) -> float:
+    """Return the mean cost, by the rule for `threshold`, between pages of `similarity`."""
+    return SCALED_LIMIT * _mean_cost(threshold, similarity) / _mean_cost(threshold, threshold)
+
+
+@cache
+def _similarities(threshold: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the mean costs, by the rule for `threshold`, between pages of the similarities beside them."""
+    similarities = np.linspace(1, _LOWEST, _STEPS)
+    return np.array([mean_cost(threshold, similarity) for similarity in similarities.tolist()]), similarities
 
 
 def _mean_cost(threshold: float, similarity: float) -> float:

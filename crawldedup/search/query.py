@@ -245,7 +245,12 @@ def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Ver
     record, probes = answer.record, len(query.plan.tables)
     if record is None:
         kind = Kind.THIN if page.thin else Kind.NEW
-        return Verdict(kind, url, words=page.words, probes=probes, candidates=answer.candidates)
+        verdict = Verdict(kind, url, words=page.words, probes=probes, candidates=answer.candidates)
+        if (other := answer.rejected) is None:
+            return verdict
+        cost = query.rule.cost(query.record.signature, other.signature)
+        similarity, by = round(query.rule.similarity_at(cost), 4), "crowd" if cost <= query.rule.limit else "similarity"
+        return replace(verdict, rejected=other.url or None, rejected_similarity=similarity, rejected_by=by)
     # It may have been remembered before its volatile lines were known.
     full_digest = query.record.digest ^ ((page.digest ^ page.full_digest) & DIGEST_MASK)
     changed = answer.changed and not (page.full_digest and record.digest == full_digest)

@@ -35,6 +35,7 @@ MAX_EVICTED: Final = 2  # of the oldest beyond the limit of pages
 MAX_FREED: Final = 8  # of those that expired and were met
 MAX_SWEPT: Final = 4  # examined in turn, and freed if they have expired
 MAX_RETIRED: Final = 4  # whose anchors are too old or too many
+FEW: Final = 16  # compared pages, of which the nearest one that is not accepted is told from afar
 MOST_HOLDERS: Final = 8  # pages of one anchor: a text on more pages is nobody's
 CHECKED_AT_ONCE: Final = 100  # pages, in one transaction or round trip
 PAGE_BITS: Final = 40
@@ -152,6 +153,8 @@ class Answer:
     candidates: int  # compared
     abandoned: bool = False  # a revisit of what was never delivered
     replaces: bool = False  # the page took the record's place
+    # For a new page: the nearest that is not accepted, up to the cost `rule.far`, or of more than a FEW, `rule.reach`.
+    rejected: Record | None = None
 
 
 Answers = list[Answer | StoreError]  # to a batch: an error stands in the place of the page that it befell

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tests.scrapy_plugin.conftest import Crawler
 
 PAGES = ["/a", "/a-near", "/a-copy", "/a", "/thin", "/picture", "/missing"]
+PAIR = (("old", 0), ("new", 14))
 OUTCOMES = ["new", "near", "exact", "revisit", "thin", "skipped", "skipped"]
 
 
@@ -44,6 +45,20 @@ def read(source: str | Path, crawl: str | None = None) -> list[list[dict[str, An
     """The records of each journal of a crawl."""
     records = [[record_in(line) for line in path.read_bytes().splitlines()] for path in journals(source, crawl)]
     return [[record for record in one if record is not None] for one in records]
+
+
+@with_every_store
+def test_a_new_page_tells_what_came_nearest(crawl: Crawler, store: str, tmp_path: Path) -> None:
+    # The key of an index decides how similar they seem.
+    pairs = {f"/{name}{seed}": article(seed, changed_words=changed) for name, changed in PAIR for seed in range(12)}
+    with Site(pairs) as site:
+        crawl(site, list(pairs), CRAWLDEDUP_STORE=store, CRAWLDEDUP_JOURNAL=str(tmp_path), CONCURRENT_REQUESTS=1)
+    lines = [line for line in read(tmp_path)[0] if "rejected_url" in line]
+    assert len(lines) >= 6
+    for line in lines:
+        assert line["url"].replace("/new", "/old") == line["rejected_url"]
+        assert (line["outcome"], line["rejected_by"]) == ("new", "similarity")
+        assert 0.6 <= line["rejected_similarity"] < 0.86
 
 
 @with_every_store

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from crawldedup.search.plan import STORED_BITS
 from crawldedup.stores.base import (
+    FEW,
     LEASE_SECONDS,
     MAX_EVICTED,
     NO_SESSION,
@@ -95,6 +96,7 @@ class ReferenceStore:
             return Answer(Status.REVISIT, told, changed, len(pages), 0, is_abandoned)
         places = self._candidates(query)
         accepted = self._accepted(query, places)
+        rejected = self._rejected(query, places, accepted)
         abandoned = list(takewhile(self._is_abandoned, accepted))
         accepted = accepted[len(abandoned) :]
         status, earlier = Status.NEW, None
@@ -120,7 +122,8 @@ class ReferenceStore:
         added = replace(asked, added_at=self._now, seen_at=self._now, copies=earlier.copies if earlier else 0)
         pages.append((added, self.session.number))
         self._free_oldest(query.retention, MAX_EVICTED)
-        return Answer(status, earlier, False, len(pages), len(places), replaces=replaces)
+        told = None if earlier else rejected
+        return Answer(status, earlier, False, len(pages), len(places), replaces=replaces, rejected=told)
 
     def deliver(self, names: Sequence[PageName]) -> None:
         for name in names:
@@ -207,14 +210,25 @@ class ReferenceStore:
         order = self.layout.tables[table].order.tolist()
         return sum(rule.costs[order[bit]] for bit, differs in enumerate(differing) if differs == "1") <= rule.limit
 
-    def _accepted(self, query: Query, places: list[int]) -> list[int]:
-        """Nearest first, the earlier one of equals."""
+    def _rejected(self, query: Query, places: list[int], accepted: list[int]) -> Record | None:
+        """The nearest of those that are not accepted, up to the cost from which on none is told."""
+        most = query.rule.far if len(places) <= FEW else query.rule.reach
+        others = [(cost, place) for cost, place in self._costs(query, places) if place not in accepted]
+        cost, place = min(others, default=(most + 1, 0))
+        return replace(self._index.pages[place][0], packed_text=b"") if cost <= most else None
+
+    def _costs(self, query: Query, places: list[int]) -> list[tuple[int, int]]:
         costs = []
         for place in places:
             page = self._index.pages[place][0]
             is_equal = page.digest == query.record.digest
             cost = 0 if is_equal else query.rule.cost(query.record.signature, page.signature)
-            if cost <= query.rule.reach and (not query.exact_only or is_equal):
+            if not query.exact_only or is_equal:
                 costs.append((cost, place))
+        return costs
+
+    def _accepted(self, query: Query, places: list[int]) -> list[int]:
+        """Nearest first, the earlier one of equals."""
+        costs = [(cost, place) for cost, place in self._costs(query, places) if cost <= query.rule.reach]
         limit = query.rule.bar([cost for cost, _ in costs]).limit
         return [place for cost, place in sorted(costs) if cost <= limit]

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crawldedup.search.plan import MAX_CANDIDATES
-from crawldedup.stores.base import LEASE_SECONDS, Query, Retention, Status, StoreInfo
+from crawldedup.stores.base import FEW, LEASE_SECONDS, Query, Retention, Status, StoreInfo
 from tests.stores.backends import Backend, Clock, redis_contents
 from tests.stores.pages import (
     LAYOUT,
@@ -287,6 +287,19 @@ def test_a_growing_index_gives_the_same_answers_everywhere_and_finds_every_page_
     for backend in backends:
         if backend.server is not None and kept:
             assert_small_packed_keys(backend, kept)
+
+
+def test_in_a_crowd_the_nearest_other_page_is_told_if_it_counts(backends: list[Backend]) -> None:
+    rng = np.random.default_rng(23)
+    template = random_page(rng)
+    pages = [similar_page(template, 0.82, rng) for _ in range(50)]
+    told = set()
+    with opened(backends, Clock()) as stores:
+        for number, page in enumerate(pages):
+            answer = same(stores, "check", [query(page, f"https://example.com/{number}", pages=4)])[0]
+            if answer.status is Status.NEW:
+                told.add((answer.candidates > FEW, answer.rejected is not None))
+    assert told >= {(False, True), (True, True), (True, False)}
 
 
 @pytest.mark.nightly

@@ -20,7 +20,7 @@ KEY_BYTES: Final = 5
 
 _HEAD: Final = struct.Struct(">IIIIQIQ")
 _SEARCH_PLACE: Final = 16
-_QUESTION: Final = struct.Struct(">IIBBIIIIH")
+_QUESTION: Final = struct.Struct(">IIBBIIIH")
 _BODY: Final = struct.Struct(">QIQ")
 _ANSWER: Final = struct.Struct(">BBIII")
 _CHANGED, _ABANDONED, _REPLACES = 1, 2, 4
@@ -40,7 +40,7 @@ def pack_order(tables: Sequence[Table]) -> bytes:
 
 
 def pack_questions(queries: Sequence[Query], layout: Layout, now: int) -> list[tuple[bytes, ...]]:
-    """Return for each query its limits, keys, body, probes, costs of the rule and of the prefilter, and crowd.
+    """Return for each query its limits, keys, body, probes, costs of the rule and of the prefilter, and limits of cost.
 
     `now` is 0 for the server's clock. A body is a record without its times and counters. A probe has eight bytes:
     table, lowest key, number of leading bits that its keys share, and 0. The prefilter has a cost byte for each value
@@ -61,19 +61,20 @@ def pack_questions(queries: Sequence[Query], layout: Layout, now: int) -> list[t
         record, kept, rule, last = query.record, query.retention, query.rule, first + 8 * len(query.plan)
         key_limit, key_costs = (query.prefilter.limit, nibbles[place].tobytes()) if query.prefilter else (0, b"")
         most = (min(query.max_candidates, _MOST), min(query.max_keys, _MOST), key_limit, len(record.signature))
-        head = _QUESTION.pack(now, kept.ttl_seconds or 0, kept.refresh, query.exact_only, rule.limit, *most)
+        head = _QUESTION.pack(now, kept.ttl_seconds or 0, kept.refresh, query.exact_only, *most)
         rank = _RANK_MARK + bytes((record.rank,)) if record.rank else b""
         body = _BODY.pack(record.search, record.digest, record.url_key) + record.signature + rank
         body += record.url.encode("utf-8", "replace")
         search = (own_keys[place].tobytes(), body, probes[first:last])
-        packed.append((head, *search, rule.costs, key_costs, _pack_crowd(rule.crowd)))
+        packed.append((head, *search, rule.costs, key_costs, _pack_limits(rule.limit, rule.crowd)))
         first = last
     return packed
 
 
 @lru_cache(64)
-def _pack_crowd(crowd: Crowd | None) -> bytes:
-    return b"" if crowd is None else struct.pack(f">I{len(crowd.limits)}I", crowd.reach, *crowd.limits)
+def _pack_limits(limit: int, crowd: Crowd | None) -> bytes:
+    limits = (crowd.reach, crowd.far, *crowd.limits) if crowd else (limit,) * 3
+    return struct.pack(f">{len(limits)}I", *limits)
 
 
 def _pack_probes(plans: Sequence[ProbePlan]) -> bytes:
@@ -107,9 +108,11 @@ def unpack_answer(reply: bytes, layout: Layout) -> Answer:
     """Return what the script `check` replied."""
     status, how, pages, candidates, size = _ANSWER.unpack_from(reply)
     end = _ANSWER.size + size
-    record = unpack_record(reply[_ANSWER.size : end], layout, reply[end:]) if size else None
+    rest = reply[end:]
+    record = unpack_record(reply[_ANSWER.size : end], layout, rest) if size else None
+    rejected = unpack_record(rest, layout) if rest and not size else None
     is_changed, is_abandoned, replaces = (bool(how & flag) for flag in (_CHANGED, _ABANDONED, _REPLACES))
-    return Answer(_STATUSES[status], record, is_changed, pages, candidates, is_abandoned, replaces)
+    return Answer(_STATUSES[status], record, is_changed, pages, candidates, is_abandoned, replaces, rejected)
 
 
 def unpack_record(record: bytes, layout: Layout, text: bytes = b"") -> Record:

@@ -4,9 +4,9 @@ The file is read once for all pages, and written once: until then, what earlier 
 A page whose answer cannot be told from what was read is asked alone, after all before it are written.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from crawldedup.stores.base import MAX_EVICTED, MAX_FREED, MAX_SWEPT, Answer, Answers, Query, Record, Status
+from crawldedup.stores.base import FEW, MAX_EVICTED, MAX_FREED, MAX_SWEPT, Answer, Answers, Query, Record, Status
 from crawldedup.stores.sqlite.crawlers import Crawlers
 from crawldedup.stores.sqlite.index import NEVER, Candidate, Page, SqliteIndex, candidates, candidates_alone
 
@@ -15,7 +15,7 @@ def find(index: SqliteIndex, query: Query, now: int) -> list[Record]:
     """Return the records that a query accepts, nearest first."""
     retention = query.retention
     met = [page for page in candidates_alone(index, query) if retention.is_live(page.added_at, page.seen_at, now)]
-    numbers = _accepted(query, met)
+    numbers, _ = _accepted(query, met)
     pages = {page.number: page for page in index.pages_of(numbers)}
     return [pages[number].record() for number in numbers]
 
@@ -30,11 +30,13 @@ def decide(index: SqliteIndex, batch: Sequence[Query], crawlers: Crawlers) -> An
     return answers
 
 
-def _accepted(query: Query, pages: Iterable[Candidate]) -> list[int]:
-    """Return the numbers of the pages that a query accepts, nearest first."""
-    costs = sorted([(page.cost, page.number) for page in pages if page.cost != NEVER])
-    limit = query.rule.bar([cost for cost, _ in costs]).limit if costs else 0
-    return [number for cost, number in costs if cost <= limit]
+def _accepted(query: Query, pages: Sequence[Candidate]) -> tuple[list[int], list[int]]:
+    """Return the numbers of the pages that a query accepts, nearest first, and that of the nearest other, if any."""
+    most = query.rule.far if len(pages) <= FEW else query.rule.reach
+    costs = sorted([(page.cost, page.number) for page in pages if page.cost <= most])
+    limit = query.rule.bar([cost for cost, _ in costs if cost <= query.rule.reach]).limit if costs else 0
+    accepted = [number for cost, number in costs if cost <= limit]
+    return accepted, [number for _, number in costs[len(accepted) :][:1]]
 
 
 class _Turn:
@@ -67,8 +69,8 @@ class _Turn:
             return self._revisit(place, own)
         met = self._met(place)
         live = met if query.retention.ttl_seconds is None else [page for page in met if self._is_live(page, query)]
-        near = _accepted(query, live)
-        self._load(near)
+        near, others = _accepted(query, live)
+        self._load([*near, *others])
         gone = []
         while near and self._crawlers.is_abandoned((page := self._pages[near[0]]).url_key, page.crawler):
             gone.append(page)
@@ -76,8 +78,9 @@ class _Turn:
         nearest = self._pages[near[0]] if near else None
         replaces = nearest is not None and min([self._pages[number].rank for number in near]) > record.rank
         self._free(query, met, live, is_added=nearest is None or replaces)
-        status, earlier = Status.NEW, None
+        status, earlier, rejected = Status.NEW, None, next((self._pages[number].record() for number in others), None)
         if nearest is not None:
+            rejected = None
             status = Status.EXACT if nearest.digest == record.digest else Status.NEAR
             text = self._text(nearest.number) if status is Status.NEAR and record.packed_text else b""
             counted = nearest._replace(seen_at=self._now, copies=nearest.copies + 1)
@@ -90,7 +93,7 @@ class _Turn:
             self._remove(page)
             self._crawlers.mark(page.url_key, is_pending=False)
         self._add(place, earlier.copies if earlier else 0)
-        return Answer(status, earlier, False, index.pages, len(live), replaces=replaces)
+        return Answer(status, earlier, False, index.pages, len(live), replaces=replaces, rejected=rejected)
 
     def write(self) -> None:
         index = self._index

@@ -66,7 +66,7 @@ if own and age_mark(own, question.refresh) >= question.oldest and not concurrent
   return answer(REVISIT, (changed and CHANGED or 0) + (abandoned and ABANDONED or 0), 0, updated, former)
 end
 
-local matches, compared, expired = search(question)
+local matches, compared, expired, rejected = search(question)
 local nearest = 1
 while matches[nearest] and is_abandoned(matches[nearest][3], crawler, now) do nearest = nearest + 1 end
 local match = matches[nearest]
@@ -76,10 +76,10 @@ for i = nearest, #matches do
   local _, other = url_place(matches[i][3], HEAD + #question.signature + 1)
   replaces = replaces and other > rank
 end
-local status, former = NEW, ''
+local status, former = NEW, rejected and rejected[3]
 if match then
   status = digest_of(match[3]) == question.digest and EXACT or NEAR
-  if status == NEAR and text ~= '' then former = text_of(match[2]) end
+  former = status == NEAR and text ~= '' and text_of(match[2])
 end
 
 if match and not replaces then

@@ -25,6 +25,7 @@ local MAX_DEPTH = 28
 local FILTER_BITS = 9     -- a bucket has 2^9 parts
 local RECORDS_A_LIST = 512
 local LEASE_SECONDS = 120
+local FEW = 16            -- compared pages: see `FEW` in stores/base.py
 local HEAD = 36           -- bytes of a record before the signature: see records.lua
 local byte, sub, floor, char, concat = string.byte, string.sub, math.floor, string.char, table.concat
 local call, min, max, format = redis.call, math.min, math.max, string.format

@@ -1,41 +1,36 @@
 -- Search for near duplicates.
 
--- Unpack ARGV[2] to ARGV[8], which `crawldedup.stores.redis.protocol.pack_questions` packs. The crowd rule has the cost up to
--- which pages are counted, and the limits by the number of pages; without one, pages are accepted up to `limit`.
+-- Unpack ARGV[2] to ARGV[8], which `crawldedup.stores.redis.protocol.pack_questions` packs. The last has the cost up to which
+-- pages are counted, that up to which the nearest other is told, and the limits by the number of pages that are counted.
 local function read_question()
-  local now, ttl, refresh, exact_only, limit, max_candidates, max_keys, key_limit, signature_bytes =
-    struct.unpack('>I4I4BBI4I4I4I4I2', ARGV[2])
+  local now, ttl, refresh, exact_only, max_candidates, max_keys, key_limit, signature_bytes =
+    struct.unpack('>I4I4BBI4I4I4I2', ARGV[2])
   if now == 0 then now = now_from() end
-  local body, crowd = ARGV[4], ARGV[8]
-  local reach, limits = crowd == '' and limit or number_at(crowd, 1), {crowd == '' and limit or nil}
-  for at = 5, #crowd, 4 do limits[#limits + 1] = number_at(crowd, at) end
+  local body, costs, limits = ARGV[4], ARGV[8], {}
+  for at = 9, #costs, 4 do limits[#limits + 1] = number_at(costs, at) end
   local signature = sub(body, 21, 20 + signature_bytes)
   return {
     now = now, oldest = ttl > 0 and now - ttl or 0, refresh = refresh, exact_only = exact_only,
     max_candidates = max_candidates, max_keys = max_keys, key_limit = key_limit, keys = ARGV[3], body = body,
     digest = sub(body, 9, 12), url_key = sub(body, 13, 20), signature = signature, own = {byte(signature, 1, -1)},
-    probes = ARGV[5], costs = {byte(ARGV[6], 1, -1)}, key_costs = ARGV[7], reach = reach, limits = limits,
+    probes = ARGV[5], costs = {byte(ARGV[6], 1, -1)}, key_costs = ARGV[7],
+    reach = number_at(costs, 1), far = number_at(costs, 5), limits = limits,
   }
 end
 
--- Return the sum of the costs of the bits (or whole bytes, if there is one cost a byte) in which two signatures differ, or
--- nil above the limit. The other signature begins at `first`. The own one and the costs are lists of bytes: a look into a list
--- takes a fraction of the time of `byte`.
+-- Return the sum of the costs of the bits in which two signatures differ, or nil above the limit. The other signature begins
+-- at `first`. The own one and the costs are lists of bytes: a look into a list takes a fraction of the time of `byte`.
 local function cost_of(own, other, first, costs, limit)
-  local sum, by_byte = 0, #costs == #own
+  local sum = 0
   for i = 1, #own do
     local differing = bit.bxor(own[i], byte(other, first + i - 1))
     if differing > 0 then
-      if by_byte then
-        sum = sum + costs[i]
-      else
-        local place = i * 8
-        repeat
-          local odd = differing % 2
-          if odd == 1 then sum = sum + costs[place] end
-          differing, place = (differing - odd) / 2, place - 1
-        until differing == 0
-      end
+      local place = i * 8
+      repeat
+        local odd = differing % 2
+        if odd == 1 then sum = sum + costs[place] end
+        differing, place = (differing - odd) / 2, place - 1
+      until differing == 0
       if sum > limit then return nil end
     end
   end
@@ -191,24 +186,30 @@ local function candidate_pages(question)
   return pages
 end
 
--- Return the pages that the question accepts, a list of {cost, page, record}, nearest first; how many were compared; and
--- {page, record} of some that have expired.
+-- Return the pages that the question accepts, a list of {cost, page, record}, nearest first; how many were compared;
+-- {page, record} of some that have expired; and the nearest page that is not accepted, if it is near enough to be told, or
+-- of more than FEW pages, if it counts for the decision: to compare pages further takes longer.
 local function search(question)
   local pages = candidate_pages(question)
-  local found, expired, compared = {}, {}, 0
+  local found, expired, compared, rejected, most = {}, {}, 0, nil, question.far
   for i = 1, #pages do
     local record = read_record(pages[i])
     if record and age_mark(record, question.refresh) < question.oldest then
       if #expired < 8 then expired[#expired + 1] = {pages[i], record} end
     elseif record then
       compared = compared + 1
+      if compared > FEW then rejected, most = nil, question.reach end
       local cost
       if digest_of(record) == question.digest then
         cost = 0
       elseif question.exact_only == 0 then
-        cost = cost_of(question.own, record, HEAD + 1, question.costs, question.reach)
+        cost = cost_of(question.own, record, HEAD + 1, question.costs, most)
       end
-      if cost then found[#found + 1] = {cost, pages[i], record} end
+      if cost and cost <= question.reach then
+        found[#found + 1] = {cost, pages[i], record}
+      elseif cost and (cost < most or not rejected or pages[i] < rejected[2]) then
+        rejected, most = {cost, pages[i], record}, cost
+      end
     end
   end
   table.sort(found, function(a, b)
@@ -221,6 +222,6 @@ local function search(question)
     if found[i][1] * limits[1] <= found[1][1] * question.reach then crowd = crowd + 1 end
   end
   local limit = limits[max(crowd, 1)]
-  while #found > 0 and found[#found][1] > limit do found[#found] = nil end
-  return found, compared, expired
+  while #found > 0 and found[#found][1] > limit do rejected = table.remove(found) end
+  return found, compared, expired, rejected
 end
