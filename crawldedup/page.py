@@ -165,8 +165,9 @@ class PageReader:
         area = area_of(options.content, page.url)
         read = extract_page(html, page.encoding, self._extractor, min_words=options.min_words, area=area)
         facts = page_facts(read, options.distinguish)
-        content = PageContent(read.main, facts, read.whole, links=read.source.links, unselected=read.unselected)
-        return self._without_volatile(content, read.source, known) if known or options.volatile is True else content
+        source = read.source
+        content = PageContent(read.main, facts, read.whole, None, read.core, source.links, read.unselected)
+        return self._without_volatile(content, source, known) if known or options.volatile is True else content
 
     def _without_volatile(self, content: PageContent, source: HtmlPage, known: Known) -> PageContent:
         """Leave out what is known to change with every load, and note what may."""
@@ -184,6 +185,7 @@ class PageReader:
             content,
             text=text,
             whole=content.whole and whole,
+            core=content.core and without_volatile(content.core, known, headings)[0],
             facts="\n".join(filter(None, facts)) or None,
             shown=(content.whole or content.text) if left_out or others else None,
             left_out=tuple(dict.fromkeys([*left_out, *others]))[:_MOST_LEFT_OUT],

@@ -60,7 +60,7 @@ class Fingerprint:
         verify_weights: The weights of the verify bits, float32 of shape (256,).
         digest: A 64-bit hash of the text, of a short one without the moment of its rendering: equal for exact copies.
         words: The number of words.
-        thin: True for a page with too few words. Its weights are zero, and its bits come from the digest.
+        thin: True for a page with too few words. Its weights are zero, and its bits come from digests.
         facts: A 64-bit hash of the product attributes, 0 for none. Pages that differ in it are never near duplicates.
         key_id: The `Key.id` of the key that the fingerprint was made with; 0 for none.
         packed_text: The text to keep, compressed; empty without the option `keep_texts`.
@@ -86,13 +86,15 @@ class Fingerprint:
 class Source:
     """What a fingerprint is made of: a text, the facts that tell it from others, and the whole of a short page.
 
-    `shown` is the text, or the whole, with what was left out of it; None if nothing was.
+    `shown` is the text, or the whole, with what was left out of it; None if nothing was. `core` is what of a short page
+    stays while nothing of it changes.
     """
 
     text: str
     facts: str | None = None
     whole: str | None = None
     shown: str | None = None
+    core: str | None = None
 
 
 def fingerprint(
@@ -140,7 +142,8 @@ def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[F
     for source, count, full in zip(sources, words.tolist(), is_full.tolist(), strict=True):
         if not full:
             whole = source.text if source.whole is None else source.whole
-            made.append(thin_fingerprint(text_digest(whole, key), count, key.id))
+            core = None if source.core is None else text_digest(source.core, key)
+            made.append(thin_fingerprint(text_digest(whole, key), count, key.id, core))
             continue
         page = Fingerprint(
             search=int.from_bytes(search_bits[row].tobytes(), "big"),
@@ -169,9 +172,12 @@ def text_digest(text: str, key: Key = NO_KEY) -> int:
     return key.number((line if is_single_spaced else " ".join(text.split())).encode("utf-8", "replace"), "text")
 
 
-def thin_fingerprint(digest: int, words: int, key_id: int = 0) -> Fingerprint:
-    """Return the fingerprint of a page with too few words: bits that only an exact copy shares."""
-    seed = digest.to_bytes(8, "big")
+def thin_fingerprint(digest: int, words: int, key_id: int = 0, core: int | None = None) -> Fingerprint:
+    """Return the fingerprint of a page with too few words: bits that only an exact copy shares.
+
+    The verify bits are those of the digest of its core: a revisit with the same is unchanged.
+    """
+    seed = (digest if core is None else core).to_bytes(8, "big")
     return Fingerprint(
         search=digest,
         search_weights=np.zeros(SEARCH_BITS, np.float32),

@@ -28,6 +28,7 @@ from crawldedup.reading.blocks import BOILERPLATE, BOILERPLATE_ROLES, HOLD_CONTE
 from crawldedup.reading.html import HtmlPage, tidy
 from crawldedup.reading.main_text import main_text
 from crawldedup.reading.tokenize import count_words
+from crawldedup.reading.volatile import without_session
 
 FALLBACK_WORDS: Final = 50  # a shorter text of an extractor is taken for a mistake
 NAMED_WORDS: Final = 100  # a shorter main text begins with the page's name, which would change nothing in a longer one
@@ -59,14 +60,16 @@ class Extractor:
 class PageText:
     """The text of a page, which can be encoded as UTF-8 whatever the page was.
 
-    `main` is fingerprinted. `whole` is all that exact copies of a page share; it is None if `main` has as many words
-    as were asked for. `source` is the page. It is `unselected` if the area that was to be compared is not on it.
+    `main` is fingerprinted. `whole` is all that exact copies of a page share, and `core` what two visits share while
+    nothing of it changes. Both are None if `main` has as many words as were asked for. `source` is the page. It is
+    `unselected` if the area that was to be compared is not on it.
     """
 
     main: str
     whole: str | None
     source: HtmlPage = field(repr=False, compare=False)
     unselected: bool = False
+    core: str | None = None
 
 
 def extract_page(
@@ -102,14 +105,14 @@ def _page_text(page: HtmlPage, extractor: Extractor, min_words: int, *, unselect
     if extractor.is_heuristic and words < FALLBACK_WORDS:
         main = max(main, tidy(content_text(page)), key=count_words)
         words = count_words(main)
-    whole = None
+    whole = core = None
     if words < min_words:
-        whole = tidy(_identity_text(page))
+        whole, core = tidy(_identity_text(page)), tidy(_identity_text(page, main))
         if not whole:
             raise PageError("empty", "there is nothing to see on the page")
     elif extractor.is_heuristic and words < NAMED_WORDS:
         main = f"{tidy(page.name)}\n{main}".strip()
-    return PageText(main, whole, page, unselected)
+    return PageText(main, whole, page, unselected, core)
 
 
 _AS_IT_IS: Final = Extractor(
@@ -134,22 +137,26 @@ def content_text(page: HtmlPage) -> str:
     return "\n".join([text for text, _, block in blocks.lines if kept[block]])
 
 
-def _identity_text(page: HtmlPage) -> str:
+def _identity_text(page: HtmlPage, main: str | None = None) -> str:
     """Return all that tells a page with little text from another: text, description, media addresses, scripts.
 
-    The pages of a photo gallery, or of a shop that fills its pages by script, differ in nothing else.
+    The pages of a photo gallery, or of a shop that fills its pages by script, differ in nothing else. Return of the
+    page's `main` text what stays while nothing changes: it, where links and media lead, and data. Programs and what
+    surrounds the text often change with every load.
     """
-    parts = [_visible_text(page)]
-    for element in page.tree.css(_IDENTIFYING):
+    parts = [_visible_text(page) if main is None else f"{page.title}\n{main}"]
+    for element in page.tree.css(_IDENTIFYING if main is None else f"{_IDENTIFYING}, a, area"):
         attributes = element.attributes
         if element.tag == "meta":
             if (attributes.get("property") or attributes.get("name") or "").lower() in _IDENTIFYING_META:
                 parts.append(attributes.get("content") or "")
         elif element.tag == "script":
-            parts.append(element.text())
+            if main is None or "json" in (attributes.get("type") or ""):
+                parts.append(element.text())
         else:
-            addresses = (attributes.get(name) or "" for name in ("src", "data-src", "data"))
-            parts.extend(address for address in addresses if not address.startswith("data:"))
+            addresses = [attributes.get(name) or "" for name in ("href", "src", "data-src", "data")]
+            addresses = [address for address in addresses if not address.startswith("data:")]
+            parts += addresses if main is None else map(without_session, addresses)
     return "\n".join(filter(None, map(str.strip, parts)))
 
 

@@ -96,6 +96,11 @@ def shape_of(line: str) -> str:
     return _NUMBER.sub("0", line)
 
 
+def without_session(url: str) -> str:
+    """Return a URL without session and campaign: it names the same page."""
+    return _SESSION.sub("", url)
+
+
 def _name_of(line: str, headings: Collection[str]) -> int | None:
     """Return the hash of a line without its numbers; None for one that is content whatever it does."""
     if len(line) > _LONGEST:
@@ -152,8 +157,7 @@ class VolatileLines:
         """Compare the answer of a page with one of the last minutes, if there is one."""
         if not numbers:
             return
-        # Session and campaign aside, a URL names one page.
-        page, now = identity or canonical_url(_SESSION.sub("", url)), self._clock()
+        page, now = identity or canonical_url(without_session(url)), self._clock()
         host, folder, _ = _place_of(url)
         with self._lock:
             earlier_at, earlier = self._pages.pop(page, (0.0, {}))
