@@ -85,9 +85,7 @@ class Verdict:
     probes: int = 0  #: How many ranges of keys the search planned to read: a measure of its work.
     candidates: int = 0  #: How many remembered pages were compared: a measure of its work.
     difference: str | None = None  #: `[-earlier-] {+this+}` of a near duplicate or a changed page, with `keep_texts`.
-    rejected: str | None = (
-        None  #: The URL of the nearest page that was compared with a `new` one, if near enough to tell.
-    )
+    rejected: str | None = None  #: The URL of the nearest page that a new one was compared with, if it came near.
     rejected_similarity: float | None = None  #: About how similar that page is, from 0.6 to 1.
     rejected_by: str | None = None  #: What kept it apart: `similarity`, or `crowd` if several pages are as near.
     coverage: Coverage | None = None  #: How much of a page that is no duplicate is known, with `paragraphs`.

@@ -172,8 +172,8 @@ class QueryBuilder:
                 key_id=key.id,
                 is_pending=not page.delivered,
                 delivered=() if queries else delivered,
+                revisit_rule=_IDENTITY if read.thin else None,
             )
-            # Without weights, texts must be equal.
             if page.revisit_similarity is not None and not read.thin:
                 rule = decision.likelihood_rule(read.verify_weights, page.revisit_similarity)
                 query = replace(query, revisit_rule=rule)
@@ -236,7 +236,8 @@ def match_of(page: Fingerprint, query: Query, record: Record) -> Match:
     """Return a record that the query about a page found as a match."""
     own, exact = query.record, record.digest == query.record.digest
     estimate = 1.0 if exact else estimate_similarity(page.verify_weights, own.signature, record.signature)
-    hamming = (own.search ^ record.search).bit_count()
+    # Bits of thin pages come from digests.
+    hamming = 0 if page.thin else (own.search ^ record.search).bit_count()
     return Match(record.url, round(estimate, 4), hamming, exact, record.seen_at, record.copies)
 
 

@@ -5,8 +5,9 @@ its URL, and a key in each permuted table. A `Query` says in which ranges of the
 of the records found there resemble the page. The store decides by the first of three rules that applies:
 
 1. The URL is known, and not from another crawler that is at work: `revisit`. New text replaces the old.
-2. A record in the ranges has the page's digest: `exact`, at the cost 0. Or the rule accepts one: `near`. If all that
-   are accepted have a worse rank than the page, the page replaces the nearest; else the nearest counts a copy.
+2. A record in the ranges has the page's digest: `exact`, at the cost 0. Or the rule accepts one: `near`. Or a thin page
+   is no changed revisit of what another crawler at work has: `near`, too. If all that are accepted have a worse rank
+   than the page, the page replaces the nearest; else the nearest counts a copy.
 3. Otherwise the page is `new` and is added.
 
 A page may be remembered before it is delivered. If its crawler dies meanwhile, the page is abandoned: it holds nobody

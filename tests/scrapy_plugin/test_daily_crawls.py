@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.scrapy_plugin.conftest import in_one_mode
-from tests.scrapy_plugin.website import Site, article
+from tests.scrapy_plugin.website import Answer, Site, article
 
 if TYPE_CHECKING:
     from tests.scrapy_plugin.conftest import Crawler
@@ -29,3 +29,21 @@ def test_a_new_text_at_two_known_urls_comes_once(crawl: Crawler, lasting_store: 
         for texts, wanted in days:
             site.pages = {url: article(text) for url, text in texts.items()}
             assert crawl(site, PAGES, **settings).passed == wanted
+
+
+def test_a_hub_of_few_words_comes_again_with_new_links(crawl: Crawler, lasting_store: str) -> None:
+    def hub(load: int, links: str) -> Answer:
+        leads = "".join(f"<a href='/{link}?sid=a1b2c3d{load}'>{link}</a>" for link in links)
+        return Answer(f"<script>nonce = {load}</script><main><p>What is new</p>{leads}</main>".encode())
+
+    days = [
+        ({"/": "ab", "/list": "cd"}, ["/", "/list"]),
+        ({"/": "ab", "/list": "cd"}, []),
+        ({"/": "abe", "/list": "cd"}, ["/"]),
+        ({"/": "abe", "/list": "c"}, ["/list"]),
+    ]
+    settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": "drop", "CONCURRENT_REQUESTS": 1}
+    with Site({}) as site:
+        for day, (hubs, wanted) in enumerate(days):
+            site.pages = {path: hub(day, links) for path, links in hubs.items()}
+            assert crawl(site, ["/", "/list"], **settings).passed == wanted

@@ -44,6 +44,7 @@ class Page:
     verify_weights: NDArray[np.float32]
     digest: int
     thin: bool = False
+    core: int | None = None  # of a thin page: what is the same while nothing changes
 
     @cached_property
     def search(self) -> int:
@@ -52,7 +53,7 @@ class Page:
     @cached_property
     def signature(self) -> bytes:
         if self.thin:
-            return thin_fingerprint(self.digest, 0).verify
+            return thin_fingerprint(self.digest, 0, core=self.core).verify
         return np.packbits(self.verify_weights >= 0).tobytes()
 
 
@@ -68,8 +69,9 @@ def random_digest(rng: np.random.Generator) -> int:
     return int(rng.integers(0, 1 << 64, dtype=np.uint64, endpoint=False))
 
 
-def thin_page(rng: np.random.Generator) -> Page:
-    return Page(np.zeros(SEARCH_BITS, np.float32), np.zeros(VERIFY_BITS, np.float32), random_digest(rng), thin=True)
+def thin_page(rng: np.random.Generator, core: int | None = None) -> Page:
+    weights = np.zeros(SEARCH_BITS, np.float32), np.zeros(VERIFY_BITS, np.float32)
+    return Page(*weights, random_digest(rng), thin=True, core=core)
 
 
 def similar_page(page: Page, similarity: float, rng: np.random.Generator) -> Page:
@@ -141,7 +143,9 @@ def query(
 
 def revisit_rule(page: Page, similarity: float | None) -> WeightedThreshold | None:
     """What counts as unchanged from this similarity on."""
-    return None if similarity is None or page.thin else likelihood_rule(page.verify_weights, similarity)
+    if page.thin:
+        return EQUAL_ONLY
+    return None if similarity is None else likelihood_rule(page.verify_weights, similarity)
 
 
 def filler(rng: np.random.Generator, url: str, *, retention: Retention = FOR_EVER) -> Query:

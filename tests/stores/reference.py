@@ -82,7 +82,7 @@ class ReferenceStore:
         if own is not None and (pages[own][1] == self.session.number or not self._is_at_work(pages[own][1])):
             seen = new = replace(pages[own][0], seen_at=self._now)
             is_abandoned = self._is_abandoned(own)
-            changed = seen.digest != asked.digest and (is_abandoned or not self._is_hardly_changed(seen, query))
+            changed = seen.digest != asked.digest and (is_abandoned or not self._is_same(seen, query))
             if changed:
                 new = replace(asked, url=new.url, added_at=new.added_at, seen_at=new.seen_at, copies=new.copies)
             elif seen.digest == asked.digest and not seen.packed_text:
@@ -96,6 +96,8 @@ class ReferenceStore:
             return Answer(Status.REVISIT, told, changed, len(pages), 0, is_abandoned)
         places = self._candidates(query)
         accepted = self._accepted(query, places)
+        if own is not None and query.exact_only and not accepted and self._is_same(pages[own][0], query):
+            accepted = [own]
         rejected = self._rejected(query, places, accepted)
         abandoned = list(takewhile(self._is_abandoned, accepted))
         accepted = accepted[len(abandoned) :]
@@ -175,7 +177,8 @@ class ReferenceStore:
         is_pending = self._index.pending.get(page.url_key) == crawler
         return is_pending and crawler != self.session.number and not self._is_at_work(crawler)
 
-    def _is_hardly_changed(self, page: Record, query: Query) -> bool:
+    def _is_same(self, page: Record, query: Query) -> bool:
+        """True for the text of an unchanged revisit, or one that is hardly changed."""
         rule = query.revisit_rule
         return rule is not None and rule.cost(query.record.signature, page.signature) <= rule.limit
 

@@ -43,7 +43,8 @@ def small_web() -> list[Page]:
     rng = np.random.default_rng(5)
     originals = [random_page(rng) for _ in range(3)]
     likenesses = [similar_page(page, similarity, rng) for page in originals for similarity in (0.8, 0.87, 0.92, 0.98)]
-    return [*originals, *likenesses, near_page(originals[0]), near_page(originals[1]), thin_page(rng), thin_page(rng)]
+    thin = [thin_page(rng), thin_page(rng, core=1), thin_page(rng, core=1)]
+    return [*originals, *likenesses, near_page(originals[0]), near_page(originals[1]), *thin]
 
 
 TEXTS = small_web()

@@ -70,6 +70,7 @@ class _Turn:
         met = self._met(place)
         live = met if query.retention.ttl_seconds is None else [page for page in met if self._is_live(page, query)]
         near, others = _accepted(query, live)
+        near = near or self._same_thin(query)
         self._load([*near, *others])
         gone = []
         while near and self._crawlers.is_abandoned((page := self._pages[near[0]]).url_key, page.crawler):
@@ -116,6 +117,12 @@ class _Turn:
         page = self._pages.get(self._own.get(query.record.url_key, 0))
         is_own = page is not None and self._is_live(page, query) and not self._crawlers.is_at_work(page.crawler)
         return page if is_own else None
+
+    def _same_thin(self, query: Query) -> list[int]:
+        """Return the number of a thin page that another crawler at work has, if it is unchanged."""
+        own = self._pages.get(self._own.get(query.record.url_key, 0)) if query.exact_only else None
+        is_same = own is not None and self._is_live(own, query) and not query.has_new_text(own.signature, own.digest)
+        return [own.number] if own is not None and is_same else []
 
     def _load(self, numbers: Sequence[int]) -> None:
         if missing := set(numbers).difference(self._pages):

@@ -67,6 +67,8 @@ if own and age_mark(own, question.refresh) >= question.oldest and not concurrent
 end
 
 local matches, compared, expired, rejected = search(question)
+if concurrent and question.exact_only == 1 and not matches[1] and age_mark(own, question.refresh) >= question.oldest
+  and not has_new_text(own) then matches[1] = {0, own_page, own} end
 local nearest = 1
 while matches[nearest] and is_abandoned(matches[nearest][3], crawler, now) do nearest = nearest + 1 end
 local match = matches[nearest]
