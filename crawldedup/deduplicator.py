@@ -11,7 +11,7 @@ from typing import Any, Final, Self, TypeVar
 from crawldedup import checks, errors
 from crawldedup.errors import CrawlDedupError, PageError, StoreError, StoreUnavailableError
 from crawldedup.explain import Explanation, explained
-from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint
+from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Content, Page, PageContent, PageReader
 from crawldedup.paragraphs.coverage import ParagraphCheck
@@ -23,7 +23,7 @@ from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query
 from crawldedup.stores.registry import make_store, shown_url
 from crawldedup.verdict import Match, Verdict
 
-BATCH: Final = 100
+BATCH: Final = 100  # So many pages are one transaction, or one round trip.
 BATCH_SECONDS: Final = 0.5  # A batch that took this long to read goes to the store as it is.
 HEARTBEAT_SECONDS: Final = 20.0
 _VOLATILE_NOTE: Final = "volatile"
@@ -66,7 +66,7 @@ class Deduplicator:
         self._reader = PageReader(self.options)
         self._queries = QueryBuilder(self.options)
         secret: Any = self.options.key
-        profile = f"{self._reader.profile}/{len(TABLES)}x{TABLES[0].bits}"
+        profile = f"{self._reader.profile}/{len(TABLES)}x{SEARCH_BITS}"
         layout = Layout(self.options.namespace, profile, TABLES, VERIFY_BITS // 8, takes_any_key=secret is None)
         self._store = make_store(store, layout.with_key(Key.random() if secret is None else Key(secret)))
         self._paragraphs = ParagraphCheck(self._store, self.options)
@@ -175,10 +175,10 @@ class Deduplicator:
                     self._store.note(_VOLATILE_NOTE, own)
 
     def _cuts(self, pages: Sequence[Page]) -> list[int]:
-        """Return where to cut a batch: the query about a page may depend on the answers about those before it."""
+        """Return where to cut a batch: where it is long, or a query may depend on the answers about pages before it."""
         key, cuts = self._store.layout.key, [0]
         for place, page in enumerate(pages):
-            if place and page.remember != pages[place - 1].remember:
+            if place and (page.remember != pages[place - 1].remember or place - cuts[-1] >= BATCH):
                 cuts.append(place)
             elif page.canonical is not None:
                 original = self._queries.name(key, page, original=True)

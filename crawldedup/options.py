@@ -126,8 +126,8 @@ class Options:
     volatile: bool | str = option(
         "known",
         checks.one_of(True, False, "known"),
-        "Leave out lines of a site whose numbers change with every load: known leaves out what an index knows, true "
-        "learns from pages that come twice within minutes, too, and false compares all.",
+        "Leave out lines of a site whose numbers change with every load: known leaves out what an index knows, true, "
+        "as crawls do, learns from pages that come twice within minutes, too, and false compares all.",
         kind=bool,
     )
     keep_texts: bool = option(

@@ -7,7 +7,7 @@ and pages of one scope keep their distances. Stores need to know only which page
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 import mmh3
@@ -19,6 +19,8 @@ from crawldedup.reading.keys import NO_KEY, Key
 
 Parameters = Mapping[str, Sequence[str]]
 """The names of parameters by the host whose pages, or whose subdomains' pages, they keep apart; "*" is every host."""
+_Names = Annotated[list[Annotated[str, msgspec.Meta(pattern=r"\S")]], msgspec.Meta(min_length=1)]
+_Named = Annotated[dict[Annotated[str, msgspec.Meta(pattern="^[^/]+$")], _Names], msgspec.Meta(min_length=1)]
 _ALLOWED: Final = 'names of parameters, or a dictionary (JSON) such as {"shop.example": ["colour"], "*": ["img"]}'
 
 
@@ -78,16 +80,11 @@ def check_parameters(name: str, value: Any) -> Parameters | None:
     try:
         if isinstance(value, str):
             value = msgspec.json.decode(value) if value[0] in "{[" else value.split(",")
-        by_host = value if isinstance(value, Mapping) else {"*": value}
-        named = msgspec.convert({host: list(names) for host, names in by_host.items()}, dict[str, list[str]])
-    except (msgspec.MsgspecError, TypeError):
-        named = {}
-    if not named or not all("/" not in host and names and all(map(str.strip, names)) for host, names in named.items()):
-        raise refused(name, value, _ALLOWED)
-    hosts = (urlsplit(canonical_url(f"http://{host}")).hostname or "" for host in named)
-    return {
-        host.removeprefix("www."): [*map(str.strip, names)] for host, names in zip(hosts, named.values(), strict=True)
-    }
+        named = msgspec.convert(value if isinstance(value, Mapping) else {"*": value}, _Named)
+    except msgspec.MsgspecError:
+        raise refused(name, value, _ALLOWED) from None
+    hosts = (str(urlsplit(canonical_url(f"http://{host}")).hostname).removeprefix("www.") for host in named)
+    return {host: [*map(str.strip, names)] for host, names in zip(hosts, named.values(), strict=True)}
 
 
 def kept_apart(parameters: Parameters | None, url: str) -> tuple[str, ...]:

@@ -74,5 +74,5 @@ def test_the_similarity_is_about_the_estimate(changed: int) -> None:
     with Deduplicator(key=0) as dedup:
         first, second = dedup.fingerprint(text=text()), dedup.fingerprint(text=text(changed=changed))
     accepts = decision.likelihood_rule(second.verify_weights, rule.thresholds[0])
-    about = accepts.similarity_at(accepts.cost(second.verify, first.verify))
+    about = rule.similarity(accepts.cost(second.verify, first.verify))
     assert about == pytest.approx(estimate_similarity(second.verify_weights, second.verify, first.verify), abs=0.03)

@@ -242,8 +242,7 @@ def _runs(parts: list[Hashes]) -> tuple[Hashes, NDArray[np.intp], list[int]]:
         part.sort()
     ordered = np.concatenate(parts)
     begins = np.cumsum([0, *map(len, parts[:-1])])
-    first = np.empty(len(ordered), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    first = of_words.is_first_of_run(ordered)
     first[begins] = True
     firsts = first.nonzero()[0]
     starts = [*firsts.searchsorted(begins).tolist(), len(firsts)]

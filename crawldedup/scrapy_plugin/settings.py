@@ -23,17 +23,6 @@ from crawldedup.stores.registry import check_store_url
 
 PREFIX: Final = "CRAWLDEDUP_"
 
-GONE: Final = {
-    "LEARN": "write rules by `crawldedup advise --output rules.json`, and set CRAWLDEDUP_RULES",
-    "GC_FREEZE": "leave it out: it is always on",
-    "STATS_BY_SITE": "leave it out: `scrapy dedup report` has a table of the sites",
-    "RECALL": "leave it out: crawls search with 0.98; the library's `recall` remains",
-    "CANONICAL": 'leave it out, or set meta={"crawldedup": {"canonical": "ignore"}} where a site names wrong pages',
-    "PARAGRAPH_TTL": "leave it out: paragraphs are kept for 30 days; CRAWLDEDUP_MAX_PARAGRAPHS limits their number",
-    "JOURNAL_KEEP": "leave it out: 20 crawls keep their journals; other directories (CRAWLDEDUP_JOURNAL) keep 20 more",
-}
-"""Settings of earlier versions, and what to do instead."""
-
 _QUICK_EXTRACTORS: Final = ("blocks", "text")  # One process of them keeps up with Scrapy.
 _MOST_WORKERS: Final = 4
 _PATTERNS: Final = "a regular expression or a list of them, none of them empty"
@@ -126,13 +115,6 @@ class CrawlOptions(Options):
     index, and renaming a project does not lose it.
     """
 
-    volatile: bool | str = option(
-        True,
-        checks.one_of(True, False, "known"),
-        "Leave out lines of a site whose numbers change with every load, such as counters. With true the crawl learns "
-        "them, with known it leaves out what earlier ones have learned, and with false it compares all.",
-        kind=bool,
-    )
     reloads: int = _option(
         0,
         checks.whole(0, 5),
@@ -225,12 +207,11 @@ class CrawlOptions(Options):
         for name in settings:
             if isinstance(name, str) and name.startswith(PREFIX) and name not in declared:
                 # A setting that nothing reads would be thought to work.
-                if instead := GONE.get(name.removeprefix(PREFIX)):
-                    raise ConfigurationError(f"{name} is no setting any more; {instead}")
                 raise ConfigurationError(f"{name} is not a setting of crawldedup{checks.did_you_mean(name, declared)}")
         values = {each.name: _value(settings, name, each) for name, each in declared.items()}
         given = {name: value for name, value in values.items() if value is not None}
         given.setdefault("store", _default_store(settings))
+        given.setdefault("volatile", True)
         given.setdefault("workers", default_workers(given.get("extractor", declared[f"{PREFIX}EXTRACTOR"].default)))
         options = cls(**given)
         if options.report and options.journal is False:

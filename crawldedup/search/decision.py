@@ -42,9 +42,8 @@ KEY_DEVIATIONS: Final = 6.0
 _KEY_SCALE: Final = 8
 _DEVIATIONS: Final = 2.0
 _LOWEST: Final = 0.01
-LEAST_REJECTED: Final = 0.6  # the similarity from which on a page is told that was not accepted
+LEAST_TOLD: Final = 0.6  # the similarity from which on a page is told that is not accepted
 _TOLERANCE: Final = 1e-4
-_STEPS: Final = 100
 
 
 class Bar(NamedTuple):
@@ -79,6 +78,11 @@ class Crowd:
         place = min(max(size, 1), len(self.limits)) - 1
         return Bar(self.limits[place], self.thresholds[place], size)
 
+    def similarity(self, cost: int) -> float:
+        """Return about what similarity a cost stands for, in a fraction of the time of an estimate."""
+        similarities = (*reversed(self.thresholds), self.farthest, min(self.farthest, LEAST_TOLD))
+        return float(np.interp(cost, (*reversed(self.limits), self.reach, self.far), similarities))
+
 
 @dataclass(frozen=True, slots=True)
 class WeightedThreshold:
@@ -106,10 +110,6 @@ class WeightedThreshold:
     def bar(self, costs: Sequence[int]) -> Bar:
         """Return what is accepted of pages with these costs."""
         return self.crowd.bar(costs) if self.crowd else Bar(self.limit, self.threshold, min(len(costs), 1))
-
-    def similarity_at(self, cost: int) -> float:
-        """Return about what similarity a cost stands for: the estimate of `model` for a fifteenth of its time."""
-        return float(np.interp(cost, *_similarities(self.threshold))) if self.threshold else 0.0
 
     def cost(self, own: bytes, other: bytes) -> int:
         """Return the sum of the costs of the bits in which two signatures differ."""
@@ -207,21 +207,10 @@ def crowd_rule(similarity: float, recall: float, bits: int) -> Crowd:
     thresholds = [alone]
     while thresholds[-1] < similarity and len(thresholds) < MAX_CANDIDATES:
         thresholds.append(min(similarity, alone + error * model.mean_of_largest(len(thresholds) + 1)))
-    limits = (round(mean_cost(alone, threshold)) for threshold in thresholds)
-    far = mean_cost(alone, min(reach, LEAST_REJECTED))
-    return Crowd(round(mean_cost(alone, reach)), round(far), reach, tuple(limits), tuple(thresholds))
-
-
-def mean_cost(threshold: float, similarity: float) -> float:
-    """Return the mean cost, by the rule for `threshold`, between pages of `similarity`."""
-    return SCALED_LIMIT * _mean_cost(threshold, similarity) / _mean_cost(threshold, threshold)
-
-
-@cache
-def _similarities(threshold: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the mean costs, by the rule for `threshold`, between pages of the similarities beside them."""
-    similarities = np.linspace(1, _LOWEST, _STEPS)
-    return np.array([mean_cost(threshold, similarity) for similarity in similarities.tolist()]), similarities
+    unit = SCALED_LIMIT / _mean_cost(alone, alone)
+    limits = (round(unit * _mean_cost(alone, threshold)) for threshold in thresholds)
+    counted, far = (round(unit * _mean_cost(alone, similarity)) for similarity in (reach, min(reach, LEAST_TOLD)))
+    return Crowd(counted, far, reach, tuple(limits), tuple(thresholds))
 
 
 def _mean_cost(threshold: float, similarity: float) -> float:

@@ -46,27 +46,25 @@ class Table:
     """One order of the blocks of a fingerprint: that from bit `first` on leads, and those before it come last."""
 
     first: int
-    bits: int = KEY_BITS
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
-        """Return the bit of the fingerprint behind each bit of the key, from the left; shape (bits,)."""
-        return np.roll(np.arange(self.bits), -self.first)
+        """Return the bit of the fingerprint behind each bit of the key, from the left; shape (64,)."""
+        return np.roll(np.arange(KEY_BITS), -self.first)
 
     def key(self, fingerprint: int) -> int:
         """Return the fingerprint with its blocks in this table's order."""
-        return (fingerprint << self.first | fingerprint >> self.bits - self.first) & (1 << self.bits) - 1
+        return (fingerprint << self.first | fingerprint >> KEY_BITS - self.first) & (1 << KEY_BITS) - 1
 
     def keys(self, fingerprints: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return the keys of many fingerprints, same shape."""
-        ahead, behind = np.uint64(self.first), np.uint64((self.bits - self.first) % KEY_BITS)
-        return (fingerprints << ahead | fingerprints >> behind) & np.uint64((1 << self.bits) - 1)
+        return fingerprints << np.uint64(self.first) | fingerprints >> np.uint64(-self.first % KEY_BITS)
 
 
-def rotated_tables(count: int, bits: int = KEY_BITS) -> tuple[Table, ...]:
-    """Return `count` tables, each led by another block; their first bits // count bits have nothing in common."""
-    width, wider = divmod(bits, count)
-    return tuple(Table(lead * width + min(lead, wider), bits) for lead in range(count))
+def rotated_tables(count: int) -> tuple[Table, ...]:
+    """Return `count` tables, each led by another block; their first 64 // count bits have nothing in common."""
+    width, wider = divmod(KEY_BITS, count)
+    return tuple(Table(lead * width + min(lead, wider)) for lead in range(count))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

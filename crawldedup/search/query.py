@@ -26,7 +26,7 @@ from crawldedup.search.plan import KEY_BITS, MAX_CANDIDATES, MAX_KEYS, ProbePlan
 from crawldedup.stores.base import DIGEST_MASK, Answer, PageName, Query, Record, Retention, Status
 from crawldedup.verdict import Kind, Match, Verdict
 
-TABLES: Final = planning.rotated_tables(2, SEARCH_BITS)
+TABLES: Final = planning.rotated_tables(2)
 KEPT: Final = np.array([np.isin(range(SEARCH_BITS), table.order[: planning.STORED_BITS]) for table in TABLES], float)
 """1 where the stored part of a table's keys holds a bit of the fingerprint, else 0; shape (tables, 64)."""
 SIGNATURE_BYTES: Final = VERIFY_BITS // 8
@@ -247,10 +247,11 @@ def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Ver
     if record is None:
         kind = Kind.THIN if page.thin else Kind.NEW
         verdict = Verdict(kind, url, words=page.words, probes=probes, candidates=answer.candidates)
-        if (other := answer.rejected) is None:
+        other, crowd = answer.rejected, query.rule.crowd
+        if other is None or crowd is None:
             return verdict
         cost = query.rule.cost(query.record.signature, other.signature)
-        similarity, by = round(query.rule.similarity_at(cost), 4), "crowd" if cost <= query.rule.limit else "similarity"
+        similarity, by = round(crowd.similarity(cost), 4), "crowd" if cost <= crowd.limits[0] else "similarity"
         return replace(verdict, rejected=other.url or None, rejected_similarity=similarity, rejected_by=by)
     # It may have been remembered before its volatile lines were known.
     full_digest = query.record.digest ^ ((page.digest ^ page.full_digest) & DIGEST_MASK)

@@ -19,13 +19,13 @@ pages beyond the limit of pages. Of paragraphs, a store keeps which pages hold w
 `Store`, at the end, has the methods; before it are the values that they take and return.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Final, Protocol, Self
 
 from crawldedup.checks import LONGEST_KEY
-from crawldedup.errors import KeyMismatchError, ProfileMismatchError, StoreError, StoreUnavailableError
+from crawldedup.errors import KeyMismatchError, ProfileMismatchError, StoreError
 from crawldedup.reading.keys import NO_KEY, Key
 from crawldedup.search.decision import Prefilter, WeightedThreshold
 from crawldedup.search.plan import MAX_CANDIDATES, MAX_KEYS, ProbePlan, Table
@@ -38,7 +38,6 @@ MAX_SWEPT: Final = 4  # examined in turn, and freed if they have expired
 MAX_RETIRED: Final = 4  # whose anchors are too old or too many
 FEW: Final = 16  # compared pages, of which the nearest one that is not accepted is told from afar
 MOST_HOLDERS: Final = 8  # pages of one anchor: a text on more pages is nobody's
-CHECKED_AT_ONCE: Final = 100  # pages, in one transaction or round trip
 PAGE_BITS: Final = 40
 DIGEST_MASK: Final = 0xFFFF_FFFF
 
@@ -305,14 +304,3 @@ class Store(Protocol):
     def note(self, name: str, text: str | None = None) -> str: ...
     # Return figures of the index.
     def info(self) -> StoreInfo: ...
-
-
-def check_in_turns(check: Callable[[Sequence[Query]], Answers], queries: Sequence[Query]) -> Answers:
-    """Check so many pages at once as take one transaction or round trip, and no more while a store is unavailable."""
-    answers: Answers = []
-    for start in range(0, len(queries), CHECKED_AT_ONCE):
-        turn = check(queries[start : start + CHECKED_AT_ONCE])
-        answers += turn
-        if all(isinstance(answer, StoreUnavailableError) for answer in turn):
-            return [*answers, *[turn[0]] * (len(queries) - len(answers))]
-    return answers

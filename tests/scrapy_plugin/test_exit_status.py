@@ -74,7 +74,6 @@ def test_a_data_directory_that_cannot_be_made_costs_the_journal_alone(site: Site
     [
         ("CRAWLDEDUP_SIMILARITY = 9", "CRAWLDEDUP_SIMILARITY is 9; it must be a number above 0.5"),
         ("CRAWLDEDUP_SIMILARTY = 0.9", "did you mean 'CRAWLDEDUP_SIMILARITY'?"),
-        ("CRAWLDEDUP_LEARN = True", "CRAWLDEDUP_LEARN is no setting any more; write rules by"),
         ("CRAWLDEDUP_ENABLED = 'perhaps'", "CRAWLDEDUP_ENABLED is 'perhaps'; it must be True or False"),
         # The add-on adds the pipeline, which refuses them.
         ("CRAWLDEDUP_ITEM_FIELDS = []", "CRAWLDEDUP_ITEM_FIELDS is []"),

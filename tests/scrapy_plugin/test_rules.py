@@ -262,7 +262,6 @@ def test_a_resumed_crawl_loses_nothing(crawl: Crawler, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"CRAWLDEDUP_LEARN": True}, "CRAWLDEDUP_LEARN is no setting any more; write rules by `crawldedup advise"),
         ({"CRAWLDEDUP_RULES": "missing.json"}, "missing.json cannot be read as rules"),
         ({"CRAWLDEDUP_RULES": "", "CRAWLDEDUP_KEEP_PER_CLUSTER": 2}, "CRAWLDEDUP_KEEP_PER_CLUSTER wants some"),
     ],

@@ -9,10 +9,8 @@ from scrapy.settings import Settings
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.scrapy_plugin.settings import (
-    GONE,
     CrawlOptions,
     check_patterns,
-    crawl_settings,
     default_workers,
     is_enabled,
     matches,
@@ -25,7 +23,7 @@ def read(**given: object) -> CrawlOptions:
 
 def test_defaults() -> None:
     settings = read()
-    assert settings == CrawlOptions(workers=default_workers("blocks"))
+    assert settings == CrawlOptions(workers=default_workers("blocks"), volatile=True)
     assert (settings.store, settings.namespace, settings.action, settings.similarity) == (
         "memory://",
         "default",
@@ -200,13 +198,6 @@ def test_a_report_is_written_from_a_journal(tmp_path: Path) -> None:
     for wrong, why in (("report.pdf", "must end with one of .html"), ("nowhere/report.html", "there is no folder")):
         with pytest.raises(ConfigurationError, match=f"CRAWLDEDUP_REPORT.*{why}"):
             read(CRAWLDEDUP_REPORT=wrong)
-
-
-@pytest.mark.parametrize("name", GONE)
-def test_a_setting_that_went_is_refused_with_what_to_do_instead(name: str) -> None:
-    with pytest.raises(ConfigurationError, match=rf"^CRAWLDEDUP_{name} is no setting any more; \w"):
-        read(**{f"CRAWLDEDUP_{name}": True})
-    assert f"CRAWLDEDUP_{name}" not in crawl_settings()
 
 
 ENDLESS = "https://e.com/" + "a" * 5000 + "b"

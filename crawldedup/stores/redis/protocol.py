@@ -34,9 +34,8 @@ _PAGE_BYTES: Final = base.PAGE_BITS // 8
 
 
 def pack_order(tables: Sequence[Table]) -> bytes:
-    """Return where in a record the bits of the tables' keys are, two bytes each; 0 is a bit that an order lacks."""
-    orders = ((table.order + 8 * _SEARCH_PLACE).astype(">u2").tobytes() for table in tables)
-    return b"".join(order.ljust(2 * KEY_BITS, b"\0") for order in orders)
+    """Return where in a record the bits of the tables' keys are, two bytes each."""
+    return b"".join((table.order + 8 * _SEARCH_PLACE).astype(">u2").tobytes() for table in tables)
 
 
 def pack_questions(queries: Sequence[Query], layout: Layout, now: int) -> list[tuple[bytes, ...]]:

@@ -222,9 +222,6 @@ class RedisStore:
         self._every("HDEL", "w", *numbers)
 
     def check(self, queries: Sequence[Query]) -> base.Answers:
-        return base.check_in_turns(self._check, queries)
-
-    def _check(self, queries: Sequence[Query]) -> base.Answers:
         deliveries = self._deliveries(name for query in queries for name in query.delivered)
         checks = self._checks(queries)
         replies = self._replies({call.prefix: call for call in deliveries} | dict(enumerate(checks)))

@@ -52,22 +52,19 @@ class SqliteStore:
             return self._index.pages if self._index else 0
 
     def check(self, queries: Sequence[Query]) -> Answers:
-        return base.check_in_turns(self._check, queries)
-
-    def _check(self, batch: Sequence[Query]) -> Answers:
         started = time.monotonic()
         try:
-            with self._locked(batch) as index:
+            with self._locked(queries) as index:
                 if index is None:
                     raise StoreUnavailableError(f"the store {self._path} is not open for writing")
                 crawlers = self._crawlers(index)
-                answers = decide(index, batch, crawlers)
-                is_shared = len(batch) > 1 and crawlers.are_at_work()
+                answers = decide(index, queries, crawlers)
+                is_shared = len(queries) > 1 and crawlers.are_at_work()
         except StoreUnavailableError as error:
-            return [error] * len(batch)
+            return [error] * len(queries)
         except StoreError as error:
             # Of several, one of the pages is to blame, and its error shall come in its place.
-            return [error] if len(batch) == 1 else [answer for query in batch for answer in self._check([query])]
+            return [error] if len(queries) == 1 else [answer for query in queries for answer in self.check([query])]
         if is_shared:
             # Who waits for a locked file only looks from time to time, and would hardly find it free between batches.
             time.sleep(time.monotonic() - started)

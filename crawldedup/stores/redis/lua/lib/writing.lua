@@ -111,16 +111,15 @@ local function grow(tables)
   end
 end
 
--- Compute the keys of a page in the permuted tables. They are too long to be kept for this rare need. An order has two bytes
--- for each bit of a table's keys: its place in the record, or 0 for a bit that the table lacks.
+-- Compute the keys of a page in the permuted tables. They are too long to be kept for this rare need. The order has two bytes
+-- for each bit of the keys: its place in the record.
 local function keys_of(record)
   local order = call('HGET', META, 'order')
   local keys, value = {}, 0
   for i = 1, #order / 2 do
     local high, low = byte(order, i * 2 - 1, i * 2)
     local place = high * 256 + low
-    local odd = place > 0 and floor(byte(record, floor(place / 8) + 1) / 2 ^ (7 - place % 8)) % 2 or 0
-    value = value * 2 + odd
+    value = value * 2 + floor(byte(record, floor(place / 8) + 1) / 2 ^ (7 - place % 8)) % 2
     if i % 8 == 0 then keys[i / 8], value = char(value), 0 end
   end
   return concat(keys)
