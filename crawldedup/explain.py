@@ -93,11 +93,12 @@ def explained(
     The text and the facts of the page, and the number of pages in the index, are left out.
     """
     compared = [_candidate(read, query, record, similarity) for record in records]
-    bar = query.rule.bar([candidate.cost for candidate in compared if candidate.cost <= query.rule.reach])
+    bounds = query.rule.bounds
+    bar = bounds.bar([candidate.cost for candidate in compared if candidate.cost <= bounds.reach])
     candidates = tuple(replace(candidate, accepted=candidate.cost <= bar.limit) for candidate in compared)
     accepted = [record for record, candidate in zip(records, candidates, strict=True) if candidate.accepted]
     others = zip(records, candidates, strict=True)
-    rejected = (record for record, other in others if not accepted and other.cost <= query.rule.far)
+    rejected = (record for record, other in others if not accepted and other.cost <= bounds.far)
     answer = replace(preview(query, accepted, text_of), candidates=len(records), rejected=next(rejected, None))
     threshold = bar.threshold and round(bar.threshold, 4)
     verdict = verdict_of(url, read, query, answer)

@@ -76,7 +76,7 @@ class Crowd:
         for cost in costs:
             size += cost * self.limits[0] <= nearest * self.reach
         place = min(max(size, 1), len(self.limits)) - 1
-        return Bar(self.limits[place], self.thresholds[place], size)
+        return Bar(self.limits[place], self.thresholds[place] or None, size)
 
     def similarity(self, cost: int) -> float:
         """Return about what similarity a cost stands for, in a fraction of the time of an estimate."""
@@ -98,18 +98,9 @@ class WeightedThreshold:
     crowd: Crowd | None = None
 
     @property
-    def reach(self) -> int:
-        """Return the cost up to which pages count for the decision."""
-        return self.crowd.reach if self.crowd else self.limit
-
-    @property
-    def far(self) -> int:
-        """Return the cost up to which the nearest page that is not accepted is told."""
-        return self.crowd.far if self.crowd else self.limit
-
-    def bar(self, costs: Sequence[int]) -> Bar:
-        """Return what is accepted of pages with these costs."""
-        return self.crowd.bar(costs) if self.crowd else Bar(self.limit, self.threshold, min(len(costs), 1))
+    def bounds(self) -> Crowd:
+        """Return the costs up to which pages count: those of the crowd rule, or the limit alone."""
+        return self.crowd or Crowd(self.limit, self.limit, 0.0, (self.limit,), (self.threshold or 0.0,))
 
     def cost(self, own: bytes, other: bytes) -> int:
         """Return the sum of the costs of the bits in which two signatures differ."""

@@ -247,11 +247,11 @@ def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Ver
     if record is None:
         kind = Kind.THIN if page.thin else Kind.NEW
         verdict = Verdict(kind, url, words=page.words, probes=probes, candidates=answer.candidates)
-        other, crowd = answer.rejected, query.rule.crowd
-        if other is None or crowd is None:
+        if (other := answer.rejected) is None:
             return verdict
         cost = query.rule.cost(query.record.signature, other.signature)
-        similarity, by = round(crowd.similarity(cost), 4), "crowd" if cost <= crowd.limits[0] else "similarity"
+        similarity = round(query.rule.bounds.similarity(cost), 4)
+        by = "crowd" if cost <= query.rule.limit else "similarity"
         return replace(verdict, rejected=other.url or None, rejected_similarity=similarity, rejected_by=by)
     # It may have been remembered before its volatile lines were known.
     full_digest = query.record.digest ^ ((page.digest ^ page.full_digest) & DIGEST_MASK)

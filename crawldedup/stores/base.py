@@ -153,7 +153,7 @@ class Answer:
     candidates: int  # compared
     abandoned: bool = False  # a revisit of what was never delivered
     replaces: bool = False  # the page took the record's place
-    # For a new page: the nearest that is not accepted, up to the cost `rule.far`, or of more than a FEW, `rule.reach`.
+    # Of a new page: the nearest that is not accepted, up to the cost `far`, or `reach` if more than a FEW are compared.
     rejected: Record | None = None
 
 

@@ -215,7 +215,7 @@ class ReferenceStore:
 
     def _rejected(self, query: Query, places: list[int], accepted: list[int]) -> Record | None:
         """The nearest of those that are not accepted, up to the cost from which on none is told."""
-        most = query.rule.far if len(places) <= FEW else query.rule.reach
+        most = query.rule.bounds.far if len(places) <= FEW else query.rule.bounds.reach
         others = [(cost, place) for cost, place in self._costs(query, places) if place not in accepted]
         cost, place = min(others, default=(most + 1, 0))
         return replace(self._index.pages[place][0], packed_text=b"") if cost <= most else None
@@ -232,6 +232,6 @@ class ReferenceStore:
 
     def _accepted(self, query: Query, places: list[int]) -> list[int]:
         """Nearest first, the earlier one of equals."""
-        costs = [(cost, place) for cost, place in self._costs(query, places) if cost <= query.rule.reach]
-        limit = query.rule.bar([cost for cost, _ in costs]).limit
+        costs = [(cost, place) for cost, place in self._costs(query, places) if cost <= query.rule.bounds.reach]
+        limit = query.rule.bounds.bar([cost for cost, _ in costs]).limit
         return [place for cost, place in sorted(costs) if cost <= limit]

@@ -65,15 +65,14 @@ def pack_questions(queries: Sequence[Query], layout: Layout, now: int) -> list[t
         body = _BODY.pack(record.search, record.digest, record.url_key) + record.signature + rank
         body += record.url.encode("utf-8", "replace")
         search = (own_keys[place].tobytes(), body, probes[first:last])
-        packed.append((head, *search, rule.costs, key_costs, _pack_limits(rule.limit, rule.crowd)))
+        packed.append((head, *search, rule.costs, key_costs, _pack_limits(rule.bounds)))
         first = last
     return packed
 
 
 @lru_cache(64)
-def _pack_limits(limit: int, crowd: Crowd | None) -> bytes:
-    limits = (crowd.reach, crowd.far, *crowd.limits) if crowd else (limit,) * 3
-    return struct.pack(f">{len(limits)}I", *limits)
+def _pack_limits(bounds: Crowd) -> bytes:
+    return struct.pack(f">II{len(bounds.limits)}I", bounds.reach, bounds.far, *bounds.limits)
 
 
 def _pack_probes(plans: Sequence[ProbePlan]) -> bytes:

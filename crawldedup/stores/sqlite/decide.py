@@ -32,9 +32,10 @@ def decide(index: SqliteIndex, batch: Sequence[Query], crawlers: Crawlers) -> An
 
 def _accepted(query: Query, pages: Sequence[Candidate]) -> tuple[list[int], list[int]]:
     """Return the numbers of the pages that a query accepts, nearest first, and that of the nearest other, if any."""
-    most = query.rule.far if len(pages) <= FEW else query.rule.reach
+    bounds = query.rule.bounds
+    most = bounds.far if len(pages) <= FEW else bounds.reach
     costs = sorted([(page.cost, page.number) for page in pages if page.cost <= most])
-    limit = query.rule.bar([cost for cost, _ in costs if cost <= query.rule.reach]).limit if costs else 0
+    limit = bounds.bar([cost for cost, _ in costs if cost <= bounds.reach]).limit if costs else 0
     accepted = [number for cost, number in costs if cost <= limit]
     return accepted, [number for _, number in costs[len(accepted) :][:1]]
 

@@ -325,7 +325,7 @@ def _compared(
     bits = np.unpackbits(packed[at] ^ packed[of], axis=1)
     bits *= np.frombuffer(b"".join([query.rule.costs for query in batch]), np.uint8).reshape(len(batch), -1)[of]
     costs = bits.sum(axis=1, dtype=np.int64)
-    costs[costs > np.array([-1 if query.exact_only else query.rule.far for query in batch])[of]] = NEVER
+    costs[costs > np.array([-1 if query.exact_only else query.rule.bounds.far for query in batch])[of]] = NEVER
     costs[digest[at] == digest[of]] = 0
     for place, page, count, cost, row in zip(of.tolist(), pages, keys, costs.tolist(), at, strict=True):
         found[place].append(Candidate(page, count, cost, *rows[row][3:]))
