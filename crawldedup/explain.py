@@ -147,8 +147,8 @@ def compare(first: Page, second: Page, **options: Any) -> Comparison:
     apart, checked = checked.distinguish_params, replace(checked, distinguish_params=None)
     reader, builder = PageReader(checked), QueryBuilder(checked)
     contents = [reader.content(page) for page in (first, second)]
-    urls = (first.url, second.url)
-    facts = [{*read.fact_lines, *kept_apart(apart, url)} for read, url in zip(contents, urls, strict=True)]
+    pairs = zip((first, second), contents, strict=True)
+    facts = [{*content.fact_lines, *kept_apart(apart, page.url)} for page, content in pairs]
 
     def judged(key: Key) -> tuple[list[Fingerprint], Query, Candidate, Verdict]:
         reads = reader.fingerprints(contents, key)

@@ -120,14 +120,14 @@ class Options:
     distinguish_params: Any = option(
         None,
         _check_in("crawldedup.scope", "check_parameters"),
-        "Query parameters whose values keep pages apart however alike they read: names, with commas between them or in "
-        'a list, or JSON such as {"shop.example": ["img", "colour"]} by host.',
+        "Query parameters whose values keep pages apart, however alike they read. Give names, with commas between them "
+        'or in a list, or by host as in {"shop.example": ["img", "colour"]}.',
     )
     volatile: bool | str = option(
         "known",
         checks.one_of(True, False, "known"),
-        "Leave out lines of a site whose numbers change with every load: known leaves out what an index knows, true, "
-        "as crawls do, learns from pages that come twice within minutes, too, and false compares all.",
+        "Leave out lines of a site whose numbers change with every load. With known, those that an index knows are "
+        "left out. With true, as in crawls, pages that come twice within minutes tell of more. With false, none are.",
         kind=bool,
     )
     keep_texts: bool = option(

@@ -173,10 +173,7 @@ def text_digest(text: str, key: Key = NO_KEY) -> int:
 
 
 def thin_fingerprint(digest: int, words: int, key_id: int = 0, core: int | None = None) -> Fingerprint:
-    """Return the fingerprint of a page with too few words: bits that only an exact copy shares.
-
-    The verify bits are those of the digest of its core: a revisit with the same is unchanged.
-    """
+    """Return the fingerprint of a page with too few words: bits of its digest, and verify bits of that of its core."""
     seed = (digest if core is None else core).to_bytes(8, "big")
     return Fingerprint(
         search=digest,

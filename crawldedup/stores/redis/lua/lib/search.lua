@@ -187,8 +187,7 @@ local function candidate_pages(question)
 end
 
 -- Return the pages that the question accepts, a list of {cost, page, record}, nearest first; how many were compared;
--- {page, record} of some that have expired; and the nearest page that is not accepted, if it is near enough to be told, or
--- of more than FEW pages, if it counts for the decision: to compare pages further takes longer.
+-- {page, record} of some that have expired; and the nearest other page, from afar if no more than FEW were compared.
 local function search(question)
   local pages = candidate_pages(question)
   local found, expired, compared, rejected, most = {}, {}, 0, nil, question.far
