@@ -63,10 +63,10 @@ class Crowd:
     """
 
     reach: int
-    far: int
     farthest: float
     limits: tuple[int, ...]
     thresholds: tuple[float, ...]
+    far: int = 0
 
     def bar(self, costs: Sequence[int]) -> Bar:
         """Return what is accepted of pages with these costs."""
@@ -100,7 +100,7 @@ class WeightedThreshold:
     @property
     def bounds(self) -> Crowd:
         """Return the costs up to which pages count: those of the crowd rule, or the limit alone."""
-        return self.crowd or Crowd(self.limit, self.limit, 0.0, (self.limit,), (self.threshold or 0.0,))
+        return self.crowd or Crowd(self.limit, 0.0, (self.limit,), (self.threshold or 0.0,), self.limit)
 
     def cost(self, own: bytes, other: bytes) -> int:
         """Return the sum of the costs of the bits in which two signatures differ."""
@@ -201,7 +201,7 @@ def crowd_rule(similarity: float, recall: float, bits: int) -> Crowd:
     unit = SCALED_LIMIT / _mean_cost(alone, alone)
     limits = (round(unit * _mean_cost(alone, threshold)) for threshold in thresholds)
     counted, far = (round(unit * _mean_cost(alone, similarity)) for similarity in (reach, min(reach, LEAST_TOLD)))
-    return Crowd(counted, far, reach, tuple(limits), tuple(thresholds))
+    return Crowd(counted, reach, tuple(limits), tuple(thresholds), far)
 
 
 def _mean_cost(threshold: float, similarity: float) -> float:
