@@ -1,4 +1,4 @@
-"""Numbers that change with every load: who is online, what is left in stock, how long ago a page was updated."""
+"""What changes with every load: who is online, what is left in stock, how long ago a page was updated, sessions."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ _OF_KINDS: Final = {
     "news: ": "Updated @@ minutes ago - @@@ comments",
 }
 _DIGITS: Final = re.compile(rb"@+")
+_CHOICE: Final = re.compile(rb"\[\[(.*?)\]\]", re.DOTALL)
 _random: Final = Random(1)
 
 
@@ -28,8 +29,16 @@ def with_counters(page: Page) -> Page:
     return replace(page, body=page.body.replace(b"</h1>", f"</h1><p>{lines}</p>".encode(), 1))
 
 
-def loaded(sent: bytes) -> bytes:
-    """The answer as it is for one load."""
-    if b"@@" not in sent:
-        return sent
-    return _DIGITS.sub(lambda place: "".join(_random.choices("123456789", k=len(place[0]))).encode(), sent)
+def choice(*alternatives: str) -> str:
+    """One of these at each load, and the one in the same place wherever a page has a choice."""
+    return f"[[{'||'.join(alternatives)}]]"
+
+
+def loaded(body: bytes) -> bytes:
+    """The page as it is for one load."""
+    if b"[[" in body:
+        chosen = _random.randrange(60)
+        body = _CHOICE.sub(lambda place: (some := place[1].split(b"||"))[chosen % len(some)], body)
+    if b"@@" not in body:
+        return body
+    return _DIGITS.sub(lambda place: "".join(_random.choices("123456789", k=len(place[0]))).encode(), body)
