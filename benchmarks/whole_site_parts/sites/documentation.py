@@ -89,7 +89,9 @@ class DocumentationSite:
 
     def _written(self, number: int) -> str:
         writer = self._plan.prose.writer(f"docs {number}")
-        return reference(writer) if writer.random.random() < _REFERENCE_SHARE else guide(writer, 2, 4)
+        if writer.random.random() < _REFERENCE_SHARE:
+            return "".join(reference(self._plan.prose.writer(f"function {number} {place}")) for place in range(3))
+        return guide(writer, 3, 6)
 
     def _framed(self, edition: _Edition, title: str, main: str) -> bytes:
         ways = bullets(

@@ -70,8 +70,8 @@ class ForumSite:
             self._posts += 1
             member = writer.random.choice(self._members)
             when = f"{writer.date()}, {writer.random.randint(1, 12)}:{writer.random.randint(10, 59)}"
-            posts.append(_Post(self._posts, member, when, [writer.paragraph(1, 4)]))
-        return _Topic(number, writer.title(), posts)
+            posts.append(_Post(self._posts, member, when, [writer.paragraph(1, 7)]))
+        return _Topic(number, " ".join(writer.title().split()[-5:]), posts)
 
     def _of_topic(self, board: int, topic: _Topic) -> Iterator[Page]:
         base = f"viewtopic.php?f={board}&t={topic.number}"
@@ -99,12 +99,15 @@ class ForumSite:
             f"<div class=post id=p{post.number}><div class=author>{self._link(member.path, member.name)}<br>"
             f"Posts: {member.posts}<br>Joined: {member.joined}</div><p class=date>"
             f"{self._link(f'viewtopic.php?p={post.number}', 'Re: ' + topic.title)} by {member.name}, {post.when}</p>"
-            f"<div class=body>{paragraphs(post.lines)}</div><div class=sig>{escape(member.signature)}</div></div>"
+            f"<div class=body>{paragraphs(post.lines)}</div>"
+            f"{member.signature and f'<div class=sig>{escape(member.signature)}</div>'}</div>"
         )
 
     def _printed(self, topic: _Topic, posts: Sequence[_Post]) -> bytes:
         shown = "<hr>".join(
-            f"<p><b>{post.member.name}</b> wrote on {post.when}:</p>{paragraphs(post.lines)}" for post in posts
+            f"<h3>Re: {escape(topic.title)}</h3><p>Posted: {post.when}</p><p>by <b>{post.member.name}</b></p>"
+            f"{paragraphs(post.lines)}"
+            for post in posts
         )
         body = (
             f"<h2>{_NAME}</h2><h1>{escape(topic.title)}</h1><p>{self._base}/viewtopic.php?t={topic.number}</p>{shown}"
@@ -138,7 +141,7 @@ class _Member:
     def __init__(self, plan: Plan, number: int) -> None:
         self._writer = writer = plan.prose.writer(f"member {number}")
         self.number, self.name, self.joined = number, writer.name().replace(" ", ""), writer.date()
-        self.posts, self.signature = writer.random.randint(1, 900), writer.sentence()
+        self.posts, self.signature = writer.random.randint(1, 900), writer.sentence() if number % 3 == 0 else ""
         self.path = f"memberlist.php?mode=viewprofile&u={number}"
 
     def profile(self) -> str:
@@ -151,7 +154,6 @@ class _Member:
             "Joined": self.joined,
             "Last visited": self._writer.date(),
             "Total posts": f"{self.posts} | {random.random():.2f} posts per day, {random.random():.2f}% of all posts",
-            "Signature": self.signature,
         }
         shown = "".join(f"<dt>{name}:</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
         return f"<h1>Viewing profile - {self.name}</h1><dl>{shown}</dl><p>Contact {self.name}: send a message</p>"
