@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from benchmarks.whole_site_parts.pages import Page
 
-# A digit of another load stands for each @.
+# A digit of another load stands for each ¤.
 _OF_KINDS: Final = {
-    "forum: ": "Who is online: @@ users online, @ registered and @@ guests</p><p>Time: 0.@@@s | Queries: @@ | GZIP: on",
-    "shop: ": "Only @ left in stock - @@ people are looking",
-    "news: ": "Updated @@ minutes ago - @@@ comments",
+    "forum: ": "Who is online: ¤¤ users online, ¤ registered and ¤¤ guests</p><p>Time: 0.¤¤¤s | Queries: ¤¤ | GZIP: on",
+    "shop: ": "Only ¤ left in stock - ¤¤ people are looking",
+    "news: ": "Updated ¤¤ minutes ago - ¤¤¤ comments",
 }
-_DIGITS: Final = re.compile(rb"@+")
-_CHOICE: Final = re.compile(rb"\[\[(.*?)\]\]", re.DOTALL)
+_DIGIT: Final = re.compile("¤".encode())
+_CHOICE: Final = re.compile(rb"\[\[([^][]*\|\|[^][]*)\]\]")
 _random: Final = Random(1)
 
 
@@ -39,6 +39,4 @@ def loaded(body: bytes) -> bytes:
     if b"[[" in body:
         chosen = _random.randrange(60)
         body = _CHOICE.sub(lambda place: (some := place[1].split(b"||"))[chosen % len(some)], body)
-    if b"@@" not in body:
-        return body
-    return _DIGITS.sub(lambda place: "".join(_random.choices("123456789", k=len(place[0]))).encode(), body)
+    return _DIGIT.sub(lambda _: b"%d" % _random.randint(1, 9), body)

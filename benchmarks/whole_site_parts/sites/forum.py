@@ -51,7 +51,7 @@ class ForumSite:
         for number, (name, board) in enumerate(zip(names, boards, strict=True)):
             rows = bullets(
                 f"{self._link(f'viewtopic.php?f={number}&t={topic.number}', topic.title)} "
-                f"<span>Replies: {len(topic.posts)}, views: @@@</span>"
+                f"<span>Replies: {len(topic.posts)}, views: ¤¤¤</span>"
                 for topic in board
             )
             body = self._framed(name, f"<h1>{escape(name)}</h1>{rows}")
@@ -83,7 +83,7 @@ class ForumSite:
             content, shown = f"topic-{topic.number}-{start}", topic.posts[start : start + _PER_PAGE]
             ways = bullets([self._link(answer, "Post a reply"), self._link(path + "&view=print", "Print view")])
             main = (
-                f"<h1>{escape(topic.title)}</h1>{ways}<p class=views>{len(topic.posts)} posts, @@@ views</p>"
+                f"<h1>{escape(topic.title)}</h1>{ways}<p class=views>{len(topic.posts)} posts, ¤¤¤ views</p>"
                 f"{''.join(self._post(topic, post) for post in shown)}{others}"
             )
             body = self._framed(topic.title, main)
@@ -111,7 +111,7 @@ class ForumSite:
         )
         body = (
             f"<h2>{_NAME}</h2><h1>{escape(topic.title)}</h1><p>{self._base}/viewtopic.php?t={topic.number}</p>{shown}"
-            "<p>All times are UTC. Printed at 10:@@ on Thursday.</p>"
+            "<p>All times are UTC. Printed at 10:¤¤ on Thursday.</p>"
         )
         return document(topic.title, body)
 
@@ -119,10 +119,10 @@ class ForumSite:
         ways = bullets([self._link("index.php?style=1", "Board index"), "FAQ", "Search", "Members", "Log in"])
         body = (
             f"<div id=hdr><h2>{_NAME}</h2><p>All about boats, nets and the weather</p><p>It is currently Thu Nov 26, "
-            f"2026, 10:@@ am</p>{ways}</div>\n<div id=page>{main}</div>\n"
-            "<div id=ftr><h3>Who is online</h3><p>In total there are @@ users online: @ registered, @ hidden and @@ "
+            f"2026, 10:¤¤ am</p>{ways}</div>\n<div id=page>{main}</div>\n"
+            "<div id=ftr><h3>Who is online</h3><p>In total there are ¤¤ users online: ¤ registered, ¤ hidden and ¤¤ "
             "guests</p><p>Most users ever online was 317 on 3 May 2024</p><p>Powered by a board of our own</p>"
-            "<p>Time: 0.@@@s | Queries: @@ | GZIP: On</p></div>"
+            "<p>Time: 0.¤¤¤s | Queries: ¤¤ | GZIP: On</p></div>"
         )
         return document(f"{title} - {_NAME}", body)
 

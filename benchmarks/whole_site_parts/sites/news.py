@@ -78,7 +78,7 @@ class NewsSite:
         )
         printed = document(
             story.text.title,
-            f"{story.head(updated=False)}{story.lines()}<hr><p>Printed from {story.url} at 10:@@</p>",
+            f"{story.head(updated=False)}{story.lines()}<hr><p>Printed from {story.url} at 10:¤¤</p>",
         )
         views = {
             story.url: (ARTICLE, full),
@@ -115,7 +115,7 @@ class NewsSite:
 
     def _mobile(self, story: _Story, canonical: str) -> bytes:
         body = (
-            f"<div class=bar>{link(self._hosts.mobile + '/', 'Courier mobile')} 10:@@ | @ degrees</div>"
+            f"<div class=bar>{link(self._hosts.mobile + '/', 'Courier mobile')} 10:¤¤ | ¤ degrees</div>"
             f"<div class=story>{story.head()}{story.lines()}</div><div class=foot>Get our app. "
             f"{link(story.url, 'Desktop view')}</div>"
         )
@@ -126,7 +126,7 @@ class NewsSite:
         teasers = bullets(f"<h4>{around.term()}</h4><p>{escape(around.sentence())}</p>" for _ in range(3))
         body = (
             f"<div class=top>{link(self._hosts.partner + '/', 'The Weekend Shelf')}</div><div class=content><h2>"
-            f"{escape(story.text.title)}</h2><div class=meta>{story.text.author}, shared @@@ times</div>"
+            f"{escape(story.text.title)}</h2><div class=meta>{story.text.author}, shared ¤¤¤ times</div>"
             f"<div class=text>{story.lines()}</div><p>{link(story.url + _FEED, 'At the source')}</p></div>"
             f"<div class=more><h3>More on the shelf</h3>{teasers}</div><div class=bottom>We collect "
             "what others write.</div>"
@@ -138,10 +138,10 @@ class NewsSite:
         shown = lines[: max(1, len(lines) // 2)] if is_cut else lines
         more = "<p>Read the rest in the Coast Courier.</p>" if is_cut else ""
         body = (
-            f"<table><tr><td class=logo>{link(self._hosts.second_partner + '/', 'Wire Room')}<td>Visitors today: @@@@"
+            f"<table><tr><td class=logo>{link(self._hosts.second_partner + '/', 'Wire Room')}<td>Visitors today: ¤¤¤¤"
             f"</table><table><tr><td><h1>{escape(story.text.title)}</h1>"
             f"<p><i>From our partners, {story.text.date}</i></p>"
-            f"{paragraphs(shown)}{more}<td class=side><b>Weather</b><br>@ degrees, wind @@ km/h</table>"
+            f"{paragraphs(shown)}{more}<td class=side><b>Weather</b><br>¤ degrees, wind ¤¤ km/h</table>"
         )
         return document(story.text.title, body)
 
@@ -149,7 +149,7 @@ class NewsSite:
         writer = self._plan.prose.writer(f"most read on day {self._plan.day}")
         boxes = [bullets(escape(writer.title()) for _ in range(5)) for _ in range(3)]
         body = (
-            f"<header class=masthead>{link('/', 'The Coast Courier')}<p>Thursday, 10:@@ | @ degrees | @@@ readers</p>"
+            f"<header class=masthead>{link('/', 'The Coast Courier')}<p>Thursday, 10:¤¤ | ¤ degrees | ¤¤¤ readers</p>"
             f"</header><nav>{link('/feed/', 'Feed')}</nav>\n<main>{main}</main>\n<aside class=sidebar>"
             f"<h3>Most read</h3>{choice(*boxes)}</aside>\n<footer><p>The Coast Courier, 3 Quay Street. All rights "
             "reserved.</p></footer>"
@@ -184,7 +184,7 @@ class _Story:
         return f"{host}/{self._slug}"
 
     def head(self, *, updated: bool = True) -> str:
-        since = "<p class=updated>Updated @@ minutes ago - @@@ comments</p>" if updated else ""
+        since = "<p class=updated>Updated ¤¤ minutes ago - ¤¤¤ comments</p>" if updated else ""
         return f"<h1>{escape(self.text.title)}</h1><p class=byline>By {self.text.author}, {self.text.date}</p>{since}"
 
     def lines(self) -> str:

@@ -152,8 +152,8 @@ class _Product:
         main = (
             f'{facts[0]}<h1{facts[1]}>{escape(title)}</h1><img src="{picture}" alt="{escape(self.name)}">'
             f"<p class=price>&euro; {price}</p><p>Item number: {code}</p>{chosen}"
-            "<p class=stock>Only @ left in stock - @@ people are looking at this</p>"
-            "<p class=delivery>Order within the next @ hours and @@ minutes to have it tomorrow</p>"
+            "<p class=stock>Only ¤ left in stock - ¤¤ people are looking at this</p>"
+            "<p class=delivery>Order within the next ¤ hours and ¤¤ minutes to have it tomorrow</p>"
             f"<button>Add to basket</button>{choices}<div class=about>{paragraphs(self._about)}"
             f"{bullets(map(escape, self._features))}</div>{facts[2]}"
             f"<h2>Reviews</h2>{reviews or '<p>There are no reviews yet.</p>'}"
@@ -197,7 +197,7 @@ def _tile(product: _Product) -> str:
 
 def _list(url: str, title: str, rows: Sequence[tuple[str, _Product]], facets: Sequence[str] = ()) -> Page:
     shown = "".join(
-        f"<div>{link(path, product.name)} <span>&euro; {product.price}.90</span> <span>@ left</span></div>"
+        f"<div>{link(path, product.name)} <span>&euro; {product.price}.90</span> <span>¤ left</span></div>"
         for path, product in rows
     )
     return Page(url, "list", "", _framed(title, f"<h1>{title}</h1><div class=facets>{bullets(facets)}</div>{shown}"))
