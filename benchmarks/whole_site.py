@@ -132,6 +132,6 @@ if __name__ == "__main__":
         main,
         "--scale 0.02 --rows drop-items/text,url-rules,deltafetch,minhash-0.9,simhash --details",
         "--scale 0.02 --rows md5 --articles ARTICLES --json",
-        *(f"--scale 0.02 --site {kind} --rows drop-items/blocks --details" for kind in KINDS[1:]),
-        "--scale 0.02 --site news --days --details",
+        "--scale 0.02 --site forum --rows drop-items/blocks --details",
+        "--scale 0.02 --site shop --days --details",
     )
