@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -66,23 +65,24 @@ def two_days(recipe: Recipe, reloads: int) -> list[Day]:
 
 
 def _day(contents: set[str], known: set[str], delivered: Sequence[Delivered], fetched: int) -> Day:
-    came: Counter[str] = Counter()
+    came, first = {page.content for page in delivered}, set()
     missed, again = [], []
     for page in delivered:
         if page.content in known:
             again.append(page.url)
-        elif came[page.content] and not page.replaces:
-            missed.append(page.url)
-        came[page.content] += 1
+        elif not page.replaces:
+            if page.content in first:
+                missed.append(page.url)
+            first.add(page.content)
     return Day(
         new=len(contents - known),
         known=len(contents & known),
         fetched=fetched,
         replaced=sum(page.replaces for page in delivered),
-        lost=sorted(contents - known - came.keys()),
+        lost=sorted(contents - known - came),
         missed=sorted(missed),
         again=sorted(again),
-        contents_again=len(known & came.keys()),
+        contents_again=len(known & came),
     )
 
 
