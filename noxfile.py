@@ -57,7 +57,6 @@ def spark(session: nox.Session) -> None:
     # Without it, the tests are skipped.
     session.run("python", "-c", "import pyspark, crawldedup.spark")
     run_pytest(session, "-n", "0", "tests/spark")
-    session.run("python", "benchmarks/spark.py", "--smoke")
 
 
 @nox.session(python=PYTHONS[0])

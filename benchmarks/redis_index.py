@@ -33,7 +33,6 @@ from rich.console import Console
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 
-from benchmarks.peers import how_to_install, load
 from benchmarks.redis_parts.filling import LAYOUT, MOST_PAGES, PLANTS, SINCE_1970
 from benchmarks.redis_parts.indexes import (
     Queries,
@@ -45,11 +44,10 @@ from benchmarks.redis_parts.indexes import (
     store_of,
     written_pages,
 )
-from benchmarks.redis_parts.peers import datasketch_row, peer_memories, plain_row
 from benchmarks.redis_parts.scale import COMPUTED_RECALLS, RecallRow, computed_memory, recall_rows, show_recall
 from benchmarks.redis_parts.server import WARM_UP, TimeRow, measure
 from benchmarks.redis_parts.tables import show_memory, show_ratios, show_time
-from benchmarks.shared.common import make_parser, make_table, numbers, run
+from benchmarks.shared.common import make_parser, numbers, run
 from crawldedup.errors import ConfigurationError
 from crawldedup.options import Options
 from crawldedup.search.query import QueryBuilder
@@ -83,30 +81,18 @@ class OwnIndex:
 
 
 def memory(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
-    """Bytes a page, by part, and of the peers."""
+    """Bytes a page, by part."""
     measured = []
     for pages in arguments.pages:
         with filled_index(pages, urls=not arguments.no_urls) as index:
             measured.append(index.memory())
             version = index.server.version
-    peers = [] if arguments.no_peers else list(peer_memories(arguments.peer_pages, arguments.datasketch_pages))
     show_memory(console, version, measured)
-    table = make_table(f"{version}: bytes a page, other layouts", "layout", "holds", "pages", "bytes a page")
-    for own in measured:
-        holds = f"fingerprint, record, URL ({own.url_bytes} bytes)"
-        table.add_row("crawldedup", holds, f"{own.pages:,}", f"{own.used / own.pages:.1f}")
-    for peer in peers:
-        table.add_row(peer.index, peer.holds, f"{peer.pages:,}", f"{peer.bytes_a_page:,.1f}")
-    console.print(table)
-    return {
-        "server": version,
-        "memory": [asdict(own) for own in measured],
-        "peers": [asdict(peer) for peer in peers],
-    }
+    return {"server": version, "memory": [asdict(own) for own in measured]}
 
 
 def time_(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
-    """Check-and-add of new pages, and of the peers."""
+    """Check-and-add of new pages."""
     maker = query_maker(arguments)
     new, every = real_fingerprints(arguments.real, maker)
     if arguments.real and len(new) <= WARM_UP * max(arguments.clients):
@@ -120,10 +106,6 @@ def time_(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
         with filled_index(pages, urls=not arguments.no_urls) as index:
             rows += own_rows(index, queries, arguments, new, every)
             version = index.server.version
-    if not arguments.no_peers:
-        items = queries.random(arguments.peer_pages, arguments.checks + WARM_UP)
-        rows.append(plain_row(arguments.peer_pages, items))
-        rows.append(datasketch_row(arguments.datasketch_pages, min(arguments.checks, 2_000) + WARM_UP))
     show_time(console, f"{version}: check-and-add, similarity {arguments.similarity:g}", rows)
     show_ratios(console, rows)
     return {"server": version, "rows": [asdict(row) for row in rows]}
@@ -222,11 +204,8 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     parser = make_parser(__doc__)
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    peers = argparse.ArgumentParser(add_help=False)
-    peers.add_argument("--no-urls", action="store_true", help="pages without URLs")
-    peers.add_argument("--no-peers", action="store_true")
-    peers.add_argument("--peer-pages", type=int, default=1_000_000, help="pages of the plain layout")
-    peers.add_argument("--datasketch-pages", type=int, default=20_000)
+    plain = argparse.ArgumentParser(add_help=False)
+    plain.add_argument("--no-urls", action="store_true", help="pages without URLs")
     asking = argparse.ArgumentParser(add_help=False)
     asking.add_argument("--similarity", type=float, default=0.9)
     asking.add_argument("--recall", type=float, default=0.98)
@@ -235,23 +214,20 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     asking.add_argument("--clients", type=numbers, default=[1, 4], help="numbers of client processes")
     asking.add_argument("--batch", type=numbers, default=[100], help="sizes of batches")
     commands = parser.add_subparsers(dest="command", required=True)
-    add = commands.add_parser("memory", parents=[common, peers], help=memory.__doc__)
+    add = commands.add_parser("memory", parents=[common, plain], help=memory.__doc__)
     add.add_argument("--pages", type=numbers, default=[1_000_000])
-    add = commands.add_parser("time", parents=[common, peers, asking], help=time_.__doc__)
+    add = commands.add_parser("time", parents=[common, plain, asking], help=time_.__doc__)
     add.add_argument("--pages", type=numbers, default=[1_000_000, 10_000_000])
     add.add_argument("--real", type=Path, nargs="+", default=[], metavar="CORPUS", help="as for `crawldedup scan`")
     add = commands.add_parser("scale", parents=[common, asking], help=scale.__doc__)
     add.add_argument("--pages", type=numbers, default=[1_000_000, 10_000_000, 100_000_000])
     add.add_argument("--urls", action="store_true", help="pages with URLs")
     add.add_argument("--planted", type=int, default=PLANTS, help=f"pages to look for, at most {PLANTS:,}")
-    add = commands.add_parser("verify", parents=[common], help=verify.__doc__)
+    add = commands.add_parser("verify", parents=[common, plain], help=verify.__doc__)
     add.add_argument("--pages", type=numbers, default=[30_000])
-    add.add_argument("--no-urls", action="store_true", help="pages without URLs")
     arguments = parser.parse_args(given)
     if arguments.pages[0] < PLANTS or arguments.pages[-1] > MOST_PAGES:
         parser.error(f"an index that is written here has {PLANTS:,} to {MOST_PAGES:,} pages")
-    if not getattr(arguments, "no_peers", True) and load("datasketch", "datasketch") is None:
-        parser.error(f"datasketch is not here: {how_to_install('datasketch')}, or leave the peers out with --no-peers")
     return arguments
 
 
@@ -277,8 +253,8 @@ def main(given: Sequence[str]) -> None:
 if __name__ == "__main__":
     run(
         main,
-        "memory --pages 2000 --no-peers",
-        "time --pages 2000 --no-peers --checks 20 --clients 1 --batch 10",
+        "memory --pages 2000",
+        "time --pages 2000 --checks 20 --clients 1 --batch 10",
         "scale --pages 2000,4000 --checks 20 --clients 1 --batch , --planted 10",
         "verify --pages 2000",
     )

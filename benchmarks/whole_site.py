@@ -3,11 +3,16 @@
     python benchmarks/whole_site.py
     python benchmarks/whole_site.py --rows drop-items/blocks,minhash-0.9 --details
     python benchmarks/whole_site.py --articles ARTICLES     # a folder of the article extraction benchmark
+    python benchmarks/whole_site.py --site forum            # or shop, news, documentation: a site of one kind
+    python benchmarks/whole_site.py --site shop --days      # and what comes on its second day
 
 A server on three loopback addresses has some 3,650 pages of 1,700 contents: news in six views, a partner's copies
 among them, mirrored documentation, a shop with variants, a forum with session ids and a login wall, a calendar, and
 oddities. Each answer names its content in a header that only the accounting reads. A plain CrawlSpider crawls it once
 for each row, in a process of its own.
+
+`--site` takes a site of one kind instead, on hosts of its own: `whole_site_parts/sites` tells what each holds. `--days`
+crawls it on two days by two crawlers that share an index on Redis, with CRAWLDEDUP_REVISIT "drop".
 
     lost             contents of the site that no delivered page has
     missed copies    delivered pages whose content had been delivered before, those that replace a worse copy excepted
@@ -34,10 +39,13 @@ from benchmarks.whole_site_parts.crawl import run_crawl
 from benchmarks.whole_site_parts.figures import NoFigures, figures, show, show_details
 from benchmarks.whole_site_parts.prose import TRUTH
 from benchmarks.whole_site_parts.rows import rows
+from benchmarks.whole_site_parts.second_day import show_days, two_days
 from benchmarks.whole_site_parts.server import Recipe, serving
+from benchmarks.whole_site_parts.site import KINDS, WHOLE
 from crawldedup.cli import main as command_line
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Sequence
 
     from benchmarks.whole_site_parts.figures import Figures
@@ -46,6 +54,7 @@ if TYPE_CHECKING:
 
 WIDTH = 160
 """Eleven columns cannot be read in fewer characters."""
+ROWS_OF_ONE_KIND = ["no-volatile", "drop-items/blocks"]
 
 
 def measure(row: Row, site: Site) -> Figures | NoFigures:
@@ -66,30 +75,33 @@ def main(words: Sequence[str]) -> int:
         known = rows(Path(folder))
         parser = make_parser(__doc__)
         parser.add_argument(
-            "--rows", type=one_of(*known), default=list(known), help=f"with commas between them: {', '.join(known)}"
+            "--rows", type=one_of(*known), help=f"with commas between them: {', '.join(known)} (default: all of them)"
         )
         parser.add_argument("--seed", type=int, default=1, help="another seed makes other texts (default: 1)")
         parser.add_argument("--scale", type=float, default=1.0, help="0.1 makes a tenth of the pages (default: 1)")
         parser.add_argument("--articles", type=Path, help="take the stories' texts from this folder")
         parser.add_argument("--counters", action="store_true", help="show numbers that change with every load")
+        parser.add_argument("--site", choices=KINDS, default=WHOLE, help="a site of one kind")
+        parser.add_argument("--days", action="store_true", help="crawl on two days; of news and shop")
+        parser.add_argument("--reloads", type=int, default=0, help="of --days: CRAWLDEDUP_RELOADS (default: 0)")
         parser.add_argument("--details", action="store_true", help="list what was lost and missed by kind of page")
         parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
         options = parser.parse_args(words)
         if options.articles and not (options.articles / TRUTH).is_file():
             parser.error(f"{options.articles} has no {TRUTH}")
-        with (
-            serving(Recipe(options.seed, options.scale, options.articles, options.counters)) as site,
-            progress("crawling", len(options.rows)) as advance,
-        ):
+        recipe = Recipe(options.seed, options.scale, options.articles, options.counters, options.site)
+        if options.days:
+            return second_day(recipe, options)
+        names = options.rows or (list(known) if options.site == WHOLE else ROWS_OF_ONE_KIND)
+        with serving(recipe) as site, progress("crawling", len(names)) as advance:
             measured = []
-            for name in options.rows:
+            for name in names:
                 measured.append(measure(known[name], site))
                 advance(1)
     if options.json:
         print(json.dumps([asdict(row) for row in measured], indent=1))
         return 0
-    console = Console()
-    console.width = max(console.width, WIDTH)
+    console = wide_console()
     judged = site.judged()
     contents = len({page.content for page in judged})
     show(console, f"{len(judged):,} pages of {contents:,} contents, seed {options.seed}", measured)
@@ -98,9 +110,28 @@ def main(words: Sequence[str]) -> int:
     return 0
 
 
+def second_day(recipe: Recipe, options: Namespace) -> int:
+    """Crawl on two days, and show what came."""
+    days = two_days(recipe, options.reloads)
+    if options.json:
+        print(json.dumps([asdict(day) for day in days], indent=1))
+    else:
+        title = f"{recipe.kind}, seed {recipe.seed}, two crawlers"
+        show_days(wide_console(), title, days, details=options.details)
+    return 0
+
+
+def wide_console() -> Console:
+    console = Console()
+    console.width = max(console.width, WIDTH)
+    return console
+
+
 if __name__ == "__main__":
     run(
         main,
         "--scale 0.02 --rows drop-items/text,url-rules,deltafetch,minhash-0.9,simhash --details",
         "--scale 0.02 --rows md5 --articles ARTICLES --json",
+        "--scale 0.02 --site forum --rows drop-items/blocks --details",
+        "--scale 0.02 --site shop --days --details",
     )

@@ -8,9 +8,10 @@ from urllib.parse import urljoin
 
 import pytest
 
+from benchmarks.whole_site_parts.counters import loaded
 from benchmarks.whole_site_parts.crawl import Delivered, Outcome
 from benchmarks.whole_site_parts.figures import figures
-from benchmarks.whole_site_parts.site import Site
+from benchmarks.whole_site_parts.site import KINDS, Site
 
 HOSTS = ("http://127.0.0.1:80", "http://127.0.0.2:80", "http://127.0.0.3:80")
 
@@ -21,7 +22,8 @@ def site() -> Site:
 
 
 def links(site: Site, url: str) -> set[str]:
-    body = site.pages[url].body.decode()
+    # Enough loads to see each session, and each box.
+    body = b"".join(loaded(site.pages[url].body) for _ in range(20)).decode()
     found = {urljoin(url, unescape(href)) for href in re.findall(r'<a href="([^"]*)"', body)}
     return found | {site.pages[url].location or url}
 
@@ -60,8 +62,36 @@ def test_at_full_size_it_has_as_many_pages_as_the_documentation_says() -> None:
     assert (len(judged), len({page.content for page in judged})) == (3656, 1701)
 
 
-def test_links_lead_to_every_page(site: Site) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_links_lead_to_every_page(kind: str) -> None:
+    site = Site(port=80, seed=1, scale=0.03, kind=kind)
     assert reached(site) == site.pages.keys()
+
+
+@pytest.mark.parametrize(
+    ("kind", "pages", "contents"),
+    [("forum", 4797, 281), ("shop", 1378, 680), ("news", 1564, 330), ("documentation", 1800, 534)],
+)
+def test_a_site_of_one_kind_is_as_large_as_the_documentation_says(kind: str, pages: int, contents: int) -> None:
+    judged = Site(port=80, seed=1, scale=1, kind=kind).judged()
+    assert (len(judged), len({page.content for page in judged})) == (pages, contents)
+
+
+@pytest.mark.parametrize("kind", ["shop", "news"])
+def test_the_second_day_has_new_and_changed_contents_and_others(kind: str) -> None:
+    first, second = ({page.content for page in Site(80, 1, 0.2, kind=kind, day=day).judged()} for day in (1, 2))
+    assert len(first & second) > len(second - first) > len(first) / 20
+    changed = {content for content in second if content.endswith(".2")}
+    assert first - second == {content.removesuffix(".2") for content in changed} & first
+    assert second - first > changed
+
+
+def test_what_changes_with_every_load_is_nothing_else() -> None:
+    site = Site(port=80, seed=1, scale=0.03, kind="forum")
+    body = site.pages["http://127.0.0.1:80/"].body
+    assert loaded(body) != loaded(body)
+    assert re.sub(rb"\d|sid=\w+", b"", loaded(body)) == re.sub(rb"\d|sid=\w+", b"", loaded(body))
+    assert b"[[" not in loaded(body)
 
 
 def test_the_links_of_empty_months_lead_to_events_that_no_other_page_leads_to(site: Site) -> None:

@@ -1,4 +1,4 @@
-"""Numbers that change with every load: who is online, what is left in stock, how long ago a page was updated."""
+"""What changes with every load: who is online, what is left in stock, how long ago a page was updated, sessions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from benchmarks.whole_site_parts.pages import Page
 
-# A digit of another load stands for each @.
+# A digit of another load stands for each ¤.
 _OF_KINDS: Final = {
-    "forum: ": "Who is online: @@ users online, @ registered and @@ guests</p><p>Time: 0.@@@s | Queries: @@ | GZIP: on",
-    "shop: ": "Only @ left in stock - @@ people are looking",
-    "news: ": "Updated @@ minutes ago - @@@ comments",
+    "forum: ": "Who is online: ¤¤ users online, ¤ registered and ¤¤ guests</p><p>Time: 0.¤¤¤s | Queries: ¤¤ | GZIP: on",
+    "shop: ": "Only ¤ left in stock - ¤¤ people are looking",
+    "news: ": "Updated ¤¤ minutes ago - ¤¤¤ comments",
 }
-_DIGITS: Final = re.compile(rb"@+")
+_DIGIT: Final = re.compile("¤".encode())
+_CHOICE: Final = re.compile(rb"\[\[([^][]*\|\|[^][]*)\]\]")
 _random: Final = Random(1)
 
 
@@ -28,8 +29,14 @@ def with_counters(page: Page) -> Page:
     return replace(page, body=page.body.replace(b"</h1>", f"</h1><p>{lines}</p>".encode(), 1))
 
 
-def loaded(sent: bytes) -> bytes:
-    """The answer as it is for one load."""
-    if b"@@" not in sent:
-        return sent
-    return _DIGITS.sub(lambda place: "".join(_random.choices("123456789", k=len(place[0]))).encode(), sent)
+def choice(*alternatives: str) -> str:
+    """One of these at each load, and the one in the same place wherever a page has a choice."""
+    return f"[[{'||'.join(alternatives)}]]"
+
+
+def loaded(body: bytes) -> bytes:
+    """The page as it is for one load."""
+    if b"[[" in body:
+        chosen = _random.randrange(60)
+        body = _CHOICE.sub(lambda place: (some := place[1].split(b"||"))[chosen % len(some)], body)
+    return _DIGIT.sub(lambda _: b"%d" % _random.randint(1, 9), body)

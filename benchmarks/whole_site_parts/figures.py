@@ -25,9 +25,9 @@ class Figures:
     """What a crawl made of the site.
 
     `lost`: contents that no delivered page had, by kind of page. `missed`: URLs of pages whose content had been
-    delivered before, by kind. `replaced`: pages that said that they replace another, and are none of the missed;
-    `most_replaced`: those of one content at most. `own_site` and `article`: stories of which a page of the own host, or
-    the article itself, was delivered.
+    delivered before, by kind; `copies`: fetched pages with the content of another. `replaced`: pages that said that
+    they replace another, and are none of the missed; `most_replaced`: those of one content at most. `own_site` and
+    `article`: stories of which a page of the own host, or the article itself, was delivered.
     """
 
     what: str
@@ -35,6 +35,7 @@ class Figures:
     delivered_contents: int
     lost: dict[str, list[str]]
     missed: dict[str, list[str]]
+    copies: int
     replaced: int
     most_replaced: int
     own_site: int
@@ -83,6 +84,7 @@ def figures(what: str, site: Site, outcome: Outcome) -> Figures:
         delivered_contents=len(deliveries),
         lost={kind: sorted(lost[kind]) for kind in sorted(lost)},
         missed={kind: sorted(missed[kind]) for kind in sorted(missed)},
+        copies=outcome.fetched - len(kinds),
         replaced=replaced.total(),
         most_replaced=max(replaced.values(), default=0),
         own_site=len(own_site),
@@ -111,7 +113,7 @@ def show(console: Console, title: str, rows: Sequence[Figures | NoFigures]) -> N
             f"{row.fetched:,}",
             f"{row.delivered_contents:,}",
             f"{_count(row.lost):,}",
-            f"{_count(row.missed):,}",
+            f"{_count(row.missed):,} of {row.copies:,}",
             f"{row.replaced:,}",
             f"{row.own_site} of {row.stories}",
             f"{row.article}",

@@ -59,7 +59,7 @@ class _Manual:
         return text + "".join(f"<h2>Chapter {place}</h2>{bullets(of)}" for place, of in enumerate(chapters, 1))
 
     def _written(self, number: int, titles: Sequence[str], writer: Writer) -> Page:
-        write: Callable[[Writer], str] = _reference if writer.random.random() < _REFERENCE_SHARE else _guide
+        write: Callable[[Writer], str] = reference if writer.random.random() < _REFERENCE_SHARE else guide
         return self._page(str(number), titles[number], write(writer), len(titles), number)
 
     def _page(self, name: str, title: str, main: str, count: int, number: int | None = None) -> Page:
@@ -85,10 +85,10 @@ class _Manual:
         return f"{self._base}/{name}.html"
 
 
-def _guide(writer: Writer) -> str:
+def guide(writer: Writer, fewest: int = 1, most: int = 4) -> str:
     """Sections of prose with lists and examples."""
     parts = []
-    for _ in range(writer.random.randint(1, 4)):
+    for _ in range(writer.random.randint(fewest, most)):
         parts += [f"<h2>{escape(writer.title())}</h2>", paragraphs(writer.paragraphs(1, 3))]
         if writer.random.random() < 0.4:
             parts.append(bullets(escape(writer.sentence()) for _ in range(3)))
@@ -97,7 +97,7 @@ def _guide(writer: Writer) -> str:
     return "\n".join(parts)
 
 
-def _reference(writer: Writer) -> str:
+def reference(writer: Writer) -> str:
     """A function as references describe it: little text of its own between phrases that all such pages have."""
     name, arguments = writer.term(), [writer.term() for _ in range(writer.random.randint(1, 4))]
     rows = "".join(f"<tr><td>{each}</td><td>{escape(writer.sentence())}</td></tr>" for each in arguments)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from benchmarks.whole_site_parts.prose import Prose
 
-ADDRESSES: Final = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
+ADDRESSES: Final = tuple(f"127.0.0.{number}" for number in range(1, 6))
 HTML: Final = "text/html; charset=utf-8"
 _PER_LIST: Final = 20
 
@@ -35,11 +35,13 @@ class Page:
 
 @dataclass(frozen=True)
 class Hosts:
-    """Where the site is: the host that the crawl starts on, a partner that publishes copies, and a mirror."""
+    """Where the site is: the host that the crawl starts on, and others of partners, mirrors and telephones."""
 
     own: str
     partner: str
     mirror: str
+    second_partner: str
+    mobile: str
 
     @classmethod
     def at(cls, port: int) -> Hosts:
@@ -48,11 +50,12 @@ class Hosts:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the parts of the site are made by: where they stand, who writes them, and how large they are."""
+    """What the parts of the site are made by: where they stand, who writes them, how large they are, and which day."""
 
     hosts: Hosts
     prose: Prose
     scale: float
+    day: int = 1
 
     def count(self, at_full_size: int) -> int:
         """So many at this scale, two at least."""

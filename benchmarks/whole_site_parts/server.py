@@ -1,4 +1,4 @@
-"""The site's server: a process of its own that listens on three loopback addresses at one port.
+"""The site's server: a process of its own that listens on loopback addresses at one port.
 
 The truth is a header, which the crawl's accounting reads and no tool under test does.
 """
@@ -35,24 +35,26 @@ class Recipe:
     scale: float
     articles: Path | None = None
     counters: bool = False
+    kind: str = "whole"
+    day: int = 1
 
     def site(self, port: int) -> Site:
-        return Site(port, self.seed, self.scale, self.articles)
+        return Site(port, self.seed, self.scale, self.articles, self.kind, self.day)
 
 
 @contextlib.contextmanager
-def serving(recipe: Recipe) -> Iterator[Site]:
-    """Serve the site from another process; yields the site as it is served."""
-    with serving_apart(_serve, recipe) as port:
+def serving(recipe: Recipe, port: int = 0) -> Iterator[Site]:
+    """Serve the site from another process, at any free port or at one; yields the site as it is served."""
+    with serving_apart(_serve, (recipe, port)) as port:
         yield recipe.site(port)
 
 
-def _serve(recipe: Recipe, port_wanted: Connection) -> None:
-    asyncio.run(_serve_for_ever(recipe, port_wanted))
+def _serve(task: tuple[Recipe, int], port_wanted: Connection) -> None:
+    asyncio.run(_serve_for_ever(*task, port_wanted))
 
 
-async def _serve_for_ever(recipe: Recipe, port_wanted: Connection) -> None:
-    sockets = _listening()
+async def _serve_for_ever(recipe: Recipe, wanted: int, port_wanted: Connection) -> None:
+    sockets = _listening(wanted)
     port = sockets[0].getsockname()[1]
     pages = recipe.site(port).pages.items()
     shown = with_counters if recipe.counters else lambda page: page
@@ -64,13 +66,14 @@ async def _serve_for_ever(recipe: Recipe, port_wanted: Connection) -> None:
     await asyncio.Event().wait()
 
 
-def _listening() -> list[socket.socket]:
-    """Sockets on all addresses, at a port that is free on each."""
+def _listening(wanted: int) -> list[socket.socket]:
+    """Sockets on all addresses, at one port that is free on each."""
     for _ in range(_TRIES):
         sockets = [socket.socket() for _ in ADDRESSES]
-        port = 0
+        port = wanted
         try:
             for each, address in zip(sockets, ADDRESSES, strict=True):
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 each.bind((address, port))
                 port = each.getsockname()[1]
         except OSError:
@@ -83,10 +86,15 @@ def _listening() -> list[socket.socket]:
 
 @dataclass(frozen=True)
 class _Answer:
-    """What goes over the wire, and whether the connection ends with it."""
+    """What goes over the wire, and whether the connection ends with it; else the page's length is told."""
 
-    sent: bytes
-    closes: bool
+    head: bytes
+    body: bytes
+    closes: bool = False
+
+    def sent(self) -> bytes:
+        body = loaded(self.body)
+        return self.head + (b"" if self.closes else b"Content-Length: %d\r\n" % len(body)) + b"\r\n" + body
 
 
 def _answer(page: Page) -> _Answer:
@@ -96,13 +104,11 @@ def _answer(page: Page) -> _Answer:
         head[CONTENT_HEADER] = page.content
     if page.location:
         head["Location"] = page.location
-    if not page.old_http:
-        head["Content-Length"] = str(len(page.body))
-    lines = [status, *(f"{name}: {value}".encode() for name, value in head.items())]
-    return _Answer(b"\r\n".join([*lines, b"", page.body]), page.old_http)
+    lines = [status, *(f"{name}: {value}".encode() for name, value in head.items()), b""]
+    return _Answer(b"\r\n".join(lines), page.body, page.old_http)
 
 
-_NOT_FOUND: Final = _Answer(b"HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\nContent-Length: 0\r\n\r\n", False)
+_NOT_FOUND: Final = _Answer(b"HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\n", b"")
 
 
 class _Connection(asyncio.Protocol):
@@ -125,6 +131,6 @@ class _Connection(asyncio.Protocol):
         for request in requests:
             target = request.split(b" ", 2)[1].decode("latin-1")
             answer = self._answers.get(self._host + target, _NOT_FOUND)
-            self._transport.write(loaded(answer.sent))
+            self._transport.write(answer.sent())
             if answer.closes:
                 self._transport.close()

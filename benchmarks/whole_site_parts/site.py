@@ -1,8 +1,8 @@
-"""The whole site: all pages by URL, and the page that a crawl starts on."""
+"""A site of one kind, or one with parts of all kinds: all pages by URL, and the page that a crawl starts on."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from benchmarks.whole_site_parts.events import events
 from benchmarks.whole_site_parts.forum import forum
@@ -12,54 +12,78 @@ from benchmarks.whole_site_parts.oddities import oddities
 from benchmarks.whole_site_parts.pages import Hosts, Page, Plan, bullets, link, lists, own_page
 from benchmarks.whole_site_parts.prose import Prose, read_articles
 from benchmarks.whole_site_parts.shop import shop
+from benchmarks.whole_site_parts.sites.documentation import DocumentationSite
+from benchmarks.whole_site_parts.sites.forum import ForumSite
+from benchmarks.whole_site_parts.sites.news import STORIES as NEWS_STORIES
+from benchmarks.whole_site_parts.sites.news import NewsSite
+from benchmarks.whole_site_parts.sites.shop import ShopSite
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from benchmarks.whole_site_parts.prose import Text
+
+WHOLE: Final = "whole"
+KINDS: Final = (WHOLE, "forum", "shop", "news", "documentation")
 
 
 class Site:
     """The same pages for the same arguments, wherever it is made."""
 
-    def __init__(self, port: int, seed: int, scale: float, articles: Path | None = None) -> None:
-        prose = Prose(seed)
-        plan = Plan(Hosts.at(port), prose, scale)
-        stories = plan.count(STORIES)
-        if articles is None:
-            texts = [prose.writer(f"article {number}").text(4, 9) for number in range(stories)]
-        else:
-            texts = read_articles(articles, prose)[:stories]
-        about, own_lists, partner_lists = news(plan, texts)
-        documentation, manual_pages = manuals(plan)
-        products, shop_lists = shop(plan)
-        threads, forum_lists = forum(plan)
-        calendar, this_month = events(plan)
-        odd = oddities(plan, documentation[1:])
-        # Scrapy takes turns with the hosts, and of a host crawls what was named last. So the partner's copies come
-        # before the articles, but for those, of one story in five, to which a page that is crawled late leads.
-        late = len(partner_lists) // 5
-        shelves = [(page.url, f"The Weekend Shelf, {number}") for number, page in enumerate(partner_lists[:late], 1)]
-        partners = lists(f"{plan.hosts.own}/partners", "Our partners", shelves)
-        own_lists = [*partners, *own_lists]
-        named = [*own_lists, *manual_pages, *shop_lists, *forum_lists, this_month, *odd, *partner_lists[late:]]
-        self.start_url = plan.hosts.own + "/"
+    def __init__(
+        self, port: int, seed: int, scale: float, articles: Path | None = None, kind: str = WHOLE, day: int = 1
+    ) -> None:
+        self.port = port
+        plan = Plan(Hosts.at(port), Prose(seed), scale, day)
         self.own_host = plan.hosts.own
-        titles = ((page.url, page.url.partition("//")[2]) for page in named)
-        main = f"<h1>Front page</h1>{bullets(link(*each) for each in titles)}"
-        home = Page(self.start_url, "front page", "", own_page("Front page", main))
-        of_parts = [
-            about,
-            own_lists,
-            partner_lists,
-            documentation,
-            products,
-            shop_lists,
-            threads,
-            forum_lists,
-            calendar,
-            odd,
-        ]
-        self.pages = {page.url: page for pages in ([home], *of_parts) for page in pages}
+        self.start_url = self.own_host + "/"
+        self.pages = {page.url: page for page in _pages(kind, plan, articles)}
 
     def judged(self) -> list[Page]:
         """The pages that have a content."""
         return [page for page in self.pages.values() if page.content]
+
+
+def _pages(kind: str, plan: Plan, articles: Path | None) -> Iterable[Page]:
+    match kind:
+        case "forum":
+            return ForumSite(plan).pages()
+        case "shop":
+            return ShopSite(plan).pages()
+        case "news":
+            return NewsSite(plan, _texts(plan, articles, NEWS_STORIES)).pages()
+        case "documentation":
+            return DocumentationSite(plan).pages()
+        case _:
+            return _whole(plan, _texts(plan, articles, STORIES))
+
+
+def _texts(plan: Plan, articles: Path | None, at_full_size: int) -> Sequence[Text]:
+    count = plan.count(at_full_size)
+    if articles is None:
+        return [plan.prose.writer(f"article {number}").text(4, 9) for number in range(count)]
+    return read_articles(articles, plan.prose)[:count]
+
+
+def _whole(plan: Plan, texts: Sequence[Text]) -> Iterator[Page]:
+    about, own_lists, partner_lists = news(plan, texts)
+    documentation, manual_pages = manuals(plan)
+    products, shop_lists = shop(plan)
+    threads, forum_lists = forum(plan)
+    calendar, this_month = events(plan)
+    odd = oddities(plan, documentation[1:])
+    # Scrapy takes turns with the hosts, and of a host crawls what was named last. So the partner's copies come
+    # before the articles, but for those, of one story in five, to which a page that is crawled late leads.
+    late = len(partner_lists) // 5
+    shelves = [(page.url, f"The Weekend Shelf, {number}") for number, page in enumerate(partner_lists[:late], 1)]
+    partners = lists(f"{plan.hosts.own}/partners", "Our partners", shelves)
+    own_lists = [*partners, *own_lists]
+    named = [*own_lists, *manual_pages, *shop_lists, *forum_lists, this_month, *odd, *partner_lists[late:]]
+    titles = ((page.url, page.url.partition("//")[2]) for page in named)
+    main = f"<h1>Front page</h1>{bullets(link(*each) for each in titles)}"
+    yield Page(f"{plan.hosts.own}/", "front page", "", own_page("Front page", main))
+    for part in (about, own_lists, partner_lists, documentation, products, shop_lists, threads, forum_lists):
+        yield from part
+    yield from calendar
+    yield from odd
