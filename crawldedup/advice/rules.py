@@ -108,10 +108,11 @@ class Rule:
                 path = path[: -len(self.find)] + self.replace or "/"
             case "session":
                 path = re.sub(rf"{re.escape(self.find)}=[^/;]*", "", path, flags=re.IGNORECASE)
+        target = Address(origin, path, parameters)
         # A candidate is tried everywhere.
-        if (origin, path, parameters) == address or (self.folders and address.folder() not in self.folders):
+        if target == address or (self.folders and address.folder() not in self.folders):
             return None
-        return Address(origin, path, parameters)
+        return None if self.exceptions and target.url() in self.exceptions else target
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON, alike in every process."""
@@ -178,7 +179,7 @@ class RuleBook:
         for _ in range(_MOST_STEPS):
             for rule in self._by_site.get(address.origin, ()):
                 target = rule.rewritten(address)
-                if target is not None and rule not in used and target.url() not in rule.exceptions:
+                if target is not None and rule not in used:
                     used.append(rule)
                     address = target
                     break

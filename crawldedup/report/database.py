@@ -115,7 +115,7 @@ class Database:
         """Return at most so many pages in the order of their verdicts, and the rules that crawls have withdrawn."""
         with self._errors():
             verdicts = self._connection.execute(
-                "SELECT url, outcome, original, digest, referer FROM pages ORDER BY moment, number"
+                "SELECT url, outcome, original, digest, referer, depth FROM pages ORDER BY moment, number"
             )
             pages = pages_of(starmap(Seen, iter(verdicts.fetchone, None)), most)
         withdrawn = []

@@ -154,6 +154,39 @@ def test_views_of_one_site_make_a_rule(other: str) -> None:
     assert mined(*pages) == {("host", other, other, "https://e.com"): ("/p/",)}
 
 
+@pytest.mark.parametrize(("shared", "found"), [(22, False), (70, True)])
+def test_a_host_with_pages_of_its_own_is_no_mirror(shared: int, found: bool) -> None:
+    pages = [Seen(f"https://e.com/p/{number}", "new") for number in range(shared)]
+    pages += [Seen(f"https://m.e.com/p/{n}", "exact", f"https://e.com/p/{n}") for n in range(shared)]
+    pages += [Seen(f"https://m.e.com/p/{number}", "new") for number in range(shared, 70)]
+    rule = ("host", "https://m.e.com", "https://m.e.com", "https://e.com")
+    assert mined(*pages) == ({rule: ("/p/",)} if found else {})
+
+
+def test_an_id_in_all_links_does_not_speak_against_its_own_rule() -> None:
+    """Copies lead to new pages here, whose URLs differ from those of their twins' links in the id alone."""
+    pages = []
+    for number in range(9):
+        thread, author = f"{WWW}/t/{number}?sid=", f"{WWW}/u/{number}?sid="
+        pages += [Seen(f"{thread}a", "new"), Seen(f"{thread}b", "exact", f"{thread}a")]
+        pages.append(Seen(f"{author}d", "new", referer=f"{thread}b"))
+        pages.append(Seen(f"{author}c", "exact", f"{author}d", referer=f"{thread}a"))
+    assert mined(*pages) == {SID: ("/t/", "/u/")}
+
+
+def test_links_that_hand_a_parameter_on_are_lost_where_its_copies_are() -> None:
+    """Pages of a list look alike, and all their links name the page of the list that they stand on."""
+    pages = []
+    for topic in range(12):
+        first = f"{WWW}/list/{topic}"
+        pages.append(Seen(first, "new"))
+        for number in range(1, 4):
+            page = f"{first}?page={number}"
+            pages += [Seen(page, "near", first, referer=first)]
+            pages += [Seen(f"{WWW}/item/{topic}-{number}?page={number}", "new", referer=page)]
+    assert mined(*pages) == {}
+
+
 def test_short_texts_do_not_make_a_rule() -> None:
     pages = []
     for number in range(20):

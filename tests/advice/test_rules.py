@@ -12,7 +12,7 @@ from duplicate_url_discarder.url_canonicalizer import UrlCanonicalizer
 
 from crawldedup.advice.address import Address
 from crawldedup.advice.evidence import Seen, pages_of
-from crawldedup.advice.export import deny_patterns, discarder_rules
+from crawldedup.advice.export import export, for_discarder, for_link_extractor
 from crawldedup.advice.mining import mine
 from crawldedup.advice.rules import Rule, RuleBook, read_rules
 from crawldedup.errors import ConfigurationError
@@ -121,21 +121,20 @@ def test_what_is_no_rule_is_refused(tmp_path: Path, rules: Any, message: str) ->
 def test_duplicate_url_discarder_does_what_the_rules_say(tmp_path: Path) -> None:
     pages = known_site()
     rules = mine(pages_of(verdicts(pages)))
-    made = discarder_rules(rules)
+    made = export(rules, [], for_discarder).rules
     (tmp_path / "rules.json").write_text(json.dumps(made))
     process = UrlCanonicalizer([tmp_path / "rules.json"]).process_url
     removing = [rule for rule in rules if rule.kind == "query"]
     assert len(made) == len(removing) == 4
     for page in pages:
         assert process(page.url) == rewritten(removing, page.url)
-    assert discarder_rules([dataclasses.replace(removing[0], exceptions=frozenset({WWW}))]) == []
-    assert discarder_rules([dataclasses.replace(removing[0], folders=frozenset({"/", "/thread-0/"}))]) == []
+    assert for_discarder(dataclasses.replace(removing[0], folders=frozenset({"/", "/thread-0/"}))) is None
 
 
 def test_duplicate_url_discarder_removes_folders(tmp_path: Path) -> None:
     folders = ("/docs/print/", "/docs/print/a/print/")
     rules = [rule("prefix", "/docs/print/", "/docs/", *folders), rule("prefix", "/print/", "/news/", "/print/")]
-    made = discarder_rules(rules)
+    made = export(rules, [], for_discarder).rules
     assert len(made) == 1
     (tmp_path / "rules.json").write_text(json.dumps(made))
     process = UrlCanonicalizer([tmp_path / "rules.json"]).process_url
@@ -149,7 +148,7 @@ def test_links_are_denied_that_a_rule_is_for() -> None:
 
     for each, path, expected in CASES:
         body = f'<a href="{E}{path}">x</a>'.encode()
-        links = LinkExtractor(deny=deny_patterns([each], [])).extract_links(HtmlResponse(f"{E}/here", body=body))
+        links = LinkExtractor(deny=for_link_extractor(each)[0]).extract_links(HtmlResponse(f"{E}/here", body=body))
         is_rewritten = expected is not None or each.kind == "host"
         assert len(links) == (not is_rewritten), (each, path)
 
@@ -179,5 +178,43 @@ def linked(*paths: str, by: str = "/list") -> list[Seen]:
 )
 def test_denied_links_cost_no_content_of_the_crawl(pages: list[Seen], denied: list[str]) -> None:
     rules = [rule("query", name, "", "/p/") for name in ("ref", "size")]
-    patterns = deny_patterns(rules, pages_of(pages))
-    assert [next(name for name in ("ref", "size") if name in pattern) for pattern in patterns] == denied
+    exported = export(rules, pages_of(pages), for_link_extractor)
+    assert [next(name for name in ("ref", "size") if name in pattern) for pattern in exported.rules] == denied
+    assert (exported.saved > 0) == (denied != ["size"])
+    assert len(exported.left_out) == 2 - len(denied)
+
+
+def test_what_a_pattern_would_cost_is_told() -> None:
+    """A shop in which no plain link is left: its forms of links excuse each other."""
+    pages = [Seen(f"{E}/", "new")]
+    for number in range(9):
+        first = f"{E}/p/{number}?ref=rec"
+        pages += [Seen(first, "new", referer=f"{E}/"), Seen(f"{E}/p/{number}?size=S", "exact", first, referer=f"{E}/")]
+        pages += [Seen(f"{E}/c/x/p/{number}", "exact", first, referer=f"{E}/")]
+        pages += [Seen(f"{E}/behind/{number}", "new", referer=first)]
+    rules = [rule("query", "size", "", "/p/"), rule("prefix", "/c/x/", "/", "/c/x/p/"), rule("query", "ref", "", "/p/")]
+    exported = export(rules, pages_of(pages), for_link_extractor)
+    assert (len(exported.rules), exported.saved) == (2, 18)
+    # What stands behind the products counts, too.
+    assert exported.left_out == {f"{E}: ?ref": f"it would cost 18 contents, such as {E}/p/0?ref=rec"}
+
+
+def test_a_journal_without_links_denies_none() -> None:
+    pages = [dataclasses.replace(seen, referer=None, depth=1) for seen in linked("", "?ref=a")]
+    assert export([rule("query", "ref", "", "/p/")], pages_of(pages), for_link_extractor).rules == []
+
+
+def test_an_unchecked_page_leads_to_contents_as_others_do() -> None:
+    pages = [*linked("", "?ref=a"), Seen(f"{E}/p/1?ref=b", "error", referer=f"{E}/list")]
+    pages.append(Seen(f"{E}/more", "new", referer=f"{E}/p/1?ref=b"))
+    assert export([rule("query", "ref", "", "/p/")], pages_of(pages), for_link_extractor).rules == []
+
+
+def test_a_rule_that_acts_below_its_folders_is_held_against_all_pages_there() -> None:
+    """A parameter that says nothing of products tells their reviews apart, and the tool knows no folders."""
+    pages = [*linked("", "?ref=a"), *(Seen(f"{E}/p/x/y?ref={n}", "new", referer=f"{E}/list") for n in range(5))]
+    rules = mine(pages_of(pages))
+    assert [each.name for each in rules] == [f"{E}: ?ref"]
+    exported = export(rules, pages_of(pages), for_discarder)
+    assert exported.rules == []
+    assert exported.left_out == {f"{E}: ?ref": f"it would cost 4 contents, such as {E}/p/x/y?ref=1"}
