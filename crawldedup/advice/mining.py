@@ -58,7 +58,8 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
     """
     crawl = _Crawl(pages, {(*rule.id, folder) for rule in withdrawn for folder in rule.folders})
     for _ in range(_ROUNDS):
-        if not any([crawl.accepts(rule) for rule in crawl.candidates()]):
+        accepted = [crawl.accepts(rule) for rule in crawl.candidates()]
+        if not any(accepted):
             break
     return _confirmed(sorted(crawl.rules.values(), key=lambda rule: -rule.support), pages)
 

@@ -34,7 +34,7 @@ def advise(sources: Sequence[str], given: Namespace, output: Output) -> None:
         output.unreadable(ConfigurationError(f"{pluralize(unreadable, 'line')} cannot be read and were left out"))
     rules = mine(pages, withdrawn)
     if given.format == "rules":
-        exported = Export([rule.as_dict() for rule in rules])
+        exported = Export([rule.as_dict() for rule in rules], 0, {})
     else:
         written = for_discarder if given.format == "duplicate-url-discarder" else for_link_extractor
         exported = export(rules, pages, written)

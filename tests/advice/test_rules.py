@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from crawldedup.advice.export import export, for_discarder, for_link_extractor
 from crawldedup.advice.mining import mine
 from crawldedup.advice.rules import Rule, RuleBook, read_rules
 from crawldedup.errors import ConfigurationError
-from tests.advice.known_site import WWW, known_site, verdicts
+from tests.advice.known_site import known_site, verdicts
 
 E = "https://e.com"
 TOKEN = "0a1b2c3d4e5f"
@@ -218,3 +219,20 @@ def test_a_rule_that_acts_below_its_folders_is_held_against_all_pages_there() ->
     exported = export(rules, pages_of(pages), for_discarder)
     assert exported.rules == []
     assert exported.left_out == {f"{E}: ?ref": f"it would cost 4 contents, such as {E}/p/x/y?ref=1"}
+
+
+def test_the_few_pages_with_a_content_of_their_own_are_left_alone(tmp_path: Path) -> None:
+    pages = [seen for number in range(9) for seen in linked("", "?ref=a", by=f"/list/{number}")]
+    pages = [dataclasses.replace(seen, url=seen.url.replace("/p/", f"/p/{n // 19}-")) for n, seen in enumerate(pages)]
+    pages = [dataclasses.replace(s, original=s.original and s.url.partition("?")[0]) for s in pages]
+    pages.append(Seen(f"{E}/p/3-3?ref=b", "new", referer=f"{E}/list/3"))
+    denying, discarding = (
+        export([rule("query", "ref", "", "/p/")], pages_of(pages), write).rules
+        for write in (for_link_extractor, for_discarder)
+    )
+    links = [re.search(denying[0], f"{E}/p/{name}?ref=b") for name in ("3-3", "3-33", "4-3")]
+    assert [link is not None for link in links] == [False, True, True]
+    (tmp_path / "rules.json").write_text(json.dumps(discarding))
+    process = UrlCanonicalizer([tmp_path / "rules.json"]).process_url
+    assert process(f"{E}/p/3-3?ref=b") == f"{E}/p/3-3?ref=b"
+    assert process(f"{E}/p/4-3?ref=b") == f"{E}/p/4-3"
