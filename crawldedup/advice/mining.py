@@ -270,7 +270,7 @@ class _Crawl:
                 group.contrary = group.contrary or Contrary(page.address.url(), kept.address.url())
             elif not page.is_thin and address != self._addresses[group.kept]:
                 group.copies += 1
-                group.example = group.example if group.copies > 1 else (address.url(), target.url())
+                group.example = group.example if group.copies > 1 else (page.address.url(), target.url())
             elif rule.kind in _MIRRORS and order == group.kept and page.twin is None and not page.is_thin:
                 # A place that has contents of its own is no mirror of another one.
                 group.contrary = group.contrary or Contrary(page.address.url(), target.url())

@@ -16,7 +16,6 @@ from crawldedup.advice.rules import Rule
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
 from crawldedup.journal import Journal
 from crawldedup.printable import printable
-from crawldedup.report.counts import OUTCOMES
 from crawldedup.scope import site_of
 
 Progress = Callable[[str, float], None]
@@ -24,6 +23,10 @@ Row = dict[str, Any]
 
 MEMORY: Final = "600MB"
 """What DuckDB may take; the rest goes to a temporary folder."""
+
+JUDGED: Final = ("new", "near", "exact", "thin")
+"""Outcomes of pages that were compared with others: revisits say nothing of what is left to find."""
+OUTCOMES: Final = (*JUDGED, "revisit", "skipped", "error")
 
 # What a line may hold. A value of another type is left out.
 _OF_PAGES: Final = """

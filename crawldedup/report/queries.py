@@ -13,8 +13,7 @@ from typing import Any, Final, TypeGuard
 from crawldedup.advice.mining import mine
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.journal import Journal
-from crawldedup.report.counts import JUDGED, OUTCOMES, checked, duplicates, judged
-from crawldedup.report.database import Database, Row, origin_of
+from crawldedup.report.database import JUDGED, OUTCOMES, Database, Row, origin_of
 from crawldedup.report.findings import findings_of
 from crawldedup.search.model import MAX_SIMILARITY, estimate_deviation
 from crawldedup.search.query import expected_recall
@@ -32,10 +31,13 @@ CHANGES: Final = ("new", "changed", "same", "duplicated", "moved", "skipped", "g
 NOT_MET: Final = ("gone", "moved", "skipped")
 """What became of pages that this crawl has not met."""
 
-_COUNTS: Final = (
-    "{" + ", ".join(f"'{outcome}': count(*) FILTER (outcome = '{outcome}')" for outcome in OUTCOMES) + "} AS counts"
-)
 _IS_COPY: Final = "outcome IN ('near', 'exact')"
+_EACH: Final = ", ".join(f"'{outcome}': count(*) FILTER (outcome = '{outcome}')" for outcome in OUTCOMES)
+# Responses by outcome, and the shares of duplicates among the checked pages, and of new ones among the judged.
+_COUNTS: Final = f"""{{{_EACH}}} AS counts, count(*) FILTER (outcome IN {OUTCOMES}) AS responses,
+    count(*) FILTER (outcome IN {JUDGED}) AS judged, count(*) FILTER (outcome IN {(*JUDGED, "revisit")}) AS checked,
+    count(*) FILTER ({_IS_COPY}) AS duplicates, duplicates / nullif(checked, 0) AS share,
+    count(*) FILTER (outcome = 'new') / nullif(judged, 0) AS novelty"""
 _BYTES: Final = "coalesce(sum(bytes), 0) AS bytes"
 # A duplicate, where the crawl met it, and how it differs from its original.
 _MEMBER: Final = """{'url': url, 'original': coalesce(original, ''), 'outcome': outcome, 'similarity': similarity,
@@ -237,18 +239,18 @@ _DATE_NAME: Final = re.compile(r"^(date|day|month|year|week|from|to|start|end|ic
 # with a text of its own, and `originals` the pages that the copies repeat.
 _GROUPS: Final = f"""
 WITH named AS (SELECT *, $name = 'pattern' AS by_pattern FROM places), biggest AS MATERIALIZED (
-    SELECT site, if(by_pattern, pattern, '') AS name, {_COUNTS}, {_BYTES}, count(*) AS pages,
+    SELECT site, if(by_pattern, pattern, '') AS name, {_COUNTS}, {_BYTES},
         max(moment) FILTER (outcome IN ('new', 'revisit')) AS last_own
-    FROM named GROUP BY ALL ORDER BY pages DESC, site, name LIMIT {_MOST_PLACES}
+    FROM named GROUP BY ALL ORDER BY responses DESC, site, name LIMIT {_MOST_PLACES}
 ), lately AS (
     SELECT site, name, list_avg(max_by((outcome = 'new')::INTEGER, moment, {_LAST_PAGES})) AS recent,
         count(*) FILTER (moment > coalesce(last_own, -1)) AS since_new, approx_count_distinct(original) AS originals
     FROM (SELECT site, if(by_pattern, pattern, '') AS name, outcome, moment, original FROM named
         WHERE outcome IN {JUDGED}) JOIN biggest USING (site, name) GROUP BY ALL
 )
-SELECT site, name, counts, bytes, recent, coalesce(since_new, 0) AS since_new, coalesce(originals, 0) AS originals,
+SELECT biggest.* EXCLUDE (last_own), recent, coalesce(since_new, 0) AS since_new, coalesce(originals, 0) AS originals,
     0 AS "values", '' AS trap
-FROM biggest LEFT JOIN lately USING (site, name) ORDER BY pages DESC, site, name
+FROM biggest LEFT JOIN lately USING (site, name) ORDER BY responses DESC, site, name
 """
 _PARAMETERS: Final = f"""
 WITH pairs AS (
@@ -277,11 +279,11 @@ def _places(database: Database) -> dict[str, list[Row]]:
         dates, ids = group.pop("dates"), group.pop("ids")
         kind = "{date}" if dates > _LEAST_TRAP_SHARE or _DATE_NAME.match(group["name"]) else group["name"]
         # One value for some pages is a filter or a view; a value for each page is a trap.
-        if group["values"] > max(_LEAST_STALE, judged(group["counts"]) // 2) or kind == "{date}":
+        if group["values"] > max(_LEAST_STALE, group["judged"] // 2) or kind == "{date}":
             group["trap"] = _trap(group, "{id}" if ids > _LEAST_TRAP_SHARE else kind)
     stale = [group for group in patterns if group["since_new"] >= _LEAST_STALE]
     stale += [{**group, "name": f"?{group['name'] or NAMELESS}="} for group in parameters if group["trap"]]
-    stale.sort(key=lambda group: (not group["trap"], -group["since_new"], -sum(group["counts"].values())))
+    stale.sort(key=lambda group: (not group["trap"], -group["since_new"], -group["responses"]))
     return {"stale": stale[:_MOST_PLACES], "sites": sites, "patterns": patterns, "parameters": parameters}
 
 
@@ -292,12 +294,12 @@ def _trap(group: Row, kind: str) -> str:
     a text of its own there, as it had when the page was new.
     """
     counts = group["counts"]
-    copies = duplicates(counts) + counts["thin"]
+    copies = group["duplicates"] + counts["thin"]
     is_parameter = group["recent"] is None
     # When the last of its pages came is not known of a parameter.
     own = counts["new"] + counts["revisit"]
-    since_new = judged(counts) - _PAGES_OF_ONE_NEW * own if is_parameter else group["since_new"]
-    if since_new < _LEAST_STALE or copies < _LEAST_TRAP_SHARE * checked(counts):
+    since_new = group["judged"] - _PAGES_OF_ONE_NEW * own if is_parameter else group["since_new"]
+    if since_new < _LEAST_STALE or copies < _LEAST_TRAP_SHARE * group["checked"]:
         return ""
     if _SESSION.search(kind):
         return "session ids"

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from crawldedup.report.counts import judged, novelty
 from crawldedup.report.render.wording import compact, lasting, percent
 
 SERIES: Final = {"new": "new", "near": "near duplicates", "exact": "exact duplicates", "other": "revisits and thin"}
@@ -29,7 +28,7 @@ def charts_of(report: Mapping[str, Any]) -> dict[str, Markup]:
     """Return the charts of a report by name. There is none for what was not recorded."""
     timeline, charts = report["timeline"], {}
     moments = timeline["moments"] if report["crawl"]["seconds"] else []
-    if any(judged(moment["counts"]) for moment in moments):
+    if any(moment["judged"] for moment in moments):
         charts = {"pages": _pages(timeline), "novelty": _novelty(timeline)}
     if any(moment["known"] is not None for moment in moments):
         charts["index"] = _growth(timeline)
@@ -54,7 +53,7 @@ def _pages(timeline: Mapping[str, Any]) -> Markup:
 
 
 def _novelty(timeline: Mapping[str, Any]) -> Markup:
-    shares = [novelty(moment["counts"]) for moment in timeline["moments"]]
+    shares = [moment["novelty"] for moment in timeline["moments"]]
     recorded = [share for share in shares if share is not None]
     words = f"Share of new pages, from {recorded[0]:.0%} at the start to {recorded[-1]:.0%} at the end."
     return _chart(words, (0, 1), _times(timeline["moments"]), line=("new", shares), form=percent)

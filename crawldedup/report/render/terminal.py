@@ -7,7 +7,6 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from crawldedup.report.counts import duplicate_share, responses
 from crawldedup.report.queries import CHANGES, NAMELESS, Report
 from crawldedup.report.render.wording import (
     compact,
@@ -86,9 +85,9 @@ def _groups(title: str, groups: Sequence[dict[str, Any]], *, is_parameter: bool 
     rows = (
         (
             shown(row["site"] + (f" ?{row['name'] or NAMELESS}=" if is_parameter else row["name"])),
-            f"{responses(row['counts']):,}",
+            f"{row['responses']:,}",
             f"{row['counts']['new']:,}",
-            percent(duplicate_share(row["counts"])),
+            percent(row["share"]),
             percent(row["recent"]),
             row["trap"],
         )

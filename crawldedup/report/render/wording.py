@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 from rich.filesize import decimal
 
 from crawldedup.printable import pluralize, printable
-from crawldedup.report.counts import checked, duplicate_share, duplicates, responses
 
 LONGEST_LINK: Final = 500
 _LONGEST_SHOWN: Final = 120
@@ -91,15 +90,15 @@ def has_ended(crawl: Mapping[str, Any]) -> bool:
 def headline(report: Mapping[str, Any]) -> str:
     """Return the most important figures in a sentence or two."""
     totals = report["totals"]
-    counts = totals["counts"]
-    if not checked(counts):
-        return f"{responses(counts):,} responses came, and none was checked."
+    counts, checked, copies = totals["counts"], totals["checked"], totals["duplicates"]
+    if not checked:
+        return f"{totals['responses']:,} responses came, and none was checked."
     if is_scan(report):
-        kept, copies = counts["new"] + counts["thin"], duplicates(counts)
-        return f"{checked(counts):,} pages were compared: {kept:,} are kept, {copies:,} are duplicates of them."
-    words = f"{checked(counts):,} pages were checked: {counts['new']:,} are new, {duplicates(counts):,} are duplicates"
-    if duplicates(counts):
-        words += f" ({percent(duplicate_share(counts))})"
+        kept = counts["new"] + counts["thin"]
+        return f"{checked:,} pages were compared: {kept:,} are kept, {copies:,} are duplicates of them."
+    words = f"{checked:,} pages were checked: {counts['new']:,} are new, {copies:,} are duplicates"
+    if copies:
+        words += f" ({percent(totals['share'])})"
     if revisits := counts["revisit"]:
         delivered = revisits - totals["unwanted"]
         fate = "and" if delivered == revisits else f"of which {delivered:,} were"
