@@ -19,7 +19,7 @@ from crawldedup.printable import pluralize
 
 _ORDER: Final = 100
 # What means something in a pattern of url-matcher is left out.
-_PLAIN: Final = re.compile(r"[^*|?#%+\s]*")
+_PLAIN: Final = re.compile(r"[^*|?#%+;\s]*")
 
 Addresses = list[Address | None]
 Written = tuple[Any, Callable[[Address], Address | None]]
@@ -125,13 +125,11 @@ def for_link_extractor(rule: Rule, left_alone: Collection[str] = ()) -> Written:
         begin += rf"(?!(?:{'|'.join(map(re.escape, sorted(left_alone)))})(?:[?#]|$))"
     match rule.kind:
         case "query":
-            pattern = rf"{begin}[^?#]*\?" + "".join(map(_asked, rule.find.split("&")))
+            pattern = begin + "".join(map(_asked, rule.find.split("&")))
         case "prefix":
             pattern = rf"{begin}{find}[^?#]"
         case "suffix":
             pattern = rf"{begin}[^?#]*{find}(?:[?#]|$)"
-        case "session":
-            pattern = rf"{begin}[^?#]*(?i:{find})="
         case _:
             pattern = begin
     denied = re.compile(pattern)
@@ -139,6 +137,6 @@ def for_link_extractor(rule: Rule, left_alone: Collection[str] = ()) -> Written:
 
 
 def _asked(part: str) -> str:
-    """Return a pattern for a parameter, with its value if that counts, at any place of a query."""
-    end = r"(?:[&#]|$)" if "=" in part else r"(?:[=&#]|$)"
-    return rf"(?=(?:[^#]*&)?{re.escape(part)}{end})"
+    """Return a pattern for a parameter, with its value if that counts, at any place of a query, or of a path's end."""
+    begin = r"[^?#]*" if part.startswith(";") else r"[^?#]*\?(?:[^#]*&)?"
+    return rf"(?={begin}{re.escape(part)}(?:[{'' if '=' in part else '='};&?#]|$))"

@@ -15,7 +15,7 @@ from typing import Final
 
 from crawldedup.advice.address import VIEWS, Address, is_token, name_of
 from crawldedup.advice.evidence import Page, walk
-from crawldedup.advice.rules import Contrary, Rule, RuleBook, are_views
+from crawldedup.advice.rules import Rule, RuleBook, are_views
 from crawldedup.scope import site_of
 
 LEAST_SUPPORT: Final = 5
@@ -44,7 +44,6 @@ _LONGEST_VALUE: Final = 20
 _LONGEST_ENDING: Final = 40
 _MOST_LEVELS: Final = 4
 _VIEW: Final = re.compile(rf"\b(?:{VIEWS}|mirror|wap)\b|^http:", re.IGNORECASE)
-_PATH_PARAMETER: Final = re.compile(r";([^=/;]+)=[^/;]*")
 
 _Change = tuple[str, str, str, str]
 """The kind, site, find and replace of a rule."""
@@ -124,11 +123,6 @@ def _of_queries(one: Address, other: Address) -> Iterator[_Change]:
 
 
 def _of_paths(origin: str, one: str, other: str) -> Iterator[_Change]:
-    if ";" in one or ";" in other:
-        if _PATH_PARAMETER.sub("", one) == _PATH_PARAMETER.sub("", other):
-            for name in {*_PATH_PARAMETER.findall(one), *_PATH_PARAMETER.findall(other)}:
-                yield "session", origin, f";{name}", ""
-        return
     left, right = one.split("/")[1:], other.split("/")[1:]
     # What names the page stands behind what differs, and is not empty.
     end = _common(left[::-1], right[::-1], most=min(len(left), len(right)) - _common(left, right))
@@ -175,7 +169,7 @@ class _Group:
     orders: list[int] = field(default_factory=list)
     copies: int = 0
     example: tuple[str, str] = ("", "")
-    contrary: Contrary | None = None
+    contrary: str = ""
 
 
 class _Crawl:
@@ -232,7 +226,8 @@ class _Crawl:
             target = rule.rewritten(self._book.rewritten(behind.address)[0])
             if target is not None and (group := groups.get(target.key())):
                 first = self._pages[min(group.kept, *group.orders)].address
-                group.contrary = Contrary(behind.address.url(), first.url(), page.address.url())
+                leads = f"{behind.address.url()} leads to {page.address.url()}"
+                group.contrary = f"{leads}, and {first.url()} does not"
         rule = self._held(candidate, groups.values())
         if rule is None or self._lost(rule, orders):
             return False
@@ -267,13 +262,13 @@ class _Crawl:
             group.orders.append(order)
             kept = self._pages[group.kept]
             if page.content != kept.content:
-                group.contrary = group.contrary or Contrary(page.address.url(), kept.address.url())
+                group.contrary = group.contrary or f"{page.address.url()} is no copy of {kept.address.url()}"
             elif not page.is_thin and address != self._addresses[group.kept]:
                 group.copies += 1
                 group.example = group.example if group.copies > 1 else (page.address.url(), target.url())
             elif rule.kind in _MIRRORS and order == group.kept and page.twin is None and not page.is_thin:
                 # A place that has contents of its own is no mirror of another one.
-                group.contrary = group.contrary or Contrary(page.address.url(), target.url())
+                group.contrary = group.contrary or f"{page.address.url()} is a page of its own"
         return groups
 
     def _held(self, rule: Rule, groups: Iterable[_Group]) -> Rule | None:
@@ -298,7 +293,7 @@ class _Crawl:
             copies=sum(group.copies for group in good),
             against=sum(len(group.orders) for group in bad),
             examples=tuple(group.example for group in good[:_EXAMPLES]),
-            contrary=bad[0].contrary if bad else None,
+            contrary=bad[0].contrary if bad else "",
         )
 
 

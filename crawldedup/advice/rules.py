@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -16,23 +16,9 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.printable import printable
 from crawldedup.scope import site_of
 
-KINDS: Final = ("query", "prefix", "suffix", "session", "host")
+KINDS: Final = ("query", "prefix", "suffix", "host")
 _MOST_STEPS: Final = 8
 _VIEW_OF_HOST: Final = re.compile(r"(?:(?:www|m|mobile|amp|wap|print)\.)*(?=[^.]+\.)", re.IGNORECASE)
-
-
-class Contrary(NamedTuple):
-    """What speaks against a rule: the page at `url` is no copy of `other`, or only this one of both leads to `link`."""
-
-    url: str
-    other: str
-    link: str = ""
-
-    def __str__(self) -> str:
-        """Return a sentence without its full stop."""
-        if self.link:
-            return f"{self.url} leads to {self.link}, and {self.other} does not"
-        return f"{self.url} is no copy of {self.other}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +26,12 @@ class Rule:
     """A part of the URLs of one site that does not change the text, and what to write in its place.
 
     `site` is scheme and host. By its kind, `find` is: names of parameters with "&" between them, of which all must be
-    there, or a name with its value ("query"); how a path begins ("prefix") or ends ("suffix"); ";" and the name of a
-    session's id in a path ("session"); scheme and host ("host"). `replace` stands for what was found. The rule applies
-    to pages in `folders`, where it was seen, and not to those whose rewritten URL is one of `exceptions`.
+    there, or a name with its value ("query"); how a path begins ("prefix") or ends ("suffix"); or scheme and host
+    ("host"). `replace` stands for what was found. The rule applies to pages in `folders`, where it was seen, and not to
+    those whose rewritten URL is one of `exceptions`.
 
     `support` counts the contents and `copies` the pages that speak for the rule, `against` the pages that it takes for
-    copies and that are none, with `contrary` as an example. `confirmed` has the digests of the rewritten URLs of which
+    copies and that are none; `contrary` says of one why. `confirmed` has the digests of the rewritten URLs of which
     copies were seen.
     """
 
@@ -60,7 +46,7 @@ class Rule:
     against: int = 0
     examples: tuple[tuple[str, str], ...] = ()
     confirmed: bytes = b""
-    contrary: Contrary | None = field(default=None, compare=False)
+    contrary: str = field(default="", compare=False)
 
     @property
     def id(self) -> tuple[str, str, str, str]:
@@ -77,7 +63,9 @@ class Rule:
         """What the rule does, in a few characters."""
         if self.kind == "suffix":
             return f"*{self.find} -> *{self.replace}"
-        return f"?{self.find}" if self.kind == "query" else f"{self.find} -> {self.replace or 'nothing'}"
+        if self.kind == "query":
+            return self.find if self.find.startswith(";") else f"?{self.find}"
+        return f"{self.find} -> {self.replace}"
 
     def targets_confirmed(self) -> frozenset[bytes]:
         """Return the digests of `confirmed`."""
@@ -106,8 +94,6 @@ class Rule:
                 path = self.replace + path[len(self.find) :]
             case "suffix" if path.endswith(self.find):
                 path = path[: -len(self.find)] + self.replace or "/"
-            case "session":
-                path = re.sub(rf"{re.escape(self.find)}=[^/;]*", "", path, flags=re.IGNORECASE)
         target = Address(origin, path, parameters)
         # A candidate is tried everywhere.
         if target == address or (self.folders and address.folder() not in self.folders):
@@ -128,8 +114,6 @@ class Rule:
                 return self.find == self.site and _is_origin(self.replace) and are_views(self.find, self.replace)
             case "prefix":
                 return self.find.startswith("/") and self.replace.startswith("/")
-            case "session":
-                return self.find.startswith(";") and not self.replace
             case _:
                 return self.kind == "suffix" or not self.replace
 
