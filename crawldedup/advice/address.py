@@ -12,8 +12,6 @@ LONGEST_URL: Final = 2048
 MOST_PARAMETERS: Final = 32
 """A URL with more parameters is left alone."""
 
-DIGEST_BYTES: Final = 8
-
 VIEWS: Final = "print|printer|printable|printview|print-view|printer-friendly|amp|mobile|m"
 """Words, with bars between them, that name views of a page in its URL."""
 
@@ -61,14 +59,12 @@ class Address(NamedTuple):
 
     def key(self) -> int:
         """Return a number for the URL, in which the order of parameters does not count. Another process has others."""
-        return hash(
-            (self.origin, self.path, tuple(sorted(self.parameters)) if self.parameters[1:] else self.parameters)
-        )
+        return hash((self.origin, self.path, *sorted(self.parameters)))
 
-    def digest(self) -> bytes:
+    def digest(self) -> str:
         """Return what stands for the URL in files, in which the order of parameters does not count."""
         url = self._replace(parameters=tuple(sorted(self.parameters))).url()
-        return hashlib.blake2b(url.encode("utf-8", "replace"), digest_size=DIGEST_BYTES).digest()
+        return hashlib.blake2b(url.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
     def folder(self) -> str:
         """Return the folder that the page is in, with all numbers alike.

@@ -67,22 +67,18 @@ def _confirmed(rules: list[Rule], pages: Sequence[Page]) -> list[Rule]:
     """Return rules with the targets of which copies were seen, and nothing else."""
     book = RuleBook(rules)
     firsts: dict[int, tuple[int, tuple[Rule, ...]]] = {}
-    confirmed: dict[str, dict[int, bytes]] = {rule.name: {} for rule in rules}
-    wrong: set[int] = set()
+    confirmed: defaultdict[str, set[str]] = defaultdict(set)
+    wrong: set[str] = set()
     for page in pages:
-        if not page.content:
-            continue
-        target, used = book.rewritten(page.address)
-        content, others = firsts.setdefault(key := target.key(), (page.content, used))
-        if content != page.content:
-            wrong.add(key)
-        elif not page.is_thin and page.twin is not None:
-            for rule in {*used, *others}:
-                confirmed[rule.name][key] = target.digest()
-    return [
-        replace(rule, confirmed=b"".join(sorted(digest for key, digest in found.items() if key not in wrong)))
-        for rule, found in zip(rules, confirmed.values(), strict=True)
-    ]
+        if page.content:
+            target, used = book.rewritten(page.address)
+            content, others = firsts.setdefault(target.key(), (page.content, used))
+            if content != page.content:
+                wrong.add(target.digest())
+            elif not page.is_thin and page.twin is not None:
+                for rule in {*used, *others}:
+                    confirmed[rule.name].add(target.digest())
+    return [replace(rule, confirmed=frozenset(confirmed[rule.name] - wrong)) for rule in rules]
 
 
 # --- What differs between two copies

@@ -68,7 +68,6 @@ class Predictor(Generic[Request]):
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = {rule.name: rule for rule in rules}
         self._book = RuleBook(self.rules.values())
-        self._confirmed = {name: rule.targets_confirmed() for name, rule in self.rules.items()}
         self._origins = {origin for rule in self.rules.values() for origin in (rule.site, rule.replace)}
         self._targets: dict[int, Target] = {}
         self.skipped: list[tuple[Request, Aim]] = []
@@ -89,7 +88,7 @@ class Predictor(Generic[Request]):
             if len(self._targets) == MOST_TARGETS:
                 return None
             digest = rewritten.digest()
-            self._targets[key] = Target({name for name, digests in self._confirmed.items() if digest in digests})
+            self._targets[key] = Target({name for name, rule in self.rules.items() if digest in rule.confirmed})
         return Aim(address.key(), address, rewritten, self._targets[key], frozenset(rule.name for rule in rules))
 
     def step(self, aim: Aim, request: Request, *, may_wait: bool) -> Step:

@@ -7,16 +7,16 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
-from crawldedup.advice.address import DIGEST_BYTES, LONGEST_URL, Address, name_of
+from crawldedup.advice.address import Address, name_of
 from crawldedup.errors import ConfigurationError
 from crawldedup.printable import printable
 from crawldedup.scope import site_of
 
-KINDS: Final = ("query", "prefix", "suffix", "host")
 _MOST_STEPS: Final = 8
 _VIEW_OF_HOST: Final = re.compile(r"(?:(?:www|m|mobile|amp|wap|print)\.)*(?=[^.]+\.)", re.IGNORECASE)
 
@@ -35,9 +35,9 @@ class Rule:
     copies were seen.
     """
 
-    kind: str
-    site: str
-    find: str
+    kind: Annotated[str, Meta(pattern="^(query|prefix|suffix|host)$")]
+    site: Annotated[str, Meta(pattern=r"^https?://[^/?#\s]+$")]
+    find: Annotated[str, Meta(min_length=1)]
     replace: str = ""
     folders: frozenset[str] = frozenset()
     exceptions: frozenset[str] = frozenset()
@@ -45,7 +45,7 @@ class Rule:
     copies: int = 0
     against: int = 0
     examples: tuple[tuple[str, str], ...] = ()
-    confirmed: bytes = b""
+    confirmed: frozenset[str] = frozenset()
     contrary: str = field(default="", compare=False)
 
     @property
@@ -66,11 +66,6 @@ class Rule:
         if self.kind == "query":
             return self.find if self.find.startswith(";") else f"?{self.find}"
         return f"{self.find} -> {self.replace}"
-
-    def targets_confirmed(self) -> frozenset[bytes]:
-        """Return the digests of `confirmed`."""
-        starts = range(0, len(self.confirmed), DIGEST_BYTES)
-        return frozenset(self.confirmed[start : start + DIGEST_BYTES] for start in starts)
 
     @property
     def name(self) -> str:
@@ -105,21 +100,16 @@ class Rule:
         plain: dict[str, Any] = msgspec.to_builtins(self, order="deterministic")
         return {**plain, "what": self.what, "confidence": round(self.confidence, 3)}
 
-    def is_whole(self) -> bool:
-        """Return True for values that rules have: others may come from a hand, or from another program."""
-        if not (self.kind in KINDS and 0 < len(self.find) <= LONGEST_URL and _is_origin(self.site)):
-            return False
+    def is_sound(self) -> bool:
+        """Return True if the rule replaces what its kind may replace, in some folders."""
         match self.kind:
             case "host":
-                return self.find == self.site and _is_origin(self.replace) and are_views(self.find, self.replace)
+                may = self.find == self.site and are_views(self.find, self.replace)
             case "prefix":
-                return self.find.startswith("/") and self.replace.startswith("/")
-            case _:
-                return self.kind == "suffix" or not self.replace
-
-
-def _is_origin(text: str) -> bool:
-    return (address := Address.of(text)) is not None and address.origin == text
+                may = self.find.startswith("/") and self.replace.startswith("/")
+            case kind:
+                may = kind == "suffix" or not self.replace
+        return may and bool(self.folders)
 
 
 def are_views(one: str, other: str) -> bool:
@@ -141,10 +131,8 @@ def read_rules(path: Path) -> list[Rule]:
             f"{shown} cannot be read as rules: {error}; `crawldedup advise JOURNAL --output {shown}` writes them"
         ) from error
     for number, rule in enumerate(rules, start=1):
-        if not rule.is_whole():
-            raise ConfigurationError(f"{shown}: rule {number} is none of these kinds: {', '.join(KINDS)}")
-        if not rule.folders:
-            raise ConfigurationError(f"{shown}: rule {number} names no folders, and acts in those that it names alone")
+        if not rule.is_sound():
+            raise ConfigurationError(f"{shown}: rule {number} names no folders, or what its kind cannot replace")
     return rules
 
 

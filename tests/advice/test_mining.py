@@ -221,7 +221,7 @@ def test_hostile_urls_do_no_harm(url: str) -> None:
     for number in range(8):
         own = [Seen(f"{url}{number}", "new", referer=url), Seen(f"{url}{number}?x;y={url}", "exact", f"{url}{number}")]
         pages += pages_of(own)
-    assert all(rule.what and rule.is_whole() for rule in mine(pages))
+    assert all(rule.what and rule.is_sound() for rule in mine(pages))
 
 
 def test_memory_is_bounded() -> None:
