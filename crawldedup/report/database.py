@@ -33,7 +33,8 @@ _OF_PAGES: Final = """
     url VARCHAR, outcome VARCHAR, original VARCHAR, similarity DOUBLE, hamming INTEGER, copies BIGINT, words BIGINT,
     action VARCHAR, changed BOOLEAN, unchanged BOOLEAN, replaces BOOLEAN, abandoned BOOLEAN, digest VARCHAR,
     reason VARCHAR, bytes BIGINT, status INTEGER, referer VARCHAR, depth INTEGER, latency DOUBLE, waited DOUBLE,
-    read DOUBLE, store DOUBLE, probes INTEGER, candidates INTEGER, difference VARCHAR
+    read DOUBLE, store DOUBLE, probes INTEGER, candidates INTEGER, difference VARCHAR,
+    rejected_url VARCHAR, rejected_similarity DOUBLE, rejected_by VARCHAR
 """
 _OF_OTHERS: Final = """
     t DOUBLE, known BIGINT, index_bytes BIGINT, skipped VARCHAR, rule VARCHAR, wall VARCHAR, share DOUBLE,
@@ -56,7 +57,7 @@ regexp_replace(regexp_replace(regexp_replace(regexp_replace(
 """
 # Not a number is more than any number.
 _SOUND: Final = ", ".join(
-    f'if("{name}" BETWEEN 0 AND {1 if name in ("similarity", "share") else 1e15}, "{name}", NULL) AS "{name}"'
+    f'if("{name}" BETWEEN 0 AND {1 if "similarity" in name or name == "share" else 1e15}, "{name}", NULL) AS "{name}"'
     for name, kind in _COLUMNS.items()
     if kind in ("DOUBLE", "BIGINT", "INTEGER") and name != "t"
 )

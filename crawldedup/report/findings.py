@@ -75,6 +75,15 @@ def _advice(report: Mapping[str, Any]) -> Iterator[_Finding]:
     if volatile := report["volatile"]:
         named = "; ".join(volatile[:_MOST_TRAPS])
         yield "info", f"Left out as volatile, since their numbers change with every load: {named}.", "about"
+    if views := sum(row["by_query"] for row in report["below"]):
+        text = f"{pluralize(views, 'new page')} nearly match a page whose URL differs in its query alone."
+        yield "info", f"{text} See what keeps them apart.", "below"
+    if variants := report["variants"][:_MOST_TRAPS]:
+        named = "; ".join(
+            f"parameter {row['name']} at {row['site']}: {row['values']} values, same text" for row in variants
+        )
+        how = "If these show other pictures, CRAWLDEDUP_DISTINGUISH_PARAMS keeps them apart."
+        yield "info", f"{named[0].upper()}{named[1:]}. {how}", "sites"
     if totals["across_sites"]:
         copies = pluralize(totals["across_sites"], "duplicate")
         yield "info", f"{copies} of a page on another site: mirrors or partners.", "sites"

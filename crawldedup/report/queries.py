@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeGuard
 
+from crawldedup.advice.copies import names_a_view
 from crawldedup.advice.mining import mine
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.journal import Journal
@@ -64,6 +65,8 @@ def make_report(
         "timeline": _timeline(database, crawl["seconds"]),
         **_places(database),
         "similarity": _similarity(database, crawl["settings"]),
+        "below": database.rows(_BELOW),
+        "variants": [row for row in database.rows(_VARIANTS) if not names_a_view(f"http://x/?{row['name']}=1")],
         "clusters": database.rows(_CLUSTERS),
         "reasons": database.rows(_REASONS),
         "walls": database.rows(_WALLS),
@@ -221,6 +224,7 @@ def _timeline(database: Database, seconds: float) -> Row:
 # --- Places: sites, patterns of paths, parameters, and where nothing new comes any more
 
 _MOST_PLACES: Final = 200
+_MOST_VARIANTS: Final = 20
 _PARAMETERS_OF_URL: Final = 30
 """Of one URL so many parameters count, or the few URLs that have more would fill the table."""
 _LAST_PAGES: Final = 100
@@ -252,10 +256,11 @@ SELECT biggest.* EXCLUDE (last_own), recent, coalesce(since_new, 0) AS since_new
     0 AS "values", '' AS trap
 FROM biggest LEFT JOIN lately USING (site, name) ORDER BY responses DESC, site, name
 """
+_LISTED: Final = f"string_split(regexp_extract({{}}, '\\?([^#]*)', 1), '&')[:{_PARAMETERS_OF_URL}]"
 _PARAMETERS: Final = f"""
 WITH pairs AS (
     SELECT site, outcome, bytes,
-        unnest(string_split(regexp_extract(url, '\\?([^#]*)', 1), '&')[:{_PARAMETERS_OF_URL}]) AS pair
+        unnest({_LISTED.format("url")}) AS pair
     FROM places WHERE contains(url, '?')
 ), named AS (
     SELECT site, outcome, bytes, left(split_part(pair, '=', 1), 60) AS name, split_part(pair, '=', 2) AS value
@@ -352,7 +357,39 @@ SELECT floor(greatest(0.5, least(similarity, 0.9999)) / {_BIN} + 1e-9)::INTEGER 
 FROM pages WHERE {_NEAR} GROUP BY slot
 """
 _LEAST_ALIKE: Final = f"SELECT {_MEMBER} FROM pages WHERE {_NEAR} ORDER BY similarity, number LIMIT 20"
-_KEPT: Final = "SELECT count(*) AS pages FROM pages WHERE outcome = 'near' AND similarity < $limit"
+# What a stricter limit would keep, and how many pages that a looser one would drop came nearest to another.
+_WHAT_IF: Final = """
+SELECT if($is_looser, NULL, count(*) FILTER (outcome = 'near' AND similarity < $limit)) AS kept,
+    if($is_looser AND count(rejected_similarity) > 0, count(*) FILTER (rejected_similarity >= $limit), NULL) AS dropped
+FROM pages
+"""
+# New pages just below the limit: first where the URLs differ in their queries alone.
+_BELOW: Final = f"""
+WITH rejected AS (
+    SELECT site, pattern AS name, rejected_similarity AS similarity, coalesce(rejected_by, '') AS cause,
+        split_part(url, '?', 1) = split_part(rejected_url, '?', 1) AS by_query,
+        {{'url': url, 'nearest': rejected_url, 'difference': coalesce(difference, '')}} AS example
+    FROM places WHERE outcome = 'new' AND rejected_url <> '' AND rejected_similarity IS NOT NULL
+)
+SELECT site, name, count(*) AS pages, count(*) FILTER (by_query) AS by_query, max(similarity) AS highest,
+    mode(cause) AS cause, arg_max(example, by_query::INTEGER + similarity) AS example
+FROM rejected GROUP BY site, name ORDER BY max(by_query) DESC, pages DESC, site, name LIMIT {_MOST_PLACES}
+"""
+# Parameters of which several values have the same text: they may show another picture.
+_VARIANTS: Final = f"""
+WITH copies AS (
+    SELECT site, original, {_LISTED.format("url")} AS own, {_LISTED.format("original")} AS others
+    FROM places WHERE outcome = 'exact' AND split_part(url, '?', 1) = split_part(original, '?', 1)
+), changes AS (
+    SELECT site, original, [each for each in own if NOT list_contains(others, each)]
+        || [each for each in others if NOT list_contains(own, each)] AS changed FROM copies
+), named AS (
+    SELECT site, original, split_part(changed[1], '=', 1) AS name, unnest(changed) AS value FROM changes
+    WHERE len(changed) IN (1, 2) AND split_part(changed[1], '=', 1) = split_part(changed[-1], '=', 1)
+)
+SELECT site, name, count(DISTINCT value) AS "values", count(DISTINCT original) AS pages FROM named GROUP BY ALL
+HAVING "values" BETWEEN 2 AND {_MOST_VARIANTS} AND pages > 1 ORDER BY pages DESC, site, name LIMIT {_MOST_PLACES}
+"""
 _TRIED: Final = (0.8, 0.85, 0.9, 0.95)
 
 
@@ -368,9 +405,8 @@ def _similarity(database: Database, settings: Row) -> Row:
     if wanted is not None and limit is not None:
         for similarity in _TRIED:
             tried = limit_at(similarity, wanted=wanted, limit=limit)
-            # What a looser one would drop was not recorded.
-            kept = database.rows(_KEPT, limit=tried)[0]["pages"] if similarity >= wanted else None
-            what_if.append({"similarity": similarity, "limit": tried, "kept": kept})
+            (counts,) = database.rows(_WHAT_IF, limit=tried, is_looser=similarity < wanted)
+            what_if.append({"similarity": similarity, "limit": tried, **counts})
     return {
         "wanted": wanted,
         "limit": limit,

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from crawldedup.report.queries import CHANGES, NAMELESS, Report
 from crawldedup.report.render.wording import (
+    change_by,
     compact,
     date,
     has_ended,
@@ -23,7 +24,18 @@ from crawldedup.report.render.wording import (
 
 _MOST_ROWS: Final = 10
 _STYLES: Final = {"bad": "bold red", "warn": "yellow", "info": ""}
-_TEXTS: Final = ("where", "site", "kept page", "outcome", "reason", "rule", "looks like", "part", "at most")
+_TEXTS: Final = (
+    "where",
+    "site",
+    "kept page",
+    "outcome",
+    "reason",
+    "rule",
+    "looks like",
+    "part",
+    "what changes",
+    "such as",
+)
 """The columns of a table that hold no numbers."""
 
 
@@ -64,15 +76,20 @@ def _tables(report: Report) -> Iterator[Table]:
         title = f"Largest of {report['totals']['clusters']:,} clusters"
         yield _table(title, ("copies", "exact", "kept page"), copies)
     if what_if := report["similarity"]["what_if"]:
-        outcomes = (
+        others = [row for row in what_if if row["similarity"] != report["similarity"]["wanted"]]
+        outcomes = ((f"{row['similarity']:g}", change_by(row)) for row in others)
+        yield _table("With another similarity", ("similarity", "what changes"), outcomes)
+    if below := report["below"][:_MOST_ROWS]:
+        places = (
             (
-                f"{row['similarity']:g}",
-                "more duplicates" if row["kept"] is None else f"{row['kept']:,} duplicates fewer",
+                shown(row["site"] + row["name"]),
+                f"{row['pages']:,}",
+                f"{row['by_query']:,}",
+                shown(row["example"]["url"]),
             )
-            for row in what_if
-            if row["similarity"] != report["similarity"]["wanted"]
+            for row in below
         )
-        yield _table("With another similarity", ("similarity", "at most"), outcomes)
+        yield _table("Just below the limit", ("where", "pages", "by query alone", "such as"), places)
     if reasons := report["reasons"][:_MOST_ROWS]:
         causes = ((row["outcome"], shown(row["reason"]), f"{row['pages']:,}") for row in reasons)
         yield _table("Not checked", ("outcome", "reason", "responses"), causes)

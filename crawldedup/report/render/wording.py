@@ -117,6 +117,13 @@ def _saved(savings: Sequence[Mapping[str, Any]]) -> str:
     return f" {total:,} downloads of copies were skipped: {', '.join(rules)}."
 
 
+def change_by(what_if: Mapping[str, Any]) -> str:
+    """Return what another similarity would change; a looser one also looks further than the crawl did."""
+    if what_if["kept"] is not None:
+        return f"at most {what_if['kept']:,} duplicates fewer"
+    return "more duplicates" if what_if["dropped"] is None else f"at least {what_if['dropped']:,} duplicates more"
+
+
 def index_health(index: Mapping[str, Any]) -> str:
     """Return what is known of the index, in sentences."""
     sentences = []
