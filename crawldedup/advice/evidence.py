@@ -104,16 +104,19 @@ def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> Walk:
         # What led there may be no page of the journal, or the page itself.
         led_to[page.referer if page.referer in keys and page.referer != page.key else START].append(order)
     waiting = led_to.pop(START, [])
-    fetched: set[int] = set()
+    fetched, visited = set[int](), set[int]()
     reached = {0}
     skipped: list[tuple[Page, Page]] = []
     while waiting:
         order = heappop(waiting)
         page, aim = pages[order], aims[order]
-        if page.referer != START if aim is None else aim in fetched:
-            skipped.append((page, page))
-            continue
-        fetched.add(page.key if aim is None else aim)
+        # Crawlers of a fleet may have met a page each, and judged it differently.
+        if page.key not in visited:
+            if page.referer != START if aim is None else aim in fetched:
+                skipped.append((page, page))
+                continue
+            visited.add(page.key)
+            fetched.add(page.key if aim is None else aim)
         reached.add(page.content)
         for child in led_to.pop(page.key, ()):
             heappush(waiting, child)

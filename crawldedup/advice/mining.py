@@ -222,8 +222,9 @@ class _Crawl:
             target = rule.rewritten(self._book.rewritten(behind.address)[0])
             if target is not None and (group := groups.get(target.key())):
                 first = self._pages[min(group.kept, *group.orders)].address
-                leads = f"{behind.address.url()} leads to {page.address.url()}"
-                group.contrary = f"{leads}, and {first.url()} does not"
+                leads = f"leads to {page.address.url()}, and {first.url()} does not"
+                why = leads if page != behind else f"is no copy of {first.url()}"
+                group.contrary = f"{behind.address.url()} {why}"
         rule = self._held(candidate, groups.values())
         if rule is None or self._lost(rule, orders):
             return False

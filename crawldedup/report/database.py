@@ -1,7 +1,5 @@
 """Journals as tables of DuckDB, in a file of their own, so that memory stays bounded."""
 
-import errno
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import starmap
@@ -133,11 +131,9 @@ class Database:
         try:
             yield
         except self._failures as error:
-            text = str(error)
-            reason = next(
-                (why for why in map(os.strerror, errno.errorcode) if f": {why}" in text), text.partition("\n")[0]
-            )
-            if output is not None and str(self._folder) not in text:
+            line = str(error).partition("\n")[0]
+            reason = line.rpartition(": ")[2].partition(chr(34))[0]
+            if output is not None and str(self._folder) not in line:
                 raise UnwritableError(output, reason) from error
             folder = self._folder.parent
             raise ReportError(f"the report cannot be made with temporary files in {folder}: {reason}") from error

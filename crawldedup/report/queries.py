@@ -46,9 +46,7 @@ _MEMBER: Final = """{'url': url, 'original': coalesce(original, ''), 'outcome': 
 """
 
 
-def make_report(
-    database: Database, journals: Sequence[Journal], against: Sequence[Journal] = (), *, with_advice: bool = False
-) -> Report:
+def make_report(database: Database, journals: Sequence[Journal], against: Sequence[Journal] = ()) -> Report:
     """Load the journals of a crawl, and of an earlier one to compare it with, and return the report.
 
     Raises ReportError where there is too little memory or disk.
@@ -74,7 +72,7 @@ def make_report(
         "times": _spreads(database, _TIMES),
         "stats": _stats(database),
         "comparison": _comparison(database, journals, against) if against else None,
-        "advice": _advice(database) if with_advice else [],
+        "advice": [] if crawl["is_scan"] else _advice(database),
         "savings": database.rows(_SAVINGS),
         "withdrawn": [row["rule"] for row in database.rows(_WITHDRAWN)],
         "volatile": [row["line"] for row in database.rows(_VOLATILE)],
@@ -134,6 +132,10 @@ def _crawl(database: Database, journals: Sequence[Journal], left_out: int) -> Ro
     last = journals[-1]
     ended = database.rows('SELECT process, max("end") AS "end", max(moment) AS last FROM lines GROUP BY process')
     ends = {row["process"]: row["end"] for row in ended}
+    processes = [
+        {"host": journal.host, "pid": journal.pid, "started": journal.started, "end": ends.get(number)}
+        for number, journal in enumerate(journals)
+    ]
     return {
         "name": last.crawl,
         "spider": last.spider,
@@ -141,10 +143,10 @@ def _crawl(database: Database, journals: Sequence[Journal], left_out: int) -> Ro
         "seconds": max((row["last"] for row in ended), default=0.0),
         "version": last.version,
         "settings": last.settings,
-        "processes": [
-            {"host": journal.host, "pid": journal.pid, "started": journal.started, "end": ends.get(number)}
-            for number, journal in enumerate(journals)
-        ],
+        "processes": processes,
+        # A scan has no spider.
+        "is_scan": not last.spider,
+        "has_ended": all(process["end"] is not None for process in processes),
         "left_out": left_out,
     }
 

@@ -187,6 +187,13 @@ def test_links_that_hand_a_parameter_on_are_lost_where_its_copies_are() -> None:
     assert mined(*pages) == {}
 
 
+def test_crawlers_of_a_fleet_may_judge_one_page_differently() -> None:
+    pages = [Seen(f"{WWW}/{number}", "new") for number in range(9)]
+    pages += [Seen(f"{page.url}?sid=a", "exact", page.url) for page in pages[:9]]
+    others = [Seen(f"{WWW}/{number}", "new" if number else "exact", f"{WWW}/other") for number in range(9)]
+    assert mined(*pages, *others) == {("query", WWW, "sid", ""): ("/",)}
+
+
 def test_short_texts_do_not_make_a_rule() -> None:
     pages = []
     for number in range(20):

@@ -12,12 +12,10 @@ from crawldedup.report.render.wording import (
     change_by,
     compact,
     date,
-    has_ended,
     headline,
     index_health,
     lasting,
     percent,
-    precise,
     shown,
     size,
 )
@@ -42,7 +40,7 @@ _TEXTS: Final = (
 def lines_of(report: Report) -> Iterator[RenderableType]:
     """Yield what is printed, in its order."""
     crawl, totals = report["crawl"], report["totals"]
-    state = "ended" if has_ended(crawl) else "not ended"
+    state = "ended" if crawl["has_ended"] else "not ended"
     yield Text(f"{shown(crawl['name'])}: {date(crawl['started'])}, {lasting(crawl['seconds'])}, {state}", style="bold")
     yield Text(headline(report))
     if totals["duplicate_bytes"]:
@@ -52,7 +50,7 @@ def lines_of(report: Report) -> Iterator[RenderableType]:
         yield Text(f"- {shown(finding['text'], 300)}", style=_STYLES[finding["level"]])
     yield from _tables(report)
     yield Text(f"\n{index_health(report['index'])}")
-    costs = [(row, precise) for row in report["times"]] + [(row, compact) for row in report["index"]["work"]]
+    costs = [(row, lasting) for row in report["times"]] + [(row, compact) for row in report["index"]["work"]]
     figures = ((row["name"], form(row["median"]), form(row["p95"]), form(row["total"])) for row, form in costs)
     yield _table("Of each page", ("part", "median", "95 %", "all together"), figures)
 
