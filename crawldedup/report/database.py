@@ -1,5 +1,7 @@
 """Journals as tables of DuckDB, in a file of their own, so that memory stays bounded."""
 
+import errno
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import starmap
@@ -132,7 +134,7 @@ class Database:
             yield
         except self._failures as error:
             line = str(error).partition("\n")[0]
-            reason = line.rpartition(": ")[2].partition(chr(34))[0]
+            reason = next((why for why in map(os.strerror, errno.errorcode) if f": {why}" in line), line)
             if output is not None and str(self._folder) not in line:
                 raise UnwritableError(output, reason) from error
             folder = self._folder.parent

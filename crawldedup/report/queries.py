@@ -5,7 +5,6 @@ Lists hold the most important rows only, so that a report stays small. What is a
 
 import json
 import math
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeGuard
@@ -229,90 +228,73 @@ _MOST_PLACES: Final = 200
 _MOST_VARIANTS: Final = 20
 _PARAMETERS_OF_URL: Final = 30
 """Of one URL so many parameters count, or the few URLs that have more would fill the table."""
-_LAST_PAGES: Final = 100
 _LEAST_STALE: Final = 50
 """Judged pages without a new one before a place is called stale."""
-_LEAST_TRAP_SHARE: Final = 0.5
-_PAGES_OF_ONE_NEW: Final = 20
-_COPIES_OF_ONE: Final = 5
-"""Copies of each original on average, in a trap."""
 
-_CALENDAR: Final = re.compile(r"calend|\bevents?\b|agenda|\{date\}", re.IGNORECASE)
-_SESSION: Final = re.compile(r";\*|\{id\}|^(.*sess.*|.*token.*|sid|s|cfid|zenid|oscsid)$", re.IGNORECASE)
-_DATE_NAME: Final = re.compile(r"^(date|day|month|year|week|from|to|start|end|ical|tribe-bar-date)$", re.IGNORECASE)
+
+def _trap(kind: str, since_new: str, is_mirror: str) -> str:
+    """Return the SQL for the name of a trap: most pages of one kind are copies, and nothing new came at their end.
+
+    Mirrors and print views are none: they have an end, for they repeat a page each. A revisit is no copy: the place has
+    a text of its own there, as it had when the page was new.
+    """
+    return rf"""CASE WHEN {since_new} < {_LEAST_STALE} OR duplicates + counts.thin < 0.5 * checked THEN ''
+    WHEN regexp_matches({kind}, '(?i);\*|\{{id\}}|^(.*sess.*|.*token.*|sid|s|cfid|zenid|oscsid)$') THEN 'session ids'
+    WHEN {is_mirror} THEN ''
+    WHEN regexp_matches({kind}, '(?i)calend|\bevents?\b|agenda|\{{date\}}') THEN 'calendar'
+    ELSE 'many URLs, few texts' END"""
+
 
 # `recent` is the share of new pages among the last judged ones, `since_new` counts the judged pages after the last one
-# with a text of its own, and `originals` the pages that the copies repeat.
+# with a text of its own, and `originals` the pages that the copies repeat: five copies each on average, in a trap.
 _GROUPS: Final = f"""
 WITH named AS (SELECT *, $name = 'pattern' AS by_pattern FROM places), biggest AS MATERIALIZED (
     SELECT site, if(by_pattern, pattern, '') AS name, {_COUNTS}, {_BYTES},
         max(moment) FILTER (outcome IN ('new', 'revisit')) AS last_own
     FROM named GROUP BY ALL ORDER BY responses DESC, site, name LIMIT {_MOST_PLACES}
 ), lately AS (
-    SELECT site, name, list_avg(max_by((outcome = 'new')::INTEGER, moment, {_LAST_PAGES})) AS recent,
+    SELECT site, name, list_avg(max_by((outcome = 'new')::INTEGER, moment, 100)) AS recent,
         count(*) FILTER (moment > coalesce(last_own, -1)) AS since_new, approx_count_distinct(original) AS originals
     FROM (SELECT site, if(by_pattern, pattern, '') AS name, outcome, moment, original FROM named
         WHERE outcome IN {JUDGED}) JOIN biggest USING (site, name) GROUP BY ALL
+), complete AS (
+    SELECT biggest.* EXCLUDE (last_own), recent, coalesce(since_new, 0) AS since_new,
+        coalesce(originals, 0) AS originals, 0 AS "values" FROM biggest LEFT JOIN lately USING (site, name)
 )
-SELECT biggest.* EXCLUDE (last_own), recent, coalesce(since_new, 0) AS since_new, coalesce(originals, 0) AS originals,
-    0 AS "values", '' AS trap
-FROM biggest LEFT JOIN lately USING (site, name) ORDER BY responses DESC, site, name
+SELECT *, if(name = '', '', {_trap("name", "since_new", "originals * 5 > duplicates + counts.thin")}) AS trap
+FROM complete ORDER BY responses DESC, site, name
 """
 _LISTED: Final = f"string_split(regexp_extract({{}}, '\\?([^#]*)', 1), '&')[:{_PARAMETERS_OF_URL}]"
+# One value for some pages is a filter or a view; a value for each page is a trap. When the last page with a text of its
+# own came is not known of a parameter: it may have one in twenty.
 _PARAMETERS: Final = f"""
 WITH pairs AS (
-    SELECT site, outcome, bytes,
-        unnest({_LISTED.format("url")}) AS pair
-    FROM places WHERE contains(url, '?')
+    SELECT site, outcome, bytes, unnest({_LISTED.format("url")}) AS pair FROM places WHERE contains(url, '?')
 ), named AS (
     SELECT site, outcome, bytes, left(split_part(pair, '=', 1), 60) AS name, split_part(pair, '=', 2) AS value
     FROM pairs WHERE pair <> ''
-)
-SELECT site, name, {_COUNTS}, {_BYTES}, NULL AS recent, 0 AS since_new, 0 AS originals,
-    approx_count_distinct(value) AS "values", '' AS trap,
-    avg(regexp_full_match(value, '\\d{{4}}-?\\d{{1,2}}(-?\\d{{1,2}})?')::INTEGER) AS dates,
-    avg(regexp_full_match(value, '[0-9a-fA-F-]{{16,}}')::INTEGER) AS ids
-FROM named GROUP BY ALL ORDER BY count(*) DESC, site, name LIMIT {_MOST_PLACES}
+), biggest AS (
+    SELECT site, name, {_COUNTS}, {_BYTES}, NULL AS recent, 0 AS since_new, 0 AS originals,
+        approx_count_distinct(value) AS "values",
+        avg(regexp_full_match(value, '\\d{{4}}-?\\d{{1,2}}(-?\\d{{1,2}})?')::INTEGER) > 0.5 OR regexp_full_match(
+            lower(name), 'date|day|month|year|week|from|to|start|end|ical|tribe-bar-date') AS is_date,
+        avg(regexp_full_match(value, '[0-9a-fA-F-]{{16,}}')::INTEGER) > 0.5 AS is_id
+    FROM named GROUP BY site, name ORDER BY count(*) DESC, site, name LIMIT {_MOST_PLACES}
+), kinds AS (SELECT *, if(is_id, '{{id}}', if(is_date, '{{date}}', name)) AS kind FROM biggest)
+SELECT * EXCLUDE (is_date, is_id, kind), if("values" > greatest({_LEAST_STALE}, judged // 2) OR is_date,
+    {_trap("kind", "judged - 20 * (counts.new + counts.revisit)", "false")}, '') AS trap
+FROM kinds ORDER BY responses DESC, site, name
 """
 
 
 def _places(database: Database) -> dict[str, list[Row]]:
     """Return the pages by site, pattern and parameter; `stale` are places without new pages, traps first."""
     sites, patterns = (database.rows(_GROUPS, name=name) for name in ("site", "pattern"))
-    for group in patterns:
-        group["trap"] = _trap(group, group["name"])
     parameters = database.rows(_PARAMETERS)
-    for group in parameters:
-        dates, ids = group.pop("dates"), group.pop("ids")
-        kind = "{date}" if dates > _LEAST_TRAP_SHARE or _DATE_NAME.match(group["name"]) else group["name"]
-        # One value for some pages is a filter or a view; a value for each page is a trap.
-        if group["values"] > max(_LEAST_STALE, group["judged"] // 2) or kind == "{date}":
-            group["trap"] = _trap(group, "{id}" if ids > _LEAST_TRAP_SHARE else kind)
     stale = [group for group in patterns if group["since_new"] >= _LEAST_STALE]
     stale += [{**group, "name": f"?{group['name'] or NAMELESS}="} for group in parameters if group["trap"]]
     stale.sort(key=lambda group: (not group["trap"], -group["since_new"], -group["responses"]))
     return {"stale": stale[:_MOST_PLACES], "sites": sites, "patterns": patterns, "parameters": parameters}
-
-
-def _trap(group: Row, kind: str) -> str:
-    """Return the name of a trap: many pages of one kind, most of them copies, and nothing new at their end.
-
-    Mirrors and print views are none: they have an end, for they repeat a page each. A revisit is no copy: the place has
-    a text of its own there, as it had when the page was new.
-    """
-    counts = group["counts"]
-    copies = group["duplicates"] + counts["thin"]
-    is_parameter = group["recent"] is None
-    # When the last of its pages came is not known of a parameter.
-    own = counts["new"] + counts["revisit"]
-    since_new = group["judged"] - _PAGES_OF_ONE_NEW * own if is_parameter else group["since_new"]
-    if since_new < _LEAST_STALE or copies < _LEAST_TRAP_SHARE * group["checked"]:
-        return ""
-    if _SESSION.search(kind):
-        return "session ids"
-    if not is_parameter and group["originals"] * _COPIES_OF_ONE > copies:
-        return ""
-    return "calendar" if _CALENDAR.search(kind) else "many URLs, few texts"
 
 
 # --- Clusters: kept pages and their duplicates
