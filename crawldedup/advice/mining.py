@@ -18,20 +18,11 @@ from crawldedup.advice.evidence import Page, walk
 from crawldedup.advice.rules import Rule, RuleBook, are_views
 from crawldedup.scope import site_of
 
-LEAST_SUPPORT: Final = 5
-"""So many different contents must speak for a rule."""
-
-LEAST_CONFIDENCE: Final = 0.95
-"""In each folder at least this share of the pages that a rule takes for copies must be copies."""
-
-LEAST_COPIES: Final = 2
-"""So many pages of a folder must speak for a rule that acts there."""
-
-MOST_OF_A_SITE: Final = 64
-"""So many candidates of a site are weighed, those that the most copies speak for."""
-
-MOST_FOLDERS: Final = 1_000
-"""A rule acts in so many folders, those with the most copies."""
+LEAST_SUPPORT: Final = 5  # so many different contents must speak for a rule
+LEAST_CONFIDENCE: Final = 0.95  # in each folder, this share of the pages that a rule takes for copies must be copies
+LEAST_COPIES: Final = 2  # so many pages of a folder must speak for a rule that acts there
+MOST_OF_A_SITE: Final = 64  # so many candidates of a site are weighed, those that the most copies speak for
+MOST_FOLDERS: Final = 1_000  # a rule acts in so many folders, those with the most copies
 
 _MIRRORS: Final = ("host", "prefix")
 """Kinds that take a whole place for another one, and not a page for one beside it."""

@@ -181,11 +181,11 @@ def _stats(database: Database) -> dict[str, float | str]:
         with suppress(ValueError, RecursionError):
             for name, value in json.loads(row["stats"]).items():
                 former = merged.get(name)
-                if isinstance(value, str) or (_is_number(value) and not _is_number(former)):
-                    merged[name] = value
-                elif _is_number(value) and _is_number(former):
+                if _is_number(value) and _is_number(former):
                     is_maximum = "max" in name or "largest" in name
                     merged[name] = max(former, value) if is_maximum else former + value
+                elif _is_number(value) or isinstance(value, str):
+                    merged[name] = value
     return dict(sorted(merged.items()))
 
 
