@@ -90,7 +90,6 @@ class Database:
         }
         with self._errors():
             self._connection = duckdb.connect(self._folder / "journals.duckdb", config=config)
-            self._connection.create_function("host_of", _host_of)
             self._connection.create_function("site_at", _site_at)
 
     def __enter__(self) -> Self:
@@ -167,17 +166,17 @@ class Database:
             columns=_COLUMNS,
         )
         self.rows(
-            f"""CREATE TABLE sites{suffix} AS SELECT origin, host, site_at(host) AS site
-            FROM (SELECT origin, host_of(origin) AS host FROM lines{suffix} WHERE origin <> '' GROUP BY origin);
-            CREATE TABLE folders{suffix} AS SELECT host, folder
-            FROM lines{suffix} LEFT JOIN sites{suffix} USING (origin) WHERE url IS NOT NULL
+            f"""CREATE TABLE sites{suffix} AS SELECT origin, site_at(origin) AS site
+            FROM (SELECT DISTINCT origin FROM lines{suffix} WHERE origin <> '');
+            CREATE TABLE folders{suffix} AS SELECT site, folder
+            FROM lines{suffix} JOIN sites{suffix} USING (origin) WHERE url IS NOT NULL
             GROUP BY ALL HAVING approx_count_distinct(leaf) > {_MOST_NAMES};
             CREATE VIEW pages{suffix} AS SELECT lines.rowid AS number, * FROM lines{suffix} AS lines
             WHERE url IS NOT NULL AND outcome IN {OUTCOMES};
-            CREATE VIEW places{suffix} AS SELECT pages.*, coalesce(site, '') AS site,
-                pages.folder || CASE WHEN wide.host IS NULL THEN leaf ELSE '*' END AS pattern
+            CREATE VIEW places{suffix} AS SELECT pages.*, coalesce(sites.site, '') AS site,
+                pages.folder || CASE WHEN wide.site IS NULL THEN leaf ELSE '*' END AS pattern
             FROM pages{suffix} AS pages LEFT JOIN sites{suffix} AS sites USING (origin)
-            LEFT JOIN folders{suffix} AS wide ON wide.host = sites.host AND wide.folder = pages.folder"""
+            LEFT JOIN folders{suffix} AS wide ON wide.site = sites.site AND wide.folder = pages.folder"""
         )
         left_out = self.row(
             f"""SELECT count(*) AS lines FROM lines{suffix} WHERE coalesce(if(outcome IN {OUTCOMES}, outcome, NULL),
@@ -192,13 +191,10 @@ def origin_of(url: str) -> str:
     return f"regexp_extract(coalesce({url}, ''), '(?s)^.{{1,19}}?://[^/?#]*')"
 
 
-def _host_of(origin: str) -> str:
-    """Return a host, with a port that is not the usual one."""
+def _site_at(origin: str) -> str:
+    """Return a site, with a port that is not the usual one."""
     scheme, _, authority = origin.partition("://")
-    return authority.rpartition("@")[2].lower().removesuffix({"http": ":80", "https": ":443"}.get(scheme, ""))
-
-
-def _site_at(host: str) -> str:
+    host = authority.rpartition("@")[2].lower().removesuffix({"http": ":80", "https": ":443"}.get(scheme, ""))
     site, port = site_of(f"//{host}"), host.rpartition(":")[2]
     return f"{site}:{port}" if site and port != host and port.isdecimal() else site or host
 

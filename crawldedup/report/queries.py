@@ -344,7 +344,8 @@ _LEAST_ALIKE: Final = f"SELECT {_MEMBER} FROM pages WHERE {_NEAR} ORDER BY simil
 # What a stricter limit would keep, and how many pages that a looser one would drop came nearest to another.
 _WHAT_IF: Final = """
 SELECT if($is_looser, NULL, count(*) FILTER (outcome = 'near' AND similarity < $limit)) AS kept,
-    if($is_looser AND count(rejected_similarity) > 0, count(*) FILTER (rejected_similarity >= $limit), NULL) AS dropped
+    if($is_looser AND count(rejected_by) > 0, count(*) FILTER (rejected_by = 'similarity'
+        AND rejected_similarity >= $limit), NULL) AS dropped
 FROM pages
 """
 # New pages just below the limit: first where the URLs differ in their queries alone.
