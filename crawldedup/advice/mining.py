@@ -112,7 +112,7 @@ def _of_queries(one: Address, other: Address) -> Iterator[_Change]:
 def _of_paths(origin: str, one: str, other: str) -> Iterator[_Change]:
     left, right = one.split("/")[1:], other.split("/")[1:]
     # What names the page stands behind what differs, and is not empty.
-    end = _common(left[::-1], right[::-1], most=min(len(left), len(right)) - _common(left, right))
+    end = min(_common(left[::-1], right[::-1]), min(len(left), len(right)) - _common(left, right))
     if end and (left[-1] or end > 1):
         folders = left[: len(left) - end], right[: len(right) - end]
         if max(map(len, folders)) <= _MOST_LEVELS and not any(map(is_token, (*folders[0], *folders[1]))):
@@ -121,10 +121,10 @@ def _of_paths(origin: str, one: str, other: str) -> Iterator[_Change]:
     yield from _of_endings(origin, one, other)
 
 
-def _common(left: Sequence[str], right: Sequence[str], most: int = 1 << 30) -> int:
+def _common(left: Sequence[str], right: Sequence[str]) -> int:
     """Return how many parts two sequences have in common at their beginning."""
     pairs = enumerate(zip(left, right, strict=False))
-    return min(most, next((at for at, (one, other) in pairs if one != other), min(len(left), len(right))))
+    return next((at for at, (one, other) in pairs if one != other), min(len(left), len(right)))
 
 
 def _of_endings(origin: str, one: str, other: str) -> Iterator[_Change]:
@@ -171,6 +171,7 @@ class _Crawl:
         self._wrong = wrong
         self._addresses = [page.address for page in pages]
         self._twins = [page.twin for page in pages]
+        self._keys = [page.key for page in pages]
         self._book = RuleBook()
         self._standing: dict[int, int] = {}
         """The first page of a known content at each address, by its key."""
@@ -209,15 +210,15 @@ class _Crawl:
         groups = self._groups(candidate, orders)
         if (rule := self._held(candidate, groups.values())) is None:
             return False
-        for page, behind in self._lost(rule, orders):
+        lost = self._lost(rule, orders)
+        for page, behind in lost:
             target = rule.rewritten(self._book.rewritten(behind.address)[0])
             if target is not None and (group := groups.get(target.key())):
                 first = self._pages[min(group.kept, *group.orders)].address
                 leads = f"leads to {page.address.url()}, and {first.url()} does not"
                 why = leads if page != behind else f"is no copy of {first.url()}"
                 group.contrary = f"{behind.address.url()} {why}"
-        rule = self._held(candidate, groups.values())
-        if rule is None or self._lost(rule, orders):
+        if lost and ((rule := self._held(candidate, groups.values())) is None or self._lost(rule, orders)):
             return False
         if (earlier := self.rules.get(rule.id)) is not None:
             rule = _joined(earlier, rule)
@@ -227,14 +228,15 @@ class _Crawl:
             for addresses in (self._addresses, self._twins):
                 if (address := addresses[order]) is not None and rule.rewritten(address) is not None:
                     addresses[order] = self._book.rewritten(address)[0]
+            self._keys[order] = self._addresses[order].key()
             if self._pages[order].content:
-                self._standing.setdefault(self._addresses[order].key(), order)
+                self._standing.setdefault(self._keys[order], order)
         return True
 
     def _lost(self, rule: Rule, orders: Sequence[int]) -> Collection[tuple[Page, Page]]:
         """Return the pages of contents that a crawl by this rule, too, does not reach, and what it leaves out there."""
-        addresses = [self._addresses[order] for order in orders]
-        targets = [(rule.rewritten(address) or address).key() for address in addresses]
+        rewritten = [rule.rewritten(self._addresses[order]) for order in orders]
+        targets = (self._keys[order] if to is None else to.key() for order, to in zip(orders, rewritten, strict=True))
         return walk([self._pages[order] for order in orders], targets).lost.values()
 
     def _groups(self, rule: Rule, orders: Sequence[int]) -> dict[int, _Group]:
