@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final
@@ -210,15 +210,14 @@ class _Crawl:
         groups = self._groups(candidate, orders)
         if (rule := self._held(candidate, groups.values())) is None:
             return False
-        lost = self._lost(rule, orders)
+        lost = self._lost(rule, orders, groups)
         for page, behind in lost:
-            target = rule.rewritten(self._book.rewritten(behind.address)[0])
-            if target is not None and (group := groups.get(target.key())):
+            if (group := self._group(candidate, behind, groups)) is not None:
                 first = self._pages[min(group.kept, *group.orders)].address
                 leads = f"leads to {page.address.url()}, and {first.url()} does not"
                 why = leads if page != behind else f"is no copy of {first.url()}"
                 group.contrary = f"{behind.address.url()} {why}"
-        if lost and ((rule := self._held(candidate, groups.values())) is None or self._lost(rule, orders)):
+        if lost and ((rule := self._held(candidate, groups.values())) is None or self._lost(rule, orders, groups)):
             return False
         if (earlier := self.rules.get(rule.id)) is not None:
             rule = _joined(earlier, rule)
@@ -233,11 +232,25 @@ class _Crawl:
                 self._standing.setdefault(self._keys[order], order)
         return True
 
-    def _lost(self, rule: Rule, orders: Sequence[int]) -> Collection[tuple[Page, Page]]:
-        """Return the pages of contents that a crawl by this rule, too, does not reach, and what it leaves out there."""
+    def _lost(self, rule: Rule, orders: Sequence[int], groups: Mapping[int, _Group]) -> list[tuple[Page, Page]]:
+        """Return the pages of contents that a crawl by this rule, too, does not reach, and what it leaves out there.
+
+        Links are compared without what the rule removes: a page is reached if one of its group is.
+        """
         rewritten = [rule.rewritten(self._addresses[order]) for order in orders]
         targets = (self._keys[order] if to is None else to.key() for order, to in zip(orders, rewritten, strict=True))
-        return walk([self._pages[order] for order in orders], targets).lost.values()
+        lost = walk([self._pages[order] for order in orders], targets).lost
+        everywhere = replace(rule, folders=frozenset(), exceptions=frozenset())
+        of_pages = [(self._group(everywhere, page, groups), page, behind) for page, behind in lost.values()]
+        return [
+            (page, behind)
+            for group, page, behind in of_pages
+            if group is None or all(self._pages[order].content in lost for order in group.orders)
+        ]
+
+    def _group(self, rule: Rule, page: Page, groups: Mapping[int, _Group]) -> _Group | None:
+        target = rule.rewritten(self._book.rewritten(page.address)[0])
+        return None if target is None else groups.get(target.key())
 
     def _groups(self, rule: Rule, orders: Sequence[int]) -> dict[int, _Group]:
         """Return the pages that a rule takes for one, by the keys of their targets."""

@@ -172,6 +172,9 @@ def test_an_id_in_all_links_does_not_speak_against_its_own_rule() -> None:
         pages.append(Seen(f"{author}d", "new", referer=f"{thread}b"))
         pages.append(Seen(f"{author}c", "exact", f"{author}d", referer=f"{thread}a"))
     assert mined(*pages) == {SID: ("/t/", "/u/")}
+    # The same where two of the new pages were taken for different ones.
+    pages[3] = Seen(pages[3].url, "new", referer=pages[3].referer)
+    assert mined(*pages) == {SID: ("/t/",)}
 
 
 def test_links_that_hand_a_parameter_on_are_lost_where_its_copies_are() -> None:
