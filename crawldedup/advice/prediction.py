@@ -20,6 +20,7 @@ from crawldedup.advice.mining import LEAST_CONFIDENCE
 from crawldedup.advice.rules import Rule, RuleBook
 
 CHECKED: Final = 20  # one in so many skipped requests is made
+TRUSTED: Final = 40  # so many copies of the mined crawl count for a rule, as if they were met in this one
 MOST_SKIPPED: Final = 50_000  # so many skipped requests are kept, which takes some 100 MB
 MOST_TARGETS: Final = 200_000  # so many are watched, which takes some 80 MB; requests for others pass
 
@@ -71,7 +72,8 @@ class Predictor(Generic[Request]):
         self._origins = {origin for rule in self.rules.values() for origin in (rule.site, rule.replace)}
         self._targets: dict[int, Target] = {}
         self.skipped: list[tuple[Request, Aim]] = []
-        self._copies: Counter[str] = Counter()
+        # One contradiction at the start does not outweigh the crawl that a rule was mined from, and a third one does.
+        self._copies = Counter({name: min(rule.copies, TRUSTED) for name, rule in self.rules.items()})
         self._others: Counter[str] = Counter()
         self._predicted = 0
 

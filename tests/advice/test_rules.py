@@ -15,6 +15,7 @@ from crawldedup.advice.address import Address
 from crawldedup.advice.evidence import Seen, pages_of
 from crawldedup.advice.export import export, for_discarder, for_link_extractor
 from crawldedup.advice.mining import mine
+from crawldedup.advice.prediction import Predictor
 from crawldedup.advice.rules import Rule, RuleBook, read_rules
 from crawldedup.errors import ConfigurationError
 from tests.advice.known_site import known_site, verdicts
@@ -92,6 +93,18 @@ def test_a_file_holds_rules_as_they_are(tmp_path: Path) -> None:
     rules[0] = dataclasses.replace(rules[0], exceptions=frozenset({f"{E}/b"}), support=7, examples=(("a", "b"),))
     (tmp_path / "rules.json").write_text(json.dumps([each.as_dict() for each in rules]))
     assert read_rules(tmp_path / "rules.json") == rules
+
+
+@pytest.mark.parametrize(("copies", "most"), [(0, 0), (19, 1), (400, 2)])
+def test_a_rule_that_held_for_many_copies_outlives_a_first_contradiction(copies: int, most: int) -> None:
+    predictor: Predictor[str] = Predictor([rule("query", "sid", "", "/", copies=copies)])
+    for number in range(most + 1):
+        assert predictor.rules
+        for path in (f"/{number}", f"/{number}?sid=1"):
+            aim = predictor.aim_of(E + path)
+            assert aim is not None
+            predictor.learn(aim, aim)
+    assert not predictor.rules
 
 
 SOUND = {"kind": "query", "site": E, "find": "a", "folders": ["/"]}
