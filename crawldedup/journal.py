@@ -45,7 +45,6 @@ OUTCOMES: Final = {
 
 _LONGEST_NAME: Final = 60
 _LONGEST_LINE: Final = 1 << 20
-_LOCKLESS_SECONDS: Final = 86_400
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _CRAWL: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
@@ -239,10 +238,8 @@ def _is_written(path: Path) -> bool:
     with path.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
+        except OSError:  # or a file system without locks, where no crawl can be told to have ended
             return True
-        except OSError:  # a file system without locks
-            return time.time() - os.fstat(file.fileno()).st_mtime < _LOCKLESS_SECONDS
     return False
 
 
@@ -311,9 +308,14 @@ def crawls(source: str | Path) -> list[CrawlSummary]:
 
 def _journals_at(place: Path) -> list[Journal]:
     """Return the journal in a file, or those in a folder, where other files are left alone."""
-    # To open a named pipe would wait for ever.
-    paths = [path for path in sorted(place.glob("*.jsonl")) if path.is_file()] if place.is_dir() else [place]
-    found = [journal for path in paths if (journal := _journal_in(path)) is not None]
+    found = []
+    for path in sorted(place.glob("*.jsonl")) if place.is_dir() else [place]:
+        # To open a named pipe would wait for ever.
+        with contextlib.suppress(OSError, msgspec.MsgspecError, RecursionError):
+            if path.is_file():
+                with path.open("rb") as file:
+                    header = msgspec.json.decode(file.readline(_LONGEST_LINE), type=Journal)
+                found.append(replace(header, path=path.absolute()))
     if not found and not place.is_dir():
         name = printable(str(place))
         raise ConfigurationError(
@@ -322,15 +324,6 @@ def _journals_at(place: Path) -> list[Journal]:
             else f"there is no file or folder {name!r} to read journals from"
         )
     return found
-
-
-def _journal_in(path: Path) -> Journal | None:
-    """Return a journal; None for a file without a header, or one that cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return replace(msgspec.json.decode(file.readline(_LONGEST_LINE), type=Journal), path=path.absolute())
-    except (OSError, msgspec.MsgspecError, RecursionError):
-        return None
 
 
 def _by_crawl(found: Iterable[Journal]) -> list[list[Journal]]:

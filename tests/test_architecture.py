@@ -24,7 +24,7 @@ BUDGETS = {
     "stores": 2400,
     "workers": 501,
     "scrapy_plugin": 2185,
-    "report": 2799,
+    "report": 2738,
     "scan": 1257,
     "spark": 450,
     "service": 1703,

@@ -12,8 +12,6 @@ LONGEST_URL: Final = 2048
 MOST_PARAMETERS: Final = 32
 """A URL with more parameters is left alone."""
 
-DIGEST_BYTES: Final = 8
-
 VIEWS: Final = "print|printer|printable|printview|print-view|printer-friendly|amp|mobile|m"
 """Words, with bars between them, that name views of a page in its URL."""
 
@@ -27,7 +25,10 @@ _TOKEN: Final = re.compile(
 
 
 class Address(NamedTuple):
-    """The parts of a URL without its fragment; `parameters` are those of its query, as they stand there."""
+    """The parts of a URL without its fragment.
+
+    `parameters` are those of its query as they stand there, behind those at the end of its path with their semicolons.
+    """
 
     origin: str
     path: str
@@ -36,31 +37,34 @@ class Address(NamedTuple):
     @classmethod
     def of(cls, url: str) -> Address | None:
         """Return the parts of a URL, or None for one that rules leave alone."""
-        if len(url) > LONGEST_URL or url.count("&") >= MOST_PARAMETERS:
+        if len(url) > LONGEST_URL or url.count("&") + url.count(";") >= MOST_PARAMETERS:
             return None
         found = _URL.match(url)
-        if found is None:
+        if found is None or "?;" in url or "&;" in url:
             return None
         scheme, host, path, query = found.groups()
-        parameters = tuple([each for each in query.split("&") if each]) if query else ()
+        parameters = [parameter for parameter in query.split("&") if parameter] if query else []
+        if ";" in path:
+            folder, _, leaf = path.rpartition("/")
+            leaf, *in_path = leaf.split(";")
+            path, parameters = f"{folder}/{leaf}", [*(f";{parameter}" for parameter in in_path), *parameters]
         # One text for all addresses of a site.
-        return cls(sys.intern(f"{scheme}://{host}".lower()), path or "/", parameters)
+        return cls(sys.intern(f"{scheme}://{host}".lower()), path or "/", tuple(parameters))
 
     def url(self) -> str:
         """Return the URL."""
-        query = "?" + "&".join(self.parameters) if self.parameters else ""
-        return f"{self.origin}{self.path}{query}"
+        in_path = "".join(parameter for parameter in self.parameters if parameter[0] == ";")
+        query = "&".join(parameter for parameter in self.parameters if parameter[0] != ";")
+        return f"{self.origin}{self.path}{in_path}{'?' if query else ''}{query}"
 
     def key(self) -> int:
         """Return a number for the URL, in which the order of parameters does not count. Another process has others."""
-        return hash(
-            (self.origin, self.path, tuple(sorted(self.parameters)) if self.parameters[1:] else self.parameters)
-        )
+        return hash((self.origin, self.path, *sorted(self.parameters)))
 
-    def digest(self) -> bytes:
+    def digest(self) -> str:
         """Return what stands for the URL in files, in which the order of parameters does not count."""
         url = self._replace(parameters=tuple(sorted(self.parameters))).url()
-        return hashlib.blake2b(url.encode("utf-8", "replace"), digest_size=DIGEST_BYTES).digest()
+        return hashlib.blake2b(url.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
     def folder(self) -> str:
         """Return the folder that the page is in, with all numbers alike.

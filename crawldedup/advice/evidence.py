@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
 from crawldedup.advice.address import Address
@@ -13,12 +14,17 @@ from crawldedup.advice.address import Address
 MOST_PAGES: Final = 300_000
 """So many pages are kept, which takes some 300 MB, and a third of them of one site. Of more, the first count."""
 
+START: Final = 0
+"""The referer of a page that a crawl began with."""
+UNTOLD: Final = -1
+"""The referer of a page whose request did not name the page that led to it."""
+
 _CACHED: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A page that was judged; `outcome` is "new", "near", "exact", "revisit" or "thin", others are left out.
+    """A response with its `outcome`, as a journal has it.
 
     `original` is the page that it is a copy of, `digest` stands for its text, `referer` is the page that led to it.
     """
@@ -28,12 +34,14 @@ class Seen:
     original: str | None = None
     digest: str | None = None
     referer: str | None = None
+    depth: int | None = None
 
 
 class Page(NamedTuple):
     """A page as rules are weighed by it. Pages with one `content` are copies; `twin` is the original of a copy.
 
-    `key` and `referer` are keys of addresses, of which the second is 0 where nothing led to the page.
+    `key` and `referer` are keys of addresses, or the second is `START` or `UNTOLD`. The content is 0 where it is not
+    known: such a page may lead to others all the same.
     """
 
     address: Address
@@ -45,7 +53,7 @@ class Page(NamedTuple):
 
 
 def pages_of(verdicts: Iterable[Seen], most: int = MOST_PAGES) -> list[Page]:
-    """Return the pages of which something can be learned, at most so many, from verdicts in their order."""
+    """Return the pages of a crawl, at most so many, from verdicts in their order."""
     pages: list[Page] = []
     contents: dict[int, int] = {}
     of_site: Counter[str] = Counter()
@@ -57,11 +65,9 @@ def pages_of(verdicts: Iterable[Seen], most: int = MOST_PAGES) -> list[Page]:
         address = address_of(seen.url)
         if address is None or of_site[address.origin] >= most // 3:
             continue
-        key, twin = address.key(), None
+        key, content, twin = address.key(), 0, None
         match seen.outcome:
-            case "near" | "exact":
-                if (twin := address_of(seen.original or "")) is None:
-                    continue
+            case "near" | "exact" if twin := address_of(seen.original or ""):
                 original = twin.key()
                 content = contents[key] = contents.setdefault(original, original)
             case "new" | "revisit":
@@ -69,9 +75,54 @@ def pages_of(verdicts: Iterable[Seen], most: int = MOST_PAGES) -> list[Page]:
             case "thin" if seen.digest:
                 # Two equal short texts say little of the rest of their URLs' pages; two that differ say enough.
                 content = contents[key] = hash(seen.digest)
-            case _:
-                continue
         referer = address_of(seen.referer or "")
         of_site[address.origin] += 1
-        pages.append(Page(address, key, content, referer.key() if referer else 0, seen.outcome == "thin", twin))
+        led_by = referer.key() if referer else UNTOLD if seen.depth else START
+        pages.append(Page(address, key, content, led_by, seen.outcome == "thin", twin))
     return pages
+
+
+class Walk(NamedTuple):
+    """What a crawl of the same site would bring: how many pages it fetches, and the contents that are `lost`.
+
+    Each comes with its page, and with the one that leads there and is not fetched.
+    """
+
+    fetched: int
+    lost: dict[int, tuple[Page, Page]]
+
+
+def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> Walk:
+    """Walk through a crawl again, fetching the first page of each target alone; None is that of a denied link.
+
+    Only the links of the journal count: one to each URL, the first that was followed.
+    """
+    aims = list(targets)
+    keys = {page.key for page in pages}
+    led_to: defaultdict[int, list[int]] = defaultdict(list)
+    for order, page in enumerate(pages):
+        # What led there may be no page of the journal, or the page itself.
+        led_to[page.referer if page.referer in keys and page.referer != page.key else START].append(order)
+    waiting = led_to.pop(START, [])
+    fetched, visited = set[int](), set[int]()
+    reached = {0}
+    skipped: list[tuple[Page, Page]] = []
+    while waiting:
+        order = heappop(waiting)
+        page, aim = pages[order], aims[order]
+        # Crawlers of a fleet may have met a page each, and judged it differently.
+        if page.key not in visited:
+            if page.referer != START if aim is None else aim in fetched:
+                skipped.append((page, page))
+                continue
+            visited.add(page.key)
+            fetched.add(page.key if aim is None else aim)
+        reached.add(page.content)
+        for child in led_to.pop(page.key, ()):
+            heappush(waiting, child)
+    lost: dict[int, tuple[Page, Page]] = {}
+    for page, behind in skipped:
+        if page.content not in reached:
+            lost.setdefault(page.content, (page, behind))
+        skipped.extend((pages[order], behind) for order in led_to.pop(page.key, ()))
+    return Walk(len(fetched), lost)

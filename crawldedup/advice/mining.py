@@ -1,36 +1,31 @@
 """Mine rules: what do the URLs of copies differ in, and does it hold for all pages of their site?
 
-Candidates are held against all pages in rounds, and those that say the same as better ones are left out.
+Candidates are tried one after the other, on the addresses that the accepted rules leave. So one that says the same as a
+better one finds nothing left.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final
 
 from crawldedup.advice.address import VIEWS, Address, is_token, name_of
-from crawldedup.advice.evidence import Page
-from crawldedup.advice.rules import Contrary, Rule, RuleBook, are_views
+from crawldedup.advice.evidence import Page, walk
+from crawldedup.advice.rules import Rule, RuleBook, are_views
+from crawldedup.scope import site_of
 
-LEAST_SUPPORT: Final = 5
-"""So many different contents must speak for a rule."""
+LEAST_SUPPORT: Final = 5  # so many different contents must speak for a rule
+LEAST_CONFIDENCE: Final = 0.95  # in each folder, this share of the pages that a rule takes for copies must be copies
+LEAST_COPIES: Final = 2  # so many pages of a folder must speak for a rule that acts there
+MOST_OF_A_SITE: Final = 64  # so many candidates of a site are weighed, those that the most copies speak for
+MOST_FOLDERS: Final = 1_000  # a rule acts in so many folders, those with the most copies
 
-LEAST_CONFIDENCE: Final = 0.95
-"""In each folder at least this share of the pages that a rule takes for copies must be copies."""
-
-LEAST_COPIES: Final = 2
-"""So many pages of a folder must speak for a rule that acts there."""
-
-MOST_OF_A_SITE: Final = 64
-"""So many candidates of a site are weighed, those that the most copies speak for."""
-
-MOST_FOLDERS: Final = 1_000
-"""A rule acts in so many folders, those with the most copies."""
-
+_MIRRORS: Final = ("host", "prefix")
+"""Kinds that take a whole place for another one, and not a page for one beside it."""
 _ROUNDS: Final = 3
 _EXAMPLES: Final = 3
 _MOST_COUNTED: Final = 5_000
@@ -40,7 +35,6 @@ _LONGEST_VALUE: Final = 20
 _LONGEST_ENDING: Final = 40
 _MOST_LEVELS: Final = 4
 _VIEW: Final = re.compile(rf"\b(?:{VIEWS}|mirror|wap)\b|^http:", re.IGNORECASE)
-_PATH_PARAMETER: Final = re.compile(r";([^=/;]+)=[^/;]*")
 
 _Change = tuple[str, str, str, str]
 """The kind, site, find and replace of a rule."""
@@ -49,74 +43,33 @@ _Change = tuple[str, str, str, str]
 def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
     """Return the rules that pages speak for, those with the most support first, but for what crawls have withdrawn.
 
-    Each round looks at addresses as the rules of earlier rounds have rewritten them: a print view with a session id
-    differs from the article in two respects.
+    A crawl that goes by them reaches all contents of these pages. Each round looks at addresses as the rules rewrite
+    them: a print view with a session id differs from the article in two respects.
     """
-    found: dict[tuple[str, ...], Rule] = {}
-    wrong = {(*rule.id, folder) for rule in withdrawn for folder in rule.folders}
-    left = pages
+    crawl = _Crawl(pages, {(*rule.id, folder) for rule in withdrawn for folder in rule.folders})
     for _ in range(_ROUNDS):
-        crawl = _Crawl(left, RuleBook(found.values()))
-        new = _chosen(filter(None, (crawl.weighed(rule, wrong) for rule in crawl.candidates())), [*found.values()])
-        for rule in new:
-            # A later round may find it in further folders.
-            found[rule.id] = _joined(found[rule.id], rule) if rule.id in found else rule
-        # What is not rewritten shows nothing new.
-        changed = {rule.site for rule in new} | {rule.replace for rule in new if rule.kind == "host"}
-        left = [page for page in left if page.address.origin in changed]
-    return _confirmed(sorted(found.values(), key=lambda rule: -rule.support), pages)
-
-
-def _joined(one: Rule, other: Rule) -> Rule:
-    return replace(
-        one,
-        folders=one.folders | other.folders,
-        exceptions=one.exceptions | other.exceptions,
-        support=one.support + other.support,
-        copies=one.copies + other.copies,
-        against=one.against + other.against,
-    )
+        accepted = [crawl.accepts(rule) for rule in crawl.candidates()]
+        if not any(accepted):
+            break
+    return _confirmed(sorted(crawl.rules.values(), key=lambda rule: -rule.support), pages)
 
 
 def _confirmed(rules: list[Rule], pages: Sequence[Page]) -> list[Rule]:
     """Return rules with the targets of which copies were seen, and nothing else."""
     book = RuleBook(rules)
     firsts: dict[int, tuple[int, tuple[Rule, ...]]] = {}
-    confirmed: dict[str, dict[int, bytes]] = {rule.name: {} for rule in rules}
-    wrong: set[int] = set()
+    confirmed: defaultdict[str, set[str]] = defaultdict(set)
+    wrong: set[str] = set()
     for page in pages:
-        target, used = book.rewritten(page.address)
-        content, others = firsts.setdefault(key := target.key(), (page.content, used))
-        if content != page.content:
-            wrong.add(key)
-        elif not page.is_thin and page.twin is not None:
-            for rule in {*used, *others}:
-                confirmed[rule.name][key] = target.digest()
-    return [
-        replace(rule, confirmed=b"".join(sorted(digest for key, digest in found.items() if key not in wrong)))
-        for rule, found in zip(rules, confirmed.values(), strict=True)
-    ]
-
-
-def _chosen(rules: Iterable[Rule], found: Sequence[Rule]) -> list[Rule]:
-    """Return the rules but for those that others make superfluous."""
-    chosen: list[Rule] = []
-    # The fewest parameters first, and names before names with values.
-    for rule in sorted(rules, key=lambda each: (each.find.count("&"), "=" in each.find, -each.support)):
-        covered = [other.folders for other in (*found, *chosen) if _is_covered(rule, other)]
-        if folders := rule.folders.difference(*covered):
-            chosen.append(replace(rule, folders=folders))
-    return chosen
-
-
-def _is_covered(rule: Rule, other: Rule) -> bool:
-    """Return True if another rule does what this one does in its folders."""
-    if (rule.kind, rule.site) != (other.kind, other.site):
-        return False
-    parts = rule.find.split("&")
-    return rule.find == other.find or (
-        rule.kind == "query" and {*parts, *map(name_of, parts)} >= {*other.find.split("&")}
-    )
+        if page.content:
+            target, used = book.rewritten(page.address)
+            content, others = firsts.setdefault(target.key(), (page.content, used))
+            if content != page.content:
+                wrong.add(target.digest())
+            elif not page.is_thin and page.twin is not None:
+                for rule in {*used, *others}:
+                    confirmed[rule.name].add(target.digest())
+    return [replace(rule, confirmed=frozenset(confirmed[rule.name] - wrong)) for rule in rules]
 
 
 # --- What differs between two copies
@@ -157,14 +110,9 @@ def _of_queries(one: Address, other: Address) -> Iterator[_Change]:
 
 
 def _of_paths(origin: str, one: str, other: str) -> Iterator[_Change]:
-    if ";" in one or ";" in other:
-        if _PATH_PARAMETER.sub("", one) == _PATH_PARAMETER.sub("", other):
-            for name in {*_PATH_PARAMETER.findall(one), *_PATH_PARAMETER.findall(other)}:
-                yield "session", origin, f";{name}", ""
-        return
     left, right = one.split("/")[1:], other.split("/")[1:]
     # What names the page stands behind what differs, and is not empty.
-    end = _common(left[::-1], right[::-1], most=min(len(left), len(right)) - _common(left, right))
+    end = min(_common(left[::-1], right[::-1]), min(len(left), len(right)) - _common(left, right))
     if end and (left[-1] or end > 1):
         folders = left[: len(left) - end], right[: len(right) - end]
         if max(map(len, folders)) <= _MOST_LEVELS and not any(map(is_token, (*folders[0], *folders[1]))):
@@ -173,10 +121,10 @@ def _of_paths(origin: str, one: str, other: str) -> Iterator[_Change]:
     yield from _of_endings(origin, one, other)
 
 
-def _common(left: Sequence[str], right: Sequence[str], most: int = 1 << 30) -> int:
+def _common(left: Sequence[str], right: Sequence[str]) -> int:
     """Return how many parts two sequences have in common at their beginning."""
     pairs = enumerate(zip(left, right, strict=False))
-    return min(most, next((at for at, (one, other) in pairs if one != other), min(len(left), len(right))))
+    return next((at for at, (one, other) in pairs if one != other), min(len(left), len(right)))
 
 
 def _of_endings(origin: str, one: str, other: str) -> Iterator[_Change]:
@@ -197,49 +145,51 @@ def _of_endings(origin: str, one: str, other: str) -> Iterator[_Change]:
 
 @dataclass(slots=True)
 class _Group:
-    """Pages that a rule takes for one: their `target`, or the first of them where that was not seen, is at `standing`.
+    """Pages that a rule takes for one, by their `orders`; `kept` is the one at the `target`, or else the first.
 
-    That one has the `content` of all, unless there is a `contrary`. `first` is the page that was judged first, and
-    `pages` counts those that the rule rewrites.
+    They have one content, unless there is a `contrary`.
     """
 
     target: Address
-    standing: int
-    content: int
-    first: int
+    kept: int
     folder: str
-    pages: int = 0
+    orders: list[int] = field(default_factory=list)
     copies: int = 0
-    contrary: Contrary | None = None
-    example: tuple[str, str] | None = None
+    example: tuple[str, str] = ("", "")
+    contrary: str = ""
 
 
 class _Crawl:
-    """All pages, as the rules of earlier rounds rewrite their addresses, and those of their twins."""
+    """All pages, and the `rules` that were accepted, with the addresses of pages and of their twins by these.
 
-    def __init__(self, pages: Iterable[Page], book: RuleBook) -> None:
-        rewritten = cache(lambda address: book.rewritten(address)[0])
-        self._pages = [(rewritten(page.address), page, page.twin and rewritten(page.twin)) for page in pages]
+    `wrong` holds rules, each with a folder where it is known to be wrong.
+    """
+
+    def __init__(self, pages: Sequence[Page], wrong: Collection[tuple[str, ...]]) -> None:
+        self.rules: dict[tuple[str, ...], Rule] = {}
+        self._pages = pages
+        self._wrong = wrong
+        self._addresses = [page.address for page in pages]
+        self._twins = [page.twin for page in pages]
+        self._keys = [page.key for page in pages]
+        self._book = RuleBook()
         self._standing: dict[int, int] = {}
+        """The first page of a known content at each address, by its key."""
         self._of_site: defaultdict[str, list[int]] = defaultdict(list)
-        self._leads: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-        """For each site its copies that lead to pages with a content of their own, and these pages."""
-        orders: dict[int, int] = {}
-        for order, (address, page, _) in enumerate(self._pages):
-            self._standing.setdefault(address.key(), order)
-            orders.setdefault(page.key, order)
-            self._of_site[address.origin].append(order)
-        for order, (_, page, _) in enumerate(self._pages):
-            if page.twin is None and (referer := orders.get(page.referer)) is not None:
-                address, leading, _ = self._pages[referer]
-                if leading.twin is not None:
-                    self._leads[address.origin].append((referer, order))
+        """The pages of a site, and those that it leads to."""
+        site = cache(site_of)
+        sites = {page.key: site(page.address.origin) for page in pages}
+        for order, page in enumerate(pages):
+            if page.content:
+                self._standing.setdefault(page.key, order)
+            for name in {sites[page.key], sites.get(page.referer, sites[page.key])}:
+                self._of_site[name].append(order)
 
-    def candidates(self) -> Iterator[Rule]:
-        """Yield candidates for which enough copies speak, of each site those with the most."""
+    def candidates(self) -> list[Rule]:
+        """Return candidates for which enough copies speak: of each site those with the most, the simplest first."""
         votes: defaultdict[str, Counter[_Change]] = defaultdict(Counter)
         recent: dict[int, deque[Address]] = {}
-        for address, page, twin in self._pages:
+        for page, address, twin in zip(self._pages, self._addresses, self._twins, strict=True):
             if twin is None:
                 continue
             copies = recent.setdefault(page.content, deque([twin], _TWINS))
@@ -249,72 +199,121 @@ class _Crawl:
                     if change in counted or len(counted) < _MOST_COUNTED:
                         counted[change] += 1
             copies.append(address)
-        for of_site in votes.values():
-            yield from (
-                Rule(*change) for change, count in of_site.most_common(MOST_OF_A_SITE) if count >= LEAST_SUPPORT
-            )
+        most = [vote for of_site in votes.values() for vote in of_site.most_common(MOST_OF_A_SITE)]
+        found = [Rule(*change) for change, count in most if count >= LEAST_SUPPORT]
+        # As a RuleBook does, queries first: of these the fewest parameters, and names before names with values.
+        return sorted(found, key=lambda rule: (rule.kind != "query", rule.find.count("&"), "=" in rule.find))
 
-    def weighed(self, rule: Rule, wrong: Set[tuple[str, ...]]) -> Rule | None:
+    def accepts(self, candidate: Rule) -> bool:
+        """Accept a candidate where it holds. Return False if too little speaks for it, or contents would be lost."""
+        orders = self._of_site[site_of(candidate.site)]
+        groups = self._groups(candidate, orders)
+        if (rule := self._held(candidate, groups.values())) is None:
+            return False
+        lost = self._lost(rule, orders, groups)
+        for page, behind in lost:
+            if (group := self._group(candidate, behind, groups)) is not None:
+                first = self._pages[min(group.kept, *group.orders)].address
+                leads = f"leads to {page.address.url()}, and {first.url()} does not"
+                why = leads if page != behind else f"is no copy of {first.url()}"
+                group.contrary = f"{behind.address.url()} {why}"
+        if lost and ((rule := self._held(candidate, groups.values())) is None or self._lost(rule, orders, groups)):
+            return False
+        if (earlier := self.rules.get(rule.id)) is not None:
+            rule = _joined(earlier, rule)
+        self.rules[rule.id] = rule
+        self._book = RuleBook(self.rules.values())
+        for order in orders:
+            for addresses in (self._addresses, self._twins):
+                if (address := addresses[order]) is not None and rule.rewritten(address) is not None:
+                    addresses[order] = self._book.rewritten(address)[0]
+            self._keys[order] = self._addresses[order].key()
+            if self._pages[order].content:
+                self._standing.setdefault(self._keys[order], order)
+        return True
+
+    def _lost(self, rule: Rule, orders: Sequence[int], groups: Mapping[int, _Group]) -> list[tuple[Page, Page]]:
+        """Return the pages of contents that a crawl by this rule, too, does not reach, and what it leaves out there.
+
+        Links are compared without what the rule removes: a page is reached if one of its group is.
+        """
+        rewritten = [rule.rewritten(self._addresses[order]) for order in orders]
+        targets = (self._keys[order] if to is None else to.key() for order, to in zip(orders, rewritten, strict=True))
+        lost = walk([self._pages[order] for order in orders], targets).lost
+        everywhere = replace(rule, folders=frozenset(), exceptions=frozenset())
+        of_pages = [(self._group(everywhere, page, groups), page, behind) for page, behind in lost.values()]
+        return [
+            (page, behind)
+            for group, page, behind in of_pages
+            if group is None or all(self._pages[order].content in lost for order in group.orders)
+        ]
+
+    def _group(self, rule: Rule, page: Page, groups: Mapping[int, _Group]) -> _Group | None:
+        target = rule.rewritten(self._book.rewritten(page.address)[0])
+        return None if target is None else groups.get(target.key())
+
+    def _groups(self, rule: Rule, orders: Sequence[int]) -> dict[int, _Group]:
+        """Return the pages that a rule takes for one, by the keys of their targets."""
+        groups: dict[int, _Group] = {}
+        for order in orders:
+            page, address = self._pages[order], self._addresses[order]
+            if not page.content or (target := rule.rewritten(address)) is None:
+                continue
+            if (key := target.key()) not in groups:
+                groups[key] = _Group(target, self._standing.get(key, order), address.folder())
+            group = groups[key]
+            group.orders.append(order)
+            kept = self._pages[group.kept]
+            if page.content != kept.content:
+                group.contrary = group.contrary or f"{page.address.url()} is no copy of {kept.address.url()}"
+            elif not page.is_thin and address != self._addresses[group.kept]:
+                group.copies += 1
+                group.example = group.example if group.copies > 1 else (page.address.url(), target.url())
+            elif rule.kind in _MIRRORS and order == group.kept and page.twin is None and not page.is_thin:
+                # A place that has contents of its own is no mirror of another one.
+                group.contrary = group.contrary or f"{page.address.url()} is a page of its own"
+        return groups
+
+    def _held(self, rule: Rule, groups: Iterable[_Group]) -> Rule | None:
         """Return a rule with what speaks for and against it where it holds, or None if too little speaks for it."""
         folders: defaultdict[str, list[_Group]] = defaultdict(list)
-        for group in self._groups(rule):
+        for group in groups:
             if group.copies or group.contrary:
                 folders[group.folder].append(group)
-        copies = {folder: _copies_in(folders[folder]) for folder in folders if (*rule.id, folder) not in wrong}
+        copies = {folder: _copies_in(folders[folder]) for folder in folders if (*rule.id, folder) not in self._wrong}
         sound = sorted((folder for folder in copies if copies[folder]), key=lambda each: (-copies[each], each))
-        groups = sorted(
-            (group for folder in sound[:MOST_FOLDERS] for group in folders[folder]), key=lambda group: group.first
-        )
-        good, bad = [group for group in groups if not group.contrary], [group for group in groups if group.contrary]
-        support = len({group.content for group in good})
+        held = [group for folder in sound[:MOST_FOLDERS] for group in folders[folder]]
+        held.sort(key=lambda group: min(group.kept, group.orders[0]))
+        good, bad = [group for group in held if not group.contrary], [group for group in held if group.contrary]
+        support = len({self._pages[group.kept].content for group in good})
         if support < LEAST_SUPPORT:
             return None
-        examples = [group.example for group in good if group.example]
         return replace(
             rule,
             folders=frozenset(sound[:MOST_FOLDERS]),
             exceptions=frozenset(group.target.url() for group in bad),
             support=support,
             copies=sum(group.copies for group in good),
-            against=sum(group.pages for group in bad),
-            examples=tuple(examples[:_EXAMPLES]),
-            contrary=bad[0].contrary if bad else None,
+            against=sum(len(group.orders) for group in bad),
+            examples=tuple(group.example for group in good[:_EXAMPLES]),
+            contrary=bad[0].contrary if bad else "",
         )
 
-    def _groups(self, rule: Rule) -> Iterable[_Group]:
-        groups: dict[int, _Group] = {}
-        for order in self._of_site[rule.site]:
-            address, page, _ = self._pages[order]
-            if (target := rule.rewritten(address)) is None:
-                continue
-            if (key := target.key()) not in groups:
-                standing = self._standing.get(key, order)
-                content = self._pages[standing][1].content
-                groups[key] = _Group(target, standing, content, min(order, standing), address.folder())
-            group = groups[key]
-            group.pages += 1
-            kept, original, _ = self._pages[group.standing]
-            if page.content != group.content:
-                group.contrary = group.contrary or Contrary(page.address.url(), original.address.url())
-            elif not page.is_thin and address != kept:
-                group.copies += 1
-                group.example = group.example or (address.url(), target.url())
-        for referer, order in self._leads[rule.site]:
-            address, leading, _ = self._pages[referer]
-            here, page, _ = self._pages[order]
-            if (target := rule.rewritten(address)) is None or rule.rewritten(here) is not None:
-                continue
-            group = groups[target.key()]
-            twin, first, _ = self._pages[group.first]
-            # The links of earlier copies were followed before, and have not led here.
-            if group.first < referer and address != twin:
-                urls = (leading.address.url(), first.address.url(), page.address.url())
-                group.contrary = group.contrary or Contrary(*urls)
-        return groups.values()
+
+def _joined(one: Rule, other: Rule) -> Rule:
+    """Return a rule as two rounds have found it, in further folders."""
+    return replace(
+        one,
+        folders=one.folders | other.folders,
+        exceptions=one.exceptions | other.exceptions,
+        support=one.support + other.support,
+        copies=one.copies + other.copies,
+        against=one.against + other.against,
+    )
 
 
 def _copies_in(groups: Iterable[_Group]) -> int:
     """Return how many copies of a folder speak for a rule; 0 if they are too few beside what speaks against it."""
     copies = sum(group.copies for group in groups if not group.contrary)
-    against = sum(group.pages for group in groups if group.contrary)
+    against = sum(len(group.orders) for group in groups if group.contrary)
     return copies if copies >= max(LEAST_COPIES, LEAST_CONFIDENCE * (copies + against)) else 0

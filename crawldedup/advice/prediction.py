@@ -20,6 +20,7 @@ from crawldedup.advice.mining import LEAST_CONFIDENCE
 from crawldedup.advice.rules import Rule, RuleBook
 
 CHECKED: Final = 20  # one in so many skipped requests is made
+TRUSTED: Final = 40  # so many copies of the mined crawl count for a rule, as if they were met in this one
 MOST_SKIPPED: Final = 50_000  # so many skipped requests are kept, which takes some 100 MB
 MOST_TARGETS: Final = 200_000  # so many are watched, which takes some 80 MB; requests for others pass
 
@@ -68,11 +69,11 @@ class Predictor(Generic[Request]):
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = {rule.name: rule for rule in rules}
         self._book = RuleBook(self.rules.values())
-        self._confirmed = {name: rule.targets_confirmed() for name, rule in self.rules.items()}
         self._origins = {origin for rule in self.rules.values() for origin in (rule.site, rule.replace)}
         self._targets: dict[int, Target] = {}
         self.skipped: list[tuple[Request, Aim]] = []
-        self._copies: Counter[str] = Counter()
+        # One contradiction at the start does not outweigh the crawl that a rule was mined from, and a third one does.
+        self._copies = Counter({name: min(rule.copies, TRUSTED) for name, rule in self.rules.items()})
         self._others: Counter[str] = Counter()
         self._predicted = 0
 
@@ -89,7 +90,7 @@ class Predictor(Generic[Request]):
             if len(self._targets) == MOST_TARGETS:
                 return None
             digest = rewritten.digest()
-            self._targets[key] = Target({name for name, digests in self._confirmed.items() if digest in digests})
+            self._targets[key] = Target({name for name, rule in self.rules.items() if digest in rule.confirmed})
         return Aim(address.key(), address, rewritten, self._targets[key], frozenset(rule.name for rule in rules))
 
     def step(self, aim: Aim, request: Request, *, may_wait: bool) -> Step:

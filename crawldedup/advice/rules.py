@@ -7,32 +7,18 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
-from crawldedup.advice.address import DIGEST_BYTES, LONGEST_URL, Address, name_of
+from crawldedup.advice.address import Address, name_of
 from crawldedup.errors import ConfigurationError
 from crawldedup.printable import printable
 from crawldedup.scope import site_of
 
-KINDS: Final = ("query", "prefix", "suffix", "session", "host")
 _MOST_STEPS: Final = 8
 _VIEW_OF_HOST: Final = re.compile(r"(?:(?:www|m|mobile|amp|wap|print)\.)*(?=[^.]+\.)", re.IGNORECASE)
-
-
-class Contrary(NamedTuple):
-    """What speaks against a rule: the page at `url` is no copy of `other`, or only this one of both leads to `link`."""
-
-    url: str
-    other: str
-    link: str = ""
-
-    def __str__(self) -> str:
-        """Return a sentence without its full stop."""
-        if self.link:
-            return f"{self.url} leads to {self.link}, and {self.other} does not"
-        return f"{self.url} is no copy of {self.other}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +26,18 @@ class Rule:
     """A part of the URLs of one site that does not change the text, and what to write in its place.
 
     `site` is scheme and host. By its kind, `find` is: names of parameters with "&" between them, of which all must be
-    there, or a name with its value ("query"); how a path begins ("prefix") or ends ("suffix"); ";" and the name of a
-    session's id in a path ("session"); scheme and host ("host"). `replace` stands for what was found. The rule applies
-    to pages in `folders`, where it was seen, and not to those whose rewritten URL is one of `exceptions`.
+    there, or a name with its value ("query"); how a path begins ("prefix") or ends ("suffix"); or scheme and host
+    ("host"). `replace` stands for what was found. The rule applies to pages in `folders`, where it was seen, and not to
+    those whose rewritten URL is one of `exceptions`.
 
     `support` counts the contents and `copies` the pages that speak for the rule, `against` the pages that it takes for
-    copies and that are none, with `contrary` as an example. `confirmed` has the digests of the rewritten URLs of which
+    copies and that are none; `contrary` says of one why. `confirmed` has the digests of the rewritten URLs of which
     copies were seen.
     """
 
-    kind: str
-    site: str
-    find: str
+    kind: Annotated[str, Meta(pattern="^(query|prefix|suffix|host)$")]
+    site: Annotated[str, Meta(pattern=r"^https?://[^/?#\s]+$")]
+    find: Annotated[str, Meta(min_length=1)]
     replace: str = ""
     folders: frozenset[str] = frozenset()
     exceptions: frozenset[str] = frozenset()
@@ -59,8 +45,8 @@ class Rule:
     copies: int = 0
     against: int = 0
     examples: tuple[tuple[str, str], ...] = ()
-    confirmed: bytes = b""
-    contrary: Contrary | None = field(default=None, compare=False)
+    confirmed: frozenset[str] = frozenset()
+    contrary: str = field(default="", compare=False)
 
     @property
     def id(self) -> tuple[str, str, str, str]:
@@ -77,12 +63,9 @@ class Rule:
         """What the rule does, in a few characters."""
         if self.kind == "suffix":
             return f"*{self.find} -> *{self.replace}"
-        return f"?{self.find}" if self.kind == "query" else f"{self.find} -> {self.replace or 'nothing'}"
-
-    def targets_confirmed(self) -> frozenset[bytes]:
-        """Return the digests of `confirmed`."""
-        starts = range(0, len(self.confirmed), DIGEST_BYTES)
-        return frozenset(self.confirmed[start : start + DIGEST_BYTES] for start in starts)
+        if self.kind == "query":
+            return self.find if self.find.startswith(";") else f"?{self.find}"
+        return f"{self.find} -> {self.replace}"
 
     @property
     def name(self) -> str:
@@ -106,35 +89,27 @@ class Rule:
                 path = self.replace + path[len(self.find) :]
             case "suffix" if path.endswith(self.find):
                 path = path[: -len(self.find)] + self.replace or "/"
-            case "session":
-                path = re.sub(rf"{re.escape(self.find)}=[^/;]*", "", path, flags=re.IGNORECASE)
+        target = Address(origin, path, parameters)
         # A candidate is tried everywhere.
-        if (origin, path, parameters) == address or (self.folders and address.folder() not in self.folders):
+        if target == address or (self.folders and address.folder() not in self.folders):
             return None
-        return Address(origin, path, parameters)
+        return None if self.exceptions and target.url() in self.exceptions else target
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON, alike in every process."""
         plain: dict[str, Any] = msgspec.to_builtins(self, order="deterministic")
         return {**plain, "what": self.what, "confidence": round(self.confidence, 3)}
 
-    def is_whole(self) -> bool:
-        """Return True for values that rules have: others may come from a hand, or from another program."""
-        if not (self.kind in KINDS and 0 < len(self.find) <= LONGEST_URL and _is_origin(self.site)):
-            return False
+    def is_sound(self) -> bool:
+        """Return True if the rule replaces what its kind may replace, in some folders."""
         match self.kind:
             case "host":
-                return self.find == self.site and _is_origin(self.replace) and are_views(self.find, self.replace)
+                may = self.find == self.site and are_views(self.find, self.replace)
             case "prefix":
-                return self.find.startswith("/") and self.replace.startswith("/")
-            case "session":
-                return self.find.startswith(";") and not self.replace
-            case _:
-                return self.kind == "suffix" or not self.replace
-
-
-def _is_origin(text: str) -> bool:
-    return (address := Address.of(text)) is not None and address.origin == text
+                may = self.find.startswith("/") and self.replace.startswith("/")
+            case kind:
+                may = kind == "suffix" or not self.replace
+        return may and bool(self.folders)
 
 
 def are_views(one: str, other: str) -> bool:
@@ -156,10 +131,8 @@ def read_rules(path: Path) -> list[Rule]:
             f"{shown} cannot be read as rules: {error}; `crawldedup advise JOURNAL --output {shown}` writes them"
         ) from error
     for number, rule in enumerate(rules, start=1):
-        if not rule.is_whole():
-            raise ConfigurationError(f"{shown}: rule {number} is none of these kinds: {', '.join(KINDS)}")
-        if not rule.folders:
-            raise ConfigurationError(f"{shown}: rule {number} names no folders, and acts in those that it names alone")
+        if not rule.is_sound():
+            raise ConfigurationError(f"{shown}: rule {number} names no folders, or what its kind cannot replace")
     return rules
 
 
@@ -178,7 +151,7 @@ class RuleBook:
         for _ in range(_MOST_STEPS):
             for rule in self._by_site.get(address.origin, ()):
                 target = rule.rewritten(address)
-                if target is not None and rule not in used and target.url() not in rule.exceptions:
+                if target is not None and rule not in used:
                     used.append(rule)
                     address = target
                     break

@@ -75,7 +75,7 @@ def report(sources: Sequence[str], given: Namespace, output: Output) -> None:
         is_source = Path(given.against).exists()
         against = find_journals([given.against]) if is_source else find_journals(sources, given.against)
     with output.shares() as progress, Database(progress) as database:
-        made = make_report(database, journals, against, with_advice=True)
+        made = make_report(database, journals, against)
         if given.output is not None:
             write_report(database, made, given.output)
     if given.output is None:

@@ -16,7 +16,6 @@ from crawldedup.advice.rules import Rule
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
 from crawldedup.journal import Journal
 from crawldedup.printable import printable
-from crawldedup.report.counts import OUTCOMES
 from crawldedup.scope import site_of
 
 Progress = Callable[[str, float], None]
@@ -25,12 +24,17 @@ Row = dict[str, Any]
 MEMORY: Final = "600MB"
 """What DuckDB may take; the rest goes to a temporary folder."""
 
+JUDGED: Final = ("new", "near", "exact", "thin")
+"""Outcomes of pages that were compared with others: revisits say nothing of what is left to find."""
+OUTCOMES: Final = (*JUDGED, "revisit", "skipped", "error")
+
 # What a line may hold. A value of another type is left out.
 _OF_PAGES: Final = """
     url VARCHAR, outcome VARCHAR, original VARCHAR, similarity DOUBLE, hamming INTEGER, copies BIGINT, words BIGINT,
     action VARCHAR, changed BOOLEAN, unchanged BOOLEAN, replaces BOOLEAN, abandoned BOOLEAN, digest VARCHAR,
     reason VARCHAR, bytes BIGINT, status INTEGER, referer VARCHAR, depth INTEGER, latency DOUBLE, waited DOUBLE,
-    read DOUBLE, store DOUBLE, probes INTEGER, candidates INTEGER, difference VARCHAR
+    read DOUBLE, store DOUBLE, probes INTEGER, candidates INTEGER, difference VARCHAR,
+    rejected_url VARCHAR, rejected_similarity DOUBLE, rejected_by VARCHAR
 """
 _OF_OTHERS: Final = """
     t DOUBLE, known BIGINT, index_bytes BIGINT, skipped VARCHAR, rule VARCHAR, wall VARCHAR, share DOUBLE,
@@ -53,7 +57,7 @@ regexp_replace(regexp_replace(regexp_replace(regexp_replace(
 """
 # Not a number is more than any number.
 _SOUND: Final = ", ".join(
-    f'if("{name}" BETWEEN 0 AND {1 if name in ("similarity", "share") else 1e15}, "{name}", NULL) AS "{name}"'
+    f'if("{name}" BETWEEN 0 AND {1 if "similarity" in name or name == "share" else 1e15}, "{name}", NULL) AS "{name}"'
     for name, kind in _COLUMNS.items()
     if kind in ("DOUBLE", "BIGINT", "INTEGER") and name != "t"
 )
@@ -86,7 +90,6 @@ class Database:
         }
         with self._errors():
             self._connection = duckdb.connect(self._folder / "journals.duckdb", config=config)
-            self._connection.create_function("host_of", _host_of)
             self._connection.create_function("site_at", _site_at)
 
     def __enter__(self) -> Self:
@@ -115,7 +118,7 @@ class Database:
         """Return at most so many pages in the order of their verdicts, and the rules that crawls have withdrawn."""
         with self._errors():
             verdicts = self._connection.execute(
-                "SELECT url, outcome, original, digest, referer FROM pages ORDER BY moment, number"
+                "SELECT url, outcome, original, digest, referer, depth FROM pages ORDER BY moment, number"
             )
             pages = pages_of(starmap(Seen, iter(verdicts.fetchone, None)), most)
         withdrawn = []
@@ -129,11 +132,9 @@ class Database:
         try:
             yield
         except self._failures as error:
-            text = str(error)
-            reason = next(
-                (why for why in map(os.strerror, errno.errorcode) if f": {why}" in text), text.partition("\n")[0]
-            )
-            if output is not None and str(self._folder) not in text:
+            line = str(error).partition("\n")[0]
+            reason = next((why for why in map(os.strerror, errno.errorcode) if f": {why}" in line), line)
+            if output is not None and str(self._folder) not in line:
                 raise UnwritableError(output, reason) from error
             folder = self._folder.parent
             raise ReportError(f"the report cannot be made with temporary files in {folder}: {reason}") from error
@@ -165,17 +166,17 @@ class Database:
             columns=_COLUMNS,
         )
         self.rows(
-            f"""CREATE TABLE sites{suffix} AS SELECT origin, host, site_at(host) AS site
-            FROM (SELECT origin, host_of(origin) AS host FROM lines{suffix} WHERE origin <> '' GROUP BY origin);
-            CREATE TABLE folders{suffix} AS SELECT host, folder
-            FROM lines{suffix} LEFT JOIN sites{suffix} USING (origin) WHERE url IS NOT NULL
+            f"""CREATE TABLE sites{suffix} AS SELECT origin, site_at(origin) AS site
+            FROM (SELECT DISTINCT origin FROM lines{suffix} WHERE origin <> '');
+            CREATE TABLE folders{suffix} AS SELECT site, folder
+            FROM lines{suffix} JOIN sites{suffix} USING (origin) WHERE url IS NOT NULL
             GROUP BY ALL HAVING approx_count_distinct(leaf) > {_MOST_NAMES};
             CREATE VIEW pages{suffix} AS SELECT lines.rowid AS number, * FROM lines{suffix} AS lines
             WHERE url IS NOT NULL AND outcome IN {OUTCOMES};
-            CREATE VIEW places{suffix} AS SELECT pages.*, coalesce(site, '') AS site,
-                pages.folder || CASE WHEN wide.host IS NULL THEN leaf ELSE '*' END AS pattern
+            CREATE VIEW places{suffix} AS SELECT pages.*, coalesce(sites.site, '') AS site,
+                pages.folder || CASE WHEN wide.site IS NULL THEN leaf ELSE '*' END AS pattern
             FROM pages{suffix} AS pages LEFT JOIN sites{suffix} AS sites USING (origin)
-            LEFT JOIN folders{suffix} AS wide ON wide.host = sites.host AND wide.folder = pages.folder"""
+            LEFT JOIN folders{suffix} AS wide ON wide.site = sites.site AND wide.folder = pages.folder"""
         )
         left_out = self.row(
             f"""SELECT count(*) AS lines FROM lines{suffix} WHERE coalesce(if(outcome IN {OUTCOMES}, outcome, NULL),
@@ -190,13 +191,10 @@ def origin_of(url: str) -> str:
     return f"regexp_extract(coalesce({url}, ''), '(?s)^.{{1,19}}?://[^/?#]*')"
 
 
-def _host_of(origin: str) -> str:
-    """Return a host, with a port that is not the usual one."""
+def _site_at(origin: str) -> str:
+    """Return a site, with a port that is not the usual one."""
     scheme, _, authority = origin.partition("://")
-    return authority.rpartition("@")[2].lower().removesuffix({"http": ":80", "https": ":443"}.get(scheme, ""))
-
-
-def _site_at(host: str) -> str:
+    host = authority.rpartition("@")[2].lower().removesuffix({"http": ":80", "https": ":443"}.get(scheme, ""))
     site, port = site_of(f"//{host}"), host.rpartition(":")[2]
     return f"{site}:{port}" if site and port != host and port.isdecimal() else site or host
 

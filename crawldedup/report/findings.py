@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from crawldedup.printable import pluralize
-from crawldedup.report.counts import checked, duplicates, responses
 
 _LEVELS: Final = ("bad", "warn", "info")
 _MOST_TRAPS: Final = 3
@@ -26,11 +25,11 @@ def findings_of(report: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _trouble(report: Mapping[str, Any]) -> Iterator[_Finding]:
-    counts, crawl = report["totals"]["counts"], report["crawl"]
-    if not checked(counts):
+    totals, crawl = report["totals"], report["crawl"]
+    if not totals["checked"]:
         yield "bad", "No page was checked.", "skipped"
-    if unchecked := counts["error"]:
-        level = "bad" if unchecked > _SHARE_UNCHECKED * responses(counts) else "warn"
+    if unchecked := totals["counts"]["error"]:
+        level = "bad" if unchecked > _SHARE_UNCHECKED * totals["responses"] else "warn"
         yield level, f"{pluralize(unchecked, 'page')} passed unchecked, because something failed.", "skipped"
     for wall in report["walls"][:_MOST_TRAPS]:
         share = f"{100 * wall['share']:.0f} % of {wall['window']} pages in a row were copies of"
@@ -46,14 +45,14 @@ def _trouble(report: Mapping[str, Any]) -> Iterator[_Finding]:
 def _traps(report: Mapping[str, Any]) -> Iterator[_Finding]:
     traps = [group for group in report["stale"] if group["trap"]]
     for group in traps[:_MOST_TRAPS]:
-        counts = group["counts"]
-        of_pages = f"{duplicates(counts) + counts['thin']:,} of {pluralize(checked(counts), 'page')}"
+        copies = group["duplicates"] + group["counts"]["thin"]
+        of_pages = f"{copies:,} of {pluralize(group['checked'], 'page')}"
         place = f"{group['site']}{group['name']}"
         yield "warn", f"A trap ({group['trap']}): {of_pages} at {place} are copies or nearly empty.", "stale"
     moments = report["timeline"]["moments"]
-    last = [moment["counts"] for moment in moments[-_LAST_STEPS:]]
-    pages, new = sum(map(checked, last)), sum(counts["new"] for counts in last)
-    own = new + sum(counts["revisit"] for counts in last)
+    last = moments[-_LAST_STEPS:]
+    pages, new = sum(moment["checked"] for moment in last), sum(moment["counts"]["new"] for moment in last)
+    own = new + sum(moment["counts"]["revisit"] for moment in last)
     if len(moments) > 2 * _LAST_STEPS and own < _SHARE_NOVEL * pages:
         yield "warn", f"At the end of the crawl, {100 * new / pages:.1f} % of the pages were new.", "time"
 
@@ -62,7 +61,7 @@ def _advice(report: Mapping[str, Any]) -> Iterator[_Finding]:
     totals, advice, withdrawn = report["totals"], report["advice"], report["withdrawn"]
     for largest in report["clusters"][:1]:
         copies = largest["near"] + largest["exact"]
-        if copies >= max(_LEAST_CLUSTER, _SHARE_LARGEST * duplicates(totals["counts"])):
+        if copies >= max(_LEAST_CLUSTER, _SHARE_LARGEST * totals["duplicates"]):
             yield "info", f"The largest cluster has {copies:,} copies of {largest['kept']}.", "clusters"
     if advice:
         saved = sum(rule["support"] for rule in advice)
@@ -76,6 +75,15 @@ def _advice(report: Mapping[str, Any]) -> Iterator[_Finding]:
     if volatile := report["volatile"]:
         named = "; ".join(volatile[:_MOST_TRAPS])
         yield "info", f"Left out as volatile, since their numbers change with every load: {named}.", "about"
+    if views := sum(row["by_query"] for row in report["below"]):
+        text = f"{pluralize(views, 'new page')} nearly match a page whose URL differs in its query alone."
+        yield "info", f"{text} See what keeps them apart.", "below"
+    if variants := report["variants"][:_MOST_TRAPS]:
+        named = "; ".join(
+            f"parameter {row['name']} at {row['site']}: {row['values']} values, same text" for row in variants
+        )
+        how = "If these show other pictures, CRAWLDEDUP_DISTINGUISH_PARAMS keeps them apart."
+        yield "info", f"{named[0].upper()}{named[1:]}. {how}", "sites"
     if totals["across_sites"]:
         copies = pluralize(totals["across_sites"], "duplicate")
         yield "info", f"{copies} of a page on another site: mirrors or partners.", "sites"

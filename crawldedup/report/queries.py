@@ -5,16 +5,15 @@ Lists hold the most important rows only, so that a report stays small. What is a
 
 import json
 import math
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeGuard
 
+from crawldedup.advice.copies import names_a_view
 from crawldedup.advice.mining import mine
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.journal import Journal
-from crawldedup.report.counts import JUDGED, OUTCOMES, checked, duplicates, judged
-from crawldedup.report.database import Database, Row, origin_of
+from crawldedup.report.database import JUDGED, OUTCOMES, Database, Row, origin_of
 from crawldedup.report.findings import findings_of
 from crawldedup.search.model import MAX_SIMILARITY, estimate_deviation
 from crawldedup.search.query import expected_recall
@@ -32,10 +31,13 @@ CHANGES: Final = ("new", "changed", "same", "duplicated", "moved", "skipped", "g
 NOT_MET: Final = ("gone", "moved", "skipped")
 """What became of pages that this crawl has not met."""
 
-_COUNTS: Final = (
-    "{" + ", ".join(f"'{outcome}': count(*) FILTER (outcome = '{outcome}')" for outcome in OUTCOMES) + "} AS counts"
-)
 _IS_COPY: Final = "outcome IN ('near', 'exact')"
+_EACH: Final = ", ".join(f"'{outcome}': count(*) FILTER (outcome = '{outcome}')" for outcome in OUTCOMES)
+# Responses by outcome, and the shares of duplicates among the checked pages, and of new ones among the judged.
+_COUNTS: Final = f"""{{{_EACH}}} AS counts, count(*) FILTER (outcome IN {OUTCOMES}) AS responses,
+    count(*) FILTER (outcome IN {JUDGED}) AS judged, count(*) FILTER (outcome IN {(*JUDGED, "revisit")}) AS checked,
+    count(*) FILTER ({_IS_COPY}) AS duplicates, duplicates / nullif(checked, 0) AS share,
+    count(*) FILTER (outcome = 'new') / nullif(judged, 0) AS novelty"""
 _BYTES: Final = "coalesce(sum(bytes), 0) AS bytes"
 # A duplicate, where the crawl met it, and how it differs from its original.
 _MEMBER: Final = """{'url': url, 'original': coalesce(original, ''), 'outcome': outcome, 'similarity': similarity,
@@ -43,9 +45,7 @@ _MEMBER: Final = """{'url': url, 'original': coalesce(original, ''), 'outcome': 
 """
 
 
-def make_report(
-    database: Database, journals: Sequence[Journal], against: Sequence[Journal] = (), *, with_advice: bool = False
-) -> Report:
+def make_report(database: Database, journals: Sequence[Journal], against: Sequence[Journal] = ()) -> Report:
     """Load the journals of a crawl, and of an earlier one to compare it with, and return the report.
 
     Raises ReportError where there is too little memory or disk.
@@ -62,6 +62,8 @@ def make_report(
         "timeline": _timeline(database, crawl["seconds"]),
         **_places(database),
         "similarity": _similarity(database, crawl["settings"]),
+        "below": database.rows(_BELOW),
+        "variants": [row for row in database.rows(_VARIANTS) if not names_a_view(f"http://x/?{row['name']}=1")],
         "clusters": database.rows(_CLUSTERS),
         "reasons": database.rows(_REASONS),
         "walls": database.rows(_WALLS),
@@ -69,7 +71,7 @@ def make_report(
         "times": _spreads(database, _TIMES),
         "stats": _stats(database),
         "comparison": _comparison(database, journals, against) if against else None,
-        "advice": _advice(database) if with_advice else [],
+        "advice": [] if crawl["is_scan"] else _advice(database),
         "savings": database.rows(_SAVINGS),
         "withdrawn": [row["rule"] for row in database.rows(_WITHDRAWN)],
         "volatile": [row["line"] for row in database.rows(_VOLATILE)],
@@ -129,6 +131,10 @@ def _crawl(database: Database, journals: Sequence[Journal], left_out: int) -> Ro
     last = journals[-1]
     ended = database.rows('SELECT process, max("end") AS "end", max(moment) AS last FROM lines GROUP BY process')
     ends = {row["process"]: row["end"] for row in ended}
+    processes = [
+        {"host": journal.host, "pid": journal.pid, "started": journal.started, "end": ends.get(number)}
+        for number, journal in enumerate(journals)
+    ]
     return {
         "name": last.crawl,
         "spider": last.spider,
@@ -136,10 +142,10 @@ def _crawl(database: Database, journals: Sequence[Journal], left_out: int) -> Ro
         "seconds": max((row["last"] for row in ended), default=0.0),
         "version": last.version,
         "settings": last.settings,
-        "processes": [
-            {"host": journal.host, "pid": journal.pid, "started": journal.started, "end": ends.get(number)}
-            for number, journal in enumerate(journals)
-        ],
+        "processes": processes,
+        # A scan has no spider.
+        "is_scan": not last.spider,
+        "has_ended": all(process["end"] is not None for process in processes),
         "left_out": left_out,
     }
 
@@ -175,11 +181,11 @@ def _stats(database: Database) -> dict[str, float | str]:
         with suppress(ValueError, RecursionError):
             for name, value in json.loads(row["stats"]).items():
                 former = merged.get(name)
-                if isinstance(value, str) or (_is_number(value) and not _is_number(former)):
-                    merged[name] = value
-                elif _is_number(value) and _is_number(former):
+                if _is_number(value) and _is_number(former):
                     is_maximum = "max" in name or "largest" in name
                     merged[name] = max(former, value) if is_maximum else former + value
+                elif _is_number(value) or isinstance(value, str):
+                    merged[name] = value
     return dict(sorted(merged.items()))
 
 
@@ -219,91 +225,76 @@ def _timeline(database: Database, seconds: float) -> Row:
 # --- Places: sites, patterns of paths, parameters, and where nothing new comes any more
 
 _MOST_PLACES: Final = 200
+_MOST_VARIANTS: Final = 20
 _PARAMETERS_OF_URL: Final = 30
 """Of one URL so many parameters count, or the few URLs that have more would fill the table."""
-_LAST_PAGES: Final = 100
 _LEAST_STALE: Final = 50
 """Judged pages without a new one before a place is called stale."""
-_LEAST_TRAP_SHARE: Final = 0.5
-_PAGES_OF_ONE_NEW: Final = 20
-_COPIES_OF_ONE: Final = 5
-"""Copies of each original on average, in a trap."""
 
-_CALENDAR: Final = re.compile(r"calend|\bevents?\b|agenda|\{date\}", re.IGNORECASE)
-_SESSION: Final = re.compile(r";\*|\{id\}|^(.*sess.*|.*token.*|sid|s|cfid|zenid|oscsid)$", re.IGNORECASE)
-_DATE_NAME: Final = re.compile(r"^(date|day|month|year|week|from|to|start|end|ical|tribe-bar-date)$", re.IGNORECASE)
+
+def _trap(kind: str, since_new: str, is_mirror: str) -> str:
+    """Return the SQL for the name of a trap: most pages of one kind are copies, and nothing new came at their end.
+
+    Mirrors and print views are none: they have an end, for they repeat a page each. A revisit is no copy: the place has
+    a text of its own there, as it had when the page was new.
+    """
+    return rf"""CASE WHEN {since_new} < {_LEAST_STALE} OR duplicates + counts.thin < 0.5 * checked THEN ''
+    WHEN regexp_matches({kind}, '(?i);\*|\{{id\}}|^(.*sess.*|.*token.*|sid|s|cfid|zenid|oscsid)$') THEN 'session ids'
+    WHEN {is_mirror} THEN ''
+    WHEN regexp_matches({kind}, '(?i)calend|\bevents?\b|agenda|\{{date\}}') THEN 'calendar'
+    ELSE 'many URLs, few texts' END"""
+
 
 # `recent` is the share of new pages among the last judged ones, `since_new` counts the judged pages after the last one
-# with a text of its own, and `originals` the pages that the copies repeat.
+# with a text of its own, and `originals` the pages that the copies repeat: five copies each on average, in a trap.
 _GROUPS: Final = f"""
 WITH named AS (SELECT *, $name = 'pattern' AS by_pattern FROM places), biggest AS MATERIALIZED (
-    SELECT site, if(by_pattern, pattern, '') AS name, {_COUNTS}, {_BYTES}, count(*) AS pages,
+    SELECT site, if(by_pattern, pattern, '') AS name, {_COUNTS}, {_BYTES},
         max(moment) FILTER (outcome IN ('new', 'revisit')) AS last_own
-    FROM named GROUP BY ALL ORDER BY pages DESC, site, name LIMIT {_MOST_PLACES}
+    FROM named GROUP BY ALL ORDER BY responses DESC, site, name LIMIT {_MOST_PLACES}
 ), lately AS (
-    SELECT site, name, list_avg(max_by((outcome = 'new')::INTEGER, moment, {_LAST_PAGES})) AS recent,
+    SELECT site, name, list_avg(max_by((outcome = 'new')::INTEGER, moment, 100)) AS recent,
         count(*) FILTER (moment > coalesce(last_own, -1)) AS since_new, approx_count_distinct(original) AS originals
     FROM (SELECT site, if(by_pattern, pattern, '') AS name, outcome, moment, original FROM named
         WHERE outcome IN {JUDGED}) JOIN biggest USING (site, name) GROUP BY ALL
+), complete AS (
+    SELECT biggest.* EXCLUDE (last_own), recent, coalesce(since_new, 0) AS since_new,
+        coalesce(originals, 0) AS originals, 0 AS "values" FROM biggest LEFT JOIN lately USING (site, name)
 )
-SELECT site, name, counts, bytes, recent, coalesce(since_new, 0) AS since_new, coalesce(originals, 0) AS originals,
-    0 AS "values", '' AS trap
-FROM biggest LEFT JOIN lately USING (site, name) ORDER BY pages DESC, site, name
+SELECT *, if(name = '', '', {_trap("name", "since_new", "originals * 5 > duplicates + counts.thin")}) AS trap
+FROM complete ORDER BY responses DESC, site, name
 """
+_LISTED: Final = f"string_split(regexp_extract({{}}, '\\?([^#]*)', 1), '&')[:{_PARAMETERS_OF_URL}]"
+# One value for some pages is a filter or a view; a value for each page is a trap. When the last page with a text of its
+# own came is not known of a parameter: it may have one in twenty.
 _PARAMETERS: Final = f"""
 WITH pairs AS (
-    SELECT site, outcome, bytes,
-        unnest(string_split(regexp_extract(url, '\\?([^#]*)', 1), '&')[:{_PARAMETERS_OF_URL}]) AS pair
-    FROM places WHERE contains(url, '?')
+    SELECT site, outcome, bytes, unnest({_LISTED.format("url")}) AS pair FROM places WHERE contains(url, '?')
 ), named AS (
     SELECT site, outcome, bytes, left(split_part(pair, '=', 1), 60) AS name, split_part(pair, '=', 2) AS value
     FROM pairs WHERE pair <> ''
-)
-SELECT site, name, {_COUNTS}, {_BYTES}, NULL AS recent, 0 AS since_new, 0 AS originals,
-    approx_count_distinct(value) AS "values", '' AS trap,
-    avg(regexp_full_match(value, '\\d{{4}}-?\\d{{1,2}}(-?\\d{{1,2}})?')::INTEGER) AS dates,
-    avg(regexp_full_match(value, '[0-9a-fA-F-]{{16,}}')::INTEGER) AS ids
-FROM named GROUP BY ALL ORDER BY count(*) DESC, site, name LIMIT {_MOST_PLACES}
+), biggest AS (
+    SELECT site, name, {_COUNTS}, {_BYTES}, NULL AS recent, 0 AS since_new, 0 AS originals,
+        approx_count_distinct(value) AS "values",
+        avg(regexp_full_match(value, '\\d{{4}}-?\\d{{1,2}}(-?\\d{{1,2}})?')::INTEGER) > 0.5 OR regexp_full_match(
+            lower(name), 'date|day|month|year|week|from|to|start|end|ical|tribe-bar-date') AS is_date,
+        avg(regexp_full_match(value, '[0-9a-fA-F-]{{16,}}')::INTEGER) > 0.5 AS is_id
+    FROM named GROUP BY site, name ORDER BY count(*) DESC, site, name LIMIT {_MOST_PLACES}
+), kinds AS (SELECT *, if(is_id, '{{id}}', if(is_date, '{{date}}', name)) AS kind FROM biggest)
+SELECT * EXCLUDE (is_date, is_id, kind), if("values" > greatest({_LEAST_STALE}, judged // 2) OR is_date,
+    {_trap("kind", "judged - 20 * (counts.new + counts.revisit)", "false")}, '') AS trap
+FROM kinds ORDER BY responses DESC, site, name
 """
 
 
 def _places(database: Database) -> dict[str, list[Row]]:
     """Return the pages by site, pattern and parameter; `stale` are places without new pages, traps first."""
     sites, patterns = (database.rows(_GROUPS, name=name) for name in ("site", "pattern"))
-    for group in patterns:
-        group["trap"] = _trap(group, group["name"])
     parameters = database.rows(_PARAMETERS)
-    for group in parameters:
-        dates, ids = group.pop("dates"), group.pop("ids")
-        kind = "{date}" if dates > _LEAST_TRAP_SHARE or _DATE_NAME.match(group["name"]) else group["name"]
-        # One value for some pages is a filter or a view; a value for each page is a trap.
-        if group["values"] > max(_LEAST_STALE, judged(group["counts"]) // 2) or kind == "{date}":
-            group["trap"] = _trap(group, "{id}" if ids > _LEAST_TRAP_SHARE else kind)
     stale = [group for group in patterns if group["since_new"] >= _LEAST_STALE]
     stale += [{**group, "name": f"?{group['name'] or NAMELESS}="} for group in parameters if group["trap"]]
-    stale.sort(key=lambda group: (not group["trap"], -group["since_new"], -sum(group["counts"].values())))
+    stale.sort(key=lambda group: (not group["trap"], -group["since_new"], -group["responses"]))
     return {"stale": stale[:_MOST_PLACES], "sites": sites, "patterns": patterns, "parameters": parameters}
-
-
-def _trap(group: Row, kind: str) -> str:
-    """Return the name of a trap: many pages of one kind, most of them copies, and nothing new at their end.
-
-    Mirrors and print views are none: they have an end, for they repeat a page each. A revisit is no copy: the place has
-    a text of its own there, as it had when the page was new.
-    """
-    counts = group["counts"]
-    copies = duplicates(counts) + counts["thin"]
-    is_parameter = group["recent"] is None
-    # When the last of its pages came is not known of a parameter.
-    own = counts["new"] + counts["revisit"]
-    since_new = judged(counts) - _PAGES_OF_ONE_NEW * own if is_parameter else group["since_new"]
-    if since_new < _LEAST_STALE or copies < _LEAST_TRAP_SHARE * checked(counts):
-        return ""
-    if _SESSION.search(kind):
-        return "session ids"
-    if not is_parameter and group["originals"] * _COPIES_OF_ONE > copies:
-        return ""
-    return "calendar" if _CALENDAR.search(kind) else "many URLs, few texts"
 
 
 # --- Clusters: kept pages and their duplicates
@@ -350,7 +341,40 @@ SELECT floor(greatest(0.5, least(similarity, 0.9999)) / {_BIN} + 1e-9)::INTEGER 
 FROM pages WHERE {_NEAR} GROUP BY slot
 """
 _LEAST_ALIKE: Final = f"SELECT {_MEMBER} FROM pages WHERE {_NEAR} ORDER BY similarity, number LIMIT 20"
-_KEPT: Final = "SELECT count(*) AS pages FROM pages WHERE outcome = 'near' AND similarity < $limit"
+# What a stricter limit would keep, and how many pages that a looser one would drop came nearest to another.
+_WHAT_IF: Final = """
+SELECT if($is_looser, NULL, count(*) FILTER (outcome = 'near' AND similarity < $limit)) AS kept,
+    if($is_looser AND count(rejected_by) > 0, count(*) FILTER (rejected_by = 'similarity'
+        AND rejected_similarity >= $limit), NULL) AS dropped
+FROM pages
+"""
+# New pages just below the limit: first where the URLs differ in their queries alone.
+_BELOW: Final = f"""
+WITH rejected AS (
+    SELECT site, pattern AS name, rejected_similarity AS similarity, coalesce(rejected_by, '') AS cause,
+        split_part(url, '?', 1) = split_part(rejected_url, '?', 1) AS by_query,
+        {{'url': url, 'nearest': rejected_url, 'difference': coalesce(difference, '')}} AS example
+    FROM places WHERE outcome = 'new' AND rejected_url <> '' AND rejected_similarity IS NOT NULL
+)
+SELECT site, name, count(*) AS pages, count(*) FILTER (by_query) AS by_query, max(similarity) AS highest,
+    mode(cause) AS cause, arg_max(example, by_query::INTEGER + similarity) AS example
+FROM rejected GROUP BY site, name ORDER BY max(by_query) DESC, pages DESC, site, name LIMIT {_MOST_PLACES}
+"""
+# Parameters of which several values have the same text: they may show another picture.
+_VARIANTS: Final = f"""
+WITH copies AS (
+    SELECT site, original, {_LISTED.format("url")} AS own, {_LISTED.format("original")} AS others
+    FROM places WHERE outcome = 'exact' AND split_part(url, '?', 1) = split_part(original, '?', 1)
+), changes AS (
+    SELECT site, original, [each for each in own if NOT list_contains(others, each)]
+        || [each for each in others if NOT list_contains(own, each)] AS changed FROM copies
+), named AS (
+    SELECT site, original, split_part(changed[1], '=', 1) AS name, unnest(changed) AS value FROM changes
+    WHERE len(changed) IN (1, 2) AND split_part(changed[1], '=', 1) = split_part(changed[-1], '=', 1)
+)
+SELECT site, name, count(DISTINCT value) AS "values", count(DISTINCT original) AS pages FROM named GROUP BY ALL
+HAVING "values" BETWEEN 2 AND {_MOST_VARIANTS} AND pages > 1 ORDER BY pages DESC, site, name LIMIT {_MOST_PLACES}
+"""
 _TRIED: Final = (0.8, 0.85, 0.9, 0.95)
 
 
@@ -366,9 +390,8 @@ def _similarity(database: Database, settings: Row) -> Row:
     if wanted is not None and limit is not None:
         for similarity in _TRIED:
             tried = limit_at(similarity, wanted=wanted, limit=limit)
-            # What a looser one would drop was not recorded.
-            kept = database.rows(_KEPT, limit=tried)[0]["pages"] if similarity >= wanted else None
-            what_if.append({"similarity": similarity, "limit": tried, "kept": kept})
+            (counts,) = database.rows(_WHAT_IF, limit=tried, is_looser=similarity < wanted)
+            what_if.append({"similarity": similarity, "limit": tried, **counts})
     return {
         "wanted": wanted,
         "limit": limit,

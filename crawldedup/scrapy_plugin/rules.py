@@ -18,7 +18,7 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.request import request_from_dict
 
 from crawldedup.advice.prediction import Aim, Predictor, Step
-from crawldedup.advice.rules import Contrary, Rule, read_rules
+from crawldedup.advice.rules import Rule, read_rules
 from crawldedup.journal import shown
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.failures import PredictedDuplicateError, crawl_options
@@ -104,7 +104,7 @@ class RulesMiddleware:
         wanted, rule = self._predictor.learn(aim, original)
         if rule is not None:
             self._count("withdrawn")
-            contrary = Contrary(aim.address.url(), aim.rewritten.url())
+            contrary = f"{aim.address.url()} is no copy of {aim.rewritten.url()}"
             say(self._crawler, logging.WARNING, f"leaves out the rule {rule.name}, for {contrary}")
             named = {part: getattr(rule, part) for part in ("kind", "site", "find", "replace")}
             self._write({"withdrawn": {**named, "folders": [aim.address.folder()]}, "rule": shown(rule.name)})

@@ -31,7 +31,7 @@ BUILT_WITH = {
     ("prefix", WWW, "/print/", "/news/"): ("/print/",),
     ("suffix", WWW, "/amp", ""): ("/news/0/",),
     ("suffix", WWW, "/index.html", "/"): ("/shop/0/",),
-    ("session", WWW, ";jsessionid", ""): ("/shop/0/",),
+    ("query", WWW, ";jsessionid", ""): ("/shop/",),
     ("host", MOBILE, MOBILE, WWW): VIEWED,
 }
 """The rules, and the folders where each holds."""

@@ -66,7 +66,7 @@ def test_a_page_that_contradicts_a_rule_is_its_exception() -> None:
     seen = [*verdicts(known_site(60)), Seen(f"{WWW}/guides/7?sid=0a1b2c3d", "new")]
     (rule,) = (rule for rule in mine(pages_of(seen)) if rule.id == SID)
     assert rule.exceptions == {f"{WWW}/guides/7"}
-    assert str(rule.contrary) == f"{WWW}/guides/7?sid=0a1b2c3d is no copy of {WWW}/guides/7"
+    assert rule.contrary == f"{WWW}/guides/7?sid=0a1b2c3d is no copy of {WWW}/guides/7"
     # Both sides count pages: there are two that the rule rewrites to that one.
     assert (rule.support, rule.against) == (179, 2)
     targets = [RuleBook([rule]).rewritten(page.address)[0].url() for page in pages_of(seen)]
@@ -154,6 +154,49 @@ def test_views_of_one_site_make_a_rule(other: str) -> None:
     assert mined(*pages) == {("host", other, other, "https://e.com"): ("/p/",)}
 
 
+@pytest.mark.parametrize(("shared", "found"), [(22, False), (70, True)])
+def test_a_host_with_pages_of_its_own_is_no_mirror(shared: int, found: bool) -> None:
+    pages = [Seen(f"https://e.com/p/{number}", "new") for number in range(shared)]
+    pages += [Seen(f"https://m.e.com/p/{n}", "exact", f"https://e.com/p/{n}") for n in range(shared)]
+    pages += [Seen(f"https://m.e.com/p/{number}", "new") for number in range(shared, 70)]
+    rule = ("host", "https://m.e.com", "https://m.e.com", "https://e.com")
+    assert mined(*pages) == ({rule: ("/p/",)} if found else {})
+
+
+def test_an_id_in_all_links_does_not_speak_against_its_own_rule() -> None:
+    """Copies lead to new pages here, whose URLs differ from those of their twins' links in the id alone."""
+    pages = []
+    for number in range(9):
+        thread, author = f"{WWW}/t/{number}?sid=", f"{WWW}/u/{number}?sid="
+        pages += [Seen(f"{thread}a", "new"), Seen(f"{thread}b", "exact", f"{thread}a")]
+        pages.append(Seen(f"{author}d", "new", referer=f"{thread}b"))
+        pages.append(Seen(f"{author}c", "exact", f"{author}d", referer=f"{thread}a"))
+    assert mined(*pages) == {SID: ("/t/", "/u/")}
+    # The same where two of the new pages were taken for different ones.
+    pages[3] = Seen(pages[3].url, "new", referer=pages[3].referer)
+    assert mined(*pages) == {SID: ("/t/",)}
+
+
+def test_links_that_hand_a_parameter_on_are_lost_where_its_copies_are() -> None:
+    """Pages of a list look alike, and all their links name the page of the list that they stand on."""
+    pages = []
+    for topic in range(12):
+        first = f"{WWW}/list/{topic}"
+        pages.append(Seen(first, "new"))
+        for number in range(1, 4):
+            page = f"{first}?page={number}"
+            pages += [Seen(page, "near", first, referer=first)]
+            pages += [Seen(f"{WWW}/item/{topic}-{number}?page={number}", "new", referer=page)]
+    assert mined(*pages) == {}
+
+
+def test_crawlers_of_a_fleet_may_judge_one_page_differently() -> None:
+    pages = [Seen(f"{WWW}/{number}", "new") for number in range(9)]
+    pages += [Seen(f"{page.url}?sid=a", "exact", page.url) for page in pages[:9]]
+    others = [Seen(f"{WWW}/{number}", "new" if number else "exact", f"{WWW}/other") for number in range(9)]
+    assert mined(*pages, *others) == {("query", WWW, "sid", ""): ("/",)}
+
+
 def test_short_texts_do_not_make_a_rule() -> None:
     pages = []
     for number in range(20):
@@ -188,7 +231,7 @@ def test_hostile_urls_do_no_harm(url: str) -> None:
     for number in range(8):
         own = [Seen(f"{url}{number}", "new", referer=url), Seen(f"{url}{number}?x;y={url}", "exact", f"{url}{number}")]
         pages += pages_of(own)
-    assert all(rule.what and rule.is_whole() for rule in mine(pages))
+    assert all(rule.what and rule.is_sound() for rule in mine(pages))
 
 
 def test_memory_is_bounded() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ from duplicate_url_discarder.url_canonicalizer import UrlCanonicalizer
 
 from crawldedup.advice.address import Address
 from crawldedup.advice.evidence import Seen, pages_of
-from crawldedup.advice.export import deny_patterns, discarder_rules
+from crawldedup.advice.export import export, for_discarder, for_link_extractor
 from crawldedup.advice.mining import mine
+from crawldedup.advice.prediction import Predictor
 from crawldedup.advice.rules import Rule, RuleBook, read_rules
 from crawldedup.errors import ConfigurationError
-from tests.advice.known_site import WWW, known_site, verdicts
+from tests.advice.known_site import known_site, verdicts
 
 E = "https://e.com"
 TOKEN = "0a1b2c3d4e5f"
@@ -43,7 +45,10 @@ CASES = [
     (rule("prefix", "/print/", "/", "/print/a/print/"), "/print/a/print/b", "/a/print/b"),
     (rule("suffix", "/index.html", "/"), "/a/index.html", "/a/"),
     (rule("suffix", "/index.html", "/"), "/a/windex.html", None),
-    (rule("session", ";jsessionid"), f"/a;JSESSIONID={TOKEN}?x=1", "/a?x=1"),
+    (rule("query", ";jsessionid"), f"/a;jsessionid={TOKEN}?x=1", "/a?x=1"),
+    (rule("query", ";jsessionid"), f"/a/;v=1;jsessionid={TOKEN}", "/a/;v=1"),
+    (rule("query", ";jsessionid"), "/a;jsessionids=1", None),
+    (rule("query", "v"), "/a;v=1?v=2&w=3", "/a;v=1?w=3"),
     (rule("host", E, "https://www.e.com"), "/a?b=1", None),
 ]
 
@@ -90,6 +95,18 @@ def test_a_file_holds_rules_as_they_are(tmp_path: Path) -> None:
     assert read_rules(tmp_path / "rules.json") == rules
 
 
+@pytest.mark.parametrize(("copies", "most"), [(0, 0), (19, 1), (400, 2)])
+def test_a_rule_that_held_for_many_copies_outlives_a_first_contradiction(copies: int, most: int) -> None:
+    predictor: Predictor[str] = Predictor([rule("query", "sid", "", "/", copies=copies)])
+    for number in range(most + 1):
+        assert predictor.rules
+        for path in (f"/{number}", f"/{number}?sid=1"):
+            aim = predictor.aim_of(E + path)
+            assert aim is not None
+            predictor.learn(aim, aim)
+    assert not predictor.rules
+
+
 SOUND = {"kind": "query", "site": E, "find": "a", "folders": ["/"]}
 
 
@@ -102,11 +119,13 @@ SOUND = {"kind": "query", "site": E, "find": "a", "folders": ["/"]}
         ({"rules": []}, "Expected `array`"),
         ([1], r"\$\[0\]"),
         ([SOUND, {**SOUND, "support": "9"}], r"\$\[1\]\.support"),
-        ([SOUND, {**SOUND, "kind": "session-folder"}], "rule 2 is none of these kinds: query, prefix"),
-        ([{**SOUND, "kind": "prefix", "find": "/a/", "replace": "x"}], "rule 1 is none"),
-        ([{**SOUND, "kind": "host", "find": E, "replace": "javascript:x"}], "rule 1 is none"),
-        ([{**SOUND, "kind": "host", "find": E, "replace": "https://other.com"}], "rule 1 is none"),
-        ([{**SOUND, "site": "x" * 10_000}], "rule 1 is none"),
+        ([SOUND, {**SOUND, "kind": "session-folder"}], r"query.*\$\[1\]\.kind"),
+        ([{**SOUND, "find": ""}], r"\$\[0\]\.find"),
+        ([{**SOUND, "replace": "b"}], "rule 1 names no folders, or what its kind cannot replace"),
+        ([{**SOUND, "kind": "prefix", "find": "/a/", "replace": "x"}], "rule 1 names"),
+        ([{**SOUND, "kind": "host", "find": E, "replace": "javascript:x"}], "rule 1 names"),
+        ([{**SOUND, "kind": "host", "find": E, "replace": "https://other.com"}], "rule 1 names"),
+        ([{**SOUND, "site": "x" * 10_000}], r"\$\[0\]\.site"),
         ([{**SOUND, "folders": []}], "rule 1 names no folders"),
     ],
 )
@@ -121,21 +140,20 @@ def test_what_is_no_rule_is_refused(tmp_path: Path, rules: Any, message: str) ->
 def test_duplicate_url_discarder_does_what_the_rules_say(tmp_path: Path) -> None:
     pages = known_site()
     rules = mine(pages_of(verdicts(pages)))
-    made = discarder_rules(rules)
+    made = export(rules, [], for_discarder).rules
     (tmp_path / "rules.json").write_text(json.dumps(made))
     process = UrlCanonicalizer([tmp_path / "rules.json"]).process_url
-    removing = [rule for rule in rules if rule.kind == "query"]
+    removing = [rule for rule in rules if rule.kind == "query" and rule.find != ";jsessionid"]
     assert len(made) == len(removing) == 4
     for page in pages:
         assert process(page.url) == rewritten(removing, page.url)
-    assert discarder_rules([dataclasses.replace(removing[0], exceptions=frozenset({WWW}))]) == []
-    assert discarder_rules([dataclasses.replace(removing[0], folders=frozenset({"/", "/thread-0/"}))]) == []
+    assert for_discarder(dataclasses.replace(removing[0], folders=frozenset({"/", "/thread-0/"}))) is None
 
 
 def test_duplicate_url_discarder_removes_folders(tmp_path: Path) -> None:
     folders = ("/docs/print/", "/docs/print/a/print/")
     rules = [rule("prefix", "/docs/print/", "/docs/", *folders), rule("prefix", "/print/", "/news/", "/print/")]
-    made = discarder_rules(rules)
+    made = export(rules, [], for_discarder).rules
     assert len(made) == 1
     (tmp_path / "rules.json").write_text(json.dumps(made))
     process = UrlCanonicalizer([tmp_path / "rules.json"]).process_url
@@ -149,7 +167,7 @@ def test_links_are_denied_that_a_rule_is_for() -> None:
 
     for each, path, expected in CASES:
         body = f'<a href="{E}{path}">x</a>'.encode()
-        links = LinkExtractor(deny=deny_patterns([each], [])).extract_links(HtmlResponse(f"{E}/here", body=body))
+        links = LinkExtractor(deny=for_link_extractor(each)[0]).extract_links(HtmlResponse(f"{E}/here", body=body))
         is_rewritten = expected is not None or each.kind == "host"
         assert len(links) == (not is_rewritten), (each, path)
 
@@ -179,5 +197,60 @@ def linked(*paths: str, by: str = "/list") -> list[Seen]:
 )
 def test_denied_links_cost_no_content_of_the_crawl(pages: list[Seen], denied: list[str]) -> None:
     rules = [rule("query", name, "", "/p/") for name in ("ref", "size")]
-    patterns = deny_patterns(rules, pages_of(pages))
-    assert [next(name for name in ("ref", "size") if name in pattern) for pattern in patterns] == denied
+    exported = export(rules, pages_of(pages), for_link_extractor)
+    assert [next(name for name in ("ref", "size") if name in pattern) for pattern in exported.rules] == denied
+    assert (exported.saved > 0) == (denied != ["size"])
+    assert len(exported.left_out) == 2 - len(denied)
+
+
+def test_what_a_pattern_would_cost_is_told() -> None:
+    """A shop in which no plain link is left: its forms of links excuse each other."""
+    pages = [Seen(f"{E}/", "new")]
+    for number in range(9):
+        first = f"{E}/p/{number}?ref=rec"
+        pages += [Seen(first, "new", referer=f"{E}/"), Seen(f"{E}/p/{number}?size=S", "exact", first, referer=f"{E}/")]
+        pages += [Seen(f"{E}/c/x/p/{number}", "exact", first, referer=f"{E}/")]
+        pages += [Seen(f"{E}/behind/{number}", "new", referer=first)]
+    rules = [rule("query", "size", "", "/p/"), rule("prefix", "/c/x/", "/", "/c/x/p/"), rule("query", "ref", "", "/p/")]
+    exported = export(rules, pages_of(pages), for_link_extractor)
+    assert (len(exported.rules), exported.saved) == (2, 18)
+    # What stands behind the products counts, too.
+    assert exported.left_out == {f"{E}: ?ref": f"it would cost 18 contents, such as {E}/p/0?ref=rec"}
+
+
+def test_a_journal_without_links_denies_none() -> None:
+    pages = [dataclasses.replace(seen, referer=None, depth=1) for seen in linked("", "?ref=a")]
+    assert export([rule("query", "ref", "", "/p/")], pages_of(pages), for_link_extractor).rules == []
+
+
+def test_an_unchecked_page_leads_to_contents_as_others_do() -> None:
+    pages = [*linked("", "?ref=a"), Seen(f"{E}/p/1?ref=b", "error", referer=f"{E}/list")]
+    pages.append(Seen(f"{E}/more", "new", referer=f"{E}/p/1?ref=b"))
+    assert export([rule("query", "ref", "", "/p/")], pages_of(pages), for_link_extractor).rules == []
+
+
+def test_a_rule_that_acts_below_its_folders_is_held_against_all_pages_there() -> None:
+    """A parameter that says nothing of products tells their reviews apart, and the tool knows no folders."""
+    pages = [*linked("", "?ref=a"), *(Seen(f"{E}/p/x/y?ref={n}", "new", referer=f"{E}/list") for n in range(5))]
+    rules = mine(pages_of(pages))
+    assert [each.name for each in rules] == [f"{E}: ?ref"]
+    exported = export(rules, pages_of(pages), for_discarder)
+    assert exported.rules == []
+    assert exported.left_out == {f"{E}: ?ref": f"it would cost 4 contents, such as {E}/p/x/y?ref=1"}
+
+
+def test_the_few_pages_with_a_content_of_their_own_are_left_alone(tmp_path: Path) -> None:
+    pages = [seen for number in range(9) for seen in linked("", "?ref=a", by=f"/list/{number}")]
+    pages = [dataclasses.replace(seen, url=seen.url.replace("/p/", f"/p/{n // 19}-")) for n, seen in enumerate(pages)]
+    pages = [dataclasses.replace(s, original=s.original and s.url.partition("?")[0]) for s in pages]
+    pages.append(Seen(f"{E}/p/3-3?ref=b", "new", referer=f"{E}/list/3"))
+    denying, discarding = (
+        export([rule("query", "ref", "", "/p/")], pages_of(pages), write).rules
+        for write in (for_link_extractor, for_discarder)
+    )
+    links = [re.search(denying[0], f"{E}/p/{name}?ref=b") for name in ("3-3", "3-33", "4-3")]
+    assert [link is not None for link in links] == [False, True, True]
+    (tmp_path / "rules.json").write_text(json.dumps(discarding))
+    process = UrlCanonicalizer([tmp_path / "rules.json"]).process_url
+    assert process(f"{E}/p/3-3?ref=b") == f"{E}/p/3-3?ref=b"
+    assert process(f"{E}/p/4-3?ref=b") == f"{E}/p/4-3"

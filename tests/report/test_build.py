@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from crawldedup.journal import find_journals
-from crawldedup.report.counts import OUTCOMES, responses
-from crawldedup.report.database import Database, ReportError
+from crawldedup.report.database import OUTCOMES, Database, ReportError
 from crawldedup.report.queries import Report, make_report
 from crawldedup.report.render.html import page_of
 from crawldedup.report.render.wording import headline, index_health
@@ -41,8 +40,8 @@ def test_every_page_of_a_fleet_is_counted_once(fleet: Report) -> None:
     assert fleet["totals"]["duplicate_bytes"] == sum(line["bytes"] for line in copies)
     assert fleet["totals"]["clusters"] == len({line["original"] for line in copies})
     for groups in (fleet["sites"], fleet["patterns"]):
-        assert sum(responses(group["counts"]) for group in groups) == len(PAGES)
-    assert sum(responses(moment["counts"]) for moment in fleet["timeline"]["moments"]) == len(PAGES)
+        assert sum(group["responses"] for group in groups) == len(PAGES)
+    assert sum(moment["responses"] for moment in fleet["timeline"]["moments"]) == len(PAGES)
     assert sum(each["pages"] for each in fleet["similarity"]["bins"]) == outcomes["near"]
     assert headline(fleet).startswith(f"{len(PAGES) - outcomes['skipped'] - outcomes['error']:,} pages were checked: ")
 
@@ -169,7 +168,7 @@ def test_the_health_of_the_index_is_told(report_of: ReportOf) -> None:
 
 def test_a_crawl_without_pages_has_a_report(report_of: ReportOf) -> None:
     made = report_of()
-    assert responses(made["totals"]["counts"]) == 0
+    assert made["totals"]["responses"] == 0
     assert made["findings"][0]["text"] == "No page was checked."
 
 

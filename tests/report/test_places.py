@@ -1,6 +1,5 @@
 import pytest
 
-from crawldedup.report.counts import responses
 from crawldedup.report.render.html import page_of
 from tests.report.conftest import ReportOf
 from tests.report.synthetic_journal import Line
@@ -36,7 +35,7 @@ def test_only_unusual_ports_are_sites_of_their_own(report_of: ReportOf) -> None:
     urls = ["http://a:8000/", "http://a:9000/", "http://a:80/", "http://a/", "https://a:443/", "https://www.b.com:80/"]
     copies = [copy("http://a:9000/1", "http://a:80/"), copy("http://a/1", "http://a:80/")]
     report = report_of(*map(new, [*urls, "http://[::1]:8000/", "http://a:b:c/", "http://[/"]), *copies)
-    sites = {group["site"]: responses(group["counts"]) for group in report["sites"]}
+    sites = {group["site"]: group["responses"] for group in report["sites"]}
     assert sites == {"a": 5, "a:9000": 2, "a:8000": 1, "b.com:80": 1, "::1:8000": 1, "[": 1}
     assert report["totals"]["across_sites"] == 1
 

@@ -1,108 +1,92 @@
 """Show a report in a terminal. Texts of pages are shown as plain text, with control characters escaped."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from crawldedup.report.counts import duplicate_share, responses
 from crawldedup.report.queries import CHANGES, NAMELESS, Report
-from crawldedup.report.render.wording import (
-    compact,
-    date,
-    has_ended,
-    headline,
-    index_health,
-    lasting,
-    percent,
-    precise,
-    shown,
-    size,
-)
+from crawldedup.report.render import wording
+from crawldedup.report.render.wording import compact, lasting, percent, shown, size
 
 _MOST_ROWS: Final = 10
 _STYLES: Final = {"bad": "bold red", "warn": "yellow", "info": ""}
-_TEXTS: Final = ("where", "site", "kept page", "outcome", "reason", "rule", "looks like", "part", "at most")
+_TEXTS: Final = ("where", "site", "kept page", "outcome", "reason", "rule", "looks like", "part", "changes", "such as")
 """The columns of a table that hold no numbers."""
+
+_Row = Mapping[str, object]
+"""A row of a table: what stands below each heading."""
 
 
 def lines_of(report: Report) -> Iterator[RenderableType]:
     """Yield what is printed, in its order."""
     crawl, totals = report["crawl"], report["totals"]
-    state = "ended" if has_ended(crawl) else "not ended"
-    yield Text(f"{shown(crawl['name'])}: {date(crawl['started'])}, {lasting(crawl['seconds'])}, {state}", style="bold")
-    yield Text(headline(report))
+    when = f"{wording.date(crawl['started'])}, {lasting(crawl['seconds'])}"
+    state = "ended" if crawl["has_ended"] else "not ended"
+    yield Text(f"{shown(crawl['name'])}: {when}, {state}", style="bold")
+    yield Text(wording.headline(report))
     if totals["duplicate_bytes"]:
         yield Text(f"{size(totals['duplicate_bytes'])} of {size(totals['bytes'])} were downloaded as copies.")
     yield Text()
     for finding in report["findings"]:
         yield Text(f"- {shown(finding['text'], 300)}", style=_STYLES[finding["level"]])
-    yield from _tables(report)
-    yield Text(f"\n{index_health(report['index'])}")
-    costs = [(row, precise) for row in report["times"]] + [(row, compact) for row in report["index"]["work"]]
-    figures = ((row["name"], form(row["median"]), form(row["p95"]), form(row["total"])) for row, form in costs)
-    yield _table("Of each page", ("part", "median", "95 %", "all together"), figures)
+    yield from (_table(title, rows[:_MOST_ROWS]) for title, rows in _tables(report) if rows)
+    yield Text(f"\n{wording.index_health(report['index'])}")
+    costs = [(row, lasting) for row in report["times"]] + [(row, compact) for row in report["index"]["work"]]
+    figures = {"median": "median", "95 %": "p95", "all together": "total"}
+    parts = [{"part": row["name"], **{head: form(row[of]) for head, of in figures.items()}} for row, form in costs]
+    if parts:
+        yield _table("Of each page", parts)
 
 
-def _tables(report: Report) -> Iterator[Table]:
+def _tables(report: Report) -> Iterator[tuple[str, Sequence[_Row]]]:
     if compared := report["comparison"]:
         how = "" if compared["by_text"] else ", by URL alone: their indexes differ"
-        changed = (
-            (shown(row["site"]) or "all", *(f"{row[change]:,}" for change in CHANGES))
-            for row in (compared["total"], *compared["sites"][:_MOST_ROWS])
-        )
-        title = f"Beside {shown(compared['name'])} of {date(compared['started'])}{how}"
-        yield _table(title, ("site", *CHANGES), changed)
-    yield _groups("Sites", report["sites"])
-    yield _groups("Patterns of paths", report["patterns"])
-    if report["parameters"]:
-        yield _groups("Query parameters", report["parameters"], is_parameter=True)
-    if clusters := report["clusters"][:_MOST_ROWS]:
-        sizes = [(row["near"] + row["exact"], row) for row in clusters]
-        copies = ((f"{size:,}", percent(row["exact"] / size), shown(row["kept"])) for size, row in sizes)
-        title = f"Largest of {report['totals']['clusters']:,} clusters"
-        yield _table(title, ("copies", "exact", "kept page"), copies)
-    if what_if := report["similarity"]["what_if"]:
-        outcomes = (
-            (
-                f"{row['similarity']:g}",
-                "more duplicates" if row["kept"] is None else f"{row['kept']:,} duplicates fewer",
-            )
-            for row in what_if
-            if row["similarity"] != report["similarity"]["wanted"]
-        )
-        yield _table("With another similarity", ("similarity", "at most"), outcomes)
-    if reasons := report["reasons"][:_MOST_ROWS]:
-        causes = ((row["outcome"], shown(row["reason"]), f"{row['pages']:,}") for row in reasons)
-        yield _table("Not checked", ("outcome", "reason", "responses"), causes)
-    if advice := report["advice"][:_MOST_ROWS]:
-        rules = ((shown(row["site"]), shown(row["what"]), f"{row['support']:,}") for row in advice)
-        yield _table("URL rules that would save downloads", ("site", "rule", "contents"), rules)
+        sites = [compared["total"], *compared["sites"]]
+        rows = [{"site": row["site"] or "all", **{change: row[change] for change in CHANGES}} for row in sites]
+        yield f"Beside {shown(compared['name'])} of {wording.date(compared['started'])}{how}", rows
+    yield "Sites", [_place(row, row["site"]) for row in report["sites"]]
+    yield "Patterns of paths", [_place(row, row["site"] + row["name"]) for row in report["patterns"]]
+    parameters = [(row, f"{row['site']} ?{row['name'] or NAMELESS}=") for row in report["parameters"]]
+    yield "Query parameters", [_place(row, where) for row, where in parameters]
+    sizes = [(row["near"] + row["exact"], row) for row in report["clusters"]]
+    clusters = [
+        {"copies": all_, "exact": percent(row["exact"] / all_), "kept page": row["kept"]} for all_, row in sizes
+    ]
+    yield f"Largest of {report['totals']['clusters']:,} clusters", clusters
+    others = [row for row in report["similarity"]["what_if"] if row["similarity"] != report["similarity"]["wanted"]]
+    changes = [{"similarity": f"{row['similarity']:g}", "changes": wording.change_by(row)} for row in others]
+    yield "With another similarity", changes
+    below = [(row, {"where": row["site"] + row["name"], "pages": row["pages"]}) for row in report["below"]]
+    nearest = [where | {"by query alone": row["by_query"], "such as": row["example"]["url"]} for row, where in below]
+    yield "Just below the limit", nearest
+    reasons = [
+        {"outcome": row["outcome"], "reason": row["reason"], "responses": row["pages"]} for row in report["reasons"]
+    ]
+    yield "Not checked", reasons
+    rules = [{"site": row["site"], "rule": row["what"], "contents": row["support"]} for row in report["advice"]]
+    yield "URL rules that would save downloads", rules
 
 
-def _groups(title: str, groups: Sequence[dict[str, Any]], *, is_parameter: bool = False) -> Table:
-    rows = (
-        (
-            shown(row["site"] + (f" ?{row['name'] or NAMELESS}=" if is_parameter else row["name"])),
-            f"{responses(row['counts']):,}",
-            f"{row['counts']['new']:,}",
-            percent(duplicate_share(row["counts"])),
-            percent(row["recent"]),
-            row["trap"],
-        )
-        for row in groups[:_MOST_ROWS]
-    )
-    return _table(title, ("where", "pages", "new", "duplicates", "new, last 100", "looks like"), rows)
+def _place(row: dict[str, Any], where: str) -> _Row:
+    return {
+        "where": where,
+        "pages": row["responses"],
+        "new": row["counts"]["new"],
+        "duplicates": percent(row["share"]),
+        "new, last 100": percent(row["recent"]),
+        "looks like": row["trap"],
+    }
 
 
-def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+def _table(title: str, rows: Sequence[_Row]) -> Table:
     table = Table(
         title=f"\n{title}", title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0)
     )
-    for heading in headings:
+    for heading in rows[0]:
         table.add_column(heading, justify="left" if heading in _TEXTS else "right", overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else shown(str(cell))) for cell in row.values()))
     return table

@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 from rich.filesize import decimal
 
 from crawldedup.printable import pluralize, printable
-from crawldedup.report.counts import checked, duplicate_share, duplicates, responses
 
 LONGEST_LINK: Final = 500
 _LONGEST_SHOWN: Final = 120
@@ -26,21 +25,15 @@ def compact(number: float) -> str:
 
 
 def lasting(seconds: float) -> str:
-    """Return a time in two units: "2 h 5 min", "3 min 20 s", "12 s"."""
-    if 0 < seconds < 10 and seconds != int(seconds):
-        return f"{seconds:.1f} s"
-    rest = round(seconds)
-    parts: list[str] = []
+    """Return a time in at most two units: "2 h 5 min", "3 min 20 s", "1.25 s", "4.2 ms"."""
+    if seconds < 60:
+        return f"{1000 * seconds:.3g} ms" if 0 < seconds < 1 else f"{seconds:.3g} s"
+    rest, parts = round(seconds), list[str]()
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
         number, rest = divmod(rest, size)
-        if number or (unit == "s" and not parts):
+        if number:
             parts.append(f"{number} {unit}")
     return " ".join(parts[:2])
-
-
-def precise(seconds: float) -> str:
-    """Return a short time: "4.2 ms", "1.25 s"."""
-    return f"{1000 * seconds:.3g} ms" if seconds < 1 else lasting(seconds) if seconds >= 100 else f"{seconds:.3g} s"
 
 
 def date(seconds: float) -> str:
@@ -78,28 +71,18 @@ def link(url: str) -> str:
     return url if parts.scheme in ("http", "https") and parts.hostname else ""
 
 
-def is_scan(report: Mapping[str, Any]) -> bool:
-    """Return True for the report of a scan, which has no spider."""
-    return not report["crawl"]["spider"]
-
-
-def has_ended(crawl: Mapping[str, Any]) -> bool:
-    """Return True if no process of a crawl is missing its last line."""
-    return all(process["end"] is not None for process in crawl["processes"])
-
-
 def headline(report: Mapping[str, Any]) -> str:
     """Return the most important figures in a sentence or two."""
     totals = report["totals"]
-    counts = totals["counts"]
-    if not checked(counts):
-        return f"{responses(counts):,} responses came, and none was checked."
-    if is_scan(report):
-        kept, copies = counts["new"] + counts["thin"], duplicates(counts)
-        return f"{checked(counts):,} pages were compared: {kept:,} are kept, {copies:,} are duplicates of them."
-    words = f"{checked(counts):,} pages were checked: {counts['new']:,} are new, {duplicates(counts):,} are duplicates"
-    if duplicates(counts):
-        words += f" ({percent(duplicate_share(counts))})"
+    counts, checked, copies = totals["counts"], totals["checked"], totals["duplicates"]
+    if not checked:
+        return f"{totals['responses']:,} responses came, and none was checked."
+    if report["crawl"]["is_scan"]:
+        kept = counts["new"] + counts["thin"]
+        return f"{checked:,} pages were compared: {kept:,} are kept, {copies:,} are duplicates of them."
+    words = f"{checked:,} pages were checked: {counts['new']:,} are new, {copies:,} are duplicates"
+    if copies:
+        words += f" ({percent(totals['share'])})"
     if revisits := counts["revisit"]:
         delivered = revisits - totals["unwanted"]
         fate = "and" if delivered == revisits else f"of which {delivered:,} were"
@@ -116,6 +99,13 @@ def _saved(savings: Sequence[Mapping[str, Any]]) -> str:
         rules.append(f"{sum(row['downloads'] for row in rest):,} by {pluralize(len(rest), 'other rule')}")
     total = sum(row["downloads"] for row in savings)
     return f" {total:,} downloads of copies were skipped: {', '.join(rules)}."
+
+
+def change_by(what_if: Mapping[str, Any]) -> str:
+    """Return what another similarity would change; a looser one also looks further than the crawl did."""
+    if what_if["kept"] is not None:
+        return f"at most {what_if['kept']:,} duplicates fewer"
+    return "more duplicates" if what_if["dropped"] is None else f"at least {what_if['dropped']:,} duplicates more"
 
 
 def index_health(index: Mapping[str, Any]) -> str:

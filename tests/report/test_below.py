@@ -1,0 +1,80 @@
+"""What came just below the limit, and parameters that choose a picture."""
+
+from typing import Any
+
+import pytest
+
+from crawldedup.report.render.html import page_of
+from crawldedup.report.render.terminal import lines_of
+from tests.report.conftest import ReportOf
+from tests.report.synthetic_journal import Line
+
+SHOP = "https://shop.example"
+
+
+def new(path: str, nearest: str = "", similarity: float = 0.8, **values: Any) -> Line:
+    line = {"t": 1, "url": SHOP + path, "outcome": "new", **values}
+    if nearest:
+        line |= {"rejected_url": SHOP + nearest, "rejected_similarity": similarity, "rejected_by": "similarity"}
+    return line
+
+
+def test_places_are_listed_with_an_example_those_first_that_differ_by_query_alone(report_of: ReportOf) -> None:
+    report = report_of(
+        *(new(f"/topic/{number}", f"/topic/{number - 1}", 0.7) for number in range(1, 9)),
+        new("/member?u=1&sid=a", "/member?u=1&sid=b", 0.75, difference="24 [-users-] {+guests+}"),
+        new("/member?u=2&sid=a", "/member?u=2&sid=b", 0.65),
+        new("/other"),
+        {"t": 1, "url": f"{SHOP}/x", "outcome": "new", "rejected_url": "", "rejected_similarity": float("nan")},
+    )
+    rows = [(row["name"], row["pages"], row["by_query"], row["highest"], row["cause"]) for row in report["below"]]
+    assert rows == [("/member", 2, 2, 0.75, "similarity"), ("/topic/{n}", 8, 0, 0.7, "similarity")]
+    assert report["below"][0]["example"]["nearest"] == f"{SHOP}/member?u=1&sid=b"
+    text = "2 new pages nearly match a page whose URL differs in its query alone. See what keeps them apart."
+    assert text in [finding["text"] for finding in report["findings"]]
+    page = page_of(report)
+    assert "Just below the limit" in page
+    assert "<del>users</del>" in page
+    assert any(getattr(line, "title", "") == "\nJust below the limit" for line in lines_of(report))
+
+
+def test_a_looser_similarity_would_drop_what_came_near_enough(report_of: ReportOf) -> None:
+    near = {"t": 1, "url": f"{SHOP}/b", "outcome": "near", "original": f"{SHOP}/a", "similarity": 0.9}
+    report = report_of(near, *(new(f"/{number}", "/a", number / 100) for number in range(60, 86)))
+    tried = {row["similarity"]: row for row in report["similarity"]["what_if"]}
+    assert [tried[similarity]["dropped"] for similarity in (0.9, 0.95)] == [None, None]
+    for similarity in (0.8, 0.85):
+        dropped = sum(number / 100 >= tried[similarity]["limit"] for number in range(60, 86))
+        assert tried[similarity]["dropped"] == dropped > 0
+    assert f"At least {tried[0.8]['dropped']} duplicates more." in page_of(report)
+
+
+@pytest.mark.parametrize(("name", "told"), [("img", True), ("sort", False), ("sid", False)])
+def test_values_of_a_parameter_with_the_same_text_may_be_pictures(report_of: ReportOf, name: str, told: bool) -> None:
+    copies = [
+        {
+            "t": 1,
+            "url": f"{SHOP}/p/{item}?c=7&{name}={value}",
+            "outcome": "exact",
+            "original": f"{SHOP}/p/{item}?c=7&{name}=1",
+        }
+        for item in range(4)
+        for value in (2, 3)
+    ]
+    # Other parameters, one of them beside it.
+    copies.append(
+        {"t": 1, "url": f"{SHOP}/p/1?c=8&{name}=9", "outcome": "exact", "original": f"{SHOP}/p/1?c=7&{name}=1"}
+    )
+    report = report_of(*copies)
+    assert report["variants"] == ([{"site": "shop.example", "name": name, "values": 3, "pages": 4}] if told else [])
+    found = [finding["text"] for finding in report["findings"] if "same text" in finding["text"]]
+    assert len(found) == told
+    assert not told or found[0].startswith("Parameter img at shop.example: 3 values, same text. If these show")
+
+
+def test_a_value_for_each_page_is_no_picture(report_of: ReportOf) -> None:
+    copies = [
+        {"t": 1, "url": f"{SHOP}/p/{item}?v={item}", "outcome": "exact", "original": f"{SHOP}/p/{item}"}
+        for item in range(60)
+    ]
+    assert report_of(*copies)["variants"] == []
