@@ -35,9 +35,6 @@ _LONGEST_DESCRIPTIVE: Final = 100
 # Comment marks, which scripts were wrapped in for old browsers and for XHTML, several times over.
 _WRAPPING: Final = re.compile(r"\A(?:\s|<!--|//|/\*|<!\[CDATA\[|\*/|-->)*+")
 _JSON: Final = json.JSONDecoder(strict=False)
-
-# Parts of the source of a page that declares a product or an offer.
-_SIGNS: Final = tuple(VOCABULARY["product_signs"])
 _OPEN_GRAPH_PRODUCTS: Final = frozenset(["product", "og:product", "product.item", "product.group"])
 
 
@@ -60,11 +57,6 @@ class Declared:
     products: tuple[Product, ...]
     is_article: bool
     calls_itself_article: bool
-
-
-def may_declare_product(html: str) -> bool:
-    """Return whether the source of a page names a product, an offer or a price of structured data."""
-    return any(sign in html for sign in _SIGNS)
 
 
 def read_declared(tree: LexborHTMLParser) -> Declared:

@@ -84,35 +84,32 @@ _PASSING: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One block of text of a page, and what it reads like.
+    """One block of `plain` text of a page, and what it reads like.
 
-    `is_title`: a heading or mostly a link, so that what follows may be about another thing. `is_grouped`: a key and its
-    value, among others. `is_row`: that, or "Colour: red". `is_entry`: a property without a key, such as "red" in a
-    list. `is_prose`: a sentence or more. `prices` are those of a line that is about little else.
+    `is_grouped`: a key and its value, among others. `is_row`: that, or "Colour: red". `is_entry`: a property without a
+    key, such as "red" in a list. `is_prose`: a sentence or more. `prices` are those of a line about little else.
     """
 
     text: str
-    plain: str
     words: list[str]
     is_heading: bool
     is_linked: bool
-    is_title: bool
     is_grouped: bool
     is_row: bool
     is_entry: bool
     is_prose: bool
-    may_hold_numbers: bool
+    has_digits: bool
     prices: list[Price]
 
     @property
     def is_passing(self) -> bool:
         """Whether it is about what changes from visit to visit."""
-        return _PASSING.search(self.plain) is not None
+        return _PASSING.search(self.text) is not None
 
     @property
     def stands_alone(self) -> bool:
         """Whether there is little else than a price."""
-        return len(words_of(without_prices(self.plain))) <= _BESIDE_WORDS
+        return len(words_of(without_prices(self.text))) <= _BESIDE_WORDS
 
 
 class Layout:
@@ -202,31 +199,17 @@ class Layout:
         if len(text) <= _SHORT and not is_linked and _DIGIT.search(text):
             text, marks_within = self._in_line(block, text)
             marks |= marks_within
-        said = plain(text)
-        words = words_of(said)
+        text = plain(text)
+        words = words_of(text)
         is_heading, is_priced = bool(marks & _HEADING), bool(marks & _PRICED)
         is_title = is_heading or is_linked
-        is_row = is_grouped or (not is_title and _LABELLED.fullmatch(said[:_ROW_SIZE]) is not None)
+        is_row = is_grouped or (not is_title and _LABELLED.fullmatch(text[:_ROW_SIZE]) is not None)
         is_entry = is_item and not is_title and len(words) <= _ENTRY_WORDS
-        is_prose = not is_grouped and len(words) >= _PROSE_WORDS and _SENTENCE.search(said) is not None
-        # Digits may be small or in circles.
-        may_hold_numbers = not text.isascii() or _DIGIT.search(text) is not None
-        may_hold_prices = may_hold_numbers and not is_linked and not is_prose and len(words) <= _PRICE_WORDS
-        found = prices(said, bare=is_priced) if may_hold_prices else []
-        return Line(
-            text,
-            said,
-            words,
-            is_heading,
-            is_linked,
-            is_title,
-            is_grouped,
-            is_row,
-            is_entry,
-            is_prose,
-            may_hold_numbers,
-            found,
-        )
+        is_prose = not is_grouped and len(words) >= _PROSE_WORDS and _SENTENCE.search(text) is not None
+        has_digits = _DIGIT.search(text) is not None
+        may_hold_prices = has_digits and not is_linked and not is_prose and len(words) <= _PRICE_WORDS
+        found = prices(text, bare=is_priced) if may_hold_prices else []
+        return Line(text, words, is_heading, is_linked, is_grouped, is_row, is_entry, is_prose, has_digits, found)
 
     def _in_line(self, block: int, text: str) -> tuple[str, int]:
         """Return a line without what is about others at its edges, and what is known of the other parts of it."""

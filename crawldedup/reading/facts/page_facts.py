@@ -18,7 +18,7 @@ from crawldedup.errors import PageError
 from crawldedup.reading.blocks import blocks_without_noise
 from crawldedup.reading.extract import PageText
 from crawldedup.reading.facts import limits
-from crawldedup.reading.facts.declared import Product, may_declare_product, read_declared
+from crawldedup.reading.facts.declared import Product, read_declared
 from crawldedup.reading.facts.layout import Layout, Line, has_buy_button, has_buy_link
 from crawldedup.reading.facts.prices import (
     HAN_NUMBER,
@@ -76,13 +76,9 @@ def text_facts(main: str, distinguish: str) -> str | None:
 
 def _attributes(page: HtmlPage, main: str) -> list[str]:
     tree = page.tree
-    is_short = len(main) <= limits.DESCRIPTION
-    shows_price = is_short and show_a_price((text for text, _, _ in page.blocks.lines), page.html)
-    has_button = has_buy_button(tree)
-    if not (shows_price or has_button or may_declare_product(page.html)):
-        return []
-    data = read_declared(tree)
-    if not (shows_price or has_button or data.products):
+    data, has_button, is_short = read_declared(tree), has_buy_button(tree), len(main) <= limits.DESCRIPTION
+    shown = (text for text, _, _ in page.blocks.lines)
+    if not (data.products or has_button or (is_short and show_a_price(shown, page.html))):
         return []
     for_sale = has_button or has_buy_link(tree)
     is_dated = not for_sale and tree.css_first(_DATED_ARTICLE) is not None
@@ -173,18 +169,18 @@ class _ProductView:
         cards = set(self._cards if self._own else self._cards[1:])
         for number, line in enumerate(self._lines):
             is_card = number in cards
-            if not (line.is_row or line.is_entry or line.may_hold_numbers):
+            if not (line.is_row or line.is_entry or line.has_digits):
                 continue
             if line.prices and (line.is_row or not is_card):
                 amounts.update(line.prices)
                 if not line.is_passing:
-                    shown["number"].update(numbers(without_prices(line.plain), units=True))
+                    shown["number"].update(numbers(without_prices(line.text), units=True))
             elif is_card or (line.is_passing and not line.is_prose):
                 continue
             elif line.is_row or (line.is_entry and number <= end + _NEAR_LINES):
                 shown["row"].add(spelled(line.text))
             elif not line.is_linked and (not line.is_prose or number in known):
-                found = numbers(_DATE.sub(" ", line.plain), units=True)
+                found = numbers(_DATE.sub(" ", line.text), units=True)
                 # Behind the product's text, years and telephone numbers are the site's.
                 shown["number"].update(word for word in found if number <= end or not _DIGITS_ONLY.fullmatch(word))
         if product is not None:
@@ -196,7 +192,7 @@ class _ProductView:
 def _prices_in(lines: Sequence[Line]) -> tuple[list[int], list[int]]:
     """Return the numbers of the lines with a product's prices, and of those right below titles of other products."""
     priced = [number for number, line in enumerate(lines) if line.prices]
-    cards = [number for number in priced if number and lines[number - 1].is_title]
+    cards = [number for number in priced if number and (lines[number - 1].is_heading or lines[number - 1].is_linked)]
     if len(cards) == len(priced) < _LISTED:
         return cards, []
     return sorted({*priced}.difference(cards)), cards
@@ -224,7 +220,8 @@ def _find_name(lines: Sequence[Line], titles: Sequence[str]) -> tuple[int, list[
     One of them may be the site's, so all of them above the first price are taken, but links are the last choice and
     headings the first. Without any, the name is the title and the first heading, which may have the price in it.
     """
-    parts = [words_of(plain(part)) for title in titles for part in (*_SEPARATOR.split(title), title)]
+    titles = list(map(plain, titles))
+    parts = [words_of(part) for title in titles for part in (*_SEPARATOR.split(title), title)]
     longest, known = max(map(len, titles), default=0), {word for words in parts for word in words}
     wanted = [(len(words) / 2, set(words)) for words in parts if words]
     said = [
