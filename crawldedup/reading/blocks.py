@@ -302,16 +302,18 @@ def _end_line(lines: list[Line], pieces: list[str], linked: int, block: int) -> 
 
 
 _LEVELS: Final = 200  # of elements around one; real pages have up to 60
+_PARTS: Final = 100  # of an element: a picture may stand before its text
 
 
 def within(node: LexborNode) -> Iterator[LexborNode]:
-    """Yield what a node holds, texts and comments included, in document order."""
-    return islice(node.traverse(include_text=True), 1, None)
+    """Yield the first parts of a node, texts and comments included, in document order."""
+    return islice(node.traverse(include_text=True), 1, _PARTS)
 
 
-def texts_within(node: LexborNode) -> Iterator[str]:
-    """Yield the texts in a node, "" for whatever is none, so that the caller can bound what it looks at."""
-    return ((part.text_content or "") if part.tag_id == TEXT else "" for part in within(node))
+def text_within(node: LexborNode, most: int) -> str:
+    """Return the beginning of the text in the first parts of a node, in one line."""
+    parts = islice(node.traverse(include_text=True), _PARTS)
+    return " ".join("".join([part.text_content or "" for part in parts if part.tag_id == TEXT])[:most].split())
 
 
 def elements_around(node: LexborNode) -> Iterator[LexborNode]:

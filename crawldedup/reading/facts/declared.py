@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from crawldedup.reading.blocks import elements_around, texts_within
+from crawldedup.reading.blocks import elements_around, text_within
 from crawldedup.reading.facts import VOCABULARY, limits
 from crawldedup.reading.facts.prices import Price, price_of
 
@@ -22,6 +22,7 @@ _PRODUCTS: Final = frozenset(VOCABULARY["product_types"])
 _ARTICLES: Final = frozenset(VOCABULARY["article_types"])
 _NOT_SOLD: Final = _ARTICLES | frozenset(VOCABULARY["other_types"])
 _PRICES: Final = ("price", "lowPrice", "highPrice")
+_MADE_OF: Final = ("hasVariant", "offers", "priceSpecification")
 _MEMBERS: Final = frozenset(VOCABULARY["product_members"])
 _ABOUT_OTHERS: Final = frozenset(["about", "mentions", "isPartOf", "hasPart", "isRelatedTo", "publisher"])
 # Any other member describes the product: these change, are long, or are about something else.
@@ -63,7 +64,7 @@ def read_declared(tree: LexborHTMLParser) -> Declared:
     """Read a bounded part of the structured data of a page, whatever is in it."""
     products, is_article = _in_scripts(tree)
     kind, of_the_page = _in_meta(tree)
-    typed = tree.css("[itemtype], [typeof]")[: limits.MARKED]
+    typed = tree.css("[itemtype], [typeof]")[: limits.ELEMENTS]
     is_article = is_article or any(not _types(element).isdisjoint(_ARTICLES) for element in typed)
     return Declared((*products, *(_in_markup(tree) if typed else ()), *of_the_page), is_article, kind == "article")
 
@@ -104,7 +105,7 @@ def _in_scripts(tree: LexborHTMLParser) -> tuple[list[Product], bool]:
                 # What a product holds are its own offers, or products that are sold with it.
                 if not _is_sold(node, types):
                     waiting.extend(value for key, value in node.items() if key not in _ABOUT_OTHERS)
-                elif len(products) < limits.SCRIPT_PRODUCTS:
+                elif len(products) < limits.PRODUCTS:
                     products.append(_product_of(node))
     return products, is_article
 
@@ -116,32 +117,28 @@ def _is_sold(node: dict[str, Any], types: set[str]) -> bool:
 
 
 def _product_of(node: dict[str, Any]) -> Product:
-    variants = [item for item in _list(node.get("hasVariant"))[: limits.OFFERS] if isinstance(item, dict)]
-    offers = [offer for owner in (node, *variants) for offer in islice(_offers(owner.get("offers")), limits.OFFERS)]
-    prices = ((_value(offer.get(key)), _value(offer.get("priceCurrency"))) for offer in offers for key in _PRICES)
-    return _product(
-        _value(node.get("name")), prices, chain.from_iterable(map(_descriptive, (node, *variants, *offers)))
-    )
+    parts = list(islice(_parts(node), limits.NODES))
+    prices = ((_value(part.get(key)), _value(part.get("priceCurrency"))) for part in parts for key in _PRICES)
+    return _product(_value(node.get("name")), prices, chain.from_iterable(map(_descriptive, parts)))
+
+
+def _parts(node: dict[str, Any], depth: int = 4) -> Iterator[dict[str, Any]]:
+    """Yield a product, its variants and offers, and what they are made of."""
+    yield node
+    inner = chain.from_iterable(_list(node.get(key))[: limits.VALUES] for key in _MADE_OF) if depth else ()
+    for part in inner:
+        if isinstance(part, dict):
+            yield from _parts(part, depth - 1)
 
 
 def _descriptive(node: dict[str, Any]) -> Iterator[str]:
     """Yield the short values that describe a product or an offer. That it is new says nothing: most are."""
-    for key, values in islice(node.items(), limits.OFFERS):
+    for key, values in islice(node.items(), limits.VALUES):
         if not _NOT_DESCRIPTIVE.search(key):
-            for value in _list(values)[: limits.OFFERS]:
+            for value in _list(values)[: limits.VALUES]:
                 text = _SCHEMA.sub("", _value(value))
                 if len(text) <= _LONGEST_DESCRIPTIVE and "://" not in text and not _IS_NEW.fullmatch(text):
                     yield text
-
-
-def _offers(value: Any, depth: int = 3) -> Iterator[dict[str, Any]]:
-    """Yield offers, and what they are made of."""
-    for offer in _list(value)[: limits.OFFERS]:
-        if isinstance(offer, dict):
-            yield offer
-            if depth > 0:
-                yield from _offers(offer.get("offers"), depth - 1)
-                yield from _offers(offer.get("priceSpecification"), depth - 1)
 
 
 def _list(value: Any) -> list[Any]:
@@ -168,7 +165,7 @@ def _in_meta(tree: LexborHTMLParser) -> tuple[str, list[Product]]:
     """Return the Open Graph type of a page, and the product that it is about, if any."""
     kind = title = ""
     members: list[tuple[str, str]] = []
-    for meta in islice(tree.css("meta"), limits.MARKED):
+    for meta in islice(tree.css("meta"), limits.ELEMENTS):
         attributes = meta.attributes
         name = (attributes.get("property") or attributes.get("name") or "").lower()
         content = " ".join((attributes.get("content") or "")[: limits.VALUE].split())
@@ -194,13 +191,13 @@ def _product_of_members(members: Sequence[tuple[str, str]]) -> Product:
 def _in_markup(tree: LexborHTMLParser) -> list[Product]:
     """Return the products in microdata and RDFa. What a product holds describes it, up to the next product."""
     # What has offers is sold, but for a part of the page and its seller.
-    offers = tree.css("[itemprop*='offers'], [property*='offers']")[: limits.MARKED]
+    offers = tree.css("[itemprop*='offers'], [property*='offers']")[: limits.ELEMENTS]
     owners = (owner for offer in offers if (owner := _owner_of(offer)) is not None)
     sold = {owner.mem_id for owner in owners if (types := _types(owner)) and types.isdisjoint(_NOT_SOLD)}
     products: dict[int, list[tuple[str, str]]] = {}
-    for element in tree.css("[itemtype], [typeof], [itemprop], [property]")[: limits.MARKED]:
+    for element in tree.css("[itemtype], [typeof], [itemprop], [property]")[: limits.ELEMENTS]:
         is_sold = element.mem_id in sold or not _types(element).isdisjoint(_PRODUCTS)
-        if is_sold and len(products) < limits.MARKED_PRODUCTS:
+        if is_sold and len(products) < limits.PRODUCTS:
             products[element.mem_id] = []
             continue
         key = _last_part(element.attributes.get("itemprop") or element.attributes.get("property") or "")
@@ -215,7 +212,7 @@ def _in_markup(tree: LexborHTMLParser) -> list[Product]:
 
 def _types(element: LexborNode) -> set[str]:
     names = element.attributes.get("itemtype") or element.attributes.get("typeof") or ""
-    return {_last_part(name) for name in names.split()[: limits.TYPES]}
+    return {_last_part(name) for name in names[: limits.VALUE].split()}
 
 
 def _owner_of(element: LexborNode) -> LexborNode | None:
@@ -227,6 +224,4 @@ def _owner_of(element: LexborNode) -> LexborNode | None:
 def _content(element: LexborNode) -> str:
     attributes = element.attributes
     content = attributes.get("content") or attributes.get("value")
-    if content is None:
-        content = "".join(islice(texts_within(element), limits.EDGES))
-    return " ".join(content[: limits.VALUE].split())
+    return text_within(element, limits.VALUE) if content is None else " ".join(content[: limits.VALUE].split())

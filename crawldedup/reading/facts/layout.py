@@ -24,7 +24,7 @@ from crawldedup.reading.blocks import (
     elements_around,
     numbers,
     sibling,
-    texts_within,
+    text_within,
     within,
 )
 from crawldedup.reading.blocks import Line as TextLine
@@ -33,11 +33,10 @@ from crawldedup.reading.facts.prices import Price, plain, prices, without_prices
 
 _Attributes = Mapping[str, str | None]
 
-# Characters and lines of the largest row, and characters and parts of the largest entry or choice.
+# Characters and lines of the largest row, and characters of the largest entry or choice.
 _ROW_SIZE: Final = 400
 _ROW_LINES: Final = 20
 _ENTRY_SIZE: Final = 80
-_ENTRY_PARTS: Final = 30
 # Characters of a line that may be about its number.
 _SHORT: Final = 100
 
@@ -136,7 +135,7 @@ class Layout:
             if kind == _HEADER and parent == 0 and node.mem_id not in holders:
                 marks |= _SKIPPED
             self._marks.append(marks | (_HEADING if kind in _HEADINGS else 0))
-        links = tree.css(f"{_PAGE_LINKS}, {_PAGE_LINKS} *")[: limits.CONTROLS]
+        links = tree.css(f"{_PAGE_LINKS}, {_PAGE_LINKS} *")[: limits.ELEMENTS]
         self._page_links = {self._block_at(link) for link in links}
         # The text of each pair that is one line, by its block.
         self._pairs: dict[int, str] = {}
@@ -214,20 +213,21 @@ class Layout:
     def _in_line(self, block: int, text: str) -> tuple[str, int]:
         """Return a line without what is about others at its edges, and what is known of the other parts of it."""
         marks, is_begun = 0, False
-        for part in islice(within(self._blocks.nodes[block]), _ENTRY_PARTS):
+        for part in within(self._blocks.nodes[block]):
             if part.tag_id == TEXT:
                 is_begun = is_begun or not (part.text_content or "").isspace()
             elif part.tag_id != COMMENT and (attributes := part.attributes):
                 said = _marks_of(attributes)
                 if said & _SKIPPED:
-                    text = text.removesuffix(short_text(part)) if is_begun else text.removeprefix(short_text(part))
+                    about_others = text_within(part, _ENTRY_SIZE)
+                    text = text.removesuffix(about_others) if is_begun else text.removeprefix(about_others)
                 else:
                     marks |= said
         return text.strip(), marks
 
     def _choices(self, tree: LexborHTMLParser) -> Iterator[str]:
         """Yield the texts of the choices that are made, each with its label."""
-        for chosen in tree.css(_CHOSEN)[: limits.CONTROLS]:
+        for chosen in tree.css(_CHOSEN)[: limits.ELEMENTS]:
             control = next((outer for outer in elements_around(chosen) if outer.tag_id == _SELECT), chosen)
             around = list(elements_around(control))
             holder = next((outer for outer in around if outer.tag_id in _BLOCKS), None)
@@ -237,12 +237,11 @@ class Layout:
             if is_skipped or _OTHER_CHOICES.search(names):
                 continue
             near = (*around, sibling(control, forward=True), sibling(control, forward=False))
-            labels = [node for node in near if node is not None and node.tag_id == _LABEL]
-            if control is chosen:
-                yield short_text(labels[0]) if labels else ""
-            else:
-                texts = islice(texts_within(labels[0]), _ENTRY_PARTS) if labels else ()
-                yield f"{next(filter(str.strip, texts), '')} {short_text(chosen)}"
+            label = next((node for node in near if node is not None and node.tag_id == _LABEL), None)
+            parts = [] if label is None else [part for part in within(label) if part.tag_id == TEXT]
+            texts = list(filter(None, [text_within(part, _ENTRY_SIZE) for part in parts]))
+            # The label may hold the select with all its options.
+            yield " ".join([*(texts if control is chosen else texts[:1]), text_within(chosen, _ENTRY_SIZE)])
 
 
 def _pair_in(node: LexborNode) -> str:
@@ -258,42 +257,28 @@ def _pair_in(node: LexborNode) -> str:
         child = child.next
     if len(parts) != 2 or parts[1].tag_id == TEXT or (parts[0].tag_id == TEXT and parts[1].tag_id not in _MARKS):
         return ""
-    texts = [" ".join((part.text_content or "").split()) if part.tag_id == TEXT else short_text(part) for part in parts]
+    texts = [text_within(part, _ENTRY_SIZE) for part in parts]
     return " ".join(texts) if all(texts) else ""
-
-
-def short_text(node: LexborNode) -> str:
-    """Return the first texts in a node, in one line."""
-    return " ".join("".join(islice(texts_within(node), _ENTRY_PARTS))[:_ENTRY_SIZE].split())
 
 
 def _marks_of(attributes: _Attributes) -> int:
     """Return what the names of an element say: that it is about others, or a price."""
     if attributes.keys().isdisjoint(_NAMING):
         return 0
-    return _said(*[(attributes.get(name) or "")[: limits.CLASS] for name in _NAMING])
+    return _said(*[(attributes.get(name) or "")[: limits.VALUE] for name in _NAMING])
 
 
 # The pages of a site share their classes.
 @lru_cache(10_000)
 def _said(kind: str, identity: str, member: str) -> int:
-    is_about_others = _ABOUT_OTHERS.search(f"{kind} {identity}"[: limits.CLASS])
+    is_about_others = _ABOUT_OTHERS.search(f"{kind} {identity}"[: limits.VALUE])
     is_price = _PRICE.search(member or kind or identity)
     return (_SKIPPED if is_about_others else 0) | (_PRICED if is_price else 0)
 
 
-def has_buy_button(tree: LexborHTMLParser | LexborNode) -> bool:
-    """Return whether a button or form buys something, by its names and texts; of very many, the first are read."""
-    return _buys(tree.css("button, input, form"))
-
-
-def has_buy_link(tree: LexborHTMLParser) -> bool:
-    """Return whether a link buys something; of very many, the first are read."""
-    return _buys(tree.css("a"))
-
-
-def _buys(controls: list[LexborNode]) -> bool:
-    read = [_said_by(control) for control in controls[: limits.CONTROLS]]
+def sells(part: LexborHTMLParser | LexborNode, controls: str) -> bool:
+    """Return whether one of the controls buys something, by its names and texts; of very many, the first are read."""
+    read = [_said_by(control) for control in part.css(controls)[: limits.ELEMENTS]]
     names = "\n".join([said for said, _ in read])
     return any(sign in names for sign in BUY_SIGNS) or any(text in _BUY_BUTTONS for _, text in read)
 
@@ -302,12 +287,8 @@ def _said_by(control: LexborNode) -> tuple[str, str]:
     """Return what a control says by its names and texts, and the text on it if it is a button, in lower case."""
     attributes, kind = control.attributes, control.tag_id
     pieces = [value[: limits.VALUE] for name in _SAYING if (value := attributes.get(name))]
-    label = ""
-    if kind in _SHOW_TEXTS:
-        texts = filter(None, islice(texts_within(control), limits.EDGES))
-        read = [text[: limits.VALUE] for text in islice(texts, limits.CONTROL_TEXTS)]
-        pieces += read
-        label = "".join(read) if kind == _BUTTON else ""
-    elif kind == _INPUT and attributes.get("type") in ("submit", "button"):
-        label = (attributes.get("value") or "")[: limits.VALUE]
-    return "\n".join(pieces).lower(), " ".join(label.split()).strip("!").lower()
+    text = text_within(control, limits.VALUE) if kind in _SHOW_TEXTS else ""
+    label = text if kind == _BUTTON else ""
+    if kind == _INPUT and attributes.get("type") in ("submit", "button"):
+        label = " ".join((attributes.get("value") or "")[: limits.VALUE].split())
+    return "\n".join([*pieces, text]).lower(), label.strip("!").lower()

@@ -19,7 +19,7 @@ from crawldedup.reading.blocks import blocks_without_noise
 from crawldedup.reading.extract import PageText
 from crawldedup.reading.facts import limits
 from crawldedup.reading.facts.declared import Product, read_declared
-from crawldedup.reading.facts.layout import Layout, Line, has_buy_button, has_buy_link
+from crawldedup.reading.facts.layout import Layout, Line, sells
 from crawldedup.reading.facts.prices import (
     HAN_NUMBER,
     Price,
@@ -34,6 +34,7 @@ from crawldedup.reading.html import HtmlPage
 
 # So many words in the order of the main text are a part of it.
 _KNOWN_WORDS: Final = 5
+_BUTTONS: Final = "button, input, form"
 # Articles say when they were published.
 _DATED_ARTICLE: Final = "meta[property^='article:'], article time"
 _DIGITS_ONLY: Final = re.compile(r"[\d\W]+")
@@ -76,17 +77,17 @@ def text_facts(main: str, distinguish: str) -> str | None:
 
 def _attributes(page: HtmlPage, main: str) -> list[str]:
     tree = page.tree
-    data, has_button, is_short = read_declared(tree), has_buy_button(tree), len(main) <= limits.DESCRIPTION
+    data, has_button, is_short = read_declared(tree), sells(tree, _BUTTONS), len(main) <= limits.DESCRIPTION
     shown = (text for text, _, _ in page.blocks.lines)
     if not (data.products or has_button or (is_short and show_a_price(shown, page.html))):
         return []
-    for_sale = has_button or has_buy_link(tree)
+    for_sale = has_button or sells(tree, "a")
     is_dated = not for_sale and tree.css_first(_DATED_ARTICLE) is not None
     if not for_sale and (data.is_article or (is_dated and not data.products)):
         return []
     titles = list(filter(None, dict.fromkeys([page.name[: limits.VALUE], page.title[: limits.VALUE]])))
     # An aside that sells something is no boilerplate.
-    boxes = {aside.mem_id for aside in tree.css("aside")[: limits.ASIDES] if has_button and has_buy_button(aside)}
+    boxes = {aside.mem_id for aside in tree.css("aside")[: limits.ASIDES] if has_button and sells(aside, _BUTTONS)}
     blocks = blocks_without_noise(tree, page.holders | boxes) if boxes else page.blocks
     view = _ProductView(Layout(tree, blocks, page.holders), titles, for_sale=for_sale, has_button=has_button)
     product = _product_named(data.products, [*view.names, *titles], view.headings, for_sale=for_sale)
