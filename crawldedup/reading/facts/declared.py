@@ -5,7 +5,7 @@ Publishers follow these vocabularies loosely.
 
 import json
 import re
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
@@ -64,9 +64,10 @@ def read_declared(tree: LexborHTMLParser) -> Declared:
     """Read a bounded part of the structured data of a page, whatever is in it."""
     products, is_article = _in_scripts(tree)
     kind, of_the_page = _in_meta(tree)
-    typed = tree.css("[itemtype], [typeof]")[: limits.ELEMENTS]
-    is_article = is_article or any(not _types(element).isdisjoint(_ARTICLES) for element in typed)
-    return Declared((*products, *(_in_markup(tree) if typed else ()), *of_the_page), is_article, kind == "article")
+    marked = tree.css("[itemtype], [typeof], [itemscope]")[: limits.ELEMENTS]
+    typed = {element.mem_id: _types(element) for element in marked}
+    is_article = is_article or any(not types.isdisjoint(_ARTICLES) for types in typed.values())
+    return Declared((*products, *_in_markup(tree, typed), *of_the_page), is_article, kind == "article")
 
 
 def _last_part(kind: str) -> str:
@@ -103,16 +104,16 @@ def _in_scripts(tree: LexborHTMLParser) -> tuple[list[Product], bool]:
                 types = {_last_part(name) for name in _list(node.get("@type")) if isinstance(name, str)}
                 is_article |= not types.isdisjoint(_ARTICLES)
                 # What a product holds are its own offers, or products that are sold with it.
-                if not _is_sold(node, types):
+                has_offer = any(isinstance(offer, dict) for offer in _list(node.get("offers")))
+                if not _is_sold(types, has_offer=has_offer):
                     waiting.extend(value for key, value in node.items() if key not in _ABOUT_OTHERS)
                 elif len(products) < limits.PRODUCTS:
                     products.append(_product_of(node))
     return products, is_article
 
 
-def _is_sold(node: dict[str, Any], types: set[str]) -> bool:
+def _is_sold(types: set[str], *, has_offer: bool) -> bool:
     """Return whether it is a product, or another thing with an offer: a book, a car, an event."""
-    has_offer = any(isinstance(offer, dict) for offer in _list(node.get("offers")))
     return not types.isdisjoint(_PRODUCTS) or (bool(types) and types.isdisjoint(_NOT_SOLD) and has_offer)
 
 
@@ -188,37 +189,27 @@ def _product_of_members(members: Sequence[tuple[str, str]]) -> Product:
     return _product(first.get("name", ""), prices, values)
 
 
-def _in_markup(tree: LexborHTMLParser) -> list[Product]:
+def _in_markup(tree: LexborHTMLParser, typed: dict[int, set[str]]) -> list[Product]:
     """Return the products in microdata and RDFa. What a product holds describes it, up to the next product."""
-    # What has offers is sold, but for a part of the page and its seller.
-    offers = tree.css("[itemprop*='offers'], [property*='offers']")[: limits.ELEMENTS]
-    owners = (owner for offer in offers if (owner := _owner_of(offer)) is not None)
-    sold = {owner.mem_id for owner in owners if (types := _types(owner)) and types.isdisjoint(_NOT_SOLD)}
-    products: dict[int, list[tuple[str, str]]] = {}
-    for element in tree.css("[itemtype], [typeof], [itemprop], [property]")[: limits.ELEMENTS]:
-        is_sold = element.mem_id in sold or not _types(element).isdisjoint(_PRODUCTS)
-        if is_sold and len(products) < limits.PRODUCTS:
-            products[element.mem_id] = []
-            continue
+    products: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
+    for element in tree.css("[itemprop], [property]")[: limits.ELEMENTS] if typed else ():
         key = _last_part(element.attributes.get("itemprop") or element.attributes.get("property") or "")
-        if key not in _MEMBERS:
-            continue
-        product = next((outer.mem_id for outer in elements_around(element) if outer.mem_id in products), None)
-        # The name of a brand or of a reviewer is not the product's.
-        if product is not None and (key != "name" or ((owner := _owner_of(element)) and owner.mem_id == product)):
-            products[product].append((key, _content(element)))
-    return [_product_of_members(members) for members in products.values()]
+        if key in _MEMBERS:
+            owners = [outer.mem_id for outer in elements_around(element) if outer.mem_id in typed]
+            product = next((owner for owner in owners if _is_sold(typed[owner], has_offer=True)), None)
+            # The name of a brand or of a reviewer is not the product's.
+            if product is not None and (key != "name" or owners[0] == product):
+                products[product].append((key, _content(element)))
+    return [
+        _product_of_members(members)
+        for owner, members in products.items()
+        if _is_sold(typed[owner], has_offer=any(key.endswith("price") for key, _ in members))
+    ]
 
 
 def _types(element: LexborNode) -> set[str]:
     names = element.attributes.get("itemtype") or element.attributes.get("typeof") or ""
     return {_last_part(name) for name in names[: limits.VALUE].split()}
-
-
-def _owner_of(element: LexborNode) -> LexborNode | None:
-    """Return the element whose property this one is."""
-    marks = ("itemtype", "typeof", "itemscope")
-    return next((outer for outer in elements_around(element) if any(mark in outer.attributes for mark in marks)), None)
 
 
 def _content(element: LexborNode) -> str:
