@@ -26,7 +26,6 @@ BLOCKS: Final = tags("""
 """)
 """Their edges separate words, even without white space."""
 INVISIBLE: Final = tags("audio canvas iframe map object script style svg template video")
-HEADINGS: Final = tags("h1 h2 h3 h4 h5 h6")
 BOILERPLATE_TAGS: Final = tags("aside button dialog footer menu nav search select")
 BOILERPLATE_ROLES: Final = tags("alertdialog banner contentinfo dialog menu menubar navigation search")
 
@@ -59,6 +58,7 @@ def numbers(names: Iterable[str]) -> frozenset[int]:
 
 
 BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
+HEADINGS: Final = numbers(tags("h1 h2 h3 h4 h5 h6"))
 HOLD_CONTENT: Final = numbers(["article", "main"])
 TEXT: Final = parse("x").body.first_child.tag_id  # type: ignore[union-attr]
 COMMENT: Final = parse("<body><!-- -->").body.first_child.tag_id  # type: ignore[union-attr]

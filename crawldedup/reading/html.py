@@ -15,7 +15,7 @@ from selectolax.lexbor import LexborHTMLParser
 from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding, to_unicode
 
 from crawldedup.errors import PageError
-from crawldedup.reading.blocks import HEADINGS, Blocks, blocks_without_noise, holders_of_content, numbers, parse, tags
+from crawldedup.reading.blocks import HEADINGS, Blocks, blocks_without_noise, holders_of_content, parse, tags
 from crawldedup.reading.canonical import MAX_CLAIMS, HeadLinks
 
 # The most hostile pages known take two seconds and 500 MB. Of 2,300 real pages the largest had 5.3 MB and 18,000
@@ -26,7 +26,6 @@ MAX_ATTRIBUTES: Final = 500_000  # of a page, since a tree takes 500 bytes for o
 MAX_LETTERS: Final = MAX_BYTES  # of a text that is fingerprinted, after normalisation, which makes eighteen of some
 
 _MAX_LINKS: Final = 5_000  # in a head
-_HEADINGS: Final = numbers(HEADINGS)
 _START_TAG: Final = re.compile(r"<[A-Za-z]")
 # Possessive groups go wrong in Python before 3.11.5, so the groups are atomic.
 # Parsers compare each attribute of a tag with all before it. The search has bounds, or it would start over at every
@@ -115,7 +114,7 @@ class HtmlPage:
     def headings(self) -> set[str]:
         """The title, and the lines of the headings."""
         kinds = self.blocks.kinds
-        return {self.title, *[text for text, _, block in self.blocks.lines if kinds[block] in _HEADINGS]}
+        return {self.title, *[text for text, _, block in self.blocks.lines if kinds[block] in HEADINGS]}
 
     @property
     def links(self) -> HeadLinks:

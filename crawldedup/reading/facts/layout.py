@@ -31,8 +31,6 @@ from crawldedup.reading.blocks import Line as TextLine
 from crawldedup.reading.facts import VOCABULARY, limits
 from crawldedup.reading.facts.prices import Price, plain, prices, without_prices, words_of
 
-_Attributes = Mapping[str, str | None]
-
 # Characters and lines of the largest row, and characters of the largest entry or choice.
 _ROW_SIZE: Final = 400
 _ROW_LINES: Final = 20
@@ -44,7 +42,6 @@ _BUTTON, _DD, _DT, _HEADER, _INPUT, _LABEL, _LI, _SELECT, _TR = (
     NUMBER[name] for name in ("button", "dd", "dt", "header", "input", "label", "li", "select", "tr")
 )
 _BLOCKS: Final = numbers(BLOCKS)
-_HEADINGS: Final = numbers(HEADINGS)
 _ROWS: Final = numbers(["tr", "dt", "dd"])
 _PAIRS: Final = numbers(["div", "li", "p"])
 _MARKS: Final = numbers(["b", "strong", "span", "em", "i"])
@@ -134,7 +131,7 @@ class Layout:
                 marks |= _SKIPPED if attributes.get("role") in BOILERPLATE_ROLES else 0
             if kind == _HEADER and parent == 0 and node.mem_id not in holders:
                 marks |= _SKIPPED
-            self._marks.append(marks | (_HEADING if kind in _HEADINGS else 0))
+            self._marks.append(marks | (_HEADING if kind in HEADINGS else 0))
         links = tree.css(f"{_PAGE_LINKS}, {_PAGE_LINKS} *")[: limits.ELEMENTS]
         self._page_links = {self._block_at(link) for link in links}
         # The text of each pair that is one line, by its block.
@@ -261,7 +258,7 @@ def _pair_in(node: LexborNode) -> str:
     return " ".join(texts) if all(texts) else ""
 
 
-def _marks_of(attributes: _Attributes) -> int:
+def _marks_of(attributes: Mapping[str, str | None]) -> int:
     """Return what the names of an element say: that it is about others, or a price."""
     if attributes.keys().isdisjoint(_NAMING):
         return 0
