@@ -82,15 +82,14 @@ _PASSING: Final = re.compile(
 class Line:
     """One block of `plain` text of a page, and what it reads like.
 
-    `is_grouped`: a key and its value, among others. `is_row`: that, or "Colour: red". `is_entry`: a property without a
-    key, such as "red" in a list. `is_prose`: a sentence or more. `prices` are those of a line about little else.
+    `is_row`: a key and its value. `is_entry`: a property without a key, such as "red" in a list. `is_prose`: a sentence
+    or more. `prices` are those of a line about little else.
     """
 
     text: str
     words: list[str]
     is_heading: bool
     is_linked: bool
-    is_grouped: bool
     is_row: bool
     is_entry: bool
     is_prose: bool
@@ -205,7 +204,7 @@ class Layout:
         has_digits = _DIGIT.search(text) is not None
         may_hold_prices = has_digits and not is_linked and not is_prose and len(words) <= _PRICE_WORDS
         found = prices(text, bare=is_priced) if may_hold_prices else []
-        return Line(text, words, is_heading, is_linked, is_grouped, is_row, is_entry, is_prose, has_digits, found)
+        return Line(text, words, is_heading, is_linked, is_row, is_entry, is_prose, has_digits, found)
 
     def _in_line(self, block: int, text: str) -> tuple[str, int]:
         """Return a line without what is about others at its edges, and what is known of the other parts of it."""

@@ -7,7 +7,6 @@ LINES: Final = 4_000  # lines of a page
 LINE: Final = 20_000  # characters of a line
 DESCRIPTION: Final = 20_000  # characters of the main text of a page that only looks like a product's, no article's
 ELEMENTS: Final = 2_000  # buttons, inputs and forms that may be buy controls, links, and those with structured data
-ASIDES: Final = 10  # asides that may hold such controls
 SCRIPTS: Final = 20  # scripts of JSON-LD
 SCRIPT: Final = 500_000  # characters of such a script
 NODES: Final = 5_000  # objects and lists of such a script

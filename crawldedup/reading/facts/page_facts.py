@@ -10,12 +10,10 @@ control with a price or a specification. Listings and articles are not.
 """
 
 import re
-from bisect import bisect
 from collections.abc import Sequence
 from typing import Final
 
 from crawldedup.errors import PageError
-from crawldedup.reading.blocks import blocks_without_noise
 from crawldedup.reading.extract import PageText
 from crawldedup.reading.facts import limits
 from crawldedup.reading.facts.declared import Product, read_declared
@@ -37,17 +35,15 @@ _KNOWN_WORDS: Final = 5
 _BUTTONS: Final = "button, input, form"
 # Articles say when they were published.
 _DATED_ARTICLE: Final = "meta[property^='article:'], article time"
-_DIGITS_ONLY: Final = re.compile(r"[\d\W]+")
-# Lines behind the name, or behind the product's text, that are near it.
+# Lines behind the name that are near it.
 _NEAR_LINES: Final = 15
-# So many prices, each right below a title or under a heading of its own, make a page a listing.
+# So many prices, each right below a title, make a page a listing.
 _LISTED: Final = 3
-# Lines of prose between the name and the price of a page that sells something.
-_PROSE_ABOVE: Final = 3
 # Rows that make a specification.
 _ROWS: Final = 2
 _SEPARATOR: Final = re.compile(r"\s[-–—|·•»›:]+\s|[|｜»]|::|:\s")
-_DATE: Final = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}|\d{1,2}:\d\d")
+# What changes with the visit: dates and times, and the address of a printed page.
+_VISIT: Final = re.compile(r"https?://\S+|\d{1,4}([./-])\d{1,2}\1\d{1,4}|\d{1,2}:\d\d")
 
 
 def page_facts(page: PageText, distinguish: str) -> str | None:
@@ -79,18 +75,15 @@ def _attributes(page: HtmlPage, main: str) -> list[str]:
     tree = page.tree
     data, has_button, is_short = read_declared(tree), sells(tree, _BUTTONS), len(main) <= limits.DESCRIPTION
     shown = (text for text, _, _ in page.blocks.lines)
-    if not (data.products or has_button or (is_short and show_a_price(shown, page.html))):
+    if not (data.products or has_button or (is_short and show_a_price(shown))):
         return []
     for_sale = has_button or sells(tree, "a")
     is_dated = not for_sale and tree.css_first(_DATED_ARTICLE) is not None
     if not for_sale and (data.is_article or (is_dated and not data.products)):
         return []
     titles = list(filter(None, dict.fromkeys([page.name[: limits.VALUE], page.title[: limits.VALUE]])))
-    # An aside that sells something is no boilerplate.
-    boxes = {aside.mem_id for aside in tree.css("aside")[: limits.ASIDES] if has_button and sells(aside, _BUTTONS)}
-    blocks = blocks_without_noise(tree, page.holders | boxes) if boxes else page.blocks
-    view = _ProductView(Layout(tree, blocks, page.holders), titles, for_sale=for_sale, has_button=has_button)
-    product = _product_named(data.products, [*view.names, *titles], view.headings, for_sale=for_sale)
+    view = _ProductView(Layout(tree, page.blocks, page.holders), titles, for_sale=for_sale)
+    product = _product_named(data.products, [*view.names, *titles], for_sale=for_sale)
     may_be_shown = is_short and not (data.is_article or is_dated)
     if product is None and not (may_be_shown and view.offers_one_product()):
         return []
@@ -99,14 +92,12 @@ def _attributes(page: HtmlPage, main: str) -> list[str]:
     return view.attributes(main, product)
 
 
-def _product_named(
-    products: Sequence[Product], names: Sequence[str], headings: set[str], *, for_sale: bool
-) -> Product | None:
+def _product_named(products: Sequence[Product], names: Sequence[str], *, for_sale: bool) -> Product | None:
     """Return the one of the products whose name is the page's, or the only one of a page that sells it."""
     title = set(words_of(plain(" ".join(names))))
     for product in products:
         words = set(words_of(plain(product.name)))
-        if spelled(product.name) in headings or 2 * len(words & title) >= len(words) > 0:
+        if 2 * len(words & title) >= len(words) > 0:
             return product
     return products[0] if len(products) == 1 and (for_sale or not products[0].name) else None
 
@@ -117,37 +108,27 @@ class _ProductView:
     `_own` are those with its prices, `_cards` those with the prices of other products, each below a title of its own.
     """
 
-    def __init__(self, layout: Layout, titles: Sequence[str], *, for_sale: bool, has_button: bool) -> None:
+    def __init__(self, layout: Layout, titles: Sequence[str], *, for_sale: bool) -> None:
         self._for_sale = for_sale
         start, self.names = _find_name(layout.lines, titles)
         self._lines = layout.lines[start:]
         self._choices = layout.choices
-        self.headings = {spelled(line.text[: limits.VALUE]) for line in layout.lines if line.is_heading}
         self._own, self._cards = _prices_in(self._lines)
-        # The box with the price and the button may stand above the name.
-        above = layout.lines[:start] if has_button else []
-        self._above = {price for number in _prices_in(above)[0] for price in above[number].prices}
 
     def offers_one_product(self) -> bool:
         """Return whether the page is about one product: by a price near the name, or by a button and what it sells."""
         if not self.names:
             return False
         is_listing = len(self._cards) >= _LISTED
-        if self._for_sale:
-            specified = self._lines[: self._cards[_LISTED - 1]] if is_listing else self._lines
-            if (self._above and not is_listing) or sum(line.is_grouped for line in specified) >= _ROWS:
-                return True
+        if self._for_sale and sum(line.is_row for line in self._lines) >= _ROWS:
+            return True
         if not self._own or (is_listing and self._cards[0] < self._own[0]):
-            return False
-        headings = [number for number, line in enumerate(self._lines) if line.is_heading]
-        priced = {bisect(headings, number) for number in self._own}
-        if len(priced) == len(self._own) >= _LISTED and 0 not in priced:
             return False
         before = self._lines[: self._own[0]]
         prose = sum(line.is_prose for line in before)
         is_near, stands_alone = len(before) < _NEAR_LINES, any(self._lines[number].stands_alone for number in self._own)
         if self._for_sale:
-            return stands_alone or (is_near and prose <= _PROSE_ABOVE)
+            return stands_alone or is_near
         return stands_alone and is_near and prose <= 1 and not any(line.is_heading for line in before)
 
     def attributes(self, main: str, product: Product | None) -> list[str]:
@@ -159,11 +140,8 @@ class _ProductView:
         text = f" {' '.join(words_of(plain(main)))}"
         prose = [number for number, line in enumerate(self._lines) if line.is_prose]
         known = {number for number in prose if f" {' '.join(self._lines[number].words[:_KNOWN_WORDS])}" in text}
-        rows = [number for number, line in enumerate(self._lines) if line.is_row]
-        # Most of the site's own text follows the product's.
-        end = max((*known, *rows), default=_NEAR_LINES)
         shown: dict[str, set[str]] = {kind: set() for kind in ("name", "row", "number", "declared")}
-        amounts = set(self._above)
+        amounts: set[Price] = set()
         shown["name"].update(spelled(name[: limits.VALUE]) for name in self.names)
         shown["row"].update(map(spelled, self._choices))
         # Its price may stand right below a link, such as that to the cart.
@@ -178,12 +156,10 @@ class _ProductView:
                     shown["number"].update(numbers(without_prices(line.text), units=True))
             elif is_card or (line.is_passing and not line.is_prose):
                 continue
-            elif line.is_row or (line.is_entry and number <= end + _NEAR_LINES):
+            elif line.is_row or line.is_entry:
                 shown["row"].add(spelled(line.text))
             elif not line.is_linked and (not line.is_prose or number in known):
-                found = numbers(_DATE.sub(" ", line.text), units=True)
-                # Behind the product's text, years and telephone numbers are the site's.
-                shown["number"].update(word for word in found if number <= end or not _DIGITS_ONLY.fullmatch(word))
+                shown["number"].update(numbers(_VISIT.sub(" ", line.text), units=True))
         if product is not None:
             _add_unshown(shown, amounts, product)
         shown["price"] = set(map(str, amounts))
@@ -218,22 +194,20 @@ def _add_unshown(shown: dict[str, set[str]], prices: set[Price], product: Produc
 def _find_name(lines: Sequence[Line], titles: Sequence[str]) -> tuple[int, list[str]]:
     """Return the number of the line behind the name, and the name: the lines that repeat a part of a title.
 
-    One of them may be the site's, so all of them above the first price are taken, but links are the last choice and
-    headings the first. Without any, the name is the title and the first heading, which may have the price in it.
+    One of them may be the site's, so all of them above the first price are taken, but links are the last choice.
+    Without any, the name is the title and the first heading.
     """
     titles = list(map(plain, titles))
     parts = [words_of(part) for title in titles for part in (*_SEPARATOR.split(title), title)]
-    longest, known = max(map(len, titles), default=0), {word for words in parts for word in words}
+    longest = max(map(len, titles), default=0)
     wanted = [(len(words) / 2, set(words)) for words in parts if words]
     said = [
         number
         for number, line in enumerate(lines)
         if 0 < len(line.text) <= longest
-        and not known.isdisjoint(line.words[:1])
         and any(len(line.words) >= most and words.issuperset(line.words) for most, words in wanted)
     ]
     said = [number for number in said if not lines[number].is_linked] or said
-    said = [number for number in said if lines[number].is_heading] or said
     found = sorted({tuple(lines[number].words): number for number in reversed(said)}.values())
     if found:
         first_price = next((number for number, line in enumerate(lines) if line.prices), len(lines))
@@ -241,5 +215,4 @@ def _find_name(lines: Sequence[Line], titles: Sequence[str]) -> tuple[int, list[
         return taken[-1] + 1, [lines[number].text for number in taken]
     start = next((number for number, line in enumerate(lines) if line.is_heading), -1)
     heading = lines[start : start + 1]
-    has_price = any(price.currency for line in heading for price in line.prices)
-    return start if has_price else start + 1, [*titles[:1], *(line.text for line in heading)]
+    return start + 1, [*titles[:1], *(line.text for line in heading)]
