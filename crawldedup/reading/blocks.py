@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Final
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
@@ -180,6 +180,17 @@ class Blocks:
         while block >= 0:
             yield block
             block = self.parents[block]
+
+
+class Sums:
+    """What the lines in each block come to, with those in the blocks within: differences of running sums."""
+
+    def __init__(self, own: list[int], ends: list[int]) -> None:
+        self.own, self._ends = own, ends
+        self._before = [0, *accumulate(own)]
+
+    def __getitem__(self, block: int) -> int:
+        return self._before[self._ends[block]] - self._before[block]
 
 
 def holders_of_content(tree: LexborHTMLParser) -> set[int]:

@@ -8,9 +8,6 @@ apart. So three rules hold with extractors that guess at the main text:
 2. Below `FALLBACK_WORDS`, the extractor has missed the content (a listing, a product, a form). Then all text counts
    except navigation, page header, footer and the like.
 3. Below `min_words`, a page is compared by `PageText.whole`, for exact copies alone, and without its name.
-
-Of 1,122 pairs of different pages of one site, trafilatura's bare main text makes 11 similar (a Jaccard similarity of
-at least .86), all visible text as the fallback 6, these rules 3.
 """
 
 import importlib

@@ -5,6 +5,7 @@ boilerplate or as being about other pages, and where a short line has a number o
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +22,7 @@ from crawldedup.reading.blocks import (
     NUMBER,
     TEXT,
     Blocks,
+    Sums,
     elements_around,
     numbers,
     sibling,
@@ -114,11 +116,8 @@ class Layout:
         self._blocks = blocks
         self._block_of_node = {node.mem_id: block for block, node in enumerate(blocks.nodes)}
         # How many lines each block holds.
-        self._held = [0] * len(blocks.nodes)
-        for _, _, block in blocks.lines:
-            self._held[block] += 1
-        for block in range(len(blocks.nodes) - 1, 0, -1):
-            self._held[blocks.parents[block]] += self._held[block]
+        own = Counter(block for _, _, block in blocks.lines)
+        self._held = Sums([own[block] for block in range(len(blocks.nodes))], blocks.ends)
         # What is known of each block.
         self._marks = [0]
         for node, kind, parent in islice(zip(blocks.nodes, blocks.kinds, blocks.parents, strict=True), 1, None):
