@@ -7,7 +7,7 @@ reads a page goes by the numbers of the blocks and by the lines, and looks at th
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate, islice
 from typing import Final
 
@@ -41,20 +41,15 @@ def parse(html: str) -> LexborHTMLParser:
     return LexborHTMLParser(html, options=_OPTIONS, scripting=True)
 
 
-class _Numbers(dict[str, int]):
-    _document = parse("")
-
-    def __missing__(self, name: str) -> int:
-        number = self[name] = self._document.create_node(name).tag_id
-        return number
-
-
-NUMBER: Final = _Numbers()  # Lexbor's of each kind of elements of HTML; one of a site's own is another in each page
+@cache
+def number(name: str) -> int:
+    """Return Lexbor's number of a kind of elements of HTML; a kind of a site's own has another in each page."""
+    return parse("").create_node(name).tag_id
 
 
 def numbers(names: Iterable[str]) -> frozenset[int]:
     """Return the numbers of kinds of elements."""
-    return frozenset(NUMBER[name] for name in names)
+    return frozenset(map(number, names))
 
 
 BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
@@ -140,9 +135,9 @@ _CONTROLS: Final = tags("datalist option select textarea")
 def _roles(hidden: Iterable[str]) -> list[int]:
     """Return what the walk does at each kind of element; an unknown one is a part of its line."""
     roles = dict.fromkeys(numbers(BLOCKS), _BLOCK) | dict.fromkeys(BOILERPLATE, _BOILERPLATE)
-    roles |= {NUMBER["br"]: _BREAK, NUMBER["hr"]: _BREAK, NUMBER["a"]: _LINK, COMMENT: _SKIPPED, TEXT: _TEXT}
+    roles |= {number("br"): _BREAK, number("hr"): _BREAK, number("a"): _LINK, COMMENT: _SKIPPED, TEXT: _TEXT}
     roles |= dict.fromkeys(numbers(hidden), _SKIPPED)
-    return [roles.get(number, _INLINE) for number in range(max(roles) + 1)]
+    return [roles.get(kind, _INLINE) for kind in range(max(roles) + 1)]
 
 
 _WITH_CONTROLS: Final = _roles(_HIDDEN)

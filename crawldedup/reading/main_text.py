@@ -18,10 +18,10 @@ Prose is a line that is long and has punctuation, or is very long, and is no lin
 import re
 from typing import Final
 
-from crawldedup.reading.blocks import BOILERPLATE, HOLD_CONTENT, NUMBER, Blocks, Label, Sums, numbers, tags
+from crawldedup.reading.blocks import BOILERPLATE, HOLD_CONTENT, Blocks, Label, Sums, number, numbers, tags
 from crawldedup.reading.html import HtmlPage
 
-_CAPTION, _H1, _MAIN, _PRE, _TABLE = (NUMBER[name] for name in ("figcaption", "h1", "main", "pre", "table"))
+_CAPTION, _H1, _MAIN, _PRE, _TABLE = map(number, ("figcaption", "h1", "main", "pre", "table"))
 _CELLS: Final = numbers(tags("li p td tr tbody dd dt h1 h2 h3 h4 h5 h6"))
 _HEADINGS: Final = numbers(["h1", "h2", "h3"])
 _PLAIN: Final = numbers(tags("blockquote center dd dl dt figure h2 h3 h4 h5 li ol p table ul"))

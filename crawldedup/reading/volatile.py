@@ -1,9 +1,8 @@
 """Learn which numbers of a site change with every load, and leave them out of what is compared.
 
 "Who is online: 24 users", "Time: 0.769s", "Only 6 left": such lines differ between two answers of one page within
-minutes, in their numbers alone. That is the evidence. It is never taken from pages that are only alike, nor from
-answers of different crawls: what has changed since yesterday is news. A line with a price, a heading, a long line and
-one of little else than numbers is no such line, and of a page that consists of such lines nothing is left out.
+minutes, in their numbers alone. Only that is evidence: pages that are alike are none, and what has changed since
+yesterday is news. A line with a price, a heading, a long line and one of little else than numbers is always content.
 
 Three pages of a host must show that a line changes, one of them in the folder where it counts, or all three in the
 folder above: on a shared host nobody can have numbers of others left out. A line that stays the same four times as

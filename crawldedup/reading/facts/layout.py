@@ -19,11 +19,11 @@ from crawldedup.reading.blocks import (
     BOILERPLATE_ROLES,
     COMMENT,
     HEADINGS,
-    NUMBER,
     TEXT,
     Blocks,
     Sums,
     elements_around,
+    number,
     numbers,
     sibling,
     text_within,
@@ -40,8 +40,8 @@ _ENTRY_SIZE: Final = 80
 # Characters of a line that may be about its number.
 _SHORT: Final = 100
 
-_BUTTON, _DD, _DT, _HEADER, _INPUT, _LABEL, _LI, _SELECT, _TR = (
-    NUMBER[name] for name in ("button", "dd", "dt", "header", "input", "label", "li", "select", "tr")
+_BUTTON, _DD, _HEADER, _INPUT, _LABEL, _LI, _SELECT, _TR = map(
+    number, ["button", "dd", "header", "input", "label", "li", "select", "tr"]
 )
 _BLOCKS: Final = numbers(BLOCKS)
 _ROWS: Final = numbers(["tr", "dt", "dd"])
