@@ -82,8 +82,8 @@ def _attributes(page: HtmlPage, main: str) -> list[str]:
     if not for_sale and (data.is_article or (is_dated and not data.products)):
         return []
     titles = list(filter(None, dict.fromkeys([page.name[: limits.VALUE], page.title[: limits.VALUE]])))
-    view = _ProductView(Layout(tree, page.blocks, page.holders), titles, for_sale=for_sale)
-    product = _product_named(data.products, [*view.names, *titles], for_sale=for_sale)
+    view = _ProductView(Layout(tree, page.blocks, page.holders), titles, for_sale=for_sale, has_button=has_button)
+    product = _product_named(data.products, [*view.names, *titles], view.headings, for_sale=for_sale)
     may_be_shown = is_short and not (data.is_article or is_dated)
     if product is None and not (may_be_shown and view.offers_one_product()):
         return []
@@ -92,12 +92,14 @@ def _attributes(page: HtmlPage, main: str) -> list[str]:
     return view.attributes(main, product)
 
 
-def _product_named(products: Sequence[Product], names: Sequence[str], *, for_sale: bool) -> Product | None:
+def _product_named(
+    products: Sequence[Product], names: Sequence[str], headings: set[str], *, for_sale: bool
+) -> Product | None:
     """Return the one of the products whose name is the page's, or the only one of a page that sells it."""
     title = set(words_of(plain(" ".join(names))))
     for product in products:
         words = set(words_of(plain(product.name)))
-        if 2 * len(words & title) >= len(words) > 0:
+        if spelled(product.name) in headings or 2 * len(words & title) >= len(words) > 0:
             return product
     return products[0] if len(products) == 1 and (for_sale or not products[0].name) else None
 
@@ -108,19 +110,23 @@ class _ProductView:
     `_own` are those with its prices, `_cards` those with the prices of other products, each below a title of its own.
     """
 
-    def __init__(self, layout: Layout, titles: Sequence[str], *, for_sale: bool) -> None:
+    def __init__(self, layout: Layout, titles: Sequence[str], *, for_sale: bool, has_button: bool) -> None:
         self._for_sale = for_sale
         start, self.names = _find_name(layout.lines, titles)
         self._lines = layout.lines[start:]
         self._choices = layout.choices
+        self.headings = {spelled(line.text[: limits.VALUE]) for line in layout.lines if line.is_heading}
         self._own, self._cards = _prices_in(self._lines)
+        # The box with the price and the button may stand above the name.
+        above = layout.lines[:start] if has_button else []
+        self._above = {price for number in _prices_in(above)[0] for price in above[number].prices}
 
     def offers_one_product(self) -> bool:
         """Return whether the page is about one product: by a price near the name, or by a button and what it sells."""
         if not self.names:
             return False
         is_listing = len(self._cards) >= _LISTED
-        if self._for_sale and sum(line.is_row for line in self._lines) >= _ROWS:
+        if self._for_sale and ((self._above and not is_listing) or sum(line.is_row for line in self._lines) >= _ROWS):
             return True
         if not self._own or (is_listing and self._cards[0] < self._own[0]):
             return False
@@ -141,7 +147,7 @@ class _ProductView:
         prose = [number for number, line in enumerate(self._lines) if line.is_prose]
         known = {number for number in prose if f" {' '.join(self._lines[number].words[:_KNOWN_WORDS])}" in text}
         shown: dict[str, set[str]] = {kind: set() for kind in ("name", "row", "number", "declared")}
-        amounts: set[Price] = set()
+        amounts = set(self._above)
         shown["name"].update(spelled(name[: limits.VALUE]) for name in self.names)
         shown["row"].update(map(spelled, self._choices))
         # Its price may stand right below a link, such as that to the cart.
@@ -194,8 +200,8 @@ def _add_unshown(shown: dict[str, set[str]], prices: set[Price], product: Produc
 def _find_name(lines: Sequence[Line], titles: Sequence[str]) -> tuple[int, list[str]]:
     """Return the number of the line behind the name, and the name: the lines that repeat a part of a title.
 
-    One of them may be the site's, so all of them above the first price are taken, but links are the last choice.
-    Without any, the name is the title and the first heading.
+    One of them may be the site's, so all of them above the first price are taken, but links are the last choice and
+    headings the first. Without any, the name is the title and the first heading, which may have the price in it.
     """
     titles = list(map(plain, titles))
     parts = [words_of(part) for title in titles for part in (*_SEPARATOR.split(title), title)]
@@ -208,6 +214,7 @@ def _find_name(lines: Sequence[Line], titles: Sequence[str]) -> tuple[int, list[
         and any(len(line.words) >= most and words.issuperset(line.words) for most, words in wanted)
     ]
     said = [number for number in said if not lines[number].is_linked] or said
+    said = [number for number in said if lines[number].is_heading] or said
     found = sorted({tuple(lines[number].words): number for number in reversed(said)}.values())
     if found:
         first_price = next((number for number, line in enumerate(lines) if line.prices), len(lines))
@@ -215,4 +222,5 @@ def _find_name(lines: Sequence[Line], titles: Sequence[str]) -> tuple[int, list[
         return taken[-1] + 1, [lines[number].text for number in taken]
     start = next((number for number, line in enumerate(lines) if line.is_heading), -1)
     heading = lines[start : start + 1]
-    return start + 1, [*titles[:1], *(line.text for line in heading)]
+    has_price = any(price.currency for line in heading for price in line.prices)
+    return start if has_price else start + 1, [*titles[:1], *(line.text for line in heading)]
