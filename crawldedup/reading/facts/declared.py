@@ -64,8 +64,10 @@ def read_declared(tree: LexborHTMLParser) -> Declared:
     """Read a bounded part of the structured data of a page, whatever is in it."""
     products, is_article = _in_scripts(tree)
     kind, of_the_page = _in_meta(tree)
-    marked = tree.css("[itemtype], [typeof], [itemscope]")[: limits.ELEMENTS]
-    typed = {element.mem_id: _types(element) for element in marked}
+    typed = {}
+    for element in tree.css("[itemtype], [typeof], [itemscope]")[: limits.ELEMENTS]:
+        names = element.attributes.get("itemtype") or element.attributes.get("typeof") or ""
+        typed[element.mem_id] = {_last_part(name) for name in names[: limits.VALUE].split()}
     is_article = is_article or any(not types.isdisjoint(_ARTICLES) for types in typed.values())
     return Declared((*products, *_in_markup(tree, typed), *of_the_page), is_article, kind == "article")
 
@@ -205,11 +207,6 @@ def _in_markup(tree: LexborHTMLParser, typed: dict[int, set[str]]) -> list[Produ
         for owner, members in products.items()
         if _is_sold(typed[owner], has_offer=any(key.endswith("price") for key, _ in members))
     ]
-
-
-def _types(element: LexborNode) -> set[str]:
-    names = element.attributes.get("itemtype") or element.attributes.get("typeof") or ""
-    return {_last_part(name) for name in names[: limits.VALUE].split()}
 
 
 def _content(element: LexborNode) -> str:

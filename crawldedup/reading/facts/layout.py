@@ -31,7 +31,7 @@ from crawldedup.reading.blocks import (
 )
 from crawldedup.reading.blocks import Line as TextLine
 from crawldedup.reading.facts import VOCABULARY, limits
-from crawldedup.reading.facts.prices import Price, plain, prices, without_prices, words_of
+from crawldedup.reading.facts.prices import Price, plain, prices, words_of
 
 # Characters and lines of the largest row, and characters of the largest entry or choice.
 _ROW_SIZE: Final = 400
@@ -68,9 +68,8 @@ _DIGIT: Final = re.compile(r"\d")
 # A line of so many words is prose if it is punctuated.
 _PROSE_WORDS: Final = 12
 _SENTENCE: Final = re.compile(r"[.!?。！？।۔؟](?:\s|$)|[。！？、，،,;；]")
-# A line with more words is not about its price; one with so few beside its price is about nothing else.
-_PRICE_WORDS: Final = 16
-_BESIDE_WORDS: Final = 8
+# A line with more words is not about its price.
+_PRICE_WORDS: Final = 10
 # Words of an entry of a list that has no key.
 _ENTRY_WORDS: Final = 8
 _LABELLED: Final = re.compile(r"[^:|=]{1,40}\s?(?::(?![\d/])|\||=)\s?\S.{0,100}")
@@ -102,11 +101,6 @@ class Line:
     def is_passing(self) -> bool:
         """Whether it is about what changes from visit to visit."""
         return _PASSING.search(self.text) is not None
-
-    @property
-    def stands_alone(self) -> bool:
-        """Whether there is little else than a price."""
-        return len(words_of(without_prices(self.text))) <= _BESIDE_WORDS
 
 
 class Layout:
@@ -258,8 +252,6 @@ def _pair_in(node: LexborNode) -> str:
 
 def _marks_of(attributes: Mapping[str, str | None]) -> int:
     """Return what the names of an element say: that it is about others, or a price."""
-    if attributes.keys().isdisjoint(_NAMING):
-        return 0
     return _said(*[(attributes.get(name) or "")[: limits.VALUE] for name in _NAMING])
 
 

@@ -10,5 +10,6 @@ ELEMENTS: Final = 2_000  # buttons, inputs and forms that may be buy controls, l
 SCRIPTS: Final = 20  # scripts of JSON-LD
 SCRIPT: Final = 500_000  # characters of such a script
 NODES: Final = 5_000  # objects and lists of such a script
+ASIDES: Final = 10  # asides that may hold such controls
 PRODUCTS: Final = 1_000  # products in all such scripts, and in microdata and RDFa
 VALUES: Final = 200  # offers, variants and values of one product: each value is looked for in all that is shown

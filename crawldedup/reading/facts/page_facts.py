@@ -11,9 +11,11 @@ control with a price or a specification. Listings and articles are not.
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from crawldedup.errors import PageError
+from crawldedup.reading.blocks import blocks_without_noise
 from crawldedup.reading.extract import PageText
 from crawldedup.reading.facts import limits
 from crawldedup.reading.facts.declared import Product, read_declared
@@ -35,15 +37,15 @@ _KNOWN_WORDS: Final = 5
 _BUTTONS: Final = "button, input, form"
 # Articles say when they were published.
 _DATED_ARTICLE: Final = "meta[property^='article:'], article time"
-# Lines behind the name that are near it.
+_DIGITS_ONLY: Final = re.compile(r"[\d\W]+")
+# Lines behind the name, or behind the product's text, that are near it.
 _NEAR_LINES: Final = 15
-# So many prices, each right below a title, make a page a listing.
+# So many prices, each right below a title or under a heading of its own, make a page a listing.
 _LISTED: Final = 3
 # Rows that make a specification.
 _ROWS: Final = 2
 _SEPARATOR: Final = re.compile(r"\s[-–—|·•»›:]+\s|[|｜»]|::|:\s")
-# What changes with the visit: dates and times, and the address of a printed page.
-_VISIT: Final = re.compile(r"https?://\S+|\d{1,4}([./-])\d{1,2}\1\d{1,4}|\d{1,2}:\d\d")
+_DATE: Final = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}|\d{1,2}:\d\d")
 
 
 def page_facts(page: PageText, distinguish: str) -> str | None:
@@ -75,14 +77,17 @@ def _attributes(page: HtmlPage, main: str) -> list[str]:
     tree = page.tree
     data, has_button, is_short = read_declared(tree), sells(tree, _BUTTONS), len(main) <= limits.DESCRIPTION
     shown = (text for text, _, _ in page.blocks.lines)
-    if not (data.products or has_button or (is_short and show_a_price(shown))):
+    if not (data.products or has_button or (is_short and show_a_price(shown, page.html))):
         return []
     for_sale = has_button or sells(tree, "a")
     is_dated = not for_sale and tree.css_first(_DATED_ARTICLE) is not None
     if not for_sale and (data.is_article or (is_dated and not data.products)):
         return []
     titles = list(filter(None, dict.fromkeys([page.name[: limits.VALUE], page.title[: limits.VALUE]])))
-    view = _ProductView(Layout(tree, page.blocks, page.holders), titles, for_sale=for_sale, has_button=has_button)
+    # An aside that sells something is no boilerplate.
+    boxes = {aside.mem_id for aside in tree.css("aside")[: limits.ASIDES] if has_button and sells(aside, _BUTTONS)}
+    blocks = blocks_without_noise(tree, page.holders | boxes) if boxes else page.blocks
+    view = _ProductView(Layout(tree, blocks, page.holders), titles, for_sale=for_sale, has_button=has_button)
     product = _product_named(data.products, [*view.names, *titles], view.headings, for_sale=for_sale)
     may_be_shown = is_short and not (data.is_article or is_dated)
     if product is None and not (may_be_shown and view.offers_one_product()):
@@ -130,12 +135,12 @@ class _ProductView:
             return True
         if not self._own or (is_listing and self._cards[0] < self._own[0]):
             return False
+        between = (self._lines[start:end] for start, end in pairwise([0, *self._own]))
+        if len(self._own) >= _LISTED and all(any(line.is_heading for line in lines) for lines in between):
+            return False
         before = self._lines[: self._own[0]]
-        prose = sum(line.is_prose for line in before)
-        is_near, stands_alone = len(before) < _NEAR_LINES, any(self._lines[number].stands_alone for number in self._own)
-        if self._for_sale:
-            return stands_alone or is_near
-        return stands_alone and is_near and prose <= 1 and not any(line.is_heading for line in before)
+        is_near = len(before) < _NEAR_LINES and not any(line.is_heading for line in before)
+        return self._for_sale or (is_near and sum(line.is_prose for line in before) <= 1)
 
     def attributes(self, main: str, product: Product | None) -> list[str]:
         """Return the attributes that the page shows, and those that only its structured data give, sorted.
@@ -146,6 +151,9 @@ class _ProductView:
         text = f" {' '.join(words_of(plain(main)))}"
         prose = [number for number, line in enumerate(self._lines) if line.is_prose]
         known = {number for number in prose if f" {' '.join(self._lines[number].words[:_KNOWN_WORDS])}" in text}
+        rows = [number for number, line in enumerate(self._lines) if line.is_row]
+        # Most of the site's own text follows the product's.
+        end = max((*known, *rows), default=_NEAR_LINES)
         shown: dict[str, set[str]] = {kind: set() for kind in ("name", "row", "number", "declared")}
         amounts = set(self._above)
         shown["name"].update(spelled(name[: limits.VALUE]) for name in self.names)
@@ -162,10 +170,12 @@ class _ProductView:
                     shown["number"].update(numbers(without_prices(line.text), units=True))
             elif is_card or (line.is_passing and not line.is_prose):
                 continue
-            elif line.is_row or line.is_entry:
+            elif line.is_row or (line.is_entry and number <= end + _NEAR_LINES):
                 shown["row"].add(spelled(line.text))
             elif not line.is_linked and (not line.is_prose or number in known):
-                shown["number"].update(numbers(_VISIT.sub(" ", line.text), units=True))
+                found = numbers(_DATE.sub(" ", line.text), units=True)
+                # Behind the product's text, years and telephone numbers are the site's.
+                shown["number"].update(word for word in found if number <= end or not _DIGITS_ONLY.fullmatch(word))
         if product is not None:
             _add_unshown(shown, amounts, product)
         shown["price"] = set(map(str, amounts))

@@ -66,6 +66,8 @@ _SHOWN: Final = 100
 # The currency may stand in a block of its own.
 _SIGN_ALONE: Final = 5
 _DIGIT: Final = re.compile(r"\d")
+_ONLY_NUMBER: Final = re.compile(r"\d[\d.,' ]{0,15}+")
+_PRICE_NAMES: Final = ("rice", "reis", "recio", "rezzo", "reço", "prix")
 
 
 class Price(NamedTuple):
@@ -157,11 +159,16 @@ def price_of(amount: str, currency: str) -> Price | None:
     return Price(value, _SIGN_OF.get(name, name))
 
 
-def show_a_price(texts: Iterable[str]) -> bool:
-    """Return whether the lines of a page may show a price; one with a Friday may show one."""
+def show_a_price(texts: Iterable[str], html: str) -> bool:
+    """Return whether the lines of a page may show a price: an amount and a currency, or one in an element so named.
+
+    A page with a Friday may show one.
+    """
     short = [text for text in texts if len(text) <= _SIGN_ALONE or (len(text) <= _SHOWN and _DIGIT.search(text))]
     lines = plain("\n".join(short[: limits.LINES]))
-    return any(_with_currency(lines)) or bool(_DASHED.search(lines) or _WHOLE_TEXT.search(lines))
+    if any(_with_currency(lines)) or _DASHED.search(lines) or _WHOLE_TEXT.search(lines):
+        return True
+    return any(map(_ONLY_NUMBER.fullmatch, short)) and any(name in html for name in _PRICE_NAMES)
 
 
 def _with_currency(text: str) -> Iterator[tuple[Price, int, int]]:
