@@ -177,15 +177,10 @@ class Blocks:
             block = self.parents[block]
 
 
-class Sums:
-    """What the lines in each block come to, with those in the blocks within: differences of running sums."""
-
-    def __init__(self, own: list[int], ends: list[int]) -> None:
-        self.own, self._ends = own, ends
-        self._before = [0, *accumulate(own)]
-
-    def __getitem__(self, block: int) -> int:
-        return self._before[self._ends[block]] - self._before[block]
+def totals(own: list[int], ends: list[int]) -> list[int]:
+    """Return what the blocks come to with those within: differences of running sums."""
+    before = [0, *accumulate(own)]
+    return [before[end] - before[block] for block, end in enumerate(ends)]
 
 
 def holders_of_content(tree: LexborHTMLParser) -> set[int]:

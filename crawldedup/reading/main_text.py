@@ -18,7 +18,7 @@ Prose is a line that is long and has punctuation, or is very long, and is no lin
 import re
 from typing import Final
 
-from crawldedup.reading.blocks import BOILERPLATE, HOLD_CONTENT, Blocks, Label, Sums, number, numbers, tags
+from crawldedup.reading.blocks import BOILERPLATE, HOLD_CONTENT, Blocks, Label, number, numbers, tags, totals
 from crawldedup.reading.html import HtmlPage
 
 _CAPTION, _H1, _MAIN, _PRE, _TABLE = map(number, ("figcaption", "h1", "main", "pre", "table"))
@@ -135,7 +135,7 @@ class _Lines:
                 prose[block] += size
             links[block] += linked
             characters[block] += length
-        self.prose, self.links, self.characters = (Sums(own, blocks.ends) for own in (prose, links, characters))
+        self.prose, self.links, self.characters = (totals(own, blocks.ends) for own in (prose, links, characters))
         self.factors = [_PLAIN_WEIGHT] * len(blocks.ends)
         self.is_listed = self._listed()
 
@@ -225,8 +225,8 @@ class _Descent:
             beside[block] += weight
             is_near = near <= block < blocks.ends[near]
             weights[block] += weight * read.factors[block] * (_BESIDE_HEADLINE if is_near else 1)
-        sums = [Sums(values, blocks.ends) for values in (own, prose, beside, weights)]
-        self._sizes, self._prose, self._together, self._weights = sums
+        sums = [totals(values, blocks.ends) for values in (own, prose, beside, weights)]
+        self._own, (self._sizes, self._prose, self._together, self._weights) = own, sums
 
     def article(self) -> list[int]:
         """Return the numbers of the lines of the article; all that are kept if the page has none."""
@@ -235,7 +235,7 @@ class _Descent:
             inner = max(reversed(inside), key=weights.__getitem__)
             if weights[inner] < _MOST * weights[0]:
                 break
-            left += self._sizes.own[article] + sum([self._left(block, inner) for block in inside if block != inner])
+            left += self._own[article] + sum([self._left(block, inner) for block in inside if block != inner])
             if left > _MAY_BE_LEFT * self._prose[inner]:
                 break
             article = inner
@@ -275,4 +275,4 @@ class _Descent:
             return range(0)
         holder = next(block for block in blocks.way_to(headline) if blocks.parents[block] == common)
         least = max(_LEAST_BESIDE, _LEAST_SHARE_BESIDE * sizes[article])
-        return range(holder, blocks.ends[holder]) if sizes[holder] - sizes.own[headline] >= least else range(0)
+        return range(holder, blocks.ends[holder]) if sizes[holder] - self._own[headline] >= least else range(0)

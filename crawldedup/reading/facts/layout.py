@@ -21,12 +21,12 @@ from crawldedup.reading.blocks import (
     HEADINGS,
     TEXT,
     Blocks,
-    Sums,
     elements_around,
     number,
     numbers,
     sibling,
     text_within,
+    totals,
     within,
 )
 from crawldedup.reading.blocks import Line as TextLine
@@ -111,7 +111,7 @@ class Layout:
         self._block_of_node = {node.mem_id: block for block, node in enumerate(blocks.nodes)}
         # How many lines each block holds.
         own = Counter(block for _, _, block in blocks.lines)
-        self._held = Sums([own[block] for block in range(len(blocks.nodes))], blocks.ends)
+        self._held = totals([own[block] for block in range(len(blocks.nodes))], blocks.ends)
         # What is known of each block.
         self._marks = [0]
         for node, kind, parent in islice(zip(blocks.nodes, blocks.kinds, blocks.parents, strict=True), 1, None):
