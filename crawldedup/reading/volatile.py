@@ -9,6 +9,7 @@ folder above: on a shared host nobody can have numbers of others left out. A lin
 often is content again. What changed is left out: the line, or of its numbers only some.
 """
 
+import math
 import re
 import threading
 import time
@@ -137,10 +138,12 @@ class VolatileLines:
 
     def learn(self, url: str, identity: str | None, numbers: Numbers) -> None:
         """Compare the answer of a page with one of the last minutes, if there is one."""
+        if not numbers:
+            return
         # Session and campaign aside, a URL names one page.
         page, now = identity or canonical_url(_VISIT.sub("", url)), self._clock()
         with self._lock:
-            earlier_at, earlier = self._pages.get(page, (0.0, {}))
+            earlier_at, earlier = self._pages.get(page, (-math.inf, {}))
             if earlier is None:
                 return  # a page is evidence once
             # Pages of other headings are not one, whatever their URLs say.

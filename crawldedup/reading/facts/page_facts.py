@@ -88,25 +88,13 @@ def _attributes(page: HtmlPage, main: str) -> list[str]:
     boxes = {aside.mem_id for aside in tree.css("aside")[: limits.ASIDES] if has_button and sells(aside, _BUTTONS)}
     blocks = blocks_without_noise(tree, page.holders | boxes) if boxes else page.blocks
     view = _ProductView(Layout(tree, blocks, page.holders), titles, for_sale=for_sale, has_button=has_button)
-    product = _product_named(data.products, [*view.names, *titles], view.headings, for_sale=for_sale)
+    product = view.product_of(data.products)
     may_be_shown = is_short and not (data.is_article or is_dated)
     if product is None and not (may_be_shown and view.offers_one_product()):
         return []
     if data.calls_itself_article and not for_sale and (product is None or not product.prices):
         return []
     return view.attributes(main, product)
-
-
-def _product_named(
-    products: Sequence[Product], names: Sequence[str], headings: set[str], *, for_sale: bool
-) -> Product | None:
-    """Return the one of the products whose name is the page's, or the only one of a page that sells it."""
-    title = set(words_of(plain(" ".join(names))))
-    for product in products:
-        words = set(words_of(plain(product.name)))
-        if spelled(product.name) in headings or 2 * len(words & title) >= len(words) > 0:
-            return product
-    return products[0] if len(products) == 1 and (for_sale or not products[0].name) else None
 
 
 class _ProductView:
@@ -117,18 +105,27 @@ class _ProductView:
 
     def __init__(self, layout: Layout, titles: Sequence[str], *, for_sale: bool, has_button: bool) -> None:
         self._for_sale = for_sale
-        start, self.names = _find_name(layout.lines, titles)
+        start, self._names = _find_name(layout.lines, titles)
+        self._title = set(words_of(plain(" ".join([*self._names, *titles]))))
+        self._headings = {spelled(line.text[: limits.VALUE]) for line in layout.lines if line.is_heading}
         self._lines = layout.lines[start:]
         self._choices = layout.choices
-        self.headings = {spelled(line.text[: limits.VALUE]) for line in layout.lines if line.is_heading}
         self._own, self._cards = _prices_in(self._lines)
         # The box with the price and the button may stand above the name.
         above = layout.lines[:start] if has_button else []
         self._above = {price for number in _prices_in(above)[0] for price in above[number].prices}
 
+    def product_of(self, products: Sequence[Product]) -> Product | None:
+        """Return the one of the products whose name is the page's, or the only one of a page that sells it."""
+        for product in products:
+            words = set(words_of(plain(product.name)))
+            if spelled(product.name) in self._headings or 2 * len(words & self._title) >= len(words) > 0:
+                return product
+        return products[0] if len(products) == 1 and (self._for_sale or not products[0].name) else None
+
     def offers_one_product(self) -> bool:
         """Return whether the page is about one product: by a price near the name, or by a button and what it sells."""
-        if not self.names:
+        if not self._names:
             return False
         is_listing = len(self._cards) >= _LISTED
         if self._for_sale and ((self._above and not is_listing) or sum(line.is_row for line in self._lines) >= _ROWS):
@@ -149,14 +146,14 @@ class _ProductView:
         that differs in words alone is left to the similarity.
         """
         text = f" {' '.join(words_of(plain(main)))}"
-        prose = [number for number, line in enumerate(self._lines) if line.is_prose]
-        known = {number for number in prose if f" {' '.join(self._lines[number].words[:_KNOWN_WORDS])}" in text}
+        prose = [(number, line) for number, line in enumerate(self._lines) if line.is_prose]
+        known = {number for number, line in prose if f" {' '.join(line.words[:_KNOWN_WORDS])}" in text}
         rows = [number for number, line in enumerate(self._lines) if line.is_row]
         # Most of the site's own text follows the product's.
         end = max((*known, *rows), default=_NEAR_LINES)
         shown: dict[str, set[str]] = {kind: set() for kind in ("name", "row", "number", "declared")}
         amounts = set(self._above)
-        shown["name"].update(spelled(name[: limits.VALUE]) for name in self.names)
+        shown["name"].update(spelled(name[: limits.VALUE]) for name in self._names)
         shown["row"].update(map(spelled, self._choices))
         # Its price may stand right below a link, such as that to the cart.
         cards = set(self._cards if self._own else self._cards[1:])
