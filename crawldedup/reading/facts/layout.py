@@ -69,7 +69,7 @@ _DIGIT: Final = re.compile(r"\d")
 _PROSE_WORDS: Final = 12
 _SENTENCE: Final = re.compile(r"[.!?。！？।۔؟](?:\s|$)|[。！？、，،,;；]")
 # A line with more words is not about its price.
-_PRICE_WORDS: Final = 10
+_PRICE_WORDS: Final = 12
 # Words of an entry of a list that has no key.
 _ENTRY_WORDS: Final = 8
 _LABELLED: Final = re.compile(r"[^:|=]{1,40}\s?(?::(?![\d/])|\||=)\s?\S.{0,100}")
