@@ -165,8 +165,10 @@ def show_a_price(texts: Iterable[str], html: str) -> bool:
     A page with a Friday may show one.
     """
     short = [text for text in texts if len(text) <= _SIGN_ALONE or (len(text) <= _SHOWN and _DIGIT.search(text))]
-    is_named = any(map(_ONLY_NUMBER.fullmatch, short)) and any(name in html for name in _PRICE_NAMES)
-    return is_named or bool(prices(plain("\n".join(short[: limits.LINES]))))
+    lines = plain("\n".join(short[: limits.LINES]))
+    if any(_with_currency(lines)) or _DASHED.search(lines) or _WHOLE_TEXT.search(lines):
+        return True
+    return any(map(_ONLY_NUMBER.fullmatch, short)) and any(name in html for name in _PRICE_NAMES)
 
 
 def _with_currency(text: str) -> Iterator[tuple[Price, int, int]]:
