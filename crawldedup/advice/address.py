@@ -7,6 +7,8 @@ import re
 import sys
 from typing import Final, NamedTuple
 
+from crawldedup.reading.canonical import TOKEN
+
 LONGEST_URL: Final = 2048
 """Letters of the longest URL that rules deal with, which is as many as a journal keeps."""
 MOST_PARAMETERS: Final = 32
@@ -18,10 +20,7 @@ VIEWS: Final = "print|printer|printable|printview|print-view|printer-friendly|am
 # Several times as quick as urllib's parser, which reads what no page has.
 _URL: Final = re.compile(r"(https?)://([^/?#\s]+)([^?#]*)(?:\?([^#]*))?", re.I)
 _NUMBER: Final = re.compile(r"\d+")
-# The id of a session: hexadecimal digits of both kinds, or a long mixture.
-_TOKEN: Final = re.compile(
-    r"(?=[^/]*\d)(?=[^/]*[a-z])(?:[\da-f]{8,}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-z]{16,})", re.I
-)
+_TOKEN: Final = re.compile(TOKEN, re.I)
 
 
 class Address(NamedTuple):

@@ -7,8 +7,8 @@ reads a page goes by the numbers of the blocks and by the lines, and looks at th
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import islice
+from functools import cache, lru_cache
+from itertools import accumulate, islice
 from typing import Final
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
@@ -26,7 +26,6 @@ BLOCKS: Final = tags("""
 """)
 """Their edges separate words, even without white space."""
 INVISIBLE: Final = tags("audio canvas iframe map object script style svg template video")
-HEADINGS: Final = tags("h1 h2 h3 h4 h5 h6")
 BOILERPLATE_TAGS: Final = tags("aside button dialog footer menu nav search select")
 BOILERPLATE_ROLES: Final = tags("alertdialog banner contentinfo dialog menu menubar navigation search")
 
@@ -42,23 +41,19 @@ def parse(html: str) -> LexborHTMLParser:
     return LexborHTMLParser(html, options=_OPTIONS, scripting=True)
 
 
-class _Numbers(dict[str, int]):
-    _document = parse("")
-
-    def __missing__(self, name: str) -> int:
-        number = self[name] = self._document.create_node(name).tag_id
-        return number
-
-
-NUMBER: Final = _Numbers()  # Lexbor's of each kind of elements of HTML; one of a site's own is another in each page
+@cache
+def number(name: str) -> int:
+    """Return Lexbor's number of a kind of elements of HTML; a kind of a site's own has another in each page."""
+    return parse("").create_node(name).tag_id
 
 
 def numbers(names: Iterable[str]) -> frozenset[int]:
     """Return the numbers of kinds of elements."""
-    return frozenset(NUMBER[name] for name in names)
+    return frozenset(map(number, names))
 
 
 BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
+HEADINGS: Final = numbers(tags("h1 h2 h3 h4 h5 h6"))
 HOLD_CONTENT: Final = numbers(["article", "main"])
 TEXT: Final = parse("x").body.first_child.tag_id  # type: ignore[union-attr]
 COMMENT: Final = parse("<body><!-- -->").body.first_child.tag_id  # type: ignore[union-attr]
@@ -140,9 +135,9 @@ _CONTROLS: Final = tags("datalist option select textarea")
 def _roles(hidden: Iterable[str]) -> list[int]:
     """Return what the walk does at each kind of element; an unknown one is a part of its line."""
     roles = dict.fromkeys(numbers(BLOCKS), _BLOCK) | dict.fromkeys(BOILERPLATE, _BOILERPLATE)
-    roles |= {NUMBER["br"]: _BREAK, NUMBER["hr"]: _BREAK, NUMBER["a"]: _LINK, COMMENT: _SKIPPED, TEXT: _TEXT}
+    roles |= {number("br"): _BREAK, number("hr"): _BREAK, number("a"): _LINK, COMMENT: _SKIPPED, TEXT: _TEXT}
     roles |= dict.fromkeys(numbers(hidden), _SKIPPED)
-    return [roles.get(number, _INLINE) for number in range(max(roles) + 1)]
+    return [roles.get(kind, _INLINE) for kind in range(max(roles) + 1)]
 
 
 _WITH_CONTROLS: Final = _roles(_HIDDEN)
@@ -180,6 +175,12 @@ class Blocks:
         while block >= 0:
             yield block
             block = self.parents[block]
+
+
+def totals(own: list[int], ends: list[int]) -> list[int]:
+    """Return what the blocks come to with those within: differences of running sums."""
+    before = [0, *accumulate(own)]
+    return [before[end] - before[block] for block, end in enumerate(ends)]
 
 
 def holders_of_content(tree: LexborHTMLParser) -> set[int]:
@@ -302,16 +303,18 @@ def _end_line(lines: list[Line], pieces: list[str], linked: int, block: int) -> 
 
 
 _LEVELS: Final = 200  # of elements around one; real pages have up to 60
+_PARTS: Final = 100  # of an element: a picture may stand before its text
 
 
 def within(node: LexborNode) -> Iterator[LexborNode]:
-    """Yield what a node holds, texts and comments included, in document order."""
-    return islice(node.traverse(include_text=True), 1, None)
+    """Yield the first parts of a node, texts and comments included, in document order."""
+    return islice(node.traverse(include_text=True), 1, _PARTS)
 
 
-def texts_within(node: LexborNode) -> Iterator[str]:
-    """Yield the texts in a node, "" for whatever is none, so that the caller can bound what it looks at."""
-    return ((part.text_content or "") if part.tag_id == TEXT else "" for part in within(node))
+def text_within(node: LexborNode, most: int) -> str:
+    """Return the beginning of the text in the first parts of a node, in one line."""
+    parts = islice(node.traverse(include_text=True), _PARTS)
+    return " ".join("".join([part.text_content or "" for part in parts if part.tag_id == TEXT])[:most].split())
 
 
 def elements_around(node: LexborNode) -> Iterator[LexborNode]:

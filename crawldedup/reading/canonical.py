@@ -16,6 +16,8 @@ _LONGEST_URL: Final = 8192  # letters of one that is brought into one form: pars
 _MAX_HEADER: Final = 8 * 1024  # characters of a header
 _MAX_URL: Final = 2048  # characters of a claimed URL
 MAX_CLAIMS: Final = 10  # of one page
+# The id of a session in a URL: hexadecimal digits of both kinds, or a long mixture.
+TOKEN: Final = r"(?=[\w-]*\d)(?=[\w-]*[a-z])(?:[\da-f]{8,}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-z]{16,})"
 _PARAMETER: Final = r';\s*([\w*-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",;]*)))?\s*'
 _PARAMETERS: Final = re.compile(_PARAMETER)
 _ENDING: Final = re.compile(r"(?:/index)?(?:\.html?)?/*$")

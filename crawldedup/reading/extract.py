@@ -8,9 +8,6 @@ apart. So three rules hold with extractors that guess at the main text:
 2. Below `FALLBACK_WORDS`, the extractor has missed the content (a listing, a product, a form). Then all text counts
    except navigation, page header, footer and the like.
 3. Below `min_words`, a page is compared by `PageText.whole`, for exact copies alone, and without its name.
-
-Of 1,122 pairs of different pages of one site, trafilatura's bare main text makes 11 similar (a Jaccard similarity of
-at least .86), all visible text as the fallback 6, these rules 3.
 """
 
 import importlib
@@ -24,18 +21,18 @@ from typing import Any, Final
 from crawldedup.checks import did_you_mean, refused
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.reading.area import Area, cut_to
-from crawldedup.reading.blocks import BOILERPLATE, BOILERPLATE_ROLES, HOLD_CONTENT, NUMBER, blocks_of
+from crawldedup.reading.blocks import BOILERPLATE, BOILERPLATE_ROLES, HOLD_CONTENT, blocks_of, number
 from crawldedup.reading.html import HtmlPage, tidy
 from crawldedup.reading.main_text import main_text
 from crawldedup.reading.tokenize import count_words
-from crawldedup.reading.volatile import without_session
+from crawldedup.reading.volatile import without_visit
 
 FALLBACK_WORDS: Final = 50  # a shorter text of an extractor is taken for a mistake
 NAMED_WORDS: Final = 100  # a shorter main text begins with the page's name, which would change nothing in a longer one
 TEXT_PROFILE: Final = "text7"
 """Names the rules of this package. Change it with them: texts of different rules must not meet in one index."""
 
-_HEADER: Final = NUMBER["header"]
+_HEADER: Final = number("header")
 _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
 _IDENTIFYING: Final = "meta, script, img, frame, iframe, video, source, embed, object"
 
@@ -156,7 +153,7 @@ def _identity_text(page: HtmlPage, main: str | None = None) -> str:
         else:
             addresses = [attributes.get(name) or "" for name in ("href", "src", "data-src", "data")]
             addresses = [address for address in addresses if not address.startswith("data:")]
-            parts += addresses if main is None else map(without_session, addresses)
+            parts += addresses if main is None else map(without_visit, addresses)
     return "\n".join(filter(None, map(str.strip, parts)))
 
 

@@ -1,77 +1,79 @@
 """Learn which numbers of a site change with every load, and leave them out of what is compared.
 
 "Who is online: 24 users", "Time: 0.769s", "Only 6 left": such lines differ between two answers of one page within
-minutes, in their numbers alone. That is the evidence. It is never taken from pages that are only alike, nor from
-answers of different crawls: what has changed since yesterday is news. A line with a price, a heading, a long line and
-one of little else than numbers is no such line, and of a page that consists of such lines nothing is left out.
+minutes, in their numbers alone. Only that is evidence: pages that are alike are none, and what has changed since
+yesterday is news. A line with a price, a heading, a long line and one of little else than numbers is always content.
 
-A line is known by a hash of what it is without its numbers. Three pages of a host must show that it changes, one of
-them in the folder where it counts, or all three in the folder above: on a shared host nobody can have numbers of others
-left out. A line that stays the same four times as often is content again. What changed is left out: the line, or of its
-numbers only some.
+Three pages of a host must show that a line changes, one of them in the folder where it counts, or all three in the
+folder above: on a shared host nobody can have numbers of others left out. A page counts in the folder of its canonical
+URL, too, which it names itself. A line that stays the same four times as often is content again. What changed is left
+out: the line, or of its numbers only some.
 """
 
+import math
 import re
 import threading
 import time
-from collections import OrderedDict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Final
+from itertools import count
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import mmh3
 import msgspec
 
-from crawldedup.reading.blocks import tags
-from crawldedup.reading.canonical import canonical_url
+from crawldedup.reading.canonical import TOKEN, canonical_url
 
 Numbers = dict[int, tuple[int, ...]]
-"""A hash of each number of short lines, by the hash of the line without them; under `_NAMES` those of the headings."""
-Known = dict[int, int]
-"""Which numbers of a line change, as bits from the first one on, by the hash of the line."""
+"""A hash of each number of short lines, by the hash of the line without them; under 0 one of the headings."""
+Known = dict[int, tuple[tuple[int, ...], tuple[int, ...]]]
+"""Of the lines of a host: which numbers change, and a hash of each folder where; by the hash of a line without them."""
+Changing = dict[int, tuple[int, ...]]
+"""Which numbers of a line change where a page stands."""
 NOTHING: Final[Known] = {}
-
-_NAMES: Final = 0
 
 _LONGEST: Final = 200  # letters of a line
 _MOST_LINES: Final = 64  # of a page, and of a host
-_MOST_NUMBERS: Final = 32  # of a line
 _MOST_SHARE: Final = 0.25  # of a text that is left out
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
-_SIGN: Final = re.compile(r"[$€£¥₹₽₩฿₺₴₫]")
-_CURRENCIES: Final = tags("EUR USD GBP CHF JPY CNY RUB PLN SEK NOK DKK CZK HUF FT KR ZŁ")
+_CURRENCY: Final = re.compile(
+    r"[$€£¥₹₽₩฿₺₴₫]|(?<![^\W\d_])(?:eur|usd|gbp|chf|jpy|cny|rub|pln|sek|nok|dkk|czk|huf|ft|kr|zł)(?![^\W\d_])", re.I
+)
 
 _MOST_PAGES: Final = 4096
 _MOST_HOSTS: Final = 1000
-_MOST_FOLDERS: Final = 64
+_MOST_FOLDERS: Final = 32  # of a line
 _MINUTES: Final = 600.0  # in seconds, between two answers
 _WITNESSES: Final = 3
 _MOST_SAME: Final = 4  # times as often may a line be the same as it changes
 _MOST_NOTE: Final = 1_000_000
-_SESSION: Final = re.compile(
-    r"(?<=[?&])(?:(?:phpsessid|jsessionid|utm_\w+|gclid|fbclid|msclkid)=[^&#]*|"
-    # Where it is no token, such as session=12, it may name the content.
-    r"(?:s|sid|session_?(?:id)?|cfid|cftoken)=(?=[0-9]*[a-z])(?=[a-z]*[0-9])[0-9a-z]{8,}(?=[&#]|$))&?|;jsessionid=[^?#]*",
-    re.IGNORECASE,
+# Where a session is no token, such as session=12, it may name the content; so may ref=12.
+_VISIT: Final = re.compile(
+    r"(?<=[?&])(?:(?:phpsessid|jsessionid|utm_\w+|gclid|fbclid|msclkid)=[^&#]*|ref=[a-z_-]+(?=[&#]|$)|"
+    rf"(?:s|sid|session_?(?:id)?|cfid|cftoken)=(?:{TOKEN})(?=[&#]|$))&?|;jsessionid=[^?#]*",
+    re.I,
 )
-_Noted = dict[str, dict[int, tuple[int, dict[int, int]]]]
 
 
 def numbers_of(lines: Iterable[str], headings: Collection[str] = ()) -> Numbers:
     """Return the numbers of the lines that may turn out to change; those of a kind that occurs once."""
-    found: dict[int, list[tuple[int, ...]]] = {}
+    kinds = defaultdict(list)
     for line in dict.fromkeys(lines):
-        if (name := _name_of(line, headings)) is not None:
-            found.setdefault(name, []).append(
-                tuple([mmh3.hash(number, signed=False) for number in _NUMBER.findall(line)])
-            )
-    once = dict([(name, some[0]) for name, some in found.items() if len(some) == 1][:_MOST_LINES])
-    return {_NAMES: tuple(sorted({mmh3.hash(each) for each in headings})), **once} if once else {}
+        kinds[_name_of(line, headings)].append(line)
+    once = [(name, kind[0]) for name, kind in kinds.items() if name and len(kind) == 1][:_MOST_LINES]
+    numbers = {name: tuple([mmh3.hash(number) for number in _NUMBER.findall(line)]) for name, line in once}
+    return {0: (mmh3.hash("\n".join(sorted(headings))),), **numbers} if numbers else {}
 
 
-def without_volatile(text: str, known: Known, headings: Collection[str] = ()) -> tuple[str, list[str]]:
+def changing_at(known: Known, *urls: str) -> Changing:
+    """Return what is known of lines where a page stands that has these URLs."""
+    folders = {folder for url in urls for folder in _folders_of(url)}
+    return {name: numbers for name, (numbers, seen_in) in known.items() if not folders.isdisjoint(seen_in)}
+
+
+def without_volatile(text: str, known: Changing, headings: Collection[str] = ()) -> tuple[str, list[str]]:
     """Return a text without what is known to change, and the lines where that was; all of it if that is much of it."""
     lines = text.split("\n")
     kept = [rest_of(line, known, headings) for line in lines]
@@ -81,13 +83,13 @@ def without_volatile(text: str, known: Known, headings: Collection[str] = ()) ->
     return "\n".join(filter(None, kept)), left_out
 
 
-def rest_of(line: str, known: Known, headings: Collection[str] = ()) -> str:
+def rest_of(line: str, known: Changing, headings: Collection[str] = ()) -> str:
     """Return a line without its numbers that are known to change, or "" if all are."""
-    changing = known.get(_name_of(line, headings) or 0)
+    changing = known.get(_name_of(line, headings))
     if changing is None:
         return line
-    bits = iter(f"{changing:b}"[::-1].ljust(_MOST_NUMBERS, "0"))
-    rest = _NUMBER.sub(lambda number: "" if next(bits) == "1" else number[0], line)
+    place = count()
+    rest = _NUMBER.sub(lambda number: "" if next(place) in changing else number[0], line)
     return rest if _NUMBER.search(rest) else ""
 
 
@@ -96,44 +98,46 @@ def shape_of(line: str) -> str:
     return _NUMBER.sub("0", line)
 
 
-def without_session(url: str) -> str:
+def without_visit(url: str) -> str:
     """Return a URL without session and campaign: it names the same page."""
-    return _SESSION.sub("", url)
+    return _VISIT.sub("", url)
 
 
-def _name_of(line: str, headings: Collection[str]) -> int | None:
-    """Return the hash of a line without its numbers; None for one that is content whatever it does."""
+def _name_of(line: str, headings: Collection[str]) -> int:
+    """Return the hash of a line without its numbers; 0 for one that is content whatever it does."""
     if len(line) > _LONGEST:
-        return None
-    plain, count = _NUMBER.subn("0", line)
-    others, in_numbers = len(plain) - count - plain.count(" "), len(line) - len(plain) + count
-    if not 0 < count <= _MOST_NUMBERS or others <= in_numbers or line in headings:
-        return None
-    if _SIGN.search(plain) or not _CURRENCIES.isdisjoint(plain.replace("0", " ").upper().split()):
-        return None  # it may be a price
-    return int(mmh3.hash64(plain, signed=False)[0])
+        return 0
+    shape, numbers = _NUMBER.subn("0", line)
+    others, in_numbers = len(shape) - numbers - shape.count(" "), len(line) - len(shape) + numbers
+    if not numbers or others <= in_numbers or line in headings or _CURRENCY.search(shape):
+        return 0
+    return int(mmh3.hash64(shape, signed=False)[0])
 
 
-@dataclass(slots=True)
-class _Line:
-    """What two answers of one page showed of a line: on which pages of which folders it changed, and which numbers."""
+class _Line(msgspec.Struct, array_like=True):
+    """What second answers showed of a line: which numbers change, on how many pages of each folder; how often none."""
 
-    folders: dict[int, set[int]] = field(default_factory=dict)
-    numbers: int = 0
-    changes: int = 0
+    numbers: set[int] = set()
+    folders: dict[str, int] = {}
     same: int = 0
 
     @property
-    def is_volatile(self) -> bool:
-        return sum(map(len, self.folders.values())) >= _WITNESSES and self.same <= _MOST_SAME * self.changes
+    def changes(self) -> int:
+        return sum(self.folders.values())
 
-    def counts_in(self, folder: int, above: int) -> bool:
-        """Return whether it is volatile in a folder, for a witness there, or for enough of them in the one above."""
-        return self.is_volatile and (folder in self.folders or len(self.folders.get(above, ())) >= _WITNESSES)
+    def known(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return which numbers are known to change, and the folders where they do, and within which."""
+        if self.changes < _WITNESSES or self.same > _MOST_SAME * self.changes:
+            return (), ()
+        within = [f"{folder}/*" for folder, pages in self.folders.items() if pages >= _WITNESSES]
+        return tuple(sorted(self.numbers)), tuple(map(mmh3.hash, [*self.folders, *within]))
+
+
+_Hosts = dict[str, dict[int, _Line]]
 
 
 class VolatileLines:
-    """What is known of the lines of each host, and the numbers on the last pages, whose second answers tell more.
+    """What is known of the lines of hosts, and the numbers on the last pages, whose second answers tell more.
 
     Threads may share it: where a store is asked in one, that exchanges notes.
     """
@@ -141,102 +145,87 @@ class VolatileLines:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._pages: OrderedDict[str, tuple[float, Numbers]] = OrderedDict()
-        self._hosts: OrderedDict[str, dict[int, _Line]] = OrderedDict()
-        self._noted = ""
-        self._is_noted = True
+        self._pages: dict[str, tuple[float, Numbers | None]] = {}
+        self._hosts: _Hosts = {}
 
     def known_at(self, url: str) -> Known:
-        """Return what is known of lines where a page stands."""
-        host, *folders = _place_of(url)
+        """Return what is known of the lines of a page's host."""
         with self._lock:
-            lines = self._hosts.get(host, {}).items()
-            return {name: line.numbers for name, line in lines if line.counts_in(*folders)}
+            lines = self._hosts.get(_place_of(url)[0], {})
+            return {name: known for name, line in lines.items() if (known := line.known())[0]}
 
-    def learn(self, url: str, identity: str | None, numbers: Numbers) -> None:
-        """Compare the answer of a page with one of the last minutes, if there is one."""
+    def learn(self, url: str, identity: str | None, numbers: Numbers) -> bool:
+        """Compare the answer of a page with one of the last minutes, if there is one; return whether that told more."""
         if not numbers:
-            return
-        page, now = identity or canonical_url(without_session(url)), self._clock()
-        host, folder, _ = _place_of(url)
+            return False
+        page, now = identity or canonical_url(without_visit(url)), self._clock()
         with self._lock:
-            earlier_at, earlier = self._pages.pop(page, (0.0, {}))
-            self._pages[page] = now, numbers
-            if len(self._pages) > _MOST_PAGES:
-                self._pages.popitem(last=False)
+            earlier_at, earlier = self._pages.get(page, (-math.inf, {}))
+            if earlier is None:
+                return False  # a page is evidence once
             # Pages of other headings are not one, whatever their URLs say.
-            is_evidence = now - earlier_at <= _MINUTES and numbers.get(_NAMES) == earlier.get(_NAMES)
-            for name in (numbers.keys() & earlier.keys()) - {_NAMES} if is_evidence else ():
-                self._witness(host, folder, page, name, numbers[name], earlier[name])
-                self._is_noted = False
+            is_evidence = now - earlier_at <= _MINUTES and numbers.get(0) == earlier.get(0)
+            _put(self._pages, page, (now, None if is_evidence else numbers), _MOST_PAGES)
+            return is_evidence and self._compare(url, numbers, earlier)
 
-    def _witness(
-        self, host: str, folder: int, page: str, name: int, now: tuple[int, ...], before: tuple[int, ...]
-    ) -> None:
-        lines = self._hosts.get(host, {})
-        if now == before:
-            if name in lines:
-                lines[name].same += 1
-        elif name in lines or len(lines) < _MOST_LINES:
-            self._hosts[host] = lines
-            self._hosts.move_to_end(host)
-            line = lines.setdefault(name, _Line())
-            line.changes += 1
-            pairs = enumerate(zip(now, before, strict=False))
-            line.numbers |= sum(1 << place for place, (one, other) in pairs if one != other)
-            if folder in line.folders or len(line.folders) < _MOST_FOLDERS:
-                witnesses = line.folders.setdefault(folder, set())
-                witnesses |= {mmh3.hash(page)} if len(witnesses) < _WITNESSES else set()
-            if len(self._hosts) > _MOST_HOSTS:
-                self._hosts.popitem(last=False)
+    def _compare(self, url: str, numbers: Numbers, earlier: Numbers) -> bool:
+        host, folder = _place_of(url)
+        lines, is_news = self._hosts.get(host, {}), False
+        for name in (numbers.keys() & earlier.keys()) - {0}:
+            pairs = enumerate(zip(numbers[name], earlier[name], strict=False))
+            changed = {number for number, (one, other) in pairs if one != other}
+            if name in lines or (changed and len(lines) < _MOST_LINES):
+                line = lines.setdefault(name, _Line())
+                before = line.known()
+                line.numbers |= changed
+                line.same += not changed
+                if changed:
+                    _put(line.folders, folder, line.folders.get(folder, 0) + 1, _MOST_FOLDERS)
+                _put(self._hosts, host, lines, _MOST_HOSTS)
+                is_news |= line.known() != before
+        return is_news
 
     def exchange(self, noted: str) -> str:
         """Take over what others have noted beside an index, and return the note that tells them what is known here.
 
-        It has the hosts that changed last, in at most a megabyte.
+        Of a line, what more answers have shown holds. The note has the hosts that changed last, in a megabyte at most.
         """
+        hosts: _Hosts = {}
+        with suppress(msgspec.MsgspecError):  # what is no such note is left alone
+            hosts = msgspec.json.decode(noted or "{}", type=_Hosts)
         with self._lock:
-            if noted != self._noted or not self._is_noted:
-                self._take_over(noted)
-                self._noted, self._is_noted = self._note(), True
-            return self._noted
-
-    def _note(self) -> str:
-        parts: list[str] = []
-        for host, lines in reversed(self._hosts.items()):
-            known = {
-                name: (line.numbers, {folder: len(pages) for folder, pages in line.folders.items()})
-                for name, line in lines.items()
-                if line.is_volatile
-            }
-            if known:
-                parts.append(msgspec.json.encode({host: known}).decode()[1:-1])
-        while sum(map(len, parts)) + len(parts) > _MOST_NOTE:
-            parts.pop()
-        return f"{{{','.join(reversed(parts))}}}" if parts else ""
-
-    def _take_over(self, noted: str) -> None:
-        # What is no such note is left alone.
-        with suppress(msgspec.MsgspecError):
-            for host, known in msgspec.json.decode(noted or "{}", type=_Noted).items():
-                lines = self._hosts.setdefault(host, {})
-                for name, (numbers, folders) in known.items():
-                    line = lines.setdefault(name, _Line())
-                    line.changes = max(line.changes, _WITNESSES)
-                    line.numbers |= numbers
-                    for folder, witnesses in folders.items():
-                        line.folders.setdefault(folder, set(range(witnesses)))
-                while len(self._hosts) > _MOST_HOSTS:
-                    self._hosts.popitem(last=False)
+            for host, lines in hosts.items():
+                known = self._hosts.get(host, {})
+                for name, line in lines.items():
+                    known[name] = max(known.get(name, line), line, key=lambda line: line.changes + line.same)
+                _put(self._hosts, host, known, _MOST_HOSTS)
+            if hosts == self._hosts:
+                return noted
+            while len(note := msgspec.json.encode(self._hosts)) > _MOST_NOTE:
+                for host in list(self._hosts)[: 1 + len(self._hosts) // 8]:
+                    del self._hosts[host]
+            return note.decode()
 
 
-def _place_of(url: str) -> tuple[str, int, int]:
-    """Return the host of a URL, and hashes of the first two folders of its path, and of the first one."""
+def _put(values: dict[str, Any], key: str, value: object, most: int) -> None:
+    """Put a value behind all others, of which the first goes where they are too many."""
+    values.pop(key, None)
+    values[key] = value
+    if len(values) > most:
+        del values[next(iter(values))]
+
+
+def _place_of(url: str) -> tuple[str, str]:
+    """Return the host of a URL, and the first two folders of its path."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        return "", 0, 0
+        return "", ""
     # On a shared host they name a user, or a user and a project.
-    folders = parts.path.strip("/").split("/")[:-1]
-    own, above = (mmh3.hash("/".join(folders[:most]), signed=False) for most in (2, 1))
-    return parts.netloc.lower(), own, above
+    return parts.netloc.lower(), "/".join(parts.path.strip("/").split("/")[:-1][:2])
+
+
+def _folders_of(url: str) -> tuple[int, int]:
+    """Return the hashes of the folder of a URL, and of all that is within its first folder."""
+    folder = _place_of(url)[1]
+    return mmh3.hash(folder), mmh3.hash(folder.partition("/")[0] + "/*")

@@ -193,7 +193,7 @@ def test_memory_is_bounded_whatever_comes() -> None:
         shape = "x" * (line + 5)
         for page in range(3):
             for numbers in answers(f"{shape} 1", f"{shape} 2"):
-                lines.learn(f"http://one.example/{page}", None, numbers)
+                lines.learn(f"http://one.example/{line}-{page}", None, numbers)
     assert len(lines.known_at("http://one.example/9")) == 64
     assert not lines.known_at("http://h1.example/p/9")
     assert len(lines.exchange("")) < 1_000_000

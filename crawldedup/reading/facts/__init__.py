@@ -11,5 +11,5 @@ VOCABULARY: Final[dict[str, Any]] = json.loads(resources.files(__name__).joinpat
 beside a number are left out (ft, kn, pounds, won, try). `buy_signs` are parts of the names and texts of buy controls,
 `buy_buttons` whole texts. `other_types` have offers and are not what a page sells: the seller, the page, an offer.
 `passing` are patterns of what changes from visit to visit, `about_others` classes of that and of other products.
-`other_members` and their parts do not describe a product, nor do `other_choices`. `product_signs` are parts of sources.
+`other_members` and their parts do not describe a product, nor do `other_choices`.
 """

@@ -5,7 +5,7 @@ Publishers follow these vocabularies loosely.
 
 import json
 import re
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from crawldedup.reading.blocks import elements_around, texts_within
+from crawldedup.reading.blocks import elements_around, text_within
 from crawldedup.reading.facts import VOCABULARY, limits
 from crawldedup.reading.facts.prices import Price, price_of
 
@@ -22,6 +22,7 @@ _PRODUCTS: Final = frozenset(VOCABULARY["product_types"])
 _ARTICLES: Final = frozenset(VOCABULARY["article_types"])
 _NOT_SOLD: Final = _ARTICLES | frozenset(VOCABULARY["other_types"])
 _PRICES: Final = ("price", "lowPrice", "highPrice")
+_MADE_OF: Final = ("hasVariant", "offers", "priceSpecification")
 _MEMBERS: Final = frozenset(VOCABULARY["product_members"])
 _ABOUT_OTHERS: Final = frozenset(["about", "mentions", "isPartOf", "hasPart", "isRelatedTo", "publisher"])
 # Any other member describes the product: these change, are long, or are about something else.
@@ -35,9 +36,6 @@ _LONGEST_DESCRIPTIVE: Final = 100
 # Comment marks, which scripts were wrapped in for old browsers and for XHTML, several times over.
 _WRAPPING: Final = re.compile(r"\A(?:\s|<!--|//|/\*|<!\[CDATA\[|\*/|-->)*+")
 _JSON: Final = json.JSONDecoder(strict=False)
-
-# Parts of the source of a page that declares a product or an offer.
-_SIGNS: Final = tuple(VOCABULARY["product_signs"])
 _OPEN_GRAPH_PRODUCTS: Final = frozenset(["product", "og:product", "product.item", "product.group"])
 
 
@@ -62,18 +60,16 @@ class Declared:
     calls_itself_article: bool
 
 
-def may_declare_product(html: str) -> bool:
-    """Return whether the source of a page names a product, an offer or a price of structured data."""
-    return any(sign in html for sign in _SIGNS)
-
-
 def read_declared(tree: LexborHTMLParser) -> Declared:
     """Read a bounded part of the structured data of a page, whatever is in it."""
     products, is_article = _in_scripts(tree)
     kind, of_the_page = _in_meta(tree)
-    typed = tree.css("[itemtype], [typeof]")[: limits.MARKED]
-    is_article = is_article or any(not _types(element).isdisjoint(_ARTICLES) for element in typed)
-    return Declared((*products, *(_in_markup(tree) if typed else ()), *of_the_page), is_article, kind == "article")
+    typed = {}
+    for element in tree.css("[itemtype], [typeof], [itemscope]")[: limits.ELEMENTS]:
+        names = element.attributes.get("itemtype") or element.attributes.get("typeof") or ""
+        typed[element.mem_id] = {_last_part(name) for name in names[: limits.VALUE].split()}
+    is_article = is_article or any(not types.isdisjoint(_ARTICLES) for types in typed.values())
+    return Declared((*products, *_in_markup(tree, typed), *of_the_page), is_article, kind == "article")
 
 
 def _last_part(kind: str) -> str:
@@ -110,46 +106,42 @@ def _in_scripts(tree: LexborHTMLParser) -> tuple[list[Product], bool]:
                 types = {_last_part(name) for name in _list(node.get("@type")) if isinstance(name, str)}
                 is_article |= not types.isdisjoint(_ARTICLES)
                 # What a product holds are its own offers, or products that are sold with it.
-                if not _is_sold(node, types):
+                has_offer = any(isinstance(offer, dict) for offer in _list(node.get("offers")))
+                if not _is_sold(types, has_offer=has_offer):
                     waiting.extend(value for key, value in node.items() if key not in _ABOUT_OTHERS)
-                elif len(products) < limits.SCRIPT_PRODUCTS:
+                elif len(products) < limits.PRODUCTS:
                     products.append(_product_of(node))
     return products, is_article
 
 
-def _is_sold(node: dict[str, Any], types: set[str]) -> bool:
+def _is_sold(types: set[str], *, has_offer: bool) -> bool:
     """Return whether it is a product, or another thing with an offer: a book, a car, an event."""
-    has_offer = any(isinstance(offer, dict) for offer in _list(node.get("offers")))
     return not types.isdisjoint(_PRODUCTS) or (bool(types) and types.isdisjoint(_NOT_SOLD) and has_offer)
 
 
 def _product_of(node: dict[str, Any]) -> Product:
-    variants = [item for item in _list(node.get("hasVariant"))[: limits.OFFERS] if isinstance(item, dict)]
-    offers = [offer for owner in (node, *variants) for offer in islice(_offers(owner.get("offers")), limits.OFFERS)]
-    prices = ((_value(offer.get(key)), _value(offer.get("priceCurrency"))) for offer in offers for key in _PRICES)
-    return _product(
-        _value(node.get("name")), prices, chain.from_iterable(map(_descriptive, (node, *variants, *offers)))
-    )
+    parts = list(islice(_parts(node), limits.NODES))
+    prices = ((_value(part.get(key)), _value(part.get("priceCurrency"))) for part in parts for key in _PRICES)
+    return _product(_value(node.get("name")), prices, chain.from_iterable(map(_descriptive, parts)))
+
+
+def _parts(node: dict[str, Any], depth: int = 4) -> Iterator[dict[str, Any]]:
+    """Yield a product, its variants and offers, and what they are made of."""
+    yield node
+    inner = chain.from_iterable(_list(node.get(key))[: limits.VALUES] for key in _MADE_OF) if depth else ()
+    for part in inner:
+        if isinstance(part, dict):
+            yield from _parts(part, depth - 1)
 
 
 def _descriptive(node: dict[str, Any]) -> Iterator[str]:
     """Yield the short values that describe a product or an offer. That it is new says nothing: most are."""
-    for key, values in islice(node.items(), limits.OFFERS):
+    for key, values in islice(node.items(), limits.VALUES):
         if not _NOT_DESCRIPTIVE.search(key):
-            for value in _list(values)[: limits.OFFERS]:
+            for value in _list(values)[: limits.VALUES]:
                 text = _SCHEMA.sub("", _value(value))
                 if len(text) <= _LONGEST_DESCRIPTIVE and "://" not in text and not _IS_NEW.fullmatch(text):
                     yield text
-
-
-def _offers(value: Any, depth: int = 3) -> Iterator[dict[str, Any]]:
-    """Yield offers, and what they are made of."""
-    for offer in _list(value)[: limits.OFFERS]:
-        if isinstance(offer, dict):
-            yield offer
-            if depth > 0:
-                yield from _offers(offer.get("offers"), depth - 1)
-                yield from _offers(offer.get("priceSpecification"), depth - 1)
 
 
 def _list(value: Any) -> list[Any]:
@@ -176,7 +168,7 @@ def _in_meta(tree: LexborHTMLParser) -> tuple[str, list[Product]]:
     """Return the Open Graph type of a page, and the product that it is about, if any."""
     kind = title = ""
     members: list[tuple[str, str]] = []
-    for meta in islice(tree.css("meta"), limits.MARKED):
+    for meta in islice(tree.css("meta"), limits.ELEMENTS):
         attributes = meta.attributes
         name = (attributes.get("property") or attributes.get("name") or "").lower()
         content = " ".join((attributes.get("content") or "")[: limits.VALUE].split())
@@ -199,42 +191,25 @@ def _product_of_members(members: Sequence[tuple[str, str]]) -> Product:
     return _product(first.get("name", ""), prices, values)
 
 
-def _in_markup(tree: LexborHTMLParser) -> list[Product]:
+def _in_markup(tree: LexborHTMLParser, typed: dict[int, set[str]]) -> list[Product]:
     """Return the products in microdata and RDFa. What a product holds describes it, up to the next product."""
-    # What has offers is sold, but for a part of the page and its seller.
-    offers = tree.css("[itemprop*='offers'], [property*='offers']")[: limits.MARKED]
-    owners = (owner for offer in offers if (owner := _owner_of(offer)) is not None)
-    sold = {owner.mem_id for owner in owners if (types := _types(owner)) and types.isdisjoint(_NOT_SOLD)}
-    products: dict[int, list[tuple[str, str]]] = {}
-    for element in tree.css("[itemtype], [typeof], [itemprop], [property]")[: limits.MARKED]:
-        is_sold = element.mem_id in sold or not _types(element).isdisjoint(_PRODUCTS)
-        if is_sold and len(products) < limits.MARKED_PRODUCTS:
-            products[element.mem_id] = []
-            continue
+    products: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
+    for element in tree.css("[itemprop], [property]")[: limits.ELEMENTS] if typed else ():
         key = _last_part(element.attributes.get("itemprop") or element.attributes.get("property") or "")
-        if key not in _MEMBERS:
-            continue
-        product = next((outer.mem_id for outer in elements_around(element) if outer.mem_id in products), None)
-        # The name of a brand or of a reviewer is not the product's.
-        if product is not None and (key != "name" or ((owner := _owner_of(element)) and owner.mem_id == product)):
-            products[product].append((key, _content(element)))
-    return [_product_of_members(members) for members in products.values()]
-
-
-def _types(element: LexborNode) -> set[str]:
-    names = element.attributes.get("itemtype") or element.attributes.get("typeof") or ""
-    return {_last_part(name) for name in names.split()[: limits.TYPES]}
-
-
-def _owner_of(element: LexborNode) -> LexborNode | None:
-    """Return the element whose property this one is."""
-    marks = ("itemtype", "typeof", "itemscope")
-    return next((outer for outer in elements_around(element) if any(mark in outer.attributes for mark in marks)), None)
+        if key in _MEMBERS:
+            owners = [outer.mem_id for outer in elements_around(element) if outer.mem_id in typed]
+            product = next((owner for owner in owners if _is_sold(typed[owner], has_offer=True)), None)
+            # The name of a brand or of a reviewer is not the product's.
+            if product is not None and (key != "name" or owners[0] == product):
+                products[product].append((key, _content(element)))
+    return [
+        _product_of_members(members)
+        for owner, members in products.items()
+        if _is_sold(typed[owner], has_offer=any(key.endswith("price") for key, _ in members))
+    ]
 
 
 def _content(element: LexborNode) -> str:
     attributes = element.attributes
     content = attributes.get("content") or attributes.get("value")
-    if content is None:
-        content = "".join(islice(texts_within(element), limits.EDGES))
-    return " ".join(content[: limits.VALUE].split())
+    return text_within(element, limits.VALUE) if content is None else " ".join(content[: limits.VALUE].split())

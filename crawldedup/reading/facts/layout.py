@@ -5,6 +5,7 @@ boilerplate or as being about other pages, and where a short line has a number o
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,34 +19,31 @@ from crawldedup.reading.blocks import (
     BOILERPLATE_ROLES,
     COMMENT,
     HEADINGS,
-    NUMBER,
     TEXT,
     Blocks,
     elements_around,
+    number,
     numbers,
     sibling,
-    texts_within,
+    text_within,
+    totals,
     within,
 )
 from crawldedup.reading.blocks import Line as TextLine
 from crawldedup.reading.facts import VOCABULARY, limits
-from crawldedup.reading.facts.prices import Price, plain, prices, without_prices, words_of
+from crawldedup.reading.facts.prices import Price, plain, prices, words_of
 
-_Attributes = Mapping[str, str | None]
-
-# Characters and lines of the largest row, and characters and parts of the largest entry or choice.
+# Characters and lines of the largest row, and characters of the largest entry or choice.
 _ROW_SIZE: Final = 400
 _ROW_LINES: Final = 20
 _ENTRY_SIZE: Final = 80
-_ENTRY_PARTS: Final = 30
 # Characters of a line that may be about its number.
 _SHORT: Final = 100
 
-_BUTTON, _DD, _DT, _HEADER, _INPUT, _LABEL, _LI, _SELECT, _TR = (
-    NUMBER[name] for name in ("button", "dd", "dt", "header", "input", "label", "li", "select", "tr")
+_BUTTON, _DD, _HEADER, _INPUT, _LABEL, _LI, _SELECT, _TR = map(
+    number, ["button", "dd", "header", "input", "label", "li", "select", "tr"]
 )
 _BLOCKS: Final = numbers(BLOCKS)
-_HEADINGS: Final = numbers(HEADINGS)
 _ROWS: Final = numbers(["tr", "dt", "dd"])
 _PAIRS: Final = numbers(["div", "li", "p"])
 _MARKS: Final = numbers(["b", "strong", "span", "em", "i"])
@@ -70,9 +68,8 @@ _DIGIT: Final = re.compile(r"\d")
 # A line of so many words is prose if it is punctuated.
 _PROSE_WORDS: Final = 12
 _SENTENCE: Final = re.compile(r"[.!?。！？।۔؟](?:\s|$)|[。！？、，،,;；]")
-# A line with more words is not about its price; one with so few beside its price is about nothing else.
-_PRICE_WORDS: Final = 16
-_BESIDE_WORDS: Final = 8
+# A line with more words is not about its price.
+_PRICE_WORDS: Final = 12
 # Words of an entry of a list that has no key.
 _ENTRY_WORDS: Final = 8
 _LABELLED: Final = re.compile(r"[^:|=]{1,40}\s?(?::(?![\d/])|\||=)\s?\S.{0,100}")
@@ -84,35 +81,26 @@ _PASSING: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One block of text of a page, and what it reads like.
+    """One block of `plain` text of a page, and what it reads like.
 
-    `is_title`: a heading or mostly a link, so that what follows may be about another thing. `is_grouped`: a key and its
-    value, among others. `is_row`: that, or "Colour: red". `is_entry`: a property without a key, such as "red" in a
-    list. `is_prose`: a sentence or more. `prices` are those of a line that is about little else.
+    `is_row`: a key and its value. `is_entry`: a property without a key, such as "red" in a list. `is_prose`: a sentence
+    or more. `prices` are those of a line about little else.
     """
 
     text: str
-    plain: str
     words: list[str]
     is_heading: bool
     is_linked: bool
-    is_title: bool
-    is_grouped: bool
     is_row: bool
     is_entry: bool
     is_prose: bool
-    may_hold_numbers: bool
+    has_digits: bool
     prices: list[Price]
 
     @property
     def is_passing(self) -> bool:
         """Whether it is about what changes from visit to visit."""
-        return _PASSING.search(self.plain) is not None
-
-    @property
-    def stands_alone(self) -> bool:
-        """Whether there is little else than a price."""
-        return len(words_of(without_prices(self.plain))) <= _BESIDE_WORDS
+        return _PASSING.search(self.text) is not None
 
 
 class Layout:
@@ -122,11 +110,8 @@ class Layout:
         self._blocks = blocks
         self._block_of_node = {node.mem_id: block for block, node in enumerate(blocks.nodes)}
         # How many lines each block holds.
-        self._held = [0] * len(blocks.nodes)
-        for _, _, block in blocks.lines:
-            self._held[block] += 1
-        for block in range(len(blocks.nodes) - 1, 0, -1):
-            self._held[blocks.parents[block]] += self._held[block]
+        own = Counter(block for _, _, block in blocks.lines)
+        self._held = totals([own[block] for block in range(len(blocks.nodes))], blocks.ends)
         # What is known of each block.
         self._marks = [0]
         for node, kind, parent in islice(zip(blocks.nodes, blocks.kinds, blocks.parents, strict=True), 1, None):
@@ -138,8 +123,8 @@ class Layout:
                 marks |= _SKIPPED if attributes.get("role") in BOILERPLATE_ROLES else 0
             if kind == _HEADER and parent == 0 and node.mem_id not in holders:
                 marks |= _SKIPPED
-            self._marks.append(marks | (_HEADING if kind in _HEADINGS else 0))
-        links = tree.css(f"{_PAGE_LINKS}, {_PAGE_LINKS} *")[: limits.CONTROLS]
+            self._marks.append(marks | (_HEADING if kind in HEADINGS else 0))
+        links = tree.css(f"{_PAGE_LINKS}, {_PAGE_LINKS} *")[: limits.ELEMENTS]
         self._page_links = {self._block_at(link) for link in links}
         # The text of each pair that is one line, by its block.
         self._pairs: dict[int, str] = {}
@@ -202,49 +187,36 @@ class Layout:
         if len(text) <= _SHORT and not is_linked and _DIGIT.search(text):
             text, marks_within = self._in_line(block, text)
             marks |= marks_within
-        said = plain(text)
-        words = words_of(said)
+        text = plain(text)
+        words = words_of(text)
         is_heading, is_priced = bool(marks & _HEADING), bool(marks & _PRICED)
         is_title = is_heading or is_linked
-        is_row = is_grouped or (not is_title and _LABELLED.fullmatch(said[:_ROW_SIZE]) is not None)
+        is_row = is_grouped or (not is_title and _LABELLED.fullmatch(text[:_ROW_SIZE]) is not None)
         is_entry = is_item and not is_title and len(words) <= _ENTRY_WORDS
-        is_prose = not is_grouped and len(words) >= _PROSE_WORDS and _SENTENCE.search(said) is not None
-        # Digits may be small or in circles.
-        may_hold_numbers = not text.isascii() or _DIGIT.search(text) is not None
-        may_hold_prices = may_hold_numbers and not is_linked and not is_prose and len(words) <= _PRICE_WORDS
-        found = prices(said, bare=is_priced) if may_hold_prices else []
-        return Line(
-            text,
-            said,
-            words,
-            is_heading,
-            is_linked,
-            is_title,
-            is_grouped,
-            is_row,
-            is_entry,
-            is_prose,
-            may_hold_numbers,
-            found,
-        )
+        is_prose = not is_grouped and len(words) >= _PROSE_WORDS and _SENTENCE.search(text) is not None
+        has_digits = _DIGIT.search(text) is not None
+        may_hold_prices = has_digits and not is_linked and not is_prose and len(words) <= _PRICE_WORDS
+        found = prices(text, bare=is_priced) if may_hold_prices else []
+        return Line(text, words, is_heading, is_linked, is_row, is_entry, is_prose, has_digits, found)
 
     def _in_line(self, block: int, text: str) -> tuple[str, int]:
         """Return a line without what is about others at its edges, and what is known of the other parts of it."""
         marks, is_begun = 0, False
-        for part in islice(within(self._blocks.nodes[block]), _ENTRY_PARTS):
+        for part in within(self._blocks.nodes[block]):
             if part.tag_id == TEXT:
                 is_begun = is_begun or not (part.text_content or "").isspace()
             elif part.tag_id != COMMENT and (attributes := part.attributes):
                 said = _marks_of(attributes)
                 if said & _SKIPPED:
-                    text = text.removesuffix(short_text(part)) if is_begun else text.removeprefix(short_text(part))
+                    about_others = text_within(part, _ENTRY_SIZE)
+                    text = text.removesuffix(about_others) if is_begun else text.removeprefix(about_others)
                 else:
                     marks |= said
         return text.strip(), marks
 
     def _choices(self, tree: LexborHTMLParser) -> Iterator[str]:
         """Yield the texts of the choices that are made, each with its label."""
-        for chosen in tree.css(_CHOSEN)[: limits.CONTROLS]:
+        for chosen in tree.css(_CHOSEN)[: limits.ELEMENTS]:
             control = next((outer for outer in elements_around(chosen) if outer.tag_id == _SELECT), chosen)
             around = list(elements_around(control))
             holder = next((outer for outer in around if outer.tag_id in _BLOCKS), None)
@@ -254,12 +226,11 @@ class Layout:
             if is_skipped or _OTHER_CHOICES.search(names):
                 continue
             near = (*around, sibling(control, forward=True), sibling(control, forward=False))
-            labels = [node for node in near if node is not None and node.tag_id == _LABEL]
-            if control is chosen:
-                yield short_text(labels[0]) if labels else ""
-            else:
-                texts = islice(texts_within(labels[0]), _ENTRY_PARTS) if labels else ()
-                yield f"{next(filter(str.strip, texts), '')} {short_text(chosen)}"
+            label = next((node for node in near if node is not None and node.tag_id == _LABEL), None)
+            parts = [] if label is None else [part for part in within(label) if part.tag_id == TEXT]
+            texts = list(filter(None, [text_within(part, _ENTRY_SIZE) for part in parts]))
+            # The label may hold the select with all its options.
+            yield " ".join([*(texts if control is chosen else texts[:1]), text_within(chosen, _ENTRY_SIZE)])
 
 
 def _pair_in(node: LexborNode) -> str:
@@ -275,42 +246,26 @@ def _pair_in(node: LexborNode) -> str:
         child = child.next
     if len(parts) != 2 or parts[1].tag_id == TEXT or (parts[0].tag_id == TEXT and parts[1].tag_id not in _MARKS):
         return ""
-    texts = [" ".join((part.text_content or "").split()) if part.tag_id == TEXT else short_text(part) for part in parts]
+    texts = [text_within(part, _ENTRY_SIZE) for part in parts]
     return " ".join(texts) if all(texts) else ""
 
 
-def short_text(node: LexborNode) -> str:
-    """Return the first texts in a node, in one line."""
-    return " ".join("".join(islice(texts_within(node), _ENTRY_PARTS))[:_ENTRY_SIZE].split())
-
-
-def _marks_of(attributes: _Attributes) -> int:
+def _marks_of(attributes: Mapping[str, str | None]) -> int:
     """Return what the names of an element say: that it is about others, or a price."""
-    if attributes.keys().isdisjoint(_NAMING):
-        return 0
-    return _said(*[(attributes.get(name) or "")[: limits.CLASS] for name in _NAMING])
+    return _said(*[(attributes.get(name) or "")[: limits.VALUE] for name in _NAMING])
 
 
 # The pages of a site share their classes.
 @lru_cache(10_000)
 def _said(kind: str, identity: str, member: str) -> int:
-    is_about_others = _ABOUT_OTHERS.search(f"{kind} {identity}"[: limits.CLASS])
+    is_about_others = _ABOUT_OTHERS.search(f"{kind} {identity}"[: limits.VALUE])
     is_price = _PRICE.search(member or kind or identity)
     return (_SKIPPED if is_about_others else 0) | (_PRICED if is_price else 0)
 
 
-def has_buy_button(tree: LexborHTMLParser | LexborNode) -> bool:
-    """Return whether a button or form buys something, by its names and texts; of very many, the first are read."""
-    return _buys(tree.css("button, input, form"))
-
-
-def has_buy_link(tree: LexborHTMLParser) -> bool:
-    """Return whether a link buys something; of very many, the first are read."""
-    return _buys(tree.css("a"))
-
-
-def _buys(controls: list[LexborNode]) -> bool:
-    read = [_said_by(control) for control in controls[: limits.CONTROLS]]
+def sells(part: LexborHTMLParser | LexborNode, controls: str) -> bool:
+    """Return whether one of the controls buys something, by its names and texts; of very many, the first are read."""
+    read = [_said_by(control) for control in part.css(controls)[: limits.ELEMENTS]]
     names = "\n".join([said for said, _ in read])
     return any(sign in names for sign in BUY_SIGNS) or any(text in _BUY_BUTTONS for _, text in read)
 
@@ -319,12 +274,8 @@ def _said_by(control: LexborNode) -> tuple[str, str]:
     """Return what a control says by its names and texts, and the text on it if it is a button, in lower case."""
     attributes, kind = control.attributes, control.tag_id
     pieces = [value[: limits.VALUE] for name in _SAYING if (value := attributes.get(name))]
-    label = ""
-    if kind in _SHOW_TEXTS:
-        texts = filter(None, islice(texts_within(control), limits.EDGES))
-        read = [text[: limits.VALUE] for text in islice(texts, limits.CONTROL_TEXTS)]
-        pieces += read
-        label = "".join(read) if kind == _BUTTON else ""
-    elif kind == _INPUT and attributes.get("type") in ("submit", "button"):
-        label = (attributes.get("value") or "")[: limits.VALUE]
-    return "\n".join(pieces).lower(), " ".join(label.split()).strip("!").lower()
+    text = text_within(control, limits.VALUE) if kind in _SHOW_TEXTS else ""
+    label = text if kind == _BUTTON else ""
+    if kind == _INPUT and attributes.get("type") in ("submit", "button"):
+        label = " ".join((attributes.get("value") or "")[: limits.VALUE].split())
+    return "\n".join([*pieces, text]).lower(), label.strip("!").lower()

@@ -10,16 +10,16 @@ control with a price or a specification. Listings and articles are not.
 """
 
 import re
-from bisect import bisect
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from crawldedup.errors import PageError
 from crawldedup.reading.blocks import blocks_without_noise
 from crawldedup.reading.extract import PageText
 from crawldedup.reading.facts import limits
-from crawldedup.reading.facts.declared import Product, may_declare_product, read_declared
-from crawldedup.reading.facts.layout import Layout, Line, has_buy_button, has_buy_link
+from crawldedup.reading.facts.declared import Product, read_declared
+from crawldedup.reading.facts.layout import Layout, Line, sells
 from crawldedup.reading.facts.prices import (
     HAN_NUMBER,
     Price,
@@ -34,6 +34,7 @@ from crawldedup.reading.html import HtmlPage
 
 # So many words in the order of the main text are a part of it.
 _KNOWN_WORDS: Final = 5
+_BUTTONS: Final = "button, input, form"
 # Articles say when they were published.
 _DATED_ARTICLE: Final = "meta[property^='article:'], article time"
 _DIGITS_ONLY: Final = re.compile(r"[\d\W]+")
@@ -41,8 +42,6 @@ _DIGITS_ONLY: Final = re.compile(r"[\d\W]+")
 _NEAR_LINES: Final = 15
 # So many prices, each right below a title or under a heading of its own, make a page a listing.
 _LISTED: Final = 3
-# Lines of prose between the name and the price of a page that sells something.
-_PROSE_ABOVE: Final = 3
 # Rows that make a specification.
 _ROWS: Final = 2
 _SEPARATOR: Final = re.compile(r"\s[-–—|·•»›:]+\s|[|｜»]|::|:\s")
@@ -76,42 +75,26 @@ def text_facts(main: str, distinguish: str) -> str | None:
 
 def _attributes(page: HtmlPage, main: str) -> list[str]:
     tree = page.tree
-    is_short = len(main) <= limits.DESCRIPTION
-    shows_price = is_short and show_a_price((text for text, _, _ in page.blocks.lines), page.html)
-    has_button = has_buy_button(tree)
-    if not (shows_price or has_button or may_declare_product(page.html)):
+    data, has_button, is_short = read_declared(tree), sells(tree, _BUTTONS), len(main) <= limits.DESCRIPTION
+    shown = (text for text, _, _ in page.blocks.lines)
+    if not (data.products or has_button or (is_short and show_a_price(shown, page.html))):
         return []
-    data = read_declared(tree)
-    if not (shows_price or has_button or data.products):
-        return []
-    for_sale = has_button or has_buy_link(tree)
+    for_sale = has_button or sells(tree, "a")
     is_dated = not for_sale and tree.css_first(_DATED_ARTICLE) is not None
     if not for_sale and (data.is_article or (is_dated and not data.products)):
         return []
     titles = list(filter(None, dict.fromkeys([page.name[: limits.VALUE], page.title[: limits.VALUE]])))
     # An aside that sells something is no boilerplate.
-    boxes = {aside.mem_id for aside in tree.css("aside")[: limits.ASIDES] if has_button and has_buy_button(aside)}
+    boxes = {aside.mem_id for aside in tree.css("aside")[: limits.ASIDES] if has_button and sells(aside, _BUTTONS)}
     blocks = blocks_without_noise(tree, page.holders | boxes) if boxes else page.blocks
     view = _ProductView(Layout(tree, blocks, page.holders), titles, for_sale=for_sale, has_button=has_button)
-    product = _product_named(data.products, [*view.names, *titles], view.headings, for_sale=for_sale)
+    product = view.product_of(data.products)
     may_be_shown = is_short and not (data.is_article or is_dated)
     if product is None and not (may_be_shown and view.offers_one_product()):
         return []
     if data.calls_itself_article and not for_sale and (product is None or not product.prices):
         return []
     return view.attributes(main, product)
-
-
-def _product_named(
-    products: Sequence[Product], names: Sequence[str], headings: set[str], *, for_sale: bool
-) -> Product | None:
-    """Return the one of the products whose name is the page's, or the only one of a page that sells it."""
-    title = set(words_of(plain(" ".join(names))))
-    for product in products:
-        words = set(words_of(plain(product.name)))
-        if spelled(product.name) in headings or 2 * len(words & title) >= len(words) > 0:
-            return product
-    return products[0] if len(products) == 1 and (for_sale or not products[0].name) else None
 
 
 class _ProductView:
@@ -122,36 +105,39 @@ class _ProductView:
 
     def __init__(self, layout: Layout, titles: Sequence[str], *, for_sale: bool, has_button: bool) -> None:
         self._for_sale = for_sale
-        start, self.names = _find_name(layout.lines, titles)
+        start, self._names = _find_name(layout.lines, titles)
+        self._title = set(words_of(plain(" ".join([*self._names, *titles]))))
+        self._headings = {spelled(line.text[: limits.VALUE]) for line in layout.lines if line.is_heading}
         self._lines = layout.lines[start:]
         self._choices = layout.choices
-        self.headings = {spelled(line.text[: limits.VALUE]) for line in layout.lines if line.is_heading}
         self._own, self._cards = _prices_in(self._lines)
         # The box with the price and the button may stand above the name.
         above = layout.lines[:start] if has_button else []
         self._above = {price for number in _prices_in(above)[0] for price in above[number].prices}
 
+    def product_of(self, products: Sequence[Product]) -> Product | None:
+        """Return the one of the products whose name is the page's, or the only one of a page that sells it."""
+        for product in products:
+            words = set(words_of(plain(product.name)))
+            if spelled(product.name) in self._headings or 2 * len(words & self._title) >= len(words) > 0:
+                return product
+        return products[0] if len(products) == 1 and (self._for_sale or not products[0].name) else None
+
     def offers_one_product(self) -> bool:
         """Return whether the page is about one product: by a price near the name, or by a button and what it sells."""
-        if not self.names:
+        if not self._names:
             return False
         is_listing = len(self._cards) >= _LISTED
-        if self._for_sale:
-            specified = self._lines[: self._cards[_LISTED - 1]] if is_listing else self._lines
-            if (self._above and not is_listing) or sum(line.is_grouped for line in specified) >= _ROWS:
-                return True
+        if self._for_sale and ((self._above and not is_listing) or sum(line.is_row for line in self._lines) >= _ROWS):
+            return True
         if not self._own or (is_listing and self._cards[0] < self._own[0]):
             return False
-        headings = [number for number, line in enumerate(self._lines) if line.is_heading]
-        priced = {bisect(headings, number) for number in self._own}
-        if len(priced) == len(self._own) >= _LISTED and 0 not in priced:
+        between = (self._lines[start:end] for start, end in pairwise([0, *self._own]))
+        if len(self._own) >= _LISTED and all(any(line.is_heading for line in lines) for lines in between):
             return False
         before = self._lines[: self._own[0]]
-        prose = sum(line.is_prose for line in before)
-        is_near, stands_alone = len(before) < _NEAR_LINES, any(self._lines[number].stands_alone for number in self._own)
-        if self._for_sale:
-            return stands_alone or (is_near and prose <= _PROSE_ABOVE)
-        return stands_alone and is_near and prose <= 1 and not any(line.is_heading for line in before)
+        is_near = len(before) < _NEAR_LINES and not any(line.is_heading for line in before)
+        return self._for_sale or (is_near and sum(line.is_prose for line in before) <= 1)
 
     def attributes(self, main: str, product: Product | None) -> list[str]:
         """Return the attributes that the page shows, and those that only its structured data give, sorted.
@@ -160,31 +146,31 @@ class _ProductView:
         that differs in words alone is left to the similarity.
         """
         text = f" {' '.join(words_of(plain(main)))}"
-        prose = [number for number, line in enumerate(self._lines) if line.is_prose]
-        known = {number for number in prose if f" {' '.join(self._lines[number].words[:_KNOWN_WORDS])}" in text}
+        prose = [(number, line) for number, line in enumerate(self._lines) if line.is_prose]
+        known = {number for number, line in prose if f" {' '.join(line.words[:_KNOWN_WORDS])}" in text}
         rows = [number for number, line in enumerate(self._lines) if line.is_row]
         # Most of the site's own text follows the product's.
         end = max((*known, *rows), default=_NEAR_LINES)
         shown: dict[str, set[str]] = {kind: set() for kind in ("name", "row", "number", "declared")}
         amounts = set(self._above)
-        shown["name"].update(spelled(name[: limits.VALUE]) for name in self.names)
+        shown["name"].update(spelled(name[: limits.VALUE]) for name in self._names)
         shown["row"].update(map(spelled, self._choices))
         # Its price may stand right below a link, such as that to the cart.
         cards = set(self._cards if self._own else self._cards[1:])
         for number, line in enumerate(self._lines):
             is_card = number in cards
-            if not (line.is_row or line.is_entry or line.may_hold_numbers):
+            if not (line.is_row or line.is_entry or line.has_digits):
                 continue
             if line.prices and (line.is_row or not is_card):
                 amounts.update(line.prices)
                 if not line.is_passing:
-                    shown["number"].update(numbers(without_prices(line.plain), units=True))
+                    shown["number"].update(numbers(without_prices(line.text), units=True))
             elif is_card or (line.is_passing and not line.is_prose):
                 continue
             elif line.is_row or (line.is_entry and number <= end + _NEAR_LINES):
                 shown["row"].add(spelled(line.text))
             elif not line.is_linked and (not line.is_prose or number in known):
-                found = numbers(_DATE.sub(" ", line.plain), units=True)
+                found = numbers(_DATE.sub(" ", line.text), units=True)
                 # Behind the product's text, years and telephone numbers are the site's.
                 shown["number"].update(word for word in found if number <= end or not _DIGITS_ONLY.fullmatch(word))
         if product is not None:
@@ -196,7 +182,7 @@ class _ProductView:
 def _prices_in(lines: Sequence[Line]) -> tuple[list[int], list[int]]:
     """Return the numbers of the lines with a product's prices, and of those right below titles of other products."""
     priced = [number for number, line in enumerate(lines) if line.prices]
-    cards = [number for number in priced if number and lines[number - 1].is_title]
+    cards = [number for number in priced if number and (lines[number - 1].is_heading or lines[number - 1].is_linked)]
     if len(cards) == len(priced) < _LISTED:
         return cards, []
     return sorted({*priced}.difference(cards)), cards
@@ -224,14 +210,14 @@ def _find_name(lines: Sequence[Line], titles: Sequence[str]) -> tuple[int, list[
     One of them may be the site's, so all of them above the first price are taken, but links are the last choice and
     headings the first. Without any, the name is the title and the first heading, which may have the price in it.
     """
-    parts = [words_of(plain(part)) for title in titles for part in (*_SEPARATOR.split(title), title)]
-    longest, known = max(map(len, titles), default=0), {word for words in parts for word in words}
+    titles = list(map(plain, titles))
+    parts = [words_of(part) for title in titles for part in (*_SEPARATOR.split(title), title)]
+    longest = max(map(len, titles), default=0)
     wanted = [(len(words) / 2, set(words)) for words in parts if words]
     said = [
         number
         for number, line in enumerate(lines)
         if 0 < len(line.text) <= longest
-        and not known.isdisjoint(line.words[:1])
         and any(len(line.words) >= most and words.issuperset(line.words) for most, words in wanted)
     ]
     said = [number for number in said if not lines[number].is_linked] or said

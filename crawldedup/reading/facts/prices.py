@@ -162,12 +162,10 @@ def price_of(amount: str, currency: str) -> Price | None:
 def show_a_price(texts: Iterable[str], html: str) -> bool:
     """Return whether the lines of a page may show a price: an amount and a currency, or one in an element so named.
 
-    A page with very many short numbers may show one, and so may a page with a Friday.
+    A page with a Friday may show one.
     """
     short = [text for text in texts if len(text) <= _SIGN_ALONE or (len(text) <= _SHOWN and _DIGIT.search(text))]
-    if len(short) > limits.NUMBERS:
-        return True
-    lines = plain("\n".join(short))
+    lines = plain("\n".join(short[: limits.LINES]))
     if any(_with_currency(lines)) or _DASHED.search(lines) or _WHOLE_TEXT.search(lines):
         return True
     return any(map(_ONLY_NUMBER.fullmatch, short)) and any(name in html for name in _PRICE_NAMES)
