@@ -13,13 +13,13 @@ from crawldedup.fingerprinting.anchors import paragraphs_of
 from crawldedup.fingerprinting.fingerprint import PROFILE, Fingerprint, Source, fingerprints
 from crawldedup.options import Options, check_similarity
 from crawldedup.reading.area import area_of
-from crawldedup.reading.canonical import NO_LINKS, HeadLinks
+from crawldedup.reading.canonical import NO_LINKS, HeadLinks, claimed_url
 from crawldedup.reading.difference import packed_text
 from crawldedup.reading.extract import TEXT_PROFILE, extract_page, get_extractor
 from crawldedup.reading.facts.page_facts import page_facts, text_facts
 from crawldedup.reading.html import HtmlPage, check_size, tidy
 from crawldedup.reading.keys import NO_KEY, Key
-from crawldedup.reading.volatile import NOTHING, Known, Numbers, numbers_of, rest_of, without_volatile
+from crawldedup.reading.volatile import NOTHING, Known, Numbers, changing_at, numbers_of, rest_of, without_volatile
 
 WORST_RANK: Final = 255
 _MOST_LEFT_OUT: Final = 8  # lines of a page are shown
@@ -167,25 +167,26 @@ class PageReader:
         facts = page_facts(read, options.distinguish)
         source = read.source
         content = PageContent(read.main, facts, read.whole, None, read.core, source.links, read.unselected)
-        return self._without_volatile(content, source, known) if known or options.volatile is True else content
+        is_same = not known and options.volatile is not True
+        return content if is_same else self._without_volatile(page.url, content, source.headings, known)
 
-    def _without_volatile(self, content: PageContent, source: HtmlPage, known: Known) -> PageContent:
+    def _without_volatile(self, url: str, content: PageContent, headings: set[str], known: Known) -> PageContent:
         """Leave out what is known to change with every load, and note what may."""
-        headings = source.headings
         if self._options.volatile is True:
             rows = [line for line in content.fact_lines if line.startswith("row ")]
             lines = [*content.text.split("\n"), *(content.whole or "").split("\n"), *rows]
             content = replace(content, numbers=numbers_of(lines, headings))
-        if not known:
+        changing = changing_at(known, url, claimed_url(url, content.links) or url)
+        if not changing:
             return content
-        text, left_out = without_volatile(content.text, known, headings)
-        whole, others = without_volatile(content.whole or "", known, headings)
-        facts = [rest_of(line, known) if line.startswith("row ") else line for line in content.fact_lines]
+        text, left_out = without_volatile(content.text, changing, headings)
+        whole, others = without_volatile(content.whole or "", changing, headings)
+        facts = [rest_of(line, changing) if line.startswith("row ") else line for line in content.fact_lines]
         return replace(
             content,
             text=text,
             whole=content.whole and whole,
-            core=content.core and without_volatile(content.core, known, headings)[0],
+            core=content.core and without_volatile(content.core, changing, headings)[0],
             facts="\n".join(filter(None, facts)) or None,
             shown=(content.whole or content.text) if left_out or others else None,
             left_out=tuple(dict.fromkeys([*left_out, *others]))[:_MOST_LEFT_OUT],

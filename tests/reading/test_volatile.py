@@ -12,7 +12,7 @@ import pytest
 from crawldedup import AsyncDeduplicator, Deduplicator
 from crawldedup.cli import main
 from crawldedup.errors import ConfigurationError, StoreFullError
-from crawldedup.reading.volatile import VolatileLines, numbers_of, without_volatile
+from crawldedup.reading.volatile import VolatileLines, changing_at, numbers_of, without_volatile
 from crawldedup.stores.sqlite.store import SqliteStore
 from crawldedup.verdict import Kind
 
@@ -42,6 +42,10 @@ class Clock:
         return self.now
 
 
+def changing(lines: VolatileLines, url: str, *others: str) -> dict[int, tuple[int, ...]]:
+    return changing_at(lines.known_at(url), url, *others)
+
+
 def answers(*lines: str) -> Iterator[dict[int, tuple[int, ...]]]:
     return (numbers_of([line]) for line in lines)
 
@@ -52,16 +56,16 @@ def test_pages_of_other_headings_are_not_one() -> None:
         for load in range(2):
             line = f"Seat {page * 7 + load} is free"
             lines.learn(f"http://a.example/p?{page}&utm_source={load}", None, numbers_of([line], {f"Talk {load}"}))
-    assert lines.known_at("http://a.example/p") == {}
+    assert changing(lines, "http://a.example/p") == {}
 
 
-@pytest.mark.parametrize("name", ["session", "sid", "session_id", "s", "talk"])
+@pytest.mark.parametrize("name", ["session", "sid", "session_id", "s", "talk", "ref"])
 def test_what_names_the_content_is_no_session(name: str) -> None:
     lines = VolatileLines(Clock())
     for page in range(20):
         for numbers in answers(f"Seat {page} is free"):
             lines.learn(f"http://a.example/talk?{name}={page}", None, numbers)
-    assert lines.known_at("http://a.example/talk") == {}
+    assert changing(lines, "http://a.example/talk") == {}
 
 
 def test_threads_may_share_what_is_known() -> None:
@@ -134,29 +138,46 @@ def test_three_pages_that_come_twice_within_minutes_are_evidence(
     pages: int, between: float, url: str, known: bool
 ) -> None:
     lines = learned(url, pages=pages, between=between)
-    assert bool(lines.known_at("http://a.example/p/new")) is known
+    assert bool(changing(lines, "http://a.example/p/new")) is known
 
 
 def test_nobody_has_numbers_of_neighbours_left_out() -> None:
     lines = learned("http://shared.example/~mallory/{}", pages=50)
-    assert lines.known_at("http://shared.example/~mallory/x")
-    assert not lines.known_at("http://shared.example/~alice/x")
+    assert changing(lines, "http://shared.example/~mallory/x")
+    assert not changing(lines, "http://shared.example/~alice/x")
     lines = learned("http://shared.example/view/mallory/{}", pages=50)
-    assert lines.known_at("http://shared.example/view/mallory/deeper/x")
-    assert not lines.known_at("http://shared.example/view/alice/x")
+    assert changing(lines, "http://shared.example/view/mallory/deeper/x")
+    assert not changing(lines, "http://shared.example/view/alice/x")
+
+
+def test_a_page_counts_where_its_canonical_url_stands() -> None:
+    lines = learned("http://shop.example/p/{}")
+    page = "http://shop.example/c/knives/p/7"
+    assert not changing(lines, page)
+    assert changing(lines, page, "http://shop.example/p/7")
+    head = '<link rel="canonical" href="/p/{}">'
+    with Deduplicator(volatile=True) as dedup:
+        for load in range(2):
+            for number in range(3):
+                dedup.check(f"http://shop.example/p/{number}?ref={'ab'[load]}", html=topic(number, load))
+        for number, (first, second) in enumerate([("", ""), (head, head)], 7):
+            page = f"http://shop.example/{{}}/{number}"
+            dedup.check(page.format("p"), html=first.format(number) + topic(number, 3))
+            kind = dedup.check(page.format("c/knives/p"), html=second.format(number) + topic(number, 4)).kind
+            assert kind is (Kind.EXACT_DUPLICATE if second else Kind.NEAR_DUPLICATE)
 
 
 def test_what_three_pages_of_a_folder_show_holds_in_the_folders_within() -> None:
     lines = learned("http://a.example/forum/thread-{}")
-    assert lines.known_at("http://a.example/forum/thread-7/reply")
-    assert not learned("http://a.example/{}").known_at("http://a.example/other/page")
+    assert changing(lines, "http://a.example/forum/thread-7/reply")
+    assert not changing(learned("http://a.example/{}"), "http://a.example/other/page")
 
 
 def test_a_worker_that_answers_nonsense_teaches_nothing_else() -> None:
     lines = VolatileLines(Clock())
     for numbers in ({7: (1, 2)}, {7: (3,)}, {7: ()}):
         lines.learn("http://a.example/p", None, numbers)
-    assert lines.known_at("http://a.example/p") == {}
+    assert changing(lines, "http://a.example/p") == {}
 
 
 def test_a_line_that_stays_the_same_is_content_again() -> None:
@@ -164,7 +185,7 @@ def test_a_line_that_stays_the_same_is_content_again() -> None:
     for page in range(13):
         for numbers in answers("seen by 7 people", "seen by 7 people"):
             lines.learn(f"http://a.example/p/same{page}", None, numbers)
-    assert not lines.known_at("http://a.example/p/new")
+    assert not changing(lines, "http://a.example/p/new")
 
 
 def test_of_a_line_only_the_numbers_that_change_are_left_out() -> None:
@@ -173,11 +194,11 @@ def test_of_a_line_only_the_numbers_that_change_are_left_out() -> None:
         for numbers in answers(f"Size 42 with {page} left", f"Size 42 with {page + 1} left"):
             lines.learn(f"http://a.example/p/{page}", None, numbers)
     text = f"{story(1)}\nSize 43 with 5 left"
-    assert without_volatile(text, lines.known_at("http://a.example/p/9"))[0] == f"{story(1)}\nSize 43 with  left"
+    assert without_volatile(text, changing(lines, "http://a.example/p/9"))[0] == f"{story(1)}\nSize 43 with  left"
 
 
 def test_of_a_page_of_numbers_nothing_is_left_out() -> None:
-    known = learned().known_at("http://a.example/p/9")
+    known = changing(learned(), "http://a.example/p/9")
     text = "seen by 7 people\nseen by 9 people\nand so on"
     assert without_volatile(text, known) == (text, [])
     assert without_volatile(f"{story(1)}\nseen by 7 people", known) == (story(1), ["seen by 7 people"])
@@ -194,8 +215,8 @@ def test_memory_is_bounded_whatever_comes() -> None:
         for page in range(3):
             for numbers in answers(f"{shape} 1", f"{shape} 2"):
                 lines.learn(f"http://one.example/{line}-{page}", None, numbers)
-    assert len(lines.known_at("http://one.example/9")) == 64
-    assert not lines.known_at("http://h1.example/p/9")
+    assert len(changing(lines, "http://one.example/9")) == 64
+    assert not changing(lines, "http://h1.example/p/9")
     assert len(lines.exchange("")) < 1_000_000
 
 
@@ -268,7 +289,7 @@ def test_a_foreign_note_is_left_alone() -> None:
     lines = VolatileLines()
     for text in ("", "{}", "no JSON", '{"a": 7}', '{"a": {"x": [1, [2]]}}', "[" * 10_000):
         lines.exchange(text)
-        assert lines.known_at("http://a/") == {}
+        assert changing(lines, "http://a/") == {}
 
 
 def test_a_wrong_option_is_refused() -> None:
