@@ -12,14 +12,14 @@ from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self, TypeVar
 
 from crawldedup import checks
 from crawldedup.deduplicator import HEARTBEAT_SECONDS, Deduplicator
-from crawldedup.errors import ClosedError, ConfigurationError, KeyMismatchError, StoreUnavailableError
+from crawldedup.errors import ClosedError, ConfigurationError, CrawlDedupError, KeyMismatchError, StoreUnavailableError
 from crawldedup.explain import Explanation
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Content, Page, PageReader, ReadPage
 from crawldedup.reading.html import check_size
 from crawldedup.reading.keys import NO_KEY, Key
-from crawldedup.reading.volatile import VolatileLines
+from crawldedup.reading.volatile import VolatileLines, changing_at
 from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Match, Verdict
@@ -37,6 +37,9 @@ _GATHERING_SECONDS: Final = 0.004
 _AHEAD: Final = 64
 _LONG_TEXT: Final = 50_000
 _CLOSE_SECONDS: Final = 10.0
+# Pages that may have to be read again, and the bytes of one: 24 MB at most.
+_MOST_EARLY: Final = 400
+_EARLY_BYTES: Final = 60_000
 
 
 class Judged(NamedTuple):
@@ -123,6 +126,9 @@ class AsyncDeduplicator:
         self._is_gathered = asyncio.Event()
         self._asking: asyncio.Task[None] | None = None
         self._beating: asyncio.Task[None] | None = None
+        # Pages that were remembered with the numbers of these lines, by what names them.
+        self._early: dict[tuple[str, str | None, str | None], tuple[Page, set[int]]] = {}
+        self._renewing: asyncio.Task[None] | None = None
 
     @classmethod
     def from_options(cls, options: Options, *, workers: int = 1, page_seconds: float = 30) -> Self:
@@ -182,7 +188,13 @@ class AsyncDeduplicator:
         """
         begun = time.perf_counter()
         read, reading = await self._read(page)
-        verdict, asking = await self._ask_about(prepare(page, read) if prepare else page, read.fingerprint)
+        asked = prepare(page, read) if prepare else page
+        verdict, asking = await self._ask_about(asked, read.fingerprint)
+        if page.remember and read.numbers and len(page.html or "") <= _EARLY_BYTES and not verdict.is_duplicate:
+            known = changing_at(self.volatile_lines.known_at(page.url), page.url)
+            self._early[page.url, page.identity, page.scope_key] = asked, read.numbers.keys() - known.keys()
+            if len(self._early) > _MOST_EARLY:
+                del self._early[next(iter(self._early))]
         return Judged(verdict, read, reading, asking, time.perf_counter() - begun)
 
     async def check_many(
@@ -231,6 +243,8 @@ class AsyncDeduplicator:
     def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
         """Note that a page checked with `delivered=False` was delivered. See `Deduplicator.deliver`."""
         self._dedup.deliver(url, identity=identity, scope_key=scope_key)
+        if early := self._early.get((url, identity, scope_key)):
+            self._early[url, identity, scope_key] = replace(early[0], delivered=True), early[1]
 
     async def ask(self, call: Callable[[Deduplicator], T]) -> T:
         """Return what a call of the Deduplicator returns, made where its store is asked."""
@@ -269,6 +283,9 @@ class AsyncDeduplicator:
 
     async def close(self, *, leave: bool = True) -> None:
         """Answer what waits, leave the crawl and disconnect, within some seconds. See `Deduplicator.close`."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await self._renew()
         self._is_closed = True
         deadline = time.monotonic() + _CLOSE_SECONDS
         try:
@@ -304,7 +321,7 @@ class AsyncDeduplicator:
             asked = request(do, [page], key, self._dedup.volatile_lines.known_at(page.url))
             read, seconds = await self._pool.call(asked, read_of)
             if page.remember:
-                self._dedup.volatile_lines.learn(page.url, page.identity, read.numbers)
+                self.learn(page, read)
             return read, seconds
         finally:
             self._reading -= 1
@@ -361,6 +378,23 @@ class AsyncDeduplicator:
             await asyncio.sleep(HEARTBEAT_SECONDS)
             with suppress(Exception):
                 await self.ask(Deduplicator.heartbeat)
+                await self._renew()
+
+    def learn(self, page: Page, read: ReadPage) -> None:
+        """Learn from an answer of a page what changes with every load."""
+        is_news = self.volatile_lines.learn(page.url, page.identity, read.numbers)
+        if is_news and (self._renewing is None or self._renewing.done()):
+            self._renewing = asyncio.create_task(self._renew())
+
+    async def _renew(self) -> None:
+        """Read pages again that are remembered with numbers which are known by now to change."""
+        for name, (page, lines) in list(self._early.items()):
+            known = self.volatile_lines.known_at(page.url)
+            if page.delivered and not lines.isdisjoint(changing_at(known, page.url)):
+                self._early.pop(name, None)
+                with suppress(CrawlDedupError):
+                    read, _ = await self._pool.call(request("read", [page], self.key, known), read_of)
+                    await self._ask_about(page, read.fingerprint)
 
     async def _run(self, call: Callable[[Deduplicator], T]) -> T:
         if self._thread is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawldedup import AsyncDeduplicator, Deduplicator
+from crawldedup import AsyncDeduplicator, Deduplicator, Page
 from crawldedup.cli import main
 from crawldedup.errors import ConfigurationError, StoreFullError
 from crawldedup.reading.volatile import VolatileLines, changing_at, numbers_of, without_volatile
@@ -271,6 +271,24 @@ def test_a_page_remembered_before_its_lines_were_known_is_unchanged(tmp_path: Pa
         assert (again.kind, again.changed) == (Kind.REVISIT, False)
         again = dedup.check(FORUM.format(0, 0), html=topic(77, 9))
         assert (again.kind, again.changed) == (Kind.REVISIT, True)
+
+
+def test_pages_remembered_before_their_lines_were_known_are_read_again(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/seen.sqlite"
+
+    async def crawl() -> None:
+        async with AsyncDeduplicator(store, volatile=True) as dedup:
+            for number in range(6):
+                await dedup.judge(Page(FORUM.format(number, 0), html=topic(number, 0), delivered=number == 3))
+            for number in range(5):
+                dedup.deliver(FORUM.format(number, 0))
+            for number in range(3):
+                await dedup.judge(Page(FORUM.format(number, 1), html=topic(number, 1)))
+
+    asyncio.run(crawl())
+    with Deduplicator(store, volatile="known") as dedup:
+        again = [dedup.check(FORUM.format(number, 0), html=topic(number, 9)) for number in range(6)]
+        assert [(verdict.changed, verdict.abandoned) for verdict in again] == [(False, False)] * 5 + [(True, True)]
 
 
 def test_the_asynchronous_form_learns_too() -> None:
