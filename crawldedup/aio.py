@@ -190,7 +190,12 @@ class AsyncDeduplicator:
         read, reading = await self._read(page)
         asked = prepare(page, read) if prepare else page
         verdict, asking = await self._ask_about(asked, read.fingerprint)
-        if page.remember and read.numbers and len(page.html or "") <= _EARLY_BYTES and not verdict.is_duplicate:
+        if (
+            page.remember
+            and read.numbers
+            and len(page.html or "") <= _EARLY_BYTES
+            and (verdict.replaces or not verdict.is_duplicate)
+        ):
             known = changing_at(self.volatile_lines.known_at(page.url), page.url)
             self._early[page.url, page.identity, page.scope_key] = asked, read.numbers.keys() - known.keys()
             if len(self._early) > _MOST_EARLY:
