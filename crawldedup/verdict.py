@@ -119,6 +119,7 @@ class Match:
     hamming: int  #: The number of search bits that differ, from 0 to 64.
     exact: bool  #: True if the two pages have the same text.
     seen_at: int  #: When the page was seen last, in whole seconds since 1970 (UTC).
+    added_at: int  #: When it was added, likewise.
     copies: int  #: How many duplicates of the remembered page were seen.
 
 

@@ -14,6 +14,7 @@
 import asyncio
 import gc
 import logging
+import time
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
@@ -72,6 +73,7 @@ class DedupMiddleware:
         self._is_interactive = is_interactive
         self._dedup = dedup
         self._seen: set[int] = set()
+        self._began = int(time.time())
         self._left_out: set[tuple[str, str]] = set()
         self._reloads: Counter[str] = Counter()
         self._copies = Copies(options.prefer, options.trusted_sites)
@@ -221,11 +223,11 @@ class DedupMiddleware:
         return replace(page, revisit_similarity=None) if is_again else page
 
     async def _as_copy(self, page: Page, judged: Judged) -> Judged:
-        """Return a page that has changed as a copy, if this crawl has let another pass that has the new text."""
+        """Return a page that has changed as a copy, if a crawler at work has let another pass that has the new text."""
         values = {"fingerprint": judged.read.fingerprint, "scope_key": page.scope_key, "similarity": page.similarity}
         for match in await self._dedup.find(url=page.url, **values):
             other = key_of(replace(page, url=match.url, identity=None))
-            if other != key_of(page) and other in self._seen:
+            if other != key_of(page) and (other in self._seen or match.added_at >= self._began):
                 kind = Kind.EXACT_DUPLICATE if match.exact else Kind.NEAR_DUPLICATE
                 found = replace(judged.verdict, kind=kind, original=match.url, hamming=match.hamming)
                 return judged._replace(verdict=replace(found, similarity=match.similarity, copies=match.copies + 1))

@@ -238,7 +238,7 @@ def match_of(page: Fingerprint, query: Query, record: Record) -> Match:
     estimate = 1.0 if exact else estimate_similarity(page.verify_weights, own.signature, record.signature)
     # Bits of thin pages come from digests.
     hamming = 0 if page.thin else (own.search ^ record.search).bit_count()
-    return Match(record.url, round(estimate, 4), hamming, exact, record.seen_at, record.copies)
+    return Match(record.url, round(estimate, 4), hamming, exact, record.seen_at, record.added_at, record.copies)
 
 
 def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from crawldedup import Deduplicator, Kind
 from tests.scrapy_plugin.conftest import in_one_mode
 from tests.scrapy_plugin.website import Answer, Site, article
 
@@ -29,6 +30,20 @@ def test_a_new_text_at_two_known_urls_comes_once(crawl: Crawler, lasting_store: 
         for texts, wanted in days:
             site.pages = {url: article(text) for url, text in texts.items()}
             assert crawl(site, PAGES, **settings).passed == wanted
+
+
+def test_a_new_text_that_a_fellow_has_just_delivered_is_a_copy(crawl: Crawler, lasting_store: str) -> None:
+    settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": "drop", "CONCURRENT_REQUESTS": 1}
+    with Site({"/a": article(1)}) as site:
+
+        def deliver_the_partners_page() -> None:
+            with Deduplicator(lasting_store, extractor="text") as fellow:
+                assert fellow.check(f"{site.url}/x", html=article(7).body).kind is Kind.NEW
+
+        assert crawl(site, ["/a"], **settings).passed == ["/a"]
+        site.pages = {"/a": article(7)}
+        site.actions = {"/missing": deliver_the_partners_page}
+        assert crawl(site, ["/missing", "/a"], **settings).passed == []
 
 
 def test_a_hub_of_few_words_comes_again_with_new_links(crawl: Crawler, lasting_store: str) -> None:
