@@ -17,7 +17,7 @@ from crawldedup.reading.canonical import NO_LINKS, HeadLinks, claimed_url
 from crawldedup.reading.difference import packed_text
 from crawldedup.reading.extract import TEXT_PROFILE, extract_page, get_extractor
 from crawldedup.reading.facts.page_facts import page_facts, text_facts
-from crawldedup.reading.html import HtmlPage, check_size, tidy
+from crawldedup.reading.html import check_size, tidy
 from crawldedup.reading.keys import NO_KEY, Key
 from crawldedup.reading.volatile import NOTHING, Known, Numbers, changing_at, numbers_of, rest_of, without_volatile
 

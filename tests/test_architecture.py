@@ -18,20 +18,20 @@ LONGEST_MODULE = 500
 # library, 12 in the search, 6 in the report and 1 in the workers. 200 are for it; 32 and 1 more of the plugin's lines
 # were those of the Lua scripts and of the search.
 BUDGETS = {
-    "library": 2033,
+    "library": 2074,
     "reading": 3120,
     "search": 1425,
     "stores": 2398,
-    "workers": 501,
-    "scrapy_plugin": 2167,
+    "workers": 499,
+    "scrapy_plugin": 2169,
     "report": 2737,
-    "scan": 1257,
+    "scan": 1260,
     "spark": 450,
     "service": 1703,
     "cli": 1866,
     "literature": 2189,
 }
-MOST_LINES = 21_846
+MOST_LINES = 21_890
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

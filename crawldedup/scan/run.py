@@ -104,11 +104,12 @@ def _work_folder(given: Namespace) -> Iterator[Path]:
 
 def _task(options: Options, given: Namespace) -> dict[str, Any]:
     """Return what a scan must have in common with the one that it goes on with."""
+    names = ("similarity", "recall", "scope", "min_words", "distinguish_params")
     return {
         "sources": given.pages,
         "files": _version_of_files(map(Path, given.pages)),
         "fields": [given.url_field, given.html_field, given.text_field],
-        **{name: getattr(options, name) for name in "similarity recall scope min_words distinguish_params".split()},
+        **{name: getattr(options, name) for name in names},
         "extractor, content or distinguish": PageReader(options).profile,
     }
 
