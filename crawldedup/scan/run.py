@@ -108,8 +108,8 @@ def _task(options: Options, given: Namespace) -> dict[str, Any]:
         "sources": given.pages,
         "files": _version_of_files(map(Path, given.pages)),
         "fields": [given.url_field, given.html_field, given.text_field],
-        **{name: getattr(options, name) for name in "similarity recall scope min_words distinguish_params".split()},
-        "extractor, content or distinguish": PageReader(options).profile,
+        **{name: getattr(options, name) for name in ("similarity", "recall", "scope", "min_words")},
+        "extractor, content or distinguish": [PageReader(options).profile, options.distinguish_params],
     }
 
 
