@@ -25,13 +25,13 @@ BUDGETS = {
     "workers": 499,
     "scrapy_plugin": 2169,
     "report": 2737,
-    "scan": 1260,
+    "scan": 1258,
     "spark": 450,
     "service": 1703,
     "cli": 1866,
     "literature": 2189,
 }
-MOST_LINES = 21_890
+MOST_LINES = 21_888
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.
