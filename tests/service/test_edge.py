@@ -1,0 +1,178 @@
+"""Who may ask, how much, and for how long; and nobody through the browser of somebody who may."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import resource
+import socket
+import threading
+import time
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from crawldedup.service.edge import require_own_host, require_own_page
+from crawldedup.service.problems import ProblemError
+from tests.servers import wait_until
+from tests.service.serving import Service, ServiceProcess, service_here, story
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOKEN = "a-token-of-today-x"
+ALLOWED = {"authorization": f"Bearer {TOKEN}"}
+PAGE = {"url": "https://a.example/", "text": story(1)}
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service with tokens, small bodies and little patience."""
+    file = tmp_path_factory.mktemp("tokens") / "tokens"
+    file.write_text(f"a-token-of-yesterday\n{TOKEN}\n")
+    with service_here(token_file=str(file), max_body=20_000, client_seconds=0.5) as started:
+        yield started
+
+
+def answer_to(service: Service, sent: bytes) -> bytes:
+    """Everything that the service says to these bytes until it closes the connection."""
+    answer = b""
+    with socket.create_connection(("127.0.0.1", service.port), timeout=30) as client:
+
+        def send() -> None:
+            with contextlib.suppress(OSError):
+                client.sendall(sent)
+
+        threading.Thread(target=send).start()
+        with contextlib.suppress(ConnectionResetError):
+            while part := client.recv(65536):
+                answer += part
+    return answer
+
+
+def basic(password: str) -> str:
+    return "Basic " + base64.b64encode(f"anyone:{password}".encode()).decode()
+
+
+@pytest.mark.parametrize(
+    ("authorization", "is_enough"),
+    [
+        (ALLOWED["authorization"], True),
+        ("bearer a-token-of-yesterday", True),
+        (basic(TOKEN), True),
+        (None, False),
+        ("Bearer", False),
+        (f"Basic {TOKEN}", False),
+        (f"Bearer {TOKEN[:-1]}", False),
+        (basic(TOKEN[:-1]), False),
+        (basic(f"x:{TOKEN}"), False),
+        (basic(""), False),
+    ],
+)
+def test_a_token_is_wanted(guarded: Service, authorization: str | None, is_enough: bool) -> None:
+    headers = {} if authorization is None else {"authorization": authorization}
+    for path in ("/v1/info", "/metrics", "/"):
+        answer = guarded.http.get(path, headers=headers)
+        assert answer.status_code == (200 if is_enough else 401)
+        # A browser asks for it as a password.
+        kind = None if is_enough else 'Basic realm="crawldedup"' if path == "/" else "Bearer"
+        assert answer.headers.get("www-authenticate") == kind
+    assert (guarded.post("/v1/check", PAGE, headers=headers).status_code == 401) is not is_enough
+    for path in ("/health/live", "/health/ready", "/openapi.json"):
+        assert guarded.http.get(path).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "is_own"),
+    [
+        *((host, True) for host in ("localhost:8300", "LOCALHOST", "127.9.9.9", "[::1]:8300", "crawler.lan:8300", "")),
+        *((host, False) for host in ("evil.example:8300", "127.0.0.1.evil.example", "localhost.evil.example")),
+        *((host, False) for host in ("evil.example@localhost:x@evil.example", "10.0.0.1", "[::1")),
+    ],
+)
+def test_names_that_anyone_can_have_are_refused(host: str, is_own: bool) -> None:
+    with nullcontext() if is_own else pytest.raises(ProblemError, match="Host"):
+        require_own_host([b"localhost", host.encode()], "crawler.lan")
+
+
+@pytest.mark.parametrize(
+    ("site", "origin", "is_own"),
+    [
+        ("", "", True),
+        ("same-origin", "null", True),
+        ("none", "", True),
+        ("", "https://localhost:8300", True),
+        ("cross-site", "", False),
+        ("same-site", "http://localhost:8300", False),
+        ("", "http://localhost:9000", False),
+        ("", "https://evil.example", False),
+        ("", "null", False),
+    ],
+)
+def test_requests_of_other_sites_are_refused(site: str, origin: str, is_own: bool) -> None:
+    with nullcontext() if is_own else pytest.raises(ProblemError, match="another site"):
+        require_own_page({b"host": b"localhost:8300", b"sec-fetch-site": site.encode(), b"origin": origin.encode()})
+
+
+def test_every_endpoint_is_guarded(guarded: Service, service: Service) -> None:
+    for path in ("/", "/search", "/v1/info", "/metrics", "/page.css"):
+        assert service.http.get(path, headers={"host": "evil.example"}).status_code == 421
+    assert service.http.get("/health/live", headers={"host": "evil.example"}).status_code == 200
+    # Whoever has the token was not led here.
+    assert guarded.http.get("/v1/info", headers={"host": "dedup.example", **ALLOWED}).status_code == 200
+    for path in ("/", "/search", "/index", "/v1/check", "/v1/forget", "/v1/check/batch"):
+        answer = guarded.post(path, PAGE, headers={"origin": "https://evil.example", **ALLOWED})
+        assert (answer.status_code, answer.json()["type"]) == (403, "urn:crawldedup:cross-site")
+    # A link may lead to a page, but nothing else is another site's to ask for.
+    for path, status in (("/", 200), ("/v1/info", 403)):
+        assert guarded.http.get(path, headers={"sec-fetch-site": "cross-site", **ALLOWED}).status_code == status
+
+
+def test_large_and_slow_bodies_are_given_up(guarded: Service) -> None:
+    head = f"POST /v1/check HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: ".encode()
+    assert b" 413 " in answer_to(guarded, head + b"20001\r\n\r\n")
+    assert b" 408 " in answer_to(guarded, head + b"100\r\n\r\n{")
+    chunks = iter([b"x" * 10_000] * 5)
+    answer = guarded.http.post("/v1/check", content=chunks, headers={"content-type": "application/json", **ALLOWED})
+    assert (answer.status_code, "20,000 bytes" in answer.json()["detail"]) == (413, True)
+    assert guarded.post("/v1/check", PAGE, headers=ALLOWED).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("text/html" + ";a=b" * 15_000, 200),
+        ("text/html; charset*" + "1" * 5000 + "*=utf-8", 200),
+        ("text/html; charset=" + "x" * 50_000, 200),
+        ("a" * 60_000, 415),
+    ],
+)
+def test_a_long_content_type_takes_no_time(service: Service, kind: str, status: int) -> None:
+    begun = time.monotonic()
+    answer = service.http.post("/v1/explain?url=b", content=f"<p>{story(4)}", headers={"content-type": kind})
+    assert (answer.status_code, time.monotonic() - begun < 5) == (status, True)
+
+
+def test_what_the_server_takes_and_logs() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        service = ServiceProcess("--store", "memory://", "--trust-proxy", "127.0.0.1")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(1000, hard)), hard))
+    with service, contextlib.ExitStack() as stack:
+        # Large heads are refused before they are whole.
+        for sent in (b"X: y\r\n" * 500_000, b"X: " + b"y" * 3_000_000):
+            assert answer_to(service, b"GET / HTTP/1.1\r\n" + sent).startswith(b"HTTP/1.1 400 Bad Request")
+        # Clients that only connect shut nobody out below the limit of the system.
+        for _ in range(400 if hard > 2000 else 0):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=30))
+            client.sendall(b"GET / HTTP/1.1\r\n")
+        proxied = {"x-forwarded-for": "192.0.2.7"}
+        # From a client that is connected to nothing yet.
+        answer = httpx.post(f"{service.url}/v1/check", json=PAGE, headers=proxied, timeout=10)
+        assert answer.json()["kind"] == "new"
+        # The request is noted once its answer has gone.
+        wait_until(lambda: '"client": "192.0.2.7"' in service.log(), 10)
