@@ -1,81 +1,245 @@
-"""Pages from files; what the command line does with them is tested there."""
+"""Pages from feeds, tables, folders and sitemaps; web archives are in test_archives.py."""
 
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import random
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter
 
-from crawldedup.commands import sources as reading
-from crawldedup.commands.sources import readable_sources as sources
-from crawldedup.commands.sources import under_url
-from crawldedup.errors import ConfigurationError
+from crawldedup.commands import sources
+from crawldedup.commands.sources import Fields, entries_of, readable_sources, under_url, urls_of_sitemap
+from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.page import Page
-from tests.commands.archive_files import response, written
 
-PAGES = [{"url": "https://a.example/", "text": "Grüße"}, {"url": "https://b.example/", "html": "<p>b</p>"}]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ITEMS = [
+    {"link": "https://a.example/", "story": 'Grüße,\n"von" hier', "page": "<p>a"},
+    {"link": "https://b.example/", "story": "日本語 ]} ,", "page": "<p>b"},
+]
+OF_STORIES = Fields("link", {"text": "story"})
+GOOD = {"url": "https://a.example/", "text": "a"}
 
 
-def read(path: Path) -> list[tuple[str, bytes | str | None, str | None]]:
-    return [(source.url, source.html, source.text) for source in sources([str(path)])]
+def read(path: Path, fields: Fields = sources.ANY_FIELDS) -> tuple[list[Page], list[str]]:
+    """Return the pages of a file and what was wrong with it."""
+    errors: list[Exception] = []
+    pages = list(readable_sources([str(path)], errors.append, fields))
+    return pages, [str(error).removeprefix(f"{path}, ") for error in errors]
 
 
-@pytest.mark.parametrize("name", ["pages.jsonl", "pages.ndjson", "pages.jsonl.gz", "PAGES.JSONL.GZ"])
-def test_json_lines(tmp_path: Path, name: str) -> None:
-    content = "\n\n".join(json.dumps(page, ensure_ascii=False) for page in PAGES).encode()
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(content) if name.lower().endswith(".gz") else content)
-    assert read(path) == [("https://a.example/", None, "Grüße"), ("https://b.example/", "<p>b</p>", None)]
+def exported(exporter: Any, items: Any = ITEMS, **options: Any) -> bytes:
+    stream = io.BytesIO()
+    export = exporter(stream, **options)
+    export.start_exporting()
+    for item in items:
+        export.export_item(item)
+    export.finish_exporting()
+    return stream.getvalue()
+
+
+def table(columns: dict[str, Any], path: Path, **options: Any) -> Path:
+    pq.write_table(pa.table(columns), path, **options)
+    return path
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("name", "content"),
     [
-        ("{", "line 2: this is not JSON"),
-        ("[" * 100_000, "line 2: this is not JSON"),
-        ("[1]", "line 2: this is no JSON object"),
-        ('{"text": "no url"}', 'line 2: the field "url" holds no text; --url-field'),
-        ('{"url": "https://a.example/"}', 'line 2: no text in the field "html" or "text"; --html-field'),
-        ('{"url": "https://a.example/", "html": null, "text": null}', 'line 2: no text in the field "html" or "text"'),
-        ('{"url": "https://a.example/", "html": "", "text": ""}', 'line 2: no text in the field "html" or "text"'),
-        (
-            '{"url": "https://a.example/", "html": "<p>a", "text": "a"}',
-            'line 2: the fields "html" and "text" both hold a text; choose one by --html-field',
-        ),
+        ("feed.jl", exported(JsonLinesItemExporter)),
+        ("feed.ndjson", b"\n\n".join(json.dumps(item, ensure_ascii=False).encode() for item in ITEMS)),
+        ("PAGES.JSONL.GZ", gzip.compress(exported(JsonLinesItemExporter))),
+        ("feed.json", exported(JsonItemExporter)),
+        ("feed.json", exported(JsonItemExporter, indent=4, encoding="utf-8")),
+        ("feed.json.gz", gzip.compress(exported(JsonItemExporter))),
+        ("feed.csv", exported(CsvItemExporter)),
+        ("feed.csv", exported(CsvItemExporter, encoding="utf-8-sig")),
+        ("FEED.CSV.GZ", gzip.compress(exported(CsvItemExporter))),
+        ("PAGES.PARQUET", None),
     ],
 )
-def test_lines_that_are_no_pages(tmp_path: Path, line: str, message: str) -> None:
-    path = tmp_path / "pages.jsonl"
-    path.write_text(json.dumps(PAGES[0]) + "\n" + line)
-    with pytest.raises(ConfigurationError, match=message):
-        read(path)
-
-
-@pytest.mark.parametrize("name", ["crawl.warc", "crawl.warc.gz"])
-def test_web_archive(tmp_path: Path, name: str) -> None:
+def test_the_fields_of_feeds_are_chosen(tmp_path: Path, name: str, content: bytes | None) -> None:
     path = tmp_path / name
-    responses = [
-        ("https://a.example/", "200 OK", "text/html; charset=iso-8859-1", "<p>Grüße</p>".encode("latin-1")),
-        ("https://b.example/", "404 Not Found", "text/html", b"<p>lost</p>"),
-        ("https://c.example/", "200 OK", "image/png", b"\x89PNG"),
-        ("https://d.example/", "200 OK", "Text/Plain; charset=utf-8", "Grüße".encode()),
-        ("https://e.example/", "200 OK", "text/plain; charset=nonsense", b"plain"),
-        ("https://f.example/", "200 OK", "", b"?"),
-    ]
-    records = [response(url, body, status=status, Content_Type=kind) for url, status, kind, body in responses]
-    path.write_bytes(b"".join(written(record, packed=name.endswith(".gz")) for record in records))
-    found = list(sources([str(path)]))
-    assert [source.url for source in found] == ["https://a.example/", "https://d.example/", "https://e.example/"]
-    assert (found[0].html, found[0].encoding) == ("<p>Grüße</p>".encode("latin-1"), "iso-8859-1")
-    assert [source.text for source in found] == [None, "Grüße", "plain"]
+    if content is None:
+        table({key: [item[key] for item in ITEMS] for key in ITEMS[0]}, path)
+    else:
+        path.write_bytes(content)
+    assert read(path, OF_STORIES) == ([Page(item["link"], text=item["story"]) for item in ITEMS], [])
+    assert [page.html for page in read(path, Fields("link", {"html": "page"}))[0]] == ["<p>a", "<p>b"]
+    with pytest.raises(ConfigurationError, match=r'the field "url" holds no text|none of the columns url, html, text'):
+        list(readable_sources([str(path)]))
+    with pytest.raises(ConfigurationError, match='no text in the field "html" or "text"; --html-field'):
+        list(readable_sources([str(path)], fields=Fields("link")))
 
 
-def test_a_folder_without_pages(tmp_path: Path) -> None:
-    (tmp_path / "picture.png").write_bytes(b"")
-    with pytest.raises(ConfigurationError, match=r"holds no pages: no \.html, "):
-        read(tmp_path)
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jl", "{", "line 1: this is not JSON"),
+        ("a.jl", "[" * 100_000, "line 1: this is not JSON"),
+        ("a.jl", "[1]", "line 1: this is no JSON object"),
+        ("a.jl", '{"text": "no url"}', 'line 1: the field "url" holds no text; --url-field'),
+        ("a.jl", '{"url": "a", "html": null, "text": null}', 'line 1: no text in the field "html" or "text"'),
+        ("a.jl", '{"url": "a", "html": "<p>a", "text": "a"}', 'line 1: the fields "html" and "text" both hold'),
+        ("a.json", "", "item 1: this cannot be read, nor what follows: it is no array"),
+        ("a.json", '{"url": 1}', "item 1: this cannot be read, nor what follows: it is no array"),
+        ("a.json", f"[{json.dumps(GOOD)}, ", "item 2: this cannot be read"),
+        ("a.json", f"[{json.dumps(GOOD)}, 7]", "item 2: this is no JSON object"),
+        ("a.json", "[" * 100_000, "item 1: this cannot be read"),
+        ("a.json", f'["{"y" * 10_000}", ', "item 1: this cannot be read"),
+        ("a.csv", "other\n1\n", 'item 1: the field "url" holds no text'),
+        ("a.csv", f"url,text\nx,{'y' * 200}\n", "item 1: this cannot be read, .*: a line must be shorter than 150"),
+        ("a.csv", 'url,text\nx,"' + "y\n" * 100, "item 1: this cannot be read, nor what follows: field larger"),
+        ("a.parquet", "PAR1", "row 1: this cannot be read, nor what follows"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_a_broken_feed_is_refused_where_it_breaks(
+    tmp_path: Path, name: str, content: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "MOST_BYTES", 150 if name != "a.jl" else 1 << 20)
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(ConfigurationError, match=message):
+        list(readable_sources([str(path)]))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "where"),
+    [
+        ("feed.jl", '{\n{"url": "a", "text": "a"}\n\n["b"]\n{"url": "c", "text": "c"}', ["line 1: ", "line 4: "]),
+        (
+            "feed.json",
+            '[7, {"url": "a", "text": "a"}, {"url": "b"}, {"url": "c", "text": "c"}]',
+            ["item 1: ", "item 3: "],
+        ),
+        ("feed.csv", "text,url\nno url,\na,a\ntoo short\nc,c\n", ["item 1: ", "item 3: "]),
+    ],
+)
+def test_a_bad_item_is_told_and_the_next_one_is_read(tmp_path: Path, name: str, content: str, where: list[str]) -> None:
+    (tmp_path / name).write_text(content)
+    pages, errors = read(tmp_path / name)
+    assert ([page.url for page in pages], [error[:8] for error in errors]) == (["a", "c"], where)
+
+
+@pytest.mark.parametrize(
+    ("content", "pages", "number", "last"),
+    [
+        (f"{json.dumps(GOOD)}\n" + "{}\n" * 10, 1, 10, "line 11: "),
+        (f"{json.dumps(GOOD)}\n" + "{}\n" * 11, 1, 11, ": 1 further item without a page"),
+        (f"{json.dumps(GOOD)}\n" + "{}\n" * 1234, 1, 11, ": 1,224 further items without a page"),
+        ("no feed\n" * 10 + json.dumps(GOOD), 0, 1, "(none of the first 10 items is a page"),
+        ("no feed\n" * 3, 0, 1, "(none of the first 10 items is a page"),
+        ("no feed\n" * 9 + json.dumps(GOOD), 1, 9, "line 9: "),
+    ],
+)
+def test_of_many_bad_items_the_number_is_told_and_what_is_no_feed_is_refused(
+    tmp_path: Path, content: str, pages: int, number: int, last: str
+) -> None:
+    (tmp_path / "feed.jl").write_text(content)
+    found, errors = read(tmp_path / "feed.jl")
+    assert (len(found), len(errors), last in errors[-1]) == (pages, number, True), errors[-1]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_line_that_is_too_long_is_left_out_and_told(
+    tmp_path: Path, pack: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / ("feed.jl" if pack is bytes else "feed.jl.gz")
+    lines = [json.dumps(GOOD), '{"url": "' + "x" * 950 + '", "text": "long"}', json.dumps(GOOD)]
+    monkeypatch.setattr(sources, "MOST_BYTES", len(lines[0]) + 2)
+    path.write_bytes(pack("\n".join(lines).encode()))
+    pages, (error,) = read(path)
+    assert (len(pages), error[:26]) == (2, "line 2: this is not JSON: ")
+    monkeypatch.setattr(sources, "MOST_BYTES", len(lines[0]) + 1)
+    assert len(read(path)[0]) == 1
+
+
+def test_an_empty_cell_is_no_text_beside_one(tmp_path: Path) -> None:
+    (tmp_path / "feed.csv").write_text(f"url,html,text\na,<p>a,\nb,,{'b' * 1_000_000}\n")
+    assert read(tmp_path / "feed.csv") == ([Page("a", html="<p>a"), Page("b", text="b" * 1_000_000)], [])
+
+
+def test_an_array_is_read_piece_by_piece_and_its_members_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "feed.json"
+    path.write_bytes(b"[%b, 1234567890, [], 12]" % exported(JsonItemExporter, indent=2).strip(b"[]\n"))
+    for block in (*range(1, 20), 1 << 13):
+        monkeypatch.setattr(sources, "_BLOCK", block)
+        assert [entry.value for entry in entries_of(path)] == [*ITEMS, 1234567890, [], 12]
+
+
+@pytest.mark.parametrize("form", [JsonLinesItemExporter, JsonItemExporter, CsvItemExporter])
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_of_a_compressed_feed_the_items_before_its_end_are_read(tmp_path: Path, form: Any, is_cut: bool) -> None:
+    names = {JsonLinesItemExporter: "feed.jl.gz", JsonItemExporter: "feed.json.gz", CsvItemExporter: "feed.csv.gz"}
+    noise = random.Random(1)
+    items = [{"url": f"https://e.example/{number}", "text": noise.randbytes(300).hex()} for number in range(500)]
+    packed = bytearray(gzip.compress(exported(form, items)))
+    if is_cut:
+        del packed[len(packed) // 2 :]
+    else:
+        # The checksum of what was read.
+        packed[-5] ^= 0xFF
+    (tmp_path / names[form]).write_bytes(packed)
+    pages, errors = read(tmp_path / names[form])
+    assert ["cannot be decompressed any further" in error for error in errors] == [True]
+    assert [page.url for page in pages] == [item["url"] for item in items[: len(pages)]]
+    assert 240 < len(pages) < 260 if is_cut else len(pages) > 490
+
+
+def test_rows_of_a_table_are_read_up_to_its_damage(tmp_path: Path) -> None:
+    columns = {
+        "url": [str(row) for row in range(999)] + [None],
+        "text": [f"{row} text ".encode() * 50 for row in range(1000)],
+    }
+    path = table(columns, tmp_path / "pages.parquet", row_group_size=250, write_page_checksum=True)
+    pages, errors = read(path)
+    assert (len(pages), pages[998].text) == (999, "998 text " * 50)
+    assert errors == ['row 1000: the field "url" holds no text; --url-field names another']
+    last = pq.ParquetFile(path).metadata.row_group(3).column(1)
+    start = last.dictionary_page_offset or last.data_page_offset
+    damaged = bytearray(path.read_bytes())
+    damaged[start : start + last.total_compressed_size] = bytes(last.total_compressed_size)
+    path.write_bytes(damaged)
+    pages, (error,) = read(path)
+    assert [page.url for page in pages] == columns["url"][: len(pages)]
+    assert (len(pages) >= 700, "this cannot be read, nor what follows" in error) == (True, True)
+
+
+def test_a_large_row_group_is_read_piece_by_piece(tmp_path: Path) -> None:
+    texts = [f"{number} " * 1000 for number in range(4000)]
+    size = sum(map(len, texts))
+    columns = {"url": list(map(str, range(4000))), "text": texts}
+    path = table(columns, tmp_path / "pages.parquet", use_dictionary=False, compression="none")
+    before, most = pa.total_allocated_bytes(), 0
+    for _ in entries_of(path):
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert most < size / 2
+
+
+def test_a_small_table_that_stands_for_gigabytes_is_read_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "MOST_BYTES", 1 << 20)
+    text = pa.array(["one and the same " * 6_000] * 1000).dictionary_encode()
+    path = table({"url": list(map(str, range(1000))), "text": text}, tmp_path / "pages.parquet", compression="zstd")
+    pages, (error,) = read(path)
+    assert (len(pages) < 200, "it holds more than 1,000 times the bytes of its file" in error) == (True, True)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingDependencyError, match="pip install pyarrow"):
+        list(readable_sources([str(path)]))
 
 
 def test_one_page_is_put_under_another_url_and_several_are_refused() -> None:
@@ -87,17 +251,67 @@ def test_one_page_is_put_under_another_url_and_several_are_refused() -> None:
         next(under_url(pages, "https://e.com/"))
 
 
-@pytest.mark.parametrize("name", ["pages.jsonl", "pages.jsonl.gz"])
-def test_a_line_that_is_too_long_is_left_out_and_told(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reading, "MOST_BYTES", 100)
-    lines = [json.dumps(PAGES[0]), '{"url": "' + "x" * 950 + '", "text": "long"}', json.dumps(PAGES[1])]
-    content = "\n".join(lines).encode()
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+
+def sitemap(*urls: str, kind: str = "urlset", entry: str = "url", of: str = NAMESPACE) -> bytes:
+    entries = "".join(f"<{entry}><loc> {url}\n</loc><lastmod>2024-01-01</lastmod></{entry}>" for url in urls)
+    return f'<?xml version="1.0" encoding="UTF-8"?><{kind} {of}>{entries}</{kind}>'.encode()
+
+
+@pytest.fixture
+def site() -> Iterator[str]:
+    """A server with a sitemap of sitemaps."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            bodies = {
+                "/index.xml": sitemap(f"{base}/pages.xml.gz", kind="sitemapindex", entry="sitemap"),
+                "/pages.xml.gz": gzip.compress(sitemap(f"{base}/a", f"{base}/missing", f"{base}/b")),
+                "/loop.xml": sitemap(f"{base}/loop.xml", kind="sitemapindex", entry="sitemap"),
+                "/a": b"<p>a",
+                "/b": b"<p>b",
+            }
+            self.send_response(200 if self.path in bodies else 404)
+            self.end_headers()
+            self.wfile.write(bodies.get(self.path, b""))
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        base = f"http://127.0.0.1:{server.server_port}"
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield base
+        server.shutdown()
+
+
+def test_the_pages_of_a_sitemap_are_read_and_a_missing_one_hides_no_other(site: str) -> None:
     errors: list[Exception] = []
-    assert [page.url for page in sources([str(path)], errors.append)] == ["https://a.example/", "https://b.example/"]
-    assert [str(error) for error in errors] == [
-        f"{path}, line 2: this is not JSON: a line must be shorter than 100 bytes, and is left out"
-    ]
+    pages = list(readable_sources([f"{site}/index.xml"], errors.append))
+    assert [(page.url, page.html) for page in pages] == [(f"{site}/a", b"<p>a"), (f"{site}/b", b"<p>b")]
+    assert [str(error).partition(" ")[0] for error in errors] == [f"{site}/missing"]
+    assert list(urls_of_sitemap(f"{site}/loop.xml")) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (sitemap("https://a.example/?a=1&amp;b=ä"), ["https://a.example/?a=1&b=ä"]),
+        (gzip.compress(sitemap("https://a.example/", of="")), ["https://a.example/"]),
+        # Entities are not expanded.
+        (b'<!DOCTYPE urlset [<!ENTITY x "https://a.example/">]><urlset><url><loc>&x;</loc></url></urlset>', []),
+        (b"", "cannot be read as a sitemap"),
+        (b"no XML", "cannot be read as a sitemap|is no sitemap"),
+        (b"<rss><channel/></rss>", "is no sitemap: it begins with <rss>"),
+        (b"\x1f\x8b\x08broken", "cannot be read as a sitemap"),
+    ],
+)
+def test_a_sitemap_may_be_a_file(tmp_path: Path, content: bytes, expected: list[str] | str) -> None:
+    path = tmp_path / "sitemap.xml"
+    path.write_bytes(content)
+    if isinstance(expected, list):
+        assert list(urls_of_sitemap(str(path))) == expected
+    else:
+        with pytest.raises(ConfigurationError, match=expected):
+            list(urls_of_sitemap(str(path)))
