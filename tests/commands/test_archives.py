@@ -181,32 +181,39 @@ def test_no_damage_hides_more_than_it_touches(path: Path, seed: int) -> None:
     assert len(urls) <= len(URLS)
 
 
-def test_garbage_between_members_costs_none_and_endless_empty_lines_cost_their_record(path: Path) -> None:
-    urls, errors = read(path, b"lost\nbytes\x1f\x8b\n".join(pieces(packed=True)))
-    assert (urls, ["while decompressing" in error for error in errors]) == (URLS, [True] * 5)
-    first, second, third, *_ = pieces(packed=False)
-    urls, errors = read(path, gzip.compress(first + second + b"\n" * 10_000) + gzip.compress(third))
-    assert (urls, errors) == (URLS[:2], ["at byte 0: what begins here is no record"])
-
-
-def test_of_many_damaged_records_the_number_is_told(path: Path) -> None:
-    good, *_, bad = pieces(packed=False)
-    urls, errors = read(path, b"".join(map(gzip.compress, (good, *[with_length(bad, "x")] * 1234, bad))))
-    assert (urls, len(errors)) == (URLS[4:], 11)
-    assert errors[-1].endswith("1,224 further records damaged")
+PLAIN, PACKED_PIECES = pieces(packed=False), pieces(packed=True)
+WHOLE = gzip.compress(b"".join(PLAIN))
+NO_ARCHIVE = ([], ["at byte 0: .*cannot be read as a web archive"])
 
 
 @pytest.mark.parametrize(
-    "content", [b"no archive\n" * 99, gzip.compress(b"no archive\n"), b"\x1f\x8b", b"WARC/1.0\r\n"]
+    ("content", "expected"),
+    [
+        (b"lost\nbytes\x1f\x8b\n".join(PACKED_PIECES), (URLS, ["while decompressing"] * 5)),
+        # Endless empty lines are no record.
+        (
+            gzip.compress(PLAIN[0] + PLAIN[1] + b"\n" * 10_000) + PACKED_PIECES[2],
+            (URLS[:2], ["at byte 0: .* no record"]),
+        ),
+        (
+            b"".join([PACKED_PIECES[0], *[gzip.compress(with_length(PLAIN[2], "x"))] * 1235, PACKED_PIECES[5]]),
+            (URLS[4:], ["no Content-Length"] * 10 + ["1,225 further records damaged"]),
+        ),
+        (WHOLE, (URLS, [])),
+        (WHOLE[: len(WHOLE) // 2], (URLS[:2], ["at byte 0: the file is cut off in this record"])),
+        (b"", ([], [])),
+        (gzip.compress(b""), ([], [])),
+        (b"no archive\n" * 2000, NO_ARCHIVE),
+        (gzip.compress(b"no archive\n") * 20, NO_ARCHIVE),
+        (b"\x1f\x8b" * 20, NO_ARCHIVE),
+        (b"WARC/1.0\r\n" * 20, NO_ARCHIVE),
+    ],
+    ids=lambda value: str(value)[:20],
 )
-def test_what_is_no_archive_is_refused_with_one_error(path: Path, content: bytes) -> None:
-    urls, (error,) = read(path, content * 20)
-    assert (urls, error.startswith("at byte 0: "), "cannot be read as a web archive" in error) == ([], True, True)
-
-
-def test_an_archive_that_is_packed_as_a_whole_is_read_and_an_empty_one_has_no_pages(path: Path) -> None:
-    whole = gzip.compress(b"".join(pieces(packed=False)))
-    assert read(path, whole) == (URLS, [])
-    assert read(path, whole[: len(whole) // 2]) == (URLS[:2], ["at byte 0: the file is cut off in this record"])
-    for content in (b"", gzip.compress(b"")):
-        assert read(path, content) == ([], [])
+def test_an_archive_is_read_as_far_as_it_goes(
+    path: Path, content: bytes, expected: tuple[list[str], list[str]]
+) -> None:
+    urls, errors = read(path, content)
+    assert urls == expected[0]
+    for error, pattern in zip(errors, expected[1], strict=True):
+        assert re.search(pattern, error)

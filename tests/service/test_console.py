@@ -13,8 +13,6 @@ from tests.service.serving import TIDES, Service, service_here, story
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Page
-
 SCRIPT = "javascript:window.broken=1"
 LONG = " ".join(f"word{place}" for place in range(600))
 HOSTILE = (
@@ -65,9 +63,6 @@ def test_two_texts_are_compared(console: Service) -> None:
     assert (texts(page, "del"), texts(page, "ins")) == (["fog,"], ["mist,"])
     assert texts(page, "textarea[name=second]") == [second]
     assert len(page.css("rect.near")) == len(page.css(".legend li")) > 0
-
-
-def test_facts_that_keep_pages_apart_are_shown(console: Service) -> None:
     page = sent(console, "/", first=PRICE % ("A", TIDES), second=PRICE % ("B", TIDES))
     assert "their product attributes differ" in texts(page, "main")[0]
     assert len(page.css("del")) == len(page.css("ins")) == 1
@@ -131,26 +126,32 @@ def test_every_page_forbids_what_it_does_not_need(console: Service) -> None:
 
 
 @pytest.fixture
-def tab(console: Service, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """A tab of a browser that is to load nothing from elsewhere and to meet no error. `trouble` has what it did."""
+def tab(console: Service, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A tab of a browser. `trouble` has what it asked for elsewhere, and the errors that it met."""
     from playwright.sync_api import sync_playwright
 
+    trouble: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        context = browser.new_context(base_url=console.url, bypass_csp=getattr(request, "param", False))
-        opened = context.new_page()
-        trouble: list[str] = []
+        opened: Any = browser.new_context(base_url=console.url, bypass_csp=request.param).new_page()
+        opened.trouble = trouble
         opened.on("request", lambda sent: None if sent.url.startswith(console.url) else trouble.append(sent.url))
         opened.on("pageerror", lambda error: trouble.append(str(error)))
         opened.on("dialog", lambda dialog: trouble.append(dialog.message))
         # There is no icon.
         opened.on("console", lambda said: "favicon" in said.location["url"] or trouble.append(said.text))
-        opened.trouble = trouble  # type: ignore[attr-defined]
         yield opened
         browser.close()
 
 
-def fill(tab: Page, path: str, **fields: str) -> None:
+def in_browser(*policy: str) -> Any:
+    """Mark a test that a browser takes, which heeds the policy of the pages, or does not."""
+    heeds = {"with its policy": False, "without its policy": True}
+    of_tab = pytest.mark.parametrize("tab", [heeds[each] for each in policy], ids=policy, indirect=True)
+    return lambda test: pytest.mark.nightly(needs_browser(of_tab(test)))
+
+
+def fill(tab: Any, path: str, **fields: str) -> None:
     """Send the form of a page, and open all that is folded in its answer."""
     tab.goto(path)
     for name, text in fields.items():
@@ -160,9 +161,7 @@ def fill(tab: Page, path: str, **fields: str) -> None:
         summary.click()
 
 
-@needs_browser
-@pytest.mark.nightly
-@pytest.mark.parametrize("tab", [False, True], ids=["with its policy", "without its policy"], indirect=True)
+@in_browser("with its policy", "without its policy")
 def test_a_browser_runs_and_loads_nothing_of_a_hostile_text(tab: Any) -> None:
     text = f"{HOSTILE} {story(1)} {HOSTILE}"
     for path, fields in (("/", {"first": text, "second": text + "x"}), ("/search", {"page": text, "url": EVIL})):
@@ -172,8 +171,7 @@ def test_a_browser_runs_and_loads_nothing_of_a_hostile_text(tab: Any) -> None:
     assert tab.trouble == []
 
 
-@needs_browser
-@pytest.mark.nightly
+@in_browser("with its policy")
 def test_the_policy_stops_what_would_still_get_in(tab: Any) -> None:
     tab.goto("/")
     tab.evaluate(
@@ -195,8 +193,7 @@ def test_the_policy_stops_what_would_still_get_in(tab: Any) -> None:
         assert blocked in told, told
 
 
-@needs_browser
-@pytest.mark.nightly
+@in_browser("with its policy")
 def test_another_sites_page_cannot_send_the_form(tab: Any, console: Service) -> None:
     with tab.expect_response(f"{console.url}/search") as answered:
         tab.set_content(f'<form method=post action="{console.url}/search"><input name=page value=x></form>')
@@ -204,8 +201,7 @@ def test_another_sites_page_cannot_send_the_form(tab: Any, console: Service) -> 
     assert answered.value.status == 403
 
 
-@needs_browser
-@pytest.mark.nightly
+@in_browser("with its policy")
 def test_the_pages_fit_a_phone_and_are_accessible(tab: Any) -> None:
     from axe_playwright_python.sync_playwright import Axe
 

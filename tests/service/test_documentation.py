@@ -19,20 +19,12 @@ if TYPE_CHECKING:
 
 GUIDE = SITE / "how-to" / "service.md"
 SHOWN = "http://localhost:8300"
-needs_node = pytest.mark.skipif(not shutil.which("node"), reason="there is no Node")
 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Service]:
     with service_here() as started:
         yield started
-
-
-def script_for(service: Service, folder: Path) -> list[str]:
-    """Return the command that runs the guide's script for Node with this service."""
-    (block,) = blocks("js", pages=[GUIDE])
-    (folder / "check.mjs").write_text(block.code.replace(SHOWN, service.url))
-    return ["node", str(folder / "check.mjs")]
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="there is no curl")
@@ -52,19 +44,15 @@ def test_the_lines_for_curl(served: Service, tmp_path: Path) -> None:
     assert (forgotten, info["namespace"]) == ({"forgotten": 1}, "default")
 
 
-@needs_node
-def test_the_script_for_node(served: Service, tmp_path: Path) -> None:
-    done = subprocess.run(script_for(served, tmp_path), capture_output=True, text=True, timeout=30)
-    assert done.stdout in ("thin null\n", "exact_duplicate https://example.com/a\n"), done.stderr
-
-
-@needs_node
-@pytest.mark.nightly
+@pytest.mark.skipif(not shutil.which("node"), reason="there is no Node")
 def test_the_script_for_node_waits_for_the_store(tmp_path: Path) -> None:
-    with RedisServer() as server, service_here(store=server.url) as served:
+    (block,) = blocks("js", pages=[GUIDE])
+    script = tmp_path / "check.mjs"
+    with RedisServer() as server, service_here(store=server.url) as service:
+        script.write_text(block.code.replace(SHOWN, service.url))
         server.stop()
-        with subprocess.Popen(script_for(served, tmp_path), stdout=subprocess.PIPE, text=True) as node:
-            wait_until(lambda: 'status="503"' in served.http.get("/metrics").text)
+        with subprocess.Popen(["node", script], stdout=subprocess.PIPE, text=True) as node:
+            wait_until(lambda: 'endpoint="/v1/check",status="503"' in service.http.get("/metrics").text)
             server.start()
             assert node.communicate(timeout=30)[0] == "thin null\n"
 

@@ -1,4 +1,4 @@
-"""A service that starts, is stopped, or whose store or processes die: nothing is lost, and nothing made up."""
+"""`crawldedup serve` as it starts, is stopped, or loses a process: nothing is lost, and nothing made up."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import contextlib
 import os
 import signal
 import sys
-import threading
-import time
-from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,52 +19,9 @@ from tests.processes import is_there
 from tests.servers import RedisServer, wait_until
 from tests.service.serving import ServiceProcess, story
 
-CLIENTS = 6
 ENDED = (0, -signal.SIGTERM)
-TWO_WORKERS = pytest.param("2", marks=pytest.mark.nightly)
+WORKERS = pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.nightly)])
 PAGE = {"url": "https://a.example/1", "text": story(1)}
-
-
-class Load:
-    """Clients that check a page and its copy, one after the other, until they are told to stop."""
-
-    def __init__(self, service: ServiceProcess) -> None:
-        self.verdicts: dict[tuple[int, str], dict[str, Any]] = {}
-        self.statuses: Counter[int] = Counter()
-        self.lost = 0
-        self._service = service
-        self._done = threading.Event()
-        self._threads = [threading.Thread(target=self._ask, args=(number,)) for number in range(CLIENTS)]
-
-    def __enter__(self) -> Load:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self._done.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _ask(self, client: int) -> None:
-        with httpx.Client(base_url=self._service.url, timeout=30) as http:
-            for number in range(1000 * client, 1000 * client + 1000):
-                for copy in ("original", "copy"):
-                    if self._done.is_set():
-                        return
-                    page = {"url": f"https://{number}.example/{copy}", "text": story(number)}
-                    try:
-                        answer = http.post("/v1/check", json=page)
-                    except httpx.TransportError:
-                        self.lost += 1
-                        time.sleep(0.02)
-                        continue
-                    self.statuses[answer.status_code] += 1
-                    self.verdicts[number, copy] = answer.json()
-
-    def wait_for(self, verdicts: int) -> None:
-        before = self.statuses[200]
-        wait_until(lambda: self.statuses[200] >= before + verdicts)
 
 
 def workers_of(service: ServiceProcess) -> list[int]:
@@ -80,11 +35,10 @@ def test_what_must_be_installed_is_said(monkeypatch: pytest.MonkeyPatch, capsys:
     assert "pip install starlette uvicorn uvloop prometheus-client jinja2" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.nightly), "2"])
-def test_a_store_that_is_not_up_yet_is_waited_for(workers: str) -> None:
+def test_a_store_that_is_not_up_yet_is_waited_for() -> None:
     with RedisServer() as server:
         server.stop()
-        with ServiceProcess("--store", server.url, "--workers", workers) as service:
+        with ServiceProcess("--store", server.url, "--workers", "2") as service:
             refused = service.post("/v1/check", PAGE)
             assert (refused.status_code, refused.headers["retry-after"].isdecimal()) == (503, True), refused.text
             server.start()
@@ -106,7 +60,7 @@ def test_a_store_that_turns_out_to_be_of_no_use_ends_the_service() -> None:
             assert "the store is of no use" in service.log()
 
 
-@pytest.mark.parametrize("workers", ["1", TWO_WORKERS])
+@WORKERS
 def test_a_signal_while_it_starts_ends_it(workers: str, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/index.sqlite"
     with ServiceProcess("--store", store, "--workers", workers, wait=False) as service:
@@ -114,42 +68,31 @@ def test_a_signal_while_it_starts_ends_it(workers: str, tmp_path: Path) -> None:
         assert service.stop() in ENDED
 
 
-@pytest.mark.parametrize("workers", ["1", TWO_WORKERS])
+@WORKERS
 def test_nothing_is_lost_when_the_service_is_stopped_under_load(workers: str, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'index.sqlite'}"
-    with ServiceProcess("--store", store, "--workers", workers) as service, Load(service) as load:
-        load.wait_for(100)
+    verdicts: dict[int, dict[str, Any]] = {}
+
+    def ask(client: int) -> None:
+        with contextlib.suppress(httpx.TransportError), httpx.Client(base_url=service.url, timeout=30) as http:
+            for number in range(1000 * client, 1000 * client + 1000):
+                # Each text comes twice.
+                page = {"url": f"https://{number}.example/", "text": story(number // 2)}
+                answer = http.post("/v1/check", json=page)
+                assert answer.status_code == 200
+                verdicts[number] = answer.json()
+
+    with ServiceProcess("--store", store, "--workers", workers) as service, ThreadPoolExecutor() as clients:
+        asking = [clients.submit(ask, number) for number in range(6)]
+        wait_until(lambda: len(verdicts) >= 100)
         assert service.stop() in ENDED
+        assert [each.result() for each in asking] == [None] * 6
     # What was answered is remembered, and what was not answered has not been begun.
-    assert set(load.statuses) == {200}
     with Deduplicator(store) as dedup:
-        texts = {number: dedup.find(text=story(number)) for number, _ in load.verdicts}
-        known = {match.url for matches in texts.values() for match in matches if match.exact}
-        assert {verdict["url"] for verdict in load.verdicts.values() if verdict["kind"] == "new"} == known
-        assert dedup.info().pages == len(known)
-
-
-@pytest.mark.nightly
-def test_while_redis_restarts_there_are_refusals_and_no_wrong_verdicts() -> None:
-    lasting = RedisServer("--appendonly", "yes", "--appendfsync", "always")
-    with lasting as server, ServiceProcess("--store", server.url) as service, Load(service) as load:
-        load.wait_for(50)
-        server.stop()
-        wait_until(lambda: load.statuses[503] > CLIENTS)
-        assert service.http.get("/health/live").status_code == 200
-        assert service.http.get("/health/ready").status_code == 503
-        server.start()
-        load.wait_for(50)
-        assert service.http.get("/health/ready").status_code == 200
-    assert (set(load.statuses), load.lost) == ({200, 503}, 0)
-    numbers = {number for number, _ in load.verdicts}
-    kinds = Counter(
-        tuple(load.verdicts.get((number, copy), {}).get("kind") for copy in ("original", "copy")) for number in numbers
-    )
-    # A page whose answer was lost may have been remembered, so only its copy may be a duplicate or not.
-    assert {original for original, _ in kinds} <= {"new", None}
-    assert ("new", "new") not in kinds
-    assert kinds["new", "exact_duplicate"] >= 40
+        found = {number // 2: dedup.find(text=story(number // 2)) for number in verdicts}
+        known = {match.url for matches in found.values() for match in matches if match.exact}
+        assert {verdict["url"] for verdict in verdicts.values() if verdict["kind"] == "new"} == known
+        assert dedup.info().pages == len(known) < len(verdicts)
 
 
 @pytest.mark.nightly

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from crawldedup.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+class Said(NamedTuple):
+    """What a command has printed, and its exit status."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def values(self) -> list[Any]:
+        """The lines of JSON."""
+        assert self.status == 0, self.err
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+Run = Callable[..., Said] if TYPE_CHECKING else Any
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """A function that runs a command line in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CRAWLDEDUP_STORE", raising=False)
+
+    def run(line: str, *arguments: str) -> Said:
+        capsys.readouterr()
+        status = main([*line.split(), *arguments])
+        return Said(status, *capsys.readouterr())
+
+    return run
