@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 class Said(NamedTuple):
     """What a command has printed, and its exit status."""
 
-    status: int
+    status: object
     out: str
     err: str
 
     @property
     def values(self) -> list[Any]:
-        """The lines of JSON."""
+        """The lines of JSON of a command that has done all."""
         assert self.status == 0, self.err
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-Run = Callable[..., Said] if TYPE_CHECKING else Any
+Run = Callable[[str], Said] if TYPE_CHECKING else Any
 
 
 @pytest.fixture
@@ -35,9 +35,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CRAWLDEDUP_STORE", raising=False)
 
-    def run(line: str, *arguments: str) -> Said:
-        capsys.readouterr()
-        status = main([*line.split(), *arguments])
+    def run(line: str) -> Said:
+        try:
+            status: object = main(line.split())
+        except SystemExit as stopped:
+            status = stopped.code
         return Said(status, *capsys.readouterr())
 
     return run

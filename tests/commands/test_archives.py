@@ -15,7 +15,7 @@ import pytest
 from crawldedup.commands import archives
 from crawldedup.commands.sources import readable_sources
 from crawldedup.page import Page
-from tests.commands.archive_files import conversion, info, request, response, written
+from tests.commands.archive_files import conversion, request, response, written
 
 URLS = [f"https://e.example/{number}" for number in range(5)]
 HTML = b"<p>" + b"The ferry leaves at seven. " * 50
@@ -27,7 +27,7 @@ def pieces(*, packed: bool) -> list[bytes]:
     noise = random.Random(1)
     bodies = [f"<p>{url} {noise.randbytes(1500).hex()}".encode() for url in URLS]
     pages = [written(response(url, body), packed=packed) for url, body in zip(URLS, bodies, strict=True)]
-    return [info(packed=packed), *pages]
+    return [written(None, packed=packed), *pages]
 
 
 def pages_in(path: Path) -> tuple[list[Page], list[str]]:
@@ -66,7 +66,7 @@ def test_pages_are_successful_responses_of_html_and_text_and_texts_made_of_pages
         response("https://d.example/", b"", status="204 No Content"),
         conversion("https://e.example/", "Grüße"),
     ]
-    path.write_bytes(info(packed=packed) + b"".join(written(record, packed=packed) for record in records))
+    path.write_bytes(written(None, packed=packed) + b"".join(written(record, packed=packed) for record in records))
     assert pages_in(path) == (
         [
             Page("https://a.example/", html=german, encoding="iso-8859-1"),

@@ -143,9 +143,9 @@ def test_several_inputs_are_one_feed(run: Run, monkeypatch: pytest.MonkeyPatch, 
             FORMS[form]([*ITEMS[:5], ITEMS[2] | {"url": name, "text": text(30 + number)}])
         )
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(as_lines([ITEMS[8], ITEMS[0]]))))
-    more = ["-"] if form == ".jsonl" else []
-    assert run(f"filter a{form} b{form} -o out{form}", *more).status == 0
-    assert [item["url"][-1] for item in items_in(f"out{form}")] == ["0", "1", "0", "a", "b", *(["8"] if more else [])]
+    more = form == ".jsonl"
+    assert run(f"filter a{form} b{form} {'-' * more} -o out{form}").status == 0
+    assert [item["url"][-1] for item in items_in(f"out{form}")] == [*"010ab", *"8" * more]
 
 
 # pyarrow shows a traceback for a table that was begun and not closed.

@@ -12,21 +12,19 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.commands.archive_files import conversion, info, links, metadata, request, response, written
+from tests.commands.archive_files import conversion, metadata, request, response, written
 from tests.commands.conftest import Run
 
 PLACE = "https://e.example/page"
 
 
-def page(seed: int, url: str = PLACE, *, of: str | None = None, id: str | None = None) -> bytes:
+def page(seed: int, url: str = PLACE, **names: str) -> bytes:
     words = random.Random(seed).choices([f"word{number}" for number in range(4000)], k=300)
-    record = response(url, f"<p>{' '.join(words)}".encode())
-    return written(record | {"warc_headers_dict": links(of, id)}, packed=False)
+    return written(response(url, f"<p>{' '.join(words)}".encode(), **names), packed=False)
 
 
 def image(**names: str) -> bytes:
-    record = response("https://e.example/i.png", b"\x89PNG\x00" * 99, Content_Type="image/png")
-    return written(record | {"warc_headers_dict": links(**names)}, packed=False)
+    return written(response(PLACE, b"\x89PNG\x00" * 99, Content_Type="image/png", **names), packed=False)
 
 
 def asked(**names: str) -> bytes:
@@ -45,8 +43,8 @@ def in_order(order: tuple[int, ...], *, is_named_by_request: bool) -> tuple[list
     """Return a page, its copy and another page, each with a request and metadata, and what stays."""
     records = []
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        question = asked(id=f"q{name}", **({"of": f"r{name}"} if is_named_by_request else {}))
-        answer = page(seed, id=f"r{name}", of=None if is_named_by_request else f"q{name}")
+        question = asked(id=f"q{name}", of=f"r{name}" * is_named_by_request)
+        answer = page(seed, id=f"r{name}", of=f"q{name}" * (not is_named_by_request))
         group = [question, answer, noted(id=f"m{name}", of=f"r{name}")]
         records += [group[number] for number in order]
     return records, [0, 1, 2, 6, 7, 8]
@@ -80,7 +78,7 @@ def test_what_was_captured_with_a_copy_goes_with_it(run: Run, case: str) -> None
 
 def test_members_are_copied_byte_for_byte_across_archives(run: Run) -> None:
     texts = [written(conversion(f"{PLACE}/{seed}", f"{seed} word " * 99), packed=True) for seed in (1, 2)]
-    members = [info(packed=True), *texts, *(gzip.compress(record, 1) for record in CRAWL)]
+    members = [written(None, packed=True), *texts, *(gzip.compress(record, 1) for record in CRAWL)]
     for name in ("a.warc.gz", "b.warc.gz"):
         Path(name).write_bytes(b"".join(members))
     (counts,) = run("filter a.warc.gz b.warc.gz -o out.warc.gz --dropped d.jsonl --json").values
