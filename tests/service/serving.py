@@ -9,8 +9,9 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import httpx
 import uvicorn
@@ -18,9 +19,6 @@ import uvicorn
 from crawldedup.service.app import application
 from crawldedup.service.command import ServiceSettings
 from tests.servers import free_port, wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 TIDES = (

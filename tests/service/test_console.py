@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from tests.browsers import BROWSER, needs_browser
 from tests.service.serving import TIDES, Service, service_here, story
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SCRIPT = "javascript:window.broken=1"
 LONG = " ".join(f"word{place}" for place in range(600))
@@ -127,31 +125,22 @@ def test_every_page_forbids_what_it_does_not_need(console: Service) -> None:
 
 @pytest.fixture
 def tab(console: Service, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A tab of a browser. `trouble` has what it asked for elsewhere, and the errors that it met."""
+    """A tab of a browser, which heeds the policy of the pages or does not. `trouble` has what went wrong in it."""
     from playwright.sync_api import sync_playwright
 
-    trouble: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
         opened: Any = browser.new_context(base_url=console.url, bypass_csp=request.param).new_page()
-        opened.trouble = trouble
-        opened.on("request", lambda sent: None if sent.url.startswith(console.url) else trouble.append(sent.url))
-        opened.on("pageerror", lambda error: trouble.append(str(error)))
-        opened.on("dialog", lambda dialog: trouble.append(dialog.message))
-        # There is no icon.
-        opened.on("console", lambda said: "favicon" in said.location["url"] or trouble.append(said.text))
+        opened.trouble = []
+        for event, what in {"request": "url", "pageerror": "message", "dialog": "message", "console": "text"}.items():
+            opened.on(event, lambda met, what=what: opened.trouble.append(getattr(met, what)))
+        # There is none.
+        opened.route("**/favicon.ico", lambda route: route.fulfill(body=""))
         yield opened
         browser.close()
 
 
-def in_browser(*policy: str) -> Any:
-    """Mark a test that a browser takes, which heeds the policy of the pages, or does not."""
-    heeds = {"with its policy": False, "without its policy": True}
-    of_tab = pytest.mark.parametrize("tab", [heeds[each] for each in policy], ids=policy, indirect=True)
-    return lambda test: pytest.mark.nightly(needs_browser(of_tab(test)))
-
-
-def fill(tab: Any, path: str, **fields: str) -> None:
+def send(tab: Any, path: str, **fields: str) -> None:
     """Send the form of a page, and open all that is folded in its answer."""
     tab.goto(path)
     for name, text in fields.items():
@@ -161,58 +150,59 @@ def fill(tab: Any, path: str, **fields: str) -> None:
         summary.click()
 
 
-@in_browser("with its policy", "without its policy")
-def test_a_browser_runs_and_loads_nothing_of_a_hostile_text(tab: Any) -> None:
+INJECTED = """() => {
+    const script = document.createElement("script");
+    script.textContent = "window.broken = 1";
+    const image = document.createElement("img");
+    image.src = "https://evil.example/pixel";
+    const form = document.createElement("form");
+    form.action = "https://evil.example/";
+    document.body.append(script, image, form);
+    form.submit();
+}"""
+
+
+@needs_browser
+@pytest.mark.nightly
+@pytest.mark.parametrize("tab", [False, True], ids=["with its policy", "without its policy"], indirect=True)
+def test_a_browser_runs_and_loads_nothing_of_a_hostile_text(tab: Any, console: Service) -> None:
     text = f"{HOSTILE} {story(1)} {HOSTILE}"
     for path, fields in (("/", {"first": text, "second": text + "x"}), ("/search", {"page": text, "url": EVIL})):
-        fill(tab, path, **fields)
+        send(tab, path, **fields)
         assert tab.get_by_role("heading", level=2).count() == 2
         assert tab.evaluate("window.broken") is None
-    assert tab.trouble == []
+    assert [each for each in tab.trouble if not each.startswith(console.url)] == []
 
 
-@in_browser("with its policy")
-def test_the_policy_stops_what_would_still_get_in(tab: Any) -> None:
+@needs_browser
+@pytest.mark.nightly
+@pytest.mark.parametrize("tab", [False], indirect=True)
+def test_the_policy_stops_what_would_still_get_in_and_no_other_site_can_send_a_form(tab: Any, console: Service) -> None:
     tab.goto("/")
-    tab.evaluate(
-        """() => {
-            const script = document.createElement("script");
-            script.textContent = "window.broken = 1";
-            const image = document.createElement("img");
-            image.src = "https://evil.example/pixel";
-            const form = document.createElement("form");
-            form.action = "https://evil.example/";
-            document.body.append(script, image, form);
-            form.submit();
-        }"""
-    )
+    tab.evaluate(INJECTED)
     tab.wait_for_timeout(200)
     assert tab.evaluate("window.broken") is None
     told = "\n".join(tab.trouble)
     for blocked in ("inline script", "the image 'https://evil.example/pixel'", "form-action 'self'"):
         assert blocked in told, told
-
-
-@in_browser("with its policy")
-def test_another_sites_page_cannot_send_the_form(tab: Any, console: Service) -> None:
+    tab.goto("about:blank")
     with tab.expect_response(f"{console.url}/search") as answered:
         tab.set_content(f'<form method=post action="{console.url}/search"><input name=page value=x></form>')
         tab.evaluate("document.forms[0].submit()")
     assert answered.value.status == 403
 
 
-@in_browser("with its policy")
+@needs_browser
+@pytest.mark.nightly
+@pytest.mark.parametrize("tab", [False], indirect=True)
 def test_the_pages_fit_a_phone_and_are_accessible(tab: Any) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     found = list[Any]()
     tab.set_viewport_size({"width": 390, "height": 800})
-    for path, fields in (
-        ("/", {"first": f"{TIDES} {'x' * 300}", "second": TIDES.replace("fog", "mist " * 30)}),
-        ("/search", {"page": LONG.replace("word9 ", "")}),
-        ("/search", {}),
-    ):
-        fill(tab, path, **fields)
+    long = {"first": f"{TIDES} {'x' * 300}", "second": TIDES.replace("fog", "mist " * 30)}
+    for path, fields in (("/", long), ("/search", {"page": LONG.replace("word9 ", "")}), ("/search", {})):
+        send(tab, path, **fields)
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390
         for scheme, options in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
             tab.emulate_media(color_scheme=scheme)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.docs.pages import SITE, blocks, shell_lines
 from tests.servers import RedisServer, wait_until
 from tests.service.serving import Service, service_here, story
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 GUIDE = SITE / "how-to" / "service.md"
 SHOWN = "http://localhost:8300"

@@ -1,4 +1,4 @@
-"""What the endpoints answer."""
+"""What the endpoints answer, and that the OpenAPI document tells of it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import asyncio
 import base64
 import json
 import re
+from dataclasses import fields
+from typing import Any
 
 import pytest
+import requests
+from hypothesis import HealthCheck, given, settings
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from crawldedup import Deduplicator, Fingerprint, Kind, Page, Verdict, compare, wire
-from crawldedup.explain import Comparison
+from crawldedup import Kind, Page, Verdict, wire
 from crawldedup.service import endpoints
+from crawldedup.service.bodies import LONGEST_NAME, MOST_PAGES
 from crawldedup.service.command import ServiceSettings
-from crawldedup.service.endpoints import Checker
+from crawldedup.service.endpoints import ROUTES, Checker, description
 from crawldedup.service.problems import ProblemError
 from tests.servers import RedisServer
 from tests.service.serving import TIDES, Service, service_here, story
@@ -39,18 +44,6 @@ def test_a_copy_is_found_however_its_page_is_sent(service: Service) -> None:
     assert service.check("https://a.example/tides", text=f"{TIDES} Café.")["kind"] == "revisit"
 
 
-def test_a_fingerprint_may_be_made_elsewhere_with_the_key_of_the_index(service: Service) -> None:
-    with Deduplicator(service.http.get("/v1/info").json()["store"], paragraphs="mark") as dedup:
-        made = dedup.fingerprint(text=story(2))
-    again = wire.from_plain(Fingerprint, json.loads(json.dumps(wire.plain(made))))
-    assert (wire.plain(again), again.paragraphs) == (wire.plain(made), made.paragraphs)
-    for number, kind in enumerate(("new", "exact_duplicate")):
-        assert service.check(f"https://d.example/{number}", fingerprint=wire.plain(made))["kind"] == kind
-    foreign = wire.plain(Deduplicator(key=7).fingerprint(text=story(2)))
-    refused = service.post("/v1/check", {"url": "https://d.example/3", "fingerprint": foreign})
-    assert (refused.status_code, refused.json()["type"]) == (409, "urn:crawldedup:other-key")
-
-
 def test_a_batch_is_decided_in_order_and_tells_what_it_could_not_read(service: Service) -> None:
     forms = [{"text": story(101)}, {"html": story(101)}, {"html": ""}, {"html": f"<b>{story(101)}"}]
     pages = [{"url": f"https://e.example/{number}", **page} for number, page in enumerate(forms)]
@@ -61,33 +54,6 @@ def test_a_batch_is_decided_in_order_and_tells_what_it_could_not_read(service: S
     assert outcomes == ["new", "exact_duplicate", "empty", "exact_duplicate", "new", "exact_duplicate"]
     assert answers[-1]["replaces"]
     assert service.post("/v1/check/batch", []).json() == []
-
-
-def test_find_explain_and_forget_remember_nothing(service: Service) -> None:
-    html = f"<html><body><nav>Home</nav><h1>Seals</h1><p>{story(4)}</p></body></html>"
-    service.check("https://g.example/1", html=html)
-    for _ in range(2):
-        (match,) = service.post("/v1/find", {"text": f"Seals\n{story(4)} Amen."}).json()["matches"]
-        assert (match["url"], match["exact"]) == ("https://g.example/1", False)
-        explained = service.post("/v1/explain", {"url": "https://g.example/2", "html": html}).json()
-        assert (explained["verdict"]["kind"], explained["text"]) == ("exact_duplicate", f"Seals\n{story(4)}")
-        assert explained["candidates"][0]["accepted"]
-    forgotten = [service.post("/v1/forget", {"url": "https://g.example/1"}).json() for _ in range(2)]
-    assert forgotten == [{"forgotten": 1}, {"forgotten": 0}]
-    assert service.post("/v1/find", {"text": f"Seals\n{story(4)}"}).json() == {"matches": []}
-
-
-def test_two_pages_are_compared(service: Service) -> None:
-    pages = {"first": {"text": TIDES}, "second": {"html": f"<p>{TIDES.replace('Three', 'Four')}</p>"}}
-    told = service.post("/v1/compare", pages).json()
-    assert wire.from_plain(Comparison, told) == compare(*(Page(name, **page) for name, page in pages.items()))  # type: ignore[arg-type]
-
-
-def test_known_paragraphs_are_told(service: Service) -> None:
-    ours = f"{story(901)}\n{story(902)}"
-    service.check("https://l.example/1", text=ours)
-    told = service.check("https://l.example/2", html=f"<article><p>{story(7)}</p><p>{ours}</p></article>")
-    assert (told["kind"], told["coverage"]["sources"][0][0]) == ("new", "https://l.example/1")
 
 
 def test_figures_and_health_are_told(service: Service) -> None:
@@ -158,3 +124,77 @@ def test_a_page_that_ends_its_reader_is_refused_alone() -> None:
         assert outcomes == ["new", "busy", "internal", "new"]
         alone = service.post("/v1/check", pages[2])
         assert (alone.status_code, "SystemExit" in alone.text) == (500, False)
+
+
+DOCUMENT: Any = description()
+OPERATIONS = [(path, method, each) for path, methods in DOCUMENT["paths"].items() for method, each in methods.items()]
+LARGEST_HEAD = 60_000
+"""Bytes; the server itself refuses heads from 64 KB on, in plain text."""
+
+
+def validate(value: Any, schema: dict[str, Any]) -> None:
+    Draft202012Validator({**schema, "components": DOCUMENT["components"]}).validate(value)
+
+
+def test_it_has_every_endpoint_and_every_field_with_its_bounds() -> None:
+    assert {(path, method.upper()) for path, method, _ in OPERATIONS} == {
+        (route.path, "POST" if "POST" in (route.methods or ()) else "GET") for route in ROUTES
+    }
+    schemas = DOCUMENT["components"]["schemas"]
+    of_pages = {each.name for each in fields(Page)} - {"delivered"} | {"html_base64"}
+    assert schemas["Page"]["properties"].keys() == schemas["SentPage"]["properties"].keys() == of_pages
+    assert schemas["Page"]["properties"]["url"]["maxLength"] == LONGEST_NAME
+    batch = DOCUMENT["paths"]["/v1/check/batch"]["post"]["requestBody"]["content"]["application/json"]
+    assert batch["schema"]["maxItems"] == MOST_PAGES
+    problem = ProblemError("store", 503, "no", retry_after=2, reason="x").plain()
+    validate(problem, {"$ref": "#/components/schemas/Problem"})
+
+
+@pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS, ids=lambda value: str(value)[:30])
+def test_its_examples_are_answered_as_it_says(
+    service: Service, path: str, method: str, operation: dict[str, Any]
+) -> None:
+    bodies = operation.get("requestBody", {}).get("content", {None: {"example": ""}})
+    ((kind, answer),) = operation["responses"]["200"]["content"].items()
+    for sent, shown_body in bodies.items():
+        example = shown_body["example"]
+        body = example if isinstance(example, str) else json.dumps(example)
+        if sent == "application/json":
+            validate(example, shown_body["schema"])
+        query = {"url": "https://example.com/a"} if sent in ("text/html", "text/plain") else {}
+        headers = {"content-type": sent} if sent else {}
+        answered = service.http.request(method, path, content=body, params=query, headers=headers)
+        assert answered.status_code == 200, answered.text
+        assert answered.headers["content-type"].partition(";")[0] == kind
+        for shown in (answer["example"], answered.text) if kind != "text/plain" else ():
+            validate(json.loads(shown) if isinstance(shown, str) else shown, answer["schema"])
+
+
+def head_size(case: Any) -> int:
+    """Return about how many bytes there are in front of the body of a request."""
+    named = case.as_transport_kwargs(base_url="http://localhost")
+    url = requests.Request("GET", named["url"], params=named.get("params")).prepare().url or ""
+    return len(url) + sum(len(str(part)) for header in named["headers"].items() for part in header)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1200)
+def test_requests_made_from_it_are_answered_as_it_says(service: Service) -> None:
+    schemathesis: Any = pytest.importorskip("schemathesis", reason="the extra `openapi` is not installed")
+    of_document: Any = pytest.importorskip("schemathesis.specs.openapi.checks")
+    names = ("content_type_conformance", "response_schema_conformance", "status_code_conformance")
+    checks = [schemathesis.checks.not_a_server_error, *(getattr(of_document, name) for name in names)]
+    many = settings(max_examples=300, deadline=None, database=None, derandomize=True)
+    document = schemathesis.openapi.from_url(f"{service.url}/openapi.json")
+    operations = [found.ok() for found in document.get_all_operations()]
+    assert len(operations) == len(ROUTES) - 1  # all but that of the document itself
+    for operation in operations:
+        wrong = operation.as_strategy(generation_mode=schemathesis.GenerationMode.NEGATIVE)
+
+        @settings(many, suppress_health_check=list(HealthCheck))
+        @given(case=operation.as_strategy() | wrong)
+        def try_one(case: Any) -> None:
+            if head_size(case) < LARGEST_HEAD:
+                case.call_and_validate(checks=checks)
+
+        try_one()
