@@ -66,8 +66,7 @@ def test_the_asynchronous_one_does_the_same(url: str) -> None:
         async with AsyncClient(url, token=TOKEN) as client:
             verdicts = [verdict async for verdict in client.check_many(PAGES, batch=4)]
             assert list(map(told, verdicts)) == list(map(told, Deduplicator(paragraphs="mark").check_many(PAGES)))
-            many = await asyncio.gather(*(client.check(f"https://c.example/{n}", text=story(n)) for n in range(2, 50)))
-            assert {verdict.kind for verdict in many} == {"new"}
+            assert (await client.check("https://c.example/7", text=story(7))).kind == "new"
             assert (await client.find(text=story(7)))[0].url == "https://c.example/7"
             assert (await client.explain("x", text=story(7))).verdict.is_duplicate
             assert await client.forget("https://c.example/7") == 1

@@ -146,15 +146,6 @@ def test_a_broken_record_costs_that_record_or_the_rest(
     assert message in error
 
 
-@PACKED
-def test_what_stands_before_a_cut_is_read(path: Path, packed: bool) -> None:
-    records = pieces(packed=packed)
-    whole, start = b"".join(records), sum(map(len, records[:4]))
-    for cut in range(start + 20, start + len(records[4]) - 20, 301):
-        urls, (error,) = read(path, whole[:cut])
-        assert (urls, error.startswith(f"at byte {start:,}: ")) == (URLS[:3], True)
-
-
 @pytest.mark.parametrize(
     "seed", [*range(20), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(20, 300))]
 )
@@ -197,6 +188,8 @@ NO_ARCHIVE = ([], ["at byte 0: .*cannot be read as a web archive"])
             (URLS[4:], ["no Content-Length"] * 10 + ["1,225 further records damaged"]),
         ),
         (PLAIN[0] + PLAIN[1].replace(b"HTTP/1.1 200 OK", b"\x00\xff\x00" * 5) + PLAIN[2], (URLS[1:2], ["no status"])),
+        # What stands before a cut is read.
+        *((b"".join(each)[:-cut], (URLS[:4], ["at byte "])) for each in (PLAIN, PACKED_PIECES) for cut in (90, 900)),
         (WHOLE, (URLS, [])),
         (WHOLE[: len(WHOLE) // 2], (URLS[:2], ["at byte 0: the file is cut off in this record"])),
         (b"", ([], [])),

@@ -258,9 +258,7 @@ def test_a_channel_may_be_closed(pages: Run, arguments: str, channel: str, statu
     assert ("there is no standard input" in done.stderr) == (channel == "<&-")
 
 
-def test_urls_need_not_be_remembered_and_info_warns_of_what_spoils_the_index(
-    pages: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_urls_need_not_be_remembered_and_info_warns(pages: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert pages("check pages --no-store-urls --json").values[1]["original"] is None
     assert "a page without URL" in pages("find pages/b.html").out
     warned = replace(Deduplicator().info(), warnings=("set \x1b zset-max to 128",))

@@ -87,23 +87,6 @@ def test_more_pages_than_may_wait_are_refused_at_once(monkeypatch: pytest.Monkey
     asyncio.run(work())
 
 
-def test_pages_of_html_are_asked_about_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    # On a busy machine the reader takes longer for each.
-    monkeypatch.setattr(endpoints, "_GATHERING_SECONDS", 5.0)
-    groups: list[int] = []
-
-    async def work() -> None:
-        checker = Checker(ServiceSettings())
-        await checker.check(Page("https://e.com/", html=story(1)))
-        checker.dedup.on_batch = lambda pages, seconds: groups.append(pages)
-        pages = (Page(f"https://e.com/{number}", html=story(number) * 9) for number in range(2, 34))
-        await asyncio.gather(*map(checker.check, pages))
-        await checker.close()
-
-    asyncio.run(work())
-    assert (sum(groups), len(groups) <= 3) == (32, True), groups
-
-
 def test_without_its_store_it_refuses_every_page_and_names_no_store() -> None:
     with RedisServer() as server:
         server.stop()
