@@ -92,7 +92,7 @@ def chunked(body: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("encoding", "body"),
     [
-        ("gzip", gzip.compress(HTML)),
+        ("gzip", gzip.compress(HTML, mtime=0)),
         ("GZIP", HTML),
         ("deflate", zlib.compress(HTML)),
         ("deflate", raw_deflate(HTML)),
@@ -199,7 +199,7 @@ NO_ARCHIVE = ([], ["at byte 0: .*cannot be read as a web archive"])
         (b"\x1f\x8b" * 20, NO_ARCHIVE),
         (b"WARC/1.0\r\n" * 20, NO_ARCHIVE),
     ],
-    ids=lambda value: str(value)[:20],
+    ids=lambda _: "part",
 )
 def test_an_archive_is_read_as_far_as_it_goes(
     path: Path, content: bytes, expected: tuple[list[str], list[str]]

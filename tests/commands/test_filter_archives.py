@@ -100,6 +100,7 @@ def test_members_are_copied_byte_for_byte_across_archives(run: Run) -> None:
         ("a.warc", gzip.compress(b"".join(CRAWL)), "is packed, other than its name says"),
         ("a.warc", b"no archive\n" * 20, "cannot be read as a web archive"),
     ],
+    ids=["together", "by another name", "no archive"],
 )
 def test_what_cannot_be_copied_writes_nothing(run: Run, name: str, content: bytes, message: str) -> None:
     Path(name).write_bytes(content)

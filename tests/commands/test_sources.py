@@ -58,13 +58,13 @@ def table(columns: dict[str, Any], path: Path, **options: Any) -> Path:
     [
         ("feed.jl", exported(JsonLinesItemExporter)),
         ("feed.ndjson", b"\n\n".join(json.dumps(item, ensure_ascii=False).encode() for item in ITEMS)),
-        ("PAGES.JSONL.GZ", gzip.compress(exported(JsonLinesItemExporter))),
+        ("PAGES.JSONL.GZ", gzip.compress(exported(JsonLinesItemExporter), mtime=0)),
         ("feed.json", exported(JsonItemExporter)),
         ("feed.json", exported(JsonItemExporter, indent=4, encoding="utf-8")),
-        ("feed.json.gz", gzip.compress(exported(JsonItemExporter))),
+        ("feed.json.gz", gzip.compress(exported(JsonItemExporter), mtime=0)),
         ("feed.csv", exported(CsvItemExporter)),
         ("feed.csv", exported(CsvItemExporter, encoding="utf-8-sig")),
-        ("FEED.CSV.GZ", gzip.compress(exported(CsvItemExporter))),
+        ("FEED.CSV.GZ", gzip.compress(exported(CsvItemExporter), mtime=0)),
         ("PAGES.PARQUET", None),
     ],
 )
@@ -214,6 +214,11 @@ def test_a_small_table_that_stands_for_gigabytes_is_read_in_part(
         list(readable_sources([str(path)]))
 
 
+def test_a_folder_without_pages_is_told(tmp_path: Path) -> None:
+    (tmp_path / "picture.png").touch()
+    assert ["holds no pages: no .html, " in error for error in read(tmp_path)[1]] == [True]
+
+
 def test_one_page_is_put_under_another_url_and_several_are_refused() -> None:
     pages = [Page("file:///a.html", text="a"), Page("file:///b.html", text="b")]
     assert list(under_url(pages, None)) == pages
@@ -261,7 +266,7 @@ def test_the_pages_of_a_sitemap_are_read_and_a_missing_one_hides_no_other(tmp_pa
     ("content", "urls"),
     [
         (sitemap("https://a.example/?a=1&amp;b=ä"), ["https://a.example/?a=1&b=ä"]),
-        (gzip.compress(sitemap("https://a.example/", of="")), ["https://a.example/"]),
+        (gzip.compress(sitemap("https://a.example/", of=""), mtime=0), ["https://a.example/"]),
         # Entities are not expanded.
         (b'<!DOCTYPE urlset [<!ENTITY x "https://a.example/">]><urlset><url><loc>&x;</loc></url></urlset>', []),
     ],
