@@ -160,14 +160,14 @@ def head_size(case: Any) -> int:
     return len(url) + sum(len(str(part)) for header in named["headers"].items() for part in header)
 
 
-@pytest.mark.nightly
 @pytest.mark.timeout(1200)
-def test_requests_made_from_it_are_answered_as_it_says(service: Service) -> None:
+@pytest.mark.parametrize("examples", [2, pytest.param(300, marks=pytest.mark.nightly)])
+def test_requests_made_from_it_are_answered_as_it_says(service: Service, examples: int) -> None:
     schemathesis: Any = pytest.importorskip("schemathesis", reason="the extra `openapi` is not installed")
     of_document: Any = pytest.importorskip("schemathesis.specs.openapi.checks")
     names = ("content_type_conformance", "response_schema_conformance", "status_code_conformance")
     checks = [schemathesis.checks.not_a_server_error, *(getattr(of_document, name) for name in names)]
-    many = settings(max_examples=300, deadline=None, database=None, derandomize=True)
+    many = settings(max_examples=examples, deadline=None, database=None, derandomize=True)
     document = schemathesis.openapi.from_url(f"{service.url}/openapi.json")
     operations = [found.ok() for found in document.get_all_operations()]
     assert len(operations) == len(ROUTES) - 1  # all but that of the document itself
