@@ -30,40 +30,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 
-# The longest first: while the last of a run is under way, the other workers have nothing to do.
-LONG = (
-    "stores/redis/test_cluster.py",
-    "stores/redis/test_cluster_contract.py",
-    "scrapy_plugin/test_rules.py",
-    "scrapy_plugin/test_crawl_walls.py",
-    "scan/test_scan.py",
-    "test_faults.py",
-    "service/test_faults.py",
-    "service/test_limits.py",
-    "workers/test_pool.py",
-    "test_aio.py",
-    "docs/test_other_programs.py",
-    "scrapy_plugin/test_crawl_workers.py",
-    "test_end_to_end.py",
-    "stores/redis/test_setups.py",
-    "reading/test_extract.py",
-    "demo/test_run.py",
-    "stores/test_same_answers.py",
-    "stores/test_retention.py",
-    "stores/redis/test_store.py",
-    "stores/test_racing.py",
-    "scrapy_plugin/test_crawls.py",
-    "scrapy_plugin/test_crawl_rules.py",
-    "scrapy_plugin/test_example_project.py",
-    "test_hard_pages.py",
-    "reading/test_tokenize.py",
-    "reading/test_page_facts.py",
-)
-
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Or pytest-xdist begins with the files that hold the most tests.
-    config.option.loadscopereorder = False
     # Estimates depend on the key: with another in each run, a test near a threshold would fail now and then.
     Key.random = classmethod(lambda cls: cls())  # type: ignore[assignment, method-assign]
 
@@ -86,8 +54,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if crc32(commit + item.nodeid.encode()) % size]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
-    places = {Path(__file__).parent / name: place for place, name in enumerate(LONG)}
-    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 @pytest.fixture(scope="session")

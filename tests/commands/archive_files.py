@@ -8,50 +8,43 @@ from typing import Any
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+Record = dict[str, Any]
 
-def response(url: str, body: bytes, *, status: str = "200 OK", **headers: str) -> dict[str, Any]:
+
+def _record(kind: str, url: str, content: bytes, of: str | None = None, id: str | None = None, **more: Any) -> Record:
+    """Describe a record, with its id, and the id of the one that it was captured with."""
+    named = {"WARC-Concurrent-To": of, "WARC-Record-ID": id}
+    links = {name: f"<urn:uuid:{value}>" for name, value in named.items() if value}
+    return {"record_type": kind, "uri": url, "payload": io.BytesIO(content), "warc_headers_dict": links, **more}
+
+
+def response(
+    url: str, body: bytes, *, status: str = "200 OK", of: str | None = None, id: str | None = None, **headers: str
+) -> Record:
     """Describe a response; the names of its headers are written with _ for -."""
     named = [(name.replace("_", "-"), value) for name, value in ({"Content_Type": "text/html"} | headers).items()]
-    made = StatusAndHeaders(status, named, protocol="HTTP/1.1")
-    return {"uri": url, "record_type": "response", "payload": io.BytesIO(body), "http_headers": made}
+    return _record("response", url, body, of, id, http_headers=StatusAndHeaders(status, named, protocol="HTTP/1.1"))
 
 
-def request(url: str, *, of: str | None = None, id: str | None = None) -> dict[str, Any]:
-    made = StatusAndHeaders("GET / HTTP/1.1", [("Host", "e.example")], is_http_request=True)
-    return {"uri": url, "record_type": "request", "http_headers": made, "warc_headers_dict": links(of, id)}
+def request(url: str, **names: str) -> Record:
+    head = StatusAndHeaders("GET / HTTP/1.1", [("Host", "e.example")], is_http_request=True)
+    return _record("request", url, b"", **names, http_headers=head)
 
 
-def metadata(url: str, *, of: str | None = None, id: str | None = None) -> dict[str, Any]:
-    payload = io.BytesIO(b"fetchTimeMs: 7\r\n")
-    return {"uri": url, "record_type": "metadata", "payload": payload, "warc_headers_dict": links(of, id)}
+def metadata(url: str, **names: str) -> Record:
+    return _record("metadata", url, b"fetchTimeMs: 7\r\n", **names)
 
 
-def conversion(url: str, text: str) -> dict[str, Any]:
-    return {
-        "uri": url,
-        "record_type": "conversion",
-        "payload": io.BytesIO(text.encode()),
-        "warc_content_type": "text/plain",
-    }
+def conversion(url: str, text: str) -> Record:
+    return _record("conversion", url, text.encode(), warc_content_type="text/plain")
 
 
-def links(of: str | None = None, id: str | None = None) -> dict[str, str]:
-    """Return the headers that name a record, and the one that it was captured with."""
-    given = {"WARC-Concurrent-To": of, "WARC-Record-ID": id}
-    return {name: f"<urn:uuid:{value}>" for name, value in given.items() if value}
-
-
-def written(record: dict[str, Any], *, packed: bool) -> bytes:
-    """Return the bytes of one record."""
+def written(record: Record | None, *, packed: bool) -> bytes:
+    """Return the bytes of a record; None describes its archive."""
     stream = io.BytesIO()
     writer = WARCWriter(stream, gzip=packed)
-    writer.write_record(writer.create_warc_record(**record))
-    return stream.getvalue()
-
-
-def info(*, packed: bool) -> bytes:
-    """Return the bytes of a record that describes its archive."""
-    stream = io.BytesIO()
-    writer = WARCWriter(stream, gzip=packed)
-    writer.write_record(writer.create_warcinfo_record("crawl.warc", {"software": "a test"}))
+    if record is None:
+        writer.write_record(writer.create_warcinfo_record("crawl.warc", {"software": "a test"}))
+    else:
+        writer.write_record(writer.create_warc_record(**record))
     return stream.getvalue()

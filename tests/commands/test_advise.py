@@ -7,17 +7,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from crawldedup.advice.rules import read_rules
-from crawldedup.cli import main
 from tests.advice.known_site import BUILT_WITH, known_site, verdicts
+from tests.commands.conftest import Run
+
+HEADER = {"crawldedup_journal": 1, "crawl": "known", "spider": "known", "started": 1.0}
 
 
 def journal(folder: Path, *more: str) -> str:
-    header = json.dumps({"crawldedup_journal": 1, "crawl": "known", "spider": "known", "started": 1.0})
     pages = [json.dumps({"t": 1.0, **asdict(seen), "bytes": 9}) for seen in verdicts(known_site())]
-    (folder / "known.jsonl").write_text("\n".join([header, *pages, *more]))
+    (folder / "known.jsonl").write_text("\n".join([json.dumps(HEADER), *pages, *more]))
     return str(folder)
 
 
@@ -25,66 +24,46 @@ def rules_in(rules: list[dict[str, Any]]) -> set[tuple[str, ...]]:
     return {(rule["kind"], rule["site"], rule["find"], rule["replace"]) for rule in rules}
 
 
-def test_rules_of_journals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["advise", "--json", journal(tmp_path)]) == 0
-    assert rules_in(json.loads(capsys.readouterr().out)) == {*BUILT_WITH}
+def test_rules_of_journals_are_told_and_written(run: Run) -> None:
+    journal(Path())
+    assert rules_in(json.loads(run("advise --json .").out)) == {*BUILT_WITH}
+    assert run("advise . --output rules.json").status == 0
+    assert {rule.id for rule in read_rules(Path("rules.json"))} == {*BUILT_WITH}
     # The parts of a fleet, from several machines.
-    lines = (tmp_path / "known.jsonl").read_text().splitlines()
+    lines = Path("known.jsonl").read_text().splitlines()
     for name, part in (("a", lines[1::2]), ("b", lines[2::2])):
-        (tmp_path / name).write_text("\n".join([lines[0], *part]))
-    assert main(["advise", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
-    assert "?utm_campaign&utm_source in /forum/, /guides/, /news/ (" in capsys.readouterr().out
+        Path(name).write_text("\n".join([lines[0], *part]))
+    assert "?utm_campaign&utm_source in /forum/, /guides/, /news/ (" in run("advise a b").out
 
 
-def test_rules_are_written_for_the_next_crawl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "rules.json"
-    assert main(["advise", journal(tmp_path), "--output", str(path)]) == 0
-    assert capsys.readouterr().out == f"{len(BUILT_WITH)} rules written into {path}\n"
-    assert {rule.id for rule in read_rules(path)} == {*BUILT_WITH}
+def test_a_crawl_is_named_or_is_the_last_one(run: Run) -> None:
+    journal(Path())
+    Path("later.jsonl").write_text(json.dumps(HEADER | {"crawl": "later", "started": 2.0}))
+    for name, rules in (("", set()), ("--crawl known", {*BUILT_WITH})):
+        assert rules_in(json.loads(run(f"advise --json . {name}").out)) == rules
+    assert run("advise . --crawl other").status == 2
 
 
-def test_rules_of_a_crawl_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    later = {"crawldedup_journal": 1, "crawl": "later", "spider": "known", "started": 2.0}
-    (tmp_path / "later.jsonl").write_text(json.dumps(later))
-    for names, rules in (((), set()), (("--crawl", "known"), {*BUILT_WITH})):
-        assert main(["advise", "--json", journal(tmp_path), *names]) == 0
-        assert rules_in(json.loads(capsys.readouterr().out)) == rules
-    assert main(["advise", journal(tmp_path), "--crawl", "other"]) == 2
-    assert "there is no crawl 'other'" in capsys.readouterr().err
+def test_what_cannot_be_read_is_said(run: Run) -> None:
+    journal(Path(), '{"t": 3, "url": "https://e')
+    said = run("advise --json .")
+    assert (said.status, rules_in(json.loads(said.out)), "1 line cannot be" in said.err) == (1, {*BUILT_WITH}, True)
+    Path("other.jsonl").write_text('{"url": "https://e.com"}\n')
+    said = run("advise other.jsonl")
+    assert (said.status, "is no journal of a crawl" in said.err) == (2, True)
 
 
-def test_a_cut_off_line_is_left_out_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["advise", "--json", journal(tmp_path, '{"t": 3, "url": "https://e')]) == 1
-    out, err = capsys.readouterr()
-    assert rules_in(json.loads(out)) == {*BUILT_WITH}
-    assert "1 line cannot be read" in err
+def test_other_formats_say_what_they_leave_out(run: Run) -> None:
+    journal(Path())
+    said = run("advise --format duplicate-url-discarder .")
+    assert (len(json.loads(said.out)), "saved 144 of 444 pages" in said.err) == (4, True)
+    assert isinstance(json.loads(run("advise --format deny .").out), list)
 
 
-def test_other_formats_say_what_they_leave_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["advise", "--format", "duplicate-url-discarder", journal(tmp_path)]) == 0
-    out, err = capsys.readouterr()
-    assert len(json.loads(out)) == 4
-    assert err.count(" is left out: the tool can only remove parts of URLs\n") == len(BUILT_WITH) - 4
-    assert "these would have saved 144 of 444 pages" in err
-    assert main(["advise", "--format", "deny", str(tmp_path)]) == 0
-    assert isinstance(json.loads(capsys.readouterr().out), list)
-
-
-def test_what_a_journal_holds_is_safe_to_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    header = {"crawldedup_journal": 1, "crawl": "known", "spider": "known", "started": 1.0}
-    pages = [{"url": f"https://e.com/{n}", "outcome": "new"} for n in range(9)]
-    copies = [
-        {"url": f"{page['url']}?\x1b[31msid={n}", "outcome": "exact", "original": page["url"]}
-        for n, page in enumerate(pages)
-    ]
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, [header, *pages, *copies])))
-    assert main(["advise", str(tmp_path)]) == 0
-    out = capsys.readouterr().out
-    assert "\\x1b[31msid" in out
-    assert "\x1b[31m" not in out
-
-
-def test_what_is_no_journal_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "other.jsonl").write_text('{"url": "https://e.com"}\n')
-    assert main(["advise", str(tmp_path / "other.jsonl")]) == 2
-    assert "is no journal of a crawl" in capsys.readouterr().err
+def test_what_a_journal_holds_is_safe_to_show(run: Run) -> None:
+    urls = [f"https://e.com/{number}" for number in range(9)]
+    pages = [{"url": url, "outcome": "new"} for url in urls]
+    pages += [{"url": f"{url}?\x1b[31msid=1", "outcome": "exact", "original": url} for url in urls]
+    Path("a.jsonl").write_text("\n".join(map(json.dumps, [HEADER, *pages])))
+    out = run("advise .").out
+    assert ("\\x1b[31msid" in out, "\x1b[31m" in out) == (True, False)

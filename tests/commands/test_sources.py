@@ -1,81 +1,222 @@
-"""Pages from files; what the command line does with them is tested there."""
+"""Pages from feeds, tables, folders and sitemaps; web archives are in test_archives.py."""
 
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import random
+import re
+import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter
 
-from crawldedup.commands import sources as reading
-from crawldedup.commands.sources import readable_sources as sources
-from crawldedup.commands.sources import under_url
-from crawldedup.errors import ConfigurationError
+from crawldedup.commands import sources
+from crawldedup.commands.sources import Fields, entries_of, readable_sources, under_url, urls_of_sitemap
+from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.page import Page
-from tests.commands.archive_files import response, written
 
-PAGES = [{"url": "https://a.example/", "text": "Grüße"}, {"url": "https://b.example/", "html": "<p>b</p>"}]
+ITEMS = [
+    {"link": "https://a.example/", "story": 'Grüße,\n"von" hier', "page": "<p>a"},
+    {"link": "https://b.example/", "story": "日本語 ]} ,", "page": "<p>b"},
+]
+OF_STORIES = Fields("link", {"text": "story"})
 
 
-def read(path: Path) -> list[tuple[str, bytes | str | None, str | None]]:
-    return [(source.url, source.html, source.text) for source in sources([str(path)])]
+def read(path: Path, fields: Fields = sources.ANY_FIELDS) -> tuple[list[Page], list[str]]:
+    """Return the pages of a file and what was wrong with it."""
+    errors: list[Exception] = []
+    pages = list(readable_sources([str(path)], errors.append, fields))
+    return pages, [str(error).removeprefix(f"{path}, ") for error in errors]
 
 
-@pytest.mark.parametrize("name", ["pages.jsonl", "pages.ndjson", "pages.jsonl.gz", "PAGES.JSONL.GZ"])
-def test_json_lines(tmp_path: Path, name: str) -> None:
-    content = "\n\n".join(json.dumps(page, ensure_ascii=False) for page in PAGES).encode()
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(content) if name.lower().endswith(".gz") else content)
-    assert read(path) == [("https://a.example/", None, "Grüße"), ("https://b.example/", "<p>b</p>", None)]
+def exported(exporter: Any, items: Any = ITEMS, **options: Any) -> bytes:
+    stream = io.BytesIO()
+    export = exporter(stream, **options)
+    export.start_exporting()
+    for item in items:
+        export.export_item(item)
+    export.finish_exporting()
+    return stream.getvalue()
+
+
+def table(columns: dict[str, Any], path: Path, **options: Any) -> Path:
+    pq.write_table(pa.table(columns), path, **options)
+    return path
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("name", "content"),
     [
-        ("{", "line 2: this is not JSON"),
-        ("[" * 100_000, "line 2: this is not JSON"),
-        ("[1]", "line 2: this is no JSON object"),
-        ('{"text": "no url"}', 'line 2: the field "url" holds no text; --url-field'),
-        ('{"url": "https://a.example/"}', 'line 2: no text in the field "html" or "text"; --html-field'),
-        ('{"url": "https://a.example/", "html": null, "text": null}', 'line 2: no text in the field "html" or "text"'),
-        ('{"url": "https://a.example/", "html": "", "text": ""}', 'line 2: no text in the field "html" or "text"'),
-        (
-            '{"url": "https://a.example/", "html": "<p>a", "text": "a"}',
-            'line 2: the fields "html" and "text" both hold a text; choose one by --html-field',
-        ),
+        ("feed.jl", exported(JsonLinesItemExporter)),
+        ("feed.ndjson", b"\n\n".join(json.dumps(item, ensure_ascii=False).encode() for item in ITEMS)),
+        ("PAGES.JSONL.GZ", gzip.compress(exported(JsonLinesItemExporter), mtime=0)),
+        ("feed.json", exported(JsonItemExporter)),
+        ("feed.json", exported(JsonItemExporter, indent=4, encoding="utf-8")),
+        ("feed.json.gz", gzip.compress(exported(JsonItemExporter), mtime=0)),
+        ("feed.csv", exported(CsvItemExporter)),
+        ("feed.csv", exported(CsvItemExporter, encoding="utf-8-sig")),
+        ("FEED.CSV.GZ", gzip.compress(exported(CsvItemExporter), mtime=0)),
+        ("PAGES.PARQUET", None),
     ],
 )
-def test_lines_that_are_no_pages(tmp_path: Path, line: str, message: str) -> None:
-    path = tmp_path / "pages.jsonl"
-    path.write_text(json.dumps(PAGES[0]) + "\n" + line)
-    with pytest.raises(ConfigurationError, match=message):
-        read(path)
-
-
-@pytest.mark.parametrize("name", ["crawl.warc", "crawl.warc.gz"])
-def test_web_archive(tmp_path: Path, name: str) -> None:
+def test_the_fields_of_feeds_are_chosen(tmp_path: Path, name: str, content: bytes | None) -> None:
     path = tmp_path / name
-    responses = [
-        ("https://a.example/", "200 OK", "text/html; charset=iso-8859-1", "<p>Grüße</p>".encode("latin-1")),
-        ("https://b.example/", "404 Not Found", "text/html", b"<p>lost</p>"),
-        ("https://c.example/", "200 OK", "image/png", b"\x89PNG"),
-        ("https://d.example/", "200 OK", "Text/Plain; charset=utf-8", "Grüße".encode()),
-        ("https://e.example/", "200 OK", "text/plain; charset=nonsense", b"plain"),
-        ("https://f.example/", "200 OK", "", b"?"),
-    ]
-    records = [response(url, body, status=status, Content_Type=kind) for url, status, kind, body in responses]
-    path.write_bytes(b"".join(written(record, packed=name.endswith(".gz")) for record in records))
-    found = list(sources([str(path)]))
-    assert [source.url for source in found] == ["https://a.example/", "https://d.example/", "https://e.example/"]
-    assert (found[0].html, found[0].encoding) == ("<p>Grüße</p>".encode("latin-1"), "iso-8859-1")
-    assert [source.text for source in found] == [None, "Grüße", "plain"]
+    if content is None:
+        table({key: [item[key] for item in ITEMS] for key in ITEMS[0]}, path)
+    else:
+        path.write_bytes(content)
+    assert read(path, OF_STORIES) == ([Page(item["link"], text=item["story"]) for item in ITEMS], [])
+    assert [page.html for page in read(path, Fields("link", {"html": "page"}))[0]] == ["<p>a", "<p>b"]
+    with pytest.raises(ConfigurationError, match=r'the field "url" holds no text|none of the columns url, html, text'):
+        list(readable_sources([str(path)]))
+    with pytest.raises(ConfigurationError, match='no text in the field "html" or "text"; --html-field'):
+        list(readable_sources([str(path)], fields=Fields("link")))
 
 
-def test_a_folder_without_pages(tmp_path: Path) -> None:
-    (tmp_path / "picture.png").write_bytes(b"")
-    with pytest.raises(ConfigurationError, match=r"holds no pages: no \.html, "):
-        read(tmp_path)
+LINE = json.dumps({"url": "https://a.example/", "text": "a"})
+REFUSED = r" \(none of the first 10 items is a page"
+BROKEN = "1: this cannot be read, nor what follows: "
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "pages", "errors"),
+    [
+        # A bad item is told, and the next one is read.
+        ("a.jl", f'{{\n{LINE}\n\n["b"]\n{LINE}', 2, ["line 1: this is not JSON", "line 4: this is no JSON object"]),
+        ("a.json", f'[7, {LINE}, {{"url": "b"}}, {LINE}]', 2, ["item 1: ", "item 3: no text in the field"]),
+        ("a.csv", "text,url\nno url,\na,a\ntoo short\nc,c\n", 2, ["item 1: ", "item 3: "]),
+        ("a.csv", f"url,html,text\na,<p>a,\nb,,{'b' * 200_000}\n", 2, []),
+        # Of many, the number is told, and what is no feed is refused.
+        ("a.jl", f"{LINE}\n" + "{}\n" * 10, 1, [f"line {number}: " for number in range(2, 12)]),
+        ("a.jl", f"{LINE}\n" + "{}\n" * 11, 1, ["line"] * 10 + [": 1 further item without a page"]),
+        ("a.jl", f"{LINE}\n" + "{}\n" * 1234, 1, ["line"] * 10 + [": 1,224 further items without a page"]),
+        ("a.jl", "no feed\n" * 10 + LINE, 0, [REFUSED]),
+        ("a.jl", "no feed\n" * 9 + LINE, 1, ["line"] * 9),
+        ("a.jl", "[" * 100_000, 0, [f"line 1: this is not JSON.*{REFUSED}"]),
+        ("a.jl", '{"text": "no url"}', 0, ['line 1: the field "url" holds no text; --url-field']),
+        ("a.jl", '{"url": "a", "html": null, "text": null}', 0, ['line 1: no text in the field "html" or "text"']),
+        ("a.jl", '{"url": "a", "html": "<p>a", "text": "a"}', 0, ['line 1: the fields "html" and "text" both hold']),
+        # Where nothing more can be read, the reading ends.
+        ("a.json", "", 0, [f"item {BROKEN}it is no array"]),
+        ("a.json", '{"url": 1}', 0, [f"item {BROKEN}it is no array"]),
+        ("a.json", f"[{LINE}, ", 1, ["item 2: this cannot be read"]),
+        ("a.json", "[" * 100_000, 0, [f"item {BROKEN}"]),
+        ("a.json", f'["{"y" * 600_000}", {LINE}]', 0, [f"item {BROKEN}"]),
+        ("a.csv", f"url,text\nx,{'y' * 400_000}\n", 0, [f"item {BROKEN}a line must be shorter than 300,000"]),
+        ("a.csv", 'url,text\nx,"' + "y\n" * 200_000, 0, [f"item {BROKEN}field larger"]),
+        ("a.parquet", "PAR1", 0, [f"row {BROKEN}"]),
+        ("a.xml", "", 0, ["cannot be read as a sitemap"]),
+        ("a.xml", "no XML", 0, ["cannot be read as a sitemap|is no sitemap"]),
+        ("a.xml", "<rss><channel/></rss>", 0, ["is no sitemap: it begins with <rss>"]),
+        ("a.xml.gz", "\x1f\x8b\x08broken", 0, ["cannot be read as a sitemap|is no sitemap"]),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_what_is_wrong_with_a_source_is_told_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str, pages: int, errors: list[str]
+) -> None:
+    monkeypatch.setattr(sources, "MOST_BYTES", 300_000)
+    (tmp_path / name).write_text(content)
+    found, told = read(tmp_path / name)
+    assert len(found) == pages
+    for error, pattern in zip(told, errors, strict=True):
+        assert re.search(pattern, error), error
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_line_that_is_too_long_is_left_out_and_told(
+    tmp_path: Path, pack: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / ("feed.jl" if pack is bytes else "feed.jl.gz")
+    path.write_bytes(pack(f"{LINE}\n{'x' * 950}\n{LINE}\n".encode()))
+    for most, number in ((len(LINE) + 2, 2), (len(LINE) + 1, 0)):
+        monkeypatch.setattr(sources, "MOST_BYTES", most)
+        pages, errors = read(path)
+        assert (len(pages), "must be shorter than" in errors[0]) == (number, True)
+
+
+def test_an_array_is_read_piece_by_piece_and_its_members_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "feed.json"
+    path.write_bytes(b"[%b, 1234567890, [], 12]" % exported(JsonItemExporter, indent=2).strip(b"[]\n"))
+    for block in (*range(1, 20), 1 << 13):
+        monkeypatch.setattr(sources, "_BLOCK", block)
+        assert [entry.value for entry in entries_of(path)] == [*ITEMS, 1234567890, [], 12]
+
+
+@pytest.mark.parametrize("form", [JsonLinesItemExporter, JsonItemExporter, CsvItemExporter])
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_of_a_compressed_feed_the_items_before_its_end_are_read(tmp_path: Path, form: Any, is_cut: bool) -> None:
+    names = {JsonLinesItemExporter: "feed.jl.gz", JsonItemExporter: "feed.json.gz", CsvItemExporter: "feed.csv.gz"}
+    noise = random.Random(1)
+    items = [{"url": f"https://e.example/{number}", "text": noise.randbytes(300).hex()} for number in range(500)]
+    packed = bytearray(gzip.compress(exported(form, items)))
+    if is_cut:
+        del packed[len(packed) // 2 :]
+    else:
+        # The checksum of what was read.
+        packed[-5] ^= 0xFF
+    (tmp_path / names[form]).write_bytes(packed)
+    pages, errors = read(tmp_path / names[form])
+    assert ["cannot be decompressed any further" in error for error in errors] == [True]
+    assert [page.url for page in pages] == [item["url"] for item in items[: len(pages)]]
+    assert 240 < len(pages) < 260 if is_cut else len(pages) > 490
+
+
+def test_rows_of_a_table_are_read_up_to_its_damage(tmp_path: Path) -> None:
+    columns = {
+        "url": [str(row) for row in range(999)] + [None],
+        "text": [f"{row} text ".encode() * 50 for row in range(1000)],
+    }
+    path = table(columns, tmp_path / "pages.parquet", row_group_size=250, write_page_checksum=True)
+    pages, errors = read(path)
+    assert (len(pages), pages[998].text) == (999, "998 text " * 50)
+    assert errors == ['row 1000: the field "url" holds no text; --url-field names another']
+    last = pq.ParquetFile(path).metadata.row_group(3).column(1)
+    start = last.dictionary_page_offset or last.data_page_offset
+    damaged = bytearray(path.read_bytes())
+    damaged[start : start + last.total_compressed_size] = bytes(last.total_compressed_size)
+    path.write_bytes(damaged)
+    pages, (error,) = read(path)
+    assert [page.url for page in pages] == columns["url"][: len(pages)]
+    assert (len(pages) >= 700, "this cannot be read, nor what follows" in error) == (True, True)
+
+
+def test_a_large_row_group_is_read_piece_by_piece(tmp_path: Path) -> None:
+    texts = [f"{number} " * 1000 for number in range(4000)]
+    size = sum(map(len, texts))
+    columns = {"url": list(map(str, range(4000))), "text": texts}
+    path = table(columns, tmp_path / "pages.parquet", use_dictionary=False, compression="none")
+    before, most = pa.total_allocated_bytes(), 0
+    for _ in entries_of(path):
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert most < size / 2
+
+
+def test_a_small_table_that_stands_for_gigabytes_is_read_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "MOST_BYTES", 1 << 20)
+    text = pa.array(["one and the same " * 6_000] * 1000).dictionary_encode()
+    path = table({"url": list(map(str, range(1000))), "text": text}, tmp_path / "pages.parquet", compression="zstd")
+    pages, (error,) = read(path)
+    assert (len(pages) < 200, "it holds more than 1,000 times the bytes of its file" in error) == (True, True)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingDependencyError, match="pip install pyarrow"):
+        list(readable_sources([str(path)]))
+
+
+def test_a_folder_without_pages_is_told(tmp_path: Path) -> None:
+    (tmp_path / "picture.png").touch()
+    assert ["holds no pages: no .html, " in error for error in read(tmp_path)[1]] == [True]
 
 
 def test_one_page_is_put_under_another_url_and_several_are_refused() -> None:
@@ -87,17 +228,49 @@ def test_one_page_is_put_under_another_url_and_several_are_refused() -> None:
         next(under_url(pages, "https://e.com/"))
 
 
-@pytest.mark.parametrize("name", ["pages.jsonl", "pages.jsonl.gz"])
-def test_a_line_that_is_too_long_is_left_out_and_told(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reading, "MOST_BYTES", 100)
-    lines = [json.dumps(PAGES[0]), '{"url": "' + "x" * 950 + '", "text": "long"}', json.dumps(PAGES[1])]
-    content = "\n".join(lines).encode()
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-    errors: list[Exception] = []
-    assert [page.url for page in sources([str(path)], errors.append)] == ["https://a.example/", "https://b.example/"]
-    assert [str(error) for error in errors] == [
-        f"{path}, line 2: this is not JSON: a line must be shorter than 100 bytes, and is left out"
-    ]
+NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+
+def sitemap(*urls: str, kind: str = "urlset", entry: str = "url", of: str = NAMESPACE) -> bytes:
+    entries = "".join(f"<{entry}><loc> {url}\n</loc><lastmod>2024-01-01</lastmod></{entry}>" for url in urls)
+    return f'<?xml version="1.0" encoding="UTF-8"?><{kind} {of}>{entries}</{kind}>'.encode()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_the_pages_of_a_sitemap_are_read_and_a_missing_one_hides_no_other(tmp_path: Path) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path)) as server:
+        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        site = f"http://127.0.0.1:{server.server_port}"
+        contents = {
+            "index.xml": sitemap(f"{site}/pages.xml.gz", kind="sitemapindex", entry="sitemap"),
+            "pages.xml.gz": gzip.compress(sitemap(*(f"{site}/{name}" for name in ("a", "missing", "b")))),
+            "loop.xml": sitemap(f"{site}/loop.xml", kind="sitemapindex", entry="sitemap"),
+            "a": b"<p>a",
+            "b": b"<p>b",
+        }
+        for name, content in contents.items():
+            (tmp_path / name).write_bytes(content)
+        errors: list[Exception] = []
+        pages = list(readable_sources([f"{site}/index.xml"], errors.append))
+        assert [(page.url, page.html) for page in pages] == [(f"{site}/a", b"<p>a"), (f"{site}/b", b"<p>b")]
+        assert [str(error).partition(" ")[0] for error in errors] == [f"{site}/missing"]
+        assert list(urls_of_sitemap(f"{site}/loop.xml")) == []
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("content", "urls"),
+    [
+        (sitemap("https://a.example/?a=1&amp;b=ä"), ["https://a.example/?a=1&b=ä"]),
+        (gzip.compress(sitemap("https://a.example/", of=""), mtime=0), ["https://a.example/"]),
+        # Entities are not expanded.
+        (b'<!DOCTYPE urlset [<!ENTITY x "https://a.example/">]><urlset><url><loc>&x;</loc></url></urlset>', []),
+    ],
+)
+def test_a_sitemap_may_be_a_file(tmp_path: Path, content: bytes, urls: list[str]) -> None:
+    (tmp_path / "sitemap.xml").write_bytes(content)
+    assert list(urls_of_sitemap(str(tmp_path / "sitemap.xml"))) == urls

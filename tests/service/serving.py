@@ -8,19 +8,17 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import httpx
-from starlette.testclient import TestClient
+import uvicorn
 
-from crawldedup import Options
 from crawldedup.service.app import application
 from crawldedup.service.command import ServiceSettings
 from tests.servers import free_port, wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 TIDES = (
@@ -29,17 +27,20 @@ TIDES = (
     "fill first, and the way to the shore is cut off long before the bank itself is wet. Three ships a year are lost "
     "there in the fog, and their crews tell of barking in the night that sounded like a harbour full of dogs."
 )
-BREAD = (
-    "Bread needs four things, and the fourth is time. A dough that is left alone for a night tastes of more than one "
-    "that was hurried along with yeast and warmth, and it keeps for days where the other is stale by the evening. "
-    "Bakers have always known this and have always been in a hurry, which is why good bread was never common."
-)
+
+
+def story(number: int, words: int = 80) -> str:
+    """A text unlike those of other numbers."""
+    return " ".join(f"word{number}x{place * place % 97}" for place in range(words))
 
 
 class Service:
     """A service, and how to ask it."""
 
-    http: httpx.Client
+    def __init__(self) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.http = httpx.Client(base_url=self.url, timeout=60)
 
     def post(self, path: str, value: Any, **options: Any) -> httpx.Response:
         return self.http.post(path, json=value, **options)
@@ -52,21 +53,27 @@ class Service:
 
 
 @contextlib.contextmanager
-def service_here(options: Options | None = None, **settings: Any) -> Iterator[Service]:
-    """A service in this process, with these settings."""
+def service_here(**settings: Any) -> Iterator[Service]:
+    """A service in a thread of this process, in memory unless the settings name a store."""
     service = Service()
-    options = options or Options()
-    made = application(ServiceSettings(store=options.store, **options.index_values(), **settings))
-    with TestClient(made, base_url="http://localhost:8300", raise_server_exceptions=False) as service.http:
-        yield service
+    app = application(ServiceSettings(**settings))
+    server = uvicorn.Server(uvicorn.Config(app, port=service.port, log_config=None, lifespan="on"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        wait_until(lambda: server.started)
+        with service.http:
+            yield service
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 class ServiceProcess(Service):
-    """A service on a free port. `stop` ends it as an operator does."""
+    """`crawldedup serve` on a free port. `stop` ends it as an operator does."""
 
     def __init__(self, *arguments: str, wait: bool = True, **environment: str) -> None:
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        super().__init__()
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self.process = subprocess.Popen(
             [sys.executable, "-m", "crawldedup.cli", "serve", "--port", str(self.port), *arguments],
@@ -74,7 +81,6 @@ class ServiceProcess(Service):
             cwd=ROOT,
             env={**os.environ, **environment},
         )
-        self.http = httpx.Client(base_url=self.url, timeout=60)
         try:
             if wait:
                 wait_until(self._answers)
@@ -104,8 +110,3 @@ class ServiceProcess(Service):
     def log(self) -> str:
         self._log.seek(0)
         return self._log.read()
-
-
-def story(number: int, words: int = 80) -> str:
-    """A text unlike those of other numbers."""
-    return " ".join(f"word{number}x{place * place % 97}" for place in range(words))

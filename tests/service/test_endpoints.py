@@ -1,157 +1,183 @@
-"""What the endpoints answer, over a real store."""
+"""What the endpoints answer, and that the OpenAPI document tells of it."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import re
+from dataclasses import fields
 from typing import Any
 
 import pytest
+import requests
+from hypothesis import HealthCheck, given, settings
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from crawldedup import Deduplicator, Fingerprint, Kind, Page, Verdict, compare, wire
-from crawldedup.explain import Comparison
-from tests.service.serving import BREAD, TIDES, Service, story
+from crawldedup import Kind, Page, Verdict, wire
+from crawldedup.service import endpoints
+from crawldedup.service.bodies import LONGEST_NAME, MOST_PAGES
+from crawldedup.service.command import ServiceSettings
+from crawldedup.service.endpoints import ROUTES, Checker, description
+from crawldedup.service.problems import ProblemError
+from tests.servers import RedisServer
+from tests.service.serving import TIDES, Service, service_here, story
 
-FINGERPRINT = wire.plain(Deduplicator(key=0).fingerprint(text=story(1)))
 
-
-def test_a_copy_is_found_in_text_html_and_bytes(service: Service) -> None:
-    first = service.check("https://a.example/tides", text=TIDES)
+def test_a_copy_is_found_however_its_page_is_sent(service: Service) -> None:
+    first = service.check("https://a.example/tides", text=f"{TIDES} Café.")
     assert first["kind"] == "new"
     assert wire.plain(wire.from_plain(Verdict, first)) == first
-    latin = f"<p>{TIDES} Café.</p>".encode("latin-1")
-    pages = (
-        {"text": TIDES},
-        {"html": f"<html><body><p>{TIDES}</p></body></html>"},
-        {"html_base64": base64.b64encode(latin).decode(), "encoding": "latin-1"},
-    )
-    for number, page in enumerate(pages):
-        verdict = service.check(f"https://b.example/{number}", **page)
-        assert (verdict["is_duplicate"], verdict["original"]) == (True, "https://a.example/tides")
-    assert service.check("https://a.example/tides", text=TIDES)["kind"] == "revisit"
-
-
-def test_pages_may_be_sent_as_they_are(service: Service) -> None:
-    def sent(url: str, kind: str, content: bytes) -> dict[str, Any]:
-        headers = {"content-type": kind}
-        answer = service.http.post("/v1/check", params={"url": url}, content=content, headers=headers)
-        verdict: dict[str, Any] = answer.json()
-        return verdict
-
-    text = f"{story(1)} Zürich"
-    assert sent("https://c.example/1", "text/plain", text.encode())["kind"] == "new"
-    same = sent("https://c.example/2", "text/html; charset=ISO-8859-1", f"<p>{text}</p>".encode("latin-1"))
-    assert (same["kind"], same["original"]) == ("exact_duplicate", "https://c.example/1")
-
-
-def test_a_fingerprint_that_was_made_elsewhere(service: Service) -> None:
-    service.check("https://d.example/1", text=story(2))
-    store = service.http.get("/v1/info").json()["store"]
-    with Deduplicator(store) as dedup:
-        made = dedup.fingerprint(text=story(2))
-    assert service.check("https://d.example/2", fingerprint=wire.plain(made))["original"] == "https://d.example/1"
-    foreign = Deduplicator(key=7).fingerprint(text=story(2))
-    refused = service.post("/v1/check", {"url": "https://d.example/3", "fingerprint": wire.plain(foreign)})
-    assert (refused.status_code, refused.json()["type"]) == (409, "urn:crawldedup:other-key")
-    assert "make it again" in refused.json()["detail"]
+    html = f"<p>{TIDES} Café.</p>"
+    latin = html.encode("latin-1")
+    for page in ({"html": html}, {"html_base64": base64.b64encode(latin).decode(), "encoding": "latin-1"}):
+        verdict = service.check("https://b.example/", **page, identity=str(page))
+        assert (verdict["kind"], verdict["original"]) == ("exact_duplicate", "https://a.example/tides")
+    for kind, content in (
+        ("text/html; charset=ISO-8859-1", latin),
+        ("text/plain", f"{TIDES} Café.".encode()),
+        ("text/plain; charset=latin-1", f"{TIDES} Café.".encode("latin-1")),
+    ):
+        names = {"url": "https://b.example/", "identity": kind}
+        answer = service.http.post("/v1/check", params=names, content=content, headers={"content-type": kind})
+        assert answer.json()["kind"] == "exact_duplicate"
+    assert service.check("https://a.example/tides", text=f"{TIDES} Café.")["kind"] == "revisit"
 
 
 def test_a_batch_is_decided_in_order_and_tells_what_it_could_not_read(service: Service) -> None:
-    pages = [{"url": f"https://e.example/{number}", "text": story(100 + number // 2)} for number in range(80)]
-    pages[10] = {"url": "https://e.example/10", "html": ""}
+    forms = [{"text": story(101)}, {"html": story(101)}, {"html": ""}, {"html": f"<b>{story(101)}"}]
+    pages = [{"url": f"https://e.example/{number}", **page} for number, page in enumerate(forms)]
+    pages += [{"url": f"https://n.example/{rank}", "text": story(9), "rank": rank} for rank in (2.0, 1.0)]
     answers = service.post("/v1/check/batch", pages).json()
-    assert [each["url"] for each in answers] == [page["url"] for page in pages]
-    assert answers[10]["problem"]["reason"] == "empty"
-    kinds = ["new", "exact_duplicate"] * 40
-    kinds[10:12] = [None, "new"]  # type: ignore[list-item]
-    assert [each.get("kind") for each in answers] == kinds
+    assert [answer["url"] for answer in answers] == [page["url"] for page in pages]
+    outcomes = [answer.get("kind") or answer["problem"]["reason"] for answer in answers]
+    assert outcomes == ["new", "exact_duplicate", "empty", "exact_duplicate", "new", "exact_duplicate"]
+    assert answers[-1]["replaces"]
     assert service.post("/v1/check/batch", []).json() == []
 
 
-def test_find_explain_and_forget_remember_nothing(service: Service) -> None:
-    service.check("https://g.example/bread", text=BREAD)
-    for _ in range(2):
-        (match,) = service.post("/v1/find", {"text": BREAD + " Amen."}).json()["matches"]
-        assert (match["url"], match["exact"]) == ("https://g.example/bread", False)
-        explained = service.post("/v1/explain", {"url": "https://g.example/2", "html": f"<p>{BREAD}</p>"}).json()
-        assert explained["verdict"]["kind"] == "exact_duplicate"
-        assert explained["candidates"][0]["accepted"] is True
-    assert service.post("/v1/forget", {"url": "https://g.example/bread"}).json() == {"forgotten": 1}
-    assert service.post("/v1/forget", {"url": "https://g.example/bread"}).json() == {"forgotten": 0}
-    assert service.post("/v1/find", {"text": BREAD}).json() == {"matches": []}
-
-
-def test_a_page_of_html_is_explained_with_what_is_compared(service: Service) -> None:
-    """It is read in another process than the store is asked from."""
-    page = f"<html><body><nav>Home</nav><h1>Seals</h1><p>{TIDES}</p></body></html>"
-    service.check("https://k.example/1", html=page)
-    told = service.post("/v1/explain", {"url": "https://k.example/2", "html": page}).json()
-    assert told["text"] == f"Seals\n{TIDES}"
-    assert (told["facts"], told["thin"]) == ([], False)
-    assert told["candidates"][0]["probe"] >= 1
-    product = '{"@context": "https://schema.org", "@type": "Product", "name": "Rope", "sku": "R-7"}'
-    shop = f'<script type="application/ld+json">{product}</script>'
-    facts = service.post(
-        "/v1/explain", {"url": "https://k.example/3", "html": shop + page.replace("Seals", "Rope")}
-    ).json()
-    assert facts["facts"] == ["declared r-7", "name rope"]
-
-
-def test_two_pages_are_compared(service: Service) -> None:
-    pages = {"first": {"text": TIDES}, "second": {"html": f"<p>{TIDES.replace('Three', 'Four')}</p>"}}
-    told = service.post("/v1/compare", pages).json()
-    assert wire.from_plain(Comparison, told) == compare(
-        Page("first", **pages["first"]), Page("second", **pages["second"])
-    )
-    assert (told["changes"][0]["removed"], told["changes"][0]["added"]) == ("Three", "Four")
-    assert told["verdict"]["kind"] == "near_duplicate"
-    for wrong, why in (
-        ({"first": {"text": TIDES}}, "second"),
-        ({"first": {"text": TIDES}, "second": {"text": TIDES, "html": "x"}}, "one of html, text"),
-        ({"first": {"text": TIDES}, "second": {"fingerprint": FINGERPRINT}}, "one of html, text"),
-        ([], "Expected `object`, got `array`"),
-    ):
-        refused = service.post("/v1/compare", wrong)
-        assert (refused.status_code, why in refused.json()["detail"]) == (400, True), refused.text
-
-
-def test_known_paragraphs_are_told(service: Service) -> None:
-    ours = f"{story(901)}\n{story(902)}"
-    assert service.check("https://l.example/1", text=ours)["coverage"]["share_new"] == 1
-    told = service.check("https://l.example/2", html=f"<article><p>{story(7)}</p><p>{ours}</p></article>")
-    assert (told["kind"], told["coverage"]["sources"][0][0]) == ("new", "https://l.example/1")
-
-
-def test_a_rank_may_be_written_as_json_writes_numbers(service: Service) -> None:
-    pages = [{"url": f"https://n.example/{rank}", "text": story(9), "rank": rank} for rank in (2.0, 1.0)]
-    answers = service.post("/v1/check/batch", pages).json()
-    assert [(each.get("kind"), each.get("replaces")) for each in answers] == [("new", False), ("exact_duplicate", True)]
-
-
-def test_figures_and_health(service: Service) -> None:
+def test_figures_and_health_are_told(service: Service) -> None:
     service.check("https://h.example/1", text=story(3))
-    figures = service.http.get("/v1/info").json()
-    assert figures["pages"] >= 1
-    assert figures["similarity"] == 0.9
-    assert service.http.get("/health/ready").json() == {"status": "ready"}
     service.http.get("/no/such/path")
-    metrics = service.http.get("/metrics").text
+    figures, metrics = service.http.get("/v1/info").json(), service.http.get("/metrics").text
+    assert (figures["pages"] >= 1, figures["similarity"]) == (True, 0.9)
+    assert service.http.get("/health/ready").json() == {"status": "ready"}
     assert 'crawldedup_requests_total{endpoint="/v1/check",status="200"}' in metrics
     assert 'crawldedup_requests_total{endpoint="other",status="404"}' in metrics
     assert "/no/such/path" not in metrics
-    # Of every worker, whichever answers.
-    assert float(re.findall(r'crawldedup_verdicts_total\{kind="new"\} (\S+)', metrics)[0]) >= 1
-    assert float(re.findall(r"^crawldedup_index_pages (\S+)", metrics, re.MULTILINE)[0]) >= 1
+    for name in (r'crawldedup_verdicts_total\{kind="new"\}', "crawldedup_index_pages"):
+        assert float(re.findall(rf"^{name} (\S+)", metrics, re.MULTILINE)[0]) >= 1
 
 
-@pytest.mark.parametrize("page", [{"text": story(4)}, {"text": "few words"}])
-def test_a_fingerprint_survives_json(page: dict[str, str]) -> None:
-    made = Deduplicator(key=0, paragraphs="mark").fingerprint(**page)
-    again = wire.from_plain(Fingerprint, json.loads(json.dumps(wire.plain(made))))
-    assert wire.plain(again) == wire.plain(made)
-    assert again.paragraphs == made.paragraphs
-    assert (again.verify_weights == made.verify_weights).all()
-    dedup = Deduplicator(key=0)
-    dedup.check("https://i.example/1", **page)  # type: ignore[arg-type]
-    assert dedup.check("https://i.example/2", fingerprint=again).kind is Kind.EXACT_DUPLICATE
+def test_more_pages_than_may_wait_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "_MOST_WAITING", 32)
+
+    async def work() -> None:
+        checker = Checker(ServiceSettings())
+        groups = [[Page(f"{group}/{at}", html=story(32 * group + at)) for at in range(32)] for group in range(3)]
+        first = asyncio.ensure_future(checker.check_many(groups[0]))
+        await asyncio.sleep(0.05)
+        with pytest.raises(ProblemError, match="32 pages wait") as refused:
+            await checker.check_many(groups[1])
+        assert (refused.value.problem.status, refused.value.problem.retry_after) == (503, 1)
+        for results in (await first, await checker.check_many(groups[2])):
+            assert {getattr(result, "kind", result) for result in results} == {Kind.NEW}
+        await checker.close()
+
+    asyncio.run(work())
+
+
+def test_without_its_store_it_refuses_every_page_and_names_no_store() -> None:
+    with RedisServer() as server:
+        server.stop()
+        with service_here(store=server.url) as service:
+            page = {"url": "https://a.example/", "text": story(1)}
+            for refused in (service.post("/v1/check", page), service.post("/v1/check/batch", [page] * 2)):
+                assert (refused.status_code, refused.headers["retry-after"].isdecimal()) == (503, True)
+            ready = service.http.get("/health/ready")
+            assert (ready.status_code, server.url in ready.text) == (503, False)
+
+
+def test_a_page_that_ends_its_reader_is_refused_alone() -> None:
+    with service_here(extractor="tests.scrapy_plugin.deadly_extractor.obedient") as service:
+        words = ("one", "crash", "leave", "two")
+        pages = [{"url": word, "html": f"<p>{word} {story(number)}"} for number, word in enumerate(words)]
+        answers = service.post("/v1/check/batch", pages).json()
+        outcomes = [answer.get("kind") or answer["problem"]["type"].rpartition(":")[2] for answer in answers]
+        assert outcomes == ["new", "busy", "internal", "new"]
+        alone = service.post("/v1/check", pages[2])
+        assert (alone.status_code, "SystemExit" in alone.text) == (500, False)
+
+
+DOCUMENT: Any = description()
+OPERATIONS = [(path, method, each) for path, methods in DOCUMENT["paths"].items() for method, each in methods.items()]
+LARGEST_HEAD = 60_000
+"""Bytes; the server itself refuses heads from 64 KB on, in plain text."""
+
+
+def validate(value: Any, schema: dict[str, Any]) -> None:
+    Draft202012Validator({**schema, "components": DOCUMENT["components"]}).validate(value)
+
+
+def test_it_has_every_endpoint_and_every_field_with_its_bounds() -> None:
+    assert {(path, method.upper()) for path, method, _ in OPERATIONS} == {
+        (route.path, "POST" if "POST" in (route.methods or ()) else "GET") for route in ROUTES
+    }
+    schemas = DOCUMENT["components"]["schemas"]
+    of_pages = {each.name for each in fields(Page)} - {"delivered"} | {"html_base64"}
+    assert schemas["Page"]["properties"].keys() == schemas["SentPage"]["properties"].keys() == of_pages
+    assert schemas["Page"]["properties"]["url"]["maxLength"] == LONGEST_NAME
+    batch = DOCUMENT["paths"]["/v1/check/batch"]["post"]["requestBody"]["content"]["application/json"]
+    assert batch["schema"]["maxItems"] == MOST_PAGES
+    problem = ProblemError("store", 503, "no", retry_after=2, reason="x").plain()
+    validate(problem, {"$ref": "#/components/schemas/Problem"})
+
+
+@pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS, ids=lambda value: str(value)[:30])
+def test_its_examples_are_answered_as_it_says(
+    service: Service, path: str, method: str, operation: dict[str, Any]
+) -> None:
+    bodies = operation.get("requestBody", {}).get("content", {None: {"example": ""}})
+    ((kind, answer),) = operation["responses"]["200"]["content"].items()
+    for sent, shown_body in bodies.items():
+        example = shown_body["example"]
+        body = example if isinstance(example, str) else json.dumps(example)
+        if sent == "application/json":
+            validate(example, shown_body["schema"])
+        query = {"url": "https://example.com/a"} if sent in ("text/html", "text/plain") else {}
+        headers = {"content-type": sent} if sent else {}
+        answered = service.http.request(method, path, content=body, params=query, headers=headers)
+        assert answered.status_code == 200, answered.text
+        assert answered.headers["content-type"].partition(";")[0] == kind
+        for shown in (answer["example"], answered.text) if kind != "text/plain" else ():
+            validate(json.loads(shown) if isinstance(shown, str) else shown, answer["schema"])
+
+
+def head_size(case: Any) -> int:
+    """Return about how many bytes there are in front of the body of a request."""
+    named = case.as_transport_kwargs(base_url="http://localhost")
+    url = requests.Request("GET", named["url"], params=named.get("params")).prepare().url or ""
+    return len(url) + sum(len(str(part)) for header in named["headers"].items() for part in header)
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("examples", [2, pytest.param(300, marks=pytest.mark.nightly)])
+def test_requests_made_from_it_are_answered_as_it_says(service: Service, examples: int) -> None:
+    schemathesis: Any = pytest.importorskip("schemathesis", reason="the extra `openapi` is not installed")
+    of_document: Any = pytest.importorskip("schemathesis.specs.openapi.checks")
+    names = ("content_type_conformance", "response_schema_conformance", "status_code_conformance")
+    checks = [schemathesis.checks.not_a_server_error, *(getattr(of_document, name) for name in names)]
+    many = settings(max_examples=examples, deadline=None, database=None, derandomize=True)
+    document = schemathesis.openapi.from_url(f"{service.url}/openapi.json")
+    operations = [found.ok() for found in document.get_all_operations()]
+    assert len(operations) == len(ROUTES) - 1  # all but that of the document itself
+    for operation in operations:
+        wrong = operation.as_strategy(generation_mode=schemathesis.GenerationMode.NEGATIVE)
+
+        @settings(many, suppress_health_check=list(HealthCheck))
+        @given(case=operation.as_strategy() | wrong)
+        def try_one(case: Any) -> None:
+            if head_size(case) < LARGEST_HEAD:
+                case.call_and_validate(checks=checks)
+
+        try_one()

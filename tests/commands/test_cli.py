@@ -1,0 +1,267 @@
+"""The command line: what its commands print, and how it answers mistakes."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from crawldedup import Deduplicator
+from tests.commands.conftest import Run
+from tests.service.serving import TIDES, story
+
+WORDS = [f"word{number}" for number in range(400)]
+
+
+def html(text: str, title: str = "A page") -> str:
+    return f"<html><head><title>{title}</title></head><body><article><p>{text}</p></article></body></html>"
+
+
+@pytest.fixture
+def pages(run: Run) -> Run:
+    """The function that runs a command line, in a folder with two pages that are near duplicates and another one."""
+    Path("pages").mkdir()
+    for name, text in (("a", TIDES), ("b", TIDES.replace("Three", "Four")), ("c", story(1))):
+        Path(f"pages/{name}.html").write_text(html(text))
+    return run
+
+
+def uri(name: str) -> str:
+    return Path(f"pages/{name}.html").absolute().as_uri()
+
+
+def test_check_remembers_across_calls(pages: Run) -> None:
+    said = pages("check pages --json")
+    assert [verdict["kind"] for verdict in said.values] == ["new", "near_duplicate", "new"]
+    assert said.err == "crawldedup: a new index begins in sqlite:///crawldedup.sqlite, namespace default\n"
+    said = pages("check pages/a.html --json")
+    assert (said.values[0]["kind"], said.err) == ("revisit", "")
+    (copy,) = pages("check pages/a.html --url https://example.com/copy --json").values
+    assert (copy["kind"], copy["original"]) == ("exact_duplicate", uri("a"))
+
+
+@pytest.mark.usefixtures("own_keys")
+def test_find_explain_and_info_tell_what_is_known_and_remember_nothing(pages: Run) -> None:
+    pages("check pages/a.html")
+    assert pages("find pages/c.html --json").values == [[]]
+    ((match,),) = pages("find pages/b.html --json").values
+    assert (match["url"], 0.85 < match["similarity"] < 1) == (uri("a"), True)
+    (why,) = pages("explain pages/b.html --json").values
+    assert (why["kind"], why["original"], why["pages"]) == ("near_duplicate", uri("a"), 1)
+    assert why["text"].startswith("A page\nLow tide uncovers")
+    (candidate,) = why["compared"]
+    assert candidate["accepted"]
+    assert why["threshold"] < candidate["similarity"] < 1
+    said, detailed = pages("explain pages/b.html").out, pages("explain pages/b.html --detail").out
+    assert f"  accepted   {uri('a')}\n             similarity 0." in said
+    assert re.search(r"  copies     from an estimated similarity of about 0\.\d+ on\n", said)
+    for numbers in ("met by probe ", "accepted up to a cost of "):
+        assert (numbers in said, numbers in detailed) == (False, True)
+    pages("check pages/c.html")
+    (info,) = pages("info --json").values
+    assert (info["pages"], info["bytes_a_page"], info["warnings"]) == (2, info["bytes"] / 2, [])
+    assert 0.95 < info["expected_recall"] < 0.98
+
+
+def test_pages_are_explained_in_their_scope(pages: Run) -> None:
+    pages("check pages/a.html --scope site --url https://www.example.com/a")
+    line = "explain pages/b.html --scope site --url https://example.com/b"
+    (why,) = pages(f"{line} --json").values
+    assert (why["kind"], why["scope_key"]) == ("near_duplicate", "example.com")
+    assert "  scope      site: example.com\n" in pages(line).out
+    Path("thin.txt").write_text("Few words.")
+    assert "an exact copy only" in pages("explain thin.txt").out
+
+
+@pytest.mark.usefixtures("own_keys")
+def test_compare_tells_how_alike_two_pages_are(pages: Run) -> None:
+    (near,) = pages("compare pages/a.html pages/b.html --json").values
+    assert (near["similarity"] > 0.85, near["verdict"]["kind"]) == (True, "near_duplicate")
+    (far,) = pages("compare pages/a.html pages/c.html --json").values
+    assert (far["similarity"] < 0.3, far["verdict"]["kind"]) == (True, "new")
+    said = pages("compare pages/a.html pages/b.html").out
+    assert re.match(
+        r"file:.*b\.html: 0\.9\d\d similar to file:.*a\.html\n  verdict     of 10 indexes .*, all would ", said
+    )
+    assert "  why         copies count from an estimate of about 0.8" in said
+    assert "[-Three-] {+Four+}" in said
+    assert "64 search bits" not in said
+    assert "64 search bits" in pages("compare pages/a.html pages/b.html --detail").out
+    assert "they have the same text" in pages("compare pages/a.html pages/a.html").out
+    Path("thin.txt").write_text("Three small words")
+    assert "too thin" in pages("compare thin.txt pages/a.html").out
+    for name, text in (("d", "one"), ("e", "other")):
+        Path(f"{name}.html").write_text(f"<p id=story>{'The same story again. ' * 20}</p><p>{text * 200}</p>")
+    assert pages("compare --content #story d.html e.html --json").values[0]["similarity"] == 1
+
+
+@pytest.mark.usefixtures("own_keys")
+def test_compare_decides_as_an_index_does_and_without_one_as_ten_do(run: Run) -> None:
+    Path("x.txt").write_text(" ".join(WORDS))
+    Path("y.txt").write_text(" ".join(word if number % 40 else "other" for number, word in enumerate(WORDS)))
+    (alone,) = run("compare x.txt y.txt --json").values
+    assert 0 < alone["drops"] < 10
+    for number in range(8):
+        store = f"--store sqlite:///{number}.sqlite"
+        checked = run(f"check x.txt y.txt {store} --json").values[1]
+        (compared,) = run(f"compare x.txt y.txt {store} --json").values
+        assert (compared["verdict"]["kind"], compared["drops"]) == (checked["kind"], alone["drops"])
+    assert "namespace default" in run(f"compare x.txt y.txt {store}").out
+
+
+def test_compare_shows_what_keeps_pages_apart(run: Run) -> None:
+    for name, number in (("a", "1904"), ("b", "1905")):
+        Path(f"{name}.txt").write_text(f"{TIDES} {story(1)} The house was built in {number}. {TIDES}")
+    said = run("compare a.txt b.txt --distinguish numbers").out
+    for words in ("their product attributes differ", "  - attribute numbers", "built in [-1904.-] {+1905.+}"):
+        assert words in said
+    for options, kind in (("", "near_duplicate"), ("--distinguish numbers", "new")):
+        assert run(f"check a.txt b.txt {options} --store memory:// --json").values[1]["kind"] == kind
+
+
+def test_pages_are_forgotten_and_an_index_is_cleared(pages: Run) -> None:
+    pages("check pages")
+    assert pages(f"forget https://example.com/never {uri('a')} --json").values == [{"forgotten": 1}]
+    assert pages(f"forget {uri('c')}").out == "1 of 1 page was known and forgotten\n"
+    said = pages("check --extractor text pages")
+    assert (said.status, "'blocks/" in said.err, "'text/" in said.err) == (2, True, True)
+    assert pages("clear --yes").status == 0
+    assert "there is no index 'default'" in pages("info").err
+    # Whoever comes next decides about the settings.
+    assert pages("check --extractor text pages").status == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "urls"),
+    [
+        ('\ufeff{"link": "/a", "body": "Grüße"}\n{\n{"link": "/b", "body": "b"}', ["/a", "/b"]),
+        ('\n{"link": "/a", "body": "a"}', ["stdin:"]),
+        (html(TIDES), ["stdin:"]),
+    ],
+)
+def test_standard_input_is_a_feed_if_it_begins_with_an_object(
+    run: Run, monkeypatch: pytest.MonkeyPatch, text: str, urls: list[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    said = run("check - --url-field link --text-field body --json")
+    assert [json.loads(line)["url"] for line in said.out.splitlines()] == urls
+    is_feed = len(urls) > 1
+    assert (said.status, "standard input, line 2: this is not JSON" in said.err) == (is_feed, is_feed)
+
+
+def test_what_cannot_be_compared_or_read_is_said_and_does_not_end_the_run(pages: Run) -> None:
+    Path("pages/b.html").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(1000))
+    verdicts = pages("check pages --json").values
+    assert [verdict.get("kind", verdict.get("skipped")) for verdict in verdicts] == ["new", "binary", "new"]
+    Path("broken.jl").write_text(json.dumps({"url": "https://a.example/", "text": story(2)}) + "\n{")
+    Path("broken.warc").write_bytes(b"this is no archive\n" * 20)
+    bad = {
+        "no-such-file": "no-such-file",
+        "broken.jl": "line 2: ",
+        "broken.warc": "at byte 0",
+        "http://127.0.0.1:1/": ":1",
+    }
+    said = pages(f"check pages/a.html {' '.join(bad)} pages/c.html --json")
+    assert [json.loads(line)["kind"] for line in said.out.splitlines()] == ["revisit", "new", "revisit"]
+    assert (said.status, [part in line for part, line in zip(bad.values(), said.err.splitlines(), strict=True)]) == (
+        1,
+        [True] * 4,
+    )
+    # No index begins with what cannot be read.
+    assert pages("check no-such-file neither-this --store sqlite:///other.sqlite").status == 1
+    assert not Path("other.sqlite").exists()
+
+
+def test_text_from_pages_cannot_reach_the_terminal_unescaped(run: Run) -> None:
+    urls = ("https://a.example/\x1b]0;gotcha\x07[red]\r\n", "https://b.example/")
+    Path("evil.jsonl").write_text("\n".join(json.dumps({"url": url, "text": TIDES}) for url in urls))
+    out = run("check evil.jsonl").out
+    assert ("\x1b" in out, "\x07" in out, "[red]" in out) == (False, False, True)
+
+
+NO_INDEX = "there is no index 'nwes' in sqlite:///crawldedup.sqlite: check the store and the namespace\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("scan --similarity 2 no-such-file", "similarity"),
+        ("find no-such-file", "no-such-file"),
+        ("find http://[::1", "http://[::1"),
+        ("check --max-pages many a.html", "--max-pages is 'many'"),
+        ("check --store rdis://localhost a.html", "redis://"),
+        ("check --similarity 2 a.html", "--similarity is 2.0; it must be a number above 0.5"),
+        ("check --extractor trafilatur a.html", "trafilatura"),
+        ("check --scope sight a.html", "did you mean 'site'?"),
+        ("check --scope spider a.html", "scrapy dedup --spider"),
+        ("find .", "exactly one"),
+        ("check --url https://x.example/ .", "--url"),
+        ("info --store redis://127.0.0.1:1/0", "127.0.0.1:1"),
+        *((f"{command} --namespace nwes", NO_INDEX) for command in ("info", "find a.html", "forget x", "clear --yes")),
+        (
+            "info --store sqlite:///not%20there/index.sqlite",
+            "there is no index 'default' in sqlite:///not%20there/index",
+        ),
+        ("clear", "--yes"),
+        ("chek a.html", "did you mean 'check'? (see crawldedup --help)"),
+        ("check", "the following arguments are required: PAGE (see crawldedup check --help)"),
+        ("check a.html --simlarity 0.8", "did you mean '--similarity'?"),
+    ],
+)
+def test_mistakes_are_answered_with_one_line_and_change_nothing(
+    pages: Run, monkeypatch: pytest.MonkeyPatch, arguments: str, message: str
+) -> None:
+    monkeypatch.chdir("pages")
+    pages("check a.html")
+    before = {path: path.read_bytes() for path in Path().iterdir()}
+    said = pages(arguments)
+    assert (said.status, said.out, message in said.err, said.err.count("\n")) == (2, "", True, 1), said.err
+    assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+
+def test_the_environment_names_the_store(pages: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRAWLDEDUP_STORE", "sqlite:///elsewhere.sqlite")
+    pages("check pages")
+    assert pages("info --store sqlite:///elsewhere.sqlite --json").values[0]["pages"] == 2
+    monkeypatch.setenv("CRAWLDEDUP_STORE", "rdis://:secret@host")
+    said = pages("info")
+    assert (said.status, "CRAWLDEDUP_STORE is" in said.err, "secret" in said.err) == (2, True, False)
+    assert "secret" not in pages("info --help").out
+
+
+def test_check_tells_which_paragraphs_are_known(run: Run) -> None:
+    own = "\x1b[31m[red]own " + " ".join(f"own{number}" for number in range(150))
+    Path("a.html").write_text(html(story(1, 160)))
+    Path("b.html").write_text(html(f"{story(1, 160)}</p><p>{own}"))
+    source = Path("a.html").absolute().as_uri()
+    out = run("check a.html b.html --paragraphs mark").out
+    first, second, known, *_, new = out.splitlines()
+    assert first == f"{source}: new"
+    assert re.search(rf"b\.html: new, \d\d% of its words new, 1\d\d words on {re.escape(source)}$", second)
+    assert re.match(rf" +known +\d+ words, on {re.escape(source)}: word1x0", known)
+    assert re.match(r" +new +\d+ words: .*own", new)
+    assert ("\x1b" in out, "[red]" in out) == (False, True)
+
+
+@pytest.mark.parametrize(("arguments", "channel", "status"), [("check -", "<&-", 1), ("info", ">&-", 0)])
+def test_a_channel_may_be_closed(pages: Run, arguments: str, channel: str, status: int) -> None:
+    pages("check pages")
+    program = Path(sys.executable).with_name("crawldedup")
+    done = subprocess.run(["sh", "-c", f"{program} {arguments} {channel}"], stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, "Traceback" in done.stderr) == (status, False)
+    assert ("there is no standard input" in done.stderr) == (channel == "<&-")
+
+
+def test_urls_need_not_be_remembered_and_info_warns(pages: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert pages("check pages --no-store-urls --json").values[1]["original"] is None
+    assert "a page without URL" in pages("find pages/b.html").out
+    warned = replace(Deduplicator().info(), warnings=("set \x1b zset-max to 128",))
+    monkeypatch.setattr(Deduplicator, "info", lambda _: warned)
+    out = pages("info").out
+    assert ("warning: set \\x1b zset-max to 128" in out, "bytes a page" in out) == (True, False)

@@ -1,0 +1,125 @@
+"""`crawldedup serve` as it starts, is stopped, or loses a process: nothing is lost, and nothing made up."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from crawldedup import Deduplicator
+from crawldedup.cli import main
+from tests.processes import is_there
+from tests.servers import RedisServer, wait_until
+from tests.service.serving import ServiceProcess, story
+
+ENDED = (0, -signal.SIGTERM)
+WORKERS = pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.nightly)])
+PAGE = {"url": "https://a.example/1", "text": story(1)}
+
+
+def workers_of(service: ServiceProcess) -> list[int]:
+    children = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children").read_text().split()
+    return [int(each) for each in children if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes()]
+
+
+def test_what_must_be_installed_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert main(["serve", "--store", "memory://"]) == 2
+    assert "pip install starlette uvicorn uvloop prometheus-client jinja2" in capsys.readouterr().err
+
+
+def test_a_store_that_is_not_up_yet_is_waited_for() -> None:
+    with RedisServer() as server:
+        server.stop()
+        with ServiceProcess("--store", server.url, "--workers", "2") as service:
+            refused = service.post("/v1/check", PAGE)
+            assert (refused.status_code, refused.headers["retry-after"].isdecimal()) == (503, True), refused.text
+            server.start()
+            wait_until(lambda: service.post("/v1/check", PAGE).status_code == 200)
+            # Workers are one crawler: to another one's page the same URL would be a copy of itself.
+            answers = [service.post("/v1/check", PAGE, headers={"connection": "close"}) for _ in range(20)]
+            assert {answer.json().get("kind") for answer in answers if answer.status_code == 200} == {"revisit"}
+            assert service.stop() in ENDED
+
+
+def test_a_store_that_turns_out_to_be_of_no_use_ends_the_service() -> None:
+    with RedisServer("--appendonly", "yes", "--appendfsync", "always") as server:
+        with Deduplicator(server.url, distinguish="nothing") as other:
+            other.check(**PAGE)
+        server.stop()
+        with ServiceProcess("--store", server.url) as service:
+            server.start()
+            wait_until(lambda: service.process.poll() is not None)
+            assert "the store is of no use" in service.log()
+
+
+@WORKERS
+def test_a_signal_while_it_starts_ends_it(workers: str, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/index.sqlite"
+    with ServiceProcess("--store", store, "--workers", workers, wait=False) as service:
+        wait_until(lambda: "serves" in service.log())
+        assert service.stop() in ENDED
+
+
+@WORKERS
+def test_nothing_is_lost_when_the_service_is_stopped_under_load(workers: str, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'index.sqlite'}"
+    verdicts: dict[int, dict[str, Any]] = {}
+
+    def ask(client: int) -> None:
+        with contextlib.suppress(httpx.TransportError), httpx.Client(base_url=service.url, timeout=30) as http:
+            for number in range(1000 * client, 1000 * client + 1000):
+                # Each text comes twice.
+                page = {"url": f"https://{number}.example/", "text": story(number // 2)}
+                answer = http.post("/v1/check", json=page)
+                assert answer.status_code == 200
+                verdicts[number] = answer.json()
+
+    with ServiceProcess("--store", store, "--workers", workers) as service, ThreadPoolExecutor() as clients:
+        asking = [clients.submit(ask, number) for number in range(6)]
+        wait_until(lambda: len(verdicts) >= 100)
+        assert service.stop() in ENDED
+        assert [each.result() for each in asking] == [None] * 6
+    # What was answered is remembered, and what was not answered has not been begun.
+    with Deduplicator(store) as dedup:
+        found = {number // 2: dedup.find(text=story(number // 2)) for number in verdicts}
+        known = {match.url for matches in found.values() for match in matches if match.exact}
+        assert {verdict["url"] for verdict in verdicts.values() if verdict["kind"] == "new"} == known
+        assert dedup.info().pages == len(known) < len(verdicts)
+
+
+@pytest.mark.nightly
+def test_a_worker_that_dies_is_replaced_and_the_index_stays(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'index.sqlite'}"
+
+    def is_known() -> bool:
+        with contextlib.suppress(httpx.TransportError):
+            return bool(service.check(**PAGE)["kind"] == "revisit")
+        return False
+
+    with ServiceProcess("--store", store, "--workers", "2") as service:
+        service.check(**PAGE)
+        workers = workers_of(service)
+        assert len(workers) == 2
+        os.kill(workers[0], signal.SIGKILL)
+        wait_until(lambda: len(workers_of(service)) == 2 and workers[0] not in workers_of(service))
+        wait_until(is_known)
+    # The index is left, so that the next crawler does not take this one to be at work.
+    with Deduplicator(store) as dedup:
+        assert dedup.check(**PAGE).kind == "revisit"
+
+
+@pytest.mark.nightly
+def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    with ServiceProcess("--store", f"sqlite:///{tmp_path / 'index.sqlite'}", "--workers", "2") as service:
+        workers = workers_of(service)
+        assert len(workers) == 2
+        service.stop(signal.SIGKILL)
+        wait_until(lambda: not any(is_there(worker) for worker in workers))

@@ -1,0 +1,265 @@
+"""Who may ask, how much, and for how long; and what is wrong is answered with a problem that says what to change."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import gzip
+import json
+import resource
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from crawldedup import Deduplicator, wire
+from crawldedup.cli import main
+from crawldedup.service.edge import require_own_host, require_own_page
+from crawldedup.service.problems import ProblemError
+from tests.servers import wait_until
+from tests.service.serving import Service, ServiceProcess, service_here, story
+
+TOKEN = "a-token-of-today-x"
+ALLOWED = {"authorization": f"Bearer {TOKEN}"}
+PAGE = {"url": "https://a.example/", "text": story(1)}
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service with tokens, small bodies and little patience."""
+    file = tmp_path_factory.mktemp("tokens") / "tokens"
+    file.write_text(f"a-token-of-yesterday\n{TOKEN}\n")
+    with service_here(token_file=str(file), max_body=20_000, client_seconds=0.5) as started:
+        yield started
+
+
+def answer_to(service: Service, sent: bytes) -> bytes:
+    """Everything that the service says to these bytes until it closes the connection."""
+    answer = b""
+    with socket.create_connection(("127.0.0.1", service.port), timeout=30) as client:
+
+        def send() -> None:
+            with contextlib.suppress(OSError):
+                client.sendall(sent)
+
+        threading.Thread(target=send).start()
+        with contextlib.suppress(ConnectionResetError):
+            while part := client.recv(65536):
+                answer += part
+    return answer
+
+
+def basic(password: str) -> str:
+    return "Basic " + base64.b64encode(f"anyone:{password}".encode()).decode()
+
+
+@pytest.mark.parametrize(
+    ("authorization", "is_enough"),
+    [
+        (ALLOWED["authorization"], True),
+        ("bearer a-token-of-yesterday", True),
+        (basic(TOKEN), True),
+        (None, False),
+        ("Bearer", False),
+        (f"Basic {TOKEN}", False),
+        (f"Bearer {TOKEN[:-1]}", False),
+        (basic(f"x:{TOKEN}"), False),
+    ],
+)
+def test_a_token_is_wanted(guarded: Service, authorization: str | None, is_enough: bool) -> None:
+    headers = {} if authorization is None else {"authorization": authorization}
+    for path in ("/v1/info", "/metrics", "/"):
+        answer = guarded.http.get(path, headers=headers)
+        assert answer.status_code == (200 if is_enough else 401)
+        # A browser asks for it as a password.
+        kind = None if is_enough else 'Basic realm="crawldedup"' if path == "/" else "Bearer"
+        assert answer.headers.get("www-authenticate") == kind
+    assert (guarded.post("/v1/check", PAGE, headers=headers).status_code == 401) is not is_enough
+    for path in ("/health/live", "/health/ready", "/openapi.json"):
+        assert guarded.http.get(path).status_code == 200
+
+
+OWN = ("localhost:8300", "LOCALHOST", "127.9.9.9", "[::1]:8300", "crawler.lan:8300", "")
+FOREIGN = ("evil.example:8300", "127.0.0.1.evil.example", "evil.example@localhost:x@evil.example", "10.0.0.1", "[::1")
+
+
+@pytest.mark.parametrize("host", OWN + FOREIGN)
+def test_names_that_anyone_can_have_are_refused(host: str) -> None:
+    with nullcontext() if host in OWN else pytest.raises(ProblemError, match="Host"):
+        require_own_host([b"localhost", host.encode()], "crawler.lan")
+
+
+@pytest.mark.parametrize(
+    ("site", "origin", "is_own"),
+    [
+        ("", "", True),
+        ("same-origin", "null", True),
+        ("none", "", True),
+        ("", "https://localhost:8300", True),
+        ("cross-site", "", False),
+        ("same-site", "http://localhost:8300", False),
+        ("", "http://localhost:9000", False),
+        ("", "null", False),
+    ],
+)
+def test_requests_of_other_sites_are_refused(site: str, origin: str, is_own: bool) -> None:
+    with nullcontext() if is_own else pytest.raises(ProblemError, match="another site"):
+        require_own_page({b"host": b"localhost:8300", b"sec-fetch-site": site.encode(), b"origin": origin.encode()})
+
+
+def test_every_endpoint_is_guarded(guarded: Service, service: Service) -> None:
+    for path in ("/", "/search", "/v1/info", "/metrics", "/page.css"):
+        assert service.http.get(path, headers={"host": "evil.example"}).status_code == 421
+    assert service.http.get("/health/live", headers={"host": "evil.example"}).status_code == 200
+    # Whoever has the token was not led here.
+    assert guarded.http.get("/v1/info", headers={"host": "dedup.example", **ALLOWED}).status_code == 200
+    for path in ("/", "/search", "/index", "/v1/check", "/v1/forget", "/v1/check/batch"):
+        answer = guarded.post(path, PAGE, headers={"origin": "https://evil.example", **ALLOWED})
+        assert (answer.status_code, answer.json()["type"]) == (403, "urn:crawldedup:cross-site")
+    # A link may lead to a page, but nothing else is another site's to ask for.
+    for path, status in (("/", 200), ("/v1/info", 403)):
+        assert guarded.http.get(path, headers={"sec-fetch-site": "cross-site", **ALLOWED}).status_code == status
+
+
+def test_large_and_slow_bodies_are_given_up(guarded: Service) -> None:
+    head = f"POST /v1/check HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: ".encode()
+    assert b" 413 " in answer_to(guarded, head + b"20001\r\n\r\n")
+    assert b" 408 " in answer_to(guarded, head + b"100\r\n\r\n{")
+    chunks = iter([b"x" * 10_000] * 5)
+    answer = guarded.http.post("/v1/check", content=chunks, headers={"content-type": "application/json", **ALLOWED})
+    assert (answer.status_code, "20,000 bytes" in answer.json()["detail"]) == (413, True)
+    assert guarded.post("/v1/check", PAGE, headers=ALLOWED).status_code == 200
+
+
+def test_a_long_content_type_takes_no_time(service: Service) -> None:
+    begun = time.monotonic()
+    for kind, status in (
+        (f"text/html; charset*{'1' * 5000}*=utf-8", 200),
+        (f"text/html{';a=b' * 15_000}", 200),
+        ("a" * 60_000, 415),
+    ):
+        answer = service.http.post("/v1/explain?url=b", content=f"<p>{story(4)}", headers={"content-type": kind})
+        assert answer.status_code == status
+    assert time.monotonic() - begun < 5
+
+
+def test_what_the_server_takes_and_logs() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        service = ServiceProcess("--store", "memory://", "--trust-proxy", "127.0.0.1")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(1000, hard)), hard))
+    with service, contextlib.ExitStack() as stack:
+        # Large heads are refused before they are whole.
+        for sent in (b"X: y\r\n" * 500_000, b"X: " + b"y" * 3_000_000):
+            assert answer_to(service, b"GET / HTTP/1.1\r\n" + sent).startswith(b"HTTP/1.1 400 Bad Request")
+        # Clients that only connect shut nobody out below the limit of the system.
+        for _ in range(400 if hard > 2000 else 0):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=30))
+            client.sendall(b"GET / HTTP/1.1\r\n")
+        proxied = {"x-forwarded-for": "192.0.2.7"}
+        # From a client that is connected to nothing yet.
+        answer = httpx.post(f"{service.url}/v1/check", json=PAGE, headers=proxied, timeout=10)
+        assert answer.json()["kind"] == "new"
+        # The request is noted once its answer has gone.
+        wait_until(lambda: '"client": "192.0.2.7"' in service.log(), 10)
+
+
+FINGERPRINT = wire.plain(Deduplicator(key=0).fingerprint(text=story(1)))
+NAN = base64.b64encode(b"\xff" * 256).decode()
+JSON = "application/json"
+
+
+@pytest.mark.parametrize(
+    ("page", "status", "said"),
+    [
+        ({}, 400, "it has no url"),
+        ({"url": "u"}, 400, "one of html, text and fingerprint"),
+        ({"url": "u", "text": "a", "simlarity": 1}, 400, "did you mean 'similarity'"),
+        ({"url": "u", "text": "a", "rank": 256}, 400, "from 0 to 255"),
+        ({"url": "u" * 8193, "text": "a"}, 400, "8192"),
+        ({"url": "\ud800", "text": "a"}, 400, "surrogate"),
+        ({"url": "u", "text": "a", "similarity": 10**400}, 400, "out of range"),
+        ({"url": "u", "html": "a", "html_base64": "YQ=="}, 400, "either html or html_base64"),
+        ({"url": "u", "fingerprint": {**FINGERPRINT, "verify": "AAAA"}}, 400, "make it again"),
+        ({"url": "u", "fingerprint": {**FINGERPRINT, "search_weights": NAN}}, 400, "make it again"),
+        ({"url": "u", "text": ""}, 422, "is empty"),
+        ({"url": "u", "html": "<p>" * 300_000}, 422, "tags"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_wrong_page_is_refused_with_what_to_change(service: Service, page: Any, status: int, said: str) -> None:
+    body = json.dumps(page).encode()
+    for path in ("/v1/check", "/v1/explain"):
+        answer = service.http.post(path, content=body, headers={"content-type": JSON})
+        problem = answer.json()
+        assert (answer.status_code, problem["status"]) == (status, status), problem
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert said in problem["detail"]
+    if status == 400:
+        # One wrong page of an array, and none is checked.
+        answer = service.http.post("/v1/check/batch", content=b"[" + body + b"]", headers={"content-type": JSON})
+        detail = answer.json()["detail"]
+        assert (answer.status_code, detail.startswith("page 0") or "`$[0]" in detail) == (400, True), detail
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "body", "status", "said"),
+    [
+        ("/v1/compare", JSON, b'{"first": {"text": "a", "rnk": 1}, "second": {}}', 400, "did you mean 'rank'"),
+        ("/v1/compare", JSON, b'{"first": {"text": "a"}, "second": {}}', 400, "second: "),
+        ("/v1/check", JSON, b"[" * 100_000, 400, "is not JSON"),
+        ("/v1/check", JSON, b'{"url": ' + b"9" * 5000 + b"}", 400, "is not JSON"),
+        ("/v1/check", JSON, b'{"url": "u", "\\ud800": 1}', 400, "surrogates"),
+        ("/v1/check", "text/csv", b"a,b", 415, "application/json or text/html or text/plain"),
+        ("/v1/check", "text/html", b"<p>a", 400, "it has no url"),
+        ("/v1/check?url=a&rank=1", "text/html", b"<p>a", 400, "unknown field `rank`"),
+        ("/v1/check?url=a", "text/plain", b"\xff", 400, "charset"),
+        ("/v1/check/batch", JSON, b"[" + b"1," * 1000 + b"1]", 400, "length <= 1000"),
+        ("/v1/forget", JSON, b"{}", 400, "one of url and fingerprint"),
+        ("/v1/forget", JSON, b'{"url": "\\ud800"}', 400, "surrogate"),
+        ("/v1/nothing", JSON, b"{}", 404, "/openapi.json"),
+        ("/v1/check/", JSON, b"{}", 404, "/openapi.json"),
+        ("/v1/info", JSON, b"{}", 405, "another method"),
+    ],
+)
+def test_a_wrong_request_is_refused(
+    service: Service, path: str, kind: str, body: bytes, status: int, said: str
+) -> None:
+    answer = service.http.post(path, content=body, headers={"content-type": kind})
+    assert (answer.status_code, answer.json()["status"]) == (status, status)
+    assert said in answer.json()["detail"]
+
+
+def test_a_compressed_body_is_refused_as_such(service: Service) -> None:
+    headers = {"content-type": JSON, "content-encoding": "gzip"}
+    answer = service.http.post("/v1/check", content=gzip.compress(b"{}"), headers=headers)
+    assert (answer.status_code, "gzip" in answer.json()["detail"]) == (415, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--host", "0.0.0.0"], "CRAWLDEDUP_TOKEN"),
+        (["--workers", "2", "--store", "memory://"], "--workers"),
+        (["--token-file", "empty"], "holds no token"),
+        (["--token-file", "short"], "16 or more"),
+        (["--host", "192.0.2.1", "--token-file", "long"], "cannot listen on 192.0.2.1"),
+    ],
+)
+def test_a_service_that_cannot_be_says_why_and_does_not_start(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CRAWLDEDUP_TOKEN", raising=False)
+    for name, token in (("empty", ""), ("long", "x" * 16), ("short", "x" * 15)):
+        Path(name).write_text(token)
+    assert main(["serve", *arguments]) == 2
+    assert said in capsys.readouterr().err
