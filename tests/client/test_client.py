@@ -31,7 +31,8 @@ PAGES = [
 
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of a service with an empty index in memory."""
+    """The address of a service with an empty index in memory, where time stands still."""
+    monkeypatch.setattr(MemoryStore.__init__, "__kwdefaults__", {"clock": lambda: 1e9})
     monkeypatch.setenv("CRAWLDEDUP_TOKEN", TOKEN)
     with service_here(paragraphs="mark") as started:
         yield started.url
