@@ -15,6 +15,7 @@ import pytest
 from crawldedup import Deduplicator, Page, PageError, StoreError, Verdict, compare
 from crawldedup.client import AsyncClient, Client, ServiceError
 from crawldedup.errors import ConfigurationError, KeyMismatchError, StoreUnavailableError
+from crawldedup.stores.sqlite.store import MemoryStore
 from tests.servers import free_port
 from tests.service.serving import TIDES, service_here, story
 
