@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,17 +20,18 @@ def database() -> Iterator[Database]:
 @pytest.fixture
 def report_of(tmp_path: Path, database: Database) -> ReportOf:
     """Make the report of these lines, which need no header; and of an earlier crawl's."""
+    return lambda *lines, **others: report_in(tmp_path, database, lines, **others)
 
-    def report_of(
-        *lines: Line,
-        earlier: tuple[Line, ...] = (),
-        settings: Mapping[str, object] = {},
-        earlier_settings: Mapping[str, object] = {},
-    ) -> Report:
-        now, then = tmp_path / "now.jsonl", tmp_path / "then.jsonl"
-        first, former = header(), header("former")
-        write_lines(now, ({**first, "settings": {**first["settings"], **settings}}, *lines))
-        write_lines(then, ({**former, "settings": {**former["settings"], **earlier_settings}}, *earlier))
-        return make_report(database, find_journals([str(now)]), find_journals([str(then)]) if earlier else ())
 
-    return report_of
+def report_in(
+    folder: Path,
+    database: Database,
+    lines: Iterable[Line],
+    earlier: Sequence[Line] = (),
+    settings: Mapping[str, object] = {},
+    earlier_settings: Mapping[str, object] = {},
+) -> Report:
+    now, then = folder / "now.jsonl", folder / "then.jsonl"
+    write_lines(now, (header(**settings), *lines))
+    write_lines(then, (header("former", **earlier_settings), *earlier))
+    return make_report(database, find_journals([str(now)]), find_journals([str(then)]) if earlier else ())

@@ -1,4 +1,4 @@
-"""Write journals of crawls that never were: of news, manuals, a shop, a forum, a calendar, and hostile URLs."""
+"""Write journals of crawls that never were: of news, a shop, a forum, a calendar, and hostile URLs."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from crawldedup import __version__
 
 STARTED: Final = 1_795_000_000.0
 THRESHOLD: Final = 0.86
-PAGES_A_SECOND: Final = 40
+_LONGEST: Final = 2048
 
 HOSTILE_URLS: Final = (
     "https://evil.example/<script>window.broken=1</script>",
@@ -44,12 +44,6 @@ class Crawl:
     pid: int = 100
     edition: int = 1
     ended: bool = True
-    is_hostile: bool = False
-
-
-def write_journal(path: Path, crawl: Crawl) -> None:
-    """Write one journal."""
-    write_lines(path, journal(crawl))
 
 
 def write_lines(path: Path, lines: Iterable[Line]) -> None:
@@ -58,7 +52,7 @@ def write_lines(path: Path, lines: Iterable[Line]) -> None:
             file.write(json.dumps(line, separators=(",", ":")) + "\n")
 
 
-def header(name: str = "news", *, pid: int = 100, started: float = STARTED, **changes: Any) -> Line:
+def header(name: str = "news", *, pid: int = 100, started: float = STARTED, **settings: Any) -> Line:
     """Return the first line of a journal."""
     return {
         "crawldedup_journal": 1,
@@ -75,135 +69,67 @@ def header(name: str = "news", *, pid: int = 100, started: float = STARTED, **ch
             "action": "drop-items",
             "similarity": 0.9,
             "threshold": THRESHOLD,
-            "extractor": "trafilatura",
-            "workers": 2,
+            **settings,
         },
-        **changes,
     }
 
 
 def journal(crawl: Crawl) -> Iterator[Line]:
-    """Yield the lines of a journal."""
+    """Yield the lines of a journal: more and more pages are copies towards its end."""
     random = Random(f"{crawl.pid} {crawl.edition}")
     yield header(crawl.name, pid=crawl.pid, started=STARTED + 86_400 * crawl.edition)
-    known = 0
-    seconds = 0.0
     for number in range(crawl.pages):
-        seconds = round(number / PAGES_A_SECOND, 3)
+        seconds = number / 40
+        cost = {"latency": random.expovariate(5), "waited": 0.01, "read": 0.004, "store": 0.001, "probes": 40}
         line = _page(number, crawl, random)
-        known += line["outcome"] == "new"
-        yield {"t": seconds, **line, **_cost(line, random)}
-        if number % (10 * PAGES_A_SECOND) == 0:
-            yield {"t": seconds, "known": known, "queued": 5000 - number % 4000}
+        yield {"t": seconds, "bytes": random.randrange(40_000), "status": 200, "depth": number % 9, **line, **cost}
+        if number % 50 == 0:
+            yield {"t": seconds, "known": number, "queued": 5000 - number}
         if number == crawl.pages * 2 // 3:
             yield {"t": seconds, "wall": "https://members.example/login", "share": 0.62, "window": 100}
-    if crawl.is_hostile:
-        for url in HOSTILE_URLS:
-            cut = url if len(url) <= 2048 else f"{url[:2038]}…{len(url)}"
-            copy = {"outcome": "near", "original": cut, "similarity": 0.9, "referer": cut, "reason": cut, "copies": 1}
-            yield {"t": seconds, "url": cut, "bytes": 10, "status": 200, **copy}
-            yield {"t": seconds, "wall": cut, "share": 0.9, "window": 100}
     if crawl.ended:
-        stats = {"crawldedup/checked": crawl.pages, "crawldedup/new": known, "memusage/max": 2**28}
-        yield {"t": seconds, "end": "finished", "stats": stats}
+        yield {"t": crawl.pages / 40, "end": "finished", "stats": {"crawldedup/checked": crawl.pages}}
 
 
 def _page(number: int, crawl: Crawl, random: Random) -> Line:
-    """Return the verdict on one page: novelty falls towards the end, where the calendar has no end."""
-    done = number / max(1, crawl.pages)
-    draw = random.random()
-    if draw < 0.012:
-        return {"url": f"https://news.example/media/{number}.jpg", "outcome": "skipped", "reason": "content_type"}
+    draw, story = random.random(), random.randrange(number // 3 + 1)
+    news, thread = f"https://news.example/story-{story}", f"https://forum.example/thread.php?id={story}"
     if draw < 0.02:
-        return {"url": f"https://news.example/old/{number}", "outcome": "skipped", "reason": "http_404", "status": 404}
-    if draw < 0.023:
-        return {"url": f"https://shop.example/p/{number}", "outcome": "error", "reason": "unavailable"}
-    if draw < 0.05 + 0.2 * done * done:
-        month = random.randrange(12 * 900)
-        page = f"https://town.example/calendar/{2000 + month // 12}/{1 + month % 12:02}/"
-        return _copy(page, "https://town.example/calendar/2026/11/", random, exact=0.9)
-    if done > 0.62 and draw < 0.3:
-        return _copy(f"https://members.example/topic/{number}", "https://members.example/login", random, exact=1)
-    room = random.choice(_ROOMS)
-    # Stories are found ever more rarely: what is asked for again was seen before.
-    story = number if random.random() > 0.15 + 0.7 * done else random.randrange(max(1, number))
-    return room(story, story == number, crawl.edition, random)
+        return {"url": f"{news}.jpg", "outcome": "skipped", "reason": "content_type"}
+    if draw < 0.03:
+        return {"url": f"https://shop.example/{story}", "outcome": "error", "reason": "unavailable"}
+    if draw < 0.1 + 0.2 * number / crawl.pages:
+        month = f"{2000 + random.randrange(900)}/{random.randrange(1, 13):02}/"
+        return _copy(f"https://town.example/calendar/{month}", "https://town.example/calendar/2026/11/", 1)
+    if draw < 0.4:
+        return _copy(f"{thread}&sid={random.getrandbits(128):032x}", thread, 1)
+    if draw < 0.5:
+        return _copy(f"https://shop.example/p/{story}?color={number % 7}", "https://shop.example/p/", random.random())
+    url = f"https://news.example/{crawl.edition if number % 30 == 3 else 1}/story-{number}"
+    outcome = "revisit" if draw > 0.97 else "thin" if draw > 0.95 else "new"
+    return {"url": url, "outcome": outcome, "words": 200, "digest": f"{number:x}", "referer": news}
 
 
-def _news(story: int, is_first: bool, edition: int, random: Random) -> Line:
-    url = f"https://news.example/2026/{1 + story % 12:02}/story-about-{story % 977}-and-{story}"
-    if is_first:
-        return _new(url, story, edition)
-    view = random.choice(("?utm_source=feed", "?utm_source=mail", "/print", "/amp"))
-    return _copy(url + view, url, random, exact=0.5)
+def _copy(url: str, original: str, similarity: float) -> Line:
+    if similarity == 1:
+        return {"url": url, "original": original, "outcome": "exact", "similarity": 1.0, "action": "items_dropped"}
+    similarity = round(THRESHOLD + (1 - THRESHOLD) * similarity, 3)
+    return {"url": url, "original": original, "outcome": "near", "similarity": similarity, "action": "items_dropped"}
 
 
-def _manual(story: int, is_first: bool, edition: int, random: Random) -> Line:
-    page = f"docs.example/en/manual/chapter-{story % 40}/section-{story}.html"
-    if is_first:
-        return _new(f"https://{page}", story, edition)
-    return _copy(f"https://mirror{random.randrange(3)}.{page}", f"https://{page}", random, exact=0.8)
-
-
-def _shop(story: int, is_first: bool, edition: int, random: Random) -> Line:
-    url = f"https://shop.example/p/{story}"
-    if is_first:
-        return _new(url, story, edition)
-    if random.random() < 0.1:
-        return {"url": url, "outcome": "revisit", "original": url, "digest": _digest(story, edition), "words": 200}
-    return _copy(f"{url}?sort={random.choice(('price', 'name'))}&color={story % 7}", url, random, exact=0.1)
-
-
-def _forum(story: int, is_first: bool, edition: int, random: Random) -> Line:
-    url = f"https://forum.example/thread.php?id={story}"
-    if is_first:
-        return _new(url, story, edition)
-    return _copy(f"{url}&sid={random.getrandbits(128):032x}", url, random, exact=0.3)
-
-
-_ROOMS: Final = (_news, _news, _manual, _shop, _forum)
-
-
-def _new(url: str, story: int, edition: int) -> Line:
-    if story % 50 == 7:
-        return {"url": url, "outcome": "thin", "words": 9, "action": "delivered", "digest": _digest(story, edition)}
-    if edition > 1 and story % 30 == 3:
-        url = url.replace("://", f"://e{edition}.")
-    return {"url": url, "outcome": "new", "words": 200 + story % 900, "digest": _digest(story, edition)}
-
-
-def _digest(story: int, edition: int) -> str:
-    return f"{(story * 0x9E3779B97F4A7C15 + (edition if story % 20 == 0 else 0)) % 2**64:016x}"
-
-
-def _copy(url: str, original: str, random: Random, *, exact: float) -> Line:
-    copy = {
-        "url": url,
-        "original": original,
-        "copies": 1 + random.randrange(9),
-        "words": 300,
-        "action": "items_dropped",
-    }
-    if random.random() < exact:
-        return {"outcome": "exact", "similarity": 1.0, **copy}
-    similarity = round(1 - (1 - THRESHOLD) * random.random() ** 1.6, 3)
-    return {"outcome": "near", "similarity": similarity, "hamming": int(90 * (1 - similarity)), **copy}
-
-
-def _cost(line: Line, random: Random) -> Line:
-    cost = {
-        "bytes": 8000 + random.randrange(40_000),
-        "status": line.get("status", 200),
-        "referer": line["url"].rpartition("/")[0] + "/",
-        "depth": random.randrange(1, 9),
-        "latency": round(random.expovariate(5), 3),
-    }
-    if "words" in line:
-        cost |= {
-            "waited": round(0.004 + random.expovariate(200), 4),
-            "read": round(0.003 + random.expovariate(400), 4),
-            "store": round(random.expovariate(2000), 4),
-            "probes": random.randrange(32, 64),
-            "candidates": int(random.expovariate(0.3)),
-        }
-    return cost
+def hostile_lines() -> list[Line]:
+    """Return lines whose every text comes from a hostile page."""
+    lines: list[Line] = []
+    for url in HOSTILE_URLS:
+        cut = url if len(url) <= _LONGEST else f"{url[: _LONGEST - 9]}01234567…"
+        texts = dict.fromkeys(("original", "referer", "action"), cut)
+        copy = {**texts, "similarity": 0.9, "difference": f"[-{cut}-]", "bytes": 10, "latency": 0.1}
+        lines += [
+            {"t": 1, "url": f"https://fine.example/?{cut}", "outcome": "new", "digest": cut},
+            {"t": 2, "url": cut, "outcome": "near", **copy},
+            {"t": 3, "url": cut, "outcome": "skipped", "reason": cut},
+            {"t": 4, "wall": cut, "share": 0.9, "window": 100},
+            {"t": 4, "skipped": f"https://fine.example/{cut}", "rule": cut},
+        ]
+    ends = "".join(HOSTILE_URLS[:5])
+    return [*lines, {"t": 5, "end": ends, "stats": {ends: ends, "crawldedup/checked": 5}}]

@@ -38,43 +38,19 @@ def test_places_are_listed_with_an_example_those_first_that_differ_by_query_alon
     assert any(getattr(line, "title", "") == "\nJust below the limit" for line in lines_of(report))
 
 
-def test_a_looser_similarity_would_drop_what_came_near_enough(report_of: ReportOf) -> None:
-    near = {"t": 1, "url": f"{SHOP}/b", "outcome": "near", "original": f"{SHOP}/a", "similarity": 0.9}
-    report = report_of(near, *(new(f"/{number}", "/a", number / 100) for number in range(60, 86)))
-    tried = {row["similarity"]: row for row in report["similarity"]["what_if"]}
-    assert [tried[similarity]["dropped"] for similarity in (0.9, 0.95)] == [None, None]
-    for similarity in (0.8, 0.85):
-        dropped = sum(number / 100 >= tried[similarity]["limit"] for number in range(60, 86))
-        assert tried[similarity]["dropped"] == dropped > 0
-    assert f"At least {tried[0.8]['dropped']} duplicates more." in page_of(report)
-
-
 @pytest.mark.parametrize(("name", "told"), [("img", True), ("sort", False), ("sid", False)])
 def test_values_of_a_parameter_with_the_same_text_may_be_pictures(report_of: ReportOf, name: str, told: bool) -> None:
-    copies = [
-        {
-            "t": 1,
-            "url": f"{SHOP}/p/{item}?c=7&{name}={value}",
-            "outcome": "exact",
-            "original": f"{SHOP}/p/{item}?c=7&{name}=1",
-        }
-        for item in range(4)
-        for value in (2, 3)
-    ]
+    paths = [(f"/{item}?c=7&{name}={value}", f"/{item}?c=7&{name}=1") for item in range(4) for value in (2, 3)]
     # Other parameters, one of them beside it.
-    copies.append(
-        {"t": 1, "url": f"{SHOP}/p/1?c=8&{name}=9", "outcome": "exact", "original": f"{SHOP}/p/1?c=7&{name}=1"}
-    )
+    paths.append((f"/1?c=8&{name}=9", f"/1?c=7&{name}=1"))
+    # A value for each page is no picture.
+    paths += [(f"/own/{item}?v={item}", f"/own/{item}") for item in range(60)]
+    copies = [
+        {"t": 1, "url": f"{SHOP}/p{url}", "outcome": "exact", "original": f"{SHOP}/p{original}"}
+        for url, original in paths
+    ]
     report = report_of(*copies)
     assert report["variants"] == ([{"site": "shop.example", "name": name, "values": 3, "pages": 4}] if told else [])
     found = [finding["text"] for finding in report["findings"] if "same text" in finding["text"]]
     assert len(found) == told
     assert not told or found[0].startswith("Parameter img at shop.example: 3 values, same text. If these show")
-
-
-def test_a_value_for_each_page_is_no_picture(report_of: ReportOf) -> None:
-    copies = [
-        {"t": 1, "url": f"{SHOP}/p/{item}?v={item}", "outcome": "exact", "original": f"{SHOP}/p/{item}"}
-        for item in range(60)
-    ]
-    assert report_of(*copies)["variants"] == []

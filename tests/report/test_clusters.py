@@ -27,14 +27,11 @@ def test_a_page_that_replaces_another_takes_its_cluster_over(report_of: ReportOf
     assert (report["totals"]["clusters"], report["totals"]["replaced"]) == (2, 2)
 
 
-def test_pages_that_replace_each_other_end(report_of: ReportOf) -> None:
+def test_pages_that_replace_each_other_end_and_copies_of_unknown_pages_are_in_no_cluster(report_of: ReportOf) -> None:
     lines = [copy("a", "b", replaces=True), copy("b", "a", replaces=True), copy("c", "c", replaces=True)]
-    assert sum(cluster["near"] + cluster["exact"] for cluster in report_of(*lines)["clusters"]) == 3
-
-
-def test_copies_of_unknown_pages_are_counted_but_in_no_cluster(report_of: ReportOf) -> None:
-    report = report_of({"t": 1, "url": "a", "outcome": "exact"})
-    assert (report["totals"]["counts"]["exact"], report["clusters"]) == (1, [])
+    report = report_of(*lines, {"t": 1, "url": "d", "outcome": "exact"})
+    assert sum(cluster["near"] + cluster["exact"] for cluster in report["clusters"]) == 3
+    assert report["totals"]["counts"]["exact"] == 1
 
 
 def test_only_the_largest_clusters_are_shown(report_of: ReportOf) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from crawldedup.cli import main
 from crawldedup.report.render.files import SUFFIXES
-from tests.report.synthetic_journal import Crawl, write_journal
+from tests.report.synthetic_journal import Crawl, journal, write_lines
 from tests.scrapy_plugin.test_command import Project
 
 
@@ -23,7 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for edition in (1, 2):
         for pid in (1, 2):
             crawl = Crawl(100, name=f"news-{edition}", pid=pid, edition=edition)
-            write_journal(journals / f"{crawl.name}-{pid}.jsonl", crawl)
+            write_lines(journals / f"{crawl.name}-{pid}.jsonl", journal(crawl))
     return tmp_path
 
 
@@ -52,15 +52,14 @@ def test_the_crawls_of_a_source_are_listed(folder: Path, capsys: pytest.CaptureF
     assert json.loads(run(capsys, "--crawls", "--json")[1].splitlines()[0])["processes"] == 2
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_file_is_written_in_the_format_of_its_name(
-    folder: Path, capsys: pytest.CaptureFixture[str], suffix: str
-) -> None:
-    path = folder / f"report{suffix}"
-    against = str(folder / ".scrapy" / "crawldedup" / "news-1-1.jsonl")
-    assert run(capsys, "--output", str(path), "--against", against) == (0, "", "")
+def test_a_file_is_written_in_the_format_of_its_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     starts = {".html": b"<!doctype html>", ".json": b"{", ".csv": b"change,time,", ".jsonl": b"{", ".parquet": b"PAR1"}
-    assert path.read_bytes().startswith(starts[suffix])
+    assert {*starts} == {*SUFFIXES}
+    for suffix, start in starts.items():
+        path = folder / f"report{suffix}"
+        against = str(folder / ".scrapy" / "crawldedup" / "news-1-1.jsonl")
+        assert run(capsys, "--output", str(path), "--against", against) == (0, "", "")
+        assert path.read_bytes().startswith(start)
 
 
 @pytest.mark.parametrize(
@@ -84,36 +83,32 @@ def test_what_cannot_be_done_is_said_in_one_line(
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("suffix", ["", ".html", ".csv"])
-def test_a_full_disk_is_said_in_one_line_and_leaves_no_file(folder: Path, suffix: str) -> None:
-    """A limit of files stands for the disk. Without a suffix, it is met by the temporary files."""
+@pytest.mark.parametrize("limit", ["the file", "temporary files"])
+def test_a_full_disk_is_said_in_one_line_and_leaves_no_file(folder: Path, limit: str) -> None:
+    """A limit of files stands for the disk: of all, or when the temporary files are there."""
     (folder / "temporary").mkdir()
-    limited = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (8192, 8192));"
-    if suffix:
-        # Only when the temporary files are there.
-        limited = f"""
+    program = """
+import resource, sys
+from crawldedup.cli import main
 from crawldedup.report.render import files
+def limited(*given):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+    return write(*given)
 write = files.write_report
-def write_report(*given):
-    {limited}
-    write(*given)
-files.write_report = write_report
 """
-    program = f"{limited}\nfrom crawldedup.cli import main; import sys; sys.exit(main(['report', *sys.argv[1:]]))"
-    path = folder / f"report{suffix or '.html'}"
+    program += "files.write_report = limited" if limit == "the file" else "write = main; main = limited"
+    path = folder / "report.csv"
     before = {*folder.rglob("*")}
     done = subprocess.run(
-        [sys.executable, "-c", program, "--output", str(path)],
+        [sys.executable, "-c", f"{program}\nsys.exit(main(['report', '--output', {str(path)!r}]))"],
         env={**os.environ, "TMPDIR": str(folder / "temporary")},
         capture_output=True,
         text=True,
     )
-    place = (
-        f"cannot write {path}"
-        if suffix
-        else f"the report cannot be made with temporary files in {path.parent}/temporary"
-    )
-    assert (done.stderr, done.stdout, done.returncode) == (f"crawldedup: {place}: File too large\n", "", 2)
+    place = f"cannot write {path}" if limit == "the file" else "the report cannot be made with temporary files in "
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert place in done.stderr
+    assert "File too large" in done.stderr
     assert {*folder.rglob("*")} == before
 
 

@@ -2,6 +2,8 @@ import pytest
 
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.options import Options
+from crawldedup.report.queries import limit_at
+from crawldedup.report.render.html import page_of
 from crawldedup.search.model import accept_threshold
 from tests.report.conftest import ReportOf
 from tests.report.synthetic_journal import THRESHOLD
@@ -21,11 +23,20 @@ def test_stricter_similarities_tell_what_they_would_keep_and_looser_ones_nothing
     ]
 
 
-def test_other_limits_are_those_that_crawls_have(tmp_path: object, report_of: ReportOf) -> None:
-    from crawldedup.report.queries import limit_at
+def test_a_looser_similarity_would_drop_what_came_near_enough(report_of: ReportOf) -> None:
+    near = {"t": 1, "url": "b", "outcome": "near", "original": "a", "similarity": 0.9}
+    below = {"t": 1, "outcome": "new", "rejected_url": "a", "rejected_by": "similarity"}
+    given = [number / 100 for number in range(60, 86)]
+    report = report_of(near, *({**below, "url": f"{each}", "rejected_similarity": each} for each in given))
+    tried = {row["similarity"]: row for row in report["similarity"]["what_if"]}
+    assert [tried[similarity]["dropped"] for similarity in (0.9, 0.95)] == [None, None]
+    for similarity in (0.8, 0.85):
+        assert tried[similarity]["dropped"] == sum(each >= tried[similarity]["limit"] for each in given) > 0
+    assert f"At least {tried[0.8]['dropped']} duplicates more." in page_of(report)
 
-    recall = Options().recall
-    limits = {similarity: accept_threshold(similarity, VERIFY_BITS, recall) for similarity in (0.8, 0.9, 0.95)}
+
+def test_other_limits_are_those_that_crawls_have() -> None:
+    limits = {wanted: accept_threshold(wanted, VERIFY_BITS, Options().recall) for wanted in (0.8, 0.9, 0.95)}
     for similarity, limit in limits.items():
         assert limit_at(similarity, wanted=0.9, limit=limits[0.9]) == pytest.approx(limit)
 

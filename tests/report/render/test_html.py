@@ -1,7 +1,7 @@
 """The page of a report: what it says to a parser, and what it does in a browser."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +9,11 @@ import pytest
 from lxml import html
 from playwright.sync_api import Page
 
-from crawldedup.journal import find_journals
 from crawldedup.report.database import Database
-from crawldedup.report.queries import Report, make_report
 from crawldedup.report.render.html import LARGEST_PAGE, page_of
 from tests.browsers import BROWSER, needs_browser
-from tests.report.conftest import ReportOf
-from tests.report.hostile import hostile_lines
-from tests.report.synthetic_journal import Crawl, Line, header, journal, write_lines
+from tests.report.conftest import ReportOf, report_in
+from tests.report.synthetic_journal import Crawl, hostile_lines, journal
 
 BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -24,14 +21,6 @@ CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 def shown(page: str, tag: str) -> list[Any]:
     return list(html.document_fromstring(page).iter(tag))
-
-
-def compared(folder: Path, lines: Iterable[Line], earlier: Iterable[Line]) -> Report:
-    now, then = folder / "now.jsonl", folder / "then.jsonl"
-    write_lines(now, (header(), *lines))
-    write_lines(then, (header("former"), *earlier))
-    with Database() as database:
-        return make_report(database, find_journals([str(now)]), find_journals([str(then)]))
 
 
 def test_differences_are_marked(report_of: ReportOf) -> None:
@@ -46,7 +35,8 @@ def test_differences_are_marked(report_of: ReportOf) -> None:
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return page_of(compared(tmp_path_factory.mktemp("hostile"), hostile_lines(), hostile_lines()[::2]))
+    with Database() as database:
+        return page_of(report_in(tmp_path_factory.mktemp("a"), database, hostile_lines(), hostile_lines()[::2]))
 
 
 @pytest.fixture(scope="module")
@@ -55,29 +45,26 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
     examples = (("https://shop.example/?sort=1", "https://shop.example/"),)
     rule = ("query", "https://shop.example", "?sort", 12, 0.99, examples)
     advice = dict(zip(("kind", "site", "what", "support", "confidence", "examples"), rule, strict=True))
-    report = compared(tmp_path_factory.mktemp("whole"), journal(Crawl(500)), journal(Crawl(300, edition=2)))
+    with Database() as database:
+        earlier = [*journal(Crawl(300, edition=2))]
+        report = report_in(tmp_path_factory.mktemp("b"), database, journal(Crawl(500)), earlier)
     return page_of({**report, "advice": [advice]})
 
 
 def test_a_hostile_text_is_nothing_but_text(hostile: str) -> None:
     assert not BIDI.search(hostile)
     assert not CONTROLS.search(hostile)
+    assert "window.broken" in hostile
     (script,) = shown(hostile, "script")
     assert script.text.startswith('"use strict"')
     named = {name for element in html.document_fromstring(hostile).iter() for name in element.attrib}
     assert not {name for name in named if name.startswith("on") or name in ("src", "style", "srcdoc", "action")}
-    assert "window.broken" in hostile
-
-
-def test_only_pages_of_the_web_are_linked(hostile: str) -> None:
+    # Only pages of the web are linked, and the page asks for nothing and runs its own script alone.
     links = [link for link in shown(hostile, "a") if not link.get("href").startswith("#")]
     assert len(links) > 10
     for link in links:
         assert link.get("href").startswith(("https://evil.example/", "https://fine.example/"))
         assert link.get("rel") == "noopener noreferrer nofollow"
-
-
-def test_the_page_asks_for_nothing_and_runs_its_own_script_alone(hostile: str) -> None:
     (policy,) = (each.get("content") for each in shown(hostile, "meta") if each.get("http-equiv"))
     allowed = "default-src 'none'; style-src 'sha256-*'; script-src 'sha256-*'; base-uri 'none'; form-action 'none'"
     assert re.sub(r"sha256-[\w+/=]+", "sha256-*", policy) == allowed
@@ -103,11 +90,6 @@ def test_a_large_report_is_a_small_page(report_of: ReportOf) -> None:
     ]
     page = page_of(report_of(*lines))
     assert 100_000 < len(page.encode()) <= LARGEST_PAGE
-
-
-def test_an_empty_report_has_a_page(report_of: ReportOf) -> None:
-    page = page_of(report_of())
-    assert "0 responses came, and none was checked." in page
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +142,7 @@ def test_tables_sort_and_filter(tab: Page, tmp_path: Path, report_of: ReportOf) 
 
 
 @needs_browser
+@pytest.mark.nightly
 def test_the_page_is_accessible(tab: Page, tmp_path: Path, whole: str) -> None:
     from axe_playwright_python.sync_playwright import Axe
 

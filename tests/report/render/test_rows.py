@@ -10,8 +10,7 @@ from duckdb import connect
 from crawldedup.report.database import Database
 from crawldedup.report.render.files import write_report
 from tests.report.conftest import ReportOf
-from tests.report.hostile import hostile_lines
-from tests.report.synthetic_journal import STARTED, Line
+from tests.report.synthetic_journal import STARTED, Line, hostile_lines
 
 PAGES = [line for line in hostile_lines() if "outcome" in line]
 

@@ -5,8 +5,7 @@ from rich.console import Console
 from crawldedup.report.queries import Report
 from crawldedup.report.render.terminal import lines_of
 from tests.report.conftest import ReportOf
-from tests.report.hostile import hostile_lines
-from tests.report.synthetic_journal import Crawl, journal
+from tests.report.synthetic_journal import Crawl, hostile_lines, journal
 
 
 def printed(report: Report, width: int = 400) -> str:
