@@ -12,6 +12,7 @@ from crawldedup.search.decision import (
     MAX_COST,
     identity_rule,
     likelihood_rule,
+    likelihood_rules,
 )
 from crawldedup.search.model import estimate_similarity, flip_probabilities, steepness
 from tests.search.sets import signature_of
@@ -91,6 +92,13 @@ def test_a_bit_more_that_differs_never_helps(seed: int, threshold: float) -> Non
         worse = np.packbits(np.unpackbits(np.frombuffer(own, np.uint8)) ^ differing).tobytes()
         assert rule.cost(own, worse) >= rule.cost(own, other)
         assert estimate_similarity(weights, own, worse) <= estimate_similarity(weights, own, other)
+
+
+def test_rules_of_many_pages_are_those_of_each() -> None:
+    weights = np.random.default_rng(1).standard_normal((5, 256)).astype(np.float32)
+    thresholds = [0.8, 0.85, 0.9, 0.8, 0.95]
+    alone = [likelihood_rule(own, threshold) for own, threshold in zip(weights, thresholds, strict=True)]
+    assert likelihood_rules(weights, thresholds, [None] * 5) == alone
 
 
 def test_identity_rule_accepts_equal_signatures_only() -> None:
