@@ -91,6 +91,14 @@ def test_lines_are_joined_until_they_can_be_judged() -> None:
     assert not set(first.anchors) & set(second.anchors)
 
 
+def test_long_lines_are_cut() -> None:
+    """A text without any line breaks is judged by its parts, too."""
+    paragraphs = paragraphs_of(" ".join(WORDS[:500]))
+    assert [paragraph.words for paragraph in paragraphs] == [83, 83, 84, 83, 83, 84]
+    assert anchors_of(" ".join(WORDS[:500])) == anchors_of(wrapped(WORDS[:500], 10))
+    assert " ".join(WORDS[252:258]) in paragraphs[3].excerpt
+
+
 def test_a_long_text_is_looked_at_up_to_a_limit() -> None:
     paragraphs = paragraphs_of(wrapped(WORDS * 20, PARAGRAPH_WORDS))
     assert [paragraph.words for paragraph in paragraphs] == [PARAGRAPH_WORDS] * MOST_PARAGRAPHS

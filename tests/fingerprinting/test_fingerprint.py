@@ -150,6 +150,17 @@ def test_thin_pages_equal_their_exact_copies_only() -> None:
     assert (f"{page.search:x}", page.verify.hex()[:16]) == ("1ea948fb577aa045", "3f8f4c128ef2bd91")
 
 
+def test_lone_surrogates_are_harmless() -> None:
+    assert same(fingerprint("\ud800 " + TEXTS["english"]), fingerprint(TEXTS["english"]))
+    assert fingerprint("\ud800").thin
+
+
+def test_a_fingerprint_is_shown_without_its_weights() -> None:
+    shown = repr(fingerprint("a text of some words"))
+    assert "words=5" in shown
+    assert "weights" not in shown
+
+
 def test_identity_of_a_thin_page_is_given_by_the_caller() -> None:
     first, copy, second = (
         fingerprint("Add to basket", identity=whole)

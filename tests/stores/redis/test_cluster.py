@@ -15,7 +15,7 @@ import redis
 from redis.crc import key_slot
 
 from crawldedup.errors import ProfileMismatchError, StoreFullError, StoreUnavailableError
-from crawldedup.stores.base import PageName, Retention, Status
+from crawldedup.stores.base import AnchorQuery, PageName, Retention, Status
 from crawldedup.stores.redis.client import exchange
 from crawldedup.stores.redis.store import PREFIXES, RedisClusterStore, prefixes
 from crawldedup.stores.registry import make_store
@@ -119,6 +119,20 @@ class TestPrefixes:
         assert [getattr(answer, "abandoned", answer) for answer in again] == [False, False, False, True, True]
         assert [store.forget(names[0]), store.forget(names[0])] == [True, False]
         assert statuses(store, [ask(0, place=0)]) == [Status.NEW]
+
+    @pytest.mark.nightly
+    def test_texts_and_anchors_lie_with_their_pages(self, store: RedisClusterStore) -> None:
+        asked = ask(1, place=9)
+        checked(store, replace(asked, record=replace(asked.record, packed_text=b"text")))
+        name = PageName(asked.record.url_key, 9)
+        here, elsewhere = store.remembered([name, PageName(name.url_key, 8)], Retention())
+        assert (here and here.packed_text, elsewhere) == (b"text", None)
+        assert not store.anchors(AnchorQuery(url(1), name, (1, 2))).is_known
+        other = AnchorQuery(url(2), PageName(url_key_of(url(2)), 9), (2, 3))
+        assert list(store.anchors(other).urls.values()) == [url(1)]
+        elsewhere = replace(other, name=PageName(url_key_of(url(2)), 8))
+        assert store.anchors(elsewhere).urls == {}
+        assert store.forget(name, anchors_alone=True)
 
     @pytest.mark.nightly
     def test_each_part_has_its_share_of_the_limit(self, store: RedisClusterStore) -> None:

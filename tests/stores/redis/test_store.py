@@ -17,8 +17,9 @@ from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, St
 from crawldedup.stores.base import PageName, Status
 from crawldedup.stores.redis.client import exchange
 from crawldedup.stores.redis.store import RedisStore
+from crawldedup.stores.registry import make_store
 from tests.servers import RedisServer
-from tests.stores.backends import redis_contents
+from tests.stores.backends import Clock, redis_contents
 from tests.stores.pages import (
     LAYOUT,
     OTHER_NAMESPACE,
@@ -122,6 +123,23 @@ def test_every_key_is_below_the_namespace_and_clear_leaves_the_others(
     store.clear()
     store.close()
     assert sorted(client.keys()) == sorted([*map(str.encode, foreign), META.encode()])
+
+
+def test_times_are_the_servers(redis_server: RedisServer, store: RedisStore) -> None:
+    before, _ = redis_server.client.time()
+    check(store, 0)
+    after, _ = redis_server.client.time()
+    (record,) = found(store, query(page_number(0), ""))
+    assert before <= record.added_at == record.seen_at <= after
+
+
+@pytest.mark.nightly
+def test_a_unix_socket_serves_as_well(redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory) -> None:
+    socket = tmp_path_factory.mktemp("s") / "redis.sock"
+    with RedisServer("--unixsocket", str(socket)):
+        store = RedisStore(f"unix://{socket}?db=2", LAYOUT)
+        store.open()
+        assert check(store, 0) is Status.NEW
 
 
 def test_threads_that_open_one_store_at_once_make_one_crawler(redis_server: RedisServer, store: RedisStore) -> None:
@@ -258,6 +276,22 @@ class TestServerTrouble:
         assert statuses(store, pages) == expected
         assert [record.copies for text in (page, other) for record in found(store, query(text, ""))] == [2, 1]
 
+    def test_an_abandoned_page_whose_answer_was_lost_is_told_as_such(
+        self, redis_server: RedisServer, page: Page, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        clock = Clock()
+        dead, store = (RedisStore(redis_server.url, LAYOUT, clock=clock) for _ in range(2))
+        asked = replace(query(page, url(1)), is_pending=True)
+        dead.open()
+        checked(dead, asked)
+        dead.close()
+        clock.wait(60)
+        store.open()
+        lose_answers(monkeypatch)
+        answer = checked(store, asked)
+        assert (answer.status, answer.abandoned) == (Status.REVISIT, True)
+        store.close()
+
     def test_a_batch_above_the_size_of_one_round_trip_is_answered_in_order(self, store: RedisStore) -> None:
         pages = [query(page_number(number), url(number)) for number in range(230)]
         assert statuses(store, [*pages, *pages]) == [Status.NEW] * 230 + [Status.REVISIT] * 230
@@ -372,6 +406,17 @@ class TestForeignKeys:
         assert store.open() == 0
         store.close()
 
+    def test_a_hash_of_others_in_the_place_of_a_lost_head_is_refused_in_mid_crawl(
+        self, redis_server: RedisServer, store: RedisStore, page: Page
+    ) -> None:
+        assert checked(store, query(page, "https://example.com/")).status is Status.NEW
+        redis_server.client.delete(META)
+        redis_server.client.hset(META, "colour", "red")
+        before = redis_contents(redis_server.client)
+        with pytest.raises(StoreError, match=f"FOREIGN hash at {META}"):
+            checked(store, query(page, "https://example.com/"))
+        assert redis_contents(redis_server.client) == before
+
     @pytest.mark.parametrize("fields", [{"epoch": 7}, {"epoch": 7, "crawlers": 3}, {"crawlers": 3}])
     def test_what_is_left_of_a_head_of_ours_is_taken_up(
         self, redis_server: RedisServer, fields: dict[Any, Any]
@@ -430,3 +475,9 @@ class TestOddReplies:
             for ask in (store.open, store.open_read_only, lambda: checked(store, asked), lambda: found(store, asked)):
                 with pytest.raises(StoreError, match="does not answer as Redis does"):
                     ask()
+
+    @pytest.mark.parametrize("form", ["redis+sentinel://{}/mymaster", "redis+cluster://{}"])
+    def test_nor_do_sentinels_and_clusters_end_in_an_error_of_ours(self, address: str, form: str) -> None:
+        store = make_store(form.format(address), LAYOUT)
+        with contextlib.closing(store), pytest.raises((StoreError, ConfigurationError)):
+            store.open()
