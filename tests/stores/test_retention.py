@@ -58,7 +58,6 @@ def test_an_index_far_above_its_limit_shrinks_page_by_page(store: Store, at_once
     assert held(store, 55) == [54]
 
 
-@pytest.mark.nightly
 def test_an_index_that_pages_come_to_all_the_time_stays_small(store: Store, clock: Clock) -> None:
     """One page of ten is seen again and again."""
     rng = np.random.default_rng(1)
