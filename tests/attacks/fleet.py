@@ -12,11 +12,11 @@ import random
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crawldedup import Deduplicator, Page
 from tests.scrapy_plugin.prepared import CONTEXT
-from tests.stores.racing import random_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -34,6 +34,14 @@ NAMESPACE: Final = "fleet"
 _SPREAD: Final = 20
 _PATIENCE_SECONDS: Final = 60.0
 
+_SYLLABLES: Final = (
+    ("bar", "cor", "den", "fal", "gor", "kel", "lin", "mor", "pas", "ret"),
+    ("a", "e", "i", "o", "u"),
+    ("ster", "ning", "ton", "mer", "dle", "ck", "ply", "rn", "sop", "vid"),
+    ("", "s", "ed", "ing", "er", "al"),
+)
+_VOCABULARY: Final = ["".join(parts) for parts in product(*_SYLLABLES)]
+
 Place = tuple[int, int]
 """A content, and which of its copies. The copies of even contents are exact, those of odd ones near duplicates."""
 
@@ -45,7 +53,7 @@ def url_of(place: Place) -> str:
 
 def text_of(place: Place) -> str:
     content, copy = place
-    words = random_words(random.Random(content), WORDS)
+    words = random.Random(content).choices(_VOCABULARY, k=WORDS)
     if content % 2 and copy:
         words[WORDS // 2 + copy] = f"edit{copy}"
     return " ".join(words)

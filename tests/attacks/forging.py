@@ -65,18 +65,6 @@ def _verify_signs(shingles: NDArray[np.uint64]) -> NDArray[np.float64]:
     return bits.transpose(1, 2, 0, 3).reshape(len(shingles), 256) * 2.0 - 1
 
 
-def bytes_like(victim: bytes, text: bytes) -> bytes:
-    """Return a page that begins with a text and has the 128-bit mmh3 hash and the length of a victim's."""
-    blocks = len(victim) // 16
-    start = (text + b"<!--").ljust(16 * (blocks - 1))
-    (one, two), (first, second) = _state(start), _state(victim[: 16 * blocks])
-    k1 = _right(((first - 0x52DCE729) * _inverse(5) - two) & _MASK, 27) ^ one
-    k1 = _right(k1 * _inverse(_C2) & _MASK, 31) * _inverse(_C1) & _MASK
-    k2 = _right(((second - 0x38495AB5) * _inverse(5) - first) & _MASK, 31) ^ two
-    k2 = _right(k2 * _inverse(_C1) & _MASK, 33) * _inverse(_C2) & _MASK
-    return start + k1.to_bytes(8, "little") + k2.to_bytes(8, "little") + victim[16 * blocks :]
-
-
 def texts_of_every_seed() -> tuple[bytes, bytes]:
     """Return two texts with one mmh3 hash under every seed (Aumasson, Bernstein, Bosslet 2012)."""
     one = bytes(range(69))
@@ -102,15 +90,3 @@ def _left(value: int, bits: int) -> int:
 
 def _right(value: int, bits: int) -> int:
     return _left(value, 64 - bits)
-
-
-def _state(prefix: bytes) -> tuple[int, int]:
-    """Return the state of mmh3 behind whole blocks."""
-    one = two = 0
-    for at in range(0, len(prefix), 16):
-        k1, k2 = (int.from_bytes(prefix[at + place : at + place + 8], "little") for place in (0, 8))
-        one ^= _left(k1 * _C1 & _MASK, 31) * _C2 & _MASK
-        one = (_left(one, 27) + two) * 5 + 0x52DCE729 & _MASK
-        two ^= _left(k2 * _C2 & _MASK, 33) * _C1 & _MASK
-        two = (_left(two, 31) + one) * 5 + 0x38495AB5 & _MASK
-    return one, two

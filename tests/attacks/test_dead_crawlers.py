@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -15,12 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawldedup import Deduplicator, Kind, Page
-from crawldedup.stores.base import LEASE_SECONDS
 from tests.attacks.fleet import Fleet, Line, Queue, judge, text_of, url_of
 from tests.scrapy_plugin.crawling import QUICK, crawl_apart, start
 from tests.scrapy_plugin.website import Site, article
 from tests.servers import wait_until
-from tests.stores.backends import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,39 +29,32 @@ if TYPE_CHECKING:
 PAGES = range(20)
 FELLOWS = "Words of a fellow that is at work all the time, in a page of its own."
 
+# Joins, remembers pages when it is told to, and dies before it delivers one.
 CRAWL_AND_DIE = """
 import os, signal, sys
 from crawldedup import Deduplicator
 from tests.attacks.fleet import text_of, url_of
 dedup = Deduplicator(sys.argv[1])
+dedup.open()
+print("ready", flush=True)
+sys.stdin.readline()
 for number in range(int(sys.argv[2])):
     dedup.check(url_of((2 * number, 0)), text=text_of((2 * number, 0)), delivered=False)
-print(dedup.session.number, flush=True)
+dedup.heartbeat()
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def crawl_and_die(store: str) -> int:
-    """Let a crawler remember pages and die before it delivers one. Its number."""
-    command = [sys.executable, "-c", CRAWL_AND_DIE, store, str(len(PAGES))]
-    died = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert died.returncode == -signal.SIGKILL, died.stderr
-    return int(died.stdout)
-
-
-GO_ON_AND_DIE = CRAWL_AND_DIE.replace(
-    "for number", "dedup.open(); print('ready', flush=True); sys.stdin.readline()\nfor number", 1
-).replace("print(dedup.session.number, flush=True)", "dedup.heartbeat(); print('done', flush=True)")
-
-
 @contextlib.contextmanager
-def crawler_that_goes_on(store: str) -> Iterator[subprocess.Popen[str]]:
-    """A crawler that has joined. When it hears of it, it remembers pages, renews its lease, and dies."""
-    command = [sys.executable, "-c", GO_ON_AND_DIE, store, str(len(PAGES))]
+def crawler_that_dies(store: str) -> Iterator[None]:
+    """A crawler that has joined, and goes on until it dies when the block ends."""
+    command = [sys.executable, "-c", CRAWL_AND_DIE, store, str(len(PAGES))]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as crawler:
         assert crawler.stdout is not None
         assert crawler.stdout.readline() == "ready\n"
-        yield crawler
+        yield
+        crawler.communicate("go on\n")
+    assert crawler.returncode == -signal.SIGKILL
 
 
 def kinds(dedup: Deduplicator, copy: int) -> set[tuple[Kind, bool]]:
@@ -74,89 +64,54 @@ def kinds(dedup: Deduplicator, copy: int) -> set[tuple[Kind, bool]]:
     return {(verdict.kind, verdict.abandoned) for verdict in verdicts}
 
 
-class TestOfADeadCrawler:
-    def test_the_urls_come_again_while_another_is_at_work(self, shared_backend: Backend) -> None:
-        with Deduplicator(shared_backend.url) as fellow:
-            fellow.check("https://fellow.example/", text=FELLOWS)
-            crawl_and_die(shared_backend.url)
-            with Deduplicator(shared_backend.url) as successor:
-                assert kinds(successor, 0) == {(Kind.REVISIT, True)}
-                # Now the pages are its own, and delivered.
-                assert kinds(fellow, 1) == {(Kind.EXACT_DUPLICATE, False)}
+def test_the_urls_of_a_dead_crawler_come_again_while_another_is_at_work(shared_backend: Backend) -> None:
+    with Deduplicator(shared_backend.url) as fellow, Deduplicator(shared_backend.url) as successor:
+        fellow.check("https://fellow.example/", text=FELLOWS)
+        with crawler_that_dies(shared_backend.url):
+            pass
+        assert kinds(successor, 0) == {(Kind.REVISIT, True)}
+        # Now the pages are its own, and delivered.
+        assert kinds(fellow, 1) == {(Kind.EXACT_DUPLICATE, False)}
 
-    def test_the_urls_come_again_where_it_died_after_its_successor_began(self, shared_backend: Backend) -> None:
-        with Deduplicator(shared_backend.url) as successor:
-            successor.check(
-                "https://fellow.example/", text="Words of a fellow that is at work all the time, in a page."
-            )
-            crawl_and_die(shared_backend.url)
-            assert kinds(successor, 0) == {(Kind.REVISIT, True)}
 
-    def test_the_urls_come_again_in_one_batch(self, shared_backend: Backend) -> None:
-        """The answer to the first ends the lease, and the others were computed before."""
-        with Deduplicator(shared_backend.url) as successor:
-            successor.check("https://fellow.example/", text=FELLOWS)
-            crawl_and_die(shared_backend.url)
-            places = [(2 * number, 0) for number in PAGES]
-            pages = [Page(url_of(place), text=text_of(place), delivered=False) for place in places]
-            assert {verdict.kind for verdict in successor.check_many(pages)} == {Kind.REVISIT}
+def test_they_come_again_in_one_batch(shared_backend: Backend) -> None:
+    """The answer to the first ends the lease, and the others were computed before."""
+    with Deduplicator(shared_backend.url) as successor:
+        successor.check("https://fellow.example/", text=FELLOWS)
+        with crawler_that_dies(shared_backend.url):
+            pass
+        places = [(2 * number, 0) for number in PAGES]
+        pages = [Page(url_of(place), text=text_of(place), delivered=False) for place in places]
+        assert {verdict.kind for verdict in successor.check_many(pages)} == {Kind.REVISIT}
 
-    def test_its_process_is_known_when_the_server_has_lost_everything(self, redis_server: RedisServer) -> None:
-        with Deduplicator(redis_server.url) as fellow:
-            fellow.open()
-            with crawler_that_goes_on(redis_server.url) as crawler:
-                redis_server.client.flushall()
-                fellow.check("https://fellow.example/", text=FELLOWS)
-                assert crawler.communicate("go on\n")[0] == "done\n"
-            assert kinds(fellow, 0) == {(Kind.REVISIT, True)}
 
-    def test_copies_take_the_places(self, shared_backend: Backend) -> None:
-        crawl_and_die(shared_backend.url)
-        with Deduplicator(shared_backend.url) as fellow, Deduplicator(shared_backend.url) as successor:
-            fellow.open()
-            assert kinds(fellow, 1) == {(Kind.NEW, False)}
-            assert kinds(successor, 0) == {(Kind.EXACT_DUPLICATE, False)}
-            assert fellow.info().pages == len(PAGES)
-
-    @pytest.mark.parametrize("jump", [0, 86_400, -86_400])
-    def test_the_lease_ends_however_the_clock_jumps(self, shared_backend: Backend, jump: int) -> None:
-        clock = Clock()
-        # Of another machine, nobody can tell that a process has exited.
-        dead, fellow, successor = (of_clock(shared_backend, clock) for _ in range(3))
-        dead.open()
-        assert dead.session is not None
-        place = (0, 0)
-        disown(shared_backend, dead.session.number)
-        dead.check(url_of(place), text=text_of(place), delivered=False)
+@pytest.mark.nightly
+def test_its_process_is_known_when_the_server_has_lost_everything(redis_server: RedisServer) -> None:
+    with Deduplicator(redis_server.url) as fellow:
         fellow.open()
-        assert fellow.check(url_of(place), text=text_of(place)).kind is Kind.EXACT_DUPLICATE
-        clock.wait(jump)
-        clock.wait(LEASE_SECONDS)
-        fellow.heartbeat()
-        verdict = successor.check(url_of(place), text=text_of(place))
-        assert (verdict.kind, verdict.abandoned) == (Kind.REVISIT, True)
-        fellow.close()
-        successor.close()
+        with crawler_that_dies(redis_server.url):
+            redis_server.client.flushall()
+            fellow.check("https://fellow.example/", text=FELLOWS)
+        assert kinds(fellow, 0) == {(Kind.REVISIT, True)}
 
 
-def of_clock(backend: Backend, clock: Clock) -> Deduplicator:
-    dedup = Deduplicator(backend.url)
-    dedup._store._clock = clock  # type: ignore[attr-defined]
-    return dedup
+@pytest.mark.nightly
+def test_copies_take_the_places(shared_backend: Backend) -> None:
+    with crawler_that_dies(shared_backend.url):
+        pass
+    with Deduplicator(shared_backend.url) as fellow, Deduplicator(shared_backend.url) as successor:
+        fellow.open()
+        assert kinds(fellow, 1) == {(Kind.NEW, False)}
+        assert kinds(successor, 0) == {(Kind.EXACT_DUPLICATE, False)}
+        assert fellow.info().pages == len(PAGES)
 
 
-def disown(backend: Backend, number: int) -> None:
-    """Let a crawler be one of another machine."""
-    if backend.server is not None:
-        backend.server.client.hset("crawldedup:{default}:w", str(number), "elsewhere:1:1")
-        return
-    with sqlite3.connect(backend.url.removeprefix("sqlite:///")) as db:
-        db.execute("UPDATE crawlers SET process = 'elsewhere:1:1' WHERE number = ?", (number,))
-
-
-def test_a_fleet_whose_crawlers_are_killed_loses_nothing(shared_backend: Backend, tmp_path: Path) -> None:
-    outcome = Fleet(shared_backend.url, tmp_path, random.Random(1)).crawl(range(120), kills=20, every=0.04)
-    assert outcome.kills > 5
+@pytest.mark.parametrize(("contents", "kills"), [(30, 4), pytest.param(120, 20, marks=pytest.mark.nightly)])
+def test_a_fleet_whose_crawlers_are_killed_loses_nothing(
+    shared_backend: Backend, tmp_path: Path, contents: int, kills: int
+) -> None:
+    outcome = Fleet(shared_backend.url, tmp_path, random.Random(1)).crawl(range(contents), kills=kills, every=0.04)
+    assert outcome.kills > kills // 4
     assert (outcome.lost, outcome.unanswered, outcome.needless) == (0, 0, 0)
     assert outcome.twice <= outcome.kills * 20
 
@@ -188,7 +143,8 @@ def delivered_in(folder: Path) -> list[int]:
     return [int(path.rpartition("/")[2]) for path in paths if path != "/held"]
 
 
-@pytest.mark.parametrize("keeps", ["a folder of the crawl", pytest.param("redis", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("keeps", ["a folder of the crawl", "redis"])
 def test_a_crawl_that_is_killed_beside_another_and_begun_again_loses_nothing(
     keeps: str, tmp_path: Path, redis_server: RedisServer
 ) -> None:

@@ -16,7 +16,7 @@ from crawldedup import Deduplicator, Kind, fingerprint
 from crawldedup.reading.keys import Key
 from crawldedup.reading.tokenize import word_hashes
 from crawldedup.scope import page_key, salt_of
-from tests.attacks.forging import WORD_LIKE, bytes_like, page_near, texts_of_every_seed
+from tests.attacks.forging import WORD_LIKE, page_near, texts_of_every_seed
 
 pytestmark = pytest.mark.usefixtures("own_keys")
 
@@ -42,6 +42,7 @@ def verdict_on_the_victim(forged: str, victim: str, **options: object) -> Kind:
         return dedup.check("https://victim.example/story", text=victim).kind
 
 
+@pytest.mark.nightly
 class TestNearDuplicates:
     def test_a_page_of_unrelated_words_takes_the_victims_place_without_a_key(self) -> None:
         assert verdict_on_the_victim(forged_page(), VICTIM, key=0) is Kind.NEAR_DUPLICATE
@@ -96,14 +97,6 @@ class TestDigests:
         text = "hardly any words"
         assert verdict_on_the_victim(text, text) is Kind.EXACT_DUPLICATE
         assert fingerprint(text, key=Key.random()).search != fingerprint(text, key=Key.random()).search
-
-
-def test_a_page_with_the_public_hash_of_the_victims_bytes_is_made_at_once() -> None:
-    victim, spam = (b"<p>" + word * 200 for word in (b"original words ", b"pills "))
-    forged = bytes_like(victim, spam)
-    assert forged.startswith(spam)
-    assert mmh3.hash_bytes(forged) == mmh3.hash_bytes(victim)
-    assert len(forged) == len(victim)
 
 
 @pytest.mark.nightly

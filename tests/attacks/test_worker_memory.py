@@ -33,6 +33,7 @@ def test_a_page_that_takes_too_much_memory_is_held() -> None:
     asyncio.run(work())
 
 
+@pytest.mark.nightly
 def test_a_worker_that_stays_large_is_replaced() -> None:
     async def work() -> None:
         async with AsyncDeduplicator(extractor=GREEDY) as dedup:

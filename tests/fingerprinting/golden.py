@@ -81,109 +81,32 @@ TEXTS = {
     "eight": "one two three four five six seven eight",
 }
 
+# Name, words, search bits, digest of the weights, verify bits.
+_TABLE = """
+english     60 023c4d65f8d01186 cd2cfdfe7a32b0ad c0150f5a50905edf41f5f990537e66987e1794bb19decb8c7728df46aafb24bf
+german      49 0a712c7e6c3e40a8 e6acd09db4049d05 0e93d1409844e114c3ef0a436adc1fcc138840eead2f906385a590b3ce66d43a
+french      41 7cd2d85ba556ed89 4d5ef143af48aac0 582b03cd21391aabae3c108844ff8bc678e32a7cf8048e87a1d87bf857d39814
+vietnamese  46 5d15a48a4f504a0f 0f20408d48b8e2ed efaf99aa5226ccee0e84e25d0019e39a691f3ee04d9ad012f677cdd63389ff17
+russian     33 a71ffbd10df4bdee efa39729603ad0c0 70e3f53efb87605cfb989229916068bde81ff171b98cda543d66a48eb5edd765
+greek       36 00f9f0c8a8774ca9 6b3589e49f519ae2 907138dc4e9e506deafa9eaf82f4a9dfca17f5ebff5e5c2fcdb3a5fbcddffa37
+arabic      31 a0032532baf4ccb2 b1dcb889da8b8faa 42feefc2a208c35725990bd37aff78da0819ad54cedbce101f8cd35ed7d52c01
+hindi       43 0e13a5d8e49330ec 07f6bf57064360cb 8b273b4e7f8b12c725ea3c695ee7325a61cbe3725ac44e2996e9848f00f245ac
+thai        95 500208bee411a0ef d9b62bf6be388df8 dff17c936cbb0d4bbe4fede8f672df59c8bc8c897da2c418d0d19a9fdb361e6a
+khmer       51 a6730f197d34cb4e 74cc062438cbdd09 a996c937ead1c001465aa34f55fc03f862d676fcc555cf5836fa4923d26946f6
+japanese    91 917e389c7498e421 dfe6e496571f76b7 e73f703233191b34f5478ad2f68dd85a720c2f747a00d8218be0115d52863f21
+chinese     77 2d7557ab3c499ae0 37160e9581e3803b eefe603afc666cd0308179ec0a733beda63028c5f9143194692ceb504c09b008
+korean      25 7c839f092bc65fec 9c55880a9c0ade56 278b82594f9d488f1dba6bd24d2cf038ff702bae96e092334da4845d3262934c
+mixed       39 397c8a0dce1dd045 8d3ef691df2d817c 042cc6108f4dd8218352b8f9144d8d741693b4aa91b9e9a4abd85dae1672fbd2
+repeated   400 c20c9765b9581900 a453841a2b261fcc 1bd1ea9f71bfff26d6ab59f1011b67ef7fd6c2fa5adcd573f35365caaf7f7d96
+eight        8 f2e64206eae1063f 3df762f720b46beb ef5573f99ec751beea7b7fe7b7e6f999dffecbacd7f9571ab2fe87b2d5f7767e
+"""
 GOLDEN = {
-    "english": Golden(
-        "023c4d65f8d01186",
-        "c0150f5a50905edf41f5f990537e66987e1794bb19decb8c7728df46aafb24bf",
-        "cd2cfdfe7a32b0ad",
-        60,
-    ),
-    "german": Golden(
-        "0a712c7e6c3e40a8",
-        "0e93d1409844e114c3ef0a436adc1fcc138840eead2f906385a590b3ce66d43a",
-        "e6acd09db4049d05",
-        49,
-    ),
-    "french": Golden(
-        "7cd2d85ba556ed89",
-        "582b03cd21391aabae3c108844ff8bc678e32a7cf8048e87a1d87bf857d39814",
-        "4d5ef143af48aac0",
-        41,
-    ),
-    "vietnamese": Golden(
-        "5d15a48a4f504a0f",
-        "efaf99aa5226ccee0e84e25d0019e39a691f3ee04d9ad012f677cdd63389ff17",
-        "0f20408d48b8e2ed",
-        46,
-    ),
-    "russian": Golden(
-        "a71ffbd10df4bdee",
-        "70e3f53efb87605cfb989229916068bde81ff171b98cda543d66a48eb5edd765",
-        "efa39729603ad0c0",
-        33,
-    ),
-    "greek": Golden(
-        "00f9f0c8a8774ca9",
-        "907138dc4e9e506deafa9eaf82f4a9dfca17f5ebff5e5c2fcdb3a5fbcddffa37",
-        "6b3589e49f519ae2",
-        36,
-    ),
-    "arabic": Golden(
-        "a0032532baf4ccb2",
-        "42feefc2a208c35725990bd37aff78da0819ad54cedbce101f8cd35ed7d52c01",
-        "b1dcb889da8b8faa",
-        31,
-    ),
-    "hindi": Golden(
-        "0e13a5d8e49330ec",
-        "8b273b4e7f8b12c725ea3c695ee7325a61cbe3725ac44e2996e9848f00f245ac",
-        "07f6bf57064360cb",
-        43,
-    ),
-    "thai": Golden(
-        "500208bee411a0ef",
-        "dff17c936cbb0d4bbe4fede8f672df59c8bc8c897da2c418d0d19a9fdb361e6a",
-        "d9b62bf6be388df8",
-        95,
-    ),
-    "khmer": Golden(
-        "a6730f197d34cb4e",
-        "a996c937ead1c001465aa34f55fc03f862d676fcc555cf5836fa4923d26946f6",
-        "74cc062438cbdd09",
-        51,
-    ),
-    "japanese": Golden(
-        "917e389c7498e421",
-        "e73f703233191b34f5478ad2f68dd85a720c2f747a00d8218be0115d52863f21",
-        "dfe6e496571f76b7",
-        91,
-    ),
-    "chinese": Golden(
-        "2d7557ab3c499ae0",
-        "eefe603afc666cd0308179ec0a733beda63028c5f9143194692ceb504c09b008",
-        "37160e9581e3803b",
-        77,
-    ),
-    "korean": Golden(
-        "7c839f092bc65fec",
-        "278b82594f9d488f1dba6bd24d2cf038ff702bae96e092334da4845d3262934c",
-        "9c55880a9c0ade56",
-        25,
-    ),
-    "mixed": Golden(
-        "397c8a0dce1dd045",
-        "042cc6108f4dd8218352b8f9144d8d741693b4aa91b9e9a4abd85dae1672fbd2",
-        "8d3ef691df2d817c",
-        39,
-    ),
-    "repeated": Golden(
-        "c20c9765b9581900",
-        "1bd1ea9f71bfff26d6ab59f1011b67ef7fd6c2fa5adcd573f35365caaf7f7d96",
-        "a453841a2b261fcc",
-        400,
-    ),
-    "eight": Golden(
-        "f2e64206eae1063f",
-        "ef5573f99ec751beea7b7fe7b7e6f999dffecbacd7f9571ab2fe87b2d5f7767e",
-        "3df762f720b46beb",
-        8,
-    ),
+    name: Golden(search, verify, weights, int(words))
+    for name, words, search, weights, verify in map(str.split, _TABLE.strip().splitlines())
 }
 
 
 if __name__ == "__main__":
     for name, text in TEXTS.items():
-        print(f'    "{name}": Golden(')
-        for value in golden_of(fingerprint(text, min_words=8)):
-            print(f"        {value!r},".replace("'", '"'))
-        print("    ),")
+        golden = golden_of(fingerprint(text, min_words=8))
+        print(name, golden.words, golden.search, golden.weights, golden.verify)

@@ -99,11 +99,6 @@ def test_long_lines_are_cut() -> None:
     assert " ".join(WORDS[252:258]) in paragraphs[3].excerpt
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "seven words are too few for one"])
-def test_short_texts_have_no_anchors(text: str) -> None:
-    assert anchors_of(text) == set()
-
-
 def test_a_long_text_is_looked_at_up_to_a_limit() -> None:
     paragraphs = paragraphs_of(wrapped(WORDS * 20, PARAGRAPH_WORDS))
     assert [paragraph.words for paragraph in paragraphs] == [PARAGRAPH_WORDS] * MOST_PARAGRAPHS

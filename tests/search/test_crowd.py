@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
-from crawldedup.search.decision import SCALED_LIMIT, crowd_rule, likelihood_rule
-from crawldedup.search.model import accept_threshold, cosine, estimate_deviation, mean_of_largest
+from crawldedup.search.decision import SCALED_LIMIT, crowd_rule
+from crawldedup.search.model import accept_threshold, mean_of_largest
 from crawldedup.search.plan import MAX_CANDIDATES
 
 RULE = crowd_rule(0.9, 0.98, VERIFY_BITS)
@@ -62,27 +62,6 @@ def test_no_crowd_asks_for_more_than_the_wanted_similarity(similarity: float, re
     assert list(rule.thresholds) == sorted(rule.thresholds)
     assert max(rule.thresholds) <= similarity
     assert len(rule.limits) == len(rule.thresholds) <= MAX_CANDIDATES
-
-
-def test_limits_stand_for_their_thresholds() -> None:
-    """Of pages of the similarity that a limit stands for, about half cost less."""
-    rng = np.random.default_rng(3)
-    for limit, threshold in [*zip(RULE.limits, RULE.thresholds, strict=True), (RULE.reach, reach_similarity())]:
-        below = 0
-        for _ in range(400):
-            weights = rng.standard_normal(VERIFY_BITS).astype(np.float32)
-            rho = cosine(threshold)
-            other = rho * weights + np.sqrt(1 - rho * rho) * rng.standard_normal(VERIFY_BITS)
-            rule = likelihood_rule(weights, RULE.thresholds[0])
-            own, their = (np.packbits(each >= 0).tobytes() for each in (weights, other))
-            below += rule.cost(own, their) <= limit
-        assert 0.4 < below / 400 < 0.65
-
-
-def reach_similarity() -> float:
-    """The similarity whose estimate reaches the threshold two errors above the truth."""
-    tried = np.arange(0.6, 0.86, 0.0005)
-    return float(next(each for each in tried if each + 2 * estimate_deviation(each, VERIFY_BITS) >= RULE.thresholds[0]))
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 30])

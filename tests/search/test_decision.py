@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawldedup.search.decision import (
     MAX_COST,
-    WeightedThreshold,
     identity_rule,
     likelihood_rule,
+    likelihood_rules,
 )
 from crawldedup.search.model import estimate_similarity, flip_probabilities, steepness
 from tests.search.sets import signature_of
@@ -95,24 +94,11 @@ def test_a_bit_more_that_differs_never_helps(seed: int, threshold: float) -> Non
         assert estimate_similarity(weights, own, worse) <= estimate_similarity(weights, own, other)
 
 
-@given(SEEDS, st.sampled_from([64, 128, 256]))
-@settings(max_examples=40, deadline=None)
-def test_costs_of_many_signatures_are_those_of_each(seed: int, bits: int) -> None:
-    weights, own, _ = page_and_other(seed, 0.9, bits)
-    others = np.random.default_rng(seed).integers(0, 256, (20, bits // 8), np.uint8)
-    rule = likelihood_rule(weights, 0.86)
-    costs = np.frombuffer(rule.costs, np.uint8).astype(int)
-    expected = [int(costs[np.unpackbits(np.frombuffer(own, np.uint8) ^ other).astype(bool)].sum()) for other in others]
-    assert rule.costs_of(own, others).tolist() == expected
-    assert [rule.cost(own, other.tobytes()) for other in others] == expected
-
-
-@pytest.mark.parametrize(("distance", "accepted"), [(0, [0]), (3, [0, 1, 2, 3]), (64, list(range(65)))])
-def test_equal_costs_count_differing_bits(distance: int, accepted: list[int]) -> None:
-    rule = WeightedThreshold(bytes([1]) * 64, distance)
-    own = bytes(8)
-    others = [((1 << count) - 1).to_bytes(8, "big") for count in range(65)]
-    assert [count for count, other in enumerate(others) if rule.cost(own, other) <= rule.limit] == accepted
+def test_rules_of_many_pages_are_those_of_each() -> None:
+    weights = np.random.default_rng(1).standard_normal((5, 256)).astype(np.float32)
+    thresholds = [0.8, 0.85, 0.9, 0.8, 0.95]
+    alone = [likelihood_rule(own, threshold) for own, threshold in zip(weights, thresholds, strict=True)]
+    assert likelihood_rules(weights, thresholds, [None] * 5) == alone
 
 
 def test_identity_rule_accepts_equal_signatures_only() -> None:

@@ -28,14 +28,10 @@ def meet(hot_prefixes: HotPrefixes, candidates: int) -> None:
     hot_prefixes.learn(query, Answer(Status.NEW, None, False, 1_000_000, candidates))
 
 
-def test_nothing_is_crowded_at_first() -> None:
+def test_a_crowd_is_remembered_where_it_was() -> None:
     hot_prefixes = HotPrefixes()
     meet(hot_prefixes, MOST - 1)
     assert hot_prefixes.extra_bits([HERE]) == [0]
-
-
-def test_a_crowd_is_remembered_where_it_was() -> None:
-    hot_prefixes = HotPrefixes()
     meet(hot_prefixes, MOST)
     assert hot_prefixes.extra_bits([HERE]) == hot_prefixes.extra_bits([HERE_TOO]) > [0]
     assert hot_prefixes.extra_bits([ELSEWHERE]) == hot_prefixes.extra_bits([HALF_HERE]) == [0]

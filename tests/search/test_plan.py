@@ -23,7 +23,6 @@ from crawldedup.search.plan import (
     page_plans,
     prefix_bits,
     rotated_tables,
-    single_plan,
     volatile_plans,
 )
 
@@ -33,19 +32,6 @@ SEEDS = st.integers(0, 1 << 32)
 
 def weights_from(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(64).astype(np.float32)
-
-
-def holds(plan: ProbePlan, tables: tuple[Table, ...], fingerprint: int) -> bool:
-    return any(
-        low <= tables[table].key(fingerprint) <= high
-        for table, low, high in zip(plan.tables.tolist(), plan.lows.tolist(), plan.highs.tolist(), strict=True)
-    )
-
-
-@given(FINGERPRINTS)
-def test_single_plan_reads_one_key(fingerprint: int) -> None:
-    plan = single_plan(fingerprint)
-    assert (len(plan), plan.lows.tolist(), plan.highs.tolist()) == (1, [fingerprint], [fingerprint])
 
 
 class LongWay:
@@ -148,34 +134,6 @@ def test_volatile_plan_stops_at_the_wanted_recall(seed: int, recall: float, simi
         assert planned(1.0, len(plan) - 1).recall < recall
 
 
-@pytest.mark.parametrize(("prefix", "similarity", "budget"), [(18, 0.9, 64), (24, 0.94, 64), (32, 0.94, 16)])
-def test_predicted_recall_is_met(prefix: int, similarity: float, budget: int) -> None:
-    """Other pages drawn by the flip model lie in the ranges as often as the plans say."""
-    generator = np.random.default_rng(11)
-    tables = rotated_tables(2)
-    predicted = met = 0.0
-    for seed in range(150):
-        weights = weights_from(seed)
-        fingerprint = int.from_bytes(np.packbits(weights >= 0).tobytes(), "big")
-        plan = volatile_plan(
-            fingerprint, weights, tables, prefix=prefix, similarity=similarity, recall=0.999, budget=budget
-        )
-        flips = flip_probabilities(weights, similarity)
-        others = (weights >= 0) ^ (generator.random((20, 64)) < flips)
-        predicted += 20 * plan.recall
-        met += sum(holds(plan, tables, int.from_bytes(other.tobytes(), "big")) for other in np.packbits(others, axis=1))
-    assert met / 3000 == pytest.approx(predicted / 3000, abs=0.03)
-
-
-def test_plan_of_weights_that_say_nothing() -> None:
-    """A thin page: every bit as likely to flip as not, and the own range is read all the same."""
-    plan = volatile_plan(
-        77, np.zeros(64, np.float32), rotated_tables(2), prefix=20, similarity=0.9, recall=0.9, budget=8
-    )
-    assert len(plan) == 8
-    assert holds(plan, rotated_tables(2), 77)
-
-
 @given(st.lists(st.tuples(SEEDS, st.sampled_from([10, 10**4, 10**9])), min_size=1, max_size=40))
 @settings(max_examples=20, deadline=None)
 def test_a_plan_is_the_same_alone_and_among_others(pages: list[tuple[int, int]]) -> None:
@@ -206,3 +164,16 @@ def test_prefix_grows_with_the_index() -> None:
     assert prefixes[-1] == MAX_PREFIX_BITS
     for number, prefix in zip(sorted(pages), prefixes, strict=True):
         assert prefix == MAX_PREFIX_BITS or number <= 1 << prefix - 2
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8])
+def test_keys_are_permutations_that_lead_with_different_bits(count: int) -> None:
+    tables = rotated_tables(count)
+    leading = {bit for table in tables for bit in table.order[: 64 // count].tolist()}
+    assert (len(tables), len(leading)) == (count, 64 // count * count)
+    for table in tables:
+        assert sorted(table.order.tolist()) == list(range(64))
+        for place, bit in enumerate(table.order.tolist()):
+            key = table.key(1 << 63 - bit)
+            assert key == 1 << 63 - place
+            assert table.keys(np.array([1 << 63 - bit], np.uint64)).tolist() == [key]

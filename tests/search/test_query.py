@@ -9,7 +9,6 @@ import pytest
 
 from crawldedup import Deduplicator
 from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
-from crawldedup.search.model import estimate_similarity
 from crawldedup.search.query import TABLES, Search, expected_recall, searches
 from tests.fingerprinting.golden import TEXTS
 from tests.stores.pages import Page, random_page, similar_page
@@ -53,7 +52,7 @@ def is_found(page: Page, asking: Page, pages: int) -> bool:
     return met and search.rule.cost(asking.signature, page.signature) <= search.rule.limit
 
 
-@pytest.mark.parametrize(("pages", "least"), [(10**6, 0.965), (10**7, 0.965), (10**8, 0.96), (10**9, 0.95)])
+@pytest.mark.parametrize(("pages", "least"), [(10**6, 0.965), (10**9, 0.95)])
 def test_what_is_expected_is_promised_and_found(pages: int, least: float) -> None:
     """Of pages of exactly the wanted similarity, however large the index."""
     expected = expected_recall(similarity=0.9, recall=0.98, pages=pages)
@@ -63,15 +62,3 @@ def test_what_is_expected_is_promised_and_found(pages: int, least: float) -> Non
     planted = [random_page(rng) for _ in range(count)]
     found = sum(is_found(page, similar_page(page, 0.9, rng), pages) for page in planted) / count
     assert abs(found - expected) < 4 * (expected * (1 - expected) / count) ** 0.5
-
-
-def test_the_estimate_goes_by_the_bits_as_filed() -> None:
-    page, other = (
-        fingerprint(text, min_words=8) for text in (TEXTS["english"], TEXTS["english"] + " And so it goes on.")
-    )
-    mask = bytes(range(32))
-    salted, other_salted = (xored(each.verify, mask) for each in (page, other))
-    weights = page.verify_weights
-    assert estimate_similarity(weights, page.verify, page.verify) == 1
-    assert estimate_similarity(weights, page.verify, other.verify) < 1
-    assert estimate_similarity(weights, page.verify, other.verify) == estimate_similarity(weights, salted, other_salted)

@@ -11,9 +11,12 @@ from crawldedup.stores.base import (
     FEW,
     LEASE_SECONDS,
     MAX_EVICTED,
+    MOST_HOLDERS,
     NO_SESSION,
+    AnchorQuery,
     Answer,
     CrawlSession,
+    Holders,
     Layout,
     PageName,
     Query,
@@ -36,6 +39,8 @@ class ReferenceIndex:
     pages: list[tuple[Record, int]] = field(default_factory=list)
     leases: dict[int, int] = field(default_factory=dict)
     pending: dict[int, int] = field(default_factory=dict)
+    covered: dict[int, AnchorQuery] = field(default_factory=dict)
+    holders: dict[int, list[int]] = field(default_factory=dict)  # of each anchor, as they came
     crawlers: int = 0
 
 
@@ -145,16 +150,43 @@ class ReferenceStore:
         live = {page.url_key: page for page, _ in self._index.pages if self._is_live(page, retention)}
         return [live.get(name.url_key) for name in names]
 
-    def forget(self, name: PageName) -> bool:
+    def anchors(self, query: AnchorQuery, *, add: bool = True) -> Holders:
+        """Pages that never expire and are never too many."""
+        own, covered, holders = query.name.url_key, self._index.covered, self._index.holders
+        is_known = own in covered
+        every = [holders.get(anchor, []) for anchor in query.anchors]
+        of = [tuple(takewhile(lambda key: key != own, held)) if len(held) < MOST_HOLDERS else None for held in every]
+        urls = {key: page.url for key, page in covered.items()}
+        if add:
+            self._uncover(own, keep=query.anchors)
+            covered[own] = query
+            for anchor in query.anchors:
+                held = holders.setdefault(anchor, [])
+                if own not in held and len(held) < MOST_HOLDERS:
+                    held.append(own)
+        return Holders(tuple(of), urls, is_known)
+
+    def _uncover(self, own: int, keep: Sequence[int] = ()) -> bool:
+        for anchor, held in self._index.holders.items():
+            if own in held and anchor not in keep:
+                held.remove(own)
+        return self._index.covered.pop(own, None) is not None
+
+    def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool:
+        was_covered = self._uncover(name.url_key)
+        if anchors_alone:
+            return was_covered
         before = len(self._index.pages)
         self._index.pages = [page for page in self._index.pages if page[0].url_key != name.url_key]
         if len(self._index.pages) < before:
             self._index.pending.pop(name.url_key, None)
-        return len(self._index.pages) < before
+        return was_covered or len(self._index.pages) < before
 
     def clear(self) -> None:
         self._index.pages.clear()
         self._index.pending.clear()
+        self._index.covered.clear()
+        self._index.holders.clear()
         self.open()
 
     def info(self) -> StoreInfo:

@@ -16,6 +16,8 @@ from tests.stores.backends import Backend, Clock
 from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, checked, name_of, query
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crawldedup.stores.base import Store
     from tests.stores.pages import Page
 
@@ -50,56 +52,12 @@ def is_anywhere(backend: Backend, url: str) -> bool:
     return backend.name != "memory" and url in repr(backend.contents())
 
 
-def test_a_page_is_told_who_holds_its_anchors(store: Store, clock: Clock) -> None:
-    first = store.anchors(asked(A, ONE))
-    assert (set(first.of), dict(first.urls), first.is_known) == ({()}, {}, False)
-    clock.wait(10)
-    assert holders(store, asked(B, MIXED)) == [{A}] * 10 + [set()] * 10
-    assert holders(store, asked(C, MIXED)) == [{A, B}] * 10 + [{B}] * 10
-    assert seen(store, ONE[:1] + OTHER[:1]) == [{A, B, C}, {B, C}]
-
-
 def test_nothing_is_added_by_looking(store: Store, backend: Backend) -> None:
     assert holders(store, asked(A, ONE), add=False) == [set()] * 20
     store.anchors(asked(B, OTHER))
     before = None if backend.name == "memory" else backend.contents()
     assert holders(store, asked(A, MIXED), add=False) == [set()] * 10 + [{B}] * 10
     assert before is None or backend.contents() == before
-
-
-def test_a_page_asked_about_again_is_told_of_earlier_ones_alone(store: Store, clock: Clock) -> None:
-    """What came after it may have its text from there."""
-    store.anchors(asked(A, ONE))
-    for url in (B, C):
-        clock.wait(10)
-        store.anchors(asked(url, ONE))
-    clock.wait(10)
-    for add in (False, True):
-        for url, earlier in ((A, set()), (B, {A}), (C, {A, B})):
-            again = store.anchors(asked(url, ONE), add=add)
-            assert again.is_known
-            assert holders(store, asked(url, ONE), add=add) == [earlier] * 20
-    assert seen(store, ONE) == [{A, B, C}] * 20
-
-
-def test_a_page_with_another_text_holds_the_anchors_of_that(store: Store) -> None:
-    store.anchors(asked(A, ONE))
-    store.anchors(asked(A, MIXED))
-    assert seen(store, ONE) == [{A}] * 10 + [set()] * 10
-    assert seen(store, OTHER) == [{A}] * 10 + [set()] * 10
-    assert store.forget(name_of(A), anchors_alone=True)
-    assert seen(store, ONE + OTHER) == [set()] * 40
-
-
-def test_pages_come_in_the_order_in_which_an_anchor_took_them_in(store: Store) -> None:
-    """A page that comes to hold an anchor with a new text is behind those that held it by then."""
-    store.anchors(asked(A, ONE))
-    store.anchors(asked(B, OTHER))
-    assert holders(store, asked(A, MIXED)) == [set()] * 10 + [{B}] * 10
-    found = store.anchors(asked(C, OTHER[:10]), add=False)
-    assert [[found.urls[page] for page in pages or ()] for pages in found.of] == [[B, A]] * 10
-    assert holders(store, asked(A, MIXED)) == [set()] * 10 + [{B}] * 10
-    assert holders(store, asked(B, OTHER)) == [set()] * 20
 
 
 def test_an_anchor_on_many_pages_is_told_as_such_and_takes_in_no_more(store: Store) -> None:
@@ -114,15 +72,20 @@ def test_an_anchor_on_many_pages_is_told_as_such_and_takes_in_no_more(store: Sto
     assert seen(store, ONE[:1]) == [set(urls[1:MOST_HOLDERS])]
 
 
-def test_a_page_that_is_forgotten_holds_nothing(store: Store, backend: Backend) -> None:
-    assert not store.forget(name_of(A), anchors_alone=True)
+@pytest.mark.parametrize("end", [lambda store: store.forget(name_of(A)), lambda store: store.clear()])
+def test_a_page_that_is_forgotten_leaves_no_trace(
+    store: Store, backend: Backend, clock: Clock, page: Page, end: Callable[[Store], object]
+) -> None:
+    elsewhere = backend.store(OTHER_NAMESPACE, clock)
+    elsewhere.open()
+    checked(store, query(page, A))
     store.anchors(asked(A, ONE))
-    store.anchors(asked(B, MIXED))
-    assert store.forget(name_of(A), anchors_alone=True)
-    assert not store.forget(name_of(A), anchors_alone=True)
-    assert seen(store, ONE) == [{B}] * 10 + [set()] * 10
+    assert holders(elsewhere, asked(B, MIXED)) == [set()] * 20
+    end(store)
+    assert seen(store, ONE) == [set()] * 20
     assert not is_anywhere(backend, A)
-    assert is_anywhere(backend, B) or backend.name == "memory"
+    assert seen(elsewhere, MIXED) == [{B}] * 20
+    elsewhere.close()
 
 
 def test_what_is_too_old_counts_no_more_and_goes(store: Store, backend: Backend, clock: Clock) -> None:
@@ -162,36 +125,6 @@ def test_a_page_added_again_is_as_new(store: Store, clock: Clock) -> None:
     clock.wait(1801)
     store.anchors(asked(C, text(3), **HOUR))
     assert seen(store, ONE + OTHER) == [{A}] * 20 + [set()] * 20
-
-
-def test_they_are_forgotten_with_their_page(store: Store, backend: Backend, page: Page) -> None:
-    checked(store, query(page, A))
-    for url in (A, B):
-        store.anchors(asked(url, ONE))
-    # One of the two was remembered itself.
-    assert [store.forget(name_of(url)) for url in (A, A, B, B)] == [True, False, True, False]
-    assert seen(store, ONE) == [set()] * 20
-    assert not is_anywhere(backend, A)
-
-
-def test_clearing_an_index_removes_them(store: Store, backend: Backend, page: Page) -> None:
-    checked(store, query(page, A))
-    store.anchors(asked(A, ONE))
-    store.clear()
-    assert seen(store, ONE) == [set()] * 20
-    assert not is_anywhere(backend, A)
-    assert holders(store, asked(B, ONE)) == [set()] * 20
-    assert seen(store, ONE) == [{B}] * 20
-
-
-def test_namespaces_are_apart(store: Store, backend: Backend, clock: Clock) -> None:
-    store.anchors(asked(A, ONE))
-    other = backend.store(OTHER_NAMESPACE, clock)
-    other.open()
-    assert holders(other, asked(B, ONE)) == [set()] * 20
-    other.clear()
-    other.close()
-    assert seen(store, ONE) == [{A}] * 20
 
 
 def test_pages_hashed_with_another_key_are_refused(store: Store) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ from tests.stores.pages import Page as StoredPage
 from tests.stores.pages import query
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from crawldedup.stores.base import Store
     from tests.servers import RedisServer
     from tests.stores.backends import Backend
@@ -28,134 +31,107 @@ TEXT = " ".join(f"word{number}" for number in range(100))
 SECRET = bytes(range(32))
 
 
-class TestWhichKey:
-    def test_a_new_index_gets_a_random_one_and_keeps_it(self, shared_backend: Backend) -> None:
-        seen = []
-        for namespace in ("one", "two", "one", "two"):
-            with Deduplicator(shared_backend.url, namespace=namespace) as dedup:
-                seen.append(dedup.key)
-        assert seen[:2] == seen[2:]
-        assert len({key.id for key in seen} | {0}) == 3
-        assert all(len(key.secret) == 16 for key in seen)
+def test_a_new_index_gets_a_random_key_and_keeps_it(shared_backend: Backend) -> None:
+    seen = []
+    for namespace in ("one", "two", "one", "two"):
+        with Deduplicator(shared_backend.url, namespace=namespace) as dedup:
+            seen.append(dedup.key)
+    assert seen[:2] == seen[2:]
+    assert len({key.id for key in seen} | {0}) == 3
+    assert all(len(key.secret) == 16 for key in seen)
 
-    def test_the_library_may_give_one(self, shared_backend: Backend) -> None:
-        for key in (SECRET, None, SECRET):
-            with Deduplicator(shared_backend.url, key=key) as dedup:
-                assert dedup.key == Key(SECRET)
-                assert dedup.info().profile.endswith(f"/key.{Key(SECRET).id:016x}")
-        for wrong, name in ((0, "/key.0'"), (5, f"/key.{Key((5).to_bytes(16, 'big')).id:016x}'")):
-            with pytest.raises(ProfileMismatchError, match=name) as caught:
-                Deduplicator(shared_backend.url, key=wrong).open()
-            assert SECRET.hex() not in str(caught.value)
-            assert "leave `key` out" in str(caught.value)
 
-    def test_zero_is_none(self, store_url: str) -> None:
-        with Deduplicator(store_url, key=0) as dedup:
-            assert dedup.key == NO_KEY
-            assert dedup.info().profile.endswith("/key.0")
+def test_the_library_may_give_a_key(shared_backend: Backend) -> None:
+    for key in (SECRET, None, SECRET):
+        with Deduplicator(shared_backend.url, key=key) as dedup:
+            assert dedup.key == Key(SECRET)
+            assert dedup.info().profile.endswith(f"/key.{Key(SECRET).id:016x}")
+            assert all(repr(SECRET)[2:20] not in repr(shown) for shown in (dedup, dedup.options, dedup.key))
+    for wrong, name in ((0, "/key.0'"), (5, f"/key.{Key((5).to_bytes(16, 'big')).id:016x}'")):
+        with pytest.raises(ProfileMismatchError, match=f"{name}.*leave `key` out") as caught:
+            Deduplicator(shared_backend.url, key=wrong).open()
+        assert SECRET.hex() not in str(caught.value)
+    with Deduplicator(shared_backend.url, namespace="none", key=0) as dedup:
+        assert dedup.key == NO_KEY
 
-    def test_a_secret_is_not_shown(self) -> None:
-        dedup = Deduplicator(key=SECRET)
-        assert all(repr(SECRET)[2:20] not in shown for shown in (repr(dedup), repr(dedup.options), repr(dedup.key)))
 
-    @pytest.mark.parametrize("key", [b"short", -1, 1 << 128, True, "text", bytes(65)])
-    def test_what_is_no_key_is_refused_unshown(self, key: object) -> None:
-        with pytest.raises(ConfigurationError, match="key must be None, 16 to 64 bytes, or a whole number") as caught:
-            Deduplicator(key=key)  # type: ignore[arg-type]
-        assert "short" not in str(caught.value)
+@pytest.mark.parametrize("key", [b"short", -1, 1 << 128, True, "text", bytes(65)])
+def test_what_is_no_key_is_refused_unshown(key: object) -> None:
+    with pytest.raises(ConfigurationError, match="key must be None, 16 to 64 bytes, or a whole number") as caught:
+        Deduplicator(key=key)  # type: ignore[arg-type]
+    assert "short" not in str(caught.value)
 
-    def test_looking_begins_no_index_and_its_key_is_the_one_that_begins_it(self, shared_backend: Backend) -> None:
-        with contextlib.closing(Deduplicator(shared_backend.url)) as dedup:
-            page = dedup.fingerprint(text=TEXT)
-            assert dedup.find(text=TEXT) == []
-            assert dedup.check(A, fingerprint=page).kind is Kind.NEW
-            assert page.key_id == dedup.key.id
 
-    def test_those_who_begin_one_index_at_once_have_one_key(self, shared_backend: Backend) -> None:
-        crawlers = [Deduplicator(shared_backend.url) for _ in range(8)]
-        start = threading.Barrier(len(crawlers))
-        kinds: list[Kind] = []
+def test_looking_begins_no_index_and_its_key_is_the_one_that_begins_it(shared_backend: Backend) -> None:
+    with contextlib.closing(Deduplicator(shared_backend.url)) as dedup:
+        page = dedup.fingerprint(text=TEXT)
+        assert dedup.find(text=TEXT) == []
+        assert dedup.check(A, fingerprint=page).kind is Kind.NEW
+        assert page.key_id == dedup.key.id
 
-        def crawl(dedup: Deduplicator, number: int) -> None:
-            start.wait()
-            kinds.append(dedup.check(f"{A}{number}", text=TEXT).kind)
 
-        threads = [threading.Thread(target=crawl, args=(dedup, place)) for place, dedup in enumerate(crawlers)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len({dedup.key for dedup in crawlers}) == 1
-        assert sorted(kinds) == [*[Kind.EXACT_DUPLICATE] * 7, Kind.NEW]
-        for dedup in crawlers:
-            dedup.close()
+def test_those_who_begin_one_index_at_once_have_one_key(shared_backend: Backend) -> None:
+    crawlers = [Deduplicator(shared_backend.url) for _ in range(8)]
+    start = threading.Barrier(len(crawlers))
+
+    def crawl(number: int) -> Kind:
+        start.wait()
+        return crawlers[number].check(f"{A}{number}", text=TEXT).kind
+
+    with ThreadPoolExecutor(8) as threads:
+        assert sorted(threads.map(crawl, range(8))) == [*[Kind.EXACT_DUPLICATE] * 7, Kind.NEW]
+    assert len({dedup.key for dedup in crawlers}) == 1
+    for dedup in crawlers:
+        dedup.close()
 
 
 class TestBegunAgain:
     """An index that was cleared or lost, and begun again by a crawler that had never seen it."""
 
     @pytest.fixture
-    def crawler(self, shared_backend: Backend) -> Deduplicator:
-        dedup = Deduplicator(shared_backend.url)
-        dedup.check(A, text=TEXT)
-        with contextlib.closing(Deduplicator(shared_backend.url)) as other:
-            other.clear()
-        return dedup
+    def crawler(self, shared_backend: Backend) -> Iterator[Deduplicator]:
+        with contextlib.closing(Deduplicator(shared_backend.url)) as dedup:
+            dedup.check(A, text=TEXT)
+            with contextlib.closing(Deduplicator(shared_backend.url)) as other:
+                other.clear()
+            yield dedup
 
     def test_the_first_to_go_on_keeps_the_key(self, crawler: Deduplicator, shared_backend: Backend) -> None:
         key = crawler.key
         assert crawler.check(B, text=TEXT).kind is Kind.NEW
-        assert crawler.key == key
         with Deduplicator(shared_backend.url) as newcomer:
-            assert newcomer.key == key
+            assert newcomer.key == crawler.key == key
             assert newcomer.check(C, text=TEXT).kind is Kind.EXACT_DUPLICATE
-        crawler.close()
 
-    def test_where_another_was_faster_the_page_is_read_again(
-        self, crawler: Deduplicator, shared_backend: Backend
+    @pytest.mark.parametrize("many", [False, True])
+    def test_where_another_was_faster_each_page_is_read_again(
+        self, crawler: Deduplicator, shared_backend: Backend, many: bool
     ) -> None:
-        old = crawler.key
+        old, page = crawler.key, crawler.fingerprint(text=TEXT)
         with Deduplicator(shared_backend.url) as newcomer:
             newcomer.check(B, text=TEXT)
             assert newcomer.key != old
+        if many:
+            pages = (Page(f"{C}{number}", text=TEXT) for number in range(4))
+            assert [verdict.original for verdict in crawler.check_many(pages, batch=2)] == [B] * 4
+        else:
+            # A fingerprint of before is never compared.
+            for call in (lambda: crawler.check(C, fingerprint=page), lambda: crawler.forget(page)):
+                with pytest.raises(KeyMismatchError, match=r"the key \w{16} and the index has the key \w{16}"):
+                    call()
             assert crawler.check(C, text=TEXT).original == B
-            assert crawler.key == newcomer.key
-        crawler.close()
-
-    def test_a_fingerprint_of_before_is_refused_and_never_compared(
-        self, crawler: Deduplicator, shared_backend: Backend
-    ) -> None:
-        page = crawler.fingerprint(text=TEXT)
-        with Deduplicator(shared_backend.url) as newcomer:
-            newcomer.check(B, text=TEXT)
-        for _ in range(2):
-            with pytest.raises(KeyMismatchError):
-                crawler.check(C, fingerprint=page)
-        with pytest.raises(KeyMismatchError, match=r"the key [0-9a-f]{16} and the index has the key [0-9a-f]{16}"):
-            crawler.forget(page)
-        assert [match.url for match in crawler.find(text=TEXT)] == [B]
-        crawler.close()
-
-    def test_of_many_pages_each_is_read_again(self, crawler: Deduplicator, shared_backend: Backend) -> None:
-        with Deduplicator(shared_backend.url) as newcomer:
-            newcomer.check(B, text=TEXT)
-        verdicts = crawler.check_many((Page(f"{C}{number}", text=TEXT) for number in range(4)), batch=2)
-        assert [verdict.original for verdict in verdicts] == [B] * 4
-        crawler.close()
+        assert crawler.key == newcomer.key
 
 
 def test_an_index_lost_with_its_server_is_begun_again_with_the_key_of_the_crawl(session_redis: RedisServer) -> None:
-    crawlers = [Deduplicator(session_redis.url, namespace="lost") for _ in range(2)]
-    crawlers[0].check(A, text=TEXT)
-    assert crawlers[0].key == crawlers[1].key
+    first, second = (Deduplicator(session_redis.url, namespace="lost") for _ in range(2))
+    first.check(A, text=TEXT)
+    assert first.key == second.key
     session_redis.client.flushall()
-    pages = [crawler.fingerprint(text=TEXT) for crawler in crawlers]
-    kinds = [
-        crawler.check(url, fingerprint=page).kind for crawler, url, page in zip(crawlers, (B, C), pages, strict=True)
-    ]
+    kinds = [each.check(url, fingerprint=each.fingerprint(text=TEXT)).kind for each, url in ((first, B), (second, C))]
     assert kinds == [Kind.NEW, Kind.EXACT_DUPLICATE]
-    for crawler in crawlers:
-        crawler.close()
+    first.close()
+    second.close()
 
 
 def test_pages_of_one_batch_that_have_another_key_are_refused_and_no_others(

@@ -43,6 +43,7 @@ def test_an_index_that_is_not_there_is_named(shared_backend: Backend) -> None:
     assert shared_backend.contents() == before
 
 
+@pytest.mark.nightly
 def test_so_is_one_of_a_cluster(cluster: ClusterSetup) -> None:
     begin(cluster.url, "news")
     require_index(cluster.url, "news")

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crawldedup.search.plan import MAX_CANDIDATES
-from crawldedup.stores.base import FEW, LEASE_SECONDS, Query, Retention, Status, StoreInfo
+from crawldedup.stores.base import FEW, LEASE_SECONDS, AnchorQuery, Query, Retention, Status, StoreInfo
 from tests.stores.backends import Backend, Clock, redis_contents
 from tests.stores.pages import (
     LAYOUT,
@@ -73,7 +73,8 @@ steps = st.lists(
             [
                 *["check"] * 16,
                 *["many"] * 8,
-                *["find", "forget", "deliver", "close", "die", "remembered"] * 2,
+                *["find", "forget", "deliver", "close", "die", "remembered", "look", "uncover"] * 2,
+                *["cover"] * 4,
                 *["wait"] * 3,
                 *["open", "heartbeat", "clear"],
             ]
@@ -138,10 +139,9 @@ class Play:
             self._crawlers[step.crawler].open()
         store = self._crawlers[step.crawler]
         match step.what:
-            case "check":
-                return promised(checked(store, self._query(step)), self._retention)
-            case "many":
-                answers = store.check([self._query(each) for each in batch_of(step)])
+            case "check" | "many":
+                pages = batch_of(step) if step.what == "many" else [step]
+                answers = store.check(list(map(self._query, pages)))
                 return [promised(answer, self._retention) for answer in answers]
             case "find":
                 found = store.find([self._query(each) for each in batch_of(step)])
@@ -149,6 +149,8 @@ class Play:
             case "forget":
                 was_there = store.forget(name_of(URLS[step.url]))
                 return was_there if self._retention.ttl_seconds is None else None
+            case "cover" | "look" | "uncover":
+                return covered(store, step)
             case "deliver":
                 return store.deliver([name_of(URLS[step.url])])
             case "remembered":
@@ -172,6 +174,16 @@ class Play:
             delivered=(name_of(URLS[step.seconds % len(URLS)]),) if step.has_text else (),
             revisit_rule=revisit_rule(TEXTS[step.text], step.revisit_similarity),
         )
+
+
+def covered(store: Store, step: Step) -> Any:
+    """What a store tells of the anchors of a page, which may be added or forgotten."""
+    name = name_of(URLS[step.url])
+    if step.what == "uncover":
+        return store.forget(name, anchors_alone=True)
+    anchors = tuple(range(step.text, step.text + step.seconds % 7))
+    held = store.anchors(AnchorQuery(URLS[step.url], name, anchors), add=step.what == "cover")
+    return [[held.urls[page] for page in pages or ()] for pages in held.of], held.is_known
 
 
 def batch_of(step: Step) -> list[Step]:

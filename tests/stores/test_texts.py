@@ -45,12 +45,6 @@ def text_of(store: Store, url: str, retention: Retention = FOR_EVER) -> bytes:
     return page.packed_text if page else b""
 
 
-def former(answer: Answer) -> bytes:
-    assert answer.status is Status.REVISIT
-    assert answer.record is not None
-    return answer.record.packed_text
-
-
 def record_text(answer: Answer) -> bytes:
     assert answer.record is not None
     return answer.record.packed_text
@@ -62,29 +56,6 @@ def is_anywhere(backend: Backend, text: bytes) -> bool:
         return False
     contents = repr(backend.contents())
     return repr(text)[2:-1] in contents or text.hex().upper() in contents
-
-
-def test_the_text_of_a_page_that_is_added_is_kept_and_no_other(store: Store, backend: Backend, page: Page) -> None:
-    assert text_of(store, A) == b""
-    assert checked(store, asked(page, A, FIRST)).status is Status.NEW
-    assert checked(store, asked(near_page(page), B, SECOND)).status is Status.NEAR
-    assert (text_of(store, A), text_of(store, B)) == (FIRST, b"")
-    assert backend.name == "memory" or is_anywhere(backend, FIRST)
-    assert not is_anywhere(backend, SECOND)
-
-
-def test_texts_may_be_kept_from_some_visit_on_and_no_longer(
-    store: Store, backend: Backend, page: Page, other: Page
-) -> None:
-    checked(store, asked(page, A))
-    assert former(checked(store, asked(page, A, FIRST))) == b""
-    assert text_of(store, A) == FIRST
-    checked(store, asked(page, A))
-    assert text_of(store, A) == FIRST
-    assert former(checked(store, asked(other, A))) == FIRST
-    assert text_of(store, A) == b""
-    assert not is_anywhere(backend, FIRST)
-    assert former(checked(store, asked(page, A, FIRST))) == b""
 
 
 def forget(store: Store, clock: Clock, page: Page, other: Page) -> None:

@@ -48,23 +48,11 @@ async def outcomes(pool: WorkerPool, messages: list[object]) -> list[object]:
     ]
 
 
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("workers", [1, pytest.param(3, marks=pytest.mark.nightly)])
 def test_what_ends_a_worker_costs_itself_alone(workers: int) -> None:
     async def work(pool: WorkerPool) -> None:
         messages: list[object] = [
-            "a",
-            "crash",
-            "b",
-            "stop",
-            "c",
-            "forever",
-            "d",
-            "exit",
-            "e",
-            "nonsense",
-            "f",
-            "huge",
-            "g",
+            *["a", "crash", "b", "stop", "c", "forever", "d", "exit", "e", "nonsense", "f", "huge", "g"]
         ]
         assert await outcomes(pool, messages) == [
             *("a", WorkerError, "b", "too_slow", "c", "too_slow", "d", WorkerError, "e", WorkerError, "f"),
@@ -123,6 +111,7 @@ def test_killing_workers_over_and_over_costs_no_request(number: int) -> None:
     run(work, workers=2)
 
 
+@pytest.mark.nightly
 def test_thousands_of_requests_are_answered_to_whom_they_belong() -> None:
     async def work(pool: WorkerPool) -> None:
         bodies = [os.urandom(random.randrange(2000)) for _ in range(10_000)]

@@ -14,13 +14,11 @@ import pytest
 import redis
 from redis.crc import key_slot
 
-from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ProfileMismatchError, StoreFullError, StoreUnavailableError
 from crawldedup.stores.base import AnchorQuery, PageName, Retention, Status
 from crawldedup.stores.redis.client import exchange
 from crawldedup.stores.redis.store import PREFIXES, RedisClusterStore, prefixes
 from crawldedup.stores.registry import make_store
-from crawldedup.verdict import Kind
 from tests.servers import ClusterSetup, wait_until
 from tests.stores.pages import LAYOUT, OTHER_PROFILE, checked, query, random_page, url_key_of
 
@@ -95,6 +93,7 @@ class TestPrefixes:
         assert sorted(records) == [5, 5, 6]
         assert store.info().pages == 80
 
+    @pytest.mark.nightly
     def test_an_index_of_the_scope_global_lies_in_one_slot_and_says_so(
         self, cluster: ClusterSetup, store: RedisClusterStore, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -106,6 +105,7 @@ class TestPrefixes:
         assert sum(len(master.client.keys("*:r:*")) for master in cluster.masters) == 1
         assert_known(store, [ask(number, place=None) for number in range(40)])
 
+    @pytest.mark.nightly
     def test_what_is_told_of_a_page_reaches_its_prefix(self, cluster: ClusterSetup, store: RedisClusterStore) -> None:
         names = [PageName(url_key_of(url(number)), number) for number in range(5)]
         pending = [replace(ask(number, place=number), is_pending=True) for number in range(5)]
@@ -120,6 +120,7 @@ class TestPrefixes:
         assert [store.forget(names[0]), store.forget(names[0])] == [True, False]
         assert statuses(store, [ask(0, place=0)]) == [Status.NEW]
 
+    @pytest.mark.nightly
     def test_texts_and_anchors_lie_with_their_pages(self, store: RedisClusterStore) -> None:
         asked = ask(1, place=9)
         checked(store, replace(asked, record=replace(asked.record, packed_text=b"text")))
@@ -133,6 +134,7 @@ class TestPrefixes:
         assert store.anchors(elsewhere).urls == {}
         assert store.forget(name, anchors_alone=True)
 
+    @pytest.mark.nightly
     def test_each_part_has_its_share_of_the_limit(self, store: RedisClusterStore) -> None:
         limit = Retention(max_pages=64)
         statuses(store, [ask(number, place=number % 2, retention=limit) for number in range(40)])
@@ -140,34 +142,8 @@ class TestPrefixes:
         statuses(store, [ask(number, place=None, retention=limit) for number in range(100, 140)])
         assert store.info().pages > 40
 
-    def test_of_copies_that_race_one_is_new(self, cluster: ClusterSetup, store: RedisClusterStore) -> None:
-        told: list[list[Any]] = []
 
-        def race(copy: int) -> None:
-            with contextlib.closing(RedisClusterStore(cluster.url, LAYOUT)) as racer:
-                racer.open()
-                told.append(statuses(racer, [ask(number, f"{number}/{copy}", place=number) for number in range(40)]))
-
-        threads = [threading.Thread(target=race, args=(copy,)) for copy in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert [sorted(each) for each in zip(*told, strict=True)] == [[*[Status.EXACT] * 5, Status.NEW]] * 40
-        originals = store.find([ask(number, place=number) for number in range(40)])
-        assert [record.copies for (record,) in originals] == [5] * 40
-
-    def test_a_crawl_through_the_library(self, cluster: ClusterSetup) -> None:
-        text = "a text of some words about the weather in the mountains and at the sea today " * 3
-        with Deduplicator(cluster.url, scope="site") as dedup:
-            kinds = [dedup.check(f"https://{site}.example/{name}", text=text).kind for site in "ab" for name in "12"]
-            assert kinds == [Kind.NEW, Kind.EXACT_DUPLICATE] * 2
-            assert dedup.info().pages == 2
-            dedup.clear()
-            assert dedup.info().pages == 0
-        assert not any(master.client.keys("*:r:*") for master in cluster.masters)
-
-
+@pytest.mark.nightly
 class TestTrouble:
     def test_a_failover_under_load_loses_nothing(
         self, cluster: ClusterSetup, store: RedisClusterStore, monkeypatch: pytest.MonkeyPatch
@@ -255,16 +231,6 @@ class TestTrouble:
             (answer,) = store.check([ask(1, place=7)])
             assert isinstance(answer, StoreUnavailableError)
         assert checked(store, ask(1, place=7)).status is Status.NEW
-
-    def test_nodes_that_forgot_their_scripts_and_cut_connections_are_no_trouble(
-        self, cluster: ClusterSetup, store: RedisClusterStore
-    ) -> None:
-        for number in range(12):
-            master = cluster.masters[number % 3].client
-            master.script_flush()
-            master.client_kill_filter(_type="normal", skipme=True)
-            batch = [ask(100 * number + place, place=place) for place in range(6)]
-            assert statuses(store, batch) == [Status.NEW] * 6
 
     def test_a_call_whose_answer_is_lost_counts_once(
         self, store: RedisClusterStore, monkeypatch: pytest.MonkeyPatch

@@ -71,10 +71,12 @@ class ClusterBackend(Backend):
         return everything
 
 
+pytestmark = pytest.mark.nightly
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "kind" in metafunc.fixturenames:
-        both = [SiteStore, pytest.param(RedisClusterStore, marks=pytest.mark.nightly)]
-        metafunc.parametrize("kind", both, ids=["site", "global"])
+        metafunc.parametrize("kind", [SiteStore, RedisClusterStore], ids=["site", "global"])
 
 
 @pytest.fixture(scope="module")

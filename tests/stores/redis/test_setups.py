@@ -191,6 +191,7 @@ class TestSentinels:
             assert client.mget("a", "b") == [b"5", b"6"]
             assert sentinels.master is not dead
 
+    @pytest.mark.nightly
     def test_a_client_follows_when_the_roles_are_exchanged(self, sentinels: SentinelSetup) -> None:
         with contextlib.closing(client_of(sentinels.url)) as client:
             client.eval(WRITING, 1, "a", 5)
@@ -203,12 +204,14 @@ class TestSentinels:
             wait_until(lambda: client.eval(WRITING, 1, "b", 6))
             assert sentinels.master.client.mget("a", "b") == [b"5", b"6"]
 
+    @pytest.mark.nightly
     def test_one_sentinel_is_enough_to_find_the_master(self, sentinels: SentinelSetup) -> None:
         sentinels.sentinels[0].stop()
         with sentinels.sentinels[1].frozen(), contextlib.closing(client_of(sentinels.url)) as client:
             # On a busy machine it may hold the master to be dead for a moment.
             wait_until(client.ping)
 
+    @pytest.mark.nightly
     def test_sentinels_with_a_user_of_their_own(self, sentinels: SentinelSetup) -> None:
         for sentinel in sentinels.sentinels:
             sentinel.client.execute_command("ACL SETUSER", "watcher", "reset", "on", ">hush", "+sentinel|masters")
@@ -222,6 +225,7 @@ class TestSentinels:
             assert "wr0ng" not in "".join(traceback.format_exception(caught.value))
 
 
+@pytest.mark.nightly
 class TestCluster:
     def test_users_need_some_commands_more(self, cluster: ClusterSetup) -> None:
         for node in cluster.nodes:

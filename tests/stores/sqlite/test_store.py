@@ -19,6 +19,7 @@ from tests.stores.backends import Clock
 from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, checked, found, query, random_page
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from multiprocessing.connection import Connection
 
     from crawldedup.stores.base import Query
@@ -83,52 +84,48 @@ def test_an_empty_file_is_taken_into_use(path: Path) -> None:
     assert SqliteStore(f"sqlite:///{path}", LAYOUT).open() == 0
 
 
-class TestForeignFiles:
-    @pytest.fixture(params=["delete", "wal"])
-    def foreign_database(self, request: pytest.FixtureRequest, path: Path) -> Path:
-        with contextlib.closing(sqlite3.connect(path)) as db:
-            db.execute(f"PRAGMA journal_mode = {request.param}")
-            db.execute("CREATE TABLE precious (data)")
-            db.execute("INSERT INTO precious VALUES (1)")
-            db.commit()
-        return path
+def database(path: Path, *statements: str) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        for statement in statements:
+            db.execute(statement)
+        db.commit()
 
-    def test_a_database_of_another_program_is_refused(self, foreign_database: Path) -> None:
-        self.assert_refused_unmodified(foreign_database, "SQLite file of another program")
 
-    @pytest.mark.parametrize(
-        ("layout", "said"),
-        [(7, "a newer version of crawldedup .*; upgrade crawldedup, or"), (4, "an older version .*; crawl again, or")],
-    )
-    def test_a_file_of_another_layout_is_refused(self, path: Path, layout: int, said: str) -> None:
-        store = SqliteStore(f"sqlite:///{path}", LAYOUT)
-        store.open()
-        store.close()
-        with contextlib.closing(sqlite3.connect(path)) as db:
-            db.execute(f"PRAGMA user_version = {layout}")
-        self.assert_refused_unmodified(path, f"{said} choose another path")
+def of_layout(path: Path, layout: int) -> None:
+    store = SqliteStore(f"sqlite:///{path}", LAYOUT)
+    store.open()
+    store.close()
+    database(path, f"PRAGMA user_version = {layout}")
 
-    def test_a_marked_but_empty_database_of_another_program_is_refused(self, path: Path) -> None:
-        with contextlib.closing(sqlite3.connect(path)) as db:
-            db.execute("PRAGMA application_id = 1234")
-        self.assert_refused_unmodified(path, "SQLite file of another program")
 
-    @pytest.mark.parametrize("content", [b"hello", b"hello world\n" * 1000, bytes(range(256)) * 64])
-    def test_a_file_that_is_no_database_is_refused(self, path: Path, content: bytes) -> None:
-        path.write_bytes(content)
-        self.assert_refused_unmodified(path, "not a SQLite file; choose another path")
+PRECIOUS = ("CREATE TABLE precious (data)", "INSERT INTO precious VALUES (1)")
+OF_ANOTHER, NO_DATABASE = "SQLite file of another program", "not a SQLite file; choose another path"
 
-    def assert_refused_unmodified(self, path: Path, said: str) -> None:
-        before = path.read_bytes()
-        store = SqliteStore(f"sqlite:///{path}", LAYOUT)
-        for call in (store.open, store.clear):
-            with pytest.raises(StoreError, match=said) as caught:
-                call()
-            assert type(caught.value) is ForeignStoreError
-            assert str(path) in str(caught.value)
-        store.close()
-        assert path.read_bytes() == before
-        assert list(path.parent.iterdir()) == [path]
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda path: database(path, *PRECIOUS), OF_ANOTHER),
+        (lambda path: database(path, "PRAGMA journal_mode = wal", *PRECIOUS), OF_ANOTHER),
+        (lambda path: database(path, "PRAGMA application_id = 1234"), OF_ANOTHER),
+        (lambda path: of_layout(path, 7), "a newer version of crawldedup .*; upgrade crawldedup, or"),
+        (lambda path: of_layout(path, 4), "an older version .*; crawl again, or"),
+        (lambda path: path.write_bytes(b"hello"), NO_DATABASE),
+        (lambda path: path.write_bytes(b"hello world\n" * 1000), NO_DATABASE),
+        (lambda path: path.write_bytes(bytes(range(256)) * 64), NO_DATABASE),
+    ],
+)
+def test_a_file_of_others_is_refused_unmodified(path: Path, make: Callable[[Path], object], said: str) -> None:
+    make(path)
+    before = path.read_bytes()
+    store = SqliteStore(f"sqlite:///{path}", LAYOUT)
+    for call in (store.open, store.clear):
+        with pytest.raises(ForeignStoreError, match=said) as caught:
+            call()
+        assert str(path) in str(caught.value)
+    store.close()
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("place", [".", "file/index.sqlite", "x" * 300], ids=["a folder", "under a file", "too long"])
@@ -171,44 +168,30 @@ def test_a_file_locked_by_another_program_is_unavailable_until_it_is_released(
 
 
 class TestFullDisk:
-    def test_a_page_without_room_is_refused_and_nothing_of_it_stays(self, path: Path) -> None:
-        store = SqliteStore(f"sqlite:///{path}", LAYOUT)
-        store.open()
-        add(store, 0)
-        assert store._db is not None
-        (size,) = store._db.execute("PRAGMA page_count").fetchone()
-        store._db.execute(f"PRAGMA max_page_count = {size}")
-        added = 1
-        with contextlib.suppress(StoreFullError):
-            while True:
-                added = add(store, added)
-        with pytest.raises(StoreFullError, match=f"no room left for {path}"):
-            add(store, added)
-        assert len(found(store, query(page_number(0), ""))) == 1
-        store._db.execute(f"PRAGMA max_page_count = {size + 1000}")
-        assert checked(store, query(page_number(0), "https://example.com/0")).status is Status.REVISIT
-        assert store.info().pages == added
-        store.close()
-        assert_whole(path, added, absent=added)
-
     def test_of_many_pages_those_that_found_room_are_answered_and_kept(self, path: Path) -> None:
         store = SqliteStore(f"sqlite:///{path}", LAYOUT)
         store.open()
         add(store, 0)
         assert store._db is not None
         (size,) = store._db.execute("PRAGMA page_count").fetchone()
-        store._db.execute(f"PRAGMA max_page_count = {size + 30}")
-        answered = store.check([question(number) for number in range(2000)])
+        store._db.execute(f"PRAGMA max_page_count = {size + 15}")
+        answered = store.check([question(number) for number in range(800)])
         answers = [answer for answer in answered if isinstance(answer, Answer)]
         kept = len(answers)
         assert answered[:kept] == answers
         assert all(isinstance(error, StoreFullError) and "no room left" in str(error) for error in answered[kept:])
         assert [answer.pages for answer in answers] == list(range(1, kept + 1))
         assert [answer.status for answer in answers] == [Status.REVISIT] + [Status.NEW] * (kept - 1)
-        assert 100 < kept < 2000
+        assert 50 < kept < 800
+        with pytest.raises(StoreFullError, match=f"no room left for {path}"):
+            add(store, kept)
+        assert len(found(store, query(page_number(0), ""))) == 1
+        store._db.execute(f"PRAGMA max_page_count = {size + 1000}")
+        assert checked(store, question(0)).status is Status.REVISIT
         store.close()
         assert_whole(path, kept, absent=kept)
 
+    @pytest.mark.nightly
     def test_a_disk_that_refuses_to_write_costs_no_page_that_was_kept(self, path: Path) -> None:
         pipe, far_end = PROCESSES.Pipe()
         process = PROCESSES.Process(target=fill_until_refused, args=(str(path), far_end))
@@ -234,6 +217,7 @@ def fill_until_refused(path: str, pipe: Connection) -> None:
     pipe.send((pages, add(store, pages)))
 
 
+@pytest.mark.nightly
 def test_a_killed_writer_leaves_every_page_it_was_told_of(path: Path) -> None:
     pipe, far_end = PROCESSES.Pipe()
     process = PROCESSES.Process(target=write_for_ever, args=(str(path), far_end))
@@ -269,14 +253,13 @@ def test_clearing_one_namespace_gives_its_room_back_and_leaves_the_other(path: P
     one, two = SqliteStore(f"sqlite:///{path}", LAYOUT), SqliteStore(f"sqlite:///{path}", OTHER_NAMESPACE)
     one.open()
     two.open()
-    for number in range(200):
-        add(one, number)
     add(two, 0)
-    size = one.info().bytes
-    for _ in range(3):
+    size = 0
+    for _ in range(4):
         one.clear()
         for number in range(200):
             add(one, number)
+        size = size or one.info().bytes
     assert one.info().bytes < 1.5 * size
     assert len(found(two, query(page_number(0), ""))) == 1
 
@@ -314,6 +297,7 @@ def test_a_store_without_page_numbers_left_is_full(path: Path, monkeypatch: pyte
     assert_whole(path, 3, absent=3)
 
 
+@pytest.mark.nightly
 def test_one_that_checks_many_pages_without_a_rest_leaves_others_their_turn(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,104 @@
+"""Values of any type in a SQLite index, and lies in the head of one on Redis: no call hangs, and errors are ours."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+import sqlite3
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from crawldedup import Deduplicator
+from crawldedup.errors import CrawlDedupError, StoreError
+from tests.servers import RedisServer
+
+WORDS = [f"w{number}" for number in range(1000)]
+VALUES = [None, "text", b"\xff", b"", -1, 2**62, 1.5, "\ud7ff\0"]
+COLUMNS = {
+    "indexes": ["profile", "key", "freed", "newest_freed", "swept", "crawlers"],
+    "crawlers": ["number", "expires", "process"],
+    "pages_1": ["url", "url_key", "search", "signature", "digest", "added_at", "seen_at", "copies", "crawler", "rank"],
+    "pending": ["url_key", "crawler"],
+    "covered_1": ["page", "url", "added_at", "before", "size", "anchors"],
+    "anchors_1": ["k", "place", "number"],
+}
+
+NUMBERS = ["pages", "next", "depth", "split", "crawlers", "oldest", "sweep", "epoch"]
+LIES = ["", "-1", "1.5", "nan", "inf", "1e308", "9" * 400, "28", "29", "4294967295", "18446744073709551616", "text"]
+
+
+def text_of(number: int) -> str:
+    return " ".join(random.Random(number).choices(WORDS, k=60))
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sound") / "index.sqlite"
+    with Deduplicator(f"sqlite:///{path}", paragraphs=0.5, keep_texts=True) as dedup:
+        for number in range(20):
+            dedup.check(f"https://a.example/{number}", text=text_of(number))
+        # A crawler that died left its lease.
+        dedup.close(leave=False)
+    return path
+
+
+def use(dedup: Deduplicator) -> None:
+    for call in (
+        dedup.open,
+        lambda: dedup.check("https://n.example/", text=text_of(100)),
+        lambda: dedup.check("https://c.example/", text=text_of(5)),
+        lambda: dedup.check("https://a.example/7", text=text_of(7)),
+        lambda: dedup.check("https://a.example/8", text=text_of(101)),
+        lambda: dedup.find(text=text_of(3)),
+        dedup.info,
+        lambda: dedup.forget("https://a.example/3"),
+        dedup.clear,
+        dedup.close,
+    ):
+        with contextlib.suppress(CrawlDedupError):
+            call()
+
+
+@pytest.mark.parametrize(
+    "table", [pytest.param(table, marks=[pytest.mark.nightly] if table != "indexes" else []) for table in COLUMNS]
+)
+def test_a_damaged_column_is_held(sound: Path, tmp_path: Path, table: str) -> None:
+    path = tmp_path / "index.sqlite"
+    for column, value in product(COLUMNS[table], VALUES):
+        shutil.copy(sound, path)
+        with contextlib.closing(sqlite3.connect(path)) as db, contextlib.suppress(sqlite3.IntegrityError):
+            # Or the column refuses it.
+            db.execute(f"UPDATE OR IGNORE {table} SET {column} = ?", (value,))
+            db.commit()
+        use(Deduplicator(f"sqlite:///{path}", ttl="30d", max_pages=1000, paragraphs=0.5, keep_texts=True))
+        # Or what SQLite left beside it would be taken for a part of the next one.
+        for left in tmp_path.iterdir():
+            left.unlink()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "field",
+    ["split", *(pytest.param(name, marks=pytest.mark.nightly) for name in NUMBERS if name != "split")],
+)
+def test_a_lie_in_the_head_is_held(redis_server: RedisServer, field: str) -> None:
+    for lie in LIES:
+        redis_server.client.flushall()
+        with Deduplicator(redis_server.url) as dedup:
+            for number in range(20):
+                dedup.check(f"https://a.example/{number}", text=text_of(number))
+        redis_server.client.hset("crawldedup:{default}:m", field, lie)
+        use(Deduplicator(redis_server.url, ttl="30d", max_pages=1000))
+
+
+def test_an_index_whose_head_lies_can_be_cleared(redis_server: RedisServer) -> None:
+    with Deduplicator(redis_server.url) as dedup:
+        dedup.check("https://a.example/", text=text_of(1))
+        redis_server.client.hset("crawldedup:{default}:m", "depth", "28")
+        with pytest.raises(StoreError, match="crawldedup did not write"):
+            dedup.check("https://b.example/", text=text_of(2))
+        dedup.clear()
+        assert dedup.check("https://b.example/", text=text_of(1)).kind == "new"
