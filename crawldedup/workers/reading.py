@@ -15,6 +15,7 @@ import msgspec
 
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader, ReadPage
+from crawldedup.reading.area import area_of
 from crawldedup.reading.keys import Key
 from crawldedup.reading.volatile import NOTHING, Known
 from crawldedup.wire import check_fingerprint, from_weights, plain, to_weights
@@ -50,7 +51,9 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
 
     def read(page: Page, key: Key, known: Known) -> tuple[msgspec.Raw, float]:
         begun = time.perf_counter()
-        content = msgspec.msgpack.encode([page.html, page.text, page.encoding, page.url, key.id, known])
+        # Where numbers are left out depends on the folder.
+        where = [area_of(options.content, page.url), page.url if known else ""]
+        content = msgspec.msgpack.encode([page.html, page.text, page.encoding, where, key.id, known])
         # Nobody who knows no secret can make two pages of one digest.
         known_by = hashlib.blake2b(content, key=secret).digest()
         if known_by not in last:
