@@ -22,7 +22,7 @@ BUDGETS = {
     "reading": 3120,
     "search": 1425,
     "stores": 2398,
-    "workers": 499,
+    "workers": 501,
     "scrapy_plugin": 2169,
     "report": 2737,
     "scan": 1258,
@@ -31,7 +31,7 @@ BUDGETS = {
     "cli": 1866,
     "literature": 2189,
 }
-MOST_LINES = 21_888
+MOST_LINES = 21_890
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -51,9 +51,8 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
 
     def read(page: Page, key: Key, known: Known) -> tuple[msgspec.Raw, float]:
         begun = time.perf_counter()
-        # Where numbers are left out depends on the folder.
-        where = [area_of(options.content, page.url), page.url if known else ""]
-        content = msgspec.msgpack.encode([page.html, page.text, page.encoding, where, key.id, known])
+        area = area_of(options.content, page.url)
+        content = msgspec.msgpack.encode([page.html, page.text, page.encoding, area, key.id, known, known and page.url])
         # Nobody who knows no secret can make two pages of one digest.
         known_by = hashlib.blake2b(content, key=secret).digest()
         if known_by not in last:
