@@ -14,9 +14,8 @@ LONGEST_MODULE = 500
 """Lines of a module."""
 
 # The lines that a room may have. They only ever fall: a room that needs more takes it from another.
-# What is about lines that change with every load is in them: 211 in reading, and beside it 103 in the plugin, 79 in the
-# library, 12 in the search, 6 in the report and 1 in the workers. 200 are for it; 32 and 1 more of the plugin's lines
-# were those of the Lua scripts and of the search.
+# What is about lines that change with every load, and about daily crawls, is in them: 231 in reading, and beside it
+# 120 in the library, 97 in the plugin, 25 in the search, 6 in the report and 1 in the workers.
 BUDGETS = {
     "library": 2074,
     "reading": 3120,
