@@ -4,10 +4,10 @@
 minutes, in their numbers alone. Only that is evidence: pages that are alike are none, and what has changed since
 yesterday is news. A line with a price, a heading, a long line and one of little else than numbers is always content.
 
-Three pages of a host must show that a line changes, one of them in the folder where it counts, or all three in the
-folder above: on a shared host nobody can have numbers of others left out. A page counts in the folder of its canonical
-URL, too, which it names itself. A line that stays the same four times as often is content again. What changed is left
-out: the line, or of its numbers only some.
+Three pages of a host, with different headings, must show that a line changes, one of them in the folder where it
+counts, or all three in the folder above: on a shared host nobody can have numbers of others left out. A page counts in
+the folder of its canonical URL, too, which it names itself. A line that stays the same four times as often is content
+again. What changed is left out: the line, or of its numbers only some.
 """
 
 import math
@@ -55,6 +55,9 @@ _VISIT: Final = re.compile(
     rf"(?:s|sid|session_?(?:id)?|cfid|cftoken)=(?:{TOKEN})(?=[&#]|$))&?|;jsessionid=[^?#]*",
     re.I,
 )
+
+# By such a path, a server may answer with a page of another folder.
+_ANOTHERS_FOLDER: Final = re.compile(r"%2e|%2f|%5c|\\|/\.\.?/", re.I)
 
 
 def numbers_of(lines: Iterable[str], headings: Collection[str] = ()) -> Numbers:
@@ -115,11 +118,15 @@ def _name_of(line: str, headings: Collection[str]) -> int:
 
 
 class _Line(msgspec.Struct, array_like=True):
-    """What second answers showed of a line: which numbers change, on how many pages of each folder; how often none."""
+    """What second answers showed of a line: which numbers change, on how many pages of each folder; how often none.
+
+    Pages with the same headings may differ in their numbers alone, so that these are what they are about.
+    """
 
     numbers: set[int] = set()
     folders: dict[str, int] = {}
     same: int = 0
+    headings: set[int] = set()
 
     @property
     def changes(self) -> int:
@@ -127,7 +134,7 @@ class _Line(msgspec.Struct, array_like=True):
 
     def known(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return which numbers are known to change, and the folders where they do, and within which."""
-        if self.changes < _WITNESSES or self.same > _MOST_SAME * self.changes:
+        if len(self.headings) < _WITNESSES or self.same > _MOST_SAME * self.changes:
             return (), ()
         within = [f"{folder}/*" for folder, pages in self.folders.items() if pages >= _WITNESSES]
         return tuple(sorted(self.numbers)), tuple(map(mmh3.hash, [*self.folders, *within]))
@@ -156,7 +163,7 @@ class VolatileLines:
 
     def learn(self, url: str, identity: str | None, numbers: Numbers) -> bool:
         """Compare the answer of a page with one of the last minutes, if there is one; return whether that told more."""
-        if not numbers:
+        if not numbers or _ANOTHERS_FOLDER.search(url.partition("?")[0]):
             return False
         page, now = identity or canonical_url(without_visit(url)), self._clock()
         with self._lock:
@@ -180,6 +187,7 @@ class VolatileLines:
                 line.numbers |= changed
                 line.same += not changed
                 if changed:
+                    line.headings |= {*numbers.get(0, ())} if len(line.headings) < _WITNESSES else set()
                     _put(line.folders, folder, line.folders.get(folder, 0) + 1, _MOST_FOLDERS)
                 _put(self._hosts, host, lines, _MOST_HOSTS)
                 is_news |= line.known() != before

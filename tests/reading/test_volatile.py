@@ -46,8 +46,8 @@ def changing(lines: VolatileLines, url: str, *others: str) -> dict[int, tuple[in
     return changing_at(lines.known_at(url), url, *others)
 
 
-def answers(*lines: str) -> Iterator[dict[int, tuple[int, ...]]]:
-    return (numbers_of([line]) for line in lines)
+def answers(page: int, *lines: str) -> Iterator[dict[int, tuple[int, ...]]]:
+    return (numbers_of([line], {f"Page {page}"}) for line in lines)
 
 
 def test_pages_of_other_headings_are_not_one() -> None:
@@ -63,7 +63,7 @@ def test_pages_of_other_headings_are_not_one() -> None:
 def test_what_names_the_content_is_no_session(name: str) -> None:
     lines = VolatileLines(Clock())
     for page in range(20):
-        for numbers in answers(f"Seat {page} is free"):
+        for numbers in answers(page, f"Seat {page} is free"):
             lines.learn(f"http://a.example/talk?{name}={page}", None, numbers)
     assert changing(lines, "http://a.example/talk") == {}
 
@@ -83,7 +83,7 @@ def test_threads_may_share_what_is_known() -> None:
     thread.start()
     for host in range(2000):
         for page in range(3):
-            for numbers in answers(f"seen by {host} people", f"seen by {host + 1} people"):
+            for numbers in answers(page, f"seen by {host} people", f"seen by {host + 1} people"):
                 lines.learn(f"http://h{host}.example/p/{page}", None, numbers)
         lines.known_at(f"http://h{host}.example/p/9")
     stop.set()
@@ -96,7 +96,7 @@ def learned(url: str = "http://a.example/p/{}", *, pages: int = 3, between: floa
     clock = Clock()
     lines = VolatileLines(clock)
     for page in range(pages):
-        for numbers in answers(f"seen by {page} people", f"seen by {page + 1} people"):
+        for numbers in answers(page, f"seen by {page} people", f"seen by {page + 1} people"):
             lines.learn(url.format(page), None, numbers)
             clock.now += between
     return lines
@@ -115,6 +115,22 @@ def learned(url: str = "http://a.example/p/{}", *, pages: int = 3, between: floa
 )
 def test_lines_that_are_content_are_never_left_out(line: str) -> None:
     assert numbers_of([line], headings={"Chapter 7"}) == {}
+
+
+def test_pages_with_the_same_headings_may_be_about_their_numbers() -> None:
+    lines = VolatileLines(Clock())
+    for page in range(9):
+        for numbers in answers(0, f"Water level now: {page} cm", f"Water level now: {page + 1} cm"):
+            lines.learn(f"http://a.example/gauge/{page}", None, numbers)
+    assert changing(lines, "http://a.example/gauge/old") == {}
+
+
+@pytest.mark.parametrize(
+    "detour", ["..%2f~mallory%2f", "..%5C~mallory/", "%2e%2e/~mallory/", "../~mallory/", "..\\~mallory/"]
+)
+def test_a_path_that_a_server_may_take_for_another_is_no_evidence(detour: str) -> None:
+    lines = learned(f"http://shared.example/~alice/{detour}{{}}", pages=9)
+    assert changing(lines, "http://shared.example/~alice/x") == {}
 
 
 def test_a_line_of_a_kind_that_occurs_twice_tells_nothing() -> None:
@@ -183,7 +199,7 @@ def test_a_worker_that_answers_nonsense_teaches_nothing_else() -> None:
 def test_a_line_that_stays_the_same_is_content_again() -> None:
     lines = learned()
     for page in range(13):
-        for numbers in answers("seen by 7 people", "seen by 7 people"):
+        for numbers in answers(page, "seen by 7 people", "seen by 7 people"):
             lines.learn(f"http://a.example/p/same{page}", None, numbers)
     assert not changing(lines, "http://a.example/p/new")
 
@@ -191,7 +207,7 @@ def test_a_line_that_stays_the_same_is_content_again() -> None:
 def test_of_a_line_only_the_numbers_that_change_are_left_out() -> None:
     lines = VolatileLines(Clock())
     for page in range(3):
-        for numbers in answers(f"Size 42 with {page} left", f"Size 42 with {page + 1} left"):
+        for numbers in answers(page, f"Size 42 with {page} left", f"Size 42 with {page + 1} left"):
             lines.learn(f"http://a.example/p/{page}", None, numbers)
     text = f"{story(1)}\nSize 43 with 5 left"
     assert without_volatile(text, changing(lines, "http://a.example/p/9"))[0] == f"{story(1)}\nSize 43 with  left"
@@ -208,12 +224,12 @@ def test_memory_is_bounded_whatever_comes() -> None:
     lines = VolatileLines(Clock())
     for host in range(3000):
         for page in range(3):
-            for numbers in answers(f"seen by {host} people", f"seen by {host + 1} people"):
+            for numbers in answers(page, f"seen by {host} people", f"seen by {host + 1} people"):
                 lines.learn(f"http://h{host}.example/p/{page}", None, numbers)
     for line in range(200):
         shape = "x" * (line + 5)
         for page in range(3):
-            for numbers in answers(f"{shape} 1", f"{shape} 2"):
+            for numbers in answers(page, f"{shape} 1", f"{shape} 2"):
                 lines.learn(f"http://one.example/{line}-{page}", None, numbers)
     assert len(changing(lines, "http://one.example/9")) == 64
     assert not changing(lines, "http://h1.example/p/9")

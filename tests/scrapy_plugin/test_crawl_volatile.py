@@ -30,9 +30,14 @@ class CountedPages(dict[str, Answer]):
         return answer and answer._replace(body=answer.body.replace(b"</article>", counter.encode()))
 
 
+def topic(number: int) -> Answer:
+    page = article(number, words=60)
+    return page._replace(body=page.body.replace(b"<h1>Article", b"<h1>Topic %d" % number))
+
+
 def counting_site() -> Site:
     site = Site({})
-    site.pages = CountedPages({f"/{number}": article(number, words=60) for number in range(TOPICS)})
+    site.pages = CountedPages({f"/{number}": topic(number) for number in range(TOPICS)})
     return site
 
 
