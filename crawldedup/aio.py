@@ -19,7 +19,7 @@ from crawldedup.options import Options
 from crawldedup.page import Content, Page, PageReader, ReadPage
 from crawldedup.reading.html import check_size
 from crawldedup.reading.keys import NO_KEY, Key
-from crawldedup.reading.volatile import VolatileLines, changing_at
+from crawldedup.reading.volatile import VolatileLines, changing_at, put_last
 from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Match, Verdict
@@ -186,20 +186,14 @@ class AsyncDeduplicator:
         `prepare` is called with the page and what was read of it. It returns the page to ask about, for example with
         the rank that its links give it.
         """
-        begun = time.perf_counter()
+        begun, known = time.perf_counter(), self._changing(page)
         read, reading = await self._read(page)
         asked = prepare(page, read) if prepare else page
         verdict, asking = await self._ask_about(asked, read.fingerprint)
-        if (
-            page.remember
-            and read.numbers
-            and len(page.html or "") <= _EARLY_BYTES
-            and (verdict.replaces or not verdict.is_duplicate)
-        ):
-            known = changing_at(self.volatile_lines.known_at(page.url), page.url)
-            self._early[page.url, page.identity, page.scope_key] = asked, read.numbers.keys() - known.keys()
-            if len(self._early) > _MOST_EARLY:
-                del self._early[next(iter(self._early))]
+        is_kept = page.remember and (verdict.replaces or not verdict.is_duplicate)
+        if is_kept and read.numbers and len(page.html or "") <= _EARLY_BYTES:
+            name = page.url, page.identity, page.scope_key
+            put_last(self._early, name, (asked, read.numbers.keys() - known), _MOST_EARLY)
         return Judged(verdict, read, reading, asking, time.perf_counter() - begun)
 
     async def check_many(
@@ -290,6 +284,8 @@ class AsyncDeduplicator:
         """Answer what waits, leave the crawl and disconnect, within some seconds. See `Deduplicator.close`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
+                if self._renewing is not None:
+                    await self._renewing
                 await self._renew()
         self._is_closed = True
         deadline = time.monotonic() + _CLOSE_SECONDS
@@ -394,12 +390,16 @@ class AsyncDeduplicator:
     async def _renew(self) -> None:
         """Read pages again that are remembered with numbers which are known by now to change."""
         for name, (page, lines) in list(self._early.items()):
-            known = self.volatile_lines.known_at(page.url)
-            if page.delivered and not lines.isdisjoint(changing_at(known, page.url)):
-                self._early.pop(name, None)
+            if page.delivered and name in self._early and not lines.isdisjoint(self._changing(page)):
+                del self._early[name]
                 with suppress(CrawlDedupError):
+                    known = self.volatile_lines.known_at(page.url)
                     read, _ = await self._pool.call(request("read", [page], self.key, known), read_of)
                     await self._ask_about(page, read.fingerprint)
+
+    def _changing(self, page: Page) -> set[int]:
+        """Return the lines that are known to change where a page stands."""
+        return {*changing_at(self.volatile_lines.known_at(page.url), page.url)}
 
     async def _run(self, call: Callable[[Deduplicator], T]) -> T:
         if self._thread is None:

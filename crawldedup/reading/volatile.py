@@ -172,7 +172,7 @@ class VolatileLines:
                 return False  # a page is evidence once
             # Pages of other headings are not one, whatever their URLs say.
             is_evidence = now - earlier_at <= _MINUTES and numbers.get(0) == earlier.get(0)
-            _put(self._pages, page, (now, None if is_evidence else numbers), _MOST_PAGES)
+            put_last(self._pages, page, (now, None if is_evidence else numbers), _MOST_PAGES)
             return is_evidence and self._compare(url, numbers, earlier)
 
     def _compare(self, url: str, numbers: Numbers, earlier: Numbers) -> bool:
@@ -188,8 +188,8 @@ class VolatileLines:
                 line.same += not changed
                 if changed:
                     line.headings |= {*numbers.get(0, ())} if len(line.headings) < _WITNESSES else set()
-                    _put(line.folders, folder, line.folders.get(folder, 0) + 1, _MOST_FOLDERS)
-                _put(self._hosts, host, lines, _MOST_HOSTS)
+                    put_last(line.folders, folder, line.folders.get(folder, 0) + 1, _MOST_FOLDERS)
+                put_last(self._hosts, host, lines, _MOST_HOSTS)
                 is_news |= line.known() != before
         return is_news
 
@@ -206,7 +206,7 @@ class VolatileLines:
                 known = self._hosts.get(host, {})
                 for name, line in lines.items():
                     known[name] = max(known.get(name, line), line, key=lambda line: line.changes + line.same)
-                _put(self._hosts, host, known, _MOST_HOSTS)
+                put_last(self._hosts, host, known, _MOST_HOSTS)
             if hosts == self._hosts:
                 return noted
             while len(note := msgspec.json.encode(self._hosts)) > _MOST_NOTE:
@@ -215,7 +215,7 @@ class VolatileLines:
             return note.decode()
 
 
-def _put(values: dict[str, Any], key: str, value: object, most: int) -> None:
+def put_last(values: dict[Any, Any], key: object, value: object, most: int) -> None:
     """Put a value behind all others, of which the first goes where they are too many."""
     values.pop(key, None)
     values[key] = value

@@ -17,7 +17,7 @@ from crawldedup.options import Options
 from crawldedup.page import Page, PageReader, ReadPage
 from crawldedup.reading.area import area_of
 from crawldedup.reading.keys import Key
-from crawldedup.reading.volatile import NOTHING, Known
+from crawldedup.reading.volatile import NOTHING, Known, put_last
 from crawldedup.wire import check_fingerprint, from_weights, plain, to_weights
 from crawldedup.workers.program import valid
 
@@ -57,9 +57,7 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
         known_by = hashlib.blake2b(content, key=secret).digest()
         if known_by not in last:
             compared = replace(pages.read_page(page, key, known), text=None, facts=())
-            last[known_by] = msgspec.Raw(_packed.encode(compared))
-            if len(last) > _CACHED_PAGES:
-                del last[next(iter(last))]
+            put_last(last, known_by, msgspec.Raw(_packed.encode(compared)), _CACHED_PAGES)
         return last[known_by], time.perf_counter() - begun
 
     def answer(message: dict[str, Any]) -> object:
