@@ -205,7 +205,11 @@ class Deduplicator:
         for page in noted if answers and not isinstance(answers[0], StoreError) else ():
             self._delivered.pop(page, None)
         verdicts = map(self._verdict, pairs, queries, answers)
-        return [next(verdicts) if isinstance(read, Fingerprint) else read for read in reads]
+        results = [next(verdicts) if isinstance(read, Fingerprint) else read for read in reads]
+        for place, doubted in enumerate(map(self._doubted, pages, reads, results)):
+            if doubted is not None:
+                (results[place],) = self._decide([replace(pages[place], similarity=1.0)], [doubted])
+        return results
 
     def _alike_originals(self, pairs: Sequence[Pair], key: Key) -> list[int]:
         """Return the places of pages that resemble the original they name: a lower similarity is enough for them."""
@@ -225,6 +229,18 @@ class Deduplicator:
             self._queries.hot_prefixes.learn(query, answer)
         return self._paragraphs.with_coverage(page, read, query, verdict_of(page.url, read, query, answer))
 
+    def _doubted(
+        self, page: Page, read: Fingerprint | CrawlDedupError, verdict: Verdict | CrawlDedupError
+    ) -> Fingerprint | None:
+        """Return what is read of a page in full, if the numbers left out may be all that tells it from its original."""
+        if not isinstance(read, Fingerprint) or read.full is None or not isinstance(verdict, Verdict):
+            return None
+        if page.remember:
+            self.volatile_lines.note_load(page.url, read.digest, read.full.digest)
+        is_dropped = verdict.is_duplicate and not verdict.replaces
+        names = page.canonical or page.url, verdict.original or page.url
+        return read.full if is_dropped and self.volatile_lines.may_be_two(*names, read.digest) else None
+
     def fingerprint(self, url: str = "", **page: Any) -> Fingerprint:
         """Return the fingerprint of a page. Nothing is remembered. Raises as `check`."""
         return self._reader.read_page(Page(url, **page), self.key).fingerprint
@@ -238,6 +254,9 @@ class Deduplicator:
         subject = Page(url, **{**page, "remember": False})
         content, read, query, similarity, records = self._search(subject)
         explanation = explained(url, read, query, records, self._packed_text, similarity)
+        if full := self._doubted(subject, read, explanation.verdict):
+            values = page | dict.fromkeys(("html", "text", "encoding")) | {"fingerprint": full, "similarity": 1.0}
+            explanation = self.explain(url, **values)
         verdict = self._paragraphs.with_coverage(subject, read, query, explanation.verdict)
         explanation = replace(explanation, verdict=verdict, pages=self.pages)
         if not isinstance(content, PageContent):

@@ -188,7 +188,7 @@ class PageReader:
             whole=content.whole and whole,
             core=content.core and without_volatile(content.core, changing, headings)[0],
             facts="\n".join(filter(None, facts)) or None,
-            shown=(content.whole or content.text) if left_out or others else None,
+            full=content if left_out or others else None,
             left_out=tuple(dict.fromkeys([*left_out, *others]))[:_MOST_LEFT_OUT],
         )
 

@@ -17,7 +17,7 @@ from crawldedup.verdict import Coverage, Verdict
 
 T = TypeVar("T")
 _DERIVED: Final = {Verdict: ("is_duplicate", "is_partial", "is_across_sites"), Coverage: ("share_new",)}
-_NUMBERS: Final = ("search", "digest", "facts", "key_id", "full_digest")
+_NUMBERS: Final = ("search", "digest", "facts", "key_id")
 _MOST_WEIGHT: Final = 1e6  # They are at most the root of the number of features.
 
 
@@ -40,7 +40,7 @@ def plain(value: Any) -> Any:
     """
     if isinstance(value, Fingerprint):
         values = msgspec.to_builtins(value, builtin_types=(), enc_hook=from_weights)
-        return values | {name: f"{values[name]:016x}" for name in _NUMBERS}
+        return values | {name: f"{values[name]:016x}" for name in _NUMBERS} | {"full": plain(value.full)}
     if is_dataclass(value):
         values = {each.name: plain(getattr(value, each.name)) for each in fields(value)}
         if "match" in values:
@@ -55,7 +55,8 @@ def from_plain(kind: type[T], values: Any) -> T:
     """Return the value of which `plain` gave these; other keys are ignored. Raises ConfigurationError for others."""
     try:
         if kind is Fingerprint:
-            values = {**values, **{name: int(values.get(name, "0"), 16) for name in _NUMBERS}}
+            full = values.get("full") and {**_numbered(values["full"]), "full": None}
+            values = {**_numbered(values), "full": full}
             return cast("T", check_fingerprint(msgspec.convert(values, Fingerprint, dec_hook=to_weights)))
         if "candidate" in values:
             values = {**values, "candidate": {**values["candidate"], "match": values["candidate"]}}
@@ -65,6 +66,10 @@ def from_plain(kind: type[T], values: Any) -> T:
         return msgspec.convert(values, kind)
     except (AttributeError, TypeError, ValueError, LookupError) as error:
         raise ConfigurationError(f"these values are no {kind.__name__}: {error}") from error
+
+
+def _numbered(values: dict[str, Any]) -> dict[str, Any]:
+    return {**values, **{name: int(values.get(name, "0"), 16) for name in _NUMBERS}}
 
 
 def encode(value: Any) -> bytes:
@@ -87,4 +92,6 @@ def check_fingerprint(read: Fingerprint) -> Fingerprint:
         and all(len(each.excerpt) <= EXCERPT and 0 <= each.words < 1 << 31 for each in read.paragraphs)
     ):
         raise ValueError("it is out of bounds")
+    if read.full is not None:
+        check_fingerprint(read.full)
     return read

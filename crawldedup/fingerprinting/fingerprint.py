@@ -65,7 +65,7 @@ class Fingerprint:
         key_id: The `Key.id` of the key that the fingerprint was made with; 0 for none.
         packed_text: The text to keep, compressed; empty without the option `keep_texts`.
         paragraphs: The paragraphs of the text, with the option `paragraphs`.
-        full_digest: The digest of the text with the volatile lines that were left out of it, 0 if none were.
+        full: The fingerprint of the page with the volatile lines that were left out of it, None if none were.
     """
 
     search: int
@@ -79,21 +79,21 @@ class Fingerprint:
     key_id: int = 0
     packed_text: bytes = field(default=b"", repr=False)
     paragraphs: tuple[Paragraph, ...] = field(default=(), repr=False)
-    full_digest: int = 0
+    full: "Fingerprint | None" = None
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """What a fingerprint is made of: a text, the facts that tell it from others, and the whole of a short page.
 
-    `shown` is the text, or the whole, with what was left out of it; None if nothing was. `core` is what of a short page
+    `full` is all of it, with the volatile lines that were left out; None if none were. `core` is what of a short page
     stays while nothing of it changes.
     """
 
     text: str
     facts: str | None = None
     whole: str | None = None
-    shown: str | None = None
+    full: "Source | None" = None
     core: str | None = None
 
 
@@ -158,10 +158,9 @@ def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[F
         )
         made.append(page)
         row += 1
-    shown = [(place, source.shown) for place, source in enumerate(sources) if source.shown is not None]
-    for place, text in shown:
-        made[place] = replace(made[place], full_digest=text_digest(text, key))
-    return made
+    fulls = [source.full for source in sources if source.full is not None]
+    full = iter(_fingerprints(fulls, min_words, key) if fulls else ())
+    return [replace(page, full=next(full)) if source.full else page for page, source in zip(made, sources, strict=True)]
 
 
 def text_digest(text: str, key: Key = NO_KEY) -> int:

@@ -154,6 +154,8 @@ class VolatileLines:
         self._lock = threading.Lock()
         self._pages: dict[str, tuple[float, Numbers | None]] = {}
         self._hosts: _Hosts = {}
+        self._loads: dict[tuple[int, str], int] = {}
+        self._changing: dict[int, set[str]] = {}  # the pages of a text that change by themselves
 
     def known_at(self, url: str) -> Known:
         """Return what is known of the lines of a page's host."""
@@ -174,6 +176,24 @@ class VolatileLines:
             is_evidence = now - earlier_at <= _MINUTES and numbers.get(0) == earlier.get(0)
             put_last(self._pages, page, (now, None if is_evidence else numbers), _MOST_PAGES)
             return is_evidence and self._compare(url, numbers, earlier)
+
+    def note_load(self, url: str, text: int, full_text: int) -> None:
+        """Note the digest of a page without its lines that change, and that of all of it."""
+        page = canonical_url(without_visit(url))
+        with self._lock:
+            if self._loads.get((text, page), full_text) != full_text:
+                put_last(self._changing, text, {page, *[*self._changing.get(text, ())][-_WITNESSES:]}, _MOST_PAGES)
+            put_last(self._loads, (text, page), full_text, _MOST_PAGES)
+
+    def may_be_two(self, url: str, other: str, text: int) -> bool:
+        """Return whether pages of one text may differ in what was left out: their URLs are of one form.
+
+        That is, the end of the path or a value differs. Three pages of the text that change by themselves are enough to
+        know that it means nothing.
+        """
+        one, two = canonical_url(without_visit(url)), canonical_url(without_visit(other))
+        with self._lock:
+            return one != two and _form_of(one) == _form_of(two) and len(self._changing.get(text, ())) < _WITNESSES
 
     def _compare(self, url: str, numbers: Numbers, earlier: Numbers) -> bool:
         host, folder = _place_of(url)
@@ -231,6 +251,12 @@ def _place_of(url: str) -> tuple[str, str]:
         return "", ""
     # On a shared host they name a user, or a user and a project.
     return parts.netloc.lower(), "/".join(parts.path.strip("/").split("/")[:-1][:2])
+
+
+def _form_of(url: str) -> str:
+    """Return a URL without the end of its path and the values in its query."""
+    path, _, query = url.partition("?")
+    return path.rpartition("/")[0] + "?" + re.sub("=[^&]*", "", query)
 
 
 def _folders_of(url: str) -> tuple[int, int]:

@@ -254,8 +254,8 @@ def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Ver
         by = "crowd" if cost <= query.rule.limit else "similarity"
         return replace(verdict, rejected=other.url or None, rejected_similarity=similarity, rejected_by=by)
     # It may have been remembered before its volatile lines were known.
-    full_digest = query.record.digest ^ ((page.digest ^ page.full_digest) & DIGEST_MASK)
-    changed = answer.changed and not (page.full_digest and record.digest == full_digest)
+    full_digest = query.record.digest ^ ((page.digest ^ page.full.digest) & DIGEST_MASK) if page.full else None
+    changed = answer.changed and record.digest != full_digest
     # Bits of thin pages come from the digest, so similarity means nothing.
     match = None if answer.changed and page.thin else match_of(page, query, record)
     earlier = unpacked_text(record.packed_text)

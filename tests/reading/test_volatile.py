@@ -319,6 +319,52 @@ def test_the_asynchronous_form_learns_too() -> None:
     assert asyncio.run(kind()) is Kind.EXACT_DUPLICATE
 
 
+def archived(numbers: int) -> str:
+    return topic(40, numbers).replace("Topic 40", "Figures of the forum")
+
+
+def test_pages_that_differ_in_such_numbers_alone_are_kept_if_their_urls_are_of_one_form() -> None:
+    with Deduplicator(volatile=True) as dedup:
+        for number in range(3):
+            for load in range(2):
+                dedup.check(FORUM.format(number, load), html=topic(number, load))
+        urls = [FORUM.format(month, 0) for month in range(40, 45)]
+        assert [dedup.check(url, html=archived(n)).kind for n, url in enumerate(urls)] == [Kind.NEW] * 5
+        # Each is found again by its own numbers, and whoever asks is told the same.
+        assert dedup.check(FORUM.format(50, 0), html=archived(3)).original == urls[3]
+        assert dedup.explain(FORUM.format(51, 0), html=archived(9)).verdict.kind is Kind.NEW
+        assert [dedup.check(url, html=archived(n)).changed for n, url in enumerate(urls)] == [False] * 5
+        # Another session, or a print view, shows the same page.
+        for url in (FORUM.format(40, 9), "http://forum.example/t?n=40&print=1", "http://forum.example/print/40"):
+            assert dedup.check(url, html=archived(9)).original == urls[0]
+
+
+def test_pages_of_one_text_that_change_by_themselves_are_one() -> None:
+    wall = "http://forum.example/reply?n={}&sid=a1b2c3d{}"
+    with Deduplicator(volatile=True) as dedup:
+        for number in range(3):
+            for load in range(2):
+                dedup.check(FORUM.format(number, load), html=topic(number, load))
+        kinds = [
+            dedup.check(wall.format(number, load), html=archived(5 * number + load)).kind
+            for number in range(9)
+            for load in range(2)
+        ]
+        assert Kind.NEW not in kinds[8:]
+
+
+def test_the_asynchronous_form_keeps_such_pages_too() -> None:
+    async def kinds() -> list[Kind]:
+        async with AsyncDeduplicator(volatile=True) as dedup:
+            for number in range(3):
+                for load in range(2):
+                    await dedup.check(FORUM.format(number, load), html=topic(number, load))
+            pages = [Page(FORUM.format(month, 0), html=archived(month)) for month in range(40, 45)]
+            return [verdict.kind async for verdict in dedup.check_many(pages)]
+
+    assert asyncio.run(kinds()) == [Kind.NEW] * 5
+
+
 def test_a_foreign_note_is_left_alone() -> None:
     lines = VolatileLines()
     for text in ("", "{}", "no JSON", '{"a": 7}', '{"a": {"x": [1, [2]]}}', "[" * 10_000):
