@@ -19,7 +19,7 @@ from crawldedup.options import Options
 from crawldedup.page import Content, Page, PageReader, ReadPage
 from crawldedup.reading.html import check_size
 from crawldedup.reading.keys import NO_KEY, Key
-from crawldedup.reading.volatile import VolatileLines, changing_at, put_last
+from crawldedup.reading.volatile import Numbers, VolatileLines, changing_at, put_last
 from crawldedup.stores.base import CrawlSession
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Match, Verdict
@@ -126,9 +126,8 @@ class AsyncDeduplicator:
         self._is_gathered = asyncio.Event()
         self._asking: asyncio.Task[None] | None = None
         self._beating: asyncio.Task[None] | None = None
-        # Pages that were remembered with the numbers of these lines, by what names them.
-        self._early: dict[tuple[str, str | None, str | None], tuple[Page, set[int]]] = {}
-        self._renewing: asyncio.Task[None] | None = None
+        # The last pages that were remembered with all their numbers, by what names them.
+        self._early: dict[tuple[str, str | None, str | None], tuple[Page, Numbers]] = {}
 
     @classmethod
     def from_options(cls, options: Options, *, workers: int = 1, page_seconds: float = 30) -> Self:
@@ -186,14 +185,13 @@ class AsyncDeduplicator:
         `prepare` is called with the page and what was read of it. It returns the page to ask about, for example with
         the rank that its links give it.
         """
-        begun, known = time.perf_counter(), self._changing(page)
+        begun = time.perf_counter()
         read, reading = await self._read(page)
         asked = prepare(page, read) if prepare else page
         verdict, asking = await self._ask_about(asked, read.fingerprint)
         is_kept = page.remember and (verdict.replaces or not verdict.is_duplicate)
-        if is_kept and read.numbers and len(page.html or "") <= _EARLY_BYTES:
-            name = page.url, page.identity, page.scope_key
-            put_last(self._early, name, (asked, read.numbers.keys() - known), _MOST_EARLY)
+        if is_kept and read.numbers and not read.left_out and len(page.html or "") <= _EARLY_BYTES:
+            put_last(self._early, (page.url, page.identity, page.scope_key), (asked, read.numbers), _MOST_EARLY)
         return Judged(verdict, read, reading, asking, time.perf_counter() - begun)
 
     async def check_many(
@@ -284,8 +282,6 @@ class AsyncDeduplicator:
         """Answer what waits, leave the crawl and disconnect, within some seconds. See `Deduplicator.close`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
-                if self._renewing is not None:
-                    await self._renewing
                 await self._renew()
         self._is_closed = True
         deadline = time.monotonic() + _CLOSE_SECONDS
@@ -322,7 +318,7 @@ class AsyncDeduplicator:
             asked = request(do, [page], key, self._dedup.volatile_lines.known_at(page.url))
             read, seconds = await self._pool.call(asked, read_of)
             if page.remember:
-                self.learn(page, read)
+                self.volatile_lines.learn(page.url, page.identity, read.numbers)
             return read, seconds
         finally:
             self._reading -= 1
@@ -379,27 +375,16 @@ class AsyncDeduplicator:
             await asyncio.sleep(HEARTBEAT_SECONDS)
             with suppress(Exception):
                 await self.ask(Deduplicator.heartbeat)
-                await self._renew()
-
-    def learn(self, page: Page, read: ReadPage) -> None:
-        """Learn from an answer of a page what changes with every load."""
-        is_news = self.volatile_lines.learn(page.url, page.identity, read.numbers)
-        if is_news and (self._renewing is None or self._renewing.done()):
-            self._renewing = asyncio.create_task(self._renew())
 
     async def _renew(self) -> None:
         """Read pages again that are remembered with numbers which are known by now to change."""
-        for name, (page, lines) in list(self._early.items()):
-            if page.delivered and name in self._early and not lines.isdisjoint(self._changing(page)):
-                del self._early[name]
+        for page, numbers in self._early.values():
+            known = self.volatile_lines.known_at(page.url)
+            if page.delivered and not numbers.keys().isdisjoint(changing_at(known, page.url)):
                 with suppress(CrawlDedupError):
-                    known = self.volatile_lines.known_at(page.url)
                     read, _ = await self._pool.call(request("read", [page], self.key, known), read_of)
                     await self._ask_about(page, read.fingerprint)
-
-    def _changing(self, page: Page) -> set[int]:
-        """Return the lines that are known to change where a page stands."""
-        return {*changing_at(self.volatile_lines.known_at(page.url), page.url)}
+        self._early.clear()
 
     async def _run(self, call: Callable[[Deduplicator], T]) -> T:
         if self._thread is None:

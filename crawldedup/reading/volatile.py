@@ -163,19 +163,20 @@ class VolatileLines:
             lines = self._hosts.get(_place_of(url)[0], {})
             return {name: known for name, line in lines.items() if (known := line.known())[0]}
 
-    def learn(self, url: str, identity: str | None, numbers: Numbers) -> bool:
-        """Compare the answer of a page with one of the last minutes, if there is one; return whether that told more."""
+    def learn(self, url: str, identity: str | None, numbers: Numbers) -> None:
+        """Compare the answer of a page with one of the last minutes, if there is one."""
         if not numbers or _ANOTHERS_FOLDER.search(url.partition("?")[0]):
-            return False
+            return
         page, now = identity or canonical_url(without_visit(url)), self._clock()
         with self._lock:
             earlier_at, earlier = self._pages.get(page, (-math.inf, {}))
             if earlier is None:
-                return False  # a page is evidence once
+                return  # a page is evidence once
             # Pages of other headings are not one, whatever their URLs say.
             is_evidence = now - earlier_at <= _MINUTES and numbers.get(0) == earlier.get(0)
             put_last(self._pages, page, (now, None if is_evidence else numbers), _MOST_PAGES)
-            return is_evidence and self._compare(url, numbers, earlier)
+            if is_evidence:
+                self._compare(url, numbers, earlier)
 
     def note_load(self, url: str, text: int, full_text: int) -> None:
         """Note the digest of a page without its lines that change, and that of all of it."""
@@ -195,23 +196,20 @@ class VolatileLines:
         with self._lock:
             return one != two and _form_of(one) == _form_of(two) and len(self._changing.get(text, ())) < _WITNESSES
 
-    def _compare(self, url: str, numbers: Numbers, earlier: Numbers) -> bool:
+    def _compare(self, url: str, numbers: Numbers, earlier: Numbers) -> None:
         host, folder = _place_of(url)
-        lines, is_news = self._hosts.get(host, {}), False
+        lines = self._hosts.get(host, {})
         for name in (numbers.keys() & earlier.keys()) - {0}:
             pairs = enumerate(zip(numbers[name], earlier[name], strict=False))
             changed = {number for number, (one, other) in pairs if one != other}
             if name in lines or (changed and len(lines) < _MOST_LINES):
                 line = lines.setdefault(name, _Line())
-                before = line.known()
                 line.numbers |= changed
                 line.same += not changed
                 if changed:
                     line.headings |= {*numbers.get(0, ())} if len(line.headings) < _WITNESSES else set()
                     put_last(line.folders, folder, line.folders.get(folder, 0) + 1, _MOST_FOLDERS)
                 put_last(self._hosts, host, lines, _MOST_HOSTS)
-                is_news |= line.known() != before
-        return is_news
 
     def exchange(self, noted: str) -> str:
         """Take over what others have noted beside an index, and return the note that tells them what is known here.
