@@ -238,8 +238,8 @@ class Deduplicator:
         if page.remember:
             self.volatile_lines.note_load(page.url, read.digest, read.full.digest)
         is_dropped = verdict.is_duplicate and not verdict.replaces
-        names = page.canonical or page.url, verdict.original or page.url
-        return read.full if is_dropped and self.volatile_lines.may_be_two(*names, read.digest) else None
+        pages = page.canonical or page.url, verdict.original
+        return read.full if is_dropped and self.volatile_lines.may_be_two(*pages, read.digest) else None
 
     def fingerprint(self, url: str = "", **page: Any) -> Fingerprint:
         """Return the fingerprint of a page. Nothing is remembered. Raises as `check`."""

@@ -17,9 +17,9 @@ LONGEST_MODULE = 500
 # What is about lines that change with every load, and about daily crawls, is in them: 239 in reading, and beside it
 # 120 in the library, 97 in the plugin, 25 in the search, 6 in the report and 1 in the workers.
 BUDGETS = {
-    "library": 2074,
-    "reading": 3128,
-    "search": 1425,
+    "library": 2085,
+    "reading": 3153,
+    "search": 1424,
     "stores": 2398,
     "workers": 499,
     "scrapy_plugin": 2169,
@@ -30,7 +30,7 @@ BUDGETS = {
     "cli": 1866,
     "literature": 2189,
 }
-MOST_LINES = 21_896
+MOST_LINES = 21_931
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

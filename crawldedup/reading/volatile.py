@@ -186,15 +186,16 @@ class VolatileLines:
                 put_last(self._changing, text, {page, *[*self._changing.get(text, ())][-_WITNESSES:]}, _MOST_PAGES)
             put_last(self._loads, (text, page), full_text, _MOST_PAGES)
 
-    def may_be_two(self, url: str, other: str, text: int) -> bool:
-        """Return whether pages of one text may differ in what was left out: their URLs are of one form.
+    def may_be_two(self, url: str, original: str | None, text: int) -> bool:
+        """Return whether a page may differ from its original in what was left out: their URLs are of one form.
 
-        That is, the end of the path or a value differs. Three pages of the text that change by themselves are enough to
-        know that it means nothing.
+        That is, the end of the path or a value differs. Once three pages of the text have changed by themselves, it
+        tells nothing.
         """
-        one, two = canonical_url(without_visit(url)), canonical_url(without_visit(other))
+        own, other = canonical_url(without_visit(url)), canonical_url(without_visit(original or ""))
+        is_of_one_form = original is None or (own != other and _form_of(own) == _form_of(other))
         with self._lock:
-            return one != two and _form_of(one) == _form_of(two) and len(self._changing.get(text, ())) < _WITNESSES
+            return is_of_one_form and len(self._changing.get(text, ())) < _WITNESSES
 
     def _compare(self, url: str, numbers: Numbers, earlier: Numbers) -> None:
         host, folder = _place_of(url)
