@@ -46,7 +46,7 @@ def nightly(session: nox.Session) -> None:
     """Run what the suite tries in short, at length; then Apache Spark, the lowest versions and the other Pythons."""
     session.install("-q", "-e", ".[test,openapi]")
     run_pytest(session, "-m", "nightly")
-    for name in ("spark", "lowest", *(f"tests-{python}" for python in PYTHONS[1:])):
+    for name in ("spark", "crawl4ai", "lowest", *(f"tests-{python}" for python in PYTHONS[1:])):
         session.notify(name)
 
 
@@ -57,6 +57,14 @@ def spark(session: nox.Session) -> None:
     # Without it, the tests are skipped.
     session.run("python", "-c", "import pyspark, crawldedup.spark")
     run_pytest(session, "-n", "0", "tests/spark")
+
+
+@nox.session(python=PYTHONS[0])
+def crawl4ai(session: nox.Session) -> None:
+    """Run the tests of crawl4ai, which pins versions that others need newer."""
+    session.install("-q", "-e", ".[crawl4ai]", "pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "fakeredis")
+    session.run("python", "-c", "import crawl4ai")
+    run_pytest(session, "-n", "0", "tests/crawl4ai")
 
 
 @nox.session(python=PYTHONS[0])
@@ -122,7 +130,7 @@ def lowest_versions() -> list[str]:
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     groups = project["optional-dependencies"]
     # The peers of the benchmarks are of any version, and the tests do without the others.
-    left_out = ("bench", "docs", "openapi", "spark")
+    left_out = ("bench", "docs", "openapi", "spark", "crawl4ai")
     used = [*project["dependencies"]]
     used += [requirement for name in groups if name not in left_out for requirement in groups[name]]
     constraints = []

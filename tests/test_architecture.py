@@ -29,8 +29,9 @@ BUDGETS = {
     "service": 1703,
     "cli": 1866,
     "literature": 2189,
+    "adapters": 226,
 }
-MOST_LINES = 21_931
+MOST_LINES = 22_157
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.
@@ -46,6 +47,7 @@ ROOMS = {
     "service": "service client",
     "cli": "cli commands",
     "literature": "literature measure demo",
+    "adapters": "adapter crawlee crawl4ai",
 }
 ROOM_OF = {place: room for room, places in ROOMS.items() for place in places.split()}
 

@@ -16,8 +16,8 @@ from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions
 from crawldedup.verdict import Kind, Verdict
 from tests.docs.pages import SITE, Block, blocks
 
-# What needs Apache Spark is run in tests/spark.
-PYTHON = [block for block in blocks("python") if "spark" not in block.page.name]
+# What needs Apache Spark or crawl4ai is run in tests of its own.
+PYTHON = [block for block in blocks("python") if "spark" not in block.page.name and "crawl4ai" not in block.code]
 OF_SETTINGS = [block for block in PYTHON if block.code.startswith(PREFIX)]
 
 

@@ -1,0 +1,101 @@
+"""What the adapters of other crawlers share: pages are judged as in a Scrapy crawl, by the same options."""
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final, Self
+
+from crawldedup import wire
+from crawldedup.aio import AsyncDeduplicator
+from crawldedup.errors import CrawlDedupError, PageError
+from crawldedup.page import Page
+from crawldedup.printable import printable
+from crawldedup.scrapy_plugin.policy import Copies, decide, with_claim
+from crawldedup.scrapy_plugin.revisits import key_of
+from crawldedup.scrapy_plugin.settings import CrawlOptions
+
+MARK: Final = "crawldedup"
+"""The name under which a page carries its verdict."""
+
+_log: Final = logging.getLogger("crawldedup")
+
+
+class CrawlDeduplicator:
+    """Judges the pages of a crawl. A page that cannot be judged passes, and is counted in `counts`.
+
+    Args:
+        store: The URL of the store.
+        action: With "mark", pages carry their verdicts. With "drop", the adapter drops duplicates, too.
+        **options: The settings of a Scrapy crawl, in small letters and without CRAWLDEDUP_, such as `revisit`.
+    """
+
+    def __init__(self, store: str = "memory://", *, action: str = "mark", **options: Any) -> None:
+        values = {"volatile": True, "workers": 1, **options, "store": store, "action": action}
+        self.options = CrawlOptions.from_values(values)
+        self._dedup = AsyncDeduplicator.from_options(
+            self.options, workers=self.options.workers, page_seconds=self.options.page_seconds
+        )
+        self._copies = Copies(self.options.prefer, self.options.trusted_sites)
+        self._seen: set[int] = set()
+        self.counts: Counter[str] = Counter()
+
+    async def __aenter__(self) -> Self:
+        await self._dedup.open()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._dedup.close()
+
+    async def judge(
+        self, url: str, html: bytes | str, encoding: str | None = None, *, links: str = "", is_start: bool = False
+    ) -> Mapping[str, Any]:
+        """Return the verdict on a page as plain values, and whether it is refused; nothing if it has no verdict.
+
+        `links` is its Link header. Copies on the sites of pages that the crawl starts with are better than others.
+        """
+        options = self.options
+        if is_start:
+            self._copies.start_at(url)
+        page = Page(
+            url,
+            html=html,
+            encoding=encoding,
+            similarity=options.similarity,
+            revisit_similarity=options.similarity_of_revisits,
+            remember=options.remember,
+            delivered=False,
+        )
+        try:
+            ranked = partial(with_claim, rank=self._copies.rank(url), headers=[links])
+            verdict = (await self._dedup.judge(page, ranked)).verdict
+        except CrawlDedupError as error:
+            kind = error.reason if isinstance(error, PageError) else error.counter
+            self._count(kind, error)
+            return {}
+        except Exception as error:
+            self._count("internal", error)
+            return {}
+        key = key_of(page)
+        outcome = decide(verdict, options, seen=key in self._seen)
+        if not (verdict.is_duplicate or outcome.unchanged):
+            self._seen.add(key)
+        self.counts[verdict.kind] += 1
+        mark: dict[str, Any] = wire.plain(verdict)
+        return mark | {"refused": outcome.refused}
+
+    def deliver(self, url: str) -> None:
+        """Note that a page has been handled. One that was not comes again after the process has ended."""
+        self._dedup.deliver(url)
+
+    def _count(self, kind: str, error: Exception) -> None:
+        if not self.counts[kind]:
+            _log.warning(
+                "crawldedup: a page passes unchecked, others of the kind are counted: %s", printable(str(error))
+            )
+        self.counts[kind] += 1
+
+
+def is_refused(mark: Mapping[str, Any] | None) -> bool:
+    """Return whether nothing of a page is wanted by its verdict: it is a copy, or unchanged with `revisit="drop"`."""
+    return bool(mark and mark.get("refused"))

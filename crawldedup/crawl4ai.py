@@ -1,0 +1,67 @@
+"""Recognise duplicates in a crawl of crawl4ai: results come with their verdicts, or without the duplicates."""
+
+from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from typing import Any
+
+from crawldedup.adapter import MARK, CrawlDeduplicator, is_refused
+
+
+class DedupResults(CrawlDeduplicator):
+    """Marks the duplicates among results, or with `action="drop"` leaves them out.
+
+    The verdict is in `result.metadata["crawldedup"]`. What cannot be judged, such as a page that failed, passes.
+
+    Example:
+        async with DedupResults("sqlite:///seen.sqlite") as dedup, AsyncWebCrawler() as crawler:
+            config = CrawlerRunConfig(stream=True)
+            async for result in dedup.marked(await crawler.arun_many(urls, config)):
+                if not is_duplicate(result):
+                    print(result.url)
+    """
+
+    async def marked(self, results: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Any]:
+        """Yield the results of `arun`, `arun_many` or a deep crawl with their verdicts.
+
+        A page counts as delivered when the next one is asked for.
+        """
+        async for result in results if isinstance(results, AsyncIterable) else _asynchronous(results):
+            await self.mark(result)
+            if self.options.action == "drop" and is_duplicate(result):
+                continue
+            yield result
+            self.deliver(result.redirected_url or result.url)
+
+    def watch(self, strategy: Any) -> Any:
+        """Let a strategy of deep crawls mark each result before its links are taken; return the strategy.
+
+        With `action="drop"`, the links of duplicates are not followed.
+        """
+        discover = strategy.link_discovery
+
+        async def link_discovery(result: Any, *args: Any, **kwargs: Any) -> None:
+            await self.mark(result)
+            if self.options.action != "drop" or not is_duplicate(result):
+                await discover(result, *args, **kwargs)
+
+        strategy.link_discovery = link_discovery
+        return strategy
+
+    async def mark(self, result: Any) -> None:
+        """Put the verdict into a result, once."""
+        result.metadata = result.metadata or {}
+        if MARK in result.metadata or not result.success or not result.html:
+            return
+        headers = {name.lower(): value for name, value in (result.response_headers or {}).items()}
+        url, links = result.redirected_url or result.url, headers.get("link", "")
+        is_start = not result.metadata.get("depth")
+        result.metadata[MARK] = await self.judge(url, result.html, links=links, is_start=is_start)
+
+
+def is_duplicate(result: Any) -> bool:
+    """Return whether a result is a copy, or unchanged with `revisit="drop"`: nothing of it is wanted."""
+    return is_refused((result.metadata or {}).get(MARK))
+
+
+async def _asynchronous(results: Iterable[Any]) -> AsyncIterator[Any]:
+    for result in results:
+        yield result

@@ -1,0 +1,58 @@
+"""Recognise duplicates in a crawl of Crawlee: a hook that runs when a page has been loaded, before its handler."""
+
+from typing import Any, Final
+
+from crawlee import RequestState
+from crawlee.errors import ContextPipelineInterruptedError
+
+from crawldedup.adapter import MARK, CrawlDeduplicator, is_refused
+
+_HTML: Final = ("text/html", "application/xhtml+xml")
+
+
+class DedupHook(CrawlDeduplicator):
+    """Marks the duplicates of a crawl, or with `action="drop"` keeps them from the handler.
+
+    The verdict is in `context.request.user_data["crawldedup"]`. A dropped page is done for the crawler, and its links
+    are not followed. Crawlers that read HTTP answers, and those with a browser, take the hook alike.
+
+    Example:
+        async with DedupHook("sqlite:///seen.sqlite") as dedup:
+            crawler = ParselCrawler()
+            crawler.post_navigation_hook(dedup)
+
+            @crawler.router.default_handler
+            async def handle(context):
+                await context.enqueue_links()
+                if not is_duplicate(context):
+                    await context.push_data({"url": context.request.url})
+
+            await crawler.run(["https://example.com/"])
+    """
+
+    async def __call__(self, context: Any) -> None:
+        """Judge the page of a context. Raises ContextPipelineInterruptedError for one that is dropped."""
+        request, response = context.request, getattr(context, "http_response", None) or context.response
+        status, headers = getattr(response, "status_code", None) or response.status, response.headers
+        kind, _, parameters = headers.get("content-type", "text/html").partition(";")
+        if request.method != "GET" or not 200 <= status < 300 or kind.strip().lower() not in _HTML:
+            return
+        # What a browser shows has no encoding.
+        encoding = None if hasattr(context, "page") else parameters.partition("charset=")[2].strip("\"' ") or None
+        html = await (context.page.content() if hasattr(context, "page") else response.read())
+        url, links = request.loaded_url or request.url, headers.get("link", "")
+        mark = await self.judge(url, html, encoding, links=links, is_start=not request.crawl_depth)
+        request.user_data[MARK] = mark
+        if self.options.action == "drop" and is_refused(mark):
+            raise ContextPipelineInterruptedError(f"{url} is a copy of {mark['original']}")
+
+        async def deliver() -> None:
+            if request.state is RequestState.DONE:
+                self.deliver(url)
+
+        context.register_deferred_cleanup(deliver)
+
+
+def is_duplicate(context: Any) -> bool:
+    """Return whether the page of a context is a copy, or unchanged with `revisit="drop"`: nothing of it is wanted."""
+    return is_refused(context.request.user_data.get(MARK))

@@ -1,0 +1,125 @@
+"""Real crawls of Crawlee against a local site, with the hook that recognises duplicates."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from crawlee import ConcurrencySettings
+from crawlee.crawlers import ParselCrawler
+from crawlee.storage_clients import MemoryStorageClient
+from crawlee.storages import RequestQueue
+
+from crawldedup import Kind
+from crawldedup.crawlee import DedupHook, is_duplicate
+from crawldedup.errors import ConfigurationError, StoreUnavailableError
+from crawldedup.stores.sqlite.store import SqliteStore
+from tests.docs.pages import blocks
+from tests.scrapy_plugin.website import Answer, Site, article
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+PAGES = {"/1": article(1), "/copy": article(1), "/2": article(2)}
+
+
+def crawl(site: Site, starts: list[str], *, failing: str = "", **options: Any) -> tuple[dict[str, str], DedupHook]:
+    """Return what the handler saw of each page: its kind, or "copy" for one that is not wanted; and the hook."""
+
+    async def run() -> tuple[dict[str, str], DedupHook]:
+        seen: dict[str, str] = {}
+        async with DedupHook(**options) as dedup:
+            client = MemoryStorageClient()
+            crawler = ParselCrawler(
+                storage_client=client,
+                # Storages are shared within a process.
+                request_manager=await RequestQueue.open(alias=uuid4().hex, storage_client=client),
+                concurrency_settings=ConcurrencySettings(desired_concurrency=1, max_concurrency=1),
+                configure_logging=False,
+                max_request_retries=0,
+            )
+            crawler.post_navigation_hook(dedup)
+
+            @crawler.router.default_handler
+            async def handle(context: Any) -> None:
+                await context.enqueue_links()
+                path = context.request.loaded_url.removeprefix(site.url)
+                if path == failing:
+                    raise ValueError("a handler fails")
+                mark = context.request.user_data.get("crawldedup") or {}
+                seen[path] = "copy" if is_duplicate(context) else str(mark.get("kind"))
+
+            await crawler.run([site.url + start for start in starts], purge_request_queue=False)
+        return seen, dedup
+
+    return asyncio.run(run())
+
+
+def test_duplicates_are_marked_and_their_links_followed() -> None:
+    copy = article(1)._replace(body=article(1).body.replace(b"'/'", b"'/2'"))
+    with Site({"/1": article(1), "/copy": copy, "/2": article(2)}) as site:
+        seen, dedup = crawl(site, ["/1", "/copy"])
+    assert seen == {"/1": "new", "/copy": "copy", "/2": "new"}
+    assert dedup.counts[Kind.NEW] == 2
+
+
+def test_dropped_duplicates_do_not_reach_the_handler() -> None:
+    with Site(PAGES) as site:
+        seen, dedup = crawl(site, ["/1", "/copy"], action="drop")
+    assert list(seen) == ["/1"]
+    assert dedup.counts[Kind.EXACT_DUPLICATE] == 1
+
+
+def test_a_better_copy_comes_although_a_worse_one_did() -> None:
+    with Site({"/1": article(1)}) as site:
+        seen, _ = crawl(site, ["/1?sid=a1b2c3d4e5f6", "/1"])
+    assert seen["/1"] == "exact_duplicate"
+
+
+@pytest.mark.parametrize("failing", ["", "/2"])
+def test_the_next_crawl_delivers_what_is_new_or_was_not_handled(tmp_path: Path, failing: str) -> None:
+    options = {"store": f"sqlite:///{tmp_path}/seen.sqlite", "revisit": "drop", "action": "drop"}
+    with Site(PAGES) as site:
+        crawl(site, ["/1", "/2"], failing=failing, **options)
+        site.pages = {**PAGES, "/3": article(3)}
+        seen, _ = crawl(site, ["/1", "/2", "/3"], **options)
+    assert list(seen) == [*filter(None, [failing]), "/3"]
+
+
+def test_pages_pass_while_the_store_fails(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    def fail(*_: object) -> None:
+        raise StoreUnavailableError("the store is down")
+
+    monkeypatch.setattr(SqliteStore, "check", fail)
+    with Site(PAGES) as site:
+        seen, dedup = crawl(site, ["/1", "/copy"], action="drop")
+    assert list(seen) == ["/1", "/copy"]
+    assert dedup.counts["unavailable"] == 2
+    assert caplog.text.count("passes unchecked") == 1
+
+
+def test_what_is_no_page_is_not_judged() -> None:
+    data, gone = Answer(b'{"a": 1}', content_type="application/json"), Answer(b"gone", status=404)
+    with Site({"/data": data, "/gone": gone}) as site:
+        _, dedup = crawl(site, ["/data", "/gone"])
+    assert not dedup.counts
+
+
+def test_the_guide_runs_as_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (block,) = (block for block in blocks("python") if "DedupHook" in block.code)
+    home = article(3)._replace(body=article(3).body.replace(b"<footer>", b"<a href=/1>1</a> <a href=/copy>2</a>"))
+    with Site({**PAGES, "/": home}) as site:
+        exec(block.code.replace("https://example.com", site.url), {"__name__": "__main__"})
+    assert "<Kind.EXACT_DUPLICATE: 'exact_duplicate'>: 1" in capsys.readouterr().out
+    assert len(list((tmp_path / "storage/datasets/default").glob("0*.json"))) == 2
+
+
+def test_a_wrong_option_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="did you mean 'revisit'"):
+        DedupHook(revisits="drop")
