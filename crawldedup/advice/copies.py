@@ -9,11 +9,12 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from crawldedup.advice.address import VIEWS
 
 _VIEW_OF_PATH: Final = re.compile(rf"/(?:{VIEWS})(?:\.\w+)?(?:/|$)|[._-](?:print|amp)(?:\.\w+)?/?$|;", re.IGNORECASE)
-_VARIANT: Final = re.compile(
-    r"(?:^|[&;])(?:s|sid|phpsessid|jsessionid|session|sessionid|session_id|cfid|cftoken|utm_\w*|gclid|fbclid|msclkid|"
-    r"print\w*|amp|output|format|ref|referrer|source|sort|order|highlight)(?:[=&;]|$)",
-    re.IGNORECASE,
+VIEW_PARAMETERS: Final = (
+    r"(?i:s|sid|phpsessid|jsessionid|session|sessionid|session_id|cfid|cftoken|utm_\w*|gclid|fbclid|msclkid|"
+    r"print\w*|amp|output|format|ref|referrer|source|sort|order|highlight)"
 )
+"""A pattern of parameters that name a session, a campaign or a view, for Python and for DuckDB."""
+_VARIANT: Final = re.compile(rf"(?:^|[&;]){VIEW_PARAMETERS}(?:[=&;]|$)")
 # Their queries name the content: index.php?id=7, /?p=7.
 _SCRIPT: Final = re.compile(r"^/?$|\.(?:php\d?|phtml|aspx?|jspx?|cgi|pl|do|cfm)$", re.IGNORECASE)
 _VIEW_OF_HOST: Final = re.compile(r"(?:m|mobile|amp|wap|print)\.", re.IGNORECASE)

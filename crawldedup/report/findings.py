@@ -60,8 +60,7 @@ def _traps(report: Mapping[str, Any]) -> Iterator[_Finding]:
 def _advice(report: Mapping[str, Any]) -> Iterator[_Finding]:
     totals, advice, withdrawn = report["totals"], report["advice"], report["withdrawn"]
     for largest in report["clusters"][:1]:
-        copies = largest["near"] + largest["exact"]
-        if copies >= max(_LEAST_CLUSTER, _SHARE_LARGEST * totals["duplicates"]):
+        if (copies := largest["copies"]) >= max(_LEAST_CLUSTER, _SHARE_LARGEST * totals["duplicates"]):
             yield "info", f"The largest cluster has {copies:,} copies of {largest['kept']}.", "clusters"
     if advice:
         saved = sum(rule["support"] for rule in advice)
@@ -73,8 +72,9 @@ def _advice(report: Mapping[str, Any]) -> Iterator[_Finding]:
         text = f"{pluralize(len(withdrawn), 'URL rule')} proved wrong and was left out, such as {named}."
         yield "warn", f"{text} `crawldedup advise` writes rules without it.", "advice"
     if volatile := report["volatile"]:
-        named = "; ".join(volatile[:_MOST_TRAPS])
-        yield "info", f"Left out as volatile, since their numbers change with every load: {named}.", "about"
+        more = f"; and {len(volatile) - _MOST_TRAPS} more" if len(volatile) > _MOST_TRAPS else ""
+        named = "; ".join(volatile[:_MOST_TRAPS]) + more
+        yield "info", f"Left out as volatile, since their numbers change with every load: {named}.", "volatile"
     if views := sum(row["by_query"] for row in report["below"]):
         text = f"{pluralize(views, 'new page')} nearly match a page whose URL differs in its query alone."
         yield "info", f"{text} See what keeps them apart.", "below"

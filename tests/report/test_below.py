@@ -54,3 +54,17 @@ def test_values_of_a_parameter_with_the_same_text_may_be_pictures(report_of: Rep
     found = [finding["text"] for finding in report["findings"] if "same text" in finding["text"]]
     assert len(found) == told
     assert not told or found[0].startswith("Parameter img at shop.example: 3 values, same text. If these show")
+
+
+@pytest.mark.parametrize(("name", "told"), [("img", True), ("ref", False)])
+def test_a_shop_of_three_products_whose_pictures_have_a_parameter_is_told(
+    report_of: ReportOf, name: str, told: bool
+) -> None:
+    """The page that came first has no picture in its URL, or was found by a link that names where it stands."""
+    pages: list[Line] = []
+    for item, first in enumerate((f"{SHOP}/p/0", f"{SHOP}/p/1", f"{SHOP}/p/2?ref=home&utm_source=a")):
+        copy = {"t": 2, "outcome": "exact", "original": first}
+        pages.append({"t": 1, "url": first, "outcome": "new"})
+        pages += [copy | {"url": f"{SHOP}/p/{item}?{name}={value}"} for value in (1, 2, 3)]
+    expected = [{"site": "shop.example", "name": "img", "values": 3, "pages": 3}]
+    assert report_of(*pages)["variants"] == (expected if told else [])

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from crawldedup.journal import find_journals
-from crawldedup.report.database import OUTCOMES, Database, ReportError
+from crawldedup.report.database import Database, ReportError
 from crawldedup.report.queries import Report, make_report
 from crawldedup.report.render.html import page_of
 from crawldedup.report.render.wording import headline, index_health
 from tests.report.conftest import ReportOf
 from tests.report.synthetic_journal import Crawl, header, hostile_lines, journal, write_lines
 
+OUTCOMES = ("new", "near", "exact", "thin", "revisit", "skipped", "error")
 FLEET = [[*journal(Crawl(1500, pid=1))], [*journal(Crawl(1500, pid=2, ended=False)), *hostile_lines()[:-1]]]
 PAGES = [line for lines in FLEET for line in lines if "outcome" in line]
 

@@ -105,7 +105,7 @@ write = files.write_report
         capture_output=True,
         text=True,
     )
-    place = f"cannot write {path}" if limit == "the file" else "the report cannot be made with temporary files in "
+    place = f"{folder}/.report.csv." if limit == "the file" else f"temporary files in {folder}/temporary"
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert place in done.stderr
     assert "File too large" in done.stderr

@@ -19,56 +19,54 @@ Chart = dict[str, Any]
 _MOST_LABELS: Final = 10
 _MOST_LINES: Final = 5
 
-_Bar = tuple[str, float, float, float, float]
-"""A class, where a bar begins and ends in the width, from 0 to 1, and the values at its foot and its top."""
-_Labels = Sequence[tuple[float, str]]
-"""Places on the lower axis, from 0 to 1, and what stands there."""
-
 
 def charts_of(report: Mapping[str, Any]) -> dict[str, Chart]:
     """Return the charts of a report by name. There is none for what was not recorded."""
     timeline, charts = report["timeline"], dict[str, Chart]()
     moments = timeline["moments"] if report["crawl"]["seconds"] else []
-    shown = range(0, len(moments), -(-len(moments) // _MOST_LABELS) or 1)
-    times = [(number / len(moments), lasting(moments[number]["seconds"])) for number in shown]
     if any(moment["judged"] for moment in moments):
-        charts["pages"] = _pages(timeline, times)
-        shares = [moment["novelty"] for moment in moments]
-        charts["novelty"] = _line("Share of new pages", "new", shares, times, percent, (0, 1))
-    known = [moment["known"] for moment in moments]
-    if any(number is not None for number in known):
-        charts["index"] = _line("Pages in the index", "index", known, times, "{:,.0f}".format)
+        charts["pages"] = _pages(timeline)
+        charts["novelty"] = _line("Share of new pages", moments, "novelty", percent, (0, 1))
+    if any(moment["known"] is not None for moment in moments):
+        charts["index"] = _line("Pages in the index", moments, "known", "{:,.0f}".format)
     if report["similarity"]["bins"]:
         charts["similarity"] = _similarity(report["similarity"])
     return charts
 
 
-def _pages(timeline: Mapping[str, Any], times: _Labels) -> Chart:
-    moments, bars = timeline["moments"], list[_Bar]()
+def _pages(timeline: Mapping[str, Any]) -> Chart:
+    moments, bars = timeline["moments"], []
     for number, moment in enumerate(moments):
         counts = moment["counts"]
         # The last step may be short.
         seconds = max(timeline["last_step"], timeline["step"] / 4) if moment is moments[-1] else timeline["step"]
         pages = (counts["new"], counts["near"], counts["exact"], counts["revisit"] + counts["thin"])
-        stack = pairwise(accumulate((60 * number / seconds for number in pages), initial=0.0))
-        place = (number + 0.08) / len(moments), (number + 0.92) / len(moments)
-        bars += [(kind, *place, foot, top) for kind, (foot, top) in zip(SERIES, stack, strict=True)]
+        tops = accumulate((60 * number / seconds for number in pages), initial=0.0)
+        places = (number + 0.08) / len(moments), (number + 0.92) / len(moments)
+        bars += [(kind, *places, *heights) for kind, heights in zip(SERIES, pairwise(tops), strict=True)]
     most = max(bar[-1] for bar in bars)
     words = f"Pages a minute over {lasting(moments[-1]['seconds'])}, stacked by outcome; at most {compact(most)}."
-    return _chart(words, (0, most), times, bars=bars)
+    return _chart(words, _times(moments), (0, most), bars=bars)
 
 
 def _line(
     words: str,
-    kind: str,
-    values: Sequence[float | None],
-    times: _Labels,
+    moments: Sequence[Mapping[str, Any]],
+    name: str,
     form: Callable[[float], str],
     bounds: Sequence[float] = (),
 ) -> Chart:
-    known = [value for value in values if value is not None]
+    points = [
+        ((at + 0.5) / len(moments), moment[name]) for at, moment in enumerate(moments) if moment[name] is not None
+    ]
+    known = [value for _, value in points]
     words = f"{words}, from {form(known[0])} to {form(known[-1])}."
-    return _chart(words, bounds or known, times, line=(kind, values), form=form)
+    return _chart(words, _times(moments), bounds or known, form, points=points)
+
+
+def _times(moments: Sequence[Mapping[str, Any]]) -> list[tuple[float, str]]:
+    times = [(number / len(moments), lasting(moment["seconds"])) for number, moment in enumerate(moments)]
+    return times[:: -(-len(times) // _MOST_LABELS)]
 
 
 def _similarity(similarity: Mapping[str, Any]) -> Chart:
@@ -85,36 +83,38 @@ def _similarity(similarity: Mapping[str, Any]) -> Chart:
         words += f" The limit is {limit:.3f}."
         bars.append(("limit", place(limit) - 0.0012, place(limit) + 0.0012, 0, most))
     lows = [each["low"] for each in bins[:: -(-len(bins) // _MOST_LABELS)]]
-    return _chart(words, (0, most), [(place(value), f"{value:.2f}") for value in (*lows, 1)], bars=bars)
+    return _chart(words, [(place(value), f"{value:.2f}") for value in (*lows, 1)], (0, most), bars=bars)
 
 
 def _chart(
     words: str,
-    values: Iterable[float],
-    labels: _Labels,
-    *,
-    bars: Iterable[_Bar] = (),
-    line: tuple[str, Sequence[float | None]] = ("", ()),
+    labels: Iterable[tuple[float, str]],
+    values: Sequence[float],
     form: Callable[[float], str] = compact,
+    *,
+    bars: Iterable[tuple[str, float, float, float, float]] = (),
+    points: Iterable[tuple[float, float]] = (),
 ) -> Chart:
-    """Return a chart with lines that enclose all values, of bars, or of a line through the steps of a crawl."""
-    grid = _lines(min(values := [*values]), max(values))
+    """Return a chart with lines that enclose all values.
+
+    Labels, the ends of bars and points have their place in the width, from 0 to 1. Bars have a class, and the values at
+    their foot and their top.
+    """
+    grid = _lines(min(values), max(values))
 
     def y(value: float) -> float:
         return 100 * (grid[-1] - value) / (grid[-1] - grid[0])
 
-    kind, steps = line
     return {
         "words": words,
-        "labels": [(100 * share, text) for share, text in labels],
+        "labels": [(100 * place, text) for place, text in labels],
         "grid": [(y(value), form(value)) for value in grid],
         "bars": [
             (kind, 100 * start, y(top), 100 * (end - start), y(foot) - y(top))
             for kind, start, end, foot, top in bars
             if top > foot
         ],
-        "kind": kind,
-        "points": [(100 * (at + 0.5) / len(steps), y(value)) for at, value in enumerate(steps) if value is not None],
+        "points": [(100 * place, y(value)) for place, value in points],
     }
 
 

@@ -36,3 +36,14 @@ def test_a_hostile_text_reaches_no_terminal(report_of: ReportOf) -> None:
     assert all(char.isprintable() or char == "\n" for char in text)
     assert "\\x1b[2J" in text
     assert "[red]" in text
+
+
+def test_a_url_is_never_wrapped(report_of: ReportOf) -> None:
+    url = f"https://news.example/{'long/' * 12}story?session=0123456789"
+    copies = ({"t": 1, "url": f"{url}&n={n}", "outcome": "exact", "original": url, "similarity": 1} for n in range(3))
+    report = report_of(*copies)
+    assert url in printed(report, 200)
+    clusters = printed(report, 60).partition("Largest of 1 clusters")[2]
+    row = next(line.rstrip() for line in clusters.splitlines() if "100 %" in line)
+    assert (len(row) <= 60, row.endswith("0123456789")) == (True, True)
+    assert "https://news.example/long/" in row.partition("…")[0]

@@ -1,0 +1,118 @@
+-- name: macros
+CREATE MACRO is_judged(outcome) AS outcome IN ('new', 'near', 'exact', 'thin');
+CREATE MACRO is_copy(outcome) AS outcome IN ('near', 'exact');
+-- Scheme and host, as they stand in a URL.
+CREATE MACRO origin_of(url) AS regexp_extract(coalesce(url, ''), '(?s)^.{1,19}?://[^/?#]*');
+-- Of one URL so many parameters count, or the few URLs that have more would fill the table.
+CREATE MACRO parameters_of(url) AS
+    list_filter(string_split(regexp_extract(url, '\?([^#]*)', 1), '&')[:30], lambda parameter: parameter <> '');
+-- Not a number is more than any number.
+CREATE MACRO sound(figure, most) AS if(figure BETWEEN 0 AND most, figure, NULL);
+-- Names of one kind become one: dates, ids, numbers, and titles with hyphens. What differs in nothing else is one
+-- pattern. Ids and parameters of paths are rare: a look is cheaper than a replacement.
+CREATE MACRO pattern_of(path) AS
+    regexp_replace(regexp_replace(regexp_replace(regexp_replace(
+        if(regexp_matches(path, '[0-9a-fA-F]{16}|;'),
+            regexp_replace(regexp_replace(path, ';[^/]*', ';*', 'g'), '\b[0-9a-fA-F]{16,}\b', '{id}', 'g'), path),
+        '\b\d{4}[-/.](0?[1-9]|1[0-2])\b([-/.][0-3]?\d\b)?', '{date}', 'g'),
+        '\d+', '{n}', 'g'),
+        '/[^/]*[-_%][^/]*[-_%][^/]*', '/*', 'g'),
+        '^((/[^/]*){4})/.+$', '\1/…');
+-- Responses by outcome, and the shares of duplicates among the checked pages, and of new ones among the judged.
+CREATE MACRO counted(outcome) AS {
+    'counts': {
+        'new': count(*) FILTER (outcome = 'new'), 'near': count(*) FILTER (outcome = 'near'),
+        'exact': count(*) FILTER (outcome = 'exact'), 'thin': count(*) FILTER (outcome = 'thin'),
+        'revisit': count(*) FILTER (outcome = 'revisit'), 'skipped': count(*) FILTER (outcome = 'skipped'),
+        'error': count(*) FILTER (outcome = 'error')
+    },
+    'responses': count(outcome),
+    'judged': count(*) FILTER (is_judged(outcome)),
+    'checked': count(*) FILTER (is_judged(outcome) OR outcome = 'revisit'),
+    'duplicates': count(*) FILTER (is_copy(outcome)),
+    'share': count(*) FILTER (is_copy(outcome))
+        / nullif(count(*) FILTER (is_judged(outcome) OR outcome = 'revisit'), 0),
+    'novelty': count(*) FILTER (outcome = 'new') / nullif(count(*) FILTER (is_judged(outcome)), 0)
+};
+-- Most pages of a place are copies, and nothing new came at its end. Mirrors and print views are no traps: they have an
+-- end, for they repeat a page each. A revisit is no copy: the place has a text of its own there, as it had when the page
+-- was new.
+CREATE MACRO trap(kind, checked, copies, since_new, is_mirror) AS CASE
+    WHEN since_new < 50 OR copies < 0.5 * checked THEN ''
+    WHEN regexp_matches(kind, '(?i);\*|\{id\}|^(.*sess.*|.*token.*|sid|s|cfid|zenid|oscsid)$') THEN 'session ids'
+    WHEN is_mirror THEN ''
+    WHEN regexp_matches(kind, '(?i)calend|\bevents?\b|agenda|\{date\}') THEN 'calendar'
+    ELSE 'many URLs, few texts' END;
+-- A duplicate, where the crawl met it, and how it differs from its original.
+CREATE MACRO member(url, original, outcome, similarity, action, referer, difference) AS {
+    'url': url, 'original': coalesce(original, ''), 'outcome': outcome, 'similarity': similarity,
+    'action': coalesce(action, ''), 'referer': coalesce(referer, ''), 'difference': coalesce(difference, '')
+};
+-- How figures are spread over the pages; quantiles are estimates.
+CREATE MACRO spread(name, figure) AS {
+    'name': name, 'total': sum(figure)::DOUBLE, 'median': approx_quantile(figure, 0.5)::DOUBLE,
+    'p95': approx_quantile(figure, 0.95)::DOUBLE, 'most': max(figure)::DOUBLE
+};
+
+-- name: make_lines
+-- A value of another type is left out, and so is an outcome that this version does not know.
+CREATE TABLE lines AS
+WITH parts AS (
+    SELECT *, origin_of(url) AS origin, list_position($files, filename) AS process
+    FROM read_json($files, format = 'newline_delimited', ignore_errors = true, filename = true, columns = {
+        url: 'VARCHAR', outcome: 'VARCHAR', original: 'VARCHAR', similarity: 'DOUBLE', hamming: 'INTEGER',
+        copies: 'BIGINT', words: 'BIGINT', action: 'VARCHAR', changed: 'BOOLEAN', unchanged: 'BOOLEAN',
+        replaces: 'BOOLEAN', abandoned: 'BOOLEAN', digest: 'VARCHAR', reason: 'VARCHAR', bytes: 'BIGINT',
+        status: 'INTEGER', referer: 'VARCHAR', depth: 'INTEGER', latency: 'DOUBLE', waited: 'DOUBLE', read: 'DOUBLE',
+        store: 'DOUBLE', probes: 'INTEGER', candidates: 'INTEGER', difference: 'VARCHAR', rejected_url: 'VARCHAR',
+        rejected_similarity: 'DOUBLE', rejected_by: 'VARCHAR',
+        t: 'DOUBLE', known: 'BIGINT', index_bytes: 'BIGINT', skipped: 'VARCHAR', rule: 'VARCHAR', wall: 'VARCHAR',
+        share: 'DOUBLE', "window": 'BIGINT', "end": 'VARCHAR', stats: 'JSON', crawldedup_journal: 'INTEGER',
+        withdrawn: 'JSON', volatile: 'VARCHAR'
+    })
+), paths AS (
+    SELECT *, left(regexp_extract(substr(url, length(origin) + 1), '^[^?#]*'), 300) AS path FROM parts
+), patterns AS (
+    SELECT * EXCLUDE (path), if(origin <> '', pattern_of(path), '') AS pattern FROM paths
+)
+-- A pattern is a folder and a name in it, so that folders with many names can be taken together.
+SELECT patterns.* EXCLUDE (t, filename, pattern) REPLACE (
+        if(outcome IN ('new', 'near', 'exact', 'thin', 'revisit', 'skipped', 'error'), outcome, NULL) AS outcome,
+        sound(similarity, 1) AS similarity, sound(rejected_similarity, 1) AS rejected_similarity,
+        sound(hamming, 1e15) AS hamming, sound(copies, 1e15) AS copies, sound(words, 1e15) AS words,
+        sound(bytes, 1e15) AS bytes, sound(status, 1e15) AS status, sound(depth, 1e15) AS depth,
+        sound(latency, 1e15) AS latency, sound(waited, 1e15) AS waited, sound(read, 1e15) AS read,
+        sound(store, 1e15) AS store, sound(probes, 1e15) AS probes, sound(candidates, 1e15) AS candidates,
+        sound(known, 1e15) AS known, sound(index_bytes, 1e15) AS index_bytes, sound(share, 1) AS share,
+        sound("window", 1e15) AS "window", process - 1 AS process
+    ),
+    $offsets[process] + if(t BETWEEN 0 AND 1e9, t, 0) AS moment,
+    regexp_replace(pattern, '[^/]*/?$', '') AS folder, regexp_extract(pattern, '[^/]*/?$') AS leaf
+FROM patterns;
+
+-- name: make_views
+CREATE TABLE sites AS SELECT origin, site_at(origin) AS site FROM (SELECT DISTINCT origin FROM lines WHERE origin <> '');
+CREATE VIEW pages AS SELECT rowid AS number, * FROM lines WHERE url IS NOT NULL AND outcome IS NOT NULL;
+-- Folders with more names than that are shown as one pattern.
+CREATE TABLE wide_folders AS SELECT site, folder FROM lines JOIN sites USING (origin) WHERE url IS NOT NULL
+GROUP BY ALL HAVING approx_count_distinct(leaf) > 20;
+CREATE VIEW places AS SELECT pages.*, coalesce(sites.site, '') AS site,
+    pages.folder || CASE WHEN wide.site IS NULL THEN leaf ELSE '*' END AS pattern
+FROM pages LEFT JOIN sites USING (origin)
+LEFT JOIN wide_folders AS wide ON wide.site = sites.site AND wide.folder = pages.folder;
+-- What is a row where every verdict is written.
+CREATE VIEW verdicts AS SELECT number, moment, site, url, outcome, original, similarity, hamming, copies, words, action,
+    changed, unchanged, replaces, abandoned, digest, reason, bytes, status, referer, depth, latency, waited, read, store,
+    probes, candidates, difference, rejected_url, rejected_similarity, rejected_by, process
+FROM places;
+
+-- name: unread_lines
+-- Lines that are cut off, foreign, or name no outcome of this version.
+SELECT count(*) AS lines FROM lines WHERE coalesce(outcome, wall, skipped, volatile, "end", known::VARCHAR,
+    crawldedup_journal::VARCHAR, withdrawn::VARCHAR) IS NULL;
+
+-- name: evidence
+SELECT url, outcome, original, digest, referer, depth FROM pages ORDER BY moment, number;
+
+-- name: withdrawn_rules
+SELECT withdrawn FROM lines WHERE withdrawn IS NOT NULL LIMIT 2000;

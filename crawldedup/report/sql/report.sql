@@ -1,0 +1,235 @@
+-- name: make_clusters
+-- A page that replaces the kept one takes its duplicates over, with those of pages that this one had replaced. In the
+-- view it is the original then, and the former one its duplicate.
+CREATE TABLE renamed AS WITH RECURSIVE replaced AS (
+    SELECT original AS former, arg_max(url, moment) AS kept FROM pages
+    WHERE replaces AND original IS NOT NULL AND original <> url GROUP BY original
+), chains AS (
+    SELECT former, kept, 1 AS step FROM replaced UNION ALL SELECT chains.former, replaced.kept, step + 1
+    FROM chains JOIN replaced ON replaced.former = chains.kept WHERE replaced.kept <> chains.former AND step < 20
+) SELECT former, arg_max(kept, step) AS kept FROM chains GROUP BY former;
+CREATE VIEW copies AS SELECT * FROM (
+    SELECT pages.* REPLACE (
+        if(replaces, original, url) AS url, if(replaces, url, original) AS original,
+        if(replaces, 'replaced', action) AS action, if(replaces, NULL, referer) AS referer
+    ), coalesce(renamed.kept, pages.original) AS kept
+    FROM pages LEFT JOIN renamed ON former = pages.original WHERE is_copy(outcome) AND pages.original IS NOT NULL
+) WHERE url <> kept OR original = kept;
+CREATE TABLE kept_pages AS SELECT kept, count(*) AS copies, count(*) FILTER (outcome = 'near') AS near,
+    count(*) FILTER (outcome = 'exact') AS exact, min(similarity) AS lowest, coalesce(sum(bytes), 0) AS bytes
+FROM copies GROUP BY kept;
+
+-- name: clusters
+-- The largest, with their least alike members: a wrong one is among those.
+WITH biggest AS (SELECT * FROM kept_pages ORDER BY copies DESC, kept LIMIT 50), chosen AS (
+    SELECT unnest(min_by(number, coalesce(similarity, 1), 20)) AS number, copies.kept
+    FROM copies JOIN biggest USING (kept) GROUP BY copies.kept
+), members AS (
+    SELECT kept, member(url, original, outcome, similarity, action, referer, difference) AS member
+    FROM copies JOIN chosen USING (number, kept)
+)
+SELECT biggest.*, exact / copies AS share_exact, members FROM biggest JOIN (
+    SELECT kept, list(member ORDER BY member.similarity, member.url) AS members FROM members GROUP BY kept
+) USING (kept) ORDER BY copies DESC, kept;
+
+-- name: totals
+SELECT unnest(counted(outcome)), (SELECT count(*) FROM kept_pages) AS clusters,
+    (SELECT count(*) FROM places JOIN sites AS originals ON originals.origin = origin_of(original)
+        WHERE is_copy(outcome) AND originals.site <> places.site) AS across_sites,
+    count(*) FILTER (replaces) AS replaced, count(*) FILTER (changed) AS changed,
+    count(*) FILTER (outcome = 'revisit' AND action IN ('dropped', 'items_dropped')) AS unwanted,
+    count(*) FILTER (abandoned) AS abandoned, coalesce(sum(bytes), 0) AS bytes,
+    coalesce(sum(bytes) FILTER (is_copy(outcome)), 0) AS duplicate_bytes,
+    coalesce(sum(latency) FILTER (is_copy(outcome)), 0) AS duplicate_seconds,
+    coalesce(histogram(action) FILTER (action <> ''), MAP {}) AS actions
+FROM pages;
+
+-- name: ends
+SELECT process, max("end") AS "end", max(moment) AS last FROM lines GROUP BY process;
+
+-- name: reasons
+SELECT outcome, coalesce(reason, '') AS reason, count(*) AS pages
+FROM pages WHERE outcome IN ('skipped', 'error') GROUP BY ALL ORDER BY pages DESC LIMIT 40;
+
+-- name: walls
+-- A fleet meets each wall several times.
+SELECT wall AS url, coalesce(max(share), 0) AS share, coalesce(arg_max("window", share), 0) AS "window",
+    min(moment) AS seconds
+FROM lines WHERE wall IS NOT NULL GROUP BY wall ORDER BY seconds LIMIT 20;
+
+-- name: savings
+-- What was downloaded after all, or anyway, is not saved.
+SELECT coalesce(rule, '') AS rule, count(DISTINCT page) AS downloads
+FROM (SELECT rule, hash(skipped) AS page FROM lines WHERE skipped IS NOT NULL)
+ANTI JOIN (SELECT hash(url) AS page FROM pages) USING (page)
+GROUP BY ALL ORDER BY downloads DESC, 1 LIMIT 40;
+
+-- name: withdrawn
+SELECT DISTINCT rule FROM lines WHERE withdrawn IS NOT NULL AND rule <> '' ORDER BY rule LIMIT 40;
+
+-- name: volatile
+SELECT DISTINCT volatile AS line FROM lines WHERE volatile IS NOT NULL ORDER BY line LIMIT 40;
+
+-- name: index
+SELECT arg_max(known, moment) AS known_after, arg_max(index_bytes, moment) AS bytes FROM lines;
+
+-- name: times
+SELECT * FROM (SELECT unnest([
+    spread('wait for the verdict', waited), spread('reading the page', read), spread('asking the store', store),
+    spread('download', latency)
+], recursive := true) FROM pages) WHERE most IS NOT NULL;
+
+-- name: work
+SELECT * FROM (SELECT unnest([
+    spread('probes', probes), spread('candidates compared', candidates)
+], recursive := true) FROM pages) WHERE most IS NOT NULL;
+
+-- name: stats
+SELECT stats FROM lines WHERE json_type(stats) = 'OBJECT' ORDER BY moment;
+
+-- name: moments
+SELECT slot * $step AS seconds, unnest(counted(outcome)), arg_max(known, moment) AS known
+FROM (SELECT unnest(range($last + 1)) AS slot) LEFT JOIN (
+    SELECT floor(moment / $step)::INTEGER AS slot, if(url IS NULL, NULL, outcome) AS outcome, known, moment FROM lines
+) USING (slot) GROUP BY slot ORDER BY slot;
+
+-- name: groups
+-- `recent` is the share of new pages among the last judged ones, `since_new` counts the judged pages after the last one
+-- with a text of its own, and `originals` the pages that the copies repeat: five copies each on average, in a trap.
+WITH named AS (SELECT *, if($by_pattern, pattern, '') AS name FROM places), biggest AS MATERIALIZED (
+    SELECT site, name, unnest(counted(outcome)), coalesce(sum(bytes), 0) AS bytes,
+        max(moment) FILTER (outcome IN ('new', 'revisit')) AS last_own
+    FROM named GROUP BY site, name ORDER BY count(*) DESC, site, name LIMIT 200
+), lately AS (
+    SELECT site, name, list_avg(max_by((outcome = 'new')::INTEGER, moment, 100)) AS recent,
+        count(*) FILTER (moment > coalesce(last_own, -1)) AS since_new, approx_count_distinct(original) AS originals
+    FROM (SELECT site, name, outcome, moment, original FROM named WHERE is_judged(outcome))
+    JOIN biggest USING (site, name) GROUP BY ALL
+), complete AS (
+    SELECT biggest.* EXCLUDE (last_own), recent, coalesce(since_new, 0) AS since_new,
+        coalesce(originals, 0) AS originals, 0 AS "values" FROM biggest LEFT JOIN lately USING (site, name)
+)
+SELECT *, if(name = '', '', trap(name, checked, duplicates + counts.thin, since_new,
+    originals * 5 > duplicates + counts.thin)) AS trap
+FROM complete ORDER BY responses DESC, site, name;
+
+-- name: parameters
+-- One value for some pages is a filter or a view; a value for each page is a trap. When the last page with a text of its
+-- own came is not known of a parameter: it may have one in twenty.
+WITH pairs AS (
+    SELECT site, outcome, bytes, unnest(parameters_of(url)) AS pair FROM places WHERE contains(url, '?')
+), named AS (
+    SELECT site, outcome, bytes, left(split_part(pair, '=', 1), 60) AS name, split_part(pair, '=', 2) AS value
+    FROM pairs
+), biggest AS (
+    SELECT site, name, unnest(counted(outcome)), coalesce(sum(bytes), 0) AS bytes, NULL AS recent, 0 AS since_new,
+        0 AS originals, approx_count_distinct(value) AS "values",
+        avg(regexp_full_match(value, '\d{4}-?\d{1,2}(-?\d{1,2})?')::INTEGER) > 0.5 OR regexp_full_match(
+            lower(name), 'date|day|month|year|week|from|to|start|end|ical|tribe-bar-date') AS is_date,
+        avg(regexp_full_match(value, '[0-9a-fA-F-]{16,}')::INTEGER) > 0.5 AS is_id
+    FROM named GROUP BY site, name ORDER BY count(*) DESC, site, name LIMIT 200
+), kinds AS (SELECT *, if(is_id, '{id}', if(is_date, '{date}', name)) AS kind FROM biggest)
+SELECT * EXCLUDE (is_date, is_id, kind), if("values" > greatest(50, judged // 2) OR is_date,
+    trap(kind, checked, duplicates + counts.thin, judged - 20 * (counts.new + counts.revisit), false), '') AS trap
+FROM kinds ORDER BY responses DESC, site, name;
+
+-- name: bins
+-- From one bin below the limit on, so that the limit does not look like the axis.
+WITH near AS (
+    SELECT floor(greatest(0.5, least(similarity, 0.9999)) * 100 + 1e-9)::INTEGER AS slot, count(*) AS pages
+    FROM pages WHERE outcome = 'near' AND similarity IS NOT NULL GROUP BY slot
+), bounds AS (SELECT least(min(slot), floor($limit * 100)::INTEGER - 1) AS first FROM near HAVING count(*) > 0)
+SELECT slot / 100 AS low, (slot + 1) / 100 AS high, coalesce(pages, 0) AS pages
+FROM (SELECT unnest(range(first, 100)) AS slot FROM bounds) LEFT JOIN near USING (slot) ORDER BY slot;
+
+-- name: least_alike
+SELECT unnest(member(url, original, outcome, similarity, action, referer, difference))
+FROM pages WHERE outcome = 'near' AND similarity IS NOT NULL ORDER BY similarity, number LIMIT 20;
+
+-- name: what_if
+-- What a stricter limit would keep, and how many pages that a looser one would drop came nearest to another.
+SELECT if($is_looser, NULL, count(*) FILTER (outcome = 'near' AND similarity < $limit)) AS kept,
+    if($is_looser AND count(rejected_by) > 0, count(*) FILTER (rejected_by = 'similarity'
+        AND rejected_similarity >= $limit), NULL) AS dropped
+FROM pages;
+
+-- name: below
+-- New pages just below the limit: first where the URLs differ in their queries alone.
+WITH rejected AS (
+    SELECT site, pattern AS name, rejected_similarity AS similarity, coalesce(rejected_by, '') AS cause,
+        split_part(url, '?', 1) = split_part(rejected_url, '?', 1) AS by_query,
+        {'url': url, 'nearest': rejected_url, 'difference': coalesce(difference, '')} AS example
+    FROM places WHERE outcome = 'new' AND rejected_url <> '' AND rejected_similarity IS NOT NULL
+)
+SELECT site, name, count(*) AS pages, count(*) FILTER (by_query) AS by_query, max(similarity) AS highest,
+    mode(cause) AS cause, arg_max(example, by_query::INTEGER + similarity) AS example
+FROM rejected GROUP BY site, name ORDER BY max(by_query) DESC, pages DESC, site, name LIMIT 200;
+
+-- name: variants
+-- Parameters of which several values have the same text: they may show another picture. What names a view or a campaign
+-- is no picture, and may stand in one of the two URLs alone.
+WITH copies AS (
+    SELECT site, original, parameters_of(url) AS own, parameters_of(original) AS others
+    FROM places WHERE outcome = 'exact' AND split_part(url, '?', 1) = split_part(original, '?', 1)
+), changes AS (
+    SELECT site, original, list_filter(
+        list_filter(own, lambda each: NOT list_contains(others, each))
+            || list_filter(others, lambda each: NOT list_contains(own, each)),
+        lambda each: NOT regexp_matches(each, $views)) AS changed FROM copies
+), named AS (
+    SELECT site, original, split_part(changed[1], '=', 1) AS name, unnest(changed) AS value FROM changes
+    WHERE len(changed) IN (1, 2) AND split_part(changed[1], '=', 1) = split_part(changed[-1], '=', 1)
+)
+SELECT site, name, count(DISTINCT value) AS "values", count(DISTINCT original) AS pages FROM named GROUP BY ALL
+HAVING "values" BETWEEN 2 AND 20 AND pages > 1 ORDER BY pages DESC, site, name LIMIT 200;
+
+-- name: make_visited
+-- A page that was met again is as it was met last. URLs are long: 64 bits tell them apart.
+CREATE TABLE visited AS SELECT page, number, is_copy(outcome) AS is_copy, if($by_text, digest, NULL) AS digest, site,
+    coalesce(changed, false) AS has_changed
+FROM (SELECT hash(url) AS page, arg_max(number, moment) AS number FROM pages
+    WHERE outcome NOT IN ('skipped', 'error') GROUP BY page) JOIN places USING (number);
+
+-- name: make_changes
+-- Of each `page`, `number` is the last line now, or `earlier` that of then.
+CREATE TABLE changes AS SELECT page, now.number AS number, earlier.number AS earlier,
+    coalesce(now.site, earlier.site) AS site,
+    CASE WHEN now.page IS NULL AND earlier.page IN (SELECT hash(skipped) FROM lines WHERE skipped IS NOT NULL)
+        THEN 'skipped'
+    WHEN now.page IS NULL THEN
+        if(earlier.digest IN (SELECT digest FROM visited WHERE digest IS NOT NULL), 'moved', 'gone')
+    WHEN now.is_copy AND NOT coalesce(earlier.is_copy, false) THEN 'duplicated'
+    WHEN earlier.page IS NULL THEN 'new'
+    WHEN now.has_changed OR now.digest <> earlier.digest THEN 'changed' ELSE 'same' END AS change
+FROM visited AS now FULL JOIN former.visited AS earlier USING (page);
+CREATE MACRO changed(change) AS {
+    'new': count(*) FILTER (change = 'new'), 'changed': count(*) FILTER (change = 'changed'),
+    'same': count(*) FILTER (change = 'same'), 'duplicated': count(*) FILTER (change = 'duplicated'),
+    'moved': count(*) FILTER (change = 'moved'), 'skipped': count(*) FILTER (change = 'skipped'),
+    'gone': count(*) FILTER (change = 'gone')
+};
+
+-- name: all_changes
+SELECT '' AS site, unnest(changed(change)) FROM changes;
+
+-- name: changes_of_sites
+SELECT site, unnest(changed(change)) FROM changes GROUP BY site ORDER BY count(*) DESC, site LIMIT 200;
+
+-- name: changed_pages
+WITH chosen AS (
+    SELECT change, unnest(min(coalesce(number, earlier), 20)) AS line, earlier IS NOT NULL AND number IS NULL AS was
+    FROM changes WHERE change <> 'same' GROUP BY change, was
+)
+SELECT change, url FROM chosen JOIN pages ON number = line WHERE NOT was
+UNION ALL SELECT change, url FROM chosen JOIN former.pages ON number = line WHERE was
+ORDER BY change, url;
+
+-- name: rows
+SELECT make_timestamp((($started + moment) * 1000000)::BIGINT) AS time, * EXCLUDE (number, moment) FROM verdicts;
+
+-- name: compared_rows
+SELECT if(outcome IN ('skipped', 'error'), 'not checked', change) AS change,
+    make_timestamp((($started + moment) * 1000000)::BIGINT) AS time, verdicts.* EXCLUDE (number, moment)
+FROM verdicts LEFT JOIN (SELECT page, change FROM changes WHERE number IS NOT NULL) ON page = hash(url)
+UNION ALL BY NAME SELECT change, * EXCLUDE (number, moment, change)
+FROM former.verdicts JOIN (SELECT earlier AS number, change FROM changes WHERE number IS NULL) USING (number);
