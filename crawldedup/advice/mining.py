@@ -43,15 +43,17 @@ _Change = tuple[str, str, str, str]
 def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
     """Return the rules that pages speak for, those with the most support first, but for what crawls have withdrawn.
 
-    A crawl that goes by them reaches all contents of these pages. Each round looks at addresses as the rules rewrite
-    them: a print view with a session id differs from the article in two respects.
+    A crawl that goes by them reaches all contents of these pages.
     """
-    crawl = _Crawl(pages, {(*rule.id, folder) for rule in withdrawn for folder in rule.folders})
-    for _ in range(_ROUNDS):
-        accepted = [crawl.accepts(rule) for rule in crawl.candidates()]
-        if not any(accepted):
-            break
-    return _confirmed(sorted(crawl.rules.values(), key=lambda rule: -rule.support), pages)
+    wrong = {(*rule.id, folder) for rule in withdrawn for folder in rule.folders}
+    site, of_sites = cache(site_of), defaultdict[str, list[Page]](list)
+    sites = {page.key: site(page.address.origin) for page in pages}
+    for page in pages:
+        # What a site leads to may be lost with a page of it.
+        for name in {sites[page.key], sites.get(page.referer, sites[page.key])}:
+            of_sites[name].append(page)
+    rules = [rule for name, of_site in of_sites.items() for rule in _Site(name, of_site, wrong).mined()]
+    return _confirmed(sorted(rules, key=lambda rule: -rule.support), pages)
 
 
 def _confirmed(rules: list[Rule], pages: Sequence[Page]) -> list[Rule]:
@@ -143,7 +145,7 @@ def _of_endings(origin: str, one: str, other: str) -> Iterator[_Change]:
 # --- What speaks for a candidate, and what against it
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Group:
     """Pages that a rule takes for one, by their `orders`; `kept` is the one at the `target`, or else the first.
 
@@ -159,39 +161,40 @@ class _Group:
     contrary: str = ""
 
 
-class _Crawl:
-    """All pages, and the `rules` that were accepted, with the addresses of pages and of their twins by these.
+class _Site:
+    """The pages of a site, and those that it leads to, with the addresses that the accepted rules leave.
 
     `wrong` holds rules, each with a folder where it is known to be wrong.
     """
 
-    def __init__(self, pages: Sequence[Page], wrong: Collection[tuple[str, ...]]) -> None:
-        self.rules: dict[tuple[str, ...], Rule] = {}
+    def __init__(self, name: str, pages: Sequence[Page], wrong: Collection[tuple[str, ...]]) -> None:
+        self._name = name
         self._pages = pages
         self._wrong = wrong
-        self._addresses = [page.address for page in pages]
-        self._twins = [page.twin for page in pages]
-        self._keys = [page.key for page in pages]
+        self._rules: dict[tuple[str, ...], Rule] = {}
         self._book = RuleBook()
-        self._standing: dict[int, int] = {}
-        """The first page of a known content at each address, by its key."""
-        self._of_site: defaultdict[str, list[int]] = defaultdict(list)
-        """The pages of a site, and those that it leads to."""
-        site = cache(site_of)
-        sites = {page.key: site(page.address.origin) for page in pages}
-        for order, page in enumerate(pages):
-            if page.content:
-                self._standing.setdefault(page.key, order)
-            for name in {sites[page.key], sites.get(page.referer, sites[page.key])}:
-                self._of_site[name].append(order)
+        self._addresses = [page.address for page in pages]
+        self._keys = [page.key for page in pages]
 
-    def candidates(self) -> list[Rule]:
-        """Return candidates for which enough copies speak: of each site those with the most, the simplest first."""
+    def mined(self) -> list[Rule]:
+        """Return the rules of the site.
+
+        Each round looks at addresses as the rules rewrite them: a print view with a session id differs from the article
+        in two respects.
+        """
+        for _ in range(_ROUNDS):
+            if not any([self._accepts(candidate) for candidate in self._candidates()]):
+                break
+        return [*self._rules.values()]
+
+    def _candidates(self) -> list[Rule]:
+        """Return candidates for which enough copies speak: of each host those with the most, the simplest first."""
         votes: defaultdict[str, Counter[_Change]] = defaultdict(Counter)
         recent: dict[int, deque[Address]] = {}
-        for page, address, twin in zip(self._pages, self._addresses, self._twins, strict=True):
-            if twin is None:
+        for page, address in zip(self._pages, self._addresses, strict=True):
+            if page.twin is None:
                 continue
+            twin, _ = self._book.rewritten(page.twin)
             copies = recent.setdefault(page.content, deque([twin], _TWINS))
             for other in {twin, *copies}:
                 for change in _between(address, other):
@@ -199,69 +202,53 @@ class _Crawl:
                     if change in counted or len(counted) < _MOST_COUNTED:
                         counted[change] += 1
             copies.append(address)
-        most = [vote for of_site in votes.values() for vote in of_site.most_common(MOST_OF_A_SITE)]
-        found = [Rule(*change) for change, count in most if count >= LEAST_SUPPORT]
+        found = [
+            Rule(*change)
+            for origin, counted in votes.items()
+            for change, count in counted.most_common(MOST_OF_A_SITE)
+            if count >= LEAST_SUPPORT and site_of(origin) == self._name
+        ]
         # As a RuleBook does, queries first: of these the fewest parameters, and names before names with values.
         return sorted(found, key=lambda rule: (rule.kind != "query", rule.find.count("&"), "=" in rule.find))
 
-    def accepts(self, candidate: Rule) -> bool:
+    def _accepts(self, candidate: Rule) -> bool:
         """Accept a candidate where it holds. Return False if too little speaks for it, or contents would be lost."""
-        orders = self._of_site[site_of(candidate.site)]
-        groups = self._groups(candidate, orders)
-        if (rule := self._held(candidate, groups.values())) is None:
+        groups = self._groups(candidate)
+        rule = self._held(candidate, groups)
+        if rule is not None and (lost := self._lost(rule, groups)):
+            for page, behind in lost:
+                if (group := groups.get(behind.key)) is not None:
+                    first = self._pages[min(group.kept, *group.orders)].address.url()
+                    leads = f"leads to {page.address.url()}, and {first} does not"
+                    group.contrary = f"{behind.address.url()} {leads if page != behind else f'is no copy of {first}'}"
+            rule = self._held(candidate, groups)
+            if rule is not None and self._lost(rule, groups):
+                return False
+        if rule is None:
             return False
-        lost = self._lost(rule, orders, groups)
-        for page, behind in lost:
-            if (group := self._group(candidate, behind, groups)) is not None:
-                first = self._pages[min(group.kept, *group.orders)].address
-                leads = f"leads to {page.address.url()}, and {first.url()} does not"
-                why = leads if page != behind else f"is no copy of {first.url()}"
-                group.contrary = f"{behind.address.url()} {why}"
-        if lost and ((rule := self._held(candidate, groups.values())) is None or self._lost(rule, orders, groups)):
-            return False
-        if (earlier := self.rules.get(rule.id)) is not None:
-            rule = _joined(earlier, rule)
-        self.rules[rule.id] = rule
-        self._book = RuleBook(self.rules.values())
-        for order in orders:
-            for addresses in (self._addresses, self._twins):
-                if (address := addresses[order]) is not None and rule.rewritten(address) is not None:
-                    addresses[order] = self._book.rewritten(address)[0]
-            self._keys[order] = self._addresses[order].key()
-            if self._pages[order].content:
-                self._standing.setdefault(self._keys[order], order)
+        earlier = self._rules.get(rule.id)
+        self._rules[rule.id] = rule if earlier is None else _joined(earlier, rule)
+        self._book = RuleBook(self._rules.values())
+        for order, address in enumerate(self._addresses):
+            if rule.rewritten(address) is not None:
+                self._addresses[order] = self._book.rewritten(address)[0]
+                self._keys[order] = self._addresses[order].key()
         return True
 
-    def _lost(self, rule: Rule, orders: Sequence[int], groups: Mapping[int, _Group]) -> list[tuple[Page, Page]]:
-        """Return the pages of contents that a crawl by this rule, too, does not reach, and what it leaves out there.
-
-        Links are compared without what the rule removes: a page is reached if one of its group is.
-        """
-        rewritten = [rule.rewritten(self._addresses[order]) for order in orders]
-        targets = (self._keys[order] if to is None else to.key() for order, to in zip(orders, rewritten, strict=True))
-        lost = walk([self._pages[order] for order in orders], targets).lost
-        everywhere = replace(rule, folders=frozenset(), exceptions=frozenset())
-        of_pages = [(self._group(everywhere, page, groups), page, behind) for page, behind in lost.values()]
-        return [
-            (page, behind)
-            for group, page, behind in of_pages
-            if group is None or all(self._pages[order].content in lost for order in group.orders)
-        ]
-
-    def _group(self, rule: Rule, page: Page, groups: Mapping[int, _Group]) -> _Group | None:
-        target = rule.rewritten(self._book.rewritten(page.address)[0])
-        return None if target is None else groups.get(target.key())
-
-    def _groups(self, rule: Rule, orders: Sequence[int]) -> dict[int, _Group]:
-        """Return the pages that a rule takes for one, by the keys of their targets."""
+    def _groups(self, rule: Rule) -> dict[int, _Group]:
+        """Return the pages that a rule takes for one, by the keys of the pages."""
+        first_at: dict[int, int] = {}
+        for order, page in enumerate(self._pages):
+            if page.content:
+                first_at.setdefault(self._keys[order], order)
         groups: dict[int, _Group] = {}
-        for order in orders:
-            page, address = self._pages[order], self._addresses[order]
+        of_targets: dict[int, _Group] = {}
+        for order, (page, address) in enumerate(zip(self._pages, self._addresses, strict=True)):
             if not page.content or (target := rule.rewritten(address)) is None:
                 continue
-            if (key := target.key()) not in groups:
-                groups[key] = _Group(target, self._standing.get(key, order), address.folder())
-            group = groups[key]
+            if (key := target.key()) not in of_targets:
+                of_targets[key] = _Group(target, first_at.get(key, order), address.folder())
+            group = groups[page.key] = of_targets[key]
             group.orders.append(order)
             kept = self._pages[group.kept]
             if page.content != kept.content:
@@ -274,10 +261,10 @@ class _Crawl:
                 group.contrary = group.contrary or f"{page.address.url()} is a page of its own"
         return groups
 
-    def _held(self, rule: Rule, groups: Iterable[_Group]) -> Rule | None:
+    def _held(self, rule: Rule, groups: Mapping[int, _Group]) -> Rule | None:
         """Return a rule with what speaks for and against it where it holds, or None if too little speaks for it."""
         folders: defaultdict[str, list[_Group]] = defaultdict(list)
-        for group in groups:
+        for group in dict.fromkeys(groups.values()):
             if group.copies or group.contrary:
                 folders[group.folder].append(group)
         copies = {folder: _copies_in(folders[folder]) for folder in folders if (*rule.id, folder) not in self._wrong}
@@ -298,6 +285,19 @@ class _Crawl:
             examples=tuple(group.example for group in good[:_EXAMPLES]),
             contrary=bad[0].contrary if bad else "",
         )
+
+    def _lost(self, rule: Rule, groups: Mapping[int, _Group]) -> list[tuple[Page, Page]]:
+        """Return the pages of contents that a crawl by this rule, too, does not reach, and what it leaves out there.
+
+        Links are compared without what the rule removes: a page is reached if one of its group is.
+        """
+        rewritten = map(rule.rewritten, self._addresses)
+        targets = (key if to is None else to.key() for key, to in zip(self._keys, rewritten, strict=True))
+        lost = walk(self._pages, targets).lost
+        contents = {page.key: {page.content} for page, _ in lost.values()}
+        for key in contents.keys() & groups.keys():
+            contents[key] = {self._pages[order].content for order in groups[key].orders}
+        return [(page, behind) for page, behind in lost.values() if contents[page.key] <= lost.keys()]
 
 
 def _joined(one: Rule, other: Rule) -> Rule:
