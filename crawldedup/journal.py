@@ -3,7 +3,6 @@
 The first line is a header, the last one tells how the crawl ended. A process that is killed leaves all other lines.
 """
 
-import contextlib
 import errno
 import fcntl
 import hashlib
@@ -12,6 +11,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Final, Literal
@@ -45,10 +45,7 @@ OUTCOMES: Final = {
 
 _LONGEST_NAME: Final = 60
 _LONGEST_LINE: Final = 1 << 20
-_FOREIGN: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _CRAWL: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
-
-_encode: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +85,12 @@ class CrawlSummary:
     state: str
 
 
-# --- Lines
+# --- Lines and names
 
 
 def line_of(record: Mapping[str, Any]) -> bytes:
     """Return a record as one line."""
-    return _encode(record).encode("ascii") + b"\n"
-
-
-def record_in(line: bytes | str) -> dict[str, Any] | None:
-    """Return the record that a line holds; None for a line that was cut off, or is of another program."""
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) else None
+    return json.dumps(record, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
 
 
 def shown(url: str) -> str:
@@ -112,26 +100,17 @@ def shown(url: str) -> str:
     """
     if not url.isascii():
         url = url.encode("utf-8", "replace").decode("utf-8")
-    if len(url) <= LONGEST_URL:
-        return url
-    whole = hashlib.blake2b(url.encode(), digest_size=8).hexdigest()
-    return f"{url[: LONGEST_URL - len(whole) - 1]}{whole}…"
-
-
-# --- Names
+    whole = _hash_of(url, 8)
+    return url if len(url) <= LONGEST_URL else f"{url[: LONGEST_URL - len(whole) - 1]}{whole}…"
 
 
 def check_journal(name: str, value: object) -> str | bool:
     """Check for the directory of journals; False for none. Raises ConfigurationError."""
     if value is False or (isinstance(value, str) and value.lower() in ("false", "0")):
         return False
-    if not isinstance(value, str | PurePath) or not str(value):
-        raise refused(name, value, "a directory, or False")
-    if value == "store" or "://" in str(value):
-        raise ConfigurationError(
-            f"{name} names a server, and journals are files: name a directory, and give the files of all machines to "
-            "`crawldedup report A B C`"
-        )
+    if not isinstance(value, str | PurePath) or str(value) in ("", "store") or "://" in str(value):
+        how = "`crawldedup report A B C` joins the files of several machines"
+        raise refused(name, value, f"a directory, or False. Journals are files: {how}")
     return str(value)
 
 
@@ -150,7 +129,7 @@ def crawl_of(spider: str, started: float) -> str:
 
 def name_of_job(job: Path | None, name: str) -> str:
     """Return the name that the first run of a job had: this one, unless there was a run before."""
-    with contextlib.suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):
         if job is not None and not (job / NAME_FILE).exists():
             (job / NAME_FILE).write_text(name, "ascii")
         elif job is not None and _CRAWL.fullmatch(earlier := (job / NAME_FILE).read_text("ascii")):
@@ -160,13 +139,15 @@ def name_of_job(job: Path | None, name: str) -> str:
 
 def _safe(text: str) -> str:
     """Return a text whose other characters are replaced. What that changes ends with a hash: names stay different."""
-    safe = _FOREIGN.sub("_", text)[:_LONGEST_NAME]
-    if safe == text:
-        return text
-    return f"{safe}-{hashlib.blake2b(text.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", text)[:_LONGEST_NAME]
+    return safe if safe == text else f"{safe}-{_hash_of(text, 4)}"
 
 
-# --- Files
+def _hash_of(text: str, size: int) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=size).hexdigest()
+
+
+# --- Writing them
 
 
 class FileJournal:
@@ -205,7 +186,7 @@ class FileJournal:
     def close(self) -> None:
         """Close the file; harmless when repeated."""
         if self._file is not None:
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 os.close(self._file)
             self._file = None
 
@@ -217,17 +198,17 @@ def _create(directory: Path, stem: str) -> int:
         number += 1
         path = directory / f"{stem}-{number}.jsonl"
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return file
 
 
 def _prune(directory: Path, keep: int, *, present: str) -> None:
     """Remove the oldest crawls beyond so many, the `present` one included. Other files stay, and running crawls."""
-    of_crawls = _by_crawl(journal for journal in _journals_at(directory) if journal.crawl != present)
-    for crawl in of_crawls[max(0, keep - 1) :]:
+    earlier = _by_crawl(journal for journal in _journals_at(directory) if journal.crawl != present)
+    for crawl in [*earlier.values()][max(0, keep - 1) :]:
         # Other crawls may do the same at the same time, and files may be another user's.
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             if not any(_is_written(journal.path) for journal in crawl):
                 for journal in crawl:
                     journal.path.unlink(missing_ok=True)
@@ -243,7 +224,7 @@ def _is_written(path: Path) -> bool:
     return False
 
 
-# --- Finding and reading them
+# --- Finding them
 
 
 def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> list[Journal]:
@@ -253,15 +234,14 @@ def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> li
     ConfigurationError for a file that is no journal, and where there is none of the crawl.
     """
     places = [*map(Path, sources)]
-    found = [journal for place in places for journal in _journals_at(place)]
-    if crawl is None and found and any(place.is_dir() for place in places):
-        crawl = max(found, key=lambda journal: journal.started).crawl
-    chosen = [journal for journal in found if crawl in (None, journal.crawl)]
+    of_crawls = _by_crawl(journal for place in places for journal in _journals_at(place))
+    if crawl is None and any(place.is_dir() for place in places):
+        crawl = next(iter(of_crawls), None)
+    chosen = [journal for name in of_crawls if crawl in (None, name) for journal in of_crawls[name]]
     if not chosen:
-        where = ", ".join(printable(str(place)) for place in places)
-        names = [printable(of_crawl[0].crawl) for of_crawl in _by_crawl(found)]
+        where, names = (", ".join(printable(str(name)) for name in named) for named in (places, of_crawls))
         raise ConfigurationError(
-            f"there is no crawl {crawl!r} in {where}; there are: {', '.join(names)}"
+            f"there is no crawl {crawl!r} in {where}; there are: {names}"
             if names
             else f"there is no journal of a crawl (*.jsonl) in {where}"
         )
@@ -303,7 +283,7 @@ def crawls(source: str | Path) -> list[CrawlSummary]:
         ...     print(crawl.spider, crawl.pages, crawl.state)
         news 2 finished
     """
-    return [_summary(of_crawl) for of_crawl in _by_crawl(_journals_at(Path(source)))]
+    return [_summary(*of_crawl) for of_crawl in _by_crawl(_journals_at(Path(source))).values()]
 
 
 def _journals_at(place: Path) -> list[Journal]:
@@ -311,7 +291,7 @@ def _journals_at(place: Path) -> list[Journal]:
     found = []
     for path in sorted(place.glob("*.jsonl")) if place.is_dir() else [place]:
         # To open a named pipe would wait for ever.
-        with contextlib.suppress(OSError, msgspec.MsgspecError, RecursionError):
+        with suppress(OSError, msgspec.MsgspecError, RecursionError):
             if path.is_file():
                 with path.open("rb") as file:
                     header = msgspec.json.decode(file.readline(_LONGEST_LINE), type=Journal)
@@ -326,24 +306,25 @@ def _journals_at(place: Path) -> list[Journal]:
     return found
 
 
-def _by_crawl(found: Iterable[Journal]) -> list[list[Journal]]:
-    """Return the journals of each crawl, the crawl that started last first."""
+def _by_crawl(found: Iterable[Journal]) -> dict[str, list[Journal]]:
+    """Return the journals of each crawl in the order of their starts, the crawl that started last first."""
     of_crawls: dict[str, list[Journal]] = {}
-    for journal in found:
-        of_crawls.setdefault(journal.crawl, []).append(journal)
-    return sorted(of_crawls.values(), key=lambda crawl: -max(journal.started for journal in crawl))
+    for journal in sorted(found, key=lambda journal: journal.started):
+        # The last journal of a crawl tells its place.
+        of_crawls[journal.crawl] = [*of_crawls.pop(journal.crawl, ()), journal]
+    return dict(reversed(of_crawls.items()))
 
 
-def _summary(crawl: list[Journal]) -> CrawlSummary:
-    first = min(crawl, key=lambda journal: journal.started)
+def _summary(*crawl: Journal) -> CrawlSummary:
     pages, ends, is_running = 0, set[str](), False
     for journal in crawl:
         with journal.path.open("rb") as file:
             line = b""
             for line in file:
                 pages += b'"outcome":' in line
-        end = (record_in(line) or {}).get("end")
-        ends.add(end if isinstance(end, str) else "unfinished")
-        is_running |= not isinstance(end, str) and _is_written(journal.path)
+        ended = re.search(rb'"end":"([^"]*)"', line)
+        ends.add(ended[1].decode() if ended else "unfinished")
+        is_running |= ended is None and _is_written(journal.path)
     state = "running" if is_running else "unfinished" if "unfinished" in ends else ", ".join(sorted(ends))
+    first = crawl[0]
     return CrawlSummary(first.crawl, first.spider, first.started, len(crawl), pages, state)

@@ -1,11 +1,9 @@
 """Take URLs apart for rules, and put them together again."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import sys
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from crawldedup.reading.canonical import TOKEN
 
@@ -34,7 +32,7 @@ class Address(NamedTuple):
     parameters: tuple[str, ...]
 
     @classmethod
-    def of(cls, url: str) -> Address | None:
+    def of(cls, url: str) -> Self | None:
         """Return the parts of a URL, or None for one that rules leave alone."""
         if len(url) > LONGEST_URL or url.count("&") + url.count(";") >= MOST_PARAMETERS:
             return None

@@ -1,7 +1,5 @@
 """Tell by its URL whether a copy is a poor one: a view of a page, or its name with a session or a campaign."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit

@@ -1,10 +1,7 @@
 """The pages of a crawl as evidence for rules: which address had which content, and which page led to it."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
@@ -22,19 +19,8 @@ UNTOLD: Final = -1
 _CACHED: Final = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A response with its `outcome`, as a journal has it.
-
-    `original` is the page that it is a copy of, `digest` stands for its text, `referer` is the page that led to it.
-    """
-
-    url: str
-    outcome: str
-    original: str | None = None
-    digest: str | None = None
-    referer: str | None = None
-    depth: int | None = None
+Row = tuple[str, str, str | None, str | None, str | None, int | None]
+"""The URL, outcome, original, digest, referer and depth of a response, as a journal has them."""
 
 
 class Page(NamedTuple):
@@ -52,50 +38,45 @@ class Page(NamedTuple):
     twin: Address | None
 
 
-def pages_of(verdicts: Iterable[Seen], most: int = MOST_PAGES) -> list[Page]:
-    """Return the pages of a crawl, at most so many, from verdicts in their order."""
+def pages_of(rows: Iterable[Row], most: int = MOST_PAGES) -> list[Page]:
+    """Return the pages of a crawl, at most so many, from its responses in their order."""
     pages: list[Page] = []
     contents: dict[int, int] = {}
     of_site: Counter[str] = Counter()
     # Originals and the pages that lead to others come again and again.
     address_of = lru_cache(_CACHED)(Address.of)
-    for seen in verdicts:
+    for url, outcome, of, digest, by, depth in rows:
         if len(pages) == most:
             break
-        address = address_of(seen.url)
+        address = address_of(url)
         if address is None or of_site[address.origin] >= most // 3:
             continue
         key, content, twin = address.key(), 0, None
-        match seen.outcome:
-            case "near" | "exact" if twin := address_of(seen.original or ""):
+        match outcome:
+            case "near" | "exact" if twin := address_of(of or ""):
                 original = twin.key()
                 content = contents[key] = contents.setdefault(original, original)
             case "new" | "revisit":
                 content = contents.setdefault(key, key)
-            case "thin" if seen.digest:
+            case "thin" if digest:
                 # Two equal short texts say little of the rest of their URLs' pages; two that differ say enough.
-                content = contents[key] = hash(seen.digest)
-        referer = address_of(seen.referer or "")
+                content = contents[key] = hash(digest)
+        referer = address_of(by or "")
         of_site[address.origin] += 1
-        led_by = referer.key() if referer else UNTOLD if seen.depth else START
-        pages.append(Page(address, key, content, led_by, seen.outcome == "thin", twin))
+        led_by = referer.key() if referer else UNTOLD if depth else START
+        pages.append(Page(address, key, content, led_by, outcome == "thin", twin))
     return pages
 
 
-class Walk(NamedTuple):
-    """What a crawl of the same site would bring: how many pages it fetches, and the contents that are `lost`.
-
-    Each comes with its page, and with the one that leads there and is not fetched.
-    """
-
-    fetched: int
-    lost: dict[int, tuple[Page, Page]]
+Lost = dict[int, tuple[Page, Page]]
+"""Contents that are not reached, each with a page of it, and with the one that leads there and is not fetched."""
 
 
-def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> Walk:
+def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Lost]:
     """Walk through a crawl again, fetching the first page of each target alone; None is that of a denied link.
 
-    Only the links of the journal count: one to each URL, the first that was followed.
+    Return how many pages are fetched, and what is lost. Only the links of the journal count: one to each URL, the first
+    that was followed.
     """
     aims = list(targets)
     keys = {page.key for page in pages}
@@ -120,9 +101,9 @@ def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> Walk:
         reached.add(page.content)
         for child in led_to.pop(page.key, ()):
             heappush(waiting, child)
-    lost: dict[int, tuple[Page, Page]] = {}
+    lost: Lost = {}
     for page, behind in skipped:
         if page.content not in reached:
             lost.setdefault(page.content, (page, behind))
         skipped.extend((pages[order], behind) for order in led_to.pop(page.key, ()))
-    return Walk(len(fetched), lost)
+    return len(fetched), lost

@@ -4,15 +4,13 @@ Patterns may excuse each other: each leaves a link that another one denies. So e
 accepted before it: by the links of the journal, a crawl must still reach all contents.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from crawldedup.advice.address import Address, name_of
-from crawldedup.advice.evidence import UNTOLD, Page, Walk, walk
+from crawldedup.advice.evidence import UNTOLD, Page, walk
 from crawldedup.advice.mining import LEAST_CONFIDENCE
 from crawldedup.advice.rules import Rule
 from crawldedup.printable import pluralize
@@ -38,35 +36,35 @@ class Export(NamedTuple):
 
 def export(rules: Iterable[Rule], pages: Sequence[Page], write: Writer) -> Export:
     """Return the rules that a tool can apply, and that cost none of the contents of these pages."""
-    exported: list[Any] = []
-    left_out: dict[str, str] = {}
+    exported, left_out = list[Any](), dict[str, str]()
     addresses: Addresses = [page.address for page in pages]
-    before = now = walk(pages, (page.key for page in pages))
+    fetched, _ = walk(pages, (page.key for page in pages))
+    needed = fetched
     is_linked = 2 * sum(page.referer == UNTOLD for page in pages) <= len(pages)
     for rule in rules:
         result = _lossless(rule, addresses, pages, write) if is_linked else "the journal does not tell what leads where"
         if isinstance(result, str):
             left_out[rule.name] = result
         else:
-            plain, addresses, now = result
+            plain, addresses, needed = result
             exported.append(plain)
-    return Export(exported, before.fetched - now.fetched, left_out)
+    return Export(exported, fetched - needed, left_out)
 
 
 def _lossless(
     rule: Rule, addresses: Addresses, pages: Sequence[Page], write: Writer
-) -> tuple[Any, Addresses, Walk] | str:
-    """Return a rule as the tool reads it, the addresses by it and a walk through them; or why it is left out."""
+) -> tuple[Any, Addresses, int] | str:
+    """Return a rule as the tool reads it, the addresses by it and how many are fetched; or why it is left out."""
     left_alone, cost = set[str](), ""
     while (written := write(rule, left_alone)) is not None:
         plain, rewrite = written
         tried = [address and (address if address.path in left_alone else rewrite(address)) for address in addresses]
-        would = walk(pages, (address and address.key() for address in tried))
-        if not would.lost:
-            return plain, tried, would
-        (page, _), *_ = would.lost.values()
-        cost = cost or f"it would cost {pluralize(len(would.lost), 'content')}, such as {page.address.url()}"
-        paths = {behind.address.path for _, behind in would.lost.values()}
+        fetched, lost = walk(pages, (address and address.key() for address in tried))
+        if not lost:
+            return plain, tried, fetched
+        (page, _), *_ = lost.values()
+        cost = cost or f"it would cost {pluralize(len(lost), 'content')}, such as {page.address.url()}"
+        paths = {behind.address.path for _, behind in lost.values()}
         changed = sum(one != other for one, other in zip(addresses, tried, strict=True))
         if left_alone or len(paths) > (1 - LEAST_CONFIDENCE) * changed:
             return cost
@@ -88,30 +86,25 @@ def for_discarder(rule: Rule, left_alone: Collection[str] = ()) -> Written | Non
     if rule.kind == "query" and folders:
         parts = rule.find.split("&")
         asked = "&".join(part if "=" in part else f"{part}=*" for part in parts)
-        pattern = {"include": [f"{rule.site}{folder}?{asked}" for folder in folders]}
-        if left_alone:
-            pattern["exclude"] = exclude
-        return _processed("queryRemoval", pattern, [name_of(part) for part in parts]), _below(rule, *folders)
-    if rule.kind != "prefix":
+        include = [f"{rule.site}{folder}?{asked}" for folder in folders]
+        processor, arguments = "queryRemoval", list[Any](map(name_of, parts))
+    elif rule.kind == "prefix" and (removed := _removed(rule.find.split("/"), rule.replace.split("/"))):
+        # The folder itself is no page that the rule is about.
+        include, exclude, folders = [f"{rule.site}{rule.find}"], [f"{rule.site}{rule.find}|", *exclude], [rule.find]
+        processor, arguments = "subpathRemoval", list[Any](removed)
+    else:
         return None
-    found, left = (text.split("/")[1:-1] for text in (rule.find, rule.replace))
-    start = next((at for at, pair in enumerate(zip(found, left, strict=False)) if pair[0] != pair[1]), len(left))
-    count = len(found) - len(left)
-    if count <= 0 or found[:start] + found[start + count :] != left:
-        return None
-    # The folder itself is no page that the rule is about.
-    pattern = {"include": [f"{rule.site}{rule.find}"], "exclude": [f"{rule.site}{rule.find}|", *exclude]}
-    return _processed("subpathRemoval", pattern, list(range(start, start + count))), _below(rule, rule.find)
+    pattern = {"include": include, **({"exclude": exclude} if exclude else {})}
+    plain = {"order": _ORDER, "processor": processor, "urlPattern": pattern, "args": arguments}
+    everywhere, below = replace(rule, folders=frozenset(), exceptions=frozenset()), tuple(folders)
+    return plain, lambda address: (everywhere.rewritten(address) if address.path.startswith(below) else None) or address
 
 
-def _processed(processor: str, pattern: dict[str, Any], arguments: list[Any]) -> dict[str, Any]:
-    return {"order": _ORDER, "processor": processor, "urlPattern": pattern, "args": arguments}
-
-
-def _below(rule: Rule, *folders: str) -> Callable[[Address], Address]:
-    """Return what a rule makes of addresses in all that is below folders."""
-    everywhere = replace(rule, folders=frozenset(), exceptions=frozenset())
-    return lambda address: (everywhere.rewritten(address) if address.path.startswith(folders) else None) or address
+def _removed(folders: list[str], left: list[str]) -> list[int]:
+    """Return the numbers of folders in a row without which a path is the other one; none if there are no such."""
+    count = len(folders) - len(left)
+    starts = (start for start in range(1, len(left)) if folders[:start] + folders[start + count :] == left)
+    return next(([*range(start - 1, start - 1 + count)] for start in starts if count > 0), [])
 
 
 # --- Link extractors

@@ -4,8 +4,6 @@ Candidates are tried one after the other, on the addresses that the accepted rul
 better one finds nothing left.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -82,14 +80,13 @@ def _between(one: Address, other: Address) -> Iterator[_Change]:
 
     Which of them is the better one is guessed by their words and lengths.
     """
-    if one.parameters != other.parameters:
-        if one.origin == other.origin and one.path == other.path:
-            yield from _of_queries(one, other)
-    elif one.origin != other.origin:
-        if one.path == other.path and are_views(one.origin, other.origin):
-            worse, better = _sorted(one.origin, other.origin)
-            yield "host", worse, worse, better
-    elif one.path != other.path:
+    is_alike = [part == other_part for part, other_part in zip(one, other, strict=True)]
+    if is_alike == [True, True, False]:
+        yield from _of_queries(one, other)
+    elif is_alike == [False, True, True] and are_views(one.origin, other.origin):
+        worse, better = _sorted(one.origin, other.origin)
+        yield "host", worse, worse, better
+    elif is_alike == [True, False, True]:
         yield from _of_paths(one.origin, one.path, other.path)
 
 
@@ -102,11 +99,9 @@ def _sorted(one: str, other: str, *, nothing: str = "") -> tuple[str, str]:
 def _of_queries(one: Address, other: Address) -> Iterator[_Change]:
     differing = {*one.parameters} ^ {*other.parameters}
     names = sorted({*map(name_of, differing)})
-    if not 0 < len(names) <= _MOST_PARAMETERS:
-        return
-    yield "query", one.origin, "&".join(names), ""
-    if len(names) == 1 and len(differing) == 1:
-        (parameter,) = differing
+    if 0 < len(names) <= _MOST_PARAMETERS:
+        yield "query", one.origin, "&".join(names), ""
+    for parameter in differing if len(differing) == 1 else ():
         if "=" in parameter and len(parameter) <= _LONGEST_VALUE and not is_token(parameter.partition("=")[2]):
             yield "query", one.origin, parameter, ""
 
@@ -160,6 +155,10 @@ class _Group:
     example: tuple[str, str] = ("", "")
     contrary: str = ""
 
+    @property
+    def first(self) -> int:
+        return min(self.kept, self.orders[0])
+
 
 class _Site:
     """The pages of a site, and those that it leads to, with the addresses that the accepted rules leave.
@@ -183,7 +182,7 @@ class _Site:
         in two respects.
         """
         for _ in range(_ROUNDS):
-            if not any([self._accepts(candidate) for candidate in self._candidates()]):
+            if sum(self._accepts(candidate) for candidate in self._candidates()) == 0:
                 break
         return [*self._rules.values()]
 
@@ -215,19 +214,22 @@ class _Site:
         """Accept a candidate where it holds. Return False if too little speaks for it, or contents would be lost."""
         groups = self._groups(candidate)
         rule = self._held(candidate, groups)
-        if rule is not None and (lost := self._lost(rule, groups)):
-            for page, behind in lost:
-                if (group := groups.get(behind.key)) is not None:
-                    first = self._pages[min(group.kept, *group.orders)].address.url()
-                    leads = f"leads to {page.address.url()}, and {first} does not"
-                    group.contrary = f"{behind.address.url()} {leads if page != behind else f'is no copy of {first}'}"
+        lost = self._lost(rule, groups) if rule else []
+        for page, behind in lost:
+            if (group := groups.get(behind.key)) is not None:
+                first = self._pages[group.first].address.url()
+                leads = f"leads to {page.address.url()}, and {first} does not"
+                group.contrary = f"{behind.address.url()} {leads if page != behind else f'is no copy of {first}'}"
+        if lost:
             rule = self._held(candidate, groups)
-            if rule is not None and self._lost(rule, groups):
-                return False
-        if rule is None:
+        if rule is None or (lost and self._lost(rule, groups)):
             return False
-        earlier = self._rules.get(rule.id)
-        self._rules[rule.id] = rule if earlier is None else _joined(earlier, rule)
+        if (earlier := self._rules.get(rule.id)) is not None:
+            # Another round finds it in further folders.
+            sets = {name: getattr(earlier, name) | getattr(rule, name) for name in ("folders", "exceptions")}
+            sums = {name: getattr(earlier, name) + getattr(rule, name) for name in ("support", "copies", "against")}
+            rule = replace(earlier, **sets, **sums)
+        self._rules[rule.id] = rule
         self._book = RuleBook(self._rules.values())
         for order, address in enumerate(self._addresses):
             if rule.rewritten(address) is not None:
@@ -268,16 +270,15 @@ class _Site:
             if group.copies or group.contrary:
                 folders[group.folder].append(group)
         copies = {folder: _copies_in(folders[folder]) for folder in folders if (*rule.id, folder) not in self._wrong}
-        sound = sorted((folder for folder in copies if copies[folder]), key=lambda each: (-copies[each], each))
-        held = [group for folder in sound[:MOST_FOLDERS] for group in folders[folder]]
-        held.sort(key=lambda group: min(group.kept, group.orders[0]))
+        sound = [folder for folder, count in Counter(copies).most_common(MOST_FOLDERS) if count]
+        held = sorted((group for folder in sound for group in folders[folder]), key=lambda group: group.first)
         good, bad = [group for group in held if not group.contrary], [group for group in held if group.contrary]
         support = len({self._pages[group.kept].content for group in good})
         if support < LEAST_SUPPORT:
             return None
         return replace(
             rule,
-            folders=frozenset(sound[:MOST_FOLDERS]),
+            folders=frozenset(sound),
             exceptions=frozenset(group.target.url() for group in bad),
             support=support,
             copies=sum(group.copies for group in good),
@@ -293,23 +294,11 @@ class _Site:
         """
         rewritten = map(rule.rewritten, self._addresses)
         targets = (key if to is None else to.key() for key, to in zip(self._keys, rewritten, strict=True))
-        lost = walk(self._pages, targets).lost
+        _, lost = walk(self._pages, targets)
         contents = {page.key: {page.content} for page, _ in lost.values()}
         for key in contents.keys() & groups.keys():
             contents[key] = {self._pages[order].content for order in groups[key].orders}
         return [(page, behind) for page, behind in lost.values() if contents[page.key] <= lost.keys()]
-
-
-def _joined(one: Rule, other: Rule) -> Rule:
-    """Return a rule as two rounds have found it, in further folders."""
-    return replace(
-        one,
-        folders=one.folders | other.folders,
-        exceptions=one.exceptions | other.exceptions,
-        support=one.support + other.support,
-        copies=one.copies + other.copies,
-        against=one.against + other.against,
-    )
 
 
 def _copies_in(groups: Iterable[_Group]) -> int:

@@ -1,7 +1,5 @@
 """Rules for URLs: what they rewrite, and the file that holds them for the next crawl."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable

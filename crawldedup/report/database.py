@@ -7,14 +7,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
-from itertools import starmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Self
 
 import msgspec
 
-from crawldedup.advice.evidence import MOST_PAGES, Page, Seen, pages_of
+from crawldedup.advice.evidence import MOST_PAGES, Page, pages_of
 from crawldedup.advice.rules import Rule
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
 from crawldedup.journal import Journal
@@ -110,7 +109,7 @@ class Database:
         """Return at most so many pages in the order of their verdicts, and the rules that crawls have withdrawn."""
         with self._errors():
             verdicts = self._connection.execute(self._queries["evidence"])
-            pages = pages_of(starmap(Seen, iter(verdicts.fetchone, None)), most)
+            pages = pages_of(iter(verdicts.fetchone, None), most)
         withdrawn = []
         for row in self.rows("withdrawn_rules"):
             with suppress(msgspec.MsgspecError):

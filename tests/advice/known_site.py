@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import random
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawldedup.advice.evidence import Seen
+from crawldedup.advice import evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 WWW, MOBILE = "https://www.example.com", "https://m.example.com"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A response with its `outcome`, as a journal has it."""
+
+    url: str
+    outcome: str
+    original: str | None = None
+    digest: str | None = None
+    referer: str | None = None
+    depth: int | None = None
+
+
+def pages_of(seen: Iterable[Seen], most: int = evidence.MOST_PAGES) -> list[evidence.Page]:
+    return evidence.pages_of(map(astuple, seen), most)
 
 
 class Made(NamedTuple):

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from crawldedup.advice.evidence import Seen, pages_of
 from crawldedup.advice.mining import mine
 from crawldedup.advice.rules import Rule, RuleBook
-from tests.advice.known_site import BUILT_WITH, WWW, known_site, verdicts
+from tests.advice.known_site import BUILT_WITH, WWW, Seen, known_site, pages_of, verdicts
 
 Found = dict[tuple[str, ...], tuple[str, ...]]
 SID = ("query", WWW, "sid", "")

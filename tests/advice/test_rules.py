@@ -12,13 +12,12 @@ import pytest
 from duplicate_url_discarder.url_canonicalizer import UrlCanonicalizer
 
 from crawldedup.advice.address import Address
-from crawldedup.advice.evidence import Seen, pages_of
 from crawldedup.advice.export import export, for_discarder, for_link_extractor
 from crawldedup.advice.mining import mine
 from crawldedup.advice.prediction import Predictor
 from crawldedup.advice.rules import Rule, RuleBook, read_rules
 from crawldedup.errors import ConfigurationError
-from tests.advice.known_site import known_site, verdicts
+from tests.advice.known_site import Seen, known_site, pages_of, verdicts
 
 E = "https://e.com"
 TOKEN = "0a1b2c3d4e5f"

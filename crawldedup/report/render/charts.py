@@ -4,7 +4,7 @@ Their texts are numbers and words of ours: nothing in a chart is from a page.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, Final
 
@@ -18,103 +18,91 @@ Chart = dict[str, Any]
 
 _MOST_LABELS: Final = 10
 _MOST_LINES: Final = 5
+_LINES: Final[tuple[tuple[str, str, Callable[[float], str], list[float]], ...]] = (
+    ("novelty", "Share of new pages", percent, [0, 1]),
+    ("known", "Pages in the index", "{:,.0f}".format, []),
+)
 
 
 def charts_of(report: Mapping[str, Any]) -> dict[str, Chart]:
     """Return the charts of a report by name. There is none for what was not recorded."""
     timeline, charts = report["timeline"], dict[str, Chart]()
     moments = timeline["moments"] if report["crawl"]["seconds"] else []
+    times = [(at, lasting(moment["seconds"])) for at, moment in enumerate(moments)][
+        :: -(-len(moments) // _MOST_LABELS) or 1
+    ]
+    ends = 0, len(moments)
     if any(moment["judged"] for moment in moments):
-        charts["pages"] = _pages(timeline)
-        charts["novelty"] = _line("Share of new pages", moments, "novelty", percent, (0, 1))
-    if any(moment["known"] is not None for moment in moments):
-        charts["index"] = _line("Pages in the index", moments, "known", "{:,.0f}".format)
+        bars = [bar for at, moment in enumerate(moments) for bar in _stack(at, moment, timeline)]
+        most = max(bar[-1] for bar in bars)
+        last = lasting(moments[-1]["seconds"])
+        words = f"Pages a minute over {last}, stacked by outcome; at most {compact(most)}."
+        charts["pages"] = _chart(words, ends, times, [0, most], bars=bars)
+    for name, words, form, values in _LINES:
+        if points := [(at + 0.5, moment[name]) for at, moment in enumerate(moments) if moment[name] is not None]:
+            known = [value for _, value in points]
+            words = f"{words}, from {form(known[0])} to {form(known[-1])}."
+            charts[name] = _chart(words, ends, times, values or known, form, points=points)
     if report["similarity"]["bins"]:
         charts["similarity"] = _similarity(report["similarity"])
     return charts
 
 
-def _pages(timeline: Mapping[str, Any]) -> Chart:
-    moments, bars = timeline["moments"], []
-    for number, moment in enumerate(moments):
-        counts = moment["counts"]
-        # The last step may be short.
-        seconds = max(timeline["last_step"], timeline["step"] / 4) if moment is moments[-1] else timeline["step"]
-        pages = (counts["new"], counts["near"], counts["exact"], counts["revisit"] + counts["thin"])
-        tops = accumulate((60 * number / seconds for number in pages), initial=0.0)
-        places = (number + 0.08) / len(moments), (number + 0.92) / len(moments)
-        bars += [(kind, *places, *heights) for kind, heights in zip(SERIES, pairwise(tops), strict=True)]
-    most = max(bar[-1] for bar in bars)
-    words = f"Pages a minute over {lasting(moments[-1]['seconds'])}, stacked by outcome; at most {compact(most)}."
-    return _chart(words, _times(moments), (0, most), bars=bars)
-
-
-def _line(
-    words: str,
-    moments: Sequence[Mapping[str, Any]],
-    name: str,
-    form: Callable[[float], str],
-    bounds: Sequence[float] = (),
-) -> Chart:
-    points = [
-        ((at + 0.5) / len(moments), moment[name]) for at, moment in enumerate(moments) if moment[name] is not None
-    ]
-    known = [value for _, value in points]
-    words = f"{words}, from {form(known[0])} to {form(known[-1])}."
-    return _chart(words, _times(moments), bounds or known, form, points=points)
-
-
-def _times(moments: Sequence[Mapping[str, Any]]) -> list[tuple[float, str]]:
-    times = [(number / len(moments), lasting(moment["seconds"])) for number, moment in enumerate(moments)]
-    return times[:: -(-len(times) // _MOST_LABELS)]
+def _stack(at: int, moment: Mapping[str, Any], timeline: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """Return the bars of a step: pages a minute, upon each other."""
+    counts, is_last = moment["counts"], moment is timeline["moments"][-1]
+    # The last step may be short.
+    seconds = max(timeline["last_step"], timeline["step"] / 4) if is_last else timeline["step"]
+    pages = (counts["new"], counts["near"], counts["exact"], counts["revisit"] + counts["thin"])
+    heights = pairwise(accumulate((60 * number / seconds for number in pages), initial=0.0))
+    return ((kind, at + 0.08, at + 0.92, *height) for kind, height in zip(SERIES, heights, strict=True))
 
 
 def _similarity(similarity: Mapping[str, Any]) -> Chart:
     bins, limit = similarity["bins"], similarity["limit"]
-    first: float = bins[0]["low"]
-    most: int = max(each["pages"] for each in bins)
+    first, most = bins[0]["low"], max(each["pages"] for each in bins)
     words = f"Near duplicates by estimated similarity, from {first:.2f} to 1."
-
-    def place(value: float) -> float:
-        return (value - first) / (1 - first)
-
-    bars = [("near", place(each["low"] + 0.0005), place(each["high"] - 0.0005), 0, each["pages"]) for each in bins]
+    bars = [("near", each["low"] + 0.0005, each["high"] - 0.0005, 0, each["pages"]) for each in bins]
     if limit is not None and limit >= first:
         words += f" The limit is {limit:.3f}."
-        bars.append(("limit", place(limit) - 0.0012, place(limit) + 0.0012, 0, most))
-    lows = [each["low"] for each in bins[:: -(-len(bins) // _MOST_LABELS)]]
-    return _chart(words, [(place(value), f"{value:.2f}") for value in (*lows, 1)], (0, most), bars=bars)
+        width = 0.0012 * (1 - first)
+        bars.append(("limit", limit - width, limit + width, 0, most))
+    places = [*(each["low"] for each in bins[:: -(-len(bins) // _MOST_LABELS)]), 1.0]
+    return _chart(words, (first, 1), [(place, f"{place:.2f}") for place in places], [0, most], bars=bars)
 
 
 def _chart(
     words: str,
-    labels: Iterable[tuple[float, str]],
+    ends: tuple[float, float],
+    labels: Sequence[tuple[float, str]],
     values: Sequence[float],
     form: Callable[[float], str] = compact,
     *,
-    bars: Iterable[tuple[str, float, float, float, float]] = (),
+    bars: Iterable[tuple[Any, ...]] = (),
     points: Iterable[tuple[float, float]] = (),
 ) -> Chart:
-    """Return a chart with lines that enclose all values.
+    """Return a chart between two ends of the lower axis, with lines that enclose all values.
 
-    Labels, the ends of bars and points have their place in the width, from 0 to 1. Bars have a class, and the values at
-    their foot and their top.
+    Bars have a class, where they begin and end, and the values at their foot and their top.
     """
     grid = _lines(min(values), max(values))
+
+    def x(place: float) -> float:
+        return 100 * (place - ends[0]) / (ends[1] - ends[0])
 
     def y(value: float) -> float:
         return 100 * (grid[-1] - value) / (grid[-1] - grid[0])
 
     return {
         "words": words,
-        "labels": [(100 * place, text) for place, text in labels],
+        "labels": [(x(place), text) for place, text in labels],
         "grid": [(y(value), form(value)) for value in grid],
         "bars": [
-            (kind, 100 * start, y(top), 100 * (end - start), y(foot) - y(top))
+            (kind, x(start), y(top), x(end) - x(start), y(foot) - y(top))
             for kind, start, end, foot, top in bars
             if top > foot
         ],
-        "points": [(100 * place, y(value)) for place, value in points],
+        "points": [(x(place), y(value)) for place, value in points],
     }
 
 
