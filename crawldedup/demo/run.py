@@ -72,12 +72,14 @@ def run(given: Namespace, output: Output) -> None:
             outcomes = Counter(page["outcome"] for page in pages)
             output.show({"pages": len(pages), "outcomes": dict(outcomes), "manifest": asdict(score)})
             return
-        if find_spec("duckdb") is not None:
+        if all(map(find_spec, ("duckdb", "jinja2"))):
             from crawldedup.report.command import report
 
             report([str(folder / "journal")], Namespace(crawls=False, crawl=None, against=None, output=None), output)
         else:
-            output.show(None, f"{len(pages)} pages; `pip install duckdb` lets `crawldedup report` tell of them here")
+            output.show(
+                None, f"{len(pages)} pages; `pip install duckdb jinja2` lets `crawldedup report` tell of them here"
+            )
         output.show(None, *score_lines(score))
 
 

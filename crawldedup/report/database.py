@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Self
@@ -29,6 +30,12 @@ CURRENT, FORMER = "current", "former"
 """The schemas of a crawl, and of an earlier one that it is compared with."""
 
 
+def check_installed() -> None:
+    """Raise MissingDependencyError without what reads journals, and what renders reports."""
+    if missing := [package for package in ("duckdb", "jinja2") if find_spec(package) is None]:
+        raise MissingDependencyError(f"a report needs {' and '.join(missing)}: pip install {' '.join(missing)}")
+
+
 class Database:
     """The lines of a crawl's journals.
 
@@ -37,10 +44,9 @@ class Database:
     """
 
     def __init__(self, tell: Progress = lambda _doing, _share: None) -> None:
-        try:
-            import duckdb
-        except ImportError as error:
-            raise MissingDependencyError("journals are read by duckdb: pip install duckdb jinja2") from error
+        check_installed()
+        import duckdb
+
         self.tell = tell
         self._queries = {**_queries_in("journals.sql"), **_queries_in("report.sql")}
         self._temporary = TemporaryDirectory(prefix="crawldedup-report-", ignore_cleanup_errors=True)

@@ -80,7 +80,7 @@ def test_without_duckdb_the_truth_is_told_alone(
     ):
         assert main(["demo"]) == 0
     told = capsys.readouterr().out
-    assert "`pip install duckdb`" in told
+    assert "`pip install duckdb jinja2`" in told
     assert "copies rightly, 0 pages wrongly" in told
 
 

@@ -118,8 +118,9 @@ def test_what_must_be_installed_is_said(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    status, _, err = run(capsys, "--output", "report.html")
-    assert (status, f"pip install {package}" in err) == (2, True)
+    for options in ((), ("--output", "report.html")):
+        status, _, err = run(capsys, *options)
+        assert (status, f"pip install {package}" in err) == (2, True)
 
 
 def test_a_project_reports_its_own_crawls(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,14 +2,13 @@
 
 import json
 import os
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from crawldedup.commands.rows import target_file
-from crawldedup.errors import ConfigurationError, MissingDependencyError
+from crawldedup.errors import ConfigurationError
 from crawldedup.printable import printable
-from crawldedup.report.database import Database
+from crawldedup.report.database import Database, check_installed
 from crawldedup.report.queries import Report
 
 # Spreadsheets run a cell that begins as a formula, some of them also after blanks or with full-width letters. In CSV
@@ -36,9 +35,7 @@ def check_path(name: str, path: Path) -> None:
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         trouble = "nothing can be written in" if folder.is_dir() else "there is no"
         raise ConfigurationError(f"{name}: {trouble} folder {printable(str(folder))!r}")
-    needed = ("duckdb", "jinja2") if path.suffix == ".html" else ("duckdb",)
-    if missing := [package for package in needed if find_spec(package) is None]:
-        raise MissingDependencyError(f"a report needs {' and '.join(missing)}: pip install {' '.join(missing)}")
+    check_installed()
 
 
 def write_report(database: Database, report: Report, path: Path) -> None:
