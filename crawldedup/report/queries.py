@@ -92,8 +92,8 @@ def _timeline(database: Database, seconds: float) -> Row:
     """Return the crawl in at most 60 steps of a round length; one in which nothing came is there, too."""
     step: float = next((step for step in _STEPS if seconds / step < _MOST_STEPS), 0) or seconds / (_MOST_STEPS - 1)
     last = int(seconds // step)
-    moments = database.rows("moments", step=step, last=last)
-    return {"step": step, "last_step": seconds - last * step, "moments": moments}
+    moments = database.rows("moments", step=step, last=last, last_step=seconds - last * step)
+    return {"step": step, "moments": moments}
 
 
 def _places(database: Database) -> dict[str, list[Row]]:

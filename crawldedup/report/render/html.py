@@ -9,8 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from crawldedup.report.queries import CHANGES, NAMELESS, Report
-from crawldedup.report.render import wording
-from crawldedup.report.render.charts import SERIES, charts_of
+from crawldedup.report.render import charts, wording
 
 LARGEST_PAGE: Final = 500_000
 """Bytes. Tables hold fewer rows where these do not suffice."""
@@ -34,14 +33,14 @@ def page_of(report: Report) -> str:
     """Return the page."""
     folder = files(_PACKAGE) / "page"
     style, script = ((folder / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
-    more = {"charts": charts_of(report), "series": SERIES, "style": Markup(style), "script": Markup(script)}
-    pages = (rendered("report.html", report, most=most, hash_of=_hash_of, **more) for most in _MOST_ROWS)
+    more = {"style": Markup(style), "script": Markup(script), "hash_of": _hash_of}
+    pages = (rendered("report.html", report, most=most, **more) for most in _MOST_ROWS)
     return next((page for page in pages if len(page.encode()) <= LARGEST_PAGE), "")
 
 
 def rendered(name: str, report: Report, **more: Any) -> str:
     """Return what a template makes of a report: the names of `wording`, the parts of the report, and more values."""
-    words = {name: value for name, value in vars(wording).items() if callable(value)}
+    words = {name: value for name, value in (vars(wording) | vars(charts)).items() if callable(value)}
     values = {**words, **report, "report": report, "changes": CHANGES, "nameless": NAMELESS, **more}
     return templates_of(_PACKAGE).get_template(name).render(values).lstrip()
 

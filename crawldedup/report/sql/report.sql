@@ -88,7 +88,10 @@ SELECT * FROM (SELECT unnest([
 SELECT stats FROM lines WHERE json_type(stats) = 'OBJECT' ORDER BY moment;
 
 -- name: moments
-SELECT slot * $step AS seconds, unnest(counted(outcome)), arg_max(known, moment) AS known
+-- `rate` are the checked pages a minute; the last step may be short.
+SELECT slot * $step AS seconds, unnest(counted(outcome)), arg_max(known, moment) AS known,
+    60 * count(*) FILTER (is_judged(outcome) OR outcome = 'revisit')
+        / if(slot = $last, greatest($last_step, $step / 4), $step) AS rate
 FROM (SELECT unnest(range($last + 1)) AS slot) LEFT JOIN (
     SELECT floor(moment / $step)::INTEGER AS slot, if(url IS NULL, NULL, outcome) AS outcome, known, moment FROM lines
 ) USING (slot) GROUP BY slot ORDER BY slot;
