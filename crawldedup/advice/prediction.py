@@ -10,9 +10,11 @@ lost:
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import compress
+from operator import not_
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from crawldedup.advice.address import Address
@@ -28,16 +30,16 @@ Request = TypeVar("Request")
 
 
 class Step(StrEnum):
-    """What is done with a request."""
+    """What is done with a request: made, put off while its target is on its way, or skipped.
+
+    A rule calls it a copy, and it is made all the same, as a check or since too many skipped ones are kept.
+    """
 
     MADE = "made"
-    CHECKED = "checked"
-    """It is made, although a rule calls it a copy."""
     POSTPONED = "postponed"
-    """Its target is on its way."""
     SKIPPED = "skipped"
+    CHECKED = "checked"
     NO_ROOM = "no_room"
-    """It is made, since too many skipped ones are kept."""
 
 
 @dataclass(slots=True)
@@ -129,7 +131,13 @@ class Predictor(Generic[Request]):
             # A copy of anything else may be a wall.
             return [], None
         if target.urls and original.url not in target.urls:
-            return self._contradict(aim)
+            target.is_wrong = True
+            withdrawn = self._withdrawn(aim.rules)
+            rule = withdrawn.name if withdrawn else ""
+            is_wanted = [skipped.target is target or rule in skipped.rules for _, skipped in self.skipped]
+            wanted = [request for request, _ in compress(self.skipped, is_wanted)]
+            self.skipped = [*compress(self.skipped, map(not_, is_wanted))]
+            return wanted, withdrawn
         if original is not aim:
             target.urls.setdefault(original.url, False)
             target.confirmed |= aim.rules | original.rules
@@ -137,24 +145,15 @@ class Predictor(Generic[Request]):
         target.urls[aim.url] = True
         return [], None
 
-    def _contradict(self, aim: Aim) -> tuple[list[Request], Rule | None]:
-        """Skip nothing more at a target, nor by a rule whose checks fail too often.
+    def _withdrawn(self, names: frozenset[str]) -> Rule | None:
+        """Leave out a rule whose checks fail too often, and return it.
 
         Of rules that work together, the one that has done the least so far is to blame.
         """
-        aim.target.is_wrong = True
-        wanted = self._taken(lambda skipped: skipped.target is aim.target)
-        if not (rules := aim.rules & self.rules.keys()):
-            return wanted, None
-        name = min(rules, key=lambda name: (self._copies[name], name))
+        name = min(names & self.rules.keys(), key=lambda name: (self._copies[name], name), default="")
         self._others[name] += 1
-        if self._others[name] <= (1 - LEAST_CONFIDENCE) * (self._others[name] + self._copies[name]):
-            return wanted, None
+        if not name or self._others[name] <= (1 - LEAST_CONFIDENCE) * (self._others[name] + self._copies[name]):
+            return None
         withdrawn = self.rules.pop(name)
         self._book = RuleBook(self.rules.values())
-        return wanted + self._taken(lambda skipped: name in skipped.rules), withdrawn
-
-    def _taken(self, is_wanted: Callable[[Aim], bool]) -> list[Request]:
-        wanted = [request for request, aim in self.skipped if is_wanted(aim)]
-        self.skipped = [(request, aim) for request, aim in self.skipped if not is_wanted(aim)]
-        return wanted
+        return withdrawn

@@ -100,14 +100,12 @@ class Rule:
 
     def is_sound(self) -> bool:
         """Return True if the rule replaces what its kind may replace, in some folders."""
-        match self.kind:
-            case "host":
-                may = self.find == self.site and are_views(self.find, self.replace)
-            case "prefix":
-                may = self.find.startswith("/") and self.replace.startswith("/")
-            case kind:
-                may = kind == "suffix" or not self.replace
-        return may and bool(self.folders)
+        may = {
+            "host": self.find == self.site and are_views(self.find, self.replace),
+            "prefix": self.find.startswith("/") and self.replace.startswith("/"),
+            "query": not self.replace,
+        }
+        return bool(self.folders) and may.get(self.kind, True)
 
 
 def are_views(one: str, other: str) -> bool:
@@ -128,9 +126,8 @@ def read_rules(path: Path) -> list[Rule]:
         raise ConfigurationError(
             f"{shown} cannot be read as rules: {error}; `crawldedup advise JOURNAL --output {shown}` writes them"
         ) from error
-    for number, rule in enumerate(rules, start=1):
-        if not rule.is_sound():
-            raise ConfigurationError(f"{shown}: rule {number} names no folders, or what its kind cannot replace")
+    if unsound := [number for number, rule in enumerate(rules, start=1) if not rule.is_sound()]:
+        raise ConfigurationError(f"{shown}: rule {unsound[0]} names no folders, or what its kind cannot replace")
     return rules
 
 

@@ -3,9 +3,7 @@
 Lists hold the most important rows only, so that a report stays small. What is an estimate is named so in the docs.
 """
 
-import json
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, Final, TypeGuard
 
 from crawldedup.advice.copies import VIEW_PARAMETERS
@@ -31,7 +29,6 @@ _LEAST_STALE: Final = 50
 _MOST_PLACES: Final = 200
 _MOST_PAGES_FOR_ADVICE: Final = 100_000
 _TRIED: Final = (0.8, 0.85, 0.9, 0.95)
-_LARGEST_STAT: Final = 1e18
 _MOST_STEPS: Final = 60
 _STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 
@@ -56,7 +53,7 @@ def make_report(database: Database, journals: Sequence[Journal], against: Sequen
         "variants": database.rows("variants", views=f"^{VIEW_PARAMETERS}(=|$)"),
         **{name: database.rows(name) for name in lists},
         "index": _index(database, journals),
-        "stats": _stats(database),
+        "stats": {row["name"]: row["text"] or _whole(row["number"]) for row in database.rows("stats")},
         "comparison": _comparison(database, journals, against) if against else None,
         "advice": [] if crawl["is_scan"] else _advice(database),
         "withdrawn": [row["rule"] for row in database.rows("withdrawn")],
@@ -140,20 +137,6 @@ def _index(database: Database, journals: Sequence[Journal]) -> Row:
     return {"known_before": min(before, default=None), **after, "recall": expected, "work": database.rows("work")}
 
 
-def _stats(database: Database) -> dict[str, float | str]:
-    """Return the last stats of all processes: counts are added up, and of maxima the largest is taken."""
-    merged: dict[str, float | str] = {}
-    for row in database.rows("stats"):
-        with suppress(ValueError, RecursionError):
-            for name, value in json.loads(row["stats"]).items():
-                former = merged.get(name)
-                if _is_number(value) and _is_number(former):
-                    merged[name] = max(former, value) if "max" in name or "largest" in name else former + value
-                elif _is_number(value) or isinstance(value, str):
-                    merged[name] = value
-    return dict(sorted(merged.items()))
-
-
 def _advice(database: Database) -> list[Row]:
     """Return rules about URLs that would have saved downloads. So many pages, the first ones, are looked at."""
     names = ("kind", "site", "what", "support", "confidence", "examples")
@@ -185,5 +168,5 @@ def _is_share(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and 0 < value <= 1
 
 
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and abs(value) < _LARGEST_STAT
+def _whole(number: float) -> float:
+    return int(number) if number.is_integer() else number

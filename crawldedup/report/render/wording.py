@@ -80,25 +80,21 @@ def headline(report: Mapping[str, Any]) -> str:
     if report["crawl"]["is_scan"]:
         kept = counts["new"] + counts["thin"]
         return f"{checked:,} pages were compared: {kept:,} are kept, {copies:,} are duplicates of them."
-    words = f"{checked:,} pages were checked: {counts['new']:,} are new, {copies:,} are duplicates"
-    if copies:
-        words += f" ({percent(totals['share'])})"
+    share = f" ({percent(totals['share'])})" if copies else ""
+    known = ""
     if revisits := counts["revisit"]:
-        delivered = revisits - totals["unwanted"]
-        fate = "and" if delivered == revisits else f"of which {delivered:,} were"
-        words += f", {revisits:,} were known {fate} delivered again"
-    return f"{words}.{_saved(report['savings'])}"
+        fate = f"of which {revisits - totals['unwanted']:,} were" if totals["unwanted"] else "and"
+        known = f", {revisits:,} were known {fate} delivered again"
+    words = f"{checked:,} pages were checked: {counts['new']:,} are new, {copies:,} are duplicates{share}{known}."
+    return words + _saved(report["savings"])
 
 
 def _saved(savings: Sequence[Mapping[str, Any]]) -> str:
-    if not savings:
-        return ""
-    first, rest = savings[:_MOST_RULES], savings[_MOST_RULES:]
-    rules = [f"{row['downloads']:,} by the rule {shown(row['rule'])}" for row in first]
-    if rest:
+    rules = [f"{row['downloads']:,} by the rule {shown(row['rule'])}" for row in savings[:_MOST_RULES]]
+    if rest := savings[_MOST_RULES:]:
         rules.append(f"{sum(row['downloads'] for row in rest):,} by {pluralize(len(rest), 'other rule')}")
     total = sum(row["downloads"] for row in savings)
-    return f" {total:,} downloads of copies were skipped: {', '.join(rules)}."
+    return f" {total:,} downloads of copies were skipped: {', '.join(rules)}." if rules else ""
 
 
 def change_by(what_if: Mapping[str, Any]) -> str:
@@ -110,13 +106,11 @@ def change_by(what_if: Mapping[str, Any]) -> str:
 
 def index_health(index: Mapping[str, Any]) -> str:
     """Return what is known of the index, in sentences."""
-    sentences = []
-    if index["known_after"]:
-        size = "" if index["bytes"] is None else f", {index['bytes'] / index['known_after']:,.0f} bytes each"
-        sentences.append(f"The index holds {pluralize(index['known_after'], 'page')}{size}.")
-    if index["recall"] is not None:
-        sentences.append(f"Expected recall: {percent(index['recall'])}.")
-    return " ".join(sentences)
+    if not index["known_after"]:
+        return ""
+    each = "" if index["bytes"] is None else f", {index['bytes'] / index['known_after']:,.0f} bytes each"
+    recall = "" if index["recall"] is None else f" Expected recall: {percent(index['recall'])}."
+    return f"The index holds {pluralize(index['known_after'], 'page')}{each}.{recall}"
 
 
 def passages(difference: str) -> list[tuple[str, str]]:

@@ -85,7 +85,13 @@ SELECT * FROM (SELECT unnest([
 ], recursive := true) FROM pages) WHERE most IS NOT NULL;
 
 -- name: stats
-SELECT stats FROM lines WHERE json_type(stats) = 'OBJECT' ORDER BY moment;
+-- Those at the ends of all processes: counts are added up, and of maxima the largest is taken.
+SELECT key AS name, arg_max(value ->> '$', moment) FILTER (type = 'VARCHAR') AS text,
+    if(regexp_matches(key, 'max|largest'), max(number), sum(number)) AS number
+FROM (
+    SELECT moment, key, type, value, if(abs(TRY_CAST(value AS DOUBLE)) < 1e18, value::DOUBLE, NULL) AS number
+    FROM (SELECT moment, stats FROM lines WHERE json_type(stats) = 'OBJECT'), json_each(stats)
+) GROUP BY key HAVING text IS NOT NULL OR number IS NOT NULL ORDER BY key;
 
 -- name: moments
 -- `rate` are the checked pages a minute; the last step may be short.
