@@ -19,14 +19,14 @@ Report = dict[str, Any]
 """All that is shown of a crawl, ready for JSON."""
 
 VERSION: Final = 1
-NAMELESS: Final = "(no name)"
-"""Stands for the empty name of a parameter where it is shown."""
 CHANGES: Final = ("new", "changed", "same", "duplicated", "moved", "skipped", "gone")
 """What became of a page since an earlier crawl."""
 
-_LEAST_STALE: Final = 50
-"""Judged pages without a new one before a place is called stale."""
-_MOST_PLACES: Final = 200
+_LISTS: Final = (
+    *("sites", "patterns", "parameters", "stale", "below", "clusters"),
+    *("reasons", "walls", "times", "savings"),
+)
+"""The parts of a report that are the rows of the query of their name."""
 _MOST_PAGES_FOR_ADVICE: Final = 100_000
 _TRIED: Final = (0.8, 0.85, 0.9, 0.95)
 _MOST_STEPS: Final = 60
@@ -42,16 +42,15 @@ def make_report(database: Database, journals: Sequence[Journal], against: Sequen
     database.tell("counting", 0)
     database.rows("make_clusters")
     crawl = _crawl(database, journals, left_out)
-    lists = ("below", "clusters", "reasons", "walls", "times", "savings")
+    database.rows("make_places")
     report = {
         "crawldedup_report": VERSION,
         "crawl": crawl,
         "totals": database.row("totals"),
         "timeline": _timeline(database, crawl["seconds"]),
-        **_places(database),
         "similarity": _similarity(database, crawl["settings"]),
         "variants": database.rows("variants", views=f"^{VIEW_PARAMETERS}(=|$)"),
-        **{name: database.rows(name) for name in lists},
+        **{name: database.rows(name) for name in _LISTS},
         "index": _index(database, journals),
         "stats": {row["name"]: row["text"] or _whole(row["number"]) for row in database.rows("stats")},
         "comparison": _comparison(database, journals, against) if against else None,
@@ -65,16 +64,15 @@ def make_report(database: Database, journals: Sequence[Journal], against: Sequen
 def _crawl(database: Database, journals: Sequence[Journal], left_out: int) -> Row:
     """Return what the journals say of themselves. A process has no `end` while it runs, or after it was killed."""
     last, ends = journals[-1], database.rows("ends")
-    end_of = {row["process"]: row["end"] for row in ends}
     processes = [
-        {"host": journal.host, "pid": journal.pid, "started": journal.started, "end": end_of.get(number)}
-        for number, journal in enumerate(journals)
+        {"host": journal.host, "pid": journal.pid, "started": journal.started, "end": row["end"]}
+        for journal, row in zip(journals, ends, strict=True)
     ]
     return {
         "name": last.crawl,
         "spider": last.spider,
         "started": journals[0].started,
-        "seconds": max((row["last"] for row in ends), default=0.0),
+        "seconds": max(row["last"] for row in ends),
         "version": last.version,
         "settings": last.settings,
         "processes": processes,
@@ -91,16 +89,6 @@ def _timeline(database: Database, seconds: float) -> Row:
     last = int(seconds // step)
     moments = database.rows("moments", step=step, last=last, last_step=seconds - last * step)
     return {"step": step, "moments": moments}
-
-
-def _places(database: Database) -> dict[str, list[Row]]:
-    """Return the pages by site, pattern and parameter; `stale` are places without new pages, traps first."""
-    sites, patterns = (database.rows("groups", by_pattern=by_pattern) for by_pattern in (False, True))
-    parameters = database.rows("parameters")
-    stale = [group for group in patterns if group["since_new"] >= _LEAST_STALE]
-    stale += [{**group, "name": f"?{group['name'] or NAMELESS}="} for group in parameters if group["trap"]]
-    stale.sort(key=lambda group: (not group["trap"], -group["since_new"], -group["responses"]))
-    return {"stale": stale[:_MOST_PLACES], "sites": sites, "patterns": patterns, "parameters": parameters}
 
 
 def _similarity(database: Database, settings: Row) -> Row:
@@ -129,12 +117,12 @@ def limit_at(similarity: float, *, wanted: float, limit: float) -> float:
 
 def _index(database: Database, journals: Sequence[Journal]) -> Row:
     """Return how full the index was, its work, and the share of pages just as alike as asked for that it finds."""
-    before, after = [journal.known for journal in journals if journal.known is not None], database.row("index")
+    index = database.row("index")
     similarity, recall = (journals[-1].settings.get(name) for name in ("similarity", "recall"))
     expected = None
-    if after["known_after"] is not None and _is_share(similarity) and _is_share(recall):
-        expected = expected_recall(similarity=similarity, recall=recall, pages=after["known_after"])
-    return {"known_before": min(before, default=None), **after, "recall": expected, "work": database.rows("work")}
+    if index["known_after"] is not None and _is_share(similarity) and _is_share(recall):
+        expected = expected_recall(similarity=similarity, recall=recall, pages=index["known_after"])
+    return index | {"recall": expected, "work": database.rows("work")}
 
 
 def _advice(database: Database) -> list[Row]:

@@ -45,7 +45,7 @@ SELECT unnest(counted(outcome)), (SELECT count(*) FROM kept_pages) AS clusters,
 FROM pages;
 
 -- name: ends
-SELECT process, max("end") AS "end", max(moment) AS last FROM lines GROUP BY process;
+SELECT max("end") AS "end", max(moment) AS last FROM lines GROUP BY process ORDER BY process;
 
 -- name: reasons
 SELECT outcome, coalesce(reason, '') AS reason, count(*) AS pages
@@ -71,7 +71,8 @@ SELECT DISTINCT rule FROM lines WHERE withdrawn IS NOT NULL AND rule <> '' ORDER
 SELECT DISTINCT volatile AS line FROM lines WHERE volatile IS NOT NULL ORDER BY line LIMIT 40;
 
 -- name: index
-SELECT arg_max(known, moment) AS known_after, arg_max(index_bytes, moment) AS bytes FROM lines;
+SELECT min(known) FILTER (crawldedup_journal IS NOT NULL) AS known_before, arg_max(known, moment) AS known_after,
+    arg_max(index_bytes, moment) AS bytes FROM lines;
 
 -- name: times
 SELECT * FROM (SELECT unnest([
@@ -102,10 +103,11 @@ FROM (SELECT unnest(range($last + 1)) AS slot) LEFT JOIN (
     SELECT floor(moment / $step)::INTEGER AS slot, if(url IS NULL, NULL, outcome) AS outcome, known, moment FROM lines
 ) USING (slot) GROUP BY slot ORDER BY slot;
 
--- name: groups
+-- name: make_places
 -- `recent` is the share of new pages among the last judged ones, `since_new` counts the judged pages after the last one
 -- with a text of its own, and `originals` the pages that the copies repeat: five copies each on average, in a trap.
-WITH named AS (SELECT *, if($by_pattern, pattern, '') AS name FROM places), biggest AS MATERIALIZED (
+CREATE MACRO places_by(by_pattern) AS TABLE
+WITH named AS (SELECT *, if(by_pattern, pattern, '') AS name FROM places), biggest AS MATERIALIZED (
     SELECT site, name, unnest(counted(outcome)), coalesce(sum(bytes), 0) AS bytes,
         max(moment) FILTER (outcome IN ('new', 'revisit')) AS last_own
     FROM named GROUP BY site, name ORDER BY count(*) DESC, site, name LIMIT 200
@@ -121,11 +123,10 @@ WITH named AS (SELECT *, if($by_pattern, pattern, '') AS name FROM places), bigg
 SELECT *, if(name = '', '', trap(name, checked, duplicates + counts.thin, since_new,
     originals * 5 > duplicates + counts.thin)) AS trap
 FROM complete ORDER BY responses DESC, site, name;
-
--- name: parameters
+CREATE TABLE patterns AS SELECT * FROM places_by(true);
 -- One value for some pages is a filter or a view; a value for each page is a trap. When the last page with a text of its
 -- own came is not known of a parameter: it may have one in twenty.
-WITH pairs AS (
+CREATE TABLE parameters AS WITH pairs AS (
     SELECT site, outcome, bytes, unnest(parameters_of(url)) AS pair FROM places WHERE contains(url, '?')
 ), named AS (
     SELECT site, outcome, bytes, left(split_part(pair, '=', 1), 60) AS name, split_part(pair, '=', 2) AS value
@@ -141,6 +142,22 @@ WITH pairs AS (
 SELECT * EXCLUDE (is_date, is_id, kind), if("values" > greatest(50, judged // 2) OR is_date,
     trap(kind, checked, duplicates + counts.thin, judged - 20 * (counts.new + counts.revisit), false), '') AS trap
 FROM kinds ORDER BY responses DESC, site, name;
+
+-- name: sites
+SELECT * FROM places_by(false) ORDER BY responses DESC, site, name;
+
+-- name: patterns
+SELECT * FROM patterns ORDER BY responses DESC, site, name;
+
+-- name: parameters
+SELECT * FROM parameters ORDER BY responses DESC, site, name;
+
+-- name: stale
+-- Places without new pages, traps first.
+SELECT * FROM patterns WHERE since_new >= 50
+UNION ALL BY NAME SELECT * REPLACE (concat('?', if(name = '', '(no name)', name), '=') AS name)
+FROM parameters WHERE trap <> ''
+ORDER BY trap = '', since_new DESC, responses DESC, site, name LIMIT 200;
 
 -- name: bins
 -- From one bin below the limit on, so that the limit does not look like the axis.
