@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from crawldedup.checks import refused
+from crawldedup.checks import namespace, refused
 from crawldedup.errors import ConfigurationError
 from crawldedup.printable import printable
 from crawldedup.verdict import Kind
@@ -45,7 +45,6 @@ OUTCOMES: Final = {
 
 _LONGEST_NAME: Final = 60
 _LONGEST_LINE: Final = 1 << 20
-_CRAWL: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +113,6 @@ def check_journal(name: str, value: object) -> str | bool:
     return str(value)
 
 
-def check_crawl(name: str, value: object) -> str:
-    """Check for the name of a crawl. Raises ConfigurationError."""
-    if not isinstance(value, str) or not _CRAWL.fullmatch(value):
-        raise refused(name, value, "1 to 100 letters, digits and the signs . _ -")
-    return value
-
-
 def crawl_of(spider: str, started: float) -> str:
     """Return the name of a crawl that was given none: its spider, and when it started in UTC, to the millisecond."""
     second = time.strftime("%Y%m%dT%H%M%S", time.gmtime(started))
@@ -130,10 +122,10 @@ def crawl_of(spider: str, started: float) -> str:
 def name_of_job(job: Path | None, name: str) -> str:
     """Return the name that the first run of a job had: this one, unless there was a run before."""
     with suppress(OSError, ValueError):
-        if job is not None and not (job / NAME_FILE).exists():
+        if job is not None and (job / NAME_FILE).exists():
+            return namespace(NAME_FILE, (job / NAME_FILE).read_text("ascii"))
+        if job is not None:
             (job / NAME_FILE).write_text(name, "ascii")
-        elif job is not None and _CRAWL.fullmatch(earlier := (job / NAME_FILE).read_text("ascii")):
-            return earlier
     return name
 
 

@@ -14,7 +14,7 @@ from scrapy.settings import BaseSettings
 
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError
-from crawldedup.journal import check_crawl, check_journal
+from crawldedup.journal import check_journal
 from crawldedup.options import Option, Options, check_similarity, option, options_of
 from crawldedup.printable import printable
 from crawldedup.scope import site_of
@@ -179,7 +179,7 @@ class CrawlOptions(Options):
         "project's data directory. False writes none.",
     )
     crawl: str | None = _optional(
-        check_crawl, "The name that the processes of one crawl share. None takes the spider's name and the time."
+        checks.namespace, "The name that the processes of one crawl share. None takes the spider's name and the time."
     )
     report: str | None = _optional(
         _report,

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from crawldedup.checks import namespace
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import (
     LONGEST_URL,
     CrawlSummary,
     FileJournal,
-    check_crawl,
     check_journal,
     crawl_of,
     crawls,
@@ -99,7 +99,7 @@ def test_every_spider_has_a_crawl_of_its_own_whose_file_is_in_the_directory(tmp_
     names = [crawl_of(spider, START) for spider in SPIDERS]
     assert names[0] == "news-20261118T110640.000"
     for name in names:
-        assert check_crawl("CRAWL", name) == name
+        assert namespace("CRAWL", name) == name
         FileJournal(tmp_path / "journals", header(name), keep=20).close()
     assert sorted(names_in(tmp_path / "journals")) == sorted(set(names))
     assert [path.name for path in tmp_path.iterdir()] == ["journals"]
@@ -116,9 +116,12 @@ def test_places_of_journals(value: object, place: object) -> None:
 @pytest.mark.parametrize(
     ("check", "value", "message"),
     [
-        *((check_journal, value, "^JOURNAL is .*a directory, or False. Journals are files: .* A B C") for value in ("store", "redis://h")),
+        *(
+            (check_journal, value, "^JOURNAL is .*a directory, or False. Journals are files: .* A B C")
+            for value in ("store", "redis://h")
+        ),
         *((check_journal, value, "^JOURNAL") for value in (True, "", 7, None)),
-        *((check_crawl, value, "^CRAWL") for value in ("", "a/b", "a b", "x" * 101, 7, "ä", "a\n")),
+        *((namespace, value, "^CRAWL") for value in ("", "a/b", "a b", "x" * 101, 7, "ä", "a\n")),
     ],
 )
 def test_what_is_no_place_of_journals_and_no_name_of_a_crawl_is_refused(

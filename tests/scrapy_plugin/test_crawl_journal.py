@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections import Counter
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawldedup import __version__
-from crawldedup.journal import crawls, journals, record_in
+from crawldedup.journal import crawls, journals
 from tests.scrapy_plugin.conftest import in_one_mode, with_every_store
 from tests.scrapy_plugin.crawling import QUICK, crawl_apart, finish, start
 from tests.scrapy_plugin.website import Answer, Site, article
@@ -43,7 +44,7 @@ def site() -> Iterator[Site]:
 
 def read(source: str | Path, crawl: str | None = None) -> list[list[dict[str, Any]]]:
     """The records of each journal of a crawl."""
-    records = [[record_in(line) for line in path.read_bytes().splitlines()] for path in journals(source, crawl)]
+    records = [[json.loads(line) for line in path.read_bytes().splitlines()] for path in journals(source, crawl)]
     return [[record for record in one if record is not None] for one in records]
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawldedup.journal import journals, record_in
+from crawldedup.journal import journals
 from tests.scrapy_plugin.conftest import in_one_mode, with_every_lasting_store, with_every_store
 from tests.scrapy_plugin.website import Answer, Site
 
@@ -48,7 +49,7 @@ def crawled(crawl: Crawler, site: Site, store: str, pages: list[Any] = ALL, **se
 
 
 def lines_of(place: Path) -> dict[str, dict[str, Any]]:
-    records = [record_in(line) for path in journals(place) for line in path.read_bytes().splitlines()]
+    records = [json.loads(line) for path in journals(place) for line in path.read_bytes().splitlines()]
     return {record["url"].rpartition("/")[2]: record for record in records if record and "url" in record}
 
 
