@@ -229,7 +229,8 @@ def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> li
     of_crawls = _by_crawl(journal for place in places for journal in _journals_at(place))
     if crawl is None and any(place.is_dir() for place in places):
         crawl = next(iter(of_crawls), None)
-    chosen = [journal for name in of_crawls if crawl in (None, name) for journal in of_crawls[name]]
+    # A file may be named twice, by itself and by its folder.
+    chosen = {journal.path: journal for name in of_crawls if crawl in (None, name) for journal in of_crawls[name]}
     if not chosen:
         where, names = (", ".join(printable(str(name)) for name in named) for named in (places, of_crawls))
         raise ConfigurationError(
@@ -237,7 +238,7 @@ def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> li
             if names
             else f"there is no journal of a crawl (*.jsonl) in {where}"
         )
-    return sorted(chosen, key=lambda journal: (journal.started, journal.path))
+    return sorted(chosen.values(), key=lambda journal: (journal.started, journal.path))
 
 
 def journals(source: str | Path, crawl: str | None = None) -> list[Path]:

@@ -168,7 +168,7 @@ def test_the_last_crawl_or_a_named_one_is_found_with_all_its_processes(tmp_path:
     assert journals(tmp_path) == newer
     assert journals(str(tmp_path), "z") == journals(older) == [older]
     # Files that are named belong to one crawl.
-    assert [each.path for each in find_journals([newer[1], older])] == [older, newer[1]]
+    assert [each.path for each in find_journals([newer[1], older, older])] == [older, newer[1]]
 
 
 def test_crawls_are_listed_latest_first_with_what_became_of_them(tmp_path: Path) -> None:
