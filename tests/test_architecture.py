@@ -23,7 +23,7 @@ BUDGETS = {
     "stores": 2398,
     "workers": 499,
     "scrapy_plugin": 2169,
-    "report": 2737,
+    "report": 2115,
     "scan": 1258,
     "spark": 450,
     "service": 1703,
@@ -31,7 +31,7 @@ BUDGETS = {
     "literature": 2189,
     "adapters": 226,
 }
-MOST_LINES = 22_157
+MOST_LINES = 21_535
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -77,9 +77,7 @@ def run(given: Namespace, output: Output) -> None:
 
             report([str(folder / "journal")], Namespace(crawls=False, crawl=None, against=None, output=None), output)
         else:
-            output.show(
-                None, f"{len(pages)} pages; `pip install duckdb jinja2` lets `crawldedup report` tell of them here"
-            )
+            output.show(None, f"{len(pages)} pages; `pip install duckdb jinja2` lets `crawldedup report` tell of them")
         output.show(None, *score_lines(score))
 
 

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from crawldedup.report.queries import CHANGES, Report
-from crawldedup.report.render import charts, wording
+from crawldedup.report.render import wording
 
 LARGEST_PAGE: Final = 500_000
 """Bytes. Tables hold fewer rows where these do not suffice."""
@@ -40,7 +40,7 @@ def page_of(report: Report) -> str:
 
 def rendered(name: str, report: Report, **more: Any) -> str:
     """Return what a template makes of a report: the names of `wording`, the parts of the report, and more values."""
-    words = {name: value for name, value in (vars(wording) | vars(charts)).items() if callable(value)}
+    words = {name: value for name, value in vars(wording).items() if callable(value)}
     values = {**words, **report, "report": report, "changes": CHANGES, **more}
     return templates_of(_PACKAGE).get_template(name).render(values).lstrip()
 

@@ -1,5 +1,6 @@
-"""Numbers and times in words, and texts from pages made safe to show."""
+"""What templates call: numbers and times in words, texts from pages made safe to show, and places in charts."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -13,6 +14,8 @@ from crawldedup.printable import pluralize, printable
 LONGEST_LINK: Final = 500
 _LONGEST_SHOWN: Final = 120
 _MOST_RULES: Final = 2
+_MOST_LABELS: Final = 10
+_MOST_LINES: Final = 5
 _PASSAGE: Final = re.compile(r"(\[-.*?-\]|\{\+.*?\+\})")
 
 
@@ -119,3 +122,23 @@ def passages(difference: str) -> list[tuple[str, str]]:
     kinds = {"[-": "del", "{+": "ins"}
     marked = [(kinds.get(piece[:2], ""), piece) for piece in pieces if piece]
     return [(kind, piece[2:-2] if kind else piece) for kind, piece in marked]
+
+
+def axis(low: float, high: float) -> list[float]:
+    """Return values at a round distance, at most seven, of which the outer ones enclose two others."""
+    span = (high - low) or high or 1
+    power = 10 ** math.floor(math.log10(span / _MOST_LINES))
+    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if span / (power * factor) <= _MOST_LINES)
+    first = math.floor(low / step)
+    return [step * number for number in range(first, max(math.ceil(high / step), first + 1) + 1)]
+
+
+def depth(value: float, grid: Sequence[float]) -> float:
+    """Return how far below the top of an axis a value is, in percent."""
+    return 100 * (grid[-1] - value) / (grid[-1] - grid[0])
+
+
+def time_labels(moments: Sequence[Mapping[str, Any]]) -> list[tuple[float, str]]:
+    """Return when the steps of a crawl began, at most ten of them, with their places in the width, from 0 to 1."""
+    marks = [(at / len(moments), lasting(moment["seconds"])) for at, moment in enumerate(moments)]
+    return marks[:: -(-len(marks) // _MOST_LABELS)]
