@@ -68,3 +68,12 @@ def test_a_shop_of_three_products_whose_pictures_have_a_parameter_is_told(
         pages += [copy | {"url": f"{SHOP}/p/{item}?{name}={value}"} for value in (1, 2, 3)]
     expected = [{"site": "shop.example", "name": "img", "values": 3, "pages": 3}]
     assert report_of(*pages)["variants"] == (expected if told else [])
+
+
+def test_up_to_ten_volatile_lines_are_named(report_of: ReportOf) -> None:
+    report = report_of(*({"t": 1, "volatile": f"shop.example: {n} people are looking {n}"} for n in range(10, 22)))
+    page = page_of(report)
+    assert [f"{n} people are looking {n}</li>" in page for n in range(10, 22)] == [True] * 10 + [False] * 2
+    assert "These are ten of 12." in page
+    (text,) = (finding["text"] for finding in report["findings"] if "volatile" in finding["text"])
+    assert text.endswith("shop.example: 12 people are looking 12; and 9 more.")
