@@ -154,10 +154,11 @@ SELECT * FROM parameters ORDER BY responses DESC, site, name;
 
 -- name: stale
 -- Places without new pages, traps first.
-SELECT * FROM patterns WHERE since_new >= 50
-UNION ALL BY NAME SELECT * REPLACE (concat('?', if(name = '', '(no name)', name), '=') AS name)
-FROM parameters WHERE trap <> ''
-ORDER BY trap = '', since_new DESC, responses DESC, site, name LIMIT 200;
+SELECT * FROM (
+    SELECT * FROM patterns WHERE since_new >= 50
+    UNION ALL BY NAME SELECT * REPLACE (concat('?', if(name = '', '(no name)', name), '=') AS name)
+    FROM parameters WHERE trap <> ''
+) ORDER BY trap = '', since_new DESC, responses DESC, site, name LIMIT 200;
 
 -- name: bins
 -- From one bin below the limit on, so that the limit does not look like the axis.
