@@ -1,12 +1,12 @@
 """What stands out in a report, in sentences: the most urgent first."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from crawldedup.printable import pluralize
 
 _LEVELS: Final = ("bad", "warn", "info")
-_MOST_TRAPS: Final = 3
+_MOST_NAMED: Final = 3
 _SHARE_UNCHECKED: Final = 0.01
 _SHARE_LARGEST: Final = 0.1
 _LEAST_CLUSTER: Final = 50
@@ -31,7 +31,7 @@ def _trouble(report: Mapping[str, Any]) -> Iterator[_Finding]:
     if unchecked := totals["counts"]["error"]:
         level = "bad" if unchecked > _SHARE_UNCHECKED * totals["responses"] else "warn"
         yield level, f"{pluralize(unchecked, 'page')} passed unchecked, because something failed.", "skipped"
-    for wall in report["walls"][:_MOST_TRAPS]:
+    for wall in report["walls"][:_MOST_NAMED]:
         share = f"{100 * wall['share']:.0f} % of {wall['window']} pages in a row were copies of"
         yield "bad", f"A login wall, a ban or a soft 404 is likely: {share} {wall['url']}.", "skipped"
     if missing := sum(process["end"] is None for process in crawl["processes"]):
@@ -44,7 +44,7 @@ def _trouble(report: Mapping[str, Any]) -> Iterator[_Finding]:
 
 def _traps(report: Mapping[str, Any]) -> Iterator[_Finding]:
     traps = [group for group in report["stale"] if group["trap"]]
-    for group in traps[:_MOST_TRAPS]:
+    for group in traps[:_MOST_NAMED]:
         copies = group["duplicates"] + group["counts"]["thin"]
         of_pages = f"{copies:,} of {pluralize(group['checked'], 'page')}"
         place = f"{group['site']}{group['name']}"
@@ -68,22 +68,22 @@ def _advice(report: Mapping[str, Any]) -> Iterator[_Finding]:
         how = "`crawldedup advise --output rules.json` writes them for CRAWLDEDUP_RULES"
         yield "info", f"{what}: {how}.", "advice"
     if withdrawn:
-        named = "; ".join(withdrawn[:_MOST_TRAPS])
-        text = f"{pluralize(len(withdrawn), 'URL rule')} proved wrong and was left out, such as {named}."
+        text = f"{pluralize(len(withdrawn), 'URL rule')} proved wrong and was left out: {_named(withdrawn)}."
         yield "warn", f"{text} `crawldedup advise` writes rules without it.", "advice"
-    if volatile := report["volatile"]:
-        more = f"; and {len(volatile) - _MOST_TRAPS} more" if len(volatile) > _MOST_TRAPS else ""
-        named = "; ".join(volatile[:_MOST_TRAPS]) + more
-        yield "info", f"Left out as volatile, since their numbers change with every load: {named}.", "volatile"
+    if volatile := _named(report["volatile"]):
+        yield "info", f"Left out as volatile, since their numbers change with every load: {volatile}.", "volatile"
     if views := sum(row["by_query"] for row in report["below"]):
         text = f"{pluralize(views, 'new page')} nearly match a page whose URL differs in its query alone."
         yield "info", f"{text} See what keeps them apart.", "below"
-    if variants := report["variants"][:_MOST_TRAPS]:
-        named = "; ".join(
-            f"parameter {row['name']} at {row['site']}: {row['values']} values, same text" for row in variants
-        )
+    variants = [f"{row['name']} at {row['site']}: {row['values']} values, same text" for row in report["variants"]]
+    if variants:
         how = "If these show other pictures, CRAWLDEDUP_DISTINGUISH_PARAMS keeps them apart."
-        yield "info", f"{named[0].upper()}{named[1:]}. {how}", "sites"
+        yield "info", f"Parameter {_named(variants)}. {how}", "sites"
     if totals["across_sites"]:
         copies = pluralize(totals["across_sites"], "duplicate")
         yield "info", f"{copies} of a page on another site: mirrors or partners.", "sites"
+
+
+def _named(texts: Sequence[str]) -> str:
+    more = [f"and {len(texts) - _MOST_NAMED} more"] if len(texts) > _MOST_NAMED else []
+    return "; ".join([*texts[:_MOST_NAMED], *more])
