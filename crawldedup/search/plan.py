@@ -190,18 +190,12 @@ def flip_sets(prefix: int, budget: int) -> tuple[NDArray[np.intp], NDArray[np.fl
     that `budget` others are sure to beat is left out: flipping a less volatile bit, or one bit more, is never more
     probable. So one matrix product scores all, in the order of a heap over the VOSH trees of Sood and Loguinov.
     """
-    sets: list[tuple[int, ...]] = []
-    waiting: list[tuple[int, ...]] = [()]
-    seen = set(waiting)
-    while waiting:
-        current = waiting.pop()
-        if _beaten_by(current) >= budget:
-            continue
-        sets.append(current)
-        successors = set(_successors(current, prefix)) - seen
-        seen |= successors
-        waiting += successors
-    sets.sort(key=lambda ranks: (len(ranks), ranks))
+    sets: list[tuple[int, ...]] = [()]
+    for ranks in sets:  # which grows: each set with a bit more that is less volatile than all of its own
+        for rank in range(ranks[-1] + 1 if ranks else 0, prefix):
+            if _sets_within((*ranks, rank), prefix) > budget:
+                break  # further ranks are beaten by as many
+            sets.append((*ranks, rank))
     size = max(map(len, sets))
     members = np.full((len(sets), size), prefix, np.intp)
     membership = np.zeros((prefix, len(sets)))
@@ -211,24 +205,12 @@ def flip_sets(prefix: int, budget: int) -> tuple[NDArray[np.intp], NDArray[np.fl
     return members, membership
 
 
-def _successors(ranks: tuple[int, ...], prefix: int) -> list[tuple[int, ...]]:
-    """Return the sets one step less probable: one rank raised by one, or the most volatile bit added."""
-    raised = [
-        (*ranks[:place], rank + 1, *ranks[place + 1 :])
-        for place, rank in enumerate(ranks)
-        if rank + 1 < prefix and rank + 1 not in ranks[place + 1 : place + 2]
-    ]
-    return raised if ranks[:1] == (0,) else [*raised, (0, *ranks)]
-
-
-def _beaten_by(ranks: tuple[int, ...]) -> int:
-    """Count the other sets at least as probable whatever the weights: rank by rank from the top, none is higher."""
-    return _sets_within(ranks, ranks[-1] + 1 if ranks else 0) - 1
-
-
 @cache
 def _sets_within(ranks: tuple[int, ...], below: int) -> int:
-    """Count `ranks` and the sets that are at least as probable, of ranks below this one."""
+    """Count the sets of ranks below this one that are as probable as `ranks` or more, whatever the weights.
+
+    Rank by rank from the top, none of theirs is higher.
+    """
     if not ranks or not below:
         return 1
     if below > ranks[-1] + 1:
