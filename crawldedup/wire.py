@@ -11,8 +11,7 @@ import numpy as np
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting.anchors import ANCHOR_BITS, EXCERPT, MOST_PARAGRAPHS, MOST_WORDS
-from crawldedup.fingerprinting.features import Floats
-from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
+from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint, Floats
 from crawldedup.verdict import Coverage, Verdict
 
 T = TypeVar("T")

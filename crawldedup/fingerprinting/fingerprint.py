@@ -4,11 +4,16 @@ Every feature is hashed to a vector of +-1; W is the sum of (feature weight x ve
 its W, and w = W / norm(feature weights) is about N(0, 1). Classic code throws w away. But a bit with a small abs(w)
 is likely to flip in a near duplicate (Sood & Loguinov 2011), so the query page keeps it.
 
-There are two kinds of features, because finding and deciding want opposite things. All sums are exact.
+There are two kinds of features, because finding and deciding want opposite things.
 
 - search bits: words and word pairs with weights that grow with the term frequency. They tolerate edits, so few
   probes find a near duplicate; the pairs keep a template shared by many pages from dominating them.
 - verify bits: the set of word 3-shingles, whose Jaccard similarity is what the user's threshold means.
+
+Words count twice as much as pairs: an edit changes one word, but two pairs. Each weighs (term frequency)^0.75, in
+eighths: between tf, which a few words dominate, and 1 + log tf. An edit changes the weight of a frequent feature less,
+so bits that listen to such are steadier; with too much of that, pages of one language or one template become alike.
+Weights are whole numbers: sums are exact, so every machine makes the same bits.
 """
 
 from collections.abc import Sequence
@@ -21,12 +26,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.fingerprinting import MIN_WORDS as MIN_WORDS
-from crawldedup.fingerprinting import features as of_words
 from crawldedup.fingerprinting.anchors import Paragraph
-from crawldedup.fingerprinting.features import SEARCH_FEATURES, SHINGLE_WORDS, Floats, Hashes
 from crawldedup.reading.keys import NO_KEY, Key
-from crawldedup.reading.tokenize import hashes_of_texts, mix
+from crawldedup.reading.tokenize import hashes_of_texts, mix, word_hashes
 
+Hashes = NDArray[np.uint64]
+Counts = NDArray[np.intp]
+Floats = NDArray[np.float32]
+
+SEARCH_FEATURES: Final = "words+pairs.damped-tf"  # Names what decides the weights; part of an index's profile.
+SHINGLE_WORDS: Final = 3
+MAX_WEIGHT: Final = 8192  # Sums of 2,048 such weights are at most 2^24, so they are exact even in 32-bit floats.
+_DAMPING: Final = 0.75
+_UNIT: Final = 8
+_MAX_DAMPED: Final = 4096
+_DAMPED: Final[Floats] = np.rint(_UNIT * np.arange(_MAX_DAMPED + 1) ** _DAMPING).astype(np.float32)
+_PAIR_FACTOR: Final = np.uint64(0xC2B2AE3D27D4EB4F)
+_FIRST_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
+_TRIPLE_FACTOR: Final = np.uint64(0x165667B19E3779F9)
 SEARCH_BITS: Final = 64
 VERIFY_BITS: Final = 256
 # Names everything that decides the bits.
@@ -45,6 +62,42 @@ _LANES_A_BLOCK: Final = 4
 _ROWS_A_BLOCK: Final = 1024  # It bounds the temporary arrays, and keeps sums of weights exact in float32.
 _TEXTS_A_PASS: Final = 8  # Arrays of more leave the processor's cache.
 _LETTERS_A_PASS: Final = 40_000
+
+
+def damped_weights(frequencies: Counts) -> Floats:
+    """Return the weights of features with these numbers of occurrences in a page, same shape."""
+    return _DAMPED.take(frequencies, mode="clip")
+
+
+def pair_hashes(words: Hashes) -> Hashes:
+    """Return one hash for each two adjacent words, to be mixed before its bits are used."""
+    pairs = words[:-1] * _FIRST_FACTOR
+    pairs += words[1:] * _PAIR_FACTOR
+    return pairs
+
+
+def shingle_hashes(words: Hashes, pairs: Hashes) -> Hashes:
+    """Return one hash for each three adjacent words, from the words and their `pair_hashes`; to be mixed like those."""
+    shingles = pairs[:-1] * _TRIPLE_FACTOR
+    shingles += words[2:]
+    return shingles
+
+
+def is_first_of_run(ordered: Hashes) -> NDArray[np.bool_]:
+    """Return True for each value at which a run of equal ones starts."""
+    first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return first
+
+
+def jaccard(text: str, other: str) -> float | None:
+    """Return the exact Jaccard similarity of the word 3-shingles of two texts; None for a text of fewer words."""
+    words = [word_hashes(each) for each in (text, other)]
+    if min(map(len, words)) < SHINGLE_WORDS:
+        return None
+    first, second = (np.unique(shingle_hashes(each, pair_hashes(each))) for each in words)
+    shared = len(np.intersect1d(first, second, assume_unique=True))
+    return shared / (len(first) + len(second) - shared)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,8 +243,8 @@ def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:
     """Return the search and verify weights, a row a page, of pages of so many words: their hashes follow each other."""
     if not words:
         return np.zeros((0, SEARCH_BITS), np.float32), np.zeros((0, VERIFY_BITS), np.float32)
-    pairs = of_words.pair_hashes(hashes)
-    shingles = of_words.shingle_hashes(hashes, pairs)
+    pairs = pair_hashes(hashes)
+    shingles = shingle_hashes(hashes, pairs)
     pairs = mix(pairs)
     # Of each page, its words and its pairs; and its shingles. What reaches into the next page is left out.
     features, triples, end = [], [], 0
@@ -205,7 +258,7 @@ def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:
 def _search_weights(features: list[Hashes]) -> Floats:
     """Return normalised weights of the search bits, shape (pages, 64), from words and pairs of each page."""
     distinct, frequencies, starts = _runs(features)
-    weights = of_words.damped_weights(frequencies)
+    weights = damped_weights(frequencies)
     for start, end in zip(starts[::2], starts[1::2], strict=False):
         weights[start:end] *= 2
     # Whole numbers far below 2^53, so all sums are exact.
@@ -238,7 +291,7 @@ def _runs(parts: list[Hashes]) -> tuple[Hashes, NDArray[np.intp], list[int]]:
         part.sort()
     ordered = np.concatenate(parts)
     begins = np.cumsum([0, *map(len, parts[:-1])])
-    first = of_words.is_first_of_run(ordered)
+    first = is_first_of_run(ordered)
     first[begins] = True
     firsts = first.nonzero()[0]
     starts = [*firsts.searchsorted(begins).tolist(), len(firsts)]

@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.fingerprinting.features import is_first_of_run, pair_hashes, shingle_hashes
+from crawldedup.fingerprinting import fingerprint as hashing
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
 from crawldedup.reading.tokenize import word_hashes
 from crawldedup.search.decision import threshold_rows
@@ -89,6 +89,6 @@ def shingle_set(text: str) -> NDArray[np.uint32]:
     Two texts of a thousand each seem to have one more in common than they have in one of four thousand cases.
     """
     words = word_hashes(text)
-    shingles = shingle_hashes(words, pair_hashes(words)) >> _LEADING_HALF
+    shingles = hashing.shingle_hashes(words, hashing.pair_hashes(words)) >> _LEADING_HALF
     shingles.sort()
-    return shingles[is_first_of_run(shingles)].astype(np.uint32)
+    return shingles[hashing.is_first_of_run(shingles)].astype(np.uint32)

@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.fingerprinting.features import is_first_of_run
+from crawldedup.fingerprinting.fingerprint import is_first_of_run
 from crawldedup.scan.columns import VOLATILITY_UNIT
 from crawldedup.search.model import grid_rows, normal_tables, search_similarity, steepness
 from crawldedup.search.plan import STORED_BITS, Table, flip_sets

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from crawldedup.fingerprinting import features, fingerprint
+from crawldedup.fingerprinting import fingerprint
 from crawldedup.reading.tokenize import mix, word_hashes
 
 if TYPE_CHECKING:
@@ -34,9 +34,11 @@ def page_near(victim: Fingerprint, pool: Sequence[str], words: int = 500) -> str
         candidates = rng.choice(free, min(800, len(free)), replace=False)
         last = np.array([hashes[text[-2]], hashes[text[-1]]])
         two = np.stack([np.full(len(candidates), last[1]), hashes[candidates]])
-        pairs = mix(np.concatenate([features.pair_hashes(column) for column in two.T]))
-        first = features.pair_hashes(last)[0]
-        shingles = features.shingle_hashes(np.append(last, hashes[candidates]), np.repeat(first, len(candidates) + 1))
+        pairs = mix(np.concatenate([fingerprint.pair_hashes(column) for column in two.T]))
+        first = fingerprint.pair_hashes(last)[0]
+        shingles = fingerprint.shingle_hashes(
+            np.append(last, hashes[candidates]), np.repeat(first, len(candidates) + 1)
+        )
         by_word = 2 * _signs(hashes[candidates]) + _signs(pairs)
         by_shingle = _verify_signs(shingles)
         # Bits that are not yet safely right count more.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawldedup.fingerprinting.features import MAX_WEIGHT, damped_weights, jaccard
+from crawldedup.fingerprinting.fingerprint import MAX_WEIGHT, damped_weights, jaccard
 
 
 @given(st.lists(st.integers(1, 200_000), min_size=1, max_size=40))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawldedup.demo.site import all_articles
-from crawldedup.fingerprinting.features import damped_weights, pair_hashes, shingle_hashes
+from crawldedup.fingerprinting.fingerprint import damped_weights, pair_hashes, shingle_hashes
 from crawldedup.reading.tokenize import mix, word_hashes
 from crawldedup.search.model import (
     MAX_SIMILARITY,
