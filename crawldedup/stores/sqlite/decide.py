@@ -7,8 +7,8 @@ A page whose answer cannot be told from what was read is asked alone, after all 
 from collections.abc import Sequence
 
 from crawldedup.stores.base import FEW, MAX_EVICTED, MAX_FREED, MAX_SWEPT, Answer, Answers, Query, Record, Status
-from crawldedup.stores.sqlite.crawlers import Crawlers
 from crawldedup.stores.sqlite.index import NEVER, Candidate, Page, SqliteIndex, candidates, candidates_alone
+from crawldedup.stores.sqlite.schema import Crawlers
 
 
 def find(index: SqliteIndex, query: Query, now: int) -> list[Record]:

@@ -14,11 +14,9 @@ from crawldedup.errors import StoreError, StoreUnavailableError
 from crawldedup.stores import base
 from crawldedup.stores.base import Answers, CrawlSession, Layout, PageName, Query, Record
 from crawldedup.stores.sqlite import schema
-from crawldedup.stores.sqlite.anchors import Anchors
-from crawldedup.stores.sqlite.crawlers import Crawlers
 from crawldedup.stores.sqlite.decide import decide, find
-from crawldedup.stores.sqlite.index import SqliteIndex
-from crawldedup.stores.sqlite.schema import IN_MEMORY, errors_of
+from crawldedup.stores.sqlite.index import Anchors, SqliteIndex
+from crawldedup.stores.sqlite.schema import IN_MEMORY, Crawlers, errors_of
 
 
 class SqliteStore:
