@@ -22,8 +22,7 @@ def find(index: SqliteIndex, query: Query, now: int) -> list[Record]:
 
 def decide(index: SqliteIndex, batch: Sequence[Query], crawlers: Crawlers) -> Answers:
     """Decide about pages and remember them."""
-    if delivered := [name for query in batch for name in query.delivered]:
-        crawlers.deliver(delivered)
+    crawlers.deliver([name for query in batch for name in query.delivered])
     turn = _Turn(index, batch, crawlers)
     answers: Answers = [turn.answer(place) for place in range(len(batch))]
     turn.write()
@@ -45,11 +44,12 @@ class _Turn:
 
     def __init__(self, index: SqliteIndex, batch: Sequence[Query], crawlers: Crawlers) -> None:
         self._index, self._batch, self._crawlers, self._now = index, batch, crawlers, crawlers.now
-        # What is not written yet: keys and texts, pages that are new or have changed, and those gone.
+        # What is not written yet: keys and texts, pages that are new or have changed, those gone, and who is pending.
         self._added: dict[int, tuple[int, ...]] = {}
         self._texts: dict[int, bytes] = {}
         self._changed: set[int] = set()
         self._removed: dict[int, Page] = {}
+        self._pending: dict[int, bool] = {}
         # Whose query's text a page has since the file was read, None for those gone; and which page has a query's.
         self._place_of: dict[int, int | None] = {}
         self._page_of: dict[int, int] = {}
@@ -93,7 +93,7 @@ class _Turn:
             gone.append(nearest)
         for page in gone:
             self._remove(page)
-            self._crawlers.mark(page.url_key, is_pending=False)
+            self._pending[page.url_key] = False
         self._add(place, earlier.copies if earlier else 0)
         return Answer(status, earlier, False, index.pages, len(live), replaces=replaces, rejected=rejected)
 
@@ -106,9 +106,9 @@ class _Turn:
         if self._added:
             index.file([self._pages[number] for number in self._added], self._added.values())
         index.keep_texts(self._texts)
-        self._crawlers.write()
+        self._crawlers.note_pending(self._pending)
         index.write_head()
-        self._added, self._texts, self._changed, self._removed = {}, {}, set(), {}
+        self._added, self._texts, self._changed, self._removed, self._pending = {}, {}, set(), {}, {}
 
     def _is_live(self, page: Page | Candidate, query: Query) -> bool:
         return query.retention.is_live(page.added_at, page.seen_at, self._now)
@@ -151,7 +151,7 @@ class _Turn:
         query, index = self._batch[place], self._index
         record = query.record
         is_abandoned = self._crawlers.is_abandoned(own.url_key, own.crawler)
-        self._crawlers.mark(own.url_key, is_pending=query.is_pending)
+        self._pending[own.url_key] = query.is_pending
         is_changed = query.has_new_text(own.signature, own.digest, abandoned=is_abandoned)
         seen = own._replace(seen_at=self._now, crawler=self._crawlers.own)
         earlier = seen.record(self._text(own.number) if is_changed else b"")
@@ -195,7 +195,7 @@ class _Turn:
         self._page_of[place], self._place_of[number] = number, place
         if record.packed_text:
             self._texts[number] = record.packed_text
-        self._crawlers.mark(record.url_key, is_pending=query.is_pending)
+        self._pending[record.url_key] = query.is_pending
         if retention.ttl_seconds is not None:
             swept = index.pages_after(index.swept, MAX_SWEPT)
             index.swept = swept[-1].number if len(swept) == MAX_SWEPT else 0

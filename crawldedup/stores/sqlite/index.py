@@ -64,9 +64,6 @@ class Page(NamedTuple):
         return Record(*self[1:7], packed_text, *self[7:10])
 
 
-_VALUES: Final = ", ".join("?" * len(Page._fields))
-
-
 def _page(row: tuple[Any, ...]) -> Page:
     url_key, search, digest, *counts = map(operator.index, (*row[2:4], *row[5:]))  # the file may be damaged
     return Page(row[0], row[1], url_key + SIGN, search + SIGN, row[4], digest, *counts)
@@ -146,7 +143,8 @@ class SqliteIndex:
     def keep(self, pages: Iterable[Page]) -> None:
         """Write what the index knows of pages but their keys."""
         rows = [(page[0], page[1], page[2] - SIGN, page[3] - SIGN, *page[4:]) for page in pages]
-        self.db.executemany(f"INSERT OR REPLACE INTO {self._pages} VALUES ({_VALUES})", rows)
+        places = ", ".join("?" * len(Page._fields))
+        self.db.executemany(f"INSERT OR REPLACE INTO {self._pages} VALUES ({places})", rows)
 
     def file(self, pages: Collection[Page], keys: Iterable[Sequence[int]], *, remove: bool = False) -> None:
         """Add the URL keys of pages and these keys to the tables, or remove them."""

@@ -7,7 +7,7 @@ B-tree of the row ids *is* the sorted table. A probe is a range of row ids. URL 
 import contextlib
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
@@ -180,15 +180,11 @@ def clear_index(db: sqlite3.Connection, namespace: str) -> None:
 
 
 class Crawlers:
-    """What a crawler knows of the others during a transaction, and which pages it notes as pending or delivered.
-
-    `write` writes the notes. Until then, `is_abandoned` does not look at them: they are of its own pages alone.
-    """
+    """What a crawler knows of the others during a transaction, and which pages it notes as pending or delivered."""
 
     def __init__(self, db: sqlite3.Connection, index: int, session: CrawlSession, now: int) -> None:
         self._db, self._index, self._session, self.own, self.now = db, index, session, session.number, now
         self._at_work: dict[int, bool] = {}
-        self._pending: dict[int, bool] = {}
 
     def join(self) -> CrawlSession:
         """Join the crawl as this session; fill in what is missing of its number and process."""
@@ -231,17 +227,14 @@ class Crawlers:
         sql = "SELECT 1 FROM pending WHERE idx = ? AND url_key = ? AND crawler = ?"
         return self._db.execute(sql, (self._index, url_key - SIGN, crawler)).fetchone() is not None
 
-    def mark(self, url_key: int, *, is_pending: bool) -> None:
-        self._pending[url_key] = is_pending
-
     def deliver(self, names: Iterable[PageName]) -> None:
         """Note that pages were delivered. Those that another crawler has taken over are still pending."""
         delivered = [(self._index, name.url_key - SIGN, self.own) for name in names]
         self._db.executemany("DELETE FROM pending WHERE idx = ? AND url_key = ? AND crawler = ?", delivered)
 
-    def write(self) -> None:
-        gone = [(self._index, url_key - SIGN) for url_key, is_pending in self._pending.items() if not is_pending]
-        new = [(self._index, url_key - SIGN, self.own) for url_key, is_pending in self._pending.items() if is_pending]
+    def note_pending(self, pending: Mapping[int, bool]) -> None:
+        """Note by their URL keys which pages are pending, and which are no more."""
+        gone = [(self._index, url_key - SIGN) for url_key, is_pending in pending.items() if not is_pending]
+        new = [(self._index, url_key - SIGN, self.own) for url_key, is_pending in pending.items() if is_pending]
         self._db.executemany("DELETE FROM pending WHERE idx = ? AND url_key = ?", gone)
         self._db.executemany("INSERT OR REPLACE INTO pending (idx, url_key, crawler) VALUES (?, ?, ?)", new)
-        self._pending = {}

@@ -92,9 +92,7 @@ class SqliteStore:
                 index.remove(own)
                 index.freed += len(own)
                 index.write_head()
-                crawlers = self._crawlers(index)
-                crawlers.mark(name.url_key, is_pending=False)
-                crawlers.write()
+                self._crawlers(index).note_pending({name.url_key: False})
             return Anchors(index, self._now()).forget(name) or bool(own)
 
     def anchors(self, query: base.AnchorQuery, *, add: bool = True) -> base.Holders:
@@ -140,7 +138,11 @@ class SqliteStore:
                 with contextlib.suppress(sqlite3.Error):
                     self._crawlers(self._index).leave(self.session.number)
             self.session, self._index, self._is_open = base.NO_SESSION, None, False
-            self._disconnect()
+            # An index in memory ends with its connection, and its store may be opened again.
+            if self._db is not None and self.is_persistent:
+                self._db.close()
+                self._db = None
+            self._is_forked = False
 
     @contextlib.contextmanager
     def _locked(
@@ -194,11 +196,6 @@ class SqliteStore:
         self.session = self._crawlers(self._index, session).join()
         return self._index
 
-    def _disconnect(self) -> None:
-        if self._db is not None:
-            self._db.close()
-        self._db, self._is_forked = None, False
-
     def _crawlers(self, index: SqliteIndex, session: CrawlSession | None = None) -> Crawlers:
         return Crawlers(index.db, index.number, session or self.session, self._now())
 
@@ -210,9 +207,6 @@ class MemoryStore(SqliteStore):
     """An index that ends with its process. Threads may share it."""
 
     is_persistent: ClassVar = False
-
-    def _disconnect(self) -> None:
-        """Keep the connection: the index ends with it, and this store may be opened again."""
 
 
 _stores: WeakSet[SqliteStore] = WeakSet()
