@@ -70,9 +70,7 @@ def coverage_of(paragraphs: Sequence[Paragraph], held: Held, urls: Mapping[int, 
     count. Of a paragraph's words, that share is known which one page holds of its anchors, those left out that too many
     pages hold: own lines may have been joined with known ones. It is boilerplate if most anchors are of this kind.
     """
-    alike: Counter[int] = Counter()
-    for paragraph in paragraphs:
-        alike.update(_holders(paragraph, held, urls))
+    alike = Counter(page for paragraph in paragraphs for page in _holders(paragraph, held, urls))
     judged, new, boilerplate = [], 0, 0
     sources: Counter[int] = Counter()
     for paragraph in paragraphs:

@@ -104,13 +104,8 @@ class WeightedThreshold:
 
     def cost(self, own: bytes, other: bytes) -> int:
         """Return the sum of the costs of the bits in which two signatures differ."""
-        return int(self.costs_of(own, np.frombuffer(other, np.uint8).reshape(1, -1))[0])
-
-    def costs_of(self, own: bytes, others: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Return the costs of many signatures, shape (signatures, bytes of a signature)."""
-        differing = np.unpackbits(others ^ np.frombuffer(own, np.uint8), axis=1)
-        # Exact: the sums are far below 2^24.
-        return (differing.astype(np.float32) @ np.frombuffer(self.costs, np.uint8).astype(np.float32)).astype(np.int64)
+        differing = np.unpackbits(np.frombuffer(own, np.uint8) ^ np.frombuffer(other, np.uint8))
+        return int(np.frombuffer(self.costs, np.uint8)[differing.view(np.bool_)].sum())
 
 
 def likelihood_rule(weights: Floats, threshold: float) -> WeightedThreshold:

@@ -158,6 +158,9 @@ class QueryBuilder:
                 rank=page.rank,
                 packed_text=read.packed_text if options.keep_texts else b"",
             )
+            revisit_rule = _IDENTITY if read.thin else None
+            if page.revisit_similarity is not None and not read.thin:
+                revisit_rule = decision.likelihood_rule(read.verify_weights, page.revisit_similarity)
             query = Query(
                 record=record,
                 keys=own,
@@ -172,11 +175,8 @@ class QueryBuilder:
                 key_id=key.id,
                 is_pending=not page.delivered,
                 delivered=() if queries else delivered,
-                revisit_rule=_IDENTITY if read.thin else None,
+                revisit_rule=revisit_rule,
             )
-            if page.revisit_similarity is not None and not read.thin:
-                rule = decision.likelihood_rule(read.verify_weights, page.revisit_similarity)
-                query = replace(query, revisit_rule=rule)
             queries.append(query)
         return queries
 
