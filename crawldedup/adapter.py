@@ -11,8 +11,7 @@ from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.page import Page
 from crawldedup.printable import printable
-from crawldedup.scrapy_plugin.policy import Copies, decide, with_claim
-from crawldedup.scrapy_plugin.revisits import key_of
+from crawldedup.scrapy_plugin.policy import Copies, decide, key_of, with_claim
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 
 MARK: Final = "crawldedup"

@@ -15,7 +15,7 @@ from typing import Any, Final, Self, TypeVar
 
 from itemadapter import ItemAdapter
 from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import DropItem, NotConfigured
 from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
@@ -26,9 +26,8 @@ from crawldedup.page import Page
 from crawldedup.reading.canonical import canonical_url
 from crawldedup.reading.extract import extract_page, get_extractor
 from crawldedup.reading.html import MAX_BYTES
-from crawldedup.scrapy_plugin.failures import DuplicateItemError, crawl_options
 from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY, Fate, changed, decide, scope_key_of
-from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, is_interactive
+from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.verdict import Kind, Verdict, describe
@@ -42,6 +41,14 @@ _PARTS: Final = tuple(wire.plain(Verdict(Kind.NEW, "")))
 _WEB_URL: Final = re.compile(r"https?://", re.IGNORECASE)
 # What prose about HTML seldom holds and fragments of pages hardly ever lack: an end tag, or an element that has none.
 _MARKUP: Final = re.compile(r"</[a-z][a-z0-9]*\s*>|<(?:br|p|hr|img)\b[^<>]*>", re.IGNORECASE)
+
+
+class DuplicateItemError(DropItem):
+    """Raised for an item that is dropped as a duplicate. Its `verdict` names the original."""
+
+    def __init__(self, reason: str, verdict: Verdict) -> None:
+        self.verdict = verdict
+        super().__init__(reason, log_level="DEBUG")
 
 
 class DropItemsMiddleware(BaseSpiderMiddleware):

@@ -5,7 +5,7 @@
 1. `policy` decides whether a response is checked, by which rules, and as which `Page`. It is pure.
 2. `AsyncDeduplicator.judge` has a worker process read the page, lets `policy.Copies` rank it by its URL and by the
    original that it names, and calls `Deduplicator.check_batch` with the fingerprints of all pages that wait.
-3. `policy.decide` makes an `Outcome` of the verdict. `revisits` notes that the page is on its way to the spider.
+3. `policy.decide` makes an `Outcome` of the verdict. `policy.Deliveries` notes a page on its way to the spider.
 4. `walls` looks whether one page comes in place of many.
 5. `stats`, `journal`, `signals` and the log are told of the outcome.
 6. The page is dropped, marked or returned. Where a station fails, `stats` counts and explains it: the page passes.
@@ -37,12 +37,10 @@ from crawldedup.reading.volatile import shape_of
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin import policy as policies
 from crawldedup.scrapy_plugin import signals
-from crawldedup.scrapy_plugin.failures import DuplicatePageError, crawl_options
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
 from crawldedup.scrapy_plugin.journal import CrawlJournal
-from crawldedup.scrapy_plugin.policy import Copies, Fate, Outcome
-from crawldedup.scrapy_plugin.revisits import Deliveries, key_of
-from crawldedup.scrapy_plugin.settings import CrawlOptions, is_interactive
+from crawldedup.scrapy_plugin.policy import Copies, Deliveries, DuplicatePageError, Fate, Outcome, key_of
+from crawldedup.scrapy_plugin.settings import CrawlOptions, crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.scrapy_plugin.walls import Walls

@@ -3,7 +3,7 @@
 import hashlib
 import mimetypes
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -11,6 +11,8 @@ from functools import partial
 from typing import Any, Final
 
 from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
@@ -22,7 +24,7 @@ from crawldedup.options import options_of
 from crawldedup.page import WORST_RANK, Page, ReadPage
 from crawldedup.reading.canonical import canonical_url, claimed_url, is_same_page
 from crawldedup.reading.html import MAX_BYTES
-from crawldedup.scope import site_of
+from crawldedup.scope import page_key, site_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions, Pattern, matches
 from crawldedup.verdict import Kind, Verdict
 
@@ -45,6 +47,17 @@ class OverrideError(CrawlDedupError):
     """Raised for a request whose ``meta["crawldedup"]`` is not allowed. Its page passes."""
 
     counter = "meta"
+
+
+class DuplicatePageError(IgnoreRequest):
+    """Raised for a page that is dropped, as a duplicate or as an unchanged revisit. The request's errback receives it.
+
+    Its `verdict` names the original.
+    """
+
+    def __init__(self, reason: str, verdict: Verdict) -> None:
+        self.verdict = verdict
+        super().__init__(reason)
 
 
 _OVERRIDABLE: Final = (
@@ -237,6 +250,43 @@ def identity_of(request: Request, response: Response) -> str | None:
         return None
     body = hashlib.sha256(request.body).hexdigest()[:32]
     return f"{request.method} {canonical_url(response.url)} {body}"
+
+
+def key_of(page: Page) -> int:
+    """Return what tells a page that this crawl has let pass from one unchanged since an earlier crawl."""
+    return page_key(page.scope_key or "", page.url, page.identity)
+
+
+class Deliveries:
+    """Pages on their way through callbacks, and with their items through pipelines, until the engine is done.
+
+    Those that fail there are never delivered. When the crawl has ended they count as abandoned, and come again.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._on_their_way: dict[tuple[str, str | None, str | None], set[Request]] = {}
+
+    def passed(self, request: Request, page: Page) -> None:
+        self._on_their_way.setdefault((page.url, page.identity, page.scope_key), set()).add(request)
+
+    def failed(self, request: Request | None) -> None:
+        """Note that the callback of a request, or an item of its page, has failed."""
+        self._on_their_way = {name: asked for name, asked in self._on_their_way.items() if request not in asked}
+
+    def pop_delivered(self) -> Iterator[tuple[str, str | None, str | None]]:
+        """Yield URL, identity and scope of the pages that were delivered since the last call.
+
+        A page that a callback downloaded by itself counts as delivered when the callback has it.
+        """
+        slot = getattr(self._crawler.engine, "_slot", None)
+        # Without Scrapy's word on it none counts as delivered, which costs a second delivery at most.
+        if slot is not None:
+            # Of a page that was asked for twice, the second answer may be another.
+            done = [name for name, asked in self._on_their_way.items() if asked.isdisjoint(slot.inprogress)]
+            for name in done:
+                del self._on_their_way[name]
+                yield name
 
 
 class Copies:

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 from scrapy import Request
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.job import job_dir
 from scrapy.utils.request import request_from_dict
@@ -21,16 +21,27 @@ from crawldedup.advice.prediction import Aim, Predictor, Step
 from crawldedup.advice.rules import Rule, read_rules
 from crawldedup.journal import shown
 from crawldedup.scrapy_plugin import signals
-from crawldedup.scrapy_plugin.failures import PredictedDuplicateError, crawl_options
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.policy import OVERRIDE_KEY, is_start
-from crawldedup.scrapy_plugin.settings import is_interactive
+from crawldedup.scrapy_plugin.settings import crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.verdict import Kind, Verdict
 
 FILE_NAME: Final = "crawldedup.rules"  # has what was skipped, in the directory of a job that may be paused
 _POSTPONED_KEY: Final = "_crawldedup_postponed"
 _MOST_POSTPONED: Final = 2
+
+
+class PredictedDuplicateError(IgnoreRequest):
+    """Raised for a request that is not made, because `rules` take it for a copy of the URL `target`.
+
+    The errback of the request receives it. If the rule proves wrong, the request is made after all.
+    """
+
+    def __init__(self, target: str, rules: tuple[Any, ...]) -> None:
+        self.target = target
+        self.rules = rules
+        super().__init__(f"predicted to be a copy of {target}")
 
 
 class RulesMiddleware:

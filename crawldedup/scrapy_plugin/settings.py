@@ -1,16 +1,24 @@
 """The ``CRAWLDEDUP_*`` settings: the options of an index, and those of a crawl, read once and checked strictly."""
 
+import asyncio
 import json
+import logging
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 from urllib.parse import quote
+from weakref import WeakKeyDictionary
 
 import regex
+from scrapy import signals
 from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
+from scrapy.utils.asyncio import is_asyncio_available
 
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError
@@ -18,16 +26,20 @@ from crawldedup.journal import check_journal
 from crawldedup.options import Option, Options, check_similarity, option, options_of
 from crawldedup.printable import printable
 from crawldedup.scope import site_of
-from crawldedup.scrapy_plugin.signals import logger
+from crawldedup.scrapy_plugin.signals import logger, say
 from crawldedup.stores.registry import check_store_url
 
 PREFIX: Final = "CRAWLDEDUP_"
+CLOSE_REASON: Final = "crawldedup_error"
 
 _QUICK_EXTRACTORS: Final = ("blocks", "text")  # One process of them keeps up with Scrapy.
 _MOST_WORKERS: Final = 4
 _PATTERNS: Final = "a regular expression or a list of them, none of them empty"
 _PATTERN_SECONDS: Final = 0.05
 _slow_patterns: Final[set[str]] = set()  # Expressions of the user, so there are few.
+_GRACE_TURNS: Final = 100
+# Why a crawl does not start: several components may refuse the same settings, or to start at all.
+_reasons: WeakKeyDictionary[Crawler, list[str]] = WeakKeyDictionary()
 
 Pattern: TypeAlias = regex.Pattern[str]
 
@@ -266,3 +278,50 @@ def is_interactive(crawler: Crawler) -> bool:
     """
     spider = crawler.spider
     return spider is None or str(getattr(spider.start, "__module__", "")).startswith("scrapy.commands.")
+
+
+@contextmanager
+def crawl_options(crawler: Crawler) -> Iterator[CrawlOptions]:
+    """Build a component by the options of its crawl. Raises NotConfigured if crawldedup is disabled, or cannot start.
+
+    What is wrong ends the crawl with the error's message alone. The error itself would come under a traceback, which
+    Scrapy writes for whatever is raised at a crawl's start, by an add-on, too.
+    """
+    try:
+        if not is_enabled(crawler.settings):
+            raise NotConfigured
+        if not is_asyncio_available():
+            raise ConfigurationError(
+                "crawldedup needs asyncio; leave TWISTED_REACTOR at Scrapy's default, "
+                "'twisted.internet.asyncioreactor.AsyncioSelectorReactor'."
+            )
+        yield CrawlOptions.from_settings(crawler.settings)
+    except ConfigurationError as error:
+        end_unstarted(crawler, str(error))
+        raise NotConfigured from None
+
+
+def end_unstarted(crawler: Crawler, message: str) -> None:
+    """Say why once, and close the spider before its first request: Scrapy cannot before the engine has started.
+
+    The process of `scrapy crawl` ends with the exit status 1. In `scrapy shell`, which opens its spider later, the
+    message is all.
+    """
+
+    async def engine_started() -> None:
+        crawler.signals.disconnect(engine_started, signal=signals.engine_started)
+        for reason in dict.fromkeys(reasons):
+            say(crawler, logging.ERROR, reason)
+        assert crawler.engine is not None
+        if crawler.engine.spider is not None:
+            await crawler.engine.close_spider_async(reason=CLOSE_REASON)
+            # Other components start at the same signal, and may use the spider when they go on.
+            for _ in range(_GRACE_TURNS if is_asyncio_available() else 0):
+                await asyncio.sleep(0.001)
+            # To Scrapy a crawler that is left without a spider is one that could not start.
+            crawler.spider = None
+
+    reasons = _reasons.setdefault(crawler, [])
+    if not reasons:
+        crawler.signals.connect(engine_started, signal=signals.engine_started, weak=False)
+    reasons.append(message)

@@ -5,15 +5,16 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from scrapy.crawler import Crawler
+from scrapy.utils.defer import deferred_from_coro
 
 from crawldedup.aio import Judged
 from crawldedup.errors import CrawlDedupError, PageError, StoreError, UnexpectedReadError
 from crawldedup.printable import pluralize, printable
-from crawldedup.scrapy_plugin.failures import CLOSE_REASON, begin_to_close, end_unstarted
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
-from crawldedup.scrapy_plugin.settings import CrawlOptions
+from crawldedup.scrapy_plugin.settings import CLOSE_REASON, CrawlOptions, end_unstarted, is_interactive
 from crawldedup.scrapy_plugin.signals import logger, say
 from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import Coverage, Kind
@@ -34,6 +35,9 @@ _KINDS: Final = {
     Kind.REVISIT: "revisit",
     Kind.THIN: "thin",
 }
+
+# The event loop alone would let go of what closes a spider.
+_closing: WeakKeyDictionary[Crawler, object] = WeakKeyDictionary()
 
 
 class CrawlStats:
@@ -250,3 +254,12 @@ class CrawlStats:
 
 def _listed(counts: dict[str, int]) -> str:
     return ", ".join(f"{reason} {count}" for reason, count in counts.items())
+
+
+def begin_to_close(crawler: Crawler, reason: str) -> None:
+    """Close the spider in the background, once, unless a person looks at pages: to wait would be to wait for a page."""
+    if crawler not in _closing and not is_interactive(crawler):
+        assert crawler.engine is not None
+        _closing[crawler] = deferred_from_coro(crawler.engine.close_spider_async(reason=reason)).addErrback(
+            lambda failure: say(crawler, logging.ERROR, f"cannot close: {failure.value!r}")
+        )

@@ -16,8 +16,7 @@ import pytest
 from crawldedup import client, errors
 from crawldedup.journal import FileJournal, line_of
 from crawldedup.options import Options
-from crawldedup.scrapy_plugin import failures as scrapy_errors
-from crawldedup.scrapy_plugin import signals
+from crawldedup.scrapy_plugin import policy, signals
 from tests.docs.pages import ROOT
 from tests.journal.lines import END, header, page
 
@@ -54,7 +53,7 @@ LONGEST_SENTENCE = 25
 LONGEST_LINE = 80
 """Letters of an example that the site shows without a scroll bar."""
 
-RAISED = {*vars(builtins), *vars(errors), *vars(scrapy_errors), *vars(client), "NotConfigured"}
+RAISED = {*vars(builtins), *vars(errors), *vars(policy), *vars(client), "NotConfigured"}
 
 EXAMPLES = [path for path in sorted((ROOT / "crawldedup").rglob("*.py")) if ">>>" in path.read_text("utf-8")]
 

@@ -15,7 +15,7 @@ from scrapy.settings import Settings
 import crawldedup
 import crawldedup.journal as crawl_journal
 from crawldedup import client, errors, scrapy_plugin
-from crawldedup.scrapy_plugin import command, failures, policy, signals
+from crawldedup.scrapy_plugin import command, policy, signals
 from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
 from crawldedup.service import console, watching
 from crawldedup.stores import registry
@@ -49,7 +49,7 @@ def test_every_signal_is_in_the_reference() -> None:
 
 
 def test_every_kind_of_error_is_in_the_reference() -> None:
-    modules = errors, failures, policy
+    modules = errors, policy
     counters = {cls.counter for module in modules for cls in vars(module).values() if hasattr(cls, "counter")}
     # Pages that cannot be read are skipped, and a crawl closes nothing that it still uses.
     assert first_column("stats.md", "Kinds of `error`") == counters - {"page", "closed"}

@@ -19,9 +19,8 @@ from crawldedup.errors import (
     WorkerError,
 )
 from crawldedup.page import ReadPage
-from crawldedup.scrapy_plugin.failures import crawl_options
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
-from crawldedup.scrapy_plugin.settings import CrawlOptions
+from crawldedup.scrapy_plugin.settings import CrawlOptions, crawl_options
 from crawldedup.scrapy_plugin.stats import SILENT_SECONDS, CrawlStats
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.fakes import FINGERPRINTS, Clock, FakeCrawler

@@ -13,8 +13,7 @@ from scrapy.exceptions import DropItem, NotConfigured
 from crawldedup import Deduplicator
 from crawldedup.errors import MissingDependencyError, ProfileMismatchError, StoreFullError, StoreUnavailableError
 from crawldedup.page import Page
-from crawldedup.scrapy_plugin.failures import DuplicateItemError
-from crawldedup.scrapy_plugin.items import DedupItemPipeline
+from crawldedup.scrapy_plugin.items import DedupItemPipeline, DuplicateItemError
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from tests.scrapy_plugin.conftest import in_one_mode, with_every_lasting_store, with_every_store
 from tests.scrapy_plugin.crawling import counts_in

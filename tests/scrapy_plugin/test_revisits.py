@@ -3,7 +3,7 @@
 from scrapy import Request
 
 from crawldedup.page import Page
-from crawldedup.scrapy_plugin.revisits import Deliveries, key_of
+from crawldedup.scrapy_plugin.policy import Deliveries, key_of
 from tests.scrapy_plugin.fakes import FakeCrawler
 
 
