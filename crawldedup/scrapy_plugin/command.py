@@ -111,14 +111,11 @@ def _ask_index(action: str, names: list[str], opts: Namespace, options: Any, out
             "CRAWLDEDUP_SCOPE is 'spider', so that each spider's pages are apart: add --spider NAME"
         )
     with closing(Deduplicator.from_options(options)) as dedup:
-        match action:
-            case "explain":
-                meta = {"scope_key": scope_key, "revisit_similarity": options.similarity_of_revisits}
-                pages.explain(dedup, under_url(readable_sources(names, output.unreadable), opts.url), output, **meta)
-            case "forget":
-                named = [(name, named_identity(name) if opts.items else None, scope_key) for name in names]
-                pages.forget(dedup, named, output)
-            case "info":
-                pages.info(dedup, opts, output)
-            case "clear":
-                pages.clear(dedup, opts, output)
+        if action == "explain":
+            meta = {"scope_key": scope_key, "revisit_similarity": options.similarity_of_revisits}
+            pages.explain(dedup, under_url(readable_sources(names, output.unreadable), opts.url), output, **meta)
+        elif action == "forget":
+            named = [(name, named_identity(name) if opts.items else None, scope_key) for name in names]
+            pages.forget(dedup, named, output)
+        else:
+            (pages.info if action == "info" else pages.clear)(dedup, opts, output)

@@ -38,7 +38,6 @@ _SHOWN_OF_VERDICT: Final = (
     *("abandoned", "difference", "probes", "candidates", "rejected_similarity", "rejected_by"),
 )
 _MOST: Final = 1 << 31
-_DIGEST: Final = (1 << 64) - 1
 
 
 def place_of_journals(options: CrawlOptions) -> str:
@@ -99,7 +98,7 @@ class CrawlJournal:
             "action": str(outcome.fate),
             "unchanged": outcome.unchanged,
             **{name: getattr(verdict, name) for name in _SHOWN_OF_VERDICT},
-            "digest": f"{judged.read.fingerprint.digest & _DIGEST:016x}",
+            "digest": f"{judged.read.fingerprint.digest:016x}",
             "waited": round(judged.waited, 4),
             "read": round(judged.reading, 4),
             "store": round(judged.asking, 5),

@@ -316,7 +316,10 @@ class Copies:
         for place, pattern in enumerate(self._patterns):
             if matches(pattern, url):
                 return min(2 * place + 1, WORST_RANK)
-        return min(2 * len(self._patterns) + self._is_poor(url), WORST_RANK)
+        site = site_of(url)
+        is_trusted = site in self._own_sites and (self._trusted_sites is None or site in self._trusted_sites)
+        is_poor = names_a_view(url) or not is_trusted
+        return min(2 * len(self._patterns) + is_poor, WORST_RANK)
 
     def claims_of(self, request: Request, response: Response, policy: CrawlOptions) -> Callable[[Page, ReadPage], Page]:
         """Return what completes the page of a response when it was read: see `with_claim`."""
@@ -325,12 +328,6 @@ class Copies:
         headers = tuple(value.decode("latin-1") for value in response.headers.getlist(b"Link"))
         is_lenient = policy.canonical == "compare"
         return partial(with_claim, rank=self.rank(response.url), headers=headers, is_lenient=is_lenient)
-
-    def _is_poor(self, url: str) -> bool:
-        if names_a_view(url):
-            return True
-        site = site_of(url)
-        return site not in self._own_sites or (self._trusted_sites is not None and site not in self._trusted_sites)
 
 
 def with_claim(

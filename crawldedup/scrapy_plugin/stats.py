@@ -1,9 +1,8 @@
 """Counting: every response once, as checked, skipped or error; times; and what the log says of them."""
 
 import logging
-import time
 from collections import Counter, deque
-from collections.abc import Callable
+from time import monotonic
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -28,13 +27,7 @@ SHARE_UNCHECKED: Final = 0.05
 SILENT_SECONDS: Final = 60.0
 """After the log said that the store is down, it says so again no sooner."""
 
-_KINDS: Final = {
-    Kind.NEW: "new",
-    Kind.NEAR_DUPLICATE: "duplicate/near",
-    Kind.EXACT_DUPLICATE: "duplicate/exact",
-    Kind.REVISIT: "revisit",
-    Kind.THIN: "thin",
-}
+_DUPLICATES: Final = {Kind.NEAR_DUPLICATE: "duplicate/near", Kind.EXACT_DUPLICATE: "duplicate/exact"}
 
 # The event loop alone would let go of what closes a spider.
 _closing: WeakKeyDictionary[Crawler, object] = WeakKeyDictionary()
@@ -48,18 +41,11 @@ class CrawlStats:
     fatal error nothing would be checked.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        options: CrawlOptions,
-        noun: str = "page",
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, crawler: Crawler, options: CrawlOptions, noun: str = "page") -> None:
         assert crawler.stats is not None  # crawlers have theirs before any component is built
         self._crawler = crawler
         self._options = options
         self._noun = noun
-        self._clock = clock
         self._stats = crawler.stats
         self._prefix = PREFIX if noun == "page" else f"{PREFIX}{noun}/"
         self._counts: Counter[str] = Counter()
@@ -113,7 +99,8 @@ class CrawlStats:
             "unselected": judged.read.unselected,
             "volatile": bool(judged.read.left_out),
         }
-        for name in ("checked", _KINDS[verdict.kind], *(name for name, is_set in flags.items() if is_set)):
+        kind = _DUPLICATES.get(verdict.kind, str(verdict.kind))
+        for name in ("checked", kind, *(name for name, is_set in flags.items() if is_set)):
             self.count(name)
         if is_dropped and size:
             self.count("bytes_saved", size)
@@ -177,8 +164,8 @@ class CrawlStats:
         sentence = f"{str(error).rstrip('.!? ')}."
         if isinstance(error, StoreError):
             # A full store still answers for what it knows: page by page it would be down and up again.
-            if not (ends or self._outage_was_said) and self._clock() >= self._silent_until:
-                self._outage_was_said, self._silent_until = True, self._clock() + SILENT_SECONDS
+            if not (ends or self._outage_was_said) and monotonic() >= self._silent_until:
+                self._outage_was_said, self._silent_until = True, monotonic() + SILENT_SECONDS
                 message = f"{sentence} {self._noun.title()}s pass unchecked until the store answers"
                 say(self._crawler, logging.WARNING, message)
         elif isinstance(error, CrawlDedupError) and not isinstance(error, UnexpectedReadError):

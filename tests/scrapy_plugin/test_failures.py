@@ -77,9 +77,11 @@ def test_nor_at_the_start(caplog: pytest.LogCaptureFixture) -> None:
     assert not caplog.records
 
 
-def test_a_store_that_fails_again_and_again_is_mentioned_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
-    clock = Clock()
-    failing = failures(clock=clock)
+def test_a_store_that_fails_again_and_again_is_mentioned_now_and_then(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crawldedup.scrapy_plugin.stats.monotonic", clock := Clock())
+    failing = failures()
     for _ in range(5):
         failing.failed("http://a/", ERROR)
         failing.failed("http://a/", ERROR)
