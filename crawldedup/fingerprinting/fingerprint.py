@@ -17,7 +17,7 @@ Weights are whole numbers: sums are exact, so every machine makes the same bits.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
@@ -189,31 +189,33 @@ def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[F
     is_full = words >= max(min_words, SHINGLE_WORDS)
     if not is_full.all():
         hashes = hashes[np.repeat(is_full, words)]
-    search_weights, verify_weights = _weights_of(words[is_full].tolist(), hashes)
-    search_bits, verify_bits = np.packbits(search_weights >= 0, axis=1), np.packbits(verify_weights >= 0, axis=1)
-    made, row = list[Fingerprint](), 0
-    for source, count, full in zip(sources, words.tolist(), is_full.tolist(), strict=True):
-        if not full:
-            whole = source.text if source.whole is None else source.whole
-            core = None if source.core is None else text_digest(source.core, key)
-            made.append(thin_fingerprint(text_digest(whole, key), count, key.id, core))
-            continue
+    weights = _weights_of(words[is_full].tolist(), hashes)
+    rows = zip(*weights, *(np.packbits(each >= 0, axis=1) for each in weights), strict=True)
+    wholes = [source.full for source in sources if source.full is not None]
+    full = iter(_fingerprints(wholes, min_words, key) if wholes else ())
+    made: list[Fingerprint] = []
+    for source, count, thin in zip(sources, words.tolist(), (~is_full).tolist(), strict=True):
+        digest = text_digest(source.text if source.whole is None or not thin else source.whole, key)
+        if thin:
+            search_weights, verify_weights = np.zeros(SEARCH_BITS, np.float32), np.zeros(VERIFY_BITS, np.float32)
+            search, verify = digest, thin_bits(digest if source.core is None else text_digest(source.core, key))
+        else:
+            search_weights, verify_weights, search_bits, verify_bits = next(rows)
+            search, verify = int.from_bytes(search_bits.tobytes(), "big"), verify_bits.tobytes()
         page = Fingerprint(
-            search=int.from_bytes(search_bits[row].tobytes(), "big"),
-            search_weights=search_weights[row],
-            verify=verify_bits[row].tobytes(),
-            verify_weights=verify_weights[row],
-            digest=text_digest(source.text, key),
+            search=search,
+            search_weights=search_weights,
+            verify=verify,
+            verify_weights=verify_weights,
+            digest=digest,
             words=count,
-            thin=False,
-            facts=key.number(source.facts.encode("utf-8", "replace"), "facts") if source.facts else 0,
+            thin=thin,
+            facts=0 if thin or not source.facts else key.number(source.facts.encode("utf-8", "replace"), "facts"),
             key_id=key.id,
+            full=None if source.full is None else next(full),
         )
         made.append(page)
-        row += 1
-    fulls = [source.full for source in sources if source.full is not None]
-    full = iter(_fingerprints(fulls, min_words, key) if fulls else ())
-    return [replace(page, full=next(full)) if source.full else page for page, source in zip(made, sources, strict=True)]
+    return made
 
 
 def text_digest(text: str, key: Key = NO_KEY) -> int:
@@ -224,19 +226,9 @@ def text_digest(text: str, key: Key = NO_KEY) -> int:
     return key.number((line if is_single_spaced else " ".join(text.split())).encode("utf-8", "replace"), "text")
 
 
-def thin_fingerprint(digest: int, words: int, key_id: int = 0, core: int | None = None) -> Fingerprint:
-    """Return the fingerprint of a page with too few words: bits of its digest, and verify bits of that of its core."""
-    seed = (digest if core is None else core).to_bytes(8, "big")
-    return Fingerprint(
-        search=digest,
-        search_weights=np.zeros(SEARCH_BITS, np.float32),
-        verify=b"".join(mmh3.hash_bytes(seed, seed=part) for part in range(VERIFY_BITS // 128)),
-        verify_weights=np.zeros(VERIFY_BITS, np.float32),
-        digest=digest,
-        words=words,
-        thin=True,
-        key_id=key_id,
-    )
+def thin_bits(digest: int) -> bytes:
+    """Return the verify bits of a page with too few words, from the digest of its core."""
+    return b"".join(mmh3.hash_bytes(digest.to_bytes(8, "big"), seed=part) for part in range(VERIFY_BITS // 128))
 
 
 def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:

@@ -72,9 +72,7 @@ class Crowd:
         """Return what is accepted of pages with these costs."""
         nearest = min(costs, default=0)
         # In whole numbers, as the scripts of Redis have them.
-        size = 0
-        for cost in costs:
-            size += cost * self.limits[0] <= nearest * self.reach
+        size = sum([cost * self.limits[0] <= nearest * self.reach for cost in costs])
         place = min(max(size, 1), len(self.limits)) - 1
         return Bar(self.limits[place], self.thresholds[place] or None, size)
 

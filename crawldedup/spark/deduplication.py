@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, StringType
 
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint, thin_fingerprint
+from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint, fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
 from crawldedup.reading.keys import Key
@@ -47,7 +47,7 @@ _SIGN: Final = np.uint64(1 << 63)
 """Spark sorts signed numbers: with this bit flipped, they come in the order of unsigned ones."""
 _KEYS_AT_ONCE: Final = 1 << 20
 _PAIRS_AT_ONCE: Final = 1 << 19
-_UNREAD: Final = thin_fingerprint(0, 0)
+_UNREAD: Final = fingerprint("")  # for columns that nothing reads
 
 ID: Final = "_crawldedup_id"
 """The column that names a row of the input."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import mmh3
 import numpy as np
 
-from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_fingerprint
+from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_bits
 from crawldedup.search.decision import (
     crowd_rule,
     identity_rule,
@@ -53,7 +53,7 @@ class Page:
     @cached_property
     def signature(self) -> bytes:
         if self.thin:
-            return thin_fingerprint(self.digest, 0, core=self.core).verify
+            return thin_bits(self.digest if self.core is None else self.core)
         return np.packbits(self.verify_weights >= 0).tobytes()
 
 

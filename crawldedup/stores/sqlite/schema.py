@@ -126,17 +126,16 @@ def errors_of(path: str) -> Iterator[None]:
         yield
     except errors.CrawlDedupError:
         raise  # some of ours are ValueErrors
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         name = getattr(error, "sqlite_errorname", "") or ""
         if name.startswith("SQLITE_FULL"):
             raise errors.StoreFullError(f"no room left for {path}: {error}") from error
         if name == "SQLITE_NOTADB":
             raise errors.ForeignStoreError(f"{path} is not a SQLite file; choose another path") from error
-        if name.startswith(("SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_READONLY")):
+        unusable = ("SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_READONLY")
+        if isinstance(error, OSError) or name.startswith(unusable):
             raise errors.StoreUnavailableError(f"{path} cannot be used: {error}") from error
         raise errors.StoreError(f"{path}: {error}") from error
-    except OSError as error:
-        raise errors.StoreUnavailableError(f"{path} cannot be used: {error}") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise errors.StoreError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
