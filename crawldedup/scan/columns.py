@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from crawldedup.fingerprinting import fingerprint as hashing
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
 from crawldedup.reading.tokenize import word_hashes
-from crawldedup.search.decision import threshold_rows
+from crawldedup.search.model import grid_rows, steepness
 
 VOLATILITY_UNIT: Final = 32
 """Search weights are kept in parts of this: they only tell which bits are likely to flip."""
@@ -78,7 +78,7 @@ class Columns:
             columns.search[row], columns.digest[row] = page.search, page.digest
             columns.verify[row] = np.frombuffer(page.verify, np.uint8)
             columns.volatility[row] = np.minimum(np.abs(page.search_weights) * VOLATILITY_UNIT, 255)
-            columns.steps[row] = threshold_rows(page.verify_weights, threshold)
+            columns.steps[row] = grid_rows(np.abs(page.verify_weights), steepness(threshold))
             columns.thin[row], columns.rank[row] = page.thin, rank
         return columns
 

@@ -11,9 +11,8 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 _ON_PAGES: Final = ("explain", "forget")
-_ON_INDEX: Final = ("info", "clear")
 _ON_JOURNALS: Final = ("report", "advise")
-_ACTIONS: Final = _ON_PAGES + _ON_INDEX + _ON_JOURNALS
+_ACTIONS: Final = (*_ON_PAGES, "info", "clear", *_ON_JOURNALS)
 
 
 class Command(ScrapyCommand):

@@ -306,7 +306,6 @@ class Copies:
         self._own_sites: set[str] = set()
 
     def start_at(self, *urls: str) -> None:
-        """Note where the crawl starts."""
         self._own_sites.update(filter(None, map(site_of, urls)))
 
     def rank(self, url: str) -> int | None:

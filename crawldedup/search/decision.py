@@ -124,13 +124,8 @@ def likelihood_rules(
     ]
 
 
-def threshold_rows(weights: Floats, threshold: float) -> NDArray[np.intp]:
-    """Return the rows of verify weights in the tables of the normal distribution, same shape, at a threshold."""
-    return grid_rows(np.abs(weights), steepness(threshold))
-
-
 def likelihood_costs(rows: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return the costs of bits from their `threshold_rows`, same shape, 0 for a page without weights."""
+    """Return the costs of bits from their `grid_rows` at a threshold, same shape, 0 for a page without weights."""
     tables = normal_tables()
     equal = tables.equal.take(rows)
     sums = np.maximum(equal.sum(axis=-1, keepdims=True), 1e-300)

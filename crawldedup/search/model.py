@@ -85,12 +85,6 @@ def steepness(similarity: float) -> float:
     return rho / math.sqrt(1 - rho * rho)
 
 
-@lru_cache(maxsize=4096)
-def search_steepness(similarity: float) -> float:
-    """Return the steepness for the search bits of two pages of this Jaccard similarity."""
-    return steepness(search_similarity(similarity))
-
-
 def similarity_of(u: float) -> float:
     """Return the Jaccard similarity of the steepness `u`."""
     rho = u / math.sqrt(1 + u * u)

@@ -21,7 +21,7 @@ from crawldedup.scope import kept_apart, page_key, salt_of, site_of
 from crawldedup.search import decision
 from crawldedup.search import plan as planning
 from crawldedup.search.decision import Prefilter, WeightedThreshold
-from crawldedup.search.model import accept_threshold, estimate_similarity, search_steepness
+from crawldedup.search.model import accept_threshold, estimate_similarity, search_similarity, steepness
 from crawldedup.search.plan import KEY_BITS, MAX_CANDIDATES, MAX_KEYS, ProbePlan
 from crawldedup.stores.base import DIGEST_MASK, Answer, PageName, Query, Record, Retention, Status
 from crawldedup.verdict import Kind, Match, Verdict
@@ -196,7 +196,7 @@ def searches(
     if any(is_full):
         full, wanted = list(compress(fingerprints, is_full)), list(compress(similarities, is_full))
         weights = np.array([page.search_weights for page in full])
-        slopes = np.array(list(map(search_steepness, wanted)), np.float32)
+        slopes = np.array([steepness(search_similarity(similarity)) for similarity in wanted], np.float32)
         sizes = list(compress(sizes, is_full))
         plans = planning.page_plans(keys[is_full], weights, TABLES, sizes=sizes, slopes=slopes, recall=(1 + recall) / 2)
         crowds = [decision.crowd_rule(similarity, recall, VERIFY_BITS) for similarity in wanted]
@@ -212,7 +212,7 @@ def expected_recall(*, similarity: float, recall: float, pages: int) -> float:
     # The share that is met is the mean over the plans of made-up pages.
     weights = np.random.default_rng(0).standard_normal((_PAGES_TRIED, SEARCH_BITS)).astype(np.float32)
     keys, sizes = np.zeros((_PAGES_TRIED, len(TABLES)), np.uint64), [pages] * _PAGES_TRIED
-    slopes = np.full(_PAGES_TRIED, search_steepness(similarity), np.float32)
+    slopes = np.full(_PAGES_TRIED, steepness(search_similarity(similarity)), np.float32)
     plans = planning.page_plans(keys, weights, TABLES, sizes=sizes, slopes=slopes, recall=(1 + recall) / 2)
     return recall * sum(plan.recall for plan in plans) / _PAGES_TRIED
 

@@ -50,7 +50,6 @@ class Breaker:
         self._closed_until = time.monotonic() + self._pause
 
     def succeeded(self) -> None:
-        """End the pause; the next one is short again."""
         self._pause = 0.0
 
 

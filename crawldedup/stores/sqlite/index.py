@@ -132,12 +132,10 @@ class SqliteIndex:
         return [_page(row) for row in self.db.execute(sql, (str([url_key - SIGN for url_key in url_keys]),))]
 
     def text(self, number: int) -> bytes:
-        """Return the text that is kept of the page with this number, if any."""
         row = self.db.execute(f"SELECT text FROM {self._texts} WHERE number = ?", (number,)).fetchone()
         return row[0] if row and isinstance(row[0], bytes) else b""
 
     def keep_texts(self, texts: Mapping[int, bytes]) -> None:
-        """Keep texts of pages in place of those that were kept."""
         self.db.executemany(f"INSERT OR REPLACE INTO {self._texts} VALUES (?, ?)", texts.items())
 
     def keep(self, pages: Iterable[Page]) -> None:
