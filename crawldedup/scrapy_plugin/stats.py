@@ -140,7 +140,7 @@ class CrawlStats:
             if reason is not None and not self._is_ending:
                 say(self._crawler, logging.ERROR, reason)
                 self._is_ending = True
-                begin_to_close(self._crawler, CLOSE_REASON)
+                begin_to_close(self._crawler)
         self.count("/".join(counter))
         return counter
 
@@ -243,10 +243,10 @@ def _listed(counts: dict[str, int]) -> str:
     return ", ".join(f"{reason} {count}" for reason, count in counts.items())
 
 
-def begin_to_close(crawler: Crawler, reason: str) -> None:
+def begin_to_close(crawler: Crawler) -> None:
     """Close the spider in the background, once, unless a person looks at pages: to wait would be to wait for a page."""
     if crawler not in _closing and not is_interactive(crawler):
         assert crawler.engine is not None
-        _closing[crawler] = deferred_from_coro(crawler.engine.close_spider_async(reason=reason)).addErrback(
+        _closing[crawler] = deferred_from_coro(crawler.engine.close_spider_async(reason=CLOSE_REASON)).addErrback(
             lambda failure: say(crawler, logging.ERROR, f"cannot close: {failure.value!r}")
         )
