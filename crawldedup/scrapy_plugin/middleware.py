@@ -71,7 +71,7 @@ class DedupMiddleware:
         self._is_interactive = is_interactive
         self._dedup = dedup
         self._seen: set[int] = set()
-        self._began = int(time.time())
+        self._began = time.time()
         self._left_out: set[tuple[str, str]] = set()
         self._reloads: Counter[str] = Counter()
         self._copies = Copies(options.prefer, options.trusted_sites)
@@ -225,7 +225,7 @@ class DedupMiddleware:
         values = {"fingerprint": judged.read.fingerprint, "scope_key": page.scope_key, "similarity": page.similarity}
         for match in await self._dedup.find(url=page.url, **values):
             other = key_of(replace(page, url=match.url, identity=None))
-            if other != key_of(page) and (other in self._seen or match.added_at >= self._began):
+            if other != key_of(page) and (other in self._seen or match.added_at > self._began):
                 kind = Kind.EXACT_DUPLICATE if match.exact else Kind.NEAR_DUPLICATE
                 found = replace(judged.verdict, kind=kind, original=match.url, hamming=match.hamming)
                 return judged._replace(verdict=replace(found, similarity=match.similarity, copies=match.copies + 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from crawldedup import Deduplicator, Kind
@@ -37,6 +38,7 @@ def test_a_new_text_that_a_fellow_has_just_delivered_is_a_copy(crawl: Crawler, l
     with Site({"/a": article(1)}) as site:
 
         def deliver_the_partners_page() -> None:
+            time.sleep(1)  # An index knows the second in which a page came.
             with Deduplicator(lasting_store, extractor="text") as fellow:
                 assert fellow.check(f"{site.url}/x", html=article(7).body).kind is Kind.NEW
 
