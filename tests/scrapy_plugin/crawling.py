@@ -6,21 +6,18 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from types import TracebackType
+from typing import Any, Final, Self
 from urllib.parse import urljoin
 
 import scrapy
 
 from tests.docs.stats_page import undocumented
 from tests.scrapy_plugin.prepared import PATIENCE_SECONDS, PreparedServant, run_prepared
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import TracebackType
-
-    from tests.scrapy_plugin.website import Site
+from tests.scrapy_plugin.website import Site
 
 HERE = Path(__file__).parent
 QUICK: Final = {"CRAWLDEDUP_EXTRACTOR": "text"}
@@ -91,7 +88,6 @@ def task_of(
     close_at: str = "",
     spider: str = "pages",
     spider_class: str = "page_spider.PageSpider",
-    custom_settings: dict[str, Any] | None = None,
     items: list[dict[str, Any]] | None = None,
     item_class: str = "dict",
     **settings: Any,
@@ -115,7 +111,6 @@ def task_of(
         "close_at": close_at,
         "spider": spider,
         "spider_class": spider_class,
-        "custom_settings": custom_settings or {},
         "items": items or [],
         "item_class": item_class,
         "settings": settings,

@@ -1,10 +1,12 @@
 """Stand-ins for the parts around the plugin: a crawler, and the index that is asked about pages."""
 
-from collections.abc import Callable
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 from scrapy.statscollectors import StatsCollector
@@ -16,6 +18,7 @@ from crawldedup.page import Page, ReadPage
 from crawldedup.reading.canonical import HeadLinks
 from crawldedup.stores.base import CrawlSession
 from crawldedup.verdict import Kind, Match, Verdict
+from tests.scrapy_plugin.crawling import counts_in
 
 FINGERPRINTS = Deduplicator(key=0)
 TRACE = "ZeroDivisionError: bad \x1b[31m page"
@@ -131,3 +134,34 @@ class FakeDedup:
         if len(urls) == 1:
             return Verdict(Kind.NEW, page.url)
         return Verdict(Kind.NEAR_DUPLICATE, page.url, urls[0], 0.97, 2, copies=len(urls) - 1)
+
+
+class HandedIn(ABC):
+    """A crawl whose pages or items a test hands in one by one."""
+
+    def __init__(self, *, has_item_middleware: bool = False) -> None:
+        self.dedup = FakeDedup()
+        self.crawler = FakeCrawler(has_item_middleware=has_item_middleware)
+
+    @abstractmethod
+    async def opened(self) -> None:
+        """Tell the subject of the test that the spider was opened."""
+
+    @abstractmethod
+    async def closed(self) -> None:
+        """Tell the subject of the test that the spider was closed."""
+
+    def run(self, work: Callable[[Self], Awaitable[None]]) -> Self:
+        async def whole() -> None:
+            await self.opened()
+            await self.crawler.signals.send_catch_log_async(signals.engine_started)
+            await work(self)
+            await asyncio.sleep(0)  # lets a spider that is being closed get there
+            await self.closed()
+
+        asyncio.run(whole())
+        return self
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return counts_in(self.crawler.stats.get_stats())

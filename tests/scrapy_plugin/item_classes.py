@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 import scrapy
@@ -12,9 +12,7 @@ try:
     import pydantic
 except ImportError:
     pydantic = None  # type: ignore[assignment]
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 
 class ScrapyItem(scrapy.Item):

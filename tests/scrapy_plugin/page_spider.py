@@ -6,28 +6,23 @@ A task and a report are plain values, for they come from and go to another proce
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import Any
 
 import item_classes
 from itemadapter import ItemAdapter
 from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
+from scrapy.crawler import Crawler, CrawlerRunnerBase
 from scrapy.exceptions import CloseSpider, IgnoreRequest
+from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.misc import load_object
+from twisted.python.failure import Failure
 
-from crawldedup import add_verdict
+from crawldedup import Verdict, add_verdict
 from crawldedup.scrapy_plugin import signals
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from scrapy.crawler import Crawler, CrawlerRunnerBase
-    from scrapy.http import Response
-    from twisted.python.failure import Failure
-
-    from crawldedup import Verdict
 
 SETTINGS: dict[str, Any] = {
     "ADDONS": {"crawldedup.Addon": 500},
@@ -156,9 +151,8 @@ def settings_of(task: dict[str, Any]) -> dict[str, Any]:
 
 def crawler_of(runner: CrawlerRunnerBase, task: dict[str, Any]) -> Crawler:
     """A crawler for the task's spider, with handlers for our signals."""
-    attributes = {"name": task["spider"], "custom_settings": task["custom_settings"]}
     spider_class = load_object(task["spider_class"])
-    crawler = runner.create_crawler(type("TaskSpider", (spider_class,), attributes))
+    crawler = runner.create_crawler(type("TaskSpider", (spider_class,), {"name": task["spider"]}))
     crawler.signals.connect(on_page_judged, signal=signals.page_judged)
     crawler.signals.connect(on_page_deduplicated, signal=signals.page_deduplicated)
     crawler.signals.connect(on_wall_suspected, signal=signals.wall_suspected)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import Any
 
 from page_spider import PageSpider
+from scrapy import Request
+from scrapy.http import Response
 from scrapy_playwright.page import PageMethod
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from scrapy import Request
-    from scrapy.http import Response
-    from twisted.python.failure import Failure
+from twisted.python.failure import Failure
 
 
 class PlaywrightSpider(PageSpider):

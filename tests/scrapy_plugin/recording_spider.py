@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import Any
 
 from page_spider import PageSpider
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from scrapy.http import Response
+from scrapy.http import Response
 
 RECORD = "delivered"
 """A file of the folder where the crawl works: the paths of the pages whose items came through."""

@@ -1,4 +1,4 @@
-"""`scrapy dedup`: on every shared store, and as a program."""
+"""`scrapy dedup`, in this process and as a program."""
 
 import argparse
 import json
@@ -20,7 +20,6 @@ from tests.advice.known_site import BUILT_WITH
 from tests.commands.test_advise import journal, rules_in
 from tests.scrapy_plugin.prepared import run_prepared
 from tests.scrapy_plugin.website import article
-from tests.stores.backends import Backend
 
 A, NEAR, OTHER = article(1).body, article(1, changed_words=2).body, article(2).body
 FURTHER = article(1, changed_words=14).body
@@ -69,11 +68,11 @@ class Project:
 
 
 @pytest.fixture
-def project(shared_backend: Backend, capsys: pytest.CaptureFixture[str]) -> Project:
+def project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Project:
     """A project that has crawled one page."""
-    with Deduplicator(shared_backend.url, extractor="text") as crawled:
+    with Deduplicator(sqlite(tmp_path), extractor="text") as crawled:
         crawled.check(URL, html=A)
-    return Project(shared_backend.url, capsys)
+    return Project(sqlite(tmp_path), capsys)
 
 
 @pytest.fixture
@@ -106,26 +105,6 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_explained(project: Project,
     assert "'nothing.html' is no file" in err
 
 
-def test_explain_tells_what_was_compared_and_by_which_threshold(project: Project, files: dict[str, str]) -> None:
-    near, further = project.json("explain", files["near"], files["further"])
-    assert (near["kind"], further["kind"]) == ("near_duplicate", "new")
-    assert near["words"] > 300
-    assert near["text"].startswith("Article")
-    assert 0.84 < near["threshold"] < 0.9
-    assert near["wanted_similarity"] == 0.9
-    assert near["candidates"] == 1
-    assert near["pages"] == 1
-    (match,) = near["compared"]
-    assert match["url"] == URL
-    assert match["accepted"]
-    assert match["cost"] <= near["limit"]
-    assert match["similarity"] == near["similarity"] > near["threshold"]
-    (refused,) = further["compared"]
-    assert not refused["accepted"]
-    assert refused["cost"] > further["limit"]
-    assert 0.5 < refused["similarity"] < further["threshold"]
-
-
 def test_explain_in_words(project: Project, files: dict[str, str]) -> None:
     status, out, _ = project.run("explain", files["near"], files["few"])
     assert status == 0
@@ -145,9 +124,9 @@ def test_forget_and_clear(project: Project) -> None:
     assert project.run("clear", "--yes")[0] == 0
 
 
-def test_the_index_of_items_is_another(project: Project, shared_backend: Backend) -> None:
+def test_the_index_of_items_is_another(project: Project, tmp_path: Path) -> None:
     project.settings["CRAWLDEDUP_ITEM_FIELDS"] = "body"
-    with Deduplicator(shared_backend.url, namespace="default.items", extractor="text") as items:
+    with Deduplicator(sqlite(tmp_path), namespace="default.items", extractor="text") as items:
         for number in range(3):
             url, identity = identity_in({"url": f"https://example.com/#{number}"})
             items.check(url, text=f"{number} words of an item", identity=identity)
@@ -199,9 +178,7 @@ def test_a_scope_of_spiders_needs_a_spider(
         ({"similarty": 0.9}, "did you mean 'CRAWLDEDUP_SIMILARITY'?"),
     ],
 )
-@pytest.mark.parametrize("action", ["explain", "forget", "info"])
 def test_what_is_not_possible_is_said_in_one_line(
-    action: str,
     settings: dict[str, Any],
     message: str,
     files: dict[str, str],
@@ -210,11 +187,11 @@ def test_what_is_not_possible_is_said_in_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    pages = [] if action == "info" else [files["a"]]
-    status, out, err = Project(capsys=capsys, **{"store": sqlite(tmp_path), **settings}).run(action, *pages)
-    assert (status, out) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1
+    project = Project(capsys=capsys, **{"store": sqlite(tmp_path), **settings})
+    for action, *pages in (["explain", files["a"]], ["forget", URL], ["info"]):
+        status, out, err = project.run(action, *pages)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert message in err
     assert not list(tmp_path.glob("*.sqlite"))
 
 

@@ -5,22 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from crawldedup import __version__
 from crawldedup.journal import crawls, journals
-from tests.scrapy_plugin.conftest import in_one_mode, with_every_store
+from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.crawling import QUICK, crawl_apart, finish, start
 from tests.scrapy_plugin.website import Answer, Site, article
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.scrapy_plugin.conftest import Crawler
 
 PAGES = ["/a", "/a-near", "/a-copy", "/a", "/thin", "/picture", "/missing"]
 PAIR = (("old", 0), ("new", 14))
@@ -48,12 +43,11 @@ def read(source: str | Path, crawl: str | None = None) -> list[list[dict[str, An
     return [[record for record in one if record is not None] for one in records]
 
 
-@with_every_store
-def test_a_new_page_tells_what_came_nearest(crawl: Crawler, store: str, tmp_path: Path) -> None:
+def test_a_new_page_tells_what_came_nearest(crawl: Crawler, tmp_path: Path) -> None:
     # The key of an index decides how similar they seem.
     pairs = {f"/{name}{seed}": article(seed, changed_words=changed) for name, changed in PAIR for seed in range(12)}
     with Site(pairs) as site:
-        crawl(site, list(pairs), CRAWLDEDUP_STORE=store, CRAWLDEDUP_JOURNAL=str(tmp_path), CONCURRENT_REQUESTS=1)
+        crawl(site, list(pairs), CRAWLDEDUP_JOURNAL=str(tmp_path), CONCURRENT_REQUESTS=1)
     lines = [line for line in read(tmp_path)[0] if "rejected_url" in line]
     assert len(lines) >= 6
     for line in lines:
@@ -62,13 +56,11 @@ def test_a_new_page_tells_what_came_nearest(crawl: Crawler, store: str, tmp_path
         assert 0.6 <= line["rejected_similarity"] < 0.86
 
 
-@with_every_store
-def test_every_response_is_in_the_journal(site: Site, crawl: Crawler, store: str, tmp_path: Path) -> None:
+def test_every_response_is_in_the_journal(site: Site, crawl: Crawler, tmp_path: Path) -> None:
     place = str(tmp_path / "journal")
-    result = crawl(site, PAGES, follow={"/a": "/b"}, CRAWLDEDUP_STORE=store, CRAWLDEDUP_JOURNAL=place)
+    result = crawl(site, PAGES, follow={"/a": "/b"}, CRAWLDEDUP_JOURNAL=place)
     (header, *lines, end) = read(place)[0]
     assert (header["spider"], header["known"], header["version"]) == ("pages", 0, __version__)
-    assert header["settings"]["store"] == store
     assert 0.8 < header["settings"]["threshold"] < header["settings"]["similarity"]
     assert [line["outcome"] for line in lines if line["url"] != f"{site.url}/b"] == OUTCOMES
     by_path = {line["url"].removeprefix(site.url): line for line in lines}
@@ -110,31 +102,6 @@ def test_a_crawl_that_is_killed_leaves_what_it_has_seen_in_the_data_directory(si
     assert [crawl.state for crawl in crawls(place)] == ["finished", "unfinished"]
 
 
-@pytest.mark.nightly
-def test_processes_of_one_crawl_share_its_name(site: Site, tmp_path: Path) -> None:
-    settings = {"CRAWLDEDUP_JOURNAL": str(tmp_path / "journal"), "CRAWLDEDUP_CRAWL": "fleet", **QUICK}
-    folders = [tmp_path / "1", tmp_path / "2"]
-    for folder in folders:
-        folder.mkdir()
-    started = [start(site, folder, ["/a", "/b"], **settings) for folder in folders]
-    for process, folder in zip(started, folders, strict=True):
-        assert finish(process, folder).errors == []
-    (listed,) = crawls(tmp_path / "journal")
-    assert (listed.name, listed.processes, listed.pages, listed.state) == ("fleet", 2, 4, "finished")
-    paths = Counter(record["url"] for records in read(tmp_path / "journal") for record in records[1:-1])
-    assert paths == {f"{site.url}/a": 2, f"{site.url}/b": 2}
-
-
-@in_one_mode
-def test_a_journal_that_cannot_be_written_costs_no_page(site: Site, crawl: Crawler, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    result = crawl(site, ["/a", "/b"], CRAWLDEDUP_JOURNAL=str(tmp_path / "file" / "journal"))
-    assert result.passed == ["/a", "/b"]
-    (warning,) = result.errors
-    assert "cannot write the journal in" in warning
-
-
-@in_one_mode
 def test_the_runs_of_a_job_have_one_name(site: Site, crawl: Crawler, tmp_path: Path) -> None:
     settings = {"JOBDIR": str(tmp_path / "job"), "CRAWLDEDUP_JOURNAL": str(tmp_path / "journal")}
     pages = [f"/a?{number}" for number in range(9)]

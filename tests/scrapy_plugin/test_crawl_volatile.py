@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from tests.scrapy_plugin.conftest import in_one_mode
+from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.website import Answer, Site, article
-
-if TYPE_CHECKING:
-    from tests.scrapy_plugin.conftest import Crawler
-
-pytestmark = in_one_mode
 
 TOPICS = 6
 SESSIONS = [f"/{number}?sid=a1b2c3d{session}" for session in range(3) for number in range(TOPICS)]

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-from tests.scrapy_plugin.conftest import in_memory_first, in_one_mode, in_redis_first, nightly
+from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.website import Site, article
-
-if TYPE_CHECKING:
-    from tests.scrapy_plugin.conftest import Crawler
-
-pytestmark = in_one_mode
 
 PAGES = [f"/{number}" for number in range(90)]
 FIRST_LOGIN, SUSPECTED, LAST_LOGIN = 10, 70, 79
@@ -34,9 +27,7 @@ def warnings(log: str) -> list[str]:
     return [line for line in log.splitlines() if " WARNING: crawldedup: " in line]
 
 
-@pytest.mark.parametrize(
-    ("settings", "warned"), [({}, True), ({"CRAWLDEDUP_WALL": "warn"}, True), ({"CRAWLDEDUP_WALL": "ignore"}, False)]
-)
+@pytest.mark.parametrize(("settings", "warned"), [({}, True), ({"CRAWLDEDUP_WALL": "ignore"}, False)])
 def test_the_crawl_goes_on(crawl: Crawler, settings: dict[str, str], warned: bool) -> None:
     with guarded_site() as site:
         result = crawl(site, PAGES, **settings)
@@ -52,10 +43,9 @@ def test_the_crawl_goes_on(crawl: Crawler, settings: dict[str, str], warned: boo
         assert warnings(result.log) == []
 
 
-@in_memory_first
-def test_the_crawl_ends(crawl: Crawler, store: str) -> None:
+def test_the_crawl_ends(crawl: Crawler) -> None:
     with guarded_site() as site:
-        result = crawl(site, PAGES, CRAWLDEDUP_WALL="close", CRAWLDEDUP_STORE=store)
+        result = crawl(site, PAGES, CRAWLDEDUP_WALL="close")
     assert result.report["stats"]["finish_reason"] == "crawldedup_wall"
     assert result.passed == PAGES[: FIRST_LOGIN + 1]
     assert SUSPECTED < sum(site.asked.values()) < LAST_LOGIN
@@ -73,19 +63,3 @@ def test_of_many_sites_the_others_go_on(crawl: Crawler) -> None:
     assert result.counts["walls/ignored"] > 0
     (line,) = warnings(result.log)
     assert "CRAWLDEDUP_WALL is 'close': the crawl asks for no more of 127.0.0.1." in line
-
-
-@pytest.mark.parametrize("revisit", ["drop", pytest.param("keep", marks=nightly)])
-@in_redis_first
-def test_a_wall_before_pages_of_an_earlier_crawl(crawl: Crawler, lasting_store: str, revisit: str) -> None:
-    settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": revisit}
-    with guarded_site() as site:
-        site.actions, actions = {}, site.actions
-        assert crawl(site, PAGES, **settings).counts["new"] == len(PAGES)
-        site.actions = actions
-        result = crawl(site, PAGES, **settings)
-    (line,) = [line for line in warnings(result.log) if " are copies of " in line]
-    # With drop, the login form at a known URL is a copy of the first one that has come.
-    number, first = (71, FIRST_LOGIN) if revisit == "drop" else (70, SUSPECTED - 1)
-    assert f"60 of the last {number} pages are copies of {site.url}{PAGES[first]}. Is it a login form" in line
-    assert result.counts["walls/suspected"] == 1

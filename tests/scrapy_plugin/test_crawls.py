@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.scrapy_plugin.conftest import with_every_lasting_store, with_every_store
+from tests.scrapy_plugin.conftest import Crawler, in_every_mode, with_every_store
 from tests.scrapy_plugin.crawling import MODES, QUICK, Crawl, Crawling, crawl_apart, finish, start
 from tests.scrapy_plugin.website import Answer, Site, article, compressed, old
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.scrapy_plugin.conftest import Crawler
 
 WORDS = article(1)
 
@@ -124,6 +120,7 @@ def test_so_does_one_in_a_process_of_its_own_with_all_defaults(site: Site, tmp_p
     assert_everything_was_judged_rightly(finish(process, tmp_path))
 
 
+@in_every_mode
 def test_pages_of_old_servers_are_judged_when_they_are_whole(crawl: Crawler, crawling: Crawling) -> None:
     pages = {
         "/a": old(WORDS),
@@ -153,37 +150,28 @@ def test_another_reactor_ends_the_crawl_at_its_start_and_says_why(site: Site, tm
     assert "Traceback" not in result.log
 
 
-@with_every_store
-def test_what_was_tried_again_is_judged_once(crawl: Crawler, store: str) -> None:
+def test_what_was_tried_again_is_judged_once(crawl: Crawler) -> None:
     flaky, cut = Answer(b"try again", 503), article(2)._replace(missing_bytes=100)
     with Site({"/flaky": flaky, "/flaky-copy": WORDS, "/cut": cut, "/cut-copy": article(2)}) as site:
         site.actions["/flaky"] = lambda: site.pages.update({"/flaky": WORDS})
         site.actions["/cut"] = lambda: site.pages.update({"/cut": article(2)})
-        result = crawl(site, ["/flaky", "/cut", "/flaky-copy", "/cut-copy"], CRAWLDEDUP_STORE=store)
+        result = crawl(site, ["/flaky", "/cut", "/flaky-copy", "/cut-copy"])
         assert (site.asked["/flaky"], site.asked["/cut"]) == (2, 2)
     assert result.passed == ["/flaky", "/cut"]
     assert result.counts == {"checked": 4, "new": 2, "duplicate/exact": 2, "dropped": 2}
 
 
-@with_every_store
-def test_of_pages_that_come_at_once_one_of_each_content_is_kept(crawl: Crawler, store: str) -> None:
+def test_of_pages_that_come_at_once_one_of_each_content_is_kept(crawl: Crawler) -> None:
     with Site({f"/{content}/{copy}": article(content) for content in range(6) for copy in range(8)}) as site:
         pages = [f"/{content}/{copy}" for copy in range(8) for content in range(6)]
-        result = crawl(site, pages, CONCURRENT_REQUESTS=24, CONCURRENT_REQUESTS_PER_DOMAIN=24, CRAWLDEDUP_STORE=store)
+        result = crawl(site, pages, CONCURRENT_REQUESTS=24, CONCURRENT_REQUESTS_PER_DOMAIN=24)
     assert sorted(page.split("/")[1] for page in result.passed) == list("012345")
     assert result.counts == {"checked": 48, "new": 6, "duplicate/exact": 42, "dropped": 42}
 
 
-@pytest.mark.parametrize(("crawling", "kind"), [(min(MODES), "own"), (max(MODES), "redis")], indirect=["crawling"])
-def test_a_paused_crawl_goes_on_where_it_stopped(
-    crawl: Crawler, request: pytest.FixtureRequest, tmp_path: Path, kind: str
-) -> None:
+def test_a_paused_crawl_goes_on_where_it_stopped(crawl: Crawler, tmp_path: Path) -> None:
     # Without a store of its own it keeps its index in the job's directory.
     settings: dict[str, Any] = {"JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": 4}
-    if kind == "redis":
-        server = request.getfixturevalue("session_redis")
-        server.client.flushall()
-        settings["REDIS_URL"] = server.url
     contents = {f"/{content}/{copy}": article(content) for content in range(8) for copy in range(2)}
     with Site(contents) as site:
         pages = [{"url": path, "dont_filter": False} for path in contents]
@@ -194,15 +182,14 @@ def test_a_paused_crawl_goes_on_where_it_stopped(
     assert len(stopped.passed) + len(resumed.passed) == 8
     assert {page.split("/")[1] for page in stopped.passed + resumed.passed} == set("01234567")
     assert stopped.counts["checked"] + resumed.counts["checked"] == 16
-    assert (tmp_path / "job" / "crawldedup.sqlite").exists() == (kind == "own")
+    assert (tmp_path / "job" / "crawldedup.sqlite").exists()
     assert stopped.errors == resumed.errors == []
 
 
-@with_every_store
-def test_a_spider_that_closes_gets_the_pages_that_are_being_judged(crawl: Crawler, store: str) -> None:
+def test_a_spider_that_closes_gets_the_pages_that_are_being_judged(crawl: Crawler) -> None:
     with Site({f"/{content}": article(content) for content in range(60)}) as site:
         pages = list(site.pages)
-        result = crawl(site, pages, close_at="/0", CONCURRENT_REQUESTS=8, CRAWLDEDUP_STORE=store)
+        result = crawl(site, pages, close_at="/0", CONCURRENT_REQUESTS=8)
         asked = site.asked.total()
     assert result.report["stats"]["finish_reason"] == "enough"
     assert 1 <= result.counts["checked"] == result.counts["new"] <= asked < 60
@@ -211,19 +198,17 @@ def test_a_spider_that_closes_gets_the_pages_that_are_being_judged(crawl: Crawle
     assert [line for line in result.errors if "crawldedup" in line] == []
 
 
-@pytest.mark.parametrize("content", ["#story", '{"127.0.0.1": {"compare": "#story"}}'])
-def test_a_crawl_compares_what_is_selected(crawl: Crawler, content: str) -> None:
+def test_a_crawl_compares_what_is_selected(crawl: Crawler) -> None:
     body = article(1).body.decode()
     pages = {
         f"/{number}": Answer(f"<div id=story>{body}</div><p>{article(number).body.decode()}</p>".encode())
         for number in (2, 3)
     }
     with Site(pages) as site:
-        outcome = crawl(site, list(pages), CRAWLDEDUP_CONTENT=content)
+        outcome = crawl(site, list(pages), CRAWLDEDUP_CONTENT='{"127.0.0.1": {"compare": "#story"}}')
     assert outcome.counts == {"checked": 2, "new": 1, "duplicate/exact": 1, "dropped": 1}
 
 
-@with_every_lasting_store
 def test_pages_out_of_the_http_cache_are_judged_like_others(
     site: Site, crawl: Crawler, lasting_store: str, tmp_path: Path
 ) -> None:

@@ -1,23 +1,67 @@
-"""Crawls of a second day: what has changed comes once."""
+"""Crawls of a second day: what is unchanged does not come again, and what has changed comes once."""
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING
+import pytest
 
 from crawldedup import Deduplicator, Kind
-from tests.scrapy_plugin.conftest import in_one_mode
-from tests.scrapy_plugin.website import Answer, Site, article
-
-if TYPE_CHECKING:
-    from tests.scrapy_plugin.conftest import Crawler
-
-pytestmark = in_one_mode
+from tests.scrapy_plugin.conftest import Crawler
+from tests.scrapy_plugin.website import Site, article
 
 PAGES = ["/a", "/b", "/c"]
 
 
-def test_a_new_text_at_two_known_urls_comes_once(crawl: Crawler, lasting_store: str) -> None:
+@pytest.fixture
+def daily(lasting_store: str) -> dict[str, object]:
+    """The settings of a crawl that leaves out what an earlier one has delivered."""
+    return {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": "drop", "CONCURRENT_REQUESTS": 1}
+
+
+@pytest.mark.parametrize(
+    ("action", "passed", "items"), [("drop", "bc", "bc"), ("drop-items", "abcd", "bcd"), ("mark", "abcd", "abcd")]
+)
+def test_a_crawl_can_leave_out_what_is_unchanged_since_the_last_one(
+    crawl: Crawler, daily: dict[str, object], action: str, passed: str, items: str
+) -> None:
+    settings = {**daily, "CRAWLDEDUP_ACTION": action}
+    with Site({"/a": article(1), "/b": article(2)}) as site:
+        # What this crawl has let pass may be asked for again.
+        assert crawl(site, ["/a", "/b"], again=["/b"], **settings).items == ["/a", "/b", "/b"]
+        site.pages |= {"/b": article(3), "/c": article(4), "/d": article(5)}
+        second = crawl(site, ["/a", "/b", "/c"], follow={"/a": "/d"}, **settings)
+        assert sorted(second.passed) == [f"/{name}" for name in passed]
+        assert sorted(second.items) == [f"/{name}" for name in items]
+        assert second.report["flags"] == ([["/a", ["crawldedup:unchanged"]]] if action == "mark" else [])
+        assert second.failed == ([["/a", "known and unchanged"]] if action == "drop" else [])
+        assert (second.counts["changed"], second.counts["unchanged"]) == (1, 1)
+
+
+def test_a_page_whose_callback_failed_is_seen_again(crawl: Crawler, daily: dict[str, object]) -> None:
+    broken = {"url": "/a", "callback": "broken"}
+    with Site({"/a": article(1), "/b": article(2)}) as site:
+        for pages, passed in (([broken], ["/a"]), (["/a", "/b"], ["/a", "/b"]), (["/a", "/b"], [])):
+            assert crawl(site, pages, **daily).passed == passed
+
+
+def test_the_log_tells_what_changed_since_an_earlier_crawl(
+    crawl: Crawler, daily: dict[str, object], lasting_store: str
+) -> None:
+    settings = {**daily, "CRAWLDEDUP_KEEP_TEXTS": "true"}
+    with Site({"/a": article(1), "/b": article(2)}) as site:
+        crawl(site, ["/a", "/b"], **settings)
+        site.pages["/a"] = article(1, changed_words=1)
+        changed = crawl(site, ["/a", "/b"], **settings)
+        third = crawl(site, ["/a", "/b"], **settings)
+    assert (changed.passed, third.passed) == (["/a"], [])
+    (line,) = [line for line in changed.log.splitlines() if f"delivers {site.url}/a: known, with other text (" in line]
+    assert line.partition("): ")[2].startswith("Article Home Article [-")
+    assert " {+Changed0+} " in line
+    assert "with other text" not in third.log
+    with Deduplicator(lasting_store, extractor="text") as dedup:
+        assert "Changed0" in str(dedup.text_of(f"{site.url}/a"))
+
+
+def test_a_new_text_at_two_known_urls_comes_once(crawl: Crawler, daily: dict[str, object]) -> None:
     days = [
         ({"/a": 1, "/b": 2, "/c": 3}, ["/a", "/b", "/c"]),
         ({"/a": 7, "/b": 7, "/c": 3}, ["/a"]),
@@ -26,41 +70,22 @@ def test_a_new_text_at_two_known_urls_comes_once(crawl: Crawler, lasting_store: 
         ({"/a": 7, "/b": 7, "/c": 7}, ["/c"]),
         ({"/a": 7, "/b": 8, "/c": 9}, ["/b", "/c"]),
     ]
-    settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": "drop", "CONCURRENT_REQUESTS": 1}
     with Site({}) as site:
         for texts, wanted in days:
             site.pages = {url: article(text) for url, text in texts.items()}
-            assert crawl(site, PAGES, **settings).passed == wanted
+            assert crawl(site, PAGES, **daily).passed == wanted
 
 
-def test_a_new_text_that_a_fellow_has_just_delivered_is_a_copy(crawl: Crawler, lasting_store: str) -> None:
-    settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": "drop", "CONCURRENT_REQUESTS": 1}
+def test_a_new_text_that_a_fellow_has_just_delivered_is_a_copy(
+    crawl: Crawler, daily: dict[str, object], lasting_store: str
+) -> None:
     with Site({"/a": article(1)}) as site:
 
         def deliver_the_partners_page() -> None:
-            time.sleep(1)  # An index knows the second in which a page came.
             with Deduplicator(lasting_store, extractor="text") as fellow:
                 assert fellow.check(f"{site.url}/x", html=article(7).body).kind is Kind.NEW
 
-        assert crawl(site, ["/a"], **settings).passed == ["/a"]
+        assert crawl(site, ["/a"], **daily).passed == ["/a"]
         site.pages = {"/a": article(7)}
         site.actions = {"/missing": deliver_the_partners_page}
-        assert crawl(site, ["/missing", "/a"], **settings).passed == []
-
-
-def test_a_hub_of_few_words_comes_again_with_new_links(crawl: Crawler, lasting_store: str) -> None:
-    def hub(load: int, links: str) -> Answer:
-        leads = "".join(f"<a href='/{link}?sid=a1b2c3d{load}'>{link}</a>" for link in links)
-        return Answer(f"<script>nonce = {load}</script><main><p>What is new</p>{leads}</main>".encode())
-
-    days = [
-        ({"/": "ab", "/list": "cd"}, ["/", "/list"]),
-        ({"/": "ab", "/list": "cd"}, []),
-        ({"/": "abe", "/list": "cd"}, ["/"]),
-        ({"/": "abe", "/list": "c"}, ["/list"]),
-    ]
-    settings = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": "drop", "CONCURRENT_REQUESTS": 1}
-    with Site({}) as site:
-        for day, (hubs, wanted) in enumerate(days):
-            site.pages = {path: hub(day, links) for path, links in hubs.items()}
-            assert crawl(site, ["/", "/list"], **settings).passed == wanted
+        assert crawl(site, ["/missing", "/a"], **daily).passed == []

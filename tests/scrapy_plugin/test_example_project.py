@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from crawldedup.demo.site import DemoSite, serving
 from tests.scrapy_plugin.prepared import run_prepared
 from tests.scrapy_plugin.website import article
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 EXAMPLE = Path(__file__).parents[2] / "example_project"
 
@@ -77,14 +75,6 @@ def test_shop_keeps_every_product_once(tmp_path: Path) -> None:
     with serving_folder(tmp_path / "site") as base_url:
         items = crawl("shop", tmp_path / "shop.jsonl", "-a", f"start={base_url}/shop/")
     assert sorted(item["name"] for item in items) == sorted(names)
-
-
-def test_shop_shows_on_the_demo_site_what_it_is_for(demo: str, tmp_path: Path) -> None:
-    items = crawl("shop", tmp_path / "shop.jsonl", "-s", f"START_URL={demo}/")
-    everything = crawl("shop", tmp_path / "all.jsonl", "-s", f"START_URL={demo}/", "-s", "CRAWLDEDUP_ENABLED=False")
-    skus = [item["sku"] for item in items]
-    assert len(skus) == len(set(skus)) == len({item["sku"] for item in everything})
-    assert len(everything) > len(skus)
 
 
 def test_updates_yields_what_is_new_or_has_changed(tmp_path: Path) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scrapy import signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from crawldedup.aio import Judged
@@ -24,9 +25,6 @@ from crawldedup.scrapy_plugin.settings import CrawlOptions, crawl_options
 from crawldedup.scrapy_plugin.stats import SILENT_SECONDS, CrawlStats
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.fakes import FINGERPRINTS, Clock, FakeCrawler
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 ERROR = StoreUnavailableError("redis://host cannot be used: Connection refused")
 

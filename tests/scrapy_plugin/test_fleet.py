@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.scrapy_plugin.crawling import QUICK, finish, start
 from tests.scrapy_plugin.website import Site, article
 from tests.servers import RedisServer
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Each page leads to the next one. With `drop`, a copy would end the crawl.
 PAGES = {

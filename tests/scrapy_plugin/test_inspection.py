@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from crawldedup import Deduplicator
-from tests.scrapy_plugin.conftest import store_url
-from tests.scrapy_plugin.crawling import MODES
 from tests.scrapy_plugin.prepared import run_prepared
 from tests.scrapy_plugin.website import Site, article
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PROGRAM = Path(__file__).parent / "scrapy_program.py"
 SPIDER = '''
@@ -70,8 +65,6 @@ class Project:
         return (done.stderr + done.stdout).replace(self.site.url, "")
 
 
-# The mode decides how a page comes, the store who is asked: they do not touch each other.
-@pytest.mark.parametrize(("mode", "kind"), list(zip(MODES, ["sqlite", "redis"], strict=False)))
 @pytest.mark.parametrize(
     ("command", "shown"),
     [
@@ -84,19 +77,11 @@ class Project:
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
 def test_a_page_is_shown_with_its_verdict_and_not_remembered(
-    site: Site,
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
-    mode: str,
-    kind: str,
-    command: list[str],
-    shown: str,
+    site: Site, tmp_path: Path, command: list[str], shown: str
 ) -> None:
-    project = Project(tmp_path, site, store_url(kind, request, tmp_path))
+    project = Project(tmp_path, site, f"sqlite:///{tmp_path}/index.sqlite")
     project.remember("/a")
-    settings = [f"{name}={value}" for name, value in MODES[mode].items()]
-    options = [part for setting in settings for part in ("-s", setting)]
-    assert shown in project.scrapy(*command, *options)
+    assert shown in project.scrapy(*command)
     assert project.pages() == 1
 
 

@@ -6,11 +6,10 @@ import asyncio
 import gc
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scrapy import Request, Spider
-from scrapy import signals as scrapy_signals
 from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 
@@ -25,16 +24,15 @@ from crawldedup.scrapy_plugin import DuplicatePageError, signals
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.verdict import Kind
-from tests.scrapy_plugin.crawling import counts_in
-from tests.scrapy_plugin.fakes import FakeCrawler, FakeDedup
+from tests.scrapy_plugin.fakes import HandedIn
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+pass
+
 
 DOWN = StoreUnavailableError("The store at cache:6379 refuses the connection.")
 
 
-class Crawl:
+class Crawl(HandedIn):
     """A crawl whose pages are handed in one by one."""
 
     def __init__(
@@ -44,8 +42,7 @@ class Crawl:
         is_interactive: bool = False,
         **options: Any,
     ) -> None:
-        self.dedup = FakeDedup()
-        self.crawler = FakeCrawler(has_item_middleware=has_item_middleware)
+        super().__init__(has_item_middleware=has_item_middleware)
         self.middleware = DedupMiddleware(
             self.crawler,  # type: ignore[arg-type]
             CrawlOptions(**{"workers": 1, "action": "drop", "journal": False, **options}),
@@ -53,16 +50,11 @@ class Crawl:
             is_interactive=is_interactive,
         )
 
-    def run(self, work: Callable[[Crawl], Awaitable[None]]) -> Crawl:
-        async def whole() -> None:
-            await self.middleware.spider_opened(Spider("news"))
-            await self.crawler.signals.send_catch_log_async(scrapy_signals.engine_started)
-            await work(self)
-            await asyncio.sleep(0)  # lets a spider that is being closed get there
-            await self.middleware.spider_closed("finished")
+    async def opened(self) -> None:
+        await self.middleware.spider_opened(Spider("news"))
 
-        asyncio.run(whole())
-        return self
+    async def closed(self) -> None:
+        await self.middleware.spider_closed("finished")
 
     async def page(self, path: str, text: str, **request: Any) -> tuple[Request, Response | None]:
         """The request, and the response if it was not dropped."""
@@ -72,10 +64,6 @@ class Crawl:
             return asked, await self.middleware.process_response(asked, answer)
         except DuplicatePageError:
             return asked, None
-
-    @property
-    def counts(self) -> dict[str, int]:
-        return counts_in(self.crawler.stats.get_stats())
 
 
 def test_a_near_duplicate_is_dropped_and_says_of_what() -> None:
@@ -166,16 +154,6 @@ def test_overrides_reach_the_store_and_the_decision() -> None:
     assert (second.scope_key, second.similarity) == ("", 0.9)
 
 
-def test_without_the_spider_middleware_a_request_for_dropped_items_is_marked() -> None:
-    async def work(crawl: Crawl) -> None:
-        await crawl.page("a", "text")
-        _, response = await crawl.page("b", "text", meta={"crawldedup": {"action": "drop-items"}})
-        assert response is not None
-        assert response.flags == ["crawldedup:near_duplicate"]
-
-    Crawl().run(work)
-
-
 def test_a_wrong_override_is_counted_and_said_once_and_the_page_passes(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -228,6 +206,24 @@ def test_pages_that_are_only_looked_at_are_checked_and_dropped_alike() -> None:
         assert (await crawl.page("list", "text", **look))[1] is None
 
     assert [page.remember for page in Crawl().run(work).dedup.pages_asked] == [False, True, False]
+
+
+@pytest.mark.parametrize(("prefer", "ranks"), [(None, [1, 1]), ([], [0, 0]), (["/b"], [3, 1])])
+def test_pages_are_ranked_by_the_users_preferences(prefer: list[str] | None, ranks: list[int]) -> None:
+    async def work(crawl: Crawl) -> None:
+        for path in "ab":
+            await crawl.page(path, f"text of {path}")
+
+    assert [page.rank for page in Crawl(prefer=prefer).run(work).dedup.pages_asked] == ranks
+
+
+def test_known_pages_that_all_have_one_new_text_are_a_wall() -> None:
+    async def work(crawl: Crawl) -> None:
+        crawl.dedup.seen["changed text"] = [f"https://e.com/{number}" for number in range(70)]
+        for number in range(70):
+            await crawl.page(str(number), "changed text")
+
+    assert Crawl().run(work).counts["walls/suspected"] == 1
 
 
 class Recrawl:

@@ -5,19 +5,16 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.crawling import QUICK, Crawling
 from tests.scrapy_plugin.website import Answer, Site, article
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.scrapy_plugin.conftest import Crawler
-    from tests.servers import RedisServer
+from tests.servers import RedisServer
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 ARTICLE = re.search(rb"<article>.*</article>", article(1).body, re.DOTALL)
@@ -118,17 +115,3 @@ def test_a_queue_in_redis_is_shared_and_survives_a_pause(
     expected = ("internal meta keys", "nothing new was found: all start pages")
     lines = [line for line in stopped.errors + resumed.errors if not any(text in line for text in expected)]
     assert lines == []
-
-
-@pytest.mark.parametrize(("most", "outcome"), [(0, "FAIL"), (1, "OK")])
-def test_monitors_watch_our_stats(site: Site, crawl: Crawler, most: int, outcome: str) -> None:
-    result = crawl(
-        site,
-        ["/a", "/a-near", "/b"],
-        EXTENSIONS={"spidermon.contrib.scrapy.extensions.Spidermon": 500},
-        SPIDERMON_ENABLED=True,
-        SPIDERMON_SPIDER_CLOSE_MONITORS=["dedup_monitors.Suite"],
-        MOST_NEAR_DUPLICATES=most,
-    )
-    said = dict(re.findall(r"\] (\w+)/test_stat_monitor\.\.\. (\w+)", result.log))
-    assert said == {"NearDuplicates": outcome, "Dropped": "OK", "StoreErrors": "SKIPPED"}

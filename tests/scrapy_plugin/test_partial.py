@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from crawldedup.journal import journals
-from tests.scrapy_plugin.conftest import in_one_mode, with_every_lasting_store, with_every_store
+from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.website import Answer, Site
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.scrapy_plugin.conftest import Crawler
 
 
 def story(seed: int) -> list[str]:
@@ -44,19 +40,14 @@ def site() -> Iterator[Site]:
         yield running
 
 
-def crawled(crawl: Crawler, site: Site, store: str, pages: list[Any] = ALL, **settings: Any) -> Any:
-    return crawl(site, pages, CRAWLDEDUP_STORE=store, **settings)
-
-
 def lines_of(place: Path) -> dict[str, dict[str, Any]]:
     records = [json.loads(line) for path in journals(place) for line in path.read_bytes().splitlines()]
     return {record["url"].rpartition("/")[2]: record for record in records if record and "url" in record}
 
 
-@with_every_store
-def test_pages_are_marked_by_the_share_that_is_new(crawl: Crawler, site: Site, store: str, tmp_path: Path) -> None:
+def test_pages_are_marked_by_the_share_that_is_new(crawl: Crawler, site: Site, tmp_path: Path) -> None:
     place = tmp_path / "journal"
-    result = crawled(crawl, site, store, CRAWLDEDUP_PARAGRAPHS="mark", CRAWLDEDUP_JOURNAL=str(place))
+    result = crawl(site, ALL, CRAWLDEDUP_PARAGRAPHS="mark", CRAWLDEDUP_JOURNAL=str(place))
     assert result.passed == ["/one", "/two", "/framed", "/both"]
     assert [path for path, _ in result.report["flags"]] == ["/framed", "/both"]
     shares = [float(flags[0].removeprefix("crawldedup:new=")) for _, flags in result.report["flags"]]
@@ -73,14 +64,13 @@ def test_pages_are_marked_by_the_share_that_is_new(crawl: Crawler, site: Site, s
     assert "share_known" not in lines["one"]
 
 
-@in_one_mode
 @pytest.mark.parametrize("action", ["drop", "drop-items"])
 def test_pages_with_too_little_of_their_own_meet_the_action(
     crawl: Crawler, site: Site, action: str, tmp_path: Path
 ) -> None:
     place = tmp_path / "journal"
     settings = {"CRAWLDEDUP_PARAGRAPHS": 0.2, "CRAWLDEDUP_ACTION": action, "CRAWLDEDUP_JOURNAL": str(place)}
-    result = crawled(crawl, site, "memory://", **settings)
+    result = crawl(site, ALL, **settings)
     kept = ["/one", "/two", "/framed"]
     assert (result.passed if action == "drop" else result.items) == kept
     done = {"drop": "dropped", "drop-items": "items_dropped"}[action]
@@ -94,34 +84,9 @@ def test_pages_with_too_little_of_their_own_meet_the_action(
     assert f"1 near and 1 exact duplicates {gone}, 0 revisits, 0 thin" in result.log
 
 
-@with_every_lasting_store
-def test_the_next_crawl_treats_pages_alike(crawl: Crawler, site: Site, lasting_store: str) -> None:
-    for _ in range(2):
-        result = crawled(crawl, site, lasting_store, CRAWLDEDUP_PARAGRAPHS=0.2)
-        assert result.passed == ["/one", "/two", "/framed"]
-
-
-@in_one_mode
-def test_rules_for_a_page_and_trusted_sites_count(crawl: Crawler, site: Site, tmp_path: Path) -> None:
-    store = f"sqlite:///{tmp_path}/index.sqlite"
-    pages = [*ALL[:3], {"url": "/both", "meta": {"crawldedup": {"paragraphs": None}}}]
-    assert crawled(crawl, site, store, pages, CRAWLDEDUP_PARAGRAPHS=0.2).passed == ALL[:4]
-    other = Site({"/both": BOTH})
-    with other:
-        elsewhere = other.url.replace("127.0.0.1", "localhost")
-        pages = [{"url": f"{elsewhere}/both"}]
-        settings = {"CRAWLDEDUP_PARAGRAPHS": 0.2, "CRAWLDEDUP_REMEMBER": False}
-        store_of_one = f"sqlite:///{tmp_path}/two.sqlite"
-        crawled(crawl, site, store_of_one, ALL[:3], CRAWLDEDUP_PARAGRAPHS=0.2)
-        for trusted, passes in ((["nobody.example"], 1), (["127.0.0.1"], 0), (None, 0)):
-            result = crawled(crawl, site, store_of_one, pages, **settings, CRAWLDEDUP_TRUSTED_SITES=trusted)
-            assert len(result.passed) == passes
-
-
-@in_one_mode
 def test_items_have_no_paragraphs(crawl: Crawler, site: Site) -> None:
     settings = {"CRAWLDEDUP_PARAGRAPHS": 0.2, "CRAWLDEDUP_ITEM_FIELDS": ["body"], "CRAWLDEDUP_DENY": "."}
     pages = ["/one", "/two", "/both", "/one-copy"]
-    result = crawled(crawl, site, "memory://", pages, **settings)
+    result = crawl(site, pages, **settings)
     assert [item["url"] for item in result.report["kept"]] == ["/one", "/two", "/both"]
     assert result.counts["item/dropped"] == 1

@@ -139,6 +139,7 @@ def test_overrides_apply_to_one_request() -> None:
         "revisit": "drop",
         "revisit_similarity": 0.95,
         "trusted_sites": frozenset({"example.com"}),
+        "paragraphs": 0.2,
     }
     assert options_for(Request(URL, meta={"crawldedup": given}), USUAL) == CrawlOptions(**given)
     for neutral in (None, True, {}):
@@ -242,6 +243,14 @@ def marked(flag: str, *, refused: bool = True, unchanged: bool = False) -> Outco
 )
 def test_what_becomes_of_a_page(verdict: Verdict, policy: CrawlOptions, seen: bool, outcome: Outcome) -> None:
     assert decide(verdict, policy, seen=seen) == outcome
+
+
+@pytest.mark.parametrize(
+    ("policy", "done"),
+    [(DROP, "dropped"), (ITEMS, "drops the items of"), (MARK, "marks"), (TRUSTING_ITSELF, "delivers")],
+)
+def test_the_log_tells_what_is_done(policy: CrawlOptions, done: str) -> None:
+    assert decide(STRANGER, policy).done == done
 
 
 def test_the_url_is_a_pages_identity_unless_one_url_answers_many_requests() -> None:

@@ -59,6 +59,7 @@ def test_defaults() -> None:
         ("JOURNAL", "False", False),
         ("JOURNAL", "journals", "journals"),
         ("CRAWL", "news-1", "news-1"),
+        ("DISTINGUISH_PARAMS", '{"shop.example": ["img"]}', {"shop.example": ["img"]}),
         ("WORKERS", "2", 2),
         ("DENY", r"/(a|b),\d{1,2}", (regex.compile(r"/(a|b),\d{1,2}"),)),
         ("DENY", [], ()),
@@ -71,45 +72,32 @@ def test_values_as_code_and_command_line_give_them(name: str, given: object, rea
     assert type(value) is type(read_as)
 
 
-@pytest.mark.parametrize(
-    ("name", "given"),
-    [
-        ("SIMILARITY", 0.5),
-        ("SIMILARITY", "90%"),
-        ("SIMILARITY", 1.01),
-        ("SIMILARITY", True),
-        ("KEEP_PER_CLUSTER", 0),
-        ("KEEP_PER_CLUSTER", 1.5),
-        ("WORKERS", 0),
-        ("PAGE_SECONDS", 0),
-        ("MIN_WORDS", 0),
-        ("ACTION", "delete"),
-        ("ACTION", ["drop"]),
-        ("SCOPE", "page"),
-        ("ON_ERROR", True),
-        ("REMEMBER", "seldom"),
-        ("REVISIT", "skip"),
-        ("REVISIT_SIMILARITY", 0.5),
-        ("PARAGRAPHS", "half"),
-        ("PARAGRAPHS", 0),
-        ("PARAGRAPHS", 1),
-        ("PARAGRAPHS", True),
-        ("MAX_PARAGRAPHS", 999),
-        ("DENY", 7),
-        ("DENY", ""),
-        ("DENY", re.compile("")),
-        ("ITEM_ACTION", "marc"),
-        ("ITEM_ACTION", ""),
-        ("STORE", ""),
-        ("WALL", "retry"),
-        ("JOURNAL", ""),
-        ("NAMESPACE", 7),
-        ("TTL", "soon"),
-        ("MAX_PAGES", 0),
-        ("MAX_PAGES", "1e99"),
-        ("MAX_PAGES", True),
-    ],
-)
+REFUSED: dict[str, list[object]] = {
+    "SIMILARITY": [0.5, "90%", 1.01, True],
+    "KEEP_PER_CLUSTER": [0, 1.5],
+    "WORKERS": [0],
+    "PAGE_SECONDS": [0],
+    "MIN_WORDS": [0],
+    "ACTION": ["delete", ["drop"]],
+    "SCOPE": ["page"],
+    "ON_ERROR": [True],
+    "REMEMBER": ["seldom"],
+    "REVISIT": ["skip"],
+    "REVISIT_SIMILARITY": [0.5],
+    "PARAGRAPHS": ["half", 0, 1, True],
+    "MAX_PARAGRAPHS": [999],
+    "DENY": [7, "", re.compile("")],
+    "ITEM_ACTION": ["marc", ""],
+    "STORE": [""],
+    "WALL": ["retry"],
+    "JOURNAL": [""],
+    "NAMESPACE": [7],
+    "TTL": ["soon"],
+    "MAX_PAGES": [0, "1e99", True],
+}
+
+
+@pytest.mark.parametrize(("name", "given"), [(name, value) for name, values in REFUSED.items() for value in values])
 def test_what_is_not_allowed_is_refused_by_name(name: str, given: object) -> None:
     with pytest.raises(ConfigurationError) as refused:
         read(**{f"CRAWLDEDUP_{name}": given})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,28 +14,9 @@ from scrapy.http import HtmlResponse
 from crawldedup.errors import ConfigurationError
 from crawldedup.scrapy_plugin.items import add_verdict
 from crawldedup.verdict import Kind, Verdict
+from tests.scrapy_plugin.item_classes import MAKERS
 
 VERDICT = Verdict(Kind.NEAR_DUPLICATE, "https://e.com/b", "https://e.com/a", 0.97, 2, words=80, copies=3)
-
-
-class ScrapyItem(scrapy.Item):
-    dedup_kind = scrapy.Field()
-    dedup_original = scrapy.Field()
-    dedup_similarity = scrapy.Field()
-
-
-@dataclass
-class DataclassItem:
-    dedup_kind: str | None = None
-    dedup_original: str | None = None
-    dedup_similarity: float | None = None
-
-
-@attrs.define
-class AttrsItem:
-    dedup_kind: str | None = None
-    dedup_original: str | None = None
-    dedup_similarity: float | None = None
 
 
 @dataclass
@@ -64,9 +46,9 @@ def field(item: Any, name: str) -> object:
     return item[name] if isinstance(item, dict | scrapy.Item) else getattr(item, name)
 
 
-@pytest.mark.parametrize("cls", [dict, ScrapyItem, DataclassItem, AttrsItem])
-def test_every_kind_of_item_can_hold_its_verdict(cls: type) -> None:
-    item = cls()
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_every_kind_of_item_can_hold_its_verdict(make: Callable[..., Any]) -> None:
+    item = make(url="https://e.com/b", body=None)
     assert add_verdict(item, response(crawldedup_verdict=VERDICT)) is item
     assert field(item, "dedup_kind") == "near_duplicate"
     assert field(item, "dedup_original") == "https://e.com/a"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.scrapy_plugin.walls import MOST_SUSPECTED, WINDOWS, Walls
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.fakes import FakeCrawler
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 LOGIN = "https://e.com/login"
 WORDS = [f"word{number}" for number in range(3000)]

@@ -6,12 +6,10 @@ import gzip
 import random
 import threading
 from collections import Counter
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, NamedTuple, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from types import TracebackType
+from types import TracebackType
+from typing import NamedTuple, Self
 
 _VOCABULARY = [
     left + middle + right
