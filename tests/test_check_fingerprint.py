@@ -33,8 +33,8 @@ def test_the_texts_are_as_alike_as_their_names_say() -> None:
     assert jaccard(TEXT, UNLIKE) < 0.5
 
 
-def test_looking_gives_the_verdict_and_changes_nothing(store_url: str) -> None:
-    with Deduplicator(store_url) as dedup:
+def test_looking_gives_the_verdict_and_changes_nothing() -> None:
+    with Deduplicator() as dedup:
 
         def look(url: str, text: str) -> tuple[Kind, str | None, int, bool]:
             verdict = dedup.check(url, fingerprint=dedup.fingerprint(text=text), remember=False)
@@ -56,8 +56,8 @@ def test_looking_gives_the_verdict_and_changes_nothing(store_url: str) -> None:
         assert look(B, ALIKE) == (Kind.NEAR_DUPLICATE, A, 2, False)
 
 
-def test_less_is_enough_for_a_page_that_names_its_original(store_url: str) -> None:
-    with Deduplicator(store_url) as dedup:
+def test_less_is_enough_for_a_page_that_names_its_original() -> None:
+    with Deduplicator() as dedup:
 
         def kind(url: str, text: str, canonical: str | None, **rules: float) -> Kind:
             return dedup.check(url, text=text, canonical=canonical, remember=False, **rules).kind
@@ -91,7 +91,7 @@ def test_the_lowest_similarities_have_a_lower_one_too(similarity: float) -> None
             dedup.check(B, fingerprint=page, canonical=A, similarity=7)
 
 
-def test_a_batch_gets_the_verdicts_of_single_checks(store_url: str) -> None:
+def test_a_batch_gets_the_verdicts_of_single_checks() -> None:
     """Also where a page is not remembered, or names one of the same batch as its original."""
     pages = [
         Page(A, text=TEXT),
@@ -104,7 +104,7 @@ def test_a_batch_gets_the_verdicts_of_single_checks(store_url: str) -> None:
         Page(f"{C}/2", text=UNLIKE, canonical=C, rank=1),
         Page(f"{C}/3", fingerprint=Deduplicator(key=1).fingerprint(text=TEXT)),
     ]
-    with Deduplicator(store_url, key=0) as dedup, Deduplicator(store_url, key=0, namespace="singly") as other:
+    with Deduplicator(key=0) as dedup, Deduplicator(key=0, namespace="singly") as other:
         together = dedup.check_batch(pages)
         singly = [result for page in pages for result in other.check_batch([page])]
         assert [str(result) for result in together] == [str(result) for result in singly]

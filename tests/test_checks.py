@@ -1,35 +1,18 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError
-from crawldedup.options import check_similarity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def assert_refused(check: Callable[..., object], *values: Any, said: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         check(*values)
     assert said in str(caught.value)
-
-
-@pytest.mark.parametrize("namespace", [5, None, b"news", ["news"], "", "two words", "é", "x" * 101])
-def test_a_namespace_is_a_short_word(namespace: Any) -> None:
-    said = f"namespace is {namespace!r}"[:80]
-    assert_refused(checks.namespace, "namespace", namespace, said=said)
-    assert_refused(checks.namespace, "namespace", namespace, said="it must be 1 to 100 letters")
-    assert checks.namespace("namespace", "news.items:a-b_1") == "news.items:a-b_1"
-
-
-@pytest.mark.parametrize("similarity", [True, "0.9", None, 0.5, 1.1, float("nan")])
-def test_a_similarity_is_a_number(similarity: Any) -> None:
-    said = f"similarity is {similarity!r}; it must be a number above 0.5 and at most 1"
-    assert_refused(check_similarity, "similarity", similarity, said=said)
 
 
 def test_a_text_is_a_str() -> None:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
 from crawldedup import Deduplicator, Kind, Page
 from crawldedup.errors import ClosedError, PageError, StoreError, StoreUnavailableError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from crawldedup.stores.base import Answer, Query
-    from tests.stores.backends import Backend
+from crawldedup.stores.base import Answer, Query
+from tests.stores.backends import Backend
 
 A, B, C = "https://example.com/a", "https://example.com/b", "https://example.com/c"
 TEXT = " ".join(f"word{number}" for number in range(100))
 OTHER = " ".join(f"other{number}" for number in range(100))
+
+
+@pytest.fixture
+def shared_backend(tmp_path: Path) -> Backend:
+    """A store that several crawlers can share: what another kind does is told by the contract of stores."""
+    return Backend("sqlite", f"sqlite:///{tmp_path}/index.sqlite")
 
 
 def ask_as_a_batch(dedup: Deduplicator) -> object:

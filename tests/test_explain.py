@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
 
 import pytest
 
 from crawldedup import Deduplicator, Kind, wire
-from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.explain import Explanation
+from tests.stores.backends import Backend
 from tests.test_check_fingerprint import ALIKE, HALF_ALIKE, TEXT, UNLIKE, A, B, C
 
-if TYPE_CHECKING:
-    from tests.stores.backends import Backend
+
+@pytest.fixture
+def shared_backend(tmp_path: Path) -> Backend:
+    """A store that several crawlers can share: what another kind does is told by the contract of stores."""
+    return Backend("sqlite", f"sqlite:///{tmp_path}/index.sqlite")
 
 
-def test_a_verdict_is_explained_and_nothing_is_changed(store_url: str) -> None:
-    with Deduplicator(store_url) as dedup:
+def test_a_verdict_is_explained_and_nothing_is_changed() -> None:
+    with Deduplicator() as dedup:
         dedup.check(A, text=TEXT)
         told = dedup.explain(B, text=ALIKE)
         assert told.verdict == dedup.check(B, fingerprint=dedup.fingerprint(text=ALIKE), remember=False)
@@ -33,8 +36,8 @@ def test_a_verdict_is_explained_and_nothing_is_changed(store_url: str) -> None:
         assert dedup.explain(B, text=ALIKE) == told
 
 
-def test_pages_that_are_not_alike_enough_are_candidates_too(store_url: str) -> None:
-    with Deduplicator(store_url, similarity=0.7) as dedup:
+def test_pages_that_are_not_alike_enough_are_candidates_too() -> None:
+    with Deduplicator(similarity=0.7) as dedup:
         for url, text in ((C, UNLIKE), (A, TEXT), (B, ALIKE)):
             dedup.check(url, fingerprint=dedup.fingerprint(text=text), similarity=1.0)
         told = dedup.explain("https://e.com/d", text=TEXT, similarity=0.99)
@@ -49,22 +52,22 @@ def test_pages_that_are_not_alike_enough_are_candidates_too(store_url: str) -> N
         assert {candidate.accepted for candidate in half.candidates} <= {False}
 
 
-def test_a_page_that_names_its_original_is_explained_by_the_lower_similarity(store_url: str) -> None:
-    with Deduplicator(store_url) as dedup:
+def test_a_page_that_names_its_original_is_explained_by_the_lower_similarity() -> None:
+    with Deduplicator() as dedup:
         dedup.check(A, text=TEXT)
         assert dedup.explain(B, text=HALF_ALIKE, canonical=C).similarity == 0.9
         told = dedup.explain(B, text=HALF_ALIKE, canonical=A)
         assert (told.similarity, told.verdict.kind) == (pytest.approx(0.8), Kind.NEAR_DUPLICATE)
 
 
-def test_a_crowd_is_told(store_url: str) -> None:
+def test_a_crowd_is_told() -> None:
     """Eight pages resemble a ninth alike: it is new, though any of the nearest alone would be its original."""
     words = [f"word{number}" for number in range(300)]
 
     def other(number: int) -> str:
         return " ".join(f"other{number}" if (place - number) % 38 == 4 else word for place, word in enumerate(words))
 
-    with Deduplicator(store_url, key=0) as dedup:
+    with Deduplicator(key=0) as dedup:
         dedup.check(A, text=other(0))
         alone = dedup.explain(B, text=" ".join(words))
         assert (alone.crowd, alone.threshold, alone.verdict.kind) == (1, 0.8547, Kind.NEAR_DUPLICATE)
@@ -77,35 +80,12 @@ def test_a_crowd_is_told(store_url: str) -> None:
         assert dedup.check(B, text=" ".join(words)).kind is Kind.NEW
 
 
-def test_thin_pages_have_no_threshold() -> None:
-    with Deduplicator() as dedup:
-        dedup.check(A, text="hardly any words")
-        told = dedup.explain(B, text="hardly any words")
-        assert (told.threshold, told.verdict.kind, len(told.candidates)) == (None, Kind.EXACT_DUPLICATE, 1)
-        assert dedup.explain(B, text="hardly some words").candidates == ()
-
-
-def test_a_page_is_named_by_its_identity_and_its_scope(store_url: str) -> None:
-    with Deduplicator(store_url, scope="site") as dedup:
+def test_a_page_is_named_by_its_identity_and_its_scope() -> None:
+    with Deduplicator(scope="site") as dedup:
         dedup.check(A, text=TEXT, identity="a")
         assert dedup.explain(B, text=TEXT, identity="a").verdict.kind is Kind.REVISIT
         assert dedup.explain("https://other.com/", text=TEXT).verdict.kind is Kind.NEW
         assert dedup.explain("https://other.com/", text=TEXT, scope_key="e.com").verdict.is_duplicate
-
-
-def test_no_index_is_begun(shared_backend: Backend) -> None:
-    before = shared_backend.contents()
-    dedup = Deduplicator(shared_backend.url)
-    assert (dedup.explain(A, html=f"<p>{TEXT}</p>").pages, dedup.session) == (0, None)
-    assert shared_backend.contents() == before
-
-
-@pytest.mark.parametrize("page", [{}, {"html": "x", "text": "x"}, {"fingerprint": "x"}, {"text": "x", "similarity": 7}])
-def test_what_is_no_page_is_refused(page: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError):
-        Deduplicator().explain(A, **page)
-    with pytest.raises(PageError):
-        Deduplicator().explain(A, text="")
 
 
 def test_it_is_ready_for_json() -> None:

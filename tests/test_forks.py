@@ -6,17 +6,13 @@ import os
 import sys
 import threading
 import traceback
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from crawldedup import Deduplicator
 from tests.service.serving import story
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.stores.backends import Backend
+from tests.stores.backends import Backend
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
 

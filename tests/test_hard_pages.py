@@ -64,45 +64,9 @@ SHOPS = {
         "Harbour copper kettle",
         "Lighthouse copper kettle",
     ),
-    "de": Shop(
-        "de",
-        words(
-            "Kessel Kupfer Griff Wasser Küche Morgen leise Dampf Tülle Werkstatt Bank polieren gleichmäßig warm "
-            "Herd Familie Tisch gießen sanft Handwerk Niete Deckel Gewicht massiv glänzen Flamme schlicht"
-        ),
-        " ",
-        ". ",
-        "1.299,00 €",
-        "EUR",
-        "In den Warenkorb",
-        (("Farbe", "signalrot"), ("Gewicht", "1,2 kg"), ("Inhalt", "3 Liter"), ("Artikelnummer", "KT-10442")),
-        "moosgrün",
-        "1,3 kg",
-        "Kupferkessel Hafen",
-        "Kupferkessel Leuchtturm",
-    ),
     "ja": Shop(
         "ja",
-        (
-            "銅",
-            "湯",
-            "台所",
-            "朝",
-            "静か",
-            "蒸気",
-            "注ぎ口",
-            "職人",
-            "磨く",
-            "火",
-            "家族",
-            "食卓",
-            "優しい",
-            "蓋",
-            "手仕事",
-            "の",
-            "は",
-            "を",
-        ),
+        words("銅 湯 台所 朝 静か 蒸気 注ぎ口 職人 磨く 火 家族 食卓 優しい 蓋 手仕事 の は を"),
         "",
         "。",
         "1,299円（税込）",
@@ -113,39 +77,6 @@ SHOPS = {
         "1.3kg",
         "港の銅やかん",
         "灯台の銅やかん",
-    ),
-    "zh": Shop(
-        "zh",
-        (
-            "铜",
-            "水",
-            "厨房",
-            "早晨",
-            "安静",
-            "蒸汽",
-            "壶嘴",
-            "工匠",
-            "打磨",
-            "火",
-            "家庭",
-            "餐桌",
-            "温和",
-            "盖子",
-            "手工",
-            "的",
-            "和",
-            "在",
-        ),
-        "",
-        "。",
-        "¥1299",
-        "CNY",
-        "加入购物车",
-        (("颜色", "红色"), ("重量", "1.2公斤"), ("容量", "3升"), ("货号", "KT-10442")),
-        "绿色",
-        "1.3公斤",
-        "港湾铜壶",
-        "灯塔铜壶",
     ),
     "ar": Shop(
         "ar",
@@ -409,20 +340,11 @@ class TestProducts:
         """Name and price in the first lines, the rest in lines as well."""
         verdicts = {}
         with Deduplicator() as dedup:
-            for kind, item in group(SHOPS["de"], 400).items():
+            for kind, item in group(SHOPS["en"], 400).items():
                 rows = "\n".join(f"{key}: {value}" for key, value in item.rows)
                 text = "\n".join((item.name, item.price, *item.description, rows))
                 verdicts[kind] = dedup.check(f"https://shop.example/{kind}", text=text).is_duplicate
         assert verdicts == {kind: kind != "first" for kind in verdicts}
-
-    @pytest.mark.parametrize("first_line", ["awk '{ print $0 }' names", "$0", "Prints $0 if $1 > $2"])
-    def test_a_manual_with_a_dollar_meets_its_near_copy(self, first_line: str) -> None:
-        manual = ("print - write a record to standard output", first_line, *sentences(SHOPS["en"], 400))
-        edited = ("print - write the records to standard output", f"{first_line} 2", *manual[2:])
-        with Deduplicator() as dedup:
-            dedup.check("https://docs.example/print", text="\n".join(manual))
-            verdict = dedup.check("https://mirror.example/print", text="\n".join(edited))
-        assert verdict.kind is Kind.NEAR_DUPLICATE
 
     def test_distinguishing_nothing_leaves_them_to_the_similarity(self) -> None:
         with Deduplicator(distinguish="nothing") as dedup:
@@ -523,6 +445,8 @@ NO_PRODUCT = {
         for kind in ("NewsArticle", "Organization", "WebSite")
     },
 }
+
+
 NOISE = {
     "description": "A pump",
     "image": "https://shop.example/a.jpg?v=3",
@@ -552,9 +476,8 @@ def test_lists_articles_and_organizations_are_no_products(pages: tuple[str, str]
         assert dedup.check("https://shop.example/2", html=pages[1]).is_duplicate
 
 
-@pytest.mark.parametrize(("member", "value"), NOISE.items(), ids=NOISE)
-def test_what_is_declared_of_a_visit_makes_no_other_product(member: str, value: object) -> None:
-    assert facts(offered("Product")) == facts(offered("Product", members={member: value}))
+def test_what_is_declared_of_a_visit_makes_no_other_product() -> None:
+    assert facts(offered("Product")) == facts(offered("Product", members=NOISE))
 
 
 @pytest.mark.parametrize("price", ["49.90 €", "49.90"])

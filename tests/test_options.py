@@ -43,11 +43,29 @@ def test_a_text_stands_for_a_value(name: str, text: str, value: Any) -> None:
     assert option.from_text(text) == value
 
 
-@pytest.mark.parametrize("name", ["similarity", "recall", "min_words", "max_pages", "expected_pages", "ttl_refresh"])
-def test_python_takes_no_text_for_a_number_or_a_flag(name: str) -> None:
+REFUSED: dict[str, list[Any]] = {
+    "store": ["postgres://localhost", 5],
+    "namespace": ["", "a b", "{a}", "é", "x" * 101, 5],
+    "scope": ["domain"],
+    "extractor": ["magic", ["text"]],
+    "similarity": [90, 0.5, 1.1, float("nan"), True, None, "1"],
+    "recall": [1, 0.1, "1"],
+    "ttl": [0, -5, "month", "0.5s", "8000w", 10**400],
+    "max_pages": [0, "many", "1"],
+    "min_words": [0, 1.5, True, "1"],
+    "expected_pages": ["1"],
+    "ttl_refresh": ["no", "1"],
+    "store_urls": [None],
+    "keep_texts": ["yes", 1, None],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in REFUSED.items() for value in values])
+def test_a_value_that_is_not_allowed_is_refused_by_name(name: str, value: Any) -> None:
+    """Python takes no text for a number or a flag."""
     for make in (Options, Deduplicator, AsyncDeduplicator):
-        with pytest.raises(ConfigurationError, match=f"{name} is '1'; it must be"):
-            make(**{name: "1"})
+        with pytest.raises(ConfigurationError, match=f"^{name} is .*|magic"):
+            make(**{name: value})
 
 
 @pytest.mark.parametrize(

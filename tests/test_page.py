@@ -25,6 +25,7 @@ def test_a_page_is_of_one_kind(page: dict[str, Any]) -> None:
         ("u", {"html": "<p>", "encoding": 5}, "encoding is 5"),
         ("u", {"html": "<p>", "identity": 5}, "identity is 5"),
         ("u", {"html": "<p>", "scope_key": 5}, "scope_key is 5"),
+        ("u", {"text": "x", "canonical": 5}, "canonical is 5"),
         ("u", {"fingerprint": "f0"}, "fingerprint is 'f0'; it must be one that"),
         ("u", {"text": "x", "similarity": 7}, "^similarity is 7"),
         ("u", {"text": "x", "revisit_similarity": 7}, "^revisit_similarity is 7"),

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from crawldedup import AsyncDeduplicator, Deduplicator, Kind, Page, Verdict, wire
+from crawldedup import AsyncDeduplicator, Deduplicator, Kind, Verdict
 from crawldedup.errors import StoreError
 from crawldedup.verdict import describe
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _CHOOSER = random.Random(5)
 A, B, C, D = (f"https://{name}.example/story" for name in "abcd")
@@ -40,11 +38,6 @@ def known_words(dedup: Deduplicator, text: str) -> int:
     return coverage.known_words if coverage else 0
 
 
-def check_in_a_batch(dedup: Deduplicator, url: str, text: str) -> Verdict:
-    (verdict,) = dedup.check_many([Page(url, text=text)])
-    return verdict
-
-
 def look_first(dedup: Deduplicator, url: str, text: str) -> Verdict:
     page = dedup.fingerprint(text=text)
     looked = dedup.check(url, fingerprint=page, remember=False)
@@ -53,11 +46,9 @@ def look_first(dedup: Deduplicator, url: str, text: str) -> Verdict:
     return verdict
 
 
-@pytest.mark.parametrize("ask", [check, check_in_a_batch, look_first])
-def test_a_new_page_tells_which_share_of_it_is_known(
-    store_url: str, ask: Callable[[Deduplicator, str, str], Verdict]
-) -> None:
-    with Deduplicator(store_url, key=0, paragraphs="mark") as dedup:
+@pytest.mark.parametrize("ask", [check, look_first])
+def test_a_new_page_tells_which_share_of_it_is_known(ask: Callable[[Deduplicator, str, str], Verdict]) -> None:
+    with Deduplicator(key=0, paragraphs="mark") as dedup:
         first, second = ask(dedup, A, TEXT), ask(dedup, B, HALF)
         assert first.coverage is not None
         assert (first.coverage.share_new, first.coverage.sources) == (1, ())
@@ -75,16 +66,16 @@ def test_a_new_page_tells_which_share_of_it_is_known(
         assert ask(dedup, C, TEXT).coverage is None
 
 
-def test_without_the_option_nothing_is_told_or_kept(store_url: str) -> None:
-    with Deduplicator(store_url, key=0) as dedup:
+def test_without_the_option_nothing_is_told_or_kept() -> None:
+    with Deduplicator(key=0) as dedup:
         assert dedup.check(A, text=TEXT).coverage is None
         assert dedup.check(B, text=MOSTLY).coverage is None
 
 
-def test_a_partial_page_adds_nothing(store_url: str) -> None:
+def test_a_partial_page_adds_nothing() -> None:
     """Or the pages that hold a story would make boilerplate of it, and its copies would name copies."""
     copies = [f"https://{number}.example/" for number in range(12)]
-    with Deduplicator(store_url, key=0, paragraphs=0.2) as dedup:
+    with Deduplicator(key=0, paragraphs=0.2) as dedup:
         dedup.check(A, text=TEXT)
         dedup.check(B, text="\n".join(TWO))
         for place, url in enumerate(copies):
@@ -94,10 +85,10 @@ def test_a_partial_page_adds_nothing(store_url: str) -> None:
             assert found is None or {source for source, _ in found.sources} == {A, B}
 
 
-def test_boilerplate_is_told_as_such(store_url: str) -> None:
+def test_boilerplate_is_told_as_such() -> None:
     """It stands on every page, between paragraphs of the page's own."""
     boilerplate = story(99, 2)
-    with Deduplicator(store_url, key=0, paragraphs="mark") as dedup:
+    with Deduplicator(key=0, paragraphs="mark") as dedup:
         found = []
         for number in range(12):
             own = story(100 + number, 4)
@@ -107,9 +98,9 @@ def test_boilerplate_is_told_as_such(store_url: str) -> None:
         assert found == [(False, False), *[(True, False)] * 7, *[(False, True)] * 4]
 
 
-def test_what_was_added_later_does_not_make_a_page_partial(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_added_later_does_not_make_a_page_partial(monkeypatch: pytest.MonkeyPatch) -> None:
     """A compilation that takes a story over whole does not cost the story its next visit."""
-    with Deduplicator(store_url, key=0, paragraphs=0.2) as dedup:
+    with Deduplicator(key=0, paragraphs=0.2) as dedup:
         dedup.check(A, text=TEXT)
         assert not dedup.check(B, text=MOSTLY).is_partial
         for _ in range(2):
@@ -119,23 +110,23 @@ def test_what_was_added_later_does_not_make_a_page_partial(store_url: str, monke
             assert again.coverage.share_new == 1
 
 
-def test_a_share_decides_what_is_partial(store_url: str) -> None:
+def test_a_share_decides_what_is_partial() -> None:
     for least, partial in ((0.3, False), (0.7, True)):
-        with Deduplicator(store_url, key=0, paragraphs=least, namespace=f"n{partial}") as dedup:
+        with Deduplicator(key=0, paragraphs=least, namespace=f"n{partial}") as dedup:
             dedup.check(A, text=TEXT)
             assert dedup.check(B, text=HALF).is_partial == partial
             assert dedup.check(B, text=HALF).is_partial == partial
 
 
-def test_pages_of_other_scopes_are_not_compared(store_url: str) -> None:
-    with Deduplicator(store_url, key=0, scope="site", paragraphs="mark") as dedup:
+def test_pages_of_other_scopes_are_not_compared() -> None:
+    with Deduplicator(key=0, scope="site", paragraphs="mark") as dedup:
         dedup.check(A, text=TEXT)
         verdicts = [dedup.check(url, text=HALF) for url in (B, f"{A}/2")]
         assert [verdict.coverage and verdict.coverage.known_words > 0 for verdict in verdicts] == [False, True]
 
 
-def test_a_page_that_is_forgotten_is_no_source(store_url: str) -> None:
-    with Deduplicator(store_url, key=0, paragraphs="mark") as dedup:
+def test_a_page_that_is_forgotten_is_no_source() -> None:
+    with Deduplicator(key=0, paragraphs="mark") as dedup:
         dedup.check(A, text=TEXT)
         assert (dedup.forget(A), dedup.forget(A)) == (1, 0)
         assert known_words(dedup, HALF) == 0
@@ -144,8 +135,8 @@ def test_a_page_that_is_forgotten_is_no_source(store_url: str) -> None:
         assert known_words(dedup, HALF) == 0
 
 
-def test_urls_need_not_be_kept(store_url: str) -> None:
-    with Deduplicator(store_url, key=0, paragraphs="mark", store_urls=False) as dedup:
+def test_urls_need_not_be_kept() -> None:
+    with Deduplicator(key=0, paragraphs="mark", store_urls=False) as dedup:
         dedup.check(A, text=TEXT)
         verdict = dedup.check(B, text=HALF)
         assert verdict.coverage is not None
@@ -164,18 +155,11 @@ def test_the_verdict_stands_when_the_store_fails_at_paragraphs(monkeypatch: pyte
         assert (verdict.kind, verdict.coverage, verdict.is_partial) == (Kind.NEW, None, False)
 
 
-def test_they_are_checked_beside_an_event_loop(store_url: str) -> None:
+def test_they_are_checked_beside_an_event_loop() -> None:
     async def main() -> None:
-        async with AsyncDeduplicator(store_url, key=0, paragraphs="mark") as dedup:
+        async with AsyncDeduplicator(key=0, paragraphs="mark") as dedup:
             await dedup.check(A, text=TEXT)
             looked = await dedup.check(B, text=HALF, remember=False)
             assert (await dedup.check(B, text=HALF)).coverage == looked.coverage
 
     asyncio.run(main())
-
-
-def test_a_verdict_with_a_coverage_survives_json(store_url: str) -> None:
-    with Deduplicator(store_url, key=0, paragraphs="mark") as dedup:
-        dedup.check(A, text=TEXT)
-        verdict = dedup.check(B, text=HALF)
-        assert wire.from_plain(Verdict, wire.plain(verdict)) == verdict

@@ -31,15 +31,6 @@ def test_a_new_page_tells_the_nearest_page_below_the_limit() -> None:
     assert 0.7 < verdict.rejected_similarity < 0.855
 
 
-def test_explain_tells_what_a_check_tells() -> None:
-    with Deduplicator(key=0) as dedup:
-        dedup.check("https://near.example/", text=text())
-        told = dedup.explain("https://new.example/", text=text(changed=12)).verdict
-        verdict = dedup.check("https://new.example/", text=text(changed=12))
-    assert verdict.rejected == told.rejected == "https://near.example/"
-    assert verdict == told
-
-
 def test_a_copy_a_revisit_and_a_page_like_no_other_tell_none() -> None:
     with Deduplicator(key=0) as dedup:
         dedup.check("https://near.example/", text=text(changed=12))

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
-from crawldedup import AsyncDeduplicator, Deduplicator, Kind, Page
+from crawldedup import Deduplicator, Kind
 from crawldedup.verdict import Verdict, describe
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _CHOOSER = random.Random(7)
 WORDS = ["".join(_CHOOSER.choices("abdeiklmnorstu", k=6)) for _ in range(300)]
@@ -38,20 +34,15 @@ def visit(dedup: Deduplicator, url: str, text: str) -> Verdict:
     return dedup.check(url, text=text, revisit_similarity=0.9)
 
 
-def visit_in_a_batch(dedup: Deduplicator, url: str, text: str) -> Verdict:
-    (verdict,) = dedup.check_many([Page(url, text=text, revisit_similarity=0.9)])
-    return verdict
-
-
 def visit_by_fingerprint(dedup: Deduplicator, url: str, text: str) -> Verdict:
     return dedup.check(url, fingerprint=dedup.fingerprint(text=text), revisit_similarity=0.9)
 
 
-@pytest.mark.parametrize("ask", [visit, visit_in_a_batch, visit_by_fingerprint])
+@pytest.mark.parametrize("ask", [visit, visit_by_fingerprint])
 def test_a_page_that_drifts_is_changed_when_it_is_far_from_what_was_delivered(
-    store_url: str, ask: Callable[[Deduplicator, str, str], Verdict]
+    ask: Callable[[Deduplicator, str, str], Verdict],
 ) -> None:
-    with Deduplicator(store_url, key=0) as dedup:
+    with Deduplicator(key=0) as dedup:
         assert ask(dedup, A, TEXT).kind is Kind.NEW
         seen = [ask(dedup, A, edited(places)) for places in range(1, 29, 3)]
     assert {verdict.kind for verdict in seen} == {Kind.REVISIT}
@@ -65,8 +56,8 @@ def test_a_page_that_drifts_is_changed_when_it_is_far_from_what_was_delivered(
         assert verdict.changed == (verdict.similarity < 0.9)
 
 
-def test_without_a_similarity_texts_must_be_equal(store_url: str) -> None:
-    with Deduplicator(store_url) as dedup:
+def test_without_a_similarity_texts_must_be_equal() -> None:
+    with Deduplicator() as dedup:
         dedup.check(A, text=TEXT)
         verdict = dedup.check(A, text=edited(1))
         assert verdict.changed
@@ -76,8 +67,8 @@ def test_without_a_similarity_texts_must_be_equal(store_url: str) -> None:
 
 
 @pytest.mark.parametrize(("places", "expected"), [(2, 0.961), (8, 0.852), (20, 0.667), (30, 0.538)])
-def test_a_changed_page_tells_how_much_is_left_of_what_it_was(store_url: str, places: int, expected: float) -> None:
-    with Deduplicator(store_url, key=0) as dedup:
+def test_a_changed_page_tells_how_much_is_left_of_what_it_was(places: int, expected: float) -> None:
+    with Deduplicator(key=0) as dedup:
         dedup.check(A, text=TEXT)
         verdict = dedup.check(A, text=edited(places))
         assert verdict.changed
@@ -86,8 +77,8 @@ def test_a_changed_page_tells_how_much_is_left_of_what_it_was(store_url: str, pl
         assert dedup.check(B, text=edited(places)).original == A
 
 
-def test_a_thin_page_is_unchanged_only_if_it_is_equal(store_url: str) -> None:
-    with Deduplicator(store_url) as dedup:
+def test_a_thin_page_is_unchanged_only_if_it_is_equal() -> None:
+    with Deduplicator() as dedup:
         visit(dedup, A, "a few words on 17 pages")
         changed = visit(dedup, A, "a few words on 18 pages")
         assert (changed.changed, changed.similarity, changed.hamming) == (True, None, None)
@@ -95,8 +86,8 @@ def test_a_thin_page_is_unchanged_only_if_it_is_equal(store_url: str) -> None:
         assert visit(dedup, A, TEXT).changed
 
 
-def test_a_product_of_another_price_is_changed_however_alike_it_reads(store_url: str) -> None:
-    with Deduplicator(store_url) as dedup:
+def test_a_product_of_another_price_is_changed_however_alike_it_reads() -> None:
+    with Deduplicator() as dedup:
         first, same, cheaper = (
             dedup.check(A, html=PRODUCT.format(price), revisit_similarity=0.6) for price in (20, 20, 18)
         )
@@ -106,27 +97,13 @@ def test_a_product_of_another_price_is_changed_however_alike_it_reads(store_url:
         assert cheaper.similarity < 0.3
 
 
-def test_looking_tells_what_a_visit_would_tell(store_url: str) -> None:
-    with Deduplicator(store_url) as dedup:
+def test_looking_tells_what_a_visit_would_tell() -> None:
+    with Deduplicator() as dedup:
         dedup.check(A, text=TEXT)
         for similarity, changed in ((None, True), (0.9, False), (0.99, True)):
             page = dedup.fingerprint(text=edited(3))
             looked = dedup.check(A, fingerprint=page, remember=False, revisit_similarity=similarity)
             assert (looked.kind, looked.changed) == (Kind.REVISIT, changed)
-
-
-def test_it_may_be_awaited(store_url: str) -> None:
-    async def work() -> Sequence[bool]:
-        async with AsyncDeduplicator(store_url) as dedup:
-            texts = TEXT, edited(1), edited(2)
-            visits = [await dedup.check(A, text=text, revisit_similarity=0.8) for text in texts]
-            page = await dedup.fingerprint(text=edited(1))
-            visits.append(await dedup.check(A, fingerprint=page, revisit_similarity=0.8))
-            many = [Page(A, text=edited(2), revisit_similarity=0.8), Page(A, text=edited(2))]
-            visits += [verdict async for verdict in dedup.check_many(many)]
-            return [verdict.changed for verdict in visits]
-
-    assert asyncio.run(work()) == [False, False, False, False, False, True]
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from crawldedup import Deduplicator
 from crawldedup.verdict import describe
-
-if TYPE_CHECKING:
-    from tests.stores.backends import Backend
+from tests.stores.backends import Backend
 
 URL: Final = "https://hub.example/"
 LINKS: Final = ("/boats?utm_source=front&page=1", "/piers?sid=a1b2c3d4e5")
@@ -43,8 +41,8 @@ def hub(
         pytest.param(hub(links=("/boats?page=1", "/piers?sid=9f8e7d6c5b")), id="other session, no campaign"),
     ],
 )
-def test_what_has_the_same_text_and_links_is_unchanged(store_url: str, page: str) -> None:
-    with Deduplicator(store_url) as dedup:
+def test_what_has_the_same_text_and_links_is_unchanged(page: str) -> None:
+    with Deduplicator() as dedup:
         first = dedup.check(URL, html=hub())
         again = dedup.check(URL, html=page)
     assert (str(first.kind), str(again.kind), again.changed) == ("thin", "revisit", False)
@@ -72,13 +70,14 @@ def test_what_has_another_text_or_link_is_changed(page: str) -> None:
     assert not same.changed
 
 
-def test_at_another_url_only_an_exact_copy_is_a_duplicate(store_url: str) -> None:
+def test_at_another_url_only_an_exact_copy_is_a_duplicate() -> None:
     page = hub()
-    with Deduplicator(store_url) as dedup:
+    with Deduplicator() as dedup:
         kinds = [str(dedup.check(f"{URL}{place}", html=html).kind) for place, html in enumerate((page, hub(), page))]
     assert kinds == ["thin", "thin", "exact_duplicate"]
 
 
+@pytest.mark.parametrize("shared_backend", ["sqlite"], indirect=True)
 def test_two_crawlers_at_work_deliver_it_once(shared_backend: Backend) -> None:
     with Deduplicator(shared_backend.url) as one, Deduplicator(shared_backend.url) as other:
         verdicts = [
