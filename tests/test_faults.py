@@ -248,6 +248,16 @@ def mend(client: redis.Redis, key: bytes) -> None:
     client.eval(_MEND, 2, key, b"spared:" + key)
 
 
+def spoil_every_key(world: World, number: int) -> None:
+    for key in keys_of_index(world.server.client):
+        spoil(world.server.client, key)
+
+
+def mend_all(world: World, number: int) -> None:
+    for spared in world.server.client.keys("spared:*"):
+        mend(world.server.client, spared.removeprefix(b"spared:"))
+
+
 def keys_of_index(client: redis.Redis) -> list[bytes]:
     return sorted(set(client.scan_iter("crawldedup:*")))  # SCAN may return a key twice
 
@@ -266,6 +276,10 @@ FAULTS: dict[str, Fault] = {
         unsure=True,
         options=("--appendonly", "yes", "--appendfsync", "always"),
     ),
+    "scripts flushed": Fault(
+        begin=lambda world, _: world.server.client.script_flush(),
+        end=lambda world, _: world.server.client.script_flush(),
+    ),
     "paused for three seconds": Fault(
         begin=lambda world, _: world.server.client.client_pause(3000), errors=frozenset({"unavailable"}), unsure=True
     ),
@@ -275,6 +289,14 @@ FAULTS: dict[str, Fault] = {
         errors=frozenset({"full"}),
         counts=False,
     ),
+    "read only": Fault(
+        # Nothing listens at this port, so the server goes on with what it has.
+        begin=lambda world, _: world.server.client.replicaof("127.0.0.1", "1"),
+        end=lambda world, _: world.server.client.replicaof("no", "one"),
+        errors=frozenset({"unavailable"}),
+        counts=False,
+    ),
+    "every key of the wrong type": Fault(begin=spoil_every_key, end=mend_all, errors=frozenset({"store"})),
     "connections killed": Fault(
         each=every(6, lambda world, _: world.server.client.client_kill_filter(_type="normal", skipme=True))
     ),
@@ -292,8 +314,6 @@ FAULTS: dict[str, Fault] = {
         proxied=True,
     ),
 }
-
-
 # One crawl shows that the plugin copes; what each fault does to it is a matter of length.
 NAMES = [pytest.param(name, marks=pytest.mark.nightly if number else ()) for number, name in enumerate(FAULTS)]
 

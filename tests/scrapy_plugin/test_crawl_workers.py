@@ -64,7 +64,6 @@ def test_pages_that_wait_for_a_worker_hold_the_crawl_back(site: Site, tmp_path: 
     assert len(finish(process, tmp_path).passed) == 30
 
 
-@pytest.mark.xfail(reason="a worker keeps what it has read by the URL, too", strict=False)
 def test_the_same_bytes_are_read_once(site: Site, tmp_path: Path) -> None:
     result = crawl_apart(
         site,

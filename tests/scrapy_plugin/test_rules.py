@@ -146,6 +146,57 @@ def test_a_rule_that_proves_wrong_is_left_out_and_what_it_skipped_is_fetched(
         assert f"{site.url}: ?sid" not in [f"{each['site']}: {each['what']}" for each in report["advice"]]
 
 
+@nightly
+def test_no_request_goes_to_another_host_in_place_of_its_own(crawl: Crawler, tmp_path: Path) -> None:
+    """Attack H1: a site that has mirrored the first pages of another falsifies later ones."""
+    stories = numbered("p", 60)
+    with Site(stories) as victim, Site(stories) as evil:
+        evil.pages["/p/55"] = article(5555, words=120)
+        pages = [page(f"{site.url}/p/{n}") for n in range(40) for site in (victim, evil)]
+        settings = {"CRAWLDEDUP_JOURNAL": str(tmp_path / "journal")}
+        crawl(victim, pages, **settings)
+        output = str(tmp_path / "rules.json")
+        assert main(["advise", str(tmp_path / "journal"), "--output", output]) == 0
+        assert json.loads(Path(output).read_text()) == []
+        # Not even by a file that somebody else has written.
+        forged = Rule("host", victim.url, victim.url, evil.url, frozenset({"/p/"}))
+        refused = crawl(victim, pages, CRAWLDEDUP_RULES=rules_file(tmp_path, forged))
+        assert refused.report["stats"]["finish_reason"] == "crawldedup_error"
+        evil.asked.clear()
+        victim.asked.clear()
+        secret = {"Authorization": "Bearer secret"}
+        later = [page(f"{victim.url}/p/{n}", headers=secret) for n in range(60)]
+        rules = rules_file(tmp_path, sid(victim, "/p/"))
+        result = crawl(victim, later, CRAWLDEDUP_RULES=rules)
+        assert evil.asked.total() == 0
+        assert {*result.items} == {*stories}
+
+
+@nightly
+def test_folders_that_support_a_rule_say_nothing_of_another(crawl: Crawler, tmp_path: Path) -> None:
+    """Attack H2: whoever may publish pages at which a parameter says nothing has others' pages skipped."""
+    junk = {**numbered("u", 12), **numbered("v", 12, first=100)}
+    stories = {f"/story?ref={n}": article(3000 + n, words=120) for n in range(30)}
+    pages = [page(f"{path}?ref={n}") for n in range(12) for path in junk]
+    output = str(tmp_path / "rules.json")
+    with Site(junk) as site:
+        site.pages |= stories
+        crawl(site, pages, CRAWLDEDUP_JOURNAL=str(tmp_path / "journal"))
+        assert main(["advise", str(tmp_path / "journal"), "--output", output]) == 0
+        (rule,) = json.loads(Path(output).read_text())
+        assert (rule["what"], rule["folders"]) == ("?ref", ["/u/", "/v/"])
+        # And if the attacker publishes in the same folder, before the rules were made:
+        wide = Rule("query", site.url, "ref", folders=frozenset({"/u/", "/v/", "/"}))
+        for rules in (output, rules_file(tmp_path, wide)):
+            drowned = [*pages, *map(page, stories)]
+            random.Random(1).shuffle(drowned)
+            result = crawl(site, drowned, CRAWLDEDUP_RULES=rules)
+            assert {*stories} <= {*result.items}
+            assert texts(result.items) == {*junk, "/story"}
+            assert ("rules/withdrawn" in result.counts) == (rules != output)
+            assert result.counts["rules/skipped"] > 100 or rules != output
+
+
 def test_some_requests_are_always_made(crawl: Crawler, tmp_path: Path) -> None:
     stories = numbered("news", 12)
     with Site(stories) as site:
