@@ -33,10 +33,7 @@ TEXT = "The cat saw the CAT, and it sat."
         ({"term_frequency": False}, dict.fromkeys(["the", "cat", "saw", "and", "it", "sat"], 1)),
         ({"stop_words": ENGLISH_STOP_WORDS}, {"cat": 2, "saw": 1, "sat": 1}),
         ({"fold_case": False}, dict.fromkeys(["The", "cat", "saw", "the", "CAT", "and", "it", "sat"], 1)),
-        (
-            {"kind": "word-shingles", "stop_words": ENGLISH_STOP_WORDS},
-            {"cat saw cat": 1, "saw cat sat": 1},
-        ),
+        ({"kind": "word-shingles", "stop_words": ENGLISH_STOP_WORDS}, {"cat saw cat": 1, "saw cat sat": 1}),
         ({"kind": "word-shingles", "size": 7}, {"the cat saw the cat and it": 1, "cat saw the cat and it sat": 1}),
         (
             {"kind": "char-shingles", "size": 4, "stop_words": ENGLISH_STOP_WORDS | {"saw"}},
@@ -50,47 +47,33 @@ def test_features(options: dict[str, Any], expected: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["words", "word-shingles", "char-shingles"])
-def test_an_empty_text_has_no_features(kind: FeatureKind) -> None:
-    assert features("", kind=kind) == {}
-    assert features("of the", kind=kind, stop_words=ENGLISH_STOP_WORDS) == {}
-
-
-@pytest.mark.parametrize("bits", [32, 64])
-def test_simhash_of_features_with_any_weights(bits: int) -> None:
-    weighted = {"storm": 3.5, "harbour": 1.25, "ice": 0.5, "ferry": 2.0}
-    hashes = [
-        mmh3.hash(word.encode(), signed=False) if bits == 32 else mmh3.hash64(word.encode(), signed=False)[0]
-        for word in weighted
-    ]
-    expected = plain_compute(hashes, list(weighted.values()), bits)
-    assert simhash(weighted, bits=bits) == expected
-    assert simhash(MappingProxyType(weighted), bits=bits) == expected
-    assert simhash(weighted, bits=bits).bit_length() <= bits
-
-
-def test_frozen_simhashes() -> None:
-    weighted = features("The ferries stop when the harbour freezes; then carts cross the ice.")
-    assert f"{simhash(weighted):016x}" == "5aade481c1cb0e1e"
-    assert f"{simhash(weighted, bits=32):08x}" == "3a730e60"
-
-
-@pytest.mark.parametrize("kind", ["words", "word-shingles", "char-shingles"])
-def test_near_duplicates_are_nearer_than_others(kind: FeatureKind) -> None:
+def test_near_duplicates_are_nearer_than_others_and_nothing_has_no_features(kind: FeatureKind) -> None:
+    assert features("", kind=kind) == features("of the", kind=kind, stop_words=ENGLISH_STOP_WORDS) == {}
     words = [f"word{number}" for number in range(300)]
-    edited = [*words[:150], "edit", *words[151:]]
-    other = [f"term{number}" for number in range(300)]
-    page, near, far = (simhash(features(" ".join(text), kind=kind)) for text in (words, edited, other))
+    texts = words, [*words[:150], "edit", *words[151:]], [f"term{number}" for number in range(300)]
+    page, near, far = (simhash(features(" ".join(text), kind=kind)) for text in texts)
     assert num_differing_bits(page, near) < 12 < num_differing_bits(page, far)
 
 
 @pytest.mark.parametrize("bits", [32, 64])
 def test_simhashes_are_the_signs_of_weights_with_norm_1(bits: int) -> None:
-    weighted = {"storm": 3.0, "harbour": 4.0}
-    weights = bit_weights(weighted, bits)
+    weighted = {"storm": 3.0, "harbour": 4.0, "ice": 0.5}
+    hashes = [
+        mmh3.hash(word.encode(), signed=False) if bits == 32 else mmh3.hash64(word.encode(), signed=False)[0]
+        for word in weighted
+    ]
+    expected = plain_compute(hashes, list(weighted.values()), bits)
+    assert simhash(weighted, bits=bits) == simhash(MappingProxyType(weighted), bits=bits) == expected
+    weights = bit_weights({"storm": 3.0, "harbour": 4.0}, bits)
     assert weights.shape == (bits,)
-    assert int("".join("1" if weight > 0 else "0" for weight in weights), 2) == simhash(weighted, bits)
+    assert int("".join("1" if weight > 0 else "0" for weight in bit_weights(weighted, bits)), 2) == expected
     assert np.unique(np.abs(weights)).tolist() == pytest.approx([1 / 5, 7 / 5])
     assert bit_weights({}, bits).tolist() == [0] * bits
+
+
+def test_frozen_simhashes() -> None:
+    weighted = features("The ferries stop when the harbour freezes; then carts cross the ice.")
+    assert (f"{simhash(weighted):016x}", f"{simhash(weighted, bits=32):08x}") == ("5aade481c1cb0e1e", "3a730e60")
 
 
 def test_tf_idf_as_defined() -> None:
@@ -99,9 +82,8 @@ def test_tf_idf_as_defined() -> None:
     for text in ("a b", "a c c", "a"):
         seen.learn(features(text))
     assert seen.documents == 3
-    assert [seen.idf(word) for word in "abcd"] == pytest.approx(
-        [1, math.log(4 / 2) + 1, math.log(4 / 2) + 1, math.log(4) + 1]
-    )
+    rare = math.log(4 / 2) + 1
+    assert [seen.idf(word) for word in "abcd"] == pytest.approx([1, rare, rare, math.log(4) + 1])
     assert seen.weigh(Counter({"a": 3, "d": 1})) == pytest.approx({"a": 3 / 4, "d": (math.log(4) + 1) / 4})
 
 

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from crawldedup.literature.features import bit_weights, features, simhash
 from crawldedup.literature.simhash_py import num_differing_bits
 from crawldedup.literature.volatility import (
     FlipSet,
@@ -24,8 +23,6 @@ from crawldedup.literature.volatility import (
     share_within,
 )
 
-PROBABILITIES = st.lists(st.floats(1e-6, 0.5), max_size=10).map(lambda values: sorted(values, reverse=True))
-
 
 def all_sets(bits: int) -> list[FlipSet]:
     return [flips for size in range(bits + 1) for flips in combinations(range(1, bits + 1), size)]
@@ -35,9 +32,8 @@ def probability(flips: FlipSet, probabilities: list[float]) -> float:
     return math.prod(p if rank in flips else 1 - p for rank, p in enumerate(probabilities, start=1))
 
 
-@pytest.mark.nightly
-@given(PROBABILITIES)
-@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(1e-6, 0.5), max_size=8).map(lambda values: sorted(values, reverse=True)))
+@settings(max_examples=40, deadline=None)
 def test_sets_come_in_the_order_of_brute_force(probabilities: list[float]) -> None:
     bits = len(probabilities)
     found = list(flip_sets(probabilities))
@@ -47,30 +43,6 @@ def test_sets_come_in_the_order_of_brute_force(probabilities: list[float]) -> No
     # Equal sequences of probabilities: the same order but for ties.
     assert [p for _, p in found] == pytest.approx(ordered, rel=1e-9)
     assert sum(p for _, p in found) == pytest.approx(1)
-
-
-@pytest.mark.parametrize("bits", range(1, 11))
-def test_trees_hold_every_set_once(bits: int) -> None:
-    for size in range(bits + 1):
-        waiting: list[FlipSet] = [tuple(range(1, size + 1))]
-        seen = []
-        while waiting:
-            flips = waiting.pop()
-            seen.append(flips)
-            below = children(flips, bits)
-            assert len(below) <= 2
-            waiting += below
-        assert len(seen) == math.comb(bits, size)
-        assert sorted(seen) == list(combinations(range(1, bits + 1), size))
-
-
-@given(PROBABILITIES)
-@settings(max_examples=40, deadline=None)
-def test_no_child_is_more_probable_than_its_parent(probabilities: list[float]) -> None:
-    for flips in all_sets(len(probabilities)):
-        for child in children(flips, len(probabilities)):
-            assert len(child) == len(flips)
-            assert probability(child, probabilities) <= probability(flips, probabilities) * (1 + 1e-12)
 
 
 def test_children_of_the_published_example() -> None:
@@ -103,35 +75,23 @@ def test_probabilities_are_those_of_the_normal_model() -> None:
     )
 
 
-@pytest.mark.parametrize("recall", [0.5, 0.9, 0.98])
-def test_the_search_meets_the_share_it_is_told_to(recall: float) -> None:
-    pairs = [pair for pair in noisy_pairs(2000, 0.95) if 0 < num_differing_bits(pair[0], pair[2]) <= 3]
+@pytest.mark.parametrize("recall", [0.5, 0.9, 1.0])
+def test_the_search_meets_the_share_it_is_told_to_by_as_few_probes(recall: float) -> None:
+    pairs = [pair for pair in noisy_pairs(1200, 0.95) if 0 < num_differing_bits(pair[0], pair[2]) <= 3]
     search = VolatilitySearch(similarity=0.95, recall=recall)
     for _, _, other in pairs:
         search.insert(other)
     met = sum(other in search.find_all(one, weights) for one, weights, other in pairs)
-    assert len(pairs) > 300
+    assert len(pairs) > 180
     # Of few flips in all, fewer lie in the prefix than of any number, so more are met.
     assert recall - 0.02 <= met / len(pairs) <= 1
+    every = len(pairs) * sum(math.comb(9, flips) for flips in range(4))
+    assert search.probes == every if recall == 1 else search.probes * 3 < every
 
 
-def test_a_lower_recall_takes_fewer_probes() -> None:
-    probes = []
-    for recall in (0.5, 0.9, 0.98, 1.0):
-        search = VolatilitySearch(recall=recall)
-        for one, _, _ in noisy_pairs(300):
-            search.insert(one)
-        for _, weights, other in noisy_pairs(20):
-            search.find_all(other, weights)
-        probes.append(search.probes)
-    assert probes == sorted(probes)
-    assert probes[0] * 10 < probes[-1] == 20 * sum(math.comb(9, flips) for flips in range(4))
-
-
-@given(st.integers(0, 4))
-@settings(max_examples=10, deadline=None)
+@pytest.mark.parametrize("distance", range(5))
 def test_with_recall_1_everything_within_the_distance_is_found(distance: int) -> None:
-    pairs = noisy_pairs(200, similarity=0.97)
+    pairs = noisy_pairs(100, similarity=0.97)
     search = VolatilitySearch(distance, recall=1.0)
     for _, _, other in pairs:
         search.insert(other)
@@ -139,22 +99,10 @@ def test_with_recall_1_everything_within_the_distance_is_found(distance: int) ->
         near = sorted({other for *_, other in pairs if num_differing_bits(one, other) <= distance})
         assert sorted(search.find_all(one, weights)) == near
         assert search.find_first(one, weights) in (near or [None])
-
-
-def test_pairs_of_a_collection() -> None:
-    pairs = noisy_pairs(200, similarity=0.98)
     hashes, weights = [one for one, _, _ in pairs], [own for _, own, _ in pairs]
     found = find_all(hashes + [other for *_, other in pairs], weights * 2, recall=1.0)
     expected = {tuple(sorted((one, other))) for one, _, other in pairs if 0 < num_differing_bits(one, other) <= 3}
     assert found == sorted(expected)
-
-
-def test_texts_with_an_edited_word_are_found() -> None:
-    search = VolatilitySearch(distance=8)
-    old = " ".join(f"word{number}" for number in range(200))
-    search.insert(simhash(features(old)))
-    new = features(old.replace("word7 ", "edit "))
-    assert search.find_first(simhash(new), bit_weights(new)) == simhash(features(old))
 
 
 def test_recall_by_probes_as_published() -> None:

@@ -25,6 +25,7 @@ from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.verdict import Kind
 from tests.scrapy_plugin.fakes import HandedIn
+
 DOWN = StoreUnavailableError("The store at cache:6379 refuses the connection.")
 
 
