@@ -18,9 +18,11 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from types import TracebackType
+from typing import Any, Self
 
 import redis
 from cryptography import x509
@@ -28,10 +30,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from redis.crc import key_slot
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-    from types import TracebackType
 
 _PATIENCE_SECONDS = 60.0
 _SERVICE = "crawl"

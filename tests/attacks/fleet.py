@@ -11,19 +11,16 @@ import os
 import random
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Final, NamedTuple
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from crawldedup import Deduplicator, Page
+from crawldedup.verdict import Verdict
 from tests.scrapy_plugin.prepared import CONTEXT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from multiprocessing.context import ForkServerProcess
-    from pathlib import Path
-
-    from crawldedup.verdict import Verdict
 
 BATCH: Final = 20
 """Every second crawler asks about so many pages at once, which are all remembered before the first is delivered."""

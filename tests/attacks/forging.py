@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crawldedup.fingerprinting import fingerprint
+from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.reading.tokenize import mix, word_hashes
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from crawldedup.fingerprinting.fingerprint import Fingerprint
 
 WORD_LIKE: Final = ("recall", "occturvuwnjyknxrbodqrvfm")
 """Two words of one hash without a key: found in a few seconds by a generalised birthday search (Wagner 2002)."""

@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,14 +19,8 @@ from crawldedup import Deduplicator, Kind, Page
 from tests.attacks.fleet import Fleet, Line, Queue, judge, text_of, url_of
 from tests.scrapy_plugin.crawling import QUICK, crawl_apart, start
 from tests.scrapy_plugin.website import Site, article
-from tests.servers import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.servers import RedisServer
-    from tests.stores.backends import Backend
+from tests.servers import RedisServer, wait_until
+from tests.stores.backends import Backend
 
 PAGES = range(20)
 FELLOWS = "Words of a fellow that is at work all the time, in a page of its own."

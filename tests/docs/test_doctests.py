@@ -8,8 +8,11 @@ import doctest
 import enum
 import inspect
 import re
+from collections.abc import Collection, Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -19,11 +22,6 @@ from crawldedup.options import Options
 from crawldedup.scrapy_plugin import policy, signals
 from tests.docs.pages import ROOT
 from tests.journal.lines import END, header, page
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from pathlib import Path
-    from types import ModuleType
 
 PACKAGES = (
     "crawldedup",

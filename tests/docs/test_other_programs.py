@@ -7,20 +7,17 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.docs.pages import ROOT, SITE, Block, blocks
 from tests.service.serving import story
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tests.stores.backends import Backend
+from tests.stores.backends import Backend
 
 GUIDE = SITE / "how-to" / "other-programs.md"
 STORIES, VIEWS = 12, 3

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +14,6 @@ from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.reading import html as html_reading
 from crawldedup.reading.extract import FALLBACK_WORDS, PageText, extract_page, get_extractor
 from crawldedup.reading.html import HtmlPage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 BUILT_IN = ["blocks", "trafilatura", "text"]
 GUESSING = ["blocks", "trafilatura"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,6 @@ from crawldedup.reading.facts.layout import sells
 from crawldedup.reading.facts.page_facts import page_facts, text_facts
 from crawldedup.reading.facts.prices import numbers, plain, prices
 from crawldedup.reading.html import HtmlPage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PROSE = (
     "The ferry to the outer islands leaves at dawn, and by the time the fog has lifted the harbour is already out "

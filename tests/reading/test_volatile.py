@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,11 +16,6 @@ from crawldedup.errors import ConfigurationError, StoreFullError
 from crawldedup.reading.volatile import VolatileLines, changing_at, numbers_of, without_volatile
 from crawldedup.stores.sqlite.store import SqliteStore
 from crawldedup.verdict import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 FORUM = "http://forum.example/t?n={}&sid=a1b2c3d{}"
 WORDS = [f"{first}{last}" for first in ("ab", "lo", "mi", "tur", "sen") for last in "aeioubcdfghklm"]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crawldedup.fingerprinting import fingerprint as hashing
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float32]
+Floats = NDArray[np.float32]
 
 
 def pairs_of_similarity(similarity: float, size: int, count: int, seed: int) -> Iterator[tuple[Floats, Floats]]:

@@ -5,19 +5,16 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import redis
+
+from crawldedup.stores.base import Layout, Store
 from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.sqlite.store import MemoryStore, SqliteStore
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import redis
-
-    from crawldedup.stores.base import Layout, Store
-    from tests.servers import RedisServer
+from tests.servers import RedisServer
 
 CONTEXT = multiprocessing.get_context("forkserver")
 """For processes that have not what this one holds."""

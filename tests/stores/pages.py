@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import mmh3
 import numpy as np
+from numpy.typing import NDArray
 
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_bits
 from crawldedup.search.decision import (
+    WeightedThreshold,
     crowd_rule,
     identity_rule,
     likelihood_prefilters,
@@ -20,13 +21,7 @@ from crawldedup.search.decision import (
 from crawldedup.search.model import cosine, search_similarity, steepness
 from crawldedup.search.plan import MAX_CANDIDATES, ProbePlan, page_plans, single_plan
 from crawldedup.search.query import KEPT, TABLES
-from crawldedup.stores.base import DIGEST_MASK, Answer, Layout, PageName, Query, Record, Retention
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from crawldedup.search.decision import WeightedThreshold
-    from crawldedup.stores.base import Store
+from crawldedup.stores.base import DIGEST_MASK, Answer, Layout, PageName, Query, Record, Retention, Store
 
 FOR_EVER = Retention()
 NO_PROBES = ProbePlan(np.empty(0, np.intp), np.empty(0, np.uint64), np.empty(0, np.uint64), 0.0)

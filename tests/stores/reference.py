@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 from crawldedup.search.plan import STORED_BITS
 from crawldedup.stores.base import (
@@ -25,11 +25,7 @@ from crawldedup.stores.base import (
     Status,
     StoreInfo,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.stores.backends import Clock
+from tests.stores.backends import Clock
 
 
 @dataclass

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from crawldedup.errors import KeyMismatchError
 from crawldedup.fingerprinting.anchors import ANCHOR_BITS
-from crawldedup.stores.base import MOST_HOLDERS, AnchorQuery
+from crawldedup.stores.base import MOST_HOLDERS, AnchorQuery, Store
 from tests.stores.backends import Backend, Clock
-from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, checked, name_of, query
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from crawldedup.stores.base import Store
-    from tests.stores.pages import Page
+from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, Page, checked, name_of, query
 
 A, B, C = "https://example.com/a", "https://example.com/b", "https://example.com/ç"
 HOUR = {"ttl_seconds": 3600}

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,9 +21,11 @@ from crawldedup.stores.base import (
     NO_SESSION,
     Answer,
     CrawlSession,
+    Query,
     Record,
     Retention,
     Status,
+    Store,
 )
 from crawldedup.stores.process import has_exited, own_process
 from crawldedup.stores.sqlite.store import MemoryStore
@@ -44,9 +46,6 @@ from tests.stores.pages import (
     similar_page,
     thin_page,
 )
-
-if TYPE_CHECKING:
-    from crawldedup.stores.base import Query, Store
 
 A, B, C = "https://example.com/a", "https://example.com/b", "https://example.com/c"
 

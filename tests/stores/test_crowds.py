@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from crawldedup.stores.base import Answer, Status
+from crawldedup.stores.base import Answer, Query, Status, Store
 from tests.stores.pages import EQUAL_ONLY, checked, found, query, random_page
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from crawldedup.stores.base import Query, Store
 
 PAGE = random_page(np.random.default_rng(4))
 ASKED = query(PAGE, "https://example.com/asked")

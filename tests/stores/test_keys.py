@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from crawldedup import Deduplicator, Kind, Page
 from crawldedup.errors import ConfigurationError, KeyMismatchError, ProfileMismatchError
 from crawldedup.reading.keys import NO_KEY, Key
-from crawldedup.stores.base import Answer
+from crawldedup.stores.base import Answer, Store
+from tests.servers import RedisServer
+from tests.stores.backends import Backend
 from tests.stores.pages import Page as StoredPage
 from tests.stores.pages import query
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from crawldedup.stores.base import Store
-    from tests.servers import RedisServer
-    from tests.stores.backends import Backend
 
 pytestmark = pytest.mark.usefixtures("own_keys")
 

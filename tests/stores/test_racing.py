@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -23,11 +26,6 @@ from crawldedup.stores.sqlite.store import SqliteStore
 from tests.stores.backends import CONTEXT, Backend, Clock
 from tests.stores.pages import LAYOUT, checked, name_of, near_page, query, random_page, similar_page
 from tests.stores.reference import ReferenceIndex, ReferenceStore
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from multiprocessing.synchronize import Barrier
-    from pathlib import Path
 
 PROCESSES = 8
 PAGES = 12  # of each content

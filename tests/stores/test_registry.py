@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +11,6 @@ from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
 from crawldedup.stores.registry import check_store_url, is_persistent, make_store, shown_url
 from crawldedup.stores.sqlite.store import MemoryStore, SqliteStore
 from tests.stores.pages import LAYOUT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from crawldedup.errors import ConfigurationError, StoreError, StoreUnavailableError
 from crawldedup.stores.registry import MissingIndexError, make_store, require_index
-from tests.servers import free_port
-from tests.stores.backends import redis_contents
+from tests.servers import ClusterSetup, RedisServer, free_port
+from tests.stores.backends import Backend, redis_contents
 from tests.stores.pages import LAYOUT, checked, query, random_page
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.servers import ClusterSetup, RedisServer
-    from tests.stores.backends import Backend
 
 PAGE = random_page(np.random.default_rng(1))
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
-from crawldedup.stores.base import Answer, Retention, Status
+from crawldedup.stores.base import Answer, Retention, Status, Store
 from tests.stores.backends import Clock
 from tests.stores.pages import checked, filler, name_of
-
-if TYPE_CHECKING:
-    from crawldedup.stores.base import Store
 
 FOR_EVER = Retention()
 TTL = Retention(ttl_seconds=100)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crawldedup.search.plan import MAX_CANDIDATES
-from crawldedup.stores.base import FEW, LEASE_SECONDS, AnchorQuery, Query, Retention, Status, StoreInfo
+from crawldedup.stores.base import FEW, LEASE_SECONDS, AnchorQuery, Query, Retention, Status, Store, StoreInfo
 from tests.stores.backends import Backend, Clock, redis_contents
 from tests.stores.pages import (
     LAYOUT,
@@ -29,11 +30,6 @@ from tests.stores.pages import (
     thin_page,
 )
 from tests.stores.reference import ReferenceIndex, ReferenceStore
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from crawldedup.stores.base import Store
 
 CRAWLERS = 3
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from crawldedup.stores.base import Answer, Retention, Status
+from crawldedup.stores.base import Answer, Query, Retention, Status, Store
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import (
     FOR_EVER,
@@ -23,11 +23,6 @@ from tests.stores.pages import (
     query,
     random_page,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from crawldedup.stores.base import Query, Store
 
 A, B = "https://example.com/a", "https://example.com/b"
 FIRST, SECOND = b"the first text", b"the second text"

@@ -6,8 +6,9 @@ import contextlib
 import logging
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,18 +16,12 @@ import redis
 from redis.crc import key_slot
 
 from crawldedup.errors import ProfileMismatchError, StoreFullError, StoreUnavailableError
-from crawldedup.stores.base import AnchorQuery, PageName, Retention, Status
+from crawldedup.stores.base import AnchorQuery, PageName, Query, Retention, Status
 from crawldedup.stores.redis.client import exchange
 from crawldedup.stores.redis.store import PREFIXES, RedisClusterStore, prefixes
 from crawldedup.stores.registry import make_store
 from tests.servers import ClusterSetup, wait_until
-from tests.stores.pages import LAYOUT, OTHER_PROFILE, checked, query, random_page, url_key_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from crawldedup.stores.base import Query
-    from tests.stores.pages import Page
+from tests.stores.pages import LAYOUT, OTHER_PROFILE, Page, checked, query, random_page, url_key_of
 
 # A busy machine may take its time to find a master dead.
 PATIENCE_SECONDS = 30.0

@@ -5,14 +5,11 @@ from __future__ import annotations
 import hashlib
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from crawldedup.stores.redis.client import script_text
-
-if TYPE_CHECKING:
-    from tests.servers import RedisServer
+from tests.servers import RedisServer
 
 FOLDER = Path(str(resources.files("crawldedup.stores.redis"))) / "lua"
 # An entry script may have the name of a part.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import traceback
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -20,9 +20,6 @@ from crawldedup.stores.registry import shown_url
 from tests.servers import Certificates, ClusterSetup, RedisServer, SentinelSetup, wait_until
 from tests.stores.pages import LAYOUT, checked, name_of, query, random_page, url_key_of
 from tests.stores.test_contract import exited_process
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 RUN_BOOK = (Path(__file__).parents[3] / "docs/how-to/run-redis.md").read_text("utf-8")
 ACL_RULES = RUN_BOOK.partition("```text\n")[2].partition("```")[0].split()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import socketserver
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from tests.stores.backends import Clock, redis_contents
 from tests.stores.pages import (
     LAYOUT,
     OTHER_NAMESPACE,
+    Page,
     checked,
     found,
     name_of,
@@ -31,11 +33,6 @@ from tests.stores.pages import (
     random_page,
     revisit_rule,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.stores.pages import Page
 
 PREFIX = "crawldedup:{test}:"
 META = f"{PREFIX}m"

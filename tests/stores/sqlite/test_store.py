@@ -6,24 +6,18 @@ import os
 import resource
 import signal
 import sqlite3
+from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from crawldedup.errors import ConfigurationError, ForeignStoreError, StoreError, StoreFullError, StoreUnavailableError
-from crawldedup.stores.base import Answer, PageName, Status
+from crawldedup.stores.base import Answer, PageName, Query, Status
 from crawldedup.stores.sqlite.store import SqliteStore
 from tests.stores.backends import Clock
-from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, checked, found, query, random_page
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from multiprocessing.connection import Connection
-
-    from crawldedup.stores.base import Query
-    from tests.stores.pages import Page
+from tests.stores.pages import LAYOUT, OTHER_NAMESPACE, Page, checked, found, query, random_page
 
 PROCESSES = multiprocessing.get_context("spawn")
 
