@@ -17,7 +17,6 @@ import pytest
 
 from tests.docs.pages import ROOT, SITE, Block, blocks
 from tests.service.serving import story
-from tests.stores.backends import Backend
 
 GUIDE = SITE / "how-to" / "other-programs.md"
 STORIES, VIEWS = 12, 3
@@ -53,8 +52,8 @@ for method in ("spawn", "fork"):
 """
 
 
-def test_pools_of_processes(shared_backend: Backend, tmp_path: Path) -> None:
-    code = program("from collections.abc").code.replace("sqlite:///seen.sqlite", shared_backend.url)
+def test_pools_of_processes(tmp_path: Path) -> None:
+    code = program("from collections.abc").code.replace("sqlite:///seen.sqlite", f"sqlite:///{tmp_path}/seen.sqlite")
     (tmp_path / "pool_program.py").write_text(code.replace("chunksize=20", "chunksize=1"))
     command = [sys.executable, "-c", RUN_POOLS]
     environment = {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
@@ -94,7 +93,7 @@ class Site(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def test_an_asyncio_program(shared_backend: Backend, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_asyncio_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
     exec(f"from __future__ import annotations\n{program('import asyncio').code}", names)
     with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
@@ -108,7 +107,9 @@ def test_an_asyncio_program(shared_backend: Backend, capsys: pytest.CaptureFixtu
             "http://127.0.0.1:1/dead",
             *(f"http://127.0.0.1:{server.server_port}/{path}" for path in ("missing", "pdf")),
         ]
-        first, again = (asyncio.run(names["crawl"]([*bad, *urls], shared_backend.url)) for _ in range(2))
+        first, again = (
+            asyncio.run(names["crawl"]([*bad, *urls], f"sqlite:///{tmp_path}/seen.sqlite")) for _ in range(2)
+        )
         server.shutdown()
     assert stories_of(first) == ONE_OF_EACH
     assert sorted(again) == sorted(first)

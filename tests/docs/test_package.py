@@ -62,12 +62,6 @@ def test_an_archive_that_lacks_or_adds_a_file_is_refused(checker: ModuleType) ->
     assert fault.startswith("the sdist holds notes.txt")
 
 
-def test_the_session_checks_the_archives() -> None:
-    session = (ROOT / "noxfile.py").read_text("utf-8")
-    assert 'session.run("twine", "check", "--strict",' in session
-    assert 'session.run("python", ".ci/check_package.py",' in session
-
-
 def test_the_image_has_what_builds_the_package() -> None:
     copied = re.search(r"COPY (.*) \./", (ROOT / "docker-compose.yml").read_text("utf-8"))
     assert copied is not None

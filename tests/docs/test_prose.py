@@ -94,12 +94,3 @@ def test_no_sentence_of_a_generated_page_is_long(texts: Callable[[], list[str]])
     found = [each for text in texts() for each in sentences(text)]
     assert len(found) > 30
     assert [each for each in found if len(words(each)) > LONGEST_SENTENCE] == []
-
-
-def test_the_checks_find_what_they_look_for() -> None:
-    text = (
-        "One. Two `a b c`:\n\n- three {doc}`x`\n- four\n\n```sh\ncode that is not read\n```\n\n| a | b c |\n|---|---|\n"
-    )
-    assert passages(text) == ["One. Two `a b c`:", "three {doc}`x`", "four", "a", "b c"]
-    assert sentences("One. Two `a b c`: three. [Four](x.md) of 2.5!") == ["One.", "Two NAME: three.", "Four of 2.5!"]
-    assert words("Two NAME: it's 2.5 or so-called.") == ["Two", "NAME", "it's", "2.5", "or", "so-called."]

@@ -67,12 +67,6 @@ def test_links_lead_to_files_and_their_headings(page: Path) -> None:
         assert (page.parent / f"{target}.md").exists(), target
 
 
-def test_headings_and_labels_are_places_to_link_to(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("# The `check` of [a page](b.md), now\n\n(a-label)=\n## 2. What's new?\n```sh\n# no heading\n```\n")
-    assert anchors_of(page) == {"the-check-of-a-page-now", "2-whats-new", "a-label"}
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_files_that_are_named_exist(page: Path) -> None:
     text = page.read_text("utf-8")

@@ -12,7 +12,6 @@ from typing import Any, Final
 import pytest
 
 from crawldedup.cli import main, parser
-from crawldedup.commands import output
 from tests.commands.test_advise import journal
 from tests.docs.pages import SITE, module_at, section
 
@@ -79,14 +78,3 @@ def test_what_commands_print_is_in_their_rows(folder: Path, capsys: pytest.Captu
     told = {name for cluster in scanned[0]["clusters"] for name in (*cluster, *cluster["duplicates"][0])}
     assert fields_in(ROWS["scan"]) == {*scanned[0], *told}
     assert fields_in(ROWS["filter"]) == {*filtered[0], "records", "records_written"}
-
-
-def test_every_exit_status_is_in_the_reference() -> None:
-    named = set(re.findall(r"^\| (\d+) \|", section(PAGE, "Exit status"), re.MULTILINE))
-    told = inspect.getdoc(output.run_command) or ""
-    assert named == set(re.findall(r"\b(\d+):", told)) == {"0", "1", "2", "130"}
-
-
-def test_a_page_that_is_skipped_is_no_failure(folder: Path) -> None:
-    assert main(["check", str(folder / "empty.html"), "--store", "memory://"]) == 0
-    assert main(["check", str(folder / "none.html"), "--store", "memory://"]) == 1

@@ -89,7 +89,6 @@ def task_of(
     spider: str = "pages",
     spider_class: str = "page_spider.PageSpider",
     items: list[dict[str, Any]] | None = None,
-    item_class: str = "dict",
     **settings: Any,
 ) -> dict[str, Any]:
     """A crawl of some of a site's pages: paths, or the arguments of requests. `items` come before the pages.
@@ -112,7 +111,6 @@ def task_of(
         "spider": spider,
         "spider_class": spider_class,
         "items": items or [],
-        "item_class": item_class,
         "settings": settings,
     }
 

@@ -51,7 +51,11 @@ class FakeEngine:
     def __init__(self, spider: Spider) -> None:
         self.spider: Spider | None = spider
         self.closed: list[str] = []
+        self.crawled: list[Request] = []
         self._slot = Slot()
+
+    def crawl(self, request: Request) -> None:
+        self.crawled.append(request)
 
     async def close_spider_async(self, *, reason: str) -> None:
         self.closed.append(reason)
@@ -65,6 +69,9 @@ class FakeCrawler:
         self.spider = Spider("news")
         self.engine = FakeEngine(self.spider)
         self._has_item_middleware = has_item_middleware
+
+    def get_downloader_middleware(self, cls: type) -> None:
+        """None is there."""
 
     def get_spider_middleware(self, cls: type) -> object | None:
         return cls if self._has_item_middleware else None

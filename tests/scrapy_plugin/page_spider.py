@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-import item_classes
 from itemadapter import ItemAdapter
 from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
@@ -85,9 +84,7 @@ class PageSpider(Spider):
         raise ValueError("the callback is broken")
 
     def listed(self, response: Response) -> Any:
-        make = item_classes.MAKERS[self.task["item_class"]]
-        for item in self.task["items"]:
-            yield make(**item)
+        yield from self.task["items"]
 
     def failed(self, failure: Failure) -> None:
         error = failure.value

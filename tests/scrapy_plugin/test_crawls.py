@@ -198,17 +198,6 @@ def test_a_spider_that_closes_gets_the_pages_that_are_being_judged(crawl: Crawle
     assert [line for line in result.errors if "crawldedup" in line] == []
 
 
-def test_a_crawl_compares_what_is_selected(crawl: Crawler) -> None:
-    body = article(1).body.decode()
-    pages = {
-        f"/{number}": Answer(f"<div id=story>{body}</div><p>{article(number).body.decode()}</p>".encode())
-        for number in (2, 3)
-    }
-    with Site(pages) as site:
-        outcome = crawl(site, list(pages), CRAWLDEDUP_CONTENT='{"127.0.0.1": {"compare": "#story"}}')
-    assert outcome.counts == {"checked": 2, "new": 1, "duplicate/exact": 1, "dropped": 1}
-
-
 def test_pages_out_of_the_http_cache_are_judged_like_others(
     site: Site, crawl: Crawler, lasting_store: str, tmp_path: Path
 ) -> None:
@@ -226,6 +215,3 @@ def test_pages_out_of_the_http_cache_are_judged_like_others(
     assert first.passed == second.passed == ["/a", "/b"]
     assert first.failed == second.failed
     assert second.counts == {"checked": 4, "revisit": 2, "duplicate/near": 1, "duplicate/exact": 1, "dropped": 2}
-    anew = crawl(site, pages, CRAWLDEDUP_NAMESPACE="other", **settings)
-    assert not site.asked
-    assert (anew.passed, anew.counts["new"]) == (first.passed, 2)

@@ -23,9 +23,10 @@ def content_of(path: str) -> int:
     return number - 1 if path.endswith("-again") else number
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("action", ["drop-items", pytest.param("drop", marks=pytest.mark.nightly)])
-@pytest.mark.parametrize("crawlers", [2, pytest.param(8, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("action", ["drop-items", "drop"])
+@pytest.mark.parametrize("crawlers", [2, 8])
 def test_crawlers_of_one_spider_deliver_each_content_once(tmp_path: Path, crawlers: int, action: str) -> None:
     """Some begin when others have ended, so that pages of those are revisits."""
     pages = PAGES[action]

@@ -221,6 +221,7 @@ def test_known_pages_that_all_have_one_new_text_are_a_wall() -> None:
             await crawl.page(str(number), "changed text")
 
     assert Crawl().run(work).counts["walls/suspected"] == 1
+    assert "walls/suspected" not in Crawl(wall="ignore").run(work).counts
 
 
 class Recrawl:

@@ -64,10 +64,13 @@ def test_a_near_duplicate_is_dropped_and_says_of_what() -> None:
         assert dropped.value.verdict.original == "https://e.com/a"
         assert dropped.value.log_level == "DEBUG"
         assert await crawl.item("a", "text") is not None
+        await crawl.item("\x1b[2Ja", "other text")
+        with pytest.raises(DuplicateItemError, match=r"of https://e\.com/\\x1b\[2Ja$"):
+            await crawl.pipeline.process_item({"url": "https://e.com/b", "body": "OTHER text"})
 
     crawl = Crawl().run(work)
-    assert crawl.counts == {"checked": 3, "new": 1, "duplicate/near": 1, "dropped": 1, "revisit": 1}
-    assert crawl.dedup.calls == ["info", *["judge"] * 3, "close"]
+    assert crawl.counts == {"checked": 5, "new": 2, "duplicate/near": 2, "dropped": 2, "revisit": 1}
+    assert crawl.dedup.calls == ["info", *["judge"] * 5, "close"]
 
 
 def test_the_scope_and_whether_to_remember_are_handed_on() -> None:
@@ -302,22 +305,6 @@ def test_a_crawl_drops_repeated_items(site: Site, crawl: Crawler, lasting_store:
         assert pages.info().pages == 0
 
 
-@pytest.mark.parametrize("item_class", ["Item", "pydantic"])
-def test_items_may_be_of_any_class_that_scrapy_knows(site: Site, crawl: Crawler, item_class: str) -> None:
-    outcome = crawl(site, [], items=ITEMS, item_class=item_class, CRAWLDEDUP_ITEM_ACTION="mark", **WITH_ITEMS)
-    # The second visit of /a may overtake the others.
-    kept = {item["url"].rpartition("/")[2]: item for item in outcome.report["kept"]}
-    assert {name: item["dedup_kind"] for name, item in kept.items()} == {
-        "empty": None,
-        "a": "revisit",
-        "near": "near_duplicate",
-        "other": "new",
-        "copy": "exact_duplicate",
-    }
-    assert kept["near"]["dedup_original"] == "https://e.com/a"
-    assert outcome.errors == []
-
-
 def test_pages_and_items_are_judged_beside_each_other_and_never_meet(site: Site, crawl: Crawler) -> None:
     outcome = crawl(
         site,
@@ -339,11 +326,3 @@ def test_pages_and_items_are_judged_beside_each_other_and_never_meet(site: Site,
         "item/duplicate/near": 1,
         "item/dropped": 1,
     }
-
-
-def test_a_dropped_item_is_logged_safely_and_not_as_a_warning(site: Site, crawl: Crawler) -> None:
-    items = [{"url": "https://e.com/\x1b[2Ja", "body": PROSE}, item("b")]
-    outcome = crawl(site, [], items=items, **WITH_ITEMS)
-    (line,) = [line for line in outcome.log.splitlines() if "Dropped: " in line]
-    assert " DEBUG: " in line
-    assert r"exact duplicate of https://e.com/\x1b[2Ja" in line

@@ -1,7 +1,8 @@
-"""Real crawls by rules for URLs: copies are not downloaded, no content is lost, and no wrong rule lasts."""
+"""Rules for URLs: copies are not downloaded, no content is lost, and no wrong rule lasts."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import pickle
 import random
@@ -9,11 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy import Request, Spider, signals
+from scrapy.exceptions import NotConfigured
+from scrapy.http.request import NO_CALLBACK
 
 from crawldedup.advice.rules import Rule
 from crawldedup.cli import main
+from crawldedup.scrapy_plugin.failures import PredictedDuplicateError
+from crawldedup.scrapy_plugin.rules import RulesMiddleware
+from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.conftest import Crawler, nightly
-from tests.scrapy_plugin.crawling import QUICK, crawl_apart
+from tests.scrapy_plugin.fakes import FakeCrawler
 from tests.scrapy_plugin.website import Answer, Site, article
 
 SIDS = ("?sid=0a1b2c3d", "?sid=1b2c3d4e", "?sid=2c3d4e5f", "?sid=3d4e5f6a")
@@ -73,21 +80,6 @@ def test_copies_are_not_downloaded_and_no_content_is_lost(crawl: Crawler, tmp_pa
     assert len(skipped) == result.counts["rules/skipped"]
 
 
-def test_the_next_crawl_fetches_the_url_that_an_earlier_one_has_delivered(crawl: Crawler, tmp_path: Path) -> None:
-    """Each link has an id of its own, and it is chance which one the first crawl has come by."""
-    stories, store = numbered("news", 20), f"sqlite:///{tmp_path}/index.sqlite"
-    known = [f"{path}?sid=first" for path in stories]
-    with Site(stories) as site:
-        settings = {"CRAWLDEDUP_RULES": rules_file(tmp_path, sid(site)), "CRAWLDEDUP_STORE": store}
-        assert crawl(site, [*map(page, known)], **settings).items == known
-        site.asked.clear()
-        others = [f"{path}?sid={number}" for number in range(5) for path in stories]
-        result = crawl(site, [*map(page, others + known)], **settings)
-        assert {*result.items} == {*known}
-        # One copy of each, the known URL, and some checks.
-        assert site.asked.total() <= 2 * len(stories) + 6
-
-
 FAILURES = {
     "not found": Answer(b"gone", 404),
     "down": Answer(b"down", 503),
@@ -99,9 +91,8 @@ FAILURES = {
 }
 
 
-@pytest.mark.parametrize(
-    "failure", [pytest.param(name, marks=[] if name in ("down", "wall") else nightly) for name in FAILURES]
-)
+@nightly
+@pytest.mark.parametrize("failure", FAILURES)
 def test_copies_are_fetched_if_their_target_fails(crawl: Crawler, tmp_path: Path, failure: str) -> None:
     """Wherever in their order it stands, and although the rule is right at other targets."""
     stories = numbered("news", 30)
@@ -115,27 +106,20 @@ def test_copies_are_fetched_if_their_target_fails(crawl: Crawler, tmp_path: Path
         assert result.report["stats"]["finish_reason"] == "finished"
 
 
-@pytest.mark.parametrize("has_room", [True, False])
-def test_a_rule_that_proves_wrong_is_left_out_and_what_it_skipped_is_fetched(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], has_room: bool
+def test_a_rule_that_proves_wrong_is_told_and_is_no_advice(
+    crawl: Crawler, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The first copies of each page are copies indeed, and none of the later ones."""
-    spider = "page_spider.PageSpider" if has_room else "roomless_spider.RoomlessSpider"
     stories = numbered("news", 12)
     later = [f"{path}?sid={number}" for path in stories for number in range(8)]
     with Site(stories) as site:
         for number, url in enumerate(later):
             site.pages[url] = article(5000 + number, words=120)
         settings = {"CRAWLDEDUP_RULES": rules_file(tmp_path, sid(site)), "CRAWLDEDUP_JOURNAL": str(tmp_path)}
-        pages = [*with_sids(stories), *map(page, later)]
-        result = crawl_apart(site, tmp_path, pages, spider_class=spider, **QUICK, **settings)
+        result = crawl(site, [*with_sids(stories), *map(page, later)], **settings)
         assert {*later} <= {*result.items}
         assert texts(result.items) == {*stories}
-        assert result.counts["rules/withdrawn"] == 1
-        assert site.asked.total() == len(pages)
-        assert result.counts["rules/asked_again"] == result.counts["rules/skipped"]
-        assert result.counts["rules/skipped"] == 3 or has_room
-        assert ("rules/no_room" in result.counts) == (not has_room)
+        assert (result.counts["rules/withdrawn"], site.asked.total()) == (1, 13 * 12)
         (warning,) = result.errors
         assert f"leaves out the rule {site.url}: ?sid, for {site.url}/news/" in warning
         assert main(["report", "--json", str(tmp_path)]) == 0
@@ -197,73 +181,156 @@ def test_folders_that_support_a_rule_say_nothing_of_another(crawl: Crawler, tmp_
             assert result.counts["rules/skipped"] > 100 or rules != output
 
 
-def test_some_requests_are_always_made(crawl: Crawler, tmp_path: Path) -> None:
-    stories = numbered("news", 12)
-    with Site(stories) as site:
-        always = [
-            page("/news/8?sid=8", meta={"is_start_request": True}),
-            page("/news/9?sid=8", meta={"crawldedup": False}),
-            page("/news/10?sid=8", method="POST"),
-            {"url": "/news/11?sid=8"},
-        ]
-        pages = [*with_sids(stories, ("", *SIDS[:1])), *always, *(page(f"/news/{n}?sid=8") for n in range(8))]
-        result = crawl(site, pages, CRAWLDEDUP_RULES=rules_file(tmp_path, sid(site)))
-    assert sorted(int(path[6:-6]) for path in site.asked if path.endswith("?sid=8")) == [8, 9, 10, 11]
-    assert result.counts["rules/skipped"] == 8
+SITE = "https://e.com"
+TARGET, COPIES = f"{SITE}/news/1", [f"{SITE}/news/1?sid={number}" for number in range(100)]
+RULE = Rule("query", SITE, "sid", folders=frozenset({"/news/"}))
 
 
-def test_another_callback_makes_other_items_of_the_same_page(crawl: Crawler, tmp_path: Path) -> None:
-    stories = numbered("news", 3)
-    with Site(stories) as site:
-        pages = [*with_sids(stories), *(page(f"{path}?sid=9", callback="listed") for path in stories)]
-        crawl(site, pages, CRAWLDEDUP_RULES=rules_file(tmp_path, sid(site)))
-    assert sum(path.endswith("?sid=9") for path in site.asked) == 3
+class Requests:
+    """A crawl whose requests are handed to the middleware one by one, and answered at once."""
+
+    def __init__(self, job: Path | None = None) -> None:
+        self.crawler = FakeCrawler()
+        self.middleware = RulesMiddleware(self.crawler, [RULE], job)  # type: ignore[arg-type]
+        self.originals: dict[str, str] = {}
+
+    def make(self, url: str, content: str | None = "text", **options: Any) -> str:
+        """What becomes of a request. One that is made brings a page of this content, or nothing."""
+        request = Request(url, **options)
+        try:
+            put_off = self.middleware.process_request(request)
+        except PredictedDuplicateError:
+            return "skipped"
+        if put_off is not None:
+            assert put_off.priority < request.priority
+            return "postponed"
+        if content is not None:
+            original = self.originals.setdefault(content, url)
+            kind = Kind.NEW if original == url else Kind.EXACT_DUPLICATE
+            self.middleware.page_judged(request, Verdict(kind, url, None if kind is Kind.NEW else original))
+        return "made"
+
+    @property
+    def asked_again(self) -> list[str]:
+        return [request.url for request in self.crawler.engine.crawled]
+
+    def count(self, name: str) -> int:
+        return int(self.crawler.stats.get_value(f"crawldedup/rules/{name}", 0))
 
 
-def test_copies_wait_for_their_target_and_are_skipped_when_it_has_come(crawl: Crawler, tmp_path: Path) -> None:
-    """Many requests are sent at once, and copies stand beside each other."""
-    stories = numbered("news", 20)
-    with Site({**stories, "/": article(999)}) as site:
-        settings = {"CRAWLDEDUP_RULES": rules_file(tmp_path, sid(site)), "CONCURRENT_REQUESTS": 16}
-        result = crawl(site, with_sids(stories), spider_class="linking_spider.LinkingSpider", **settings)
-        assert texts(result.items) == {*stories}
-        assert site.asked.total() <= 3 * len(stories)
-        assert result.counts["rules/postponed"] > 0
+def confirmed(job: Path | None = None) -> Requests:
+    """A crawl that has met a page and its first copy."""
+    crawl = Requests(job)
+    assert [crawl.make(url) for url in (TARGET, COPIES[0])] == ["made"] * 2
+    return crawl
 
 
-def test_a_resumed_crawl_loses_nothing(crawl: Crawler, tmp_path: Path) -> None:
-    """What the first run has skipped is asked for when the second finds the rule wrong."""
-    # The twentieth request that is taken for a copy is a check.
-    stories = numbered("news", 4)
-    hidden = [f"{path}?sid=hidden" for path in stories]
-    wrong = [f"{path}?sid=wrong{number}" for path in stories for number in range(9)]
-    with Site({**stories, "/stop": article(4999)}) as site:
-        for number, url in enumerate([*hidden, *wrong]):
-            site.pages[url] = article(5000 + number, words=120)
-        rules = rules_file(tmp_path, sid(site))
-        settings = {"JOBDIR": str(tmp_path / "job"), "CRAWLDEDUP_RULES": rules, "SCHEDULER_DEBUG": True}
-        pages = [*with_sids(stories), *map(page, hidden), page("/stop"), *map(page, wrong)]
-        first = crawl(site, pages, close_at="/stop", **settings)
-        assert first.report["stats"]["finish_reason"] == "enough"
-        assert first.counts["rules/skipped"] >= 16
-        assert not {*hidden} & {*first.items}
-        second = crawl(site, [], **settings)
-        assert second.report["stats"]["finish_reason"] == "finished"
-        assert {*hidden, *wrong} <= {*first.items, *second.items}
-        assert pickle.loads((tmp_path / "job" / "crawldedup.rules").read_bytes()) == []
+def test_once_a_copy_is_confirmed_all_but_one_in_twenty_are_skipped() -> None:
+    crawl = confirmed()
+    made = [crawl.make(url) == "made" for url in COPIES[1:61]]
+    assert (sum(made), crawl.count("skipped"), crawl.count("checked")) == (3, 57, 4)
+    # Another page says nothing of its copies.
+    assert crawl.make(f"{SITE}/news/2", "other") == crawl.make(f"{SITE}/news/2?sid=1", "other") == "made"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "POST"},
+        {"body": b"query"},
+        {"callback": NO_CALLBACK},
+        {"dont_filter": True},
+        {"meta": {"crawldedup": False}},
+        {"meta": {"is_start_request": True}},
+        {"meta": {"redirect_urls": [SITE]}},
+        # Other items of the same page.
+        {"callback": Spider("news")._parse},
+        {"meta": {"rule": 7}},
+    ],
+    ids=str,
+)
+def test_some_requests_are_always_made(options: dict[str, Any]) -> None:
+    crawl = confirmed()
+    assert crawl.make(COPIES[1], **options) == "made"
+    assert crawl.make(COPIES[1]) == "skipped"
+
+
+def test_copies_wait_for_their_target_but_not_for_ever() -> None:
+    crawl = Requests()
+    assert crawl.make(TARGET, None) == "made"
+    again = crawl.middleware.process_request(Request(COPIES[0]))
+    assert again is not None
+    last = crawl.middleware.process_request(again)
+    assert last is not None
+    assert (last.priority, last.dont_filter) == (-2, True)
+    assert crawl.middleware.process_request(last) is None
+    assert crawl.make(COPIES[1]) == "postponed"
+
+
+@pytest.mark.parametrize("bad", [None, "a wall"])
+def test_copies_of_a_page_that_did_not_come_are_made(bad: str | None) -> None:
+    crawl = Requests()
+    crawl.make(f"{SITE}/login", "a wall")
+    crawl.make(TARGET, bad)
+    postponed = {"_crawldedup_postponed": 2}
+    assert [crawl.make(url, meta=dict(postponed)) for url in COPIES[:2]] == ["made", "made"]
+
+
+def test_the_url_that_an_earlier_crawl_has_delivered_is_fetched() -> None:
+    crawl = Requests()
+    crawl.originals["text"] = COPIES[7]
+    assert crawl.make(COPIES[0]) == "made"
+    assert [crawl.make(COPIES[number]) for number in (1, 7, 2)] == ["skipped", "made", "skipped"]
+
+
+def test_what_a_wrong_rule_has_skipped_is_asked_for() -> None:
+    crawl = confirmed()
+    skipped = [url for url in COPIES[1:20] if crawl.make(url) == "skipped"]
+    for number in range(9):
+        crawl.make(f"{SITE}/news/{number + 9}", f"story {number}")
+        crawl.make(f"{SITE}/news/{number + 9}?sid=1", f"other {number}")
+    assert crawl.count("withdrawn") == 1
+    assert crawl.asked_again == skipped
+    assert all(request.dont_filter for request in crawl.crawler.engine.crawled)
+    assert crawl.make(COPIES[40], "of its own") == "made"
+
+
+def test_without_room_for_what_is_skipped_requests_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crawldedup.advice.prediction.MOST_SKIPPED", 3)
+    crawl = confirmed()
+    assert [crawl.make(url) for url in COPIES[1:6]] == ["skipped"] * 3 + ["made"] * 2
+    assert crawl.count("no_room") == 2
+
+
+def test_a_resumed_crawl_knows_what_the_first_run_has_skipped(tmp_path: Path) -> None:
+    job = tmp_path / "crawldedup.rules"
+    first = confirmed(job)
+    skipped = [url for url in COPIES[1:9] if first.make(url) == "skipped"]
+    first.middleware.spider_closed("shutdown")
+    second = confirmed(job)
+    second.middleware.engine_started()
+    assert not second.asked_again
+    second.make(COPIES[50], "of its own", meta={"crawldedup": False})
+    assert sorted(second.asked_again) == sorted(skipped)
+    second.middleware.spider_closed("finished")
+    assert pickle.loads(job.read_bytes()) == []
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"CRAWLDEDUP_RULES": "missing.json"}, "missing.json cannot be read as rules"),
-        ({"CRAWLDEDUP_RULES": "", "CRAWLDEDUP_KEEP_PER_CLUSTER": 2}, "CRAWLDEDUP_KEEP_PER_CLUSTER wants some"),
+        ({"CRAWLDEDUP_RULES": "[]", "CRAWLDEDUP_KEEP_PER_CLUSTER": 2}, "CRAWLDEDUP_KEEP_PER_CLUSTER wants some"),
     ],
 )
-def test_wrong_settings_end_the_crawl(crawl: Crawler, tmp_path: Path, settings: dict[str, Any], message: str) -> None:
-    with Site({}) as site:
-        if settings.get("CRAWLDEDUP_RULES") == "":
-            settings["CRAWLDEDUP_RULES"] = rules_file(tmp_path, sid(site))
-        result = crawl(site, ["/1"], **settings)
-    assert result.report["stats"]["finish_reason"] == "crawldedup_error"
-    assert message in result.errors[0]
+def test_wrong_settings_are_refused(settings: dict[str, Any], message: str, caplog: pytest.LogCaptureFixture) -> None:
+    crawler = FakeCrawler(**settings)
+
+    async def begin() -> None:
+        with pytest.raises(NotConfigured):
+            RulesMiddleware.from_crawler(crawler)  # type: ignore[arg-type]
+        await crawler.signals.send_catch_log_async(signals.engine_started)
+
+    asyncio.run(begin())
+    assert crawler.engine.closed == ["crawldedup_error"]
+    assert message in caplog.text
