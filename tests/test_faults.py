@@ -1,7 +1,6 @@
 """Crawls whose Redis fails in the middle: no page is lost or judged twice, the gap is counted, and then it goes on.
 
-Each fault comes over a crawl of a process of its own with a server of its own. The site counts the pages that are asked
-for, and so decides when the fault begins and when it ends.
+The site decides by the pages that are asked for when the fault begins and when it ends.
 """
 
 from __future__ import annotations
@@ -10,11 +9,13 @@ import contextlib
 import random
 import socket
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
@@ -22,11 +23,10 @@ import pytest
 import redis
 
 from crawldedup import Deduplicator
-from crawldedup.demo.site import NOT_FOUND, Reply, serving
 from crawldedup.errors import StoreError
 from crawldedup.verdict import Kind
-from tests.crawls import CrawlOutcome, Judged, crawl_settings, run_crawl
-from tests.scrapy_plugin.prepared import prepared_demo_crawls
+from tests.scrapy_plugin.crawling import QUICK, Crawl, crawl_apart
+from tests.scrapy_plugin.website import Answer, Site
 from tests.servers import RedisServer
 
 # Pages 0..44 come before the fault, 45..104 while it lasts, 105..164 until the store is used again, the others after.
@@ -34,13 +34,9 @@ BEGIN, END, AGAIN, PAGES = 45, 105, 165, 225
 COPIES = 3
 OLD_CONTENTS = range(10)
 """The contents that come before the fault and again, at other URLs, as the last pages of all."""
-_AT_ONCE: Final = 4
-# So long a page waits for the store to be used again; see `Site`. Together they outlast a pause of the circuit breaker.
-_PATIENCE_SECONDS: Final = 0.3
-# So long the fault waits for the pages before it, which are not to be disturbed.
-_PATIENCE_OF_SITE_SECONDS: Final = 20.0
-_EXTRACTOR: Final = "text"
-_NAMESPACE: Final = "faults"
+AT_ONCE: Final = 4
+# The pages behind the fault come so slowly that they outlast a pause of the circuit breaker.
+_PAUSE_SECONDS: Final = 0.1
 
 
 def content_of(number: int) -> int:
@@ -54,16 +50,12 @@ def words_of(content: int) -> list[str]:
     return ["".join(rng.choices("abcdeghiklmnoprstu", k=rng.randint(3, 9))) for _ in range(120)]
 
 
-def text_of(number: int) -> str:
+def html_of(number: int) -> bytes:
     """Of the three pages of a content two have the same text, and one has another word in it."""
     words = words_of(content_of(number))
     if number % COPIES == COPIES - 1:
         words[60] = "otherwise"
-    return " ".join(words)
-
-
-def html_of(number: int) -> bytes:
-    return f"<!DOCTYPE html><html><head><title>Page</title></head><body><p>{text_of(number)}</p></body></html>".encode()
+    return f"<!DOCTYPE html><html><head><title>Page</title></head><body><p>{' '.join(words)}</p></body></html>".encode()
 
 
 def number_of(url: str) -> int:
@@ -157,59 +149,6 @@ class CuttingProxy:
             after = self._armed.get(what) if self._goes_on else self._armed.pop(what, None)
             self.cuts += after is not None
             return after
-
-
-class Site:
-    """Pages that are asked for in order. It brings the fault about, and waits for the store to be used again.
-
-    The fault begins when all but the last pages before it were judged, whatever order their answers came in.
-
-    Only a page that is judged shows that the store is in use, and the circuit breaker looks after it now and then only:
-    so the pages between the fault and the rest come slowly until one of them was judged.
-    """
-
-    name = "faults"
-
-    def __init__(self, fault: Fault, world: World) -> None:
-        self._fault = fault
-        self._world = world
-        self._lock = threading.Lock()
-        self._has_begun = self._is_over = False
-        self._unsettled = set(range(BEGIN - COPIES))
-        self._is_settled = threading.Event()
-        self._is_used_again = threading.Event()
-        self.start_paths = [f"/{number}" for number in range(PAGES)]
-
-    def reply(self, target: str) -> Reply:
-        if target not in self.start_paths:
-            return NOT_FOUND
-        number = number_of(target)
-        if number >= BEGIN:
-            # One of the pages that are crawled at once may be far behind the others on a busy machine.
-            self._is_settled.wait(_PATIENCE_OF_SITE_SECONDS)
-        with self._lock:
-            self._disturb(number)
-        if END <= number < AGAIN:
-            self._is_used_again.wait(_PATIENCE_SECONDS)
-        return Reply(html_of(number))
-
-    def on_event(self, event: Judged | str) -> None:
-        number = number_of(event if isinstance(event, str) else event.url)
-        if isinstance(event, Judged) and number >= END:
-            self._is_used_again.set()
-        self._unsettled.discard(number)
-        if not self._unsettled:
-            self._is_settled.set()
-
-    def _disturb(self, number: int) -> None:
-        if number >= BEGIN and not self._has_begun:
-            self._has_begun = True
-            self._fault.begin(self._world, number)
-        if BEGIN <= number < END and not self._is_over:
-            self._fault.each(self._world, number)
-        if number >= END and not self._is_over:
-            self._is_over = True
-            self._fault.end(self._world, number)
 
 
 def every(pages: int, act: Callable[[World, int], object]) -> Callable[[World, int], None]:
@@ -314,123 +253,108 @@ FAULTS: dict[str, Fault] = {
         proxied=True,
     ),
 }
+
+
+class Disturbance:
+    """Brings a fault about when its first page is asked for, and ends it when the first one behind it is."""
+
+    def __init__(self, fault: Fault, world: World) -> None:
+        self._fault, self._world = fault, world
+        self._lock = threading.Lock()
+        self._has_begun = self._is_over = False
+
+    def __call__(self, number: int) -> None:
+        with self._lock:
+            if number >= BEGIN and not self._has_begun:
+                self._has_begun = True
+                self._fault.begin(self._world, number)
+            if BEGIN <= number < END and not self._is_over:
+                self._fault.each(self._world, number)
+            if number >= END and not self._is_over:
+                self._is_over = True
+                self._fault.end(self._world, number)
+        if END <= number < AGAIN:
+            time.sleep(_PAUSE_SECONDS)
+
+
+def crawl_under(fault: Fault, world: World, folder: Path) -> Crawl:
+    disturb = Disturbance(fault, world)
+    with Site({f"/{number}": Answer(html_of(number)) for number in range(PAGES)}) as site:
+        site.actions = {f"/{number}": partial(disturb, number) for number in range(PAGES)}
+        return crawl_apart(
+            site,
+            folder,
+            list(site.pages),
+            **QUICK,
+            CRAWLDEDUP_STORE=world.proxy.url if fault.proxied else world.server.url,
+            CRAWLDEDUP_PREFER=[],
+            CRAWLDEDUP_WORKERS=1,
+            CONCURRENT_REQUESTS=AT_ONCE,
+            # Scrapy's own second tries would hide a page that is lost.
+            RETRY_ENABLED=False,
+        )
+
+
 # One crawl shows that the plugin copes; what each fault does to it is a matter of length.
 NAMES = [pytest.param(name, marks=pytest.mark.nightly if number else ()) for number, name in enumerate(FAULTS)]
 
 
-@dataclass(frozen=True)
-class Result:
-    """A crawl, and the index it left: how many pages, and the copies of each page that is found in it."""
-
-    outcome: CrawlOutcome
-    pages: int
-    copies: dict[int, int]
-    cuts: int
-
-    @property
-    def delivered(self) -> list[int]:
-        return [number_of(url) for url in self.outcome.kept]
-
-    @property
-    def dropped(self) -> dict[int, int]:
-        """The dropped pages, each with its original."""
-        return {number_of(page.url): number_of(page.original or "") for page in self.outcome.judged if page.dropped}
-
-    @property
-    def admitted(self) -> set[int]:
-        """Pages that were judged and not found. One whose answer was lost and asked for again is its own revisit."""
-        return {number_of(page.url) for page in self.outcome.judged if page.kind in (Kind.NEW, Kind.REVISIT)}
-
-    @property
-    def unjudged(self) -> set[int]:
-        return set(range(PAGES)) - {number_of(page.url) for page in self.outcome.judged}
-
-    def stats_below(self, prefix: str) -> dict[str, int]:
-        stats = self.outcome.stats
-        return {name.removeprefix(prefix): stats[name] for name in stats if name.startswith(prefix)}
-
-
-def crawl_under(fault: Fault) -> Result:
-    with RedisServer(*fault.options) as server, CuttingProxy(server.port) as proxy:
-        site = Site(fault, World(server, proxy))
-        settings = crawl_settings(
-            proxy.url if fault.proxied else server.url,
-            _NAMESPACE,
-            CRAWLDEDUP_EXTRACTOR=_EXTRACTOR,
-            CONCURRENT_REQUESTS=_AT_ONCE,
-            CRAWLDEDUP_WORKERS=1,
-            # Scrapy's own second tries would hide a page that is lost.
-            RETRY_ENABLED=False,
-        )
-        with serving(site.reply) as base_url:
-            urls = [base_url + path for path in site.start_paths]
-            outcome = run_crawl(urls, settings, on_event=site.on_event)
-        with Deduplicator(server.url, namespace=_NAMESPACE, extractor=_EXTRACTOR) as dedup:
-            found = [match for number in range(PAGES) for match in dedup.find(html=html_of(number))]
-            copies = {number_of(match.url): match.copies for match in found}
-            return Result(outcome, dedup.info().pages, copies, proxy.cuts)
-
-
-@pytest.fixture(scope="module")
-def results(request: pytest.FixtureRequest) -> Iterator[dict[str, Future[Result]]]:
-    """The crawls of the tests that were chosen. Most of their time they wait, so some run side by side."""
-    chosen = [item for item in request.session.items if isinstance(item, pytest.Function) and item.path == request.path]
-    names = dict.fromkeys(str(item.callspec.params["name"]) for item in chosen if hasattr(item, "callspec"))
-    with prepared_demo_crawls(), ThreadPoolExecutor(3) as pool:
-        yield {name: pool.submit(crawl_under, FAULTS[name]) for name in names}
-        pool.shutdown(cancel_futures=True)
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_a_fault_costs_no_page_and_no_second_verdict(name: str, results: dict[str, Future[Result]]) -> None:
-    fault, result = FAULTS[name], results[name].result()
-    outcome = result.outcome
-    assert outcome.reason == "finished"
+def test_a_fault_costs_no_page_and_no_second_verdict_and_leaves_the_index_whole(name: str, tmp_path: Path) -> None:
+    fault = FAULTS[name]
+    with RedisServer(*fault.options) as server, CuttingProxy(server.port) as proxy:
+        crawl = crawl_under(fault, World(server, proxy), tmp_path)
+        with Deduplicator(server.url, extractor="text") as dedup:
+            found = [match for number in range(PAGES) for match in dedup.find(html=html_of(number))]
+            copies, pages = {number_of(match.url): match.copies for match in found}, dedup.info().pages
+
+    stats = crawl.report["stats"]
+    assert stats["finish_reason"] == "finished"
+    assert stats["downloader/response_count"] == PAGES
 
     # Every page is delivered, once, or dropped for one of its content that was delivered.
-    assert sorted([*result.delivered, *result.dropped]) == list(range(PAGES))
-    for page, original in result.dropped.items():
-        assert original in result.delivered
+    delivered = list(map(number_of, crawl.passed))
+    dropped = {
+        number_of(page): number_of(original) for page, original, is_gone in crawl.report["duplicates"] if is_gone
+    }
+    assert sorted([*delivered, *dropped]) == list(range(PAGES))
+    for page, original in dropped.items():
+        assert original in delivered
         assert content_of(original) == content_of(page)
 
     # Every page has one verdict, or is counted as an error.
-    assert len(outcome.judged) == PAGES - len(result.unjudged) == outcome.stats["crawldedup/checked"]
-    errors = result.stats_below("crawldedup/error/")
+    judged = {number_of(page): kind for page, kind, _ in crawl.report["signals"]}
+    unjudged = {*range(PAGES)} - judged.keys()
+    assert len(crawl.report["signals"]) == PAGES - len(unjudged) == crawl.counts["checked"]
+    errors = {name.removeprefix("error/"): count for name, count in crawl.counts.items() if name.startswith("error/")}
     assert errors.keys() == fault.errors
-    assert sum(errors.values()) == len(result.unjudged)
-    assert not result.stats_below("crawldedup/skipped/")
-    assert outcome.stats["downloader/response_count"] == PAGES
+    assert sum(errors.values()) == len(unjudged)
 
     # The gap is as long as the fault and what it takes to look again, and then the store is in use.
-    assert result.unjudged <= set(range(BEGIN - COPIES, AGAIN))
-    assert ("the store answers again" in outcome.log) == bool(fault.errors)
+    assert unjudged <= {*range(BEGIN - COPIES, AGAIN)}
+    assert ("the store answers again" in crawl.log) == bool(fault.errors)
 
     # Before and after the gap, each content is delivered once.
-    undisturbed = [page for page in result.delivered if page < BEGIN - COPIES or page >= AGAIN]
-    times_delivered = Counter(map(content_of, undisturbed))
+    times_delivered = Counter(content_of(page) for page in delivered if page < BEGIN - COPIES or page >= AGAIN)
     if fault.forgets:
         times_delivered.subtract(OLD_CONTENTS)
-    assert set(times_delivered.values()) == {1}
+    assert {*times_delivered.values()} == {1}
 
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_index_after_a_fault_is_whole(name: str, results: dict[str, Future[Result]]) -> None:
-    fault, result = FAULTS[name], results[name].result()
-    # What is counted is found, and what is found was delivered.
-    assert result.pages == len(result.copies)
-    assert result.copies.keys() <= set(result.delivered)
-
+    # What the index counts is found, and what is found was delivered.
+    assert pages == len(copies)
+    assert copies.keys() <= {*delivered}
+    # A page whose answer was lost and asked for again is its own revisit.
+    admitted = {page for page, kind in judged.items() if kind in (Kind.NEW, Kind.REVISIT)}
     if fault.forgets:
-        assert {page for page in result.admitted if page >= END} <= result.copies.keys()
-        assert min(result.copies) >= BEGIN
+        assert {page for page in admitted if page >= END} <= copies.keys()
+        assert min(copies) >= BEGIN
         return
-    assert result.admitted <= result.copies.keys()
-    remembered_unjudged = len(result.copies.keys() - result.admitted)
-    lost_answers = len(result.unjudged) if fault.unsure else 0
-    assert remembered_unjudged <= lost_answers
+    assert admitted <= copies.keys()
+    lost_answers = len(unjudged) if fault.unsure else 0
+    assert len(copies.keys() - admitted) <= lost_answers
     # A duplicate whose answer was lost was counted, and is counted again if it is asked for again.
-    counted, told = sum(result.copies.values()), len(result.dropped)
-    assert told - (0 if fault.counts else _AT_ONCE) <= counted <= told + lost_answers
+    counted, told = sum(copies.values()), len(dropped)
+    assert told - (0 if fault.counts else AT_ONCE) <= counted <= told + lost_answers
 
 
 @pytest.mark.nightly

@@ -6,7 +6,6 @@ begins, such as signals or what is imported first, is tested in processes that P
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
 import runpy
@@ -14,12 +13,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, Final
-from unittest import mock
+from typing import Final
 
 PATIENCE_SECONDS: Final = 60.0
 
@@ -104,21 +99,3 @@ def _run_program(program: str, arguments: tuple[str, ...], folder: str) -> None:
     else:
         sys.path.insert(0, folder)
         runpy.run_module(program, run_name="__main__", alter_sys=True)
-
-
-@contextlib.contextmanager
-def prepared_demo_crawls() -> Iterator[None]:
-    """Let `tests.crawls.run_crawl`, which has Python start its processes, have such as these for a while."""
-
-    def process(target: Callable[..., None], args: tuple[Any, ...]) -> ForkServerProcess:
-        return CONTEXT.Process(target=_call, args=(target, args))
-
-    context = SimpleNamespace(Pipe=CONTEXT.Pipe, Process=process)
-    with mock.patch("tests.crawls.multiprocessing", SimpleNamespace(get_context=lambda _: context)):
-        yield
-
-
-def _call(target: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-    import tests.scrapy_plugin.forked_workers  # noqa: F401
-
-    target(*arguments)
