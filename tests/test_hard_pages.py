@@ -78,20 +78,6 @@ SHOPS = {
         "港の銅やかん",
         "灯台の銅やかん",
     ),
-    "ar": Shop(
-        "ar",
-        words("غلاية نحاس مقبض ماء مطبخ صباح هادئ بخار حرفي طاولة عائلة نار غطاء وزن لمعان بسيط يسكب دافئ موقد ورشة"),
-        " ",
-        ". ",
-        "١٬٢٩٩٫٠٠ ر.س",
-        "SAR",
-        "أضف إلى السلة",
-        (("اللون", "أحمر"), ("الوزن", "١٫٢ كجم"), ("السعة", "٣ لتر"), ("رقم الصنف", "KT-10442")),
-        "أخضر",
-        "١٫٣ كجم",
-        "غلاية الميناء النحاسية",
-        "غلاية المنارة النحاسية",
-    ),
 }
 
 
@@ -141,7 +127,7 @@ def group(shop: Shop, length: int) -> dict[str, Item]:
         return tuple((key, values.get(kind, value)) for kind, (key, value) in zip(keys, shop.rows, strict=True))
 
     first = Item(shop, shop.name, shop.amount, shop.price, shop.rows, sentences(shop, length))
-    dearer = shop.price.replace("299", "399").replace("٢٩٩", "٣٩٩")
+    dearer = shop.price.replace("299", "399")
     return {
         "first": first,
         "name": replace(first, name=shop.other_name),
@@ -328,14 +314,6 @@ class TestProducts:
                     verdict = dedup.check(f"https://other.example/{view.__name__}/{kind}", html=view(item))
                     assert verdict.original == f"https://shop.example/{kind}", (view, verdict)
 
-    @pytest.mark.parametrize("template", TEMPLATES)
-    def test_with_another_extractor(self, template: str) -> None:
-        with Deduplicator(extractor="text") as dedup:
-            for kind, item in group(SHOPS["en"], 400).items():
-                page, again = (TEMPLATES[template](item, Visit(number)) for number in (0, 1))
-                assert dedup.check(f"https://shop.example/{kind}", html=page).kind is Kind.NEW, kind
-                assert dedup.check(f"https://shop.example/{kind}/2", html=again).is_duplicate, kind
-
     def test_a_text_without_html_is_compared_by_its_words_alone(self) -> None:
         """Name and price in the first lines, the rest in lines as well."""
         verdicts = {}
@@ -358,7 +336,6 @@ class TestProducts:
 LONG = "".join(f"<p>{text}</p>" for text in sentences(SHOPS["en"], 240))
 BUTTON = "<button>Add to cart</button>"
 ROWS = "<table><tr><th>Colour</th><td>{}</td></tr><tr><th>Weight</th><td>4 kg</td></tr></table>"
-NEAR = "<h1>Pump Aqua</h1><p>49.90 €</p>" + BUTTON
 
 
 def sold(body: str, data: object = None) -> str:
@@ -385,49 +362,17 @@ WHEREVER = {
     "a box beside the text": f"<h1>Pump Aqua</h1>{LONG}<aside><p>{{}}</p>{BUTTON}</aside>",
     "a price under a heading": f"<h1>Pump Aqua</h1>{LONG}<h2>Price</h2><p>{{}}</p>{BUTTON}",
 }
-AMOUNTS = {"49,-": "59,-", "Fr. 49": "Fr. 59", "499 Ft": "599 Ft", "49.90 €": "54.90 €"}
-SHOWN = {
-    "a choice": "<label>Colour <select name='c'><option>Blue</option><option selected>{}</option></select></label>",
-    "a choice beside a price": "<span>49.90 €</span><label>Colour<select><option selected>{}</option></select></label>",
-    "a radio button": "<label><input type='radio' name='c' checked> {}</label>",
-    "a pair": "<div class='spec'><span>Colour</span><span>{}</span></div>",
-    "a pair of blocks": "<div><div>Colour</div><div>{}</div></div>",
-    "an entry with a mark": "<ul><li><strong>Colour</strong> {}</li><li><strong>Weight</strong> 4 kg</li></ul>",
-    "a short entry": "<ul><li>{}</li><li>4 kg</li></ul>",
-    "a marked word": "<p>Selected colour <b>{}</b></p>",
-}
 DIFFERENT = {
     **{name: (sold(body.format("49.90 €")), sold(body.format("54.90 €"))) for name, body in WHEREVER.items()},
     "a specification and a button": tuple(
         sold(f"<h1>Pump Aqua</h1>{LONG}{ROWS.format(colour)}{BUTTON}") for colour in ("Red", "Blue")
     ),
-    **{
-        name: tuple(sold(NEAR + LONG + form.format(colour)) for colour in ("Red", "Blue"))
-        for name, form in SHOWN.items()
-    },
-    **{
-        one: tuple(sold(f"<h1>Pump Aqua</h1><p>{price}</p>{LONG}") for price in (one, other))
-        for one, other in AMOUNTS.items()
-    },
     "a bare price": tuple(
         sold(f"<h1>Pump Aqua</h1><p class='price'>{price}</p>{LONG}") for price in ("49.90", "54.90")
     ),
-    **{
-        f"the price of a {kind}": (offered(kind), offered(kind, "59"))
-        for kind in ("Book", "Vehicle", "Car", "Event", "Hotel", "Movie", "Apartment", "SoftwareApplication")
-    },
+    **{f"the price of a {kind}": (offered(kind), offered(kind, "59")) for kind in ("Book", "Event")},
     "a variant's price": (variants("49", "L"), variants("59", "L")),
     "a variant's size": (variants("49", "L"), variants("49", "M")),
-    **{
-        member: (offered("Product", members={member: one}), offered("Product", members={member: other}))
-        for member, one, other in (
-            ("brand", {"@type": "Brand", "name": "Acme"}, {"@type": "Brand", "name": "Zeta"}),
-            ("category", "Pumps", "Pipes"),
-            ("itemCondition", "https://schema.org/NewCondition", "https://schema.org/UsedCondition"),
-            ("hasMeasurement", {"value": "2"}, {"value": "3"}),
-            ("countryOfAssembly", "Norway", "Denmark"),
-        )
-    },
 }
 NO_PRODUCT = {
     "a list of things to buy": tuple(
@@ -444,15 +389,6 @@ NO_PRODUCT = {
         f"offers of a {kind}": (offered(kind), offered(kind, "59"))
         for kind in ("NewsArticle", "Organization", "WebSite")
     },
-}
-
-
-NOISE = {
-    "description": "A pump",
-    "image": "https://shop.example/a.jpg?v=3",
-    "aggregateRating": {"ratingValue": "4.5"},
-    "releaseDate": "2024-01-02",
-    "url": "https://shop.example/a?sid=7",
 }
 
 
@@ -474,10 +410,6 @@ def test_lists_articles_and_organizations_are_no_products(pages: tuple[str, str]
     with Deduplicator() as dedup:
         assert dedup.check("https://shop.example/1", html=pages[0]).kind is Kind.NEW
         assert dedup.check("https://shop.example/2", html=pages[1]).is_duplicate
-
-
-def test_what_is_declared_of_a_visit_makes_no_other_product() -> None:
-    assert facts(offered("Product")) == facts(offered("Product", members=NOISE))
 
 
 @pytest.mark.parametrize("price", ["49.90 €", "49.90"])
@@ -610,9 +542,6 @@ SAME_TEMPLATE = {
     "Japanese but for a date": tuple(
         page("お知らせ", f"<p>{date}。{''.join(sentences(SHOPS['ja'], 500))}</p>")
         for date in ("二〇二四年三月", "二〇二四年四月")
-    ),
-    "Arabic but for a number": tuple(
-        page("إعلان", f"<p>رقم {number}. {' '.join(sentences(SHOPS['ar'], 300))}</p>") for number in ("١٢٣٤", "١٢٣٥")
     ),
 }
 
