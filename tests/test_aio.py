@@ -2,8 +2,6 @@
 
 import asyncio
 import gc
-import os
-import signal
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -365,22 +363,6 @@ def test_cancelled_tasks_lose_no_page(caplog: pytest.LogCaptureFixture) -> None:
 
     asyncio.run(work())
     assert not caplog.records
-
-
-@pytest.mark.nightly
-def test_killed_workers_cost_no_page() -> None:
-    async def work() -> None:
-        async with AsyncDeduplicator(workers=2) as dedup:
-            pages = [Page(f"https://e.com/{at}", html=html("a", at)) for at in range(1500)]
-            asked = [asyncio.ensure_future(dedup.judge(page)) for page in pages]
-            for _ in range(3):
-                await asyncio.sleep(0.3)
-                for worker in dedup._pool._workers[:1]:
-                    if worker.is_ready:
-                        os.kill(worker.process.pid, signal.SIGKILL)
-            assert {str((await each).verdict.kind) for each in asked} == {"new"}
-
-    asyncio.run(work())
 
 
 def test_it_can_be_explained_compared_and_searched() -> None:

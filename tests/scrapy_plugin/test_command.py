@@ -105,16 +105,6 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_explained(project: Project,
     assert "'nothing.html' is no file" in err
 
 
-def test_explain_in_words(project: Project, files: dict[str, str]) -> None:
-    status, out, _ = project.run("explain", files["near"], files["few"])
-    assert status == 0
-    assert "namespace default, 1 page\n" in out
-    assert "an estimated similarity of about 0.8" in out
-    assert f"accepted   {URL}\n             similarity 0.9" in out
-    assert "/few.html: thin\n" in out
-    assert "an exact copy only, for the page is thin" in out
-
-
 def test_forget_and_clear(project: Project) -> None:
     assert project.json("forget", URL, "https://example.com/unknown") == [{"forgotten": 1}]
     assert project.json("info")[0]["pages"] == 0
