@@ -1,4 +1,4 @@
-"""Pages that are not remembered, and pages that name their original, on every kind of store."""
+"""Pages that are not remembered, and pages that name their original."""
 
 from __future__ import annotations
 

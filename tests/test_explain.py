@@ -1,4 +1,4 @@
-"""What `Deduplicator.explain` tells, on every kind of store."""
+"""What `Deduplicator.explain` tells."""
 
 from __future__ import annotations
 

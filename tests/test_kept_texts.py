@@ -1,4 +1,4 @@
-"""What changed since the last visit, on every kind of store."""
+"""What changed since the last visit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of which a part is known, on every kind of store."""
+"""Pages of which a part is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of a text a revisit must keep to count as unchanged, on every kind of store."""
+"""How much of a text a revisit must keep to count as unchanged."""
 
 from __future__ import annotations
 

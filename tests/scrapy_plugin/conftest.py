@@ -12,9 +12,10 @@ import pytest
 import scrapy
 from scrapy.utils.reactor import install_reactor
 
+from tests.conftest import make_backend
 from tests.scrapy_plugin.crawling import MODES, QUICK, Crawl, Crawling
 from tests.scrapy_plugin.website import Site
-from tests.servers import RedisServer
+from tests.stores.backends import NAMES
 
 if scrapy.version_info < (2, 15):
     # There Scrapy's own functions ask which reactor is installed, whatever loop runs: tests without a crawl need one.
@@ -40,20 +41,9 @@ def crawling(request: pytest.FixtureRequest, crawlings: dict[str, Crawling]) -> 
     return crawlings[getattr(request, "param", "asyncio")]
 
 
-def store_url(name: str, request: pytest.FixtureRequest, folder: Path) -> str:
-    if name == "memory":
-        return "memory://"
-    if name == "sqlite":
-        return f"sqlite:///{folder}/index.sqlite"
-    server: RedisServer = request.getfixturevalue("session_redis")
-    server.client.flushall()
-    return server.url
-
-
 # Mode and store do not meet: the event loop waits for a worker process, and the worker asks the store.
-STORES = ["memory", "sqlite", "redis"]
 with_every_store = pytest.mark.parametrize(
-    ("crawling", "store"), list(zip(itertools.cycle(MODES), STORES, strict=False)), indirect=True
+    ("crawling", "store"), list(zip(itertools.cycle(MODES), NAMES, strict=False)), indirect=True
 )
 in_every_mode = pytest.mark.parametrize("crawling", MODES, indirect=True)
 nightly = pytest.mark.nightly
@@ -62,7 +52,7 @@ nightly = pytest.mark.nightly
 @pytest.fixture
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty index in memory, unless the test asks for another kind."""
-    return store_url(getattr(request, "param", "memory"), request, tmp_path)
+    return make_backend(getattr(request, "param", "memory"), request, tmp_path).url
 
 
 @pytest.fixture

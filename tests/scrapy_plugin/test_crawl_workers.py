@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import time
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import is_there
 from tests.scrapy_plugin.crawling import crawl_apart, finish, start
 from tests.scrapy_plugin.website import Answer, Site, article
 
@@ -105,11 +105,5 @@ def test_an_interrupted_crawl_ends_without_noise_and_without_orphans(site: Site,
     if signals == 1:
         assert result.report["stats"]["finish_reason"] == "shutdown"
         assert result.counts == {"checked": 1, "new": 1}
-    while is_alive(worker):
+    while is_there(worker):
         time.sleep(0.02)
-
-
-def is_alive(pid: int) -> bool:
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.browsers import BROWSER, needs_browser
 from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.crawling import QUICK, Crawling
 from tests.scrapy_plugin.website import Answer, Site, article
 from tests.servers import RedisServer
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 ARTICLE = re.search(rb"<article>.*</article>", article(1).body, re.DOTALL)
 assert ARTICLE is not None
 BY_SCRIPT = b"""<!DOCTYPE html><html><head><title>Article</title></head><body><main></main><script>
@@ -40,7 +39,7 @@ def site() -> Iterator[Site]:
         yield running
 
 
-@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+@needs_browser
 @pytest.mark.nightly
 def test_pages_of_a_browser_are_judged_as_the_reader_sees_them(site: Site, tmp_path: Path) -> None:
     handler = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
