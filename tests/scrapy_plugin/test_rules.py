@@ -233,22 +233,21 @@ def test_once_a_copy_is_confirmed_all_but_one_in_twenty_are_skipped() -> None:
     assert crawl.make(f"{SITE}/news/2", "other") == crawl.make(f"{SITE}/news/2?sid=1", "other") == "made"
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"method": "POST"},
-        {"body": b"query"},
-        {"callback": NO_CALLBACK},
-        {"dont_filter": True},
-        {"meta": {"crawldedup": False}},
-        {"meta": {"is_start_request": True}},
-        {"meta": {"redirect_urls": [SITE]}},
-        # Other items of the same page.
-        {"callback": Spider("news")._parse},
-        {"meta": {"rule": 7}},
-    ],
-    ids=str,
-)
+ALWAYS_MADE: dict[str, dict[str, Any]] = {
+    "another method": {"method": "POST"},
+    "a body": {"body": b"query"},
+    "no callback": {"callback": NO_CALLBACK},
+    "not filtered": {"dont_filter": True},
+    "not checked": {"meta": {"crawldedup": False}},
+    "a start": {"meta": {"is_start_request": True}},
+    "redirected": {"meta": {"redirect_urls": [SITE]}},
+    # Other items of the same page.
+    "another callback": {"callback": Spider("news")._parse},
+    "another rule of the spider": {"meta": {"rule": 7}},
+}
+
+
+@pytest.mark.parametrize("options", ALWAYS_MADE.values(), ids=ALWAYS_MADE)
 def test_some_requests_are_always_made(options: dict[str, Any]) -> None:
     crawl = confirmed()
     assert crawl.make(COPIES[1], **options) == "made"
