@@ -77,7 +77,7 @@ def test_a_file_without_an_index_is_left_as_it_is(tmp_path: Path) -> None:
     assert (tmp_path / "empty.sqlite").stat().st_size == 0
 
 
-@pytest.mark.parametrize("scheme", ["redis", "redis+cluster"])
+@pytest.mark.parametrize("scheme", ["redis", pytest.param("redis+cluster", marks=pytest.mark.nightly)])
 def test_a_server_that_is_down_is_unavailable(scheme: str) -> None:
     with pytest.raises(StoreUnavailableError):
         require_index(f"{scheme}://127.0.0.1:{free_port()}", "news")

@@ -102,7 +102,7 @@ retentions = st.sampled_from(
     ]
 )
 small = settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
+    max_examples=14, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
 )
 
 
@@ -257,7 +257,7 @@ def large_web(pages: int, seed: int) -> list[tuple[str, Page]]:
 @pytest.mark.parametrize(
     ("retention", "crawled"),
     [
-        pytest.param(Retention(), 1200, id="for ever"),
+        pytest.param(Retention(), 900, id="for ever"),
         pytest.param(Retention(ttl_seconds=700), 1200, id="ttl", marks=pytest.mark.nightly),
         pytest.param(Retention(max_pages=600), 1200, id="limit", marks=pytest.mark.nightly),
     ],

@@ -54,6 +54,9 @@ def assert_known(store: RedisClusterStore, questions: Sequence[Query]) -> None:
         assert (answer.status, answer.record.url) == (Status.EXACT, question.record.url)
 
 
+pytestmark = pytest.mark.nightly
+
+
 @pytest.fixture
 def store(cluster: ClusterSetup) -> Iterator[RedisClusterStore]:
     made = make_store(cluster.url, LAYOUT)
@@ -88,7 +91,6 @@ class TestPrefixes:
         assert sorted(records) == [5, 5, 6]
         assert store.info().pages == 80
 
-    @pytest.mark.nightly
     def test_an_index_of_the_scope_global_lies_in_one_slot_and_says_so(
         self, cluster: ClusterSetup, store: RedisClusterStore, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -100,7 +102,6 @@ class TestPrefixes:
         assert sum(len(master.client.keys("*:r:*")) for master in cluster.masters) == 1
         assert_known(store, [ask(number, place=None) for number in range(40)])
 
-    @pytest.mark.nightly
     def test_what_is_told_of_a_page_reaches_its_prefix(self, cluster: ClusterSetup, store: RedisClusterStore) -> None:
         names = [PageName(url_key_of(url(number)), number) for number in range(5)]
         pending = [replace(ask(number, place=number), is_pending=True) for number in range(5)]
@@ -115,7 +116,6 @@ class TestPrefixes:
         assert [store.forget(names[0]), store.forget(names[0])] == [True, False]
         assert statuses(store, [ask(0, place=0)]) == [Status.NEW]
 
-    @pytest.mark.nightly
     def test_texts_and_anchors_lie_with_their_pages(self, store: RedisClusterStore) -> None:
         asked = ask(1, place=9)
         checked(store, replace(asked, record=replace(asked.record, packed_text=b"text")))
@@ -129,7 +129,6 @@ class TestPrefixes:
         assert store.anchors(elsewhere).urls == {}
         assert store.forget(name, anchors_alone=True)
 
-    @pytest.mark.nightly
     def test_each_part_has_its_share_of_the_limit(self, store: RedisClusterStore) -> None:
         limit = Retention(max_pages=64)
         statuses(store, [ask(number, place=number % 2, retention=limit) for number in range(40)])
@@ -138,7 +137,6 @@ class TestPrefixes:
         assert store.info().pages > 40
 
 
-@pytest.mark.nightly
 class TestTrouble:
     def test_a_failover_under_load_loses_nothing(
         self, cluster: ClusterSetup, store: RedisClusterStore, monkeypatch: pytest.MonkeyPatch

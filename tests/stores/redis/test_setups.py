@@ -175,6 +175,7 @@ def use_everything(store: RedisStore, server: redis.Redis) -> None:
     assert store.info().pages == 0
 
 
+@pytest.mark.nightly
 class TestSentinels:
     def test_a_client_goes_on_with_the_new_master_after_a_kill(self, sentinels: SentinelSetup) -> None:
         with contextlib.closing(client_of(sentinels.url)) as client:
@@ -188,7 +189,6 @@ class TestSentinels:
             assert client.mget("a", "b") == [b"5", b"6"]
             assert sentinels.master is not dead
 
-    @pytest.mark.nightly
     def test_a_client_follows_when_the_roles_are_exchanged(self, sentinels: SentinelSetup) -> None:
         with contextlib.closing(client_of(sentinels.url)) as client:
             client.eval(WRITING, 1, "a", 5)
@@ -201,14 +201,12 @@ class TestSentinels:
             wait_until(lambda: client.eval(WRITING, 1, "b", 6))
             assert sentinels.master.client.mget("a", "b") == [b"5", b"6"]
 
-    @pytest.mark.nightly
     def test_one_sentinel_is_enough_to_find_the_master(self, sentinels: SentinelSetup) -> None:
         sentinels.sentinels[0].stop()
         with sentinels.sentinels[1].frozen(), contextlib.closing(client_of(sentinels.url)) as client:
             # On a busy machine it may hold the master to be dead for a moment.
             wait_until(client.ping)
 
-    @pytest.mark.nightly
     def test_sentinels_with_a_user_of_their_own(self, sentinels: SentinelSetup) -> None:
         for sentinel in sentinels.sentinels:
             sentinel.client.execute_command("ACL SETUSER", "watcher", "reset", "on", ">hush", "+sentinel|masters")
