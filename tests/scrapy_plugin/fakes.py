@@ -146,8 +146,8 @@ class FakeDedup:
 class HandedIn(ABC):
     """A crawl whose pages or items a test hands in one by one."""
 
-    def __init__(self, *, has_item_middleware: bool = False) -> None:
-        self.dedup = FakeDedup()
+    def __init__(self, *, has_item_middleware: bool = False, dedup: Any = None) -> None:
+        self.dedup = dedup or FakeDedup()
         self.crawler = FakeCrawler(has_item_middleware=has_item_middleware)
 
     @abstractmethod

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from scrapy import Request, Spider
-from scrapy.http import HtmlResponse, Response
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
 
 from crawldedup.errors import (
@@ -37,9 +38,10 @@ class Crawl(HandedIn):
         *,
         has_item_middleware: bool = False,
         is_interactive: bool = False,
+        dedup: Any = None,
         **options: Any,
     ) -> None:
-        super().__init__(has_item_middleware=has_item_middleware)
+        super().__init__(has_item_middleware=has_item_middleware, dedup=dedup)
         self.middleware = DedupMiddleware(
             self.crawler,  # type: ignore[arg-type]
             CrawlOptions(**{"workers": 1, "action": "drop", "journal": False, **options}),
@@ -61,6 +63,12 @@ class Crawl(HandedIn):
             return asked, await self.middleware.process_response(asked, answer)
         except DuplicatePageError:
             return asked, None
+
+    async def text(self, path: object, text: str) -> Response:
+        """A page of plain text, which needs no worker to be read. Raises DuplicatePageError."""
+        request = Request(f"https://e.com/{path}")
+        answer = TextResponse(request.url, body=text.encode(), headers={"Content-Type": "text/plain"})
+        return await self.middleware.process_response(request, answer)
 
 
 def test_a_near_duplicate_is_dropped_and_says_of_what() -> None:
@@ -214,6 +222,44 @@ def test_pages_are_ranked_by_the_users_preferences(prefer: list[str] | None, ran
     assert [page.rank for page in Crawl(prefer=prefer).run(work).dedup.pages_asked] == ranks
 
 
+async def meet_a_wall(crawl: Crawl) -> None:
+    for number in range(10):
+        await crawl.page(str(number), f"text {number}")
+    for number in range(10, 80):
+        await crawl.page(str(number), "login")
+
+
+@pytest.mark.parametrize(("wall", "warned"), [("warn", "the crawl goes on."), ("ignore", None), ("close", "e.com.")])
+def test_a_wall_before_many_pages_is_told_once(wall: str, warned: str | None, caplog: pytest.LogCaptureFixture) -> None:
+    told: list[tuple[str, float, int]] = []
+
+    def listen(original: str, share: float, window: int) -> None:
+        told.append((original, share, window))
+
+    crawl = Crawl(wall=wall)
+    crawl.crawler.signals.connect(listen, signal=signals.wall_suspected)
+    crawl.run(meet_a_wall)
+    assert crawl.counts.get("walls/suspected", 0) == len(told) == (warned is not None)
+    if warned:
+        assert told == [("https://e.com/10", 60 / 71, 71)]
+        assert "60 of the last 71 pages are copies of https://e.com/10. Is it a login form" in caplog.text
+        assert warned in caplog.text
+
+
+def test_of_a_site_behind_a_wall_no_more_is_asked_for_and_others_go_on() -> None:
+    async def work(crawl: Crawl) -> None:
+        await meet_a_wall(crawl)
+        crawl.middleware.process_request(Request("https://other.com/"))
+        with pytest.raises(IgnoreRequest):
+            crawl.middleware.process_request(Request("https://www.e.com/99"))
+        other = HtmlResponse("https://other.com/", body=b"words of the other site")
+        await crawl.middleware.process_response(Request(other.url), other)
+        # What is left of the crawl is no wall.
+        crawl.middleware._walls.spider_idle()
+
+    assert Crawl(wall="close").run(work).counts["walls/ignored"] == 1
+
+
 def test_known_pages_that_all_have_one_new_text_are_a_wall() -> None:
     async def work(crawl: Crawl) -> None:
         crawl.dedup.seen["changed text"] = [f"https://e.com/{number}" for number in range(70)]
@@ -221,7 +267,6 @@ def test_known_pages_that_all_have_one_new_text_are_a_wall() -> None:
             await crawl.page(str(number), "changed text")
 
     assert Crawl().run(work).counts["walls/suspected"] == 1
-    assert "walls/suspected" not in Crawl(wall="ignore").run(work).counts
 
 
 class Recrawl:
