@@ -8,14 +8,13 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 
 from tests.docs.pages import ROOT, SITE, Block, blocks
+from tests.scrapy_plugin.website import Answer, Site
 from tests.service.serving import story
 
 GUIDE = SITE / "how-to" / "other-programs.md"
@@ -73,44 +72,16 @@ def test_pools_of_processes(tmp_path: Path) -> None:
         assert [(url, original) for kind, url, original in again if kind == "exact_duplicate"] == copies
 
 
-class Site(BaseHTTPRequestHandler):
-    """Answers /story/view, and other paths with a PDF."""
-
-    def do_GET(self) -> None:
-        number = self.path.split("/")[1]
-        body = (
-            f"<p>{story(int(number))}</p>".encode()
-            if number.isdigit()
-            else b"%PDF-1.7\n\xe2\xe3\xcf\xd3\n" + bytes(999)
-        )
-        self.send_response(404 if number == "missing" else 200)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
 def test_an_asyncio_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
     exec(f"from __future__ import annotations\n{program('import asyncio').code}", names)
-    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
-        Thread(target=server.serve_forever).start()
-        urls = [
-            f"http://127.0.0.1:{server.server_port}/{number}/{view}"
-            for number in range(STORIES)
-            for view in range(VIEWS)
-        ]
-        bad = [
-            "http://127.0.0.1:1/dead",
-            *(f"http://127.0.0.1:{server.server_port}/{path}" for path in ("missing", "pdf")),
-        ]
-        first, again = (
-            asyncio.run(names["crawl"]([*bad, *urls], f"sqlite:///{tmp_path}/seen.sqlite")) for _ in range(2)
-        )
-        server.shutdown()
+    pages = {f"/{number}": Answer(f"<p>{story(number)}</p>".encode()) for number in range(STORIES)}
+    views = {f"{path}/{view}": page for path, page in pages.items() for view in range(VIEWS)}
+    with Site({**views, "/pdf": Answer(b"%PDF-1.7\n\xe2\xe3\xcf\xd3\n" + bytes(999))}) as served:
+        urls = [served.url + path for path in views]
+        bad = ["http://127.0.0.1:1/dead", f"{served.url}/missing", f"{served.url}/pdf"]
+        store = f"sqlite:///{tmp_path}/seen.sqlite"
+        first, again = (asyncio.run(names["crawl"]([*bad, *urls], store)) for _ in range(2))
     assert stories_of(first) == ONE_OF_EACH
     assert sorted(again) == sorted(first)
     assert sorted(line.split()[2] for line in capsys.readouterr().out.splitlines()) == sorted(

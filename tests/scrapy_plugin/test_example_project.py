@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +12,7 @@ import pytest
 
 from crawldedup.demo.site import DemoSite, serving
 from tests.scrapy_plugin.prepared import run_prepared
-from tests.scrapy_plugin.website import article
+from tests.scrapy_plugin.website import Answer, Site, article
 
 EXAMPLE = Path(__file__).parents[2] / "example_project"
 
@@ -27,14 +23,8 @@ def demo() -> Iterator[str]:
         yield base_url
 
 
-@contextmanager
-def serving_folder(folder: Path) -> Iterator[str]:
-    """Serve a folder of HTML files; yields its base URL."""
-    handler = type("Handler", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder))) as server:
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+def index_of(paths: Iterable[str]) -> Answer:
+    return Answer(f"<html><body><ul>{''.join(f'<li><a href={path}>{path}</a>' for path in paths)}</ul></body>".encode())
 
 
 def crawl(spider: str, output: Path, *arguments: str) -> list[dict[str, Any]]:
@@ -56,12 +46,10 @@ def test_news_keeps_each_story_once(demo: str, tmp_path: Path) -> None:
 
 
 def test_shop_keeps_every_product_once(tmp_path: Path) -> None:
-    shop = tmp_path / "site" / "shop"
-    shop.mkdir(parents=True)
+    pages = {}
     names = ("Tide book", "Log book", "Sketch book")
     for number, name in enumerate(names):
-        page = shop / f"{number}.html"
-        page.write_text(
+        page = (
             f"<html><head><title>{name}</title></head><body><main><h1>{name}</h1>"
             f"<p class=price>&pound; {12 + number}.00</p><p class=sku>Item NO-{number}</p><button>Add to basket"
             "</button><p class=description>Bound by hand in our workshop behind the harbour, from paper that does not "
@@ -69,35 +57,27 @@ def test_shop_keeps_every_product_once(tmp_path: Path) -> None:
             "fault. We repair what we have made for as long as we are here, and send it back without a bill if the "
             "damage was done by weather.</p></main></body></html>"
         )
-        (shop / f"{number}-from-the-newsletter.html").write_text(page.read_text())
-    links = "".join(f"<li><a href={file.name}>{file.name}</a>" for file in sorted(shop.iterdir()))
-    (shop / "index.html").write_text(f"<html><body><h1>Books</h1><ul>{links}</ul></body></html>")
-    with serving_folder(tmp_path / "site") as base_url:
-        items = crawl("shop", tmp_path / "shop.jsonl", "-a", f"start={base_url}/shop/")
+        for path in (f"/shop/{number}.html", f"/shop/{number}-from-the-newsletter.html"):
+            pages[path] = Answer(page.encode())
+    with Site({**pages, "/shop/": index_of(pages)}) as site:
+        items = crawl("shop", tmp_path / "shop.jsonl", "-a", f"start={site.url}/shop/")
     assert sorted(item["name"] for item in items) == sorted(names)
 
 
 def test_updates_yields_what_is_new_or_has_changed(tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    site.mkdir()
+    with Site({}) as site:
 
-    def write(**pages: bytes) -> None:
-        for name, page in pages.items():
-            (site / f"{name}.html").write_bytes(page)
-        links = "".join(f"<li><a href={file.name}>{file.name}</a>" for file in sorted(site.glob("[a-c].html")))
-        (site / "index.html").write_text(f"<html><body><ul>{links}</ul></body></html>")
+        def news(**pages: Answer) -> dict[str, str]:
+            site.pages |= {f"/{name}": page for name, page in pages.items()}
+            site.pages["/index"] = index_of(path for path in site.pages if path != "/index")
+            options = ["-s", f"CRAWLDEDUP_STORE=sqlite:///{tmp_path}/seen.sqlite"]
+            items = crawl("updates", tmp_path / "updates.jsonl", "-a", f"start={site.url}/index", *options)
+            return {item["url"].rpartition("/")[2]: item["news"] for item in items}
 
-    def news(base_url: str) -> dict[str, str]:
-        options = ["-s", f"CRAWLDEDUP_STORE=sqlite:///{tmp_path}/seen.sqlite"]
-        items = crawl("updates", tmp_path / "updates.jsonl", "-a", f"start={base_url}/index.html", *options)
-        return {item["url"].rpartition("/")[2]: item["news"] for item in items}
-
-    write(a=article(1).body, b=article(2).body)
-    with serving_folder(site) as base_url:
-        assert news(base_url) == {"index.html": "thin", "a.html": "new", "b.html": "new"}
-        assert news(base_url) == {}
-        write(b=article(2, changed_words=40).body, c=article(3).body)
-        assert news(base_url) == {"index.html": "revisit", "b.html": "revisit", "c.html": "new"}
+        assert news(a=article(1), b=article(2)) == {"index": "thin", "a": "new", "b": "new"}
+        assert news() == {}
+        changed = news(b=article(2, changed_words=40), c=article(3))
+        assert changed == {"index": "revisit", "b": "revisit", "c": "new"}
 
 
 NOTHING_IS_RIGHT = {"MOST_DUPLICATES": 0, "MOST_UNCHECKED": -0.5, "LARGEST_CLUSTER": 0, "LEAST_NOVELTY": 1.5}
