@@ -59,7 +59,7 @@ def texts(paths: list[str]) -> set[str]:
 
 def test_copies_are_not_downloaded_and_no_content_is_lost(crawl: Crawler, tmp_path: Path) -> None:
     """With rules that the first crawl has led to, for session ids and print views."""
-    stories = numbered("news", 24)
+    stories = numbered("news", 14)
     printed = {path.replace("news", "print"): answer for path, answer in stories.items()}
     pages = [*with_sids(stories), *with_sids(printed)]
     settings = {"CRAWLDEDUP_JOURNAL": str(tmp_path / "journal")}
