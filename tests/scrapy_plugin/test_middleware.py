@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -426,6 +427,23 @@ def test_an_unexpected_error_costs_no_page_and_is_explained_once(caplog: pytest.
     assert caplog.text.count("KeyError: 'x'") == 1
     assert "KeyError: 'y'" not in caplog.text
     assert "\x1b" not in caplog.text
+
+
+def test_a_journal_that_cannot_be_written_costs_no_page(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def work(crawl: Crawl) -> None:
+        for path in "ab":
+            assert (await crawl.page(path, f"text of {path}"))[1] is not None
+
+    (tmp_path / "file").touch()
+    assert Crawl(journal=f"{tmp_path}/file/journal").run(work).counts == {"checked": 2, "new": 2}
+    assert caplog.text.count("cannot write the journal in") == 1
+
+
+def test_a_crawl_that_remembers_nothing_joins_no_index() -> None:
+    async def work(crawl: Crawl) -> None:
+        await crawl.page("a", "text")
+
+    assert Crawl(remember=False).run(work).dedup.calls == ["info", "judge", "close"]
 
 
 def test_a_store_that_is_down_at_the_start_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:

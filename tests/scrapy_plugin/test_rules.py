@@ -315,6 +315,26 @@ def test_a_resumed_crawl_knows_what_the_first_run_has_skipped(tmp_path: Path) ->
     assert pickle.loads(job.read_bytes()) == []
 
 
+def test_the_skipped_requests_of_a_job_lie_in_its_directory(tmp_path: Path) -> None:
+    settings = {"CRAWLDEDUP_RULES": rules_file(tmp_path, RULE), "JOBDIR": str(tmp_path)}
+
+    async def run() -> None:
+        crawler = FakeCrawler(**settings)
+        middleware = RulesMiddleware.from_crawler(crawler)  # type: ignore[arg-type]
+        await crawler.signals.send_catch_log_async(signals.engine_started)
+        await crawler.signals.send_catch_log_async(signals.spider_closed, reason="shutdown")
+        assert middleware is not None  # signals hold it weakly
+
+    asyncio.run(run())
+    assert pickle.loads((tmp_path / "crawldedup.rules").read_bytes()) == []
+
+
+def test_a_page_that_an_earlier_crawl_knew_by_its_own_url_is_no_copy() -> None:
+    crawl = confirmed()
+    crawl.middleware.page_judged(Request(COPIES[1]), Verdict(Kind.REVISIT, COPIES[1]))
+    assert [crawl.make(url) for url in COPIES[2:4]] == ["skipped"] * 2
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

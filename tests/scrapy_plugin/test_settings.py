@@ -94,6 +94,7 @@ REFUSED: dict[str, list[object]] = {
     "NAMESPACE": [7],
     "TTL": ["soon"],
     "MAX_PAGES": [0, "1e99", True],
+    "TRUSTED_SITES": [5, [""], "two words"],
 }
 
 
