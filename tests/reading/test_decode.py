@@ -25,7 +25,7 @@ def test_a_run_of_marks_is_cut_where_it_is_longer_than_any_language_has(offset: 
 
 @pytest.mark.parametrize("encoding", ["gb18030", "gbk"])
 def test_a_large_page_of_broken_bytes_is_one_of_replacement_characters(encoding: str) -> None:
-    text = decode(b"<p>" + b"\xff" * 8_000_000, encoding)
+    text = decode(b"<p>" + b"\xff" * 2_000_000, encoding)
     assert set(text) == set("<p>\ufffd")
 
 

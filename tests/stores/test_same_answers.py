@@ -102,7 +102,7 @@ retentions = st.sampled_from(
     ]
 )
 small = settings(
-    max_examples=14, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
 )
 
 
@@ -257,7 +257,7 @@ def large_web(pages: int, seed: int) -> list[tuple[str, Page]]:
 @pytest.mark.parametrize(
     ("retention", "crawled"),
     [
-        pytest.param(Retention(), 900, id="for ever"),
+        pytest.param(Retention(), 700, id="for ever"),
         pytest.param(Retention(ttl_seconds=700), 1200, id="ttl", marks=pytest.mark.nightly),
         pytest.param(Retention(max_pages=600), 1200, id="limit", marks=pytest.mark.nightly),
     ],
@@ -285,14 +285,14 @@ def test_a_growing_index_gives_the_same_answers_everywhere_and_finds_every_page_
                 for store in stores.values():
                     store.forget(name_of(forgotten))
                 del seen[forgotten]
-        assert min(statuses.count(status) for status in Status) > 25
+        assert min(statuses.count(status) for status in Status) > 15
         kept = 0 if retention.ttl_seconds else alike({name: store.info().pages for name, store in stores.items()})
-        assert retention != Retention() or kept == len(seen) > 500
+        assert retention != Retention() or kept == len(seen) > 400
         again = 0
         for url, page in seen.items():
             (records,) = same(stores, "find", [query(page, "", pages=pages, retention=retention)])
             again += url in {record.url for record in records}
-        assert again == (kept or again) > 500
+        assert again == (kept or again) > 400
     for backend in backends:
         if backend.server is not None and kept:
             assert_small_packed_keys(backend, kept)
