@@ -143,11 +143,32 @@ def test_markup_declares_a_price_that_the_page_does_not_show(markup: str) -> Non
         ("weight", {"@type": "QuantitativeValue", "value": 1.9, "unitCode": "KGM"}),
         ("additionalProperty", [{"@type": "PropertyValue", "name": "Fuel", "value": "lamp oil"}]),
         ("name", "Storm lantern, red"),
+        ("brand", {"@type": "Brand", "name": "Acme"}),
+        ("category", "Lamps"),
+        ("itemCondition", "https://schema.org/UsedCondition"),
+        ("hasMeasurement", {"value": "2"}),
+        ("countryOfAssembly", "Norway"),
     ],
 )
 def test_what_is_declared_and_not_shown_tells_apart(member: str, value: Any) -> None:
     plain_page, other = (page(PRICED + script(product(**data))) for data in ({}, {member: value}))
     assert facts(plain_page) != facts(other)
+
+
+def test_what_is_declared_of_a_visit_tells_nothing_apart() -> None:
+    noise = {
+        "description": "A pump",
+        "image": "https://shop.example/a.jpg?v=3",
+        "aggregateRating": {"ratingValue": "4.5"},
+        "releaseDate": "2024-01-02",
+        "url": "https://shop.example/a?sid=7",
+    }
+    assert facts(page(PRICED + script(product(**noise)))) == facts(page(PRICED + script(product())))
+
+
+@pytest.mark.parametrize("kind", ["Book", "Vehicle", "Car", "Event", "Hotel", "Movie", "Apartment"])
+def test_what_is_for_sale_may_be_declared_as_more_than_a_product(kind: str) -> None:
+    assert "price £74" in facts(page(NAMED + script(product(offers=offer(74)) | {"@type": kind})))
 
 
 @pytest.mark.parametrize(

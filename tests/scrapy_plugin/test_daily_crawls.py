@@ -68,7 +68,7 @@ class Day(Crawl):
         async def work(_: Crawl) -> None:
             for path, number in pages.items():
                 with suppress(DuplicatePageError):
-                    await self.text(path, article(number).body.decode())
+                    await self.plain_page(path, article(number).body.decode())
                     passed.append(path)
 
         self.run(work)

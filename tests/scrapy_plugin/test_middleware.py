@@ -65,7 +65,7 @@ class Crawl(HandedIn):
         except DuplicatePageError:
             return asked, None
 
-    async def text(self, path: object, text: str) -> Response:
+    async def plain_page(self, path: object, text: str) -> Response:
         """A page of plain text, which needs no worker to be read. Raises DuplicatePageError."""
         request = Request(f"https://e.com/{path}")
         answer = TextResponse(request.url, body=text.encode(), headers={"Content-Type": "text/plain"})
