@@ -12,9 +12,8 @@ import pytest
 
 from crawldedup.cli import main
 from crawldedup.errors import ConfigurationError
-from crawldedup.literature.detectors import METHODS, by_simhash
+from crawldedup.literature.detectors import METHODS
 from crawldedup.literature.exact import compare_all
-from crawldedup.literature.simhash_py import Corpus as Tables
 from crawldedup.measure import DEFAULT, Check, Corpus, Document, Mistake, Trial, methods, read_corpus, run_trial
 from crawldedup.options import Options
 
@@ -136,11 +135,6 @@ def test_methods_of_the_literature_find_copies_and_nothing_else(name: str) -> No
     assert "/copy" not in urls(trial.missed) or name.endswith("tf-idf")
     exact = name in ("minhash", "brute force")
     assert trial.found == trial.to_find if exact else trial.found
-
-
-def test_a_detector_takes_any_features() -> None:
-    detector = by_simhash(lambda text: {text[:1]: 1.0}, Tables(blocks=5, distance=3))
-    assert (detector("/a", "apple"), detector("/b", "anise")) == (None, "/a")
 
 
 @pytest.fixture

@@ -98,13 +98,6 @@ def test_a_page_that_comes_again_is_judged_as_the_crawls_judge_it(project: Proje
         assert (explained["kind"], explained["changed"]) == ("revisit", changed)
 
 
-def test_what_cannot_be_read_is_said_and_the_rest_is_explained(project: Project, files: dict[str, str]) -> None:
-    status, out, err = project.run("explain", "nothing.html", "--url", "", files["a"])
-    assert status == 1
-    assert f"/a.html: exact duplicate of {URL}\n" in out
-    assert "'nothing.html' is no file" in err
-
-
 def test_forget_and_clear(project: Project) -> None:
     assert project.json("forget", URL, "https://example.com/unknown") == [{"forgotten": 1}]
     assert project.json("info")[0]["pages"] == 0

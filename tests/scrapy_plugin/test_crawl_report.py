@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 from crawldedup.cli import main
-from tests.scrapy_plugin.conftest import Crawler, nightly
-from tests.scrapy_plugin.crawling import QUICK, finish, start
+from tests.scrapy_plugin.conftest import Crawler
 from tests.scrapy_plugin.test_rules import numbered, rules_file, sid, with_sids
 from tests.scrapy_plugin.website import Site, article
-from tests.servers import RedisServer
 
 PAGES = ["/a", "/a-copy", "/a-near", "/b", "/missing"]
 
@@ -66,31 +64,3 @@ def test_a_report_that_cannot_be_written_is_a_warning(site: Site, crawl: Crawler
     (warning,) = result.errors
     assert "crawldedup: the report was not written: crawldedup: --output is " in warning
     assert result.passed == ["/a", "/b"]
-
-
-@nightly
-def test_a_fleet_has_one_report(site: Site, tmp_path: Path, redis_server: RedisServer) -> None:
-    source = str(tmp_path / "journals")
-    report = tmp_path / "report.json"
-    settings = {
-        "CRAWLDEDUP_STORE": redis_server.url,
-        "CRAWLDEDUP_JOURNAL": source,
-        "CRAWLDEDUP_CRAWL": "fleet",
-        "CRAWLDEDUP_REPORT": str(report),
-        **QUICK,
-    }
-    folders = [tmp_path / "1", tmp_path / "2"]
-    for folder in folders:
-        folder.mkdir()
-    parts = zip(folders, (["/a", "/a-copy"], ["/a-near", "/b"]), strict=True)
-    started = [start(site, folder, pages, **settings) for folder, pages in parts]
-    for process, folder in zip(started, folders, strict=True):
-        assert finish(process, folder).errors == []
-    # Files that were brought together from several machines are one crawl, too.
-    files = map(str, (tmp_path / "journals").iterdir())
-    assert main(["report", *files, "--output", str(tmp_path / "again.json")]) == 0
-    for path in (report, tmp_path / "again.json"):
-        assert sum(counts(path).values()) == 4
-        assert counts(path)["new"] == 2
-        processes = json.loads(path.read_text())["crawl"]["processes"]
-        assert [process["end"] for process in processes] == ["finished"] * 2

@@ -114,8 +114,10 @@ def test_the_browsers_tab_of_a_dropped_page_is_closed_and_that_of_a_kept_one_is_
             closed.append(self.name)
 
     async def work(crawl: Crawl) -> None:
-        for name in "ab":
-            await crawl.page(name, "text", meta={"playwright_page": Tab(name)})
+        for name in "abc":
+            # An errback closes it itself.
+            errback = print if name == "c" else None
+            await crawl.page(name, "text", meta={"playwright_page": Tab(name)}, errback=errback)
 
     Crawl().run(work)
     assert closed == ["b"]

@@ -46,14 +46,6 @@ def is_anywhere(backend: Backend, url: str) -> bool:
     return backend.name != "memory" and url in repr(backend.contents())
 
 
-def test_nothing_is_added_by_looking(store: Store, backend: Backend) -> None:
-    assert holders(store, asked(A, ONE), add=False) == [set()] * 20
-    store.anchors(asked(B, OTHER))
-    before = None if backend.name == "memory" else backend.contents()
-    assert holders(store, asked(A, MIXED), add=False) == [set()] * 10 + [{B}] * 10
-    assert before is None or backend.contents() == before
-
-
 def test_an_anchor_on_many_pages_is_told_as_such_and_takes_in_no_more(store: Store) -> None:
     urls = [f"https://example.com/{number}" for number in range(MOST_HOLDERS + 2)]
     found = [holders(store, asked(url, ONE[:1])) for url in urls]
