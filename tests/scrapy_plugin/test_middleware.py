@@ -91,6 +91,7 @@ def test_a_near_duplicate_is_dropped_and_says_of_what() -> None:
     crawl = Crawl().run(work)
     assert crawl.counts == {"checked": 4, "new": 1, "duplicate/near": 2, "dropped": 2, "revisit": 1}
     assert crawl.dedup.calls == ["open", *["judge"] * 4, "close"]
+    assert {*crawl.dedup.delivered} == {"https://e.com/a"}
 
 
 def test_a_verdict_handed_on_in_meta_does_not_stick_to_a_page_that_is_not_judged() -> None:
