@@ -329,10 +329,12 @@ def test_the_skipped_requests_of_a_job_lie_in_its_directory(tmp_path: Path) -> N
     assert pickle.loads((tmp_path / "crawldedup.rules").read_bytes()) == []
 
 
-def test_a_page_that_an_earlier_crawl_knew_by_its_own_url_is_no_copy() -> None:
+@pytest.mark.parametrize("kind", [Kind.REVISIT, Kind.THIN])
+def test_a_known_page_and_a_thin_one_contradict_no_rule(kind: Kind) -> None:
     crawl = confirmed()
-    crawl.middleware.page_judged(Request(COPIES[1]), Verdict(Kind.REVISIT, COPIES[1]))
-    assert [crawl.make(url) for url in COPIES[2:4]] == ["skipped"] * 2
+    assert crawl.make(COPIES[1]) == "skipped"
+    crawl.middleware.page_judged(Request(COPIES[50]), Verdict(kind, COPIES[50]))
+    assert not crawl.asked_again
 
 
 @pytest.mark.parametrize(
