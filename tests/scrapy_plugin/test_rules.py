@@ -305,14 +305,14 @@ def test_a_resumed_crawl_knows_what_the_first_run_has_skipped(tmp_path: Path) ->
     job = tmp_path / "crawldedup.rules"
     first = confirmed(job)
     skipped = [url for url in COPIES[1:9] if first.make(url) == "skipped"]
+    first.middleware.spider_closed("finished")
+    assert pickle.loads(job.read_bytes()) == []
     first.middleware.spider_closed("shutdown")
     second = confirmed(job)
     second.middleware.engine_started()
     assert not second.asked_again
     second.make(COPIES[50], "of its own", meta={"crawldedup": False})
     assert sorted(second.asked_again) == sorted(skipped)
-    second.middleware.spider_closed("finished")
-    assert pickle.loads(job.read_bytes()) == []
 
 
 def test_the_skipped_requests_of_a_job_lie_in_its_directory(tmp_path: Path) -> None:
