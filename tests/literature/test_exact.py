@@ -48,7 +48,7 @@ def test_similarity_is_the_share_of_common_shingles_and_a_short_text_is_one() ->
 
 
 @given(st.one_of(st.lists(SHORT, max_size=14), st.lists(LONG, max_size=14)))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_every_similar_pair_is_found(texts: list[str]) -> None:
     pairs = similar_pairs([hashed_shingles(words(text)) for text in texts])
     every = {(i, j): jaccard(texts[i], texts[j]) for i, j in combinations(range(len(texts)), 2)}
@@ -58,7 +58,7 @@ def test_every_similar_pair_is_found(texts: list[str]) -> None:
 
 
 @given(st.lists(st.tuples(SHORT, st.booleans(), st.sampled_from(["", "price 1", "price 2"])), max_size=14))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_nearest_kept_page_of_the_same_and_of_other_facts_is_found(pages: list[tuple[str, bool, str]]) -> None:
     texts, facts = [text for text, *_ in pages], [own for *_, own in pages]
     index = KeptPages(compare_all(texts), facts)

@@ -81,7 +81,7 @@ HONEST: dict[str, Callable[[], Iterable[Verdict]]] = {
         each for pair in zip(map(new, range(140)), calendar(140), strict=True) for each in pair
     ),
     "the demo site": demo_site,
-    "a template of four fifths": lambda: shop(600),
+    "a template of four fifths": lambda: shop(300),
     "one page asked for again and again": lambda: (copy("a") for _ in range(1000)),
     "nothing but new pages": lambda: map(new, range(1000)),
     "a tenth of soft 404s": lambda: (copy(n) if n % 10 == 0 else new(n) for n in range(5000)),
