@@ -13,7 +13,6 @@ from typing import Final
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import ClientDisconnect
 
 from crawldedup.errors import CrawlDedupError
 from crawldedup.scope import site_of
@@ -26,13 +25,13 @@ from crawldedup.service.watching import log_to_stderr
 
 _log: Final = logging.getLogger(__name__)
 
-_REFUSED: Final = (HTTPException, CrawlDedupError, ClientDisconnect, Exception)
-
 
 def make_app() -> Starlette:
     """Return the application, with the settings that the parent process has left."""
     settings = ServiceSettings(**json.loads(os.environ[VARIABLE]))
     log_to_stderr(settings.log_level)
+    if parent := multiprocessing.parent_process():
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     return application(settings)
 
 
@@ -50,16 +49,13 @@ def application(settings: ServiceSettings) -> Starlette:
         except CrawlDedupError as error:
             # Requests try again.
             _log.warning("the store cannot be opened yet", extra={"fields": {"error": str(error)}})
-        if parent := multiprocessing.parent_process():
-            threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
         yield
         await checker.close()
 
-    paths, pages = ({route.path for route in routes} for routes in (ROUTES, PAGES))
     app = Starlette(
         routes=[*ROUTES, *PAGES],
-        middleware=[Middleware(Edge, settings=settings, paths=paths | pages, pages=pages)],
-        exception_handlers=dict.fromkeys(_REFUSED, lambda _, error: problem_of(error).answer()),
+        middleware=[Middleware(Edge, settings=settings)],
+        exception_handlers={HTTPException: lambda _, error: problem_of(error).answer()},
         lifespan=lifespan,
     )
     # A redirection would name the host that the client names.

@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -14,7 +15,7 @@ from dataclasses import asdict, astuple, dataclass, replace
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from crawldedup import checks
 from crawldedup.commands.command import INDEX_OPTIONS, PARAGRAPH_OPTIONS, PROFILE_OPTIONS, Command, checked_options
@@ -23,7 +24,6 @@ from crawldedup.options import Options, option, options_of
 
 if TYPE_CHECKING:
     from crawldedup.deduplicator import Deduplicator
-    from crawldedup.stores.base import CrawlSession
 
 TOKEN_VARIABLE: Final = "CRAWLDEDUP_TOKEN"
 VARIABLE: Final = "CRAWLDEDUP_SERVICE"
@@ -84,17 +84,6 @@ class ServiceSettings(Options):
             raise ConfigurationError(f"a token must have {_SHORTEST_TOKEN} or more ASCII characters")
         return tokens
 
-    def session(self) -> "CrawlSession":
-        """Return the session to join. Raises StoreUnavailableError while there is none to share."""
-        from crawldedup.stores.base import NO_SESSION, CrawlSession  # `crawldedup --help` need not wait for numpy
-
-        if not self.session_file:
-            return NO_SESSION
-        try:
-            return CrawlSession(*json.loads(Path(self.session_file).read_bytes()))
-        except OSError:
-            raise StoreUnavailableError("the store has not answered since the service was started") from None
-
 
 _OF_SERVICE: Final = tuple(each.name for each in options_of(ServiceSettings) if each.owner == "service")
 _OF_INDEX: Final = (*INDEX_OPTIONS, "scope", "similarity", "recall", *PROFILE_OPTIONS, "ttl", "max_pages", "store_urls")
@@ -112,15 +101,12 @@ SERVE: Final = Command(
 def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
     """Serve an index until a signal ends it. Raises ConfigurationError, StoreError and the like."""
     try:
-        import jinja2  # noqa: F401
-        import prometheus_client  # noqa: F401
-        import starlette  # noqa: F401
         import uvicorn
+
+        from crawldedup.service.watching import log_to_stderr
     except ImportError as error:
         packages = "starlette uvicorn uvloop prometheus-client jinja2"
         raise MissingDependencyError(f"{error}; `crawldedup serve` needs: pip install {packages}") from error
-    from crawldedup.service.watching import log_to_stderr
-
     settings = ServiceSettings(**checked_options(given, ServiceSettings))
     tokens = settings.tokens
     _check(settings, tokens)
@@ -128,10 +114,16 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
     # Clients that only connect shut others out later.
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    # Before uvicorn listens to it, and once more when uvicorn is done.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     with tempfile.TemporaryDirectory(prefix="crawldedup-", ignore_cleanup_errors=True) as folder:
         # A file of tokens may be a pipe, which can be read but once.
         settings = replace(settings, token_file=None, session_file=f"{folder}/session")
         os.environ |= {VARIABLE: json.dumps(asdict(settings)), TOKEN_VARIABLE: " ".join(tokens)}
+        if settings.workers > 1:
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+            # It tells which workers die, and that others take their places.
+            logging.getLogger("uvicorn.error").setLevel(settings.log_level.upper())
         try:
             _share_session(dedup, settings.session_file)
         except StoreUnavailableError as error:
@@ -139,35 +131,27 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
             threading.Thread(target=_share_later, args=(dedup, settings.session_file), daemon=True).start()
         fields = {"address": f"{settings.host}:{settings.port}", "index": repr(dedup), "pages": dedup.pages}
         _log.info("serves", extra={"fields": fields})
-        config: dict[str, Any] = {
-            "app": "crawldedup.service.app:make_app",
-            "factory": True,
-            "host": settings.host,
-            "port": settings.port,
-            # httptools gathers the head of a request without a bound.
-            "http": "h11",
-            "h11_max_incomplete_event_size": _MOST_HEAD,
-            "ws": "none",
-            "lifespan": "on",
-            "log_config": None,
-            "access_log": False,
-            "server_header": False,
-            "proxy_headers": settings.trust_proxy is not None,
-            "forwarded_allow_ips": settings.trust_proxy,
-            "timeout_keep_alive": max(1, int(settings.client_seconds)),
-        }
-        if settings.workers > 1:
-            # It tells which workers die, and that others take their places.
-            logging.getLogger("uvicorn.error").setLevel(settings.log_level.upper())
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-            uvicorn.run(**config, workers=settings.workers)
-        else:
-            server = uvicorn.Server(uvicorn.Config(**config))
-            for number in (signal.SIGTERM, signal.SIGINT):
-                # Until the server listens to signals itself. Raised once more when all is done, one changes nothing.
-                signal.signal(number, lambda *_: setattr(server, "should_exit", True))
-            server.run()
-    _log.info("has stopped")
+        try:
+            uvicorn.run(
+                "crawldedup.service.app:make_app",
+                factory=True,
+                host=settings.host,
+                port=settings.port,
+                workers=settings.workers,
+                # httptools gathers the head of a request without a bound.
+                http="h11",
+                h11_max_incomplete_event_size=_MOST_HEAD,
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=settings.trust_proxy is not None,
+                forwarded_allow_ips=settings.trust_proxy,
+                timeout_keep_alive=max(1, int(settings.client_seconds)),
+            )
+        finally:
+            _log.info("has stopped")
 
 
 def _share_session(dedup: "Deduplicator", file: str) -> None:
@@ -214,8 +198,6 @@ def _check(settings: ServiceSettings, tokens: list[str]) -> None:
         raise ConfigurationError("--workers is above 1, and memory:// cannot be shared: name a store by --store")
     try:
         # uvicorn would say so after all else.
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.create_server(address[:2], family=family):
-            pass
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
     except OSError as error:
         raise ConfigurationError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None

@@ -15,12 +15,11 @@ from starlette.routing import Route
 from crawldedup import wire
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.explain import Comparison, Explanation
-from crawldedup.page import Page
 from crawldedup.printable import pluralize, printable
 from crawldedup.report.render import wording
 from crawldedup.report.render.html import templates_of
 from crawldedup.service import watching
-from crawldedup.service.bodies import SentPage, arguments_of, converted, page_of
+from crawldedup.service.bodies import SentPage, converted
 from crawldedup.service.endpoints import Checker
 from crawldedup.service.problems import problem_of
 from crawldedup.stores.registry import shown_url
@@ -74,12 +73,12 @@ PAGES: Final = [
 
 async def _compare(checker: Checker, form: Form) -> Comparison:
     pages = [_page_in(form, name, f"the {name} page", f"the {name} page") for name in ("first", "second")]
-    return wire.from_plain(Comparison, await checker.dedup.compare(*pages))
+    return wire.from_plain(Comparison, await checker.dedup.compare(*(each.page for each in pages)))
 
 
 async def _search(checker: Checker, form: Form) -> Explanation:
     page = _page_in(form, "page", "the page", form.get("url", "").strip())
-    return await (await checker.index()).explain(**arguments_of(page))
+    return await (await checker.index()).explain(**page.values)
 
 
 async def _form_of(request: Request) -> Form:
@@ -93,14 +92,14 @@ async def _form_of(request: Request) -> Form:
         raise ConfigurationError("the request is no form of this page: send one from here") from None
 
 
-def _page_in(form: Form, name: str, label: str, url: str) -> Page:
+def _page_in(form: Form, name: str, label: str, url: str) -> SentPage:
     content, kind = form.get(name, "").strip(), form.get(f"{name}-kind", "guess")
     if not content:
         raise ConfigurationError(f"{label} is empty: paste a text, or the HTML of a page")
     if kind not in _KINDS:
         raise ConfigurationError(f"{label} is said to be {kind[:40]!r}; it can be {', '.join(_KINDS)}")
     is_html = kind == "html" or (kind == "guess" and _TAG.search(content))
-    return page_of(converted({"url": url, "html" if is_html else "text": content}, SentPage), label)
+    return converted({"url": url, "html" if is_html else "text": content}, SentPage)
 
 
 @cache

@@ -5,39 +5,37 @@ import base64
 import hmac
 import logging
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crawldedup.service import watching
 from crawldedup.service.command import ServiceSettings, is_this_machine
-from crawldedup.service.problems import ProblemError, busy
+from crawldedup.service.console import PAGES
+from crawldedup.service.endpoints import ROUTES
+from crawldedup.service.problems import ProblemError, busy, problem_of
 
 _log: Final = logging.getLogger(__name__)
 
+_PAGES: Final = {route.path for route in PAGES}
+_PATHS: Final = _PAGES | {route.path for route in ROUTES}
 _OPEN: Final = ("/health/live", "/health/ready", "/openapi.json")
 _READING: Final = ("GET", "HEAD", "OPTIONS")
 _MOST_HELD: Final = 256 << 20
 """Bytes of bodies that are dealt with at the same time."""
-_OWN_SITES: Final = ("same-origin", "none")
 _CLOSE: Final = {"connection": "close"}
 
 
 class Edge:
-    """ASGI middleware: asks for a token, keeps other sites' pages out, bounds bodies, measures, and logs.
+    """ASGI middleware: asks for a token, keeps other sites' pages out, bounds bodies, answers errors, and logs."""
 
-    `paths` are all that there are, and `pages` those for browsers.
-    """
-
-    def __init__(self, app: ASGIApp, settings: ServiceSettings, paths: Collection[str], pages: Collection[str]) -> None:
+    def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
         self._app = app
         self._settings = settings
         self._tokens = [token.encode() for token in settings.tokens]
-        self._paths = paths
-        self._pages = pages
         self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -45,14 +43,14 @@ class Edge:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun, status, taken = time.perf_counter(), 500, 0
+        begun, taken = time.perf_counter(), 0
+        told: dict[str, Any] = {"method": scope["method"], "path": scope["path"], "status": 500}
         headers = dict(scope["headers"])
         declared = headers.get(b"content-length", b"")
-        size = int(declared) if declared.isdigit() else 0
 
         async def receiving() -> Message:
             nonlocal taken
-            self._check_size(size)
+            self._check_size(int(declared) if declared.isdigit() else 0)
             try:
                 async with asyncio.timeout(begun + self._settings.client_seconds - time.perf_counter()):
                     message = await receive()
@@ -66,21 +64,21 @@ class Edge:
             return message
 
         async def sending(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
+            told["status"] = message.get("status", told["status"])
             await send(message)
 
         try:
-            self._check(scope, headers)
+            self._check_sender(scope, headers)
             await self._app(scope, receiving, sending)
-        except ProblemError as problem:
-            await problem.answer()(scope, receive, sending)
+        except Exception as error:
+            refusal = problem_of(error)
+            told["problem"] = refusal.problem.detail
+            await refusal.answer()(scope, receive, sending)
         finally:
             self._held -= taken
-            self._note(scope, status, time.perf_counter() - begun)
+            self._note(scope, told, time.perf_counter() - begun)
 
-    def _check(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
+    def _check_sender(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
         """Raise ProblemError for a request that nobody may send, or not this client."""
         if scope["path"] in _OPEN:
             return
@@ -88,10 +86,10 @@ class Edge:
             require_own_host((value for name, value in scope["headers"] if name == b"host"), self._settings.host)
         elif not self._is_allowed(headers.get(b"authorization", b"")):
             detail = "give the token of the service in a header: Authorization: Bearer TOKEN"
-            kind = 'Basic realm="crawldedup"' if scope["path"] in self._pages else "Bearer"
+            kind = 'Basic realm="crawldedup"' if scope["path"] in _PAGES else "Bearer"
             raise ProblemError("unauthorized", 401, detail, headers={"www-authenticate": kind, **_CLOSE})
         # A link may lead to a page, and to nothing else.
-        if scope["method"] not in _READING or scope["path"] not in self._pages:
+        if scope["method"] not in _READING or scope["path"] not in _PAGES:
             require_own_page(headers)
 
     def _is_allowed(self, authorization: bytes) -> bool:
@@ -112,17 +110,15 @@ class Edge:
         if self._held > _MOST_HELD:
             raise busy("too many large requests are dealt with")
 
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+    def _note(self, scope: Scope, told: dict[str, Any], seconds: float) -> None:
         # Others are as many as clients like.
-        endpoint = scope["path"] if scope["path"] in self._paths else "other"
-        watching.REQUESTS.labels(endpoint, status).inc()
+        endpoint = scope["path"] if scope["path"] in _PATHS else "other"
+        watching.REQUESTS.labels(endpoint, told["status"]).inc()
         watching.REQUEST_SECONDS.labels(endpoint).observe(seconds)
-        level = logging.DEBUG if scope["path"] in _OPEN else logging.INFO if status < 500 else logging.WARNING
-        if _log.isEnabledFor(level):
-            client = (scope.get("client") or [None])[0]
-            fields = {"method": scope["method"], "path": scope["path"], "status": status}
-            fields |= {"milliseconds": round(seconds * 1000, 2), "client": client}
-            _log.log(level, "request", extra={"fields": fields})
+        level = logging.DEBUG if scope["path"] in _OPEN else logging.INFO if told["status"] < 500 else logging.WARNING
+        client = (scope.get("client") or [None])[0]
+        fields = {**told, "milliseconds": round(seconds * 1000, 2), "client": client}
+        _log.log(level, "request", extra={"fields": fields})
 
 
 # What follows keeps web pages from using the service through the browser of somebody who may: nothing else would stop
@@ -144,7 +140,7 @@ def require_own_page(headers: Mapping[bytes, bytes]) -> None:
     """Raise ProblemError for a request that a page of another site has made a browser send."""
     site, origin, host = (headers.get(name, b"").decode("latin-1") for name in (b"sec-fetch-site", b"origin", b"host"))
     # Browsers send the first to this machine and over TLS only, and no page can forge it.
-    if site in _OWN_SITES if site else not origin or origin.partition("://")[2].lower() == host.lower():
+    if site in ("same-origin", "none") if site else not origin or origin.partition("://")[2].lower() == host.lower():
         return
     detail = (
         "a page of another site sent this request through a browser: send it from a page of the service, or from a "

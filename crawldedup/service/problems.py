@@ -1,6 +1,7 @@
 """Errors as application/problem+json (RFC 9457): each says what to change, or when to try again."""
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
@@ -12,14 +13,15 @@ from starlette.responses import Response
 
 from crawldedup import errors
 from crawldedup.errors import CrawlDedupError
+from crawldedup.service.watching import FAILURES
 from crawldedup.workers.pool import LONGEST_PAUSE_SECONDS
 
 _STORE_SECONDS: Final = 2
-_UNFORESEEN: Final = "The service failed at this request. Its log says why, at the time of this answer."
 _HINTS: Final = {
-    404: "there is no such path: /openapi.json lists those there are",
-    405: "the path takes another method: the header Allow names it",
+    404: ("not-found", "there is no such path: /openapi.json lists those there are"),
+    405: ("method", "the path takes another method: the header Allow names it"),
 }
+_log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class ProblemError(CrawlDedupError):
     def __init__(self, word: str, status: int, detail: str, *, headers: Mapping[str, str] = {}, **more: Any) -> None:
         super().__init__(detail)
         self.problem = Problem(f"urn:crawldedup:{word}", HTTPStatus(status).phrase, status, detail, **more)
-        self.headers = dict(headers)
+        self.headers = {"retry-after": str(more["retry_after"]), **headers} if "retry_after" in more else {**headers}
 
     def plain(self) -> dict[str, Any]:
         """Return the problem, ready for JSON."""
@@ -48,9 +50,7 @@ class ProblemError(CrawlDedupError):
 
     def answer(self) -> Response:
         """Return the answer that tells of the problem."""
-        again = self.problem.retry_after
-        headers = {} if again is None else {"retry-after": str(again)}
-        headers |= {"content-type": "application/problem+json", **self.headers}
+        headers = {"content-type": "application/problem+json", **self.headers}
         return Response(json.dumps(self.plain()), self.problem.status, headers)
 
 
@@ -60,10 +60,17 @@ def busy(what: str) -> ProblemError:
 
 
 def problem_of(error: Exception) -> ProblemError:
-    """Return the problem that an error is for a client."""
+    """Return the problem that an error is for a client. Count errors of pages, and log those that nobody foresaw."""
     match error:
         case ProblemError():
             return error
+        case ClientDisconnect():
+            return ProblemError("gone", 400, "the client left before its request was whole")
+        case HTTPException(status_code=status):
+            word, hint = _HINTS[status]
+            return ProblemError(word, status, hint, headers=error.headers or {})
+    FAILURES.labels(getattr(error, "reason", None) or getattr(error, "counter", "internal")).inc()
+    match error:
         case errors.PageError():
             return ProblemError("unreadable-page", 422, str(error), reason=error.reason)
         case errors.KeyMismatchError():
@@ -72,15 +79,10 @@ def problem_of(error: Exception) -> ProblemError:
             return ProblemError("store", 503, str(error), retry_after=int(LONGEST_PAUSE_SECONDS))
         case errors.WorkerError():
             return busy(str(error))
-        case errors.UnexpectedReadError():
-            return ProblemError("internal", 500, _UNFORESEEN)
         case errors.ConfigurationError():
             return ProblemError("invalid", 400, str(error))
-        case CrawlDedupError():
+        case CrawlDedupError() if not isinstance(error, errors.UnexpectedReadError):
             return ProblemError("store", 503, str(error), retry_after=_STORE_SECONDS)
-        case ClientDisconnect():
-            return ProblemError("gone", 400, "the client left before its request was whole")
-        case HTTPException(status_code=status):
-            code = "not-found" if status == 404 else "method" if status == 405 else "invalid"
-            return ProblemError(code, status, _HINTS.get(status, error.detail), headers=error.headers or {})
-    return ProblemError("internal", 500, _UNFORESEEN)
+    _log.error("a request failed for a reason that nobody foresaw", exc_info=error)
+    detail = "The service failed at this request. Its log says why, at the time of this answer."
+    return ProblemError("internal", 500, detail)

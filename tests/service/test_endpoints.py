@@ -74,14 +74,14 @@ def test_more_pages_than_may_wait_are_refused_at_once(monkeypatch: pytest.Monkey
 
     async def work() -> None:
         checker = Checker(ServiceSettings())
-        groups = [[Page(f"{group}/{at}", html=story(32 * group + at)) for at in range(32)] for group in range(3)]
-        first = asyncio.ensure_future(checker.check_many(groups[0]))
+        pages = [Page(str(number), html=story(number)) for number in range(33)]
+        asked = [asyncio.ensure_future((await checker.free()).check_page(page)) for page in pages[:32]]
         await asyncio.sleep(0.05)
         with pytest.raises(ProblemError, match="32 pages wait") as refused:
-            await checker.check_many(groups[1])
+            await checker.free()
         assert (refused.value.problem.status, refused.value.problem.retry_after) == (503, 1)
-        for results in (await first, await checker.check_many(groups[2])):
-            assert {getattr(result, "kind", result) for result in results} == {Kind.NEW}
+        verdicts = [*await asyncio.gather(*asked), await (await checker.free()).check_page(pages[32])]
+        assert {verdict.kind for verdict in verdicts} == {Kind.NEW}
         await checker.close()
 
     asyncio.run(work())
@@ -125,8 +125,8 @@ def test_it_has_every_endpoint_and_every_field_with_its_bounds() -> None:
     }
     schemas = DOCUMENT["components"]["schemas"]
     of_pages = {each.name for each in fields(Page)} - {"delivered"} | {"html_base64"}
-    assert schemas["Page"]["properties"].keys() == schemas["SentPage"]["properties"].keys() == of_pages
-    assert schemas["Page"]["properties"]["url"]["maxLength"] == LONGEST_NAME
+    assert schemas["CheckedPage"]["properties"].keys() == schemas["SentPage"]["properties"].keys() == of_pages
+    assert schemas["CheckedPage"]["properties"]["url"]["maxLength"] == LONGEST_NAME
     batch = DOCUMENT["paths"]["/v1/check/batch"]["post"]["requestBody"]["content"]["application/json"]
     assert batch["schema"]["maxItems"] == MOST_PAGES
     problem = ProblemError("store", 503, "no", retry_after=2, reason="x").plain()
