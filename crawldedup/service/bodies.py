@@ -102,7 +102,7 @@ async def page_in(request: Request, kind: type[SentPage]) -> SentPage:
 
 
 async def sent_in(request: Request, kind: type[T]) -> T:
-    """Return what a request sends in JSON. Raises ConfigurationError, if one of many pages is wrong, and ProblemError."""
+    """Return what a request sends in JSON, if all of it is right. Raises ConfigurationError and ProblemError."""
     _media_type(request, JSON)
     try:
         value = json.loads(await request.body())

@@ -94,7 +94,7 @@ async def check_batch(request: Request) -> Response:
         results.append({"url": page.url, "problem": problems[-1].plain()})
 
     async for verdict in dedup.check_many(pages, on_error=refuse):
-        results.append(_counted(verdict))
+        results.append(_counted(verdict))  # noqa: PERF401
     # What was decided has been remembered, and must be said.
     if problems and len(problems) == len(pages) and all(each.problem.status == 503 for each in problems):
         raise problems[0]
