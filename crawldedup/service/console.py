@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from crawldedup import wire
+from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.explain import Comparison, Explanation
 from crawldedup.printable import pluralize, printable
@@ -20,7 +21,6 @@ from crawldedup.report.render import wording
 from crawldedup.report.render.html import templates_of
 from crawldedup.service import watching
 from crawldedup.service.bodies import SentPage, converted
-from crawldedup.service.endpoints import Checker
 from crawldedup.service.problems import problem_of
 from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import describe
@@ -38,21 +38,21 @@ _LONGEST_TEXT: Final = 20_000
 
 async def show(request: Request) -> Response:
     """Show a page: its form with what was sent by it, and what became of that, or what to change."""
-    checker: Checker = request.app.state.checker
+    dedup: AsyncDeduplicator = request.app.state.dedup
     name = request.url.path.strip("/") or "compare"
     values: dict[str, Any] = {"form": {}, "result": None, "problem": None, "info": None}
     status, headers = 200, dict[str, str]()
     try:
         if request.method == "POST":
             values["form"] = form = await _form_of(request)
-            values["result"] = await (_compare if name == "compare" else _search)(checker, form)
+            values["result"] = await (_compare if name == "compare" else _search)(dedup, form)
         elif name == "index":
-            values["info"] = await (await checker.index()).info()
+            values["info"] = await dedup.info()
     except CrawlDedupError as error:
         refused = problem_of(error)
         values["problem"], status, headers = refused.problem, refused.problem.status, refused.headers
     template = _environment().get_template(f"{name}.html")
-    body = template.render(page=name, options=checker.dedup.options, summary=watching.summary, **values)
+    body = template.render(page=name, options=dedup.options, summary=watching.summary, **values)
     sent = {**headers, **_HARMLESS, "content-security-policy": _POLICY}
     # What was pasted may hold halves of surrogate pairs.
     return Response(body.encode("utf-8", "replace"), status, sent, "text/html")
@@ -71,14 +71,14 @@ PAGES: Final = [
 ]
 
 
-async def _compare(checker: Checker, form: Form) -> Comparison:
+async def _compare(dedup: AsyncDeduplicator, form: Form) -> Comparison:
     pages = [_page_in(form, name, f"the {name} page", f"the {name} page") for name in ("first", "second")]
-    return wire.from_plain(Comparison, await checker.dedup.compare(*(each.page for each in pages)))
+    return wire.from_plain(Comparison, await dedup.compare(*(each.page for each in pages)))
 
 
-async def _search(checker: Checker, form: Form) -> Explanation:
+async def _search(dedup: AsyncDeduplicator, form: Form) -> Explanation:
     page = _page_in(form, "page", "the page", form.get("url", "").strip())
-    return await (await checker.index()).explain(**page.values)
+    return await dedup.explain(**page.values)
 
 
 async def _form_of(request: Request) -> Form:

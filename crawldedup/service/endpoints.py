@@ -1,9 +1,7 @@
 """The endpoints: from a request to calls of the index, and back. Their docstrings describe them in the reference."""
 
-import json
 import logging
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 from prometheus_client import generate_latest
@@ -13,58 +11,16 @@ from starlette.routing import Route
 
 from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
-from crawldedup.errors import CrawlDedupError, StoreUnavailableError
+from crawldedup.errors import CrawlDedupError
 from crawldedup.page import Page
 from crawldedup.service import watching
 from crawldedup.service.bodies import CheckedPage, CheckedPages, KnownPage, Pair, SentPage, page_in, sent_in
-from crawldedup.service.command import ServiceSettings
 from crawldedup.service.openapi import document, info_of
 from crawldedup.service.problems import ProblemError, busy, problem_of
-from crawldedup.stores.base import NO_SESSION, CrawlSession
 from crawldedup.verdict import Verdict
 
 _MOST_WAITING: Final = 2_000
-_GATHERING_SECONDS: Final = 0.015
-"""Three pages of HTML that one reader gives back: clients go on meanwhile, as a crawl would not."""
 _log: Final = logging.getLogger(__name__)
-
-
-class Checker:
-    """Asks the index for one process of the service. All calls belong to the event loop's thread."""
-
-    def __init__(self, settings: ServiceSettings) -> None:
-        self._session_file = settings.session_file
-        self.dedup = AsyncDeduplicator.from_options(settings, workers=settings.readers)
-        self.dedup.on_batch = self._measure
-        self.dedup.gathering_seconds = _GATHERING_SECONDS
-
-    async def index(self) -> AsyncDeduplicator:
-        """Return what asks the index, open. Raises StoreError and the like."""
-        if self.dedup.session is None:
-            session = NO_SESSION
-            if self._session_file:
-                try:
-                    session = CrawlSession(*json.loads(Path(self._session_file).read_bytes()))
-                except FileNotFoundError:
-                    message = "the store has not answered since the service was started"
-                    raise StoreUnavailableError(message) from None
-            await self.dedup.open(session)
-        return self.dedup
-
-    async def free(self) -> AsyncDeduplicator:
-        """Return what checks pages. Raises as `index`, and ProblemError if too many pages wait."""
-        if self.dedup.waiting >= _MOST_WAITING:
-            raise busy(f"{_MOST_WAITING:,} pages wait")
-        return await self.index()
-
-    async def close(self) -> None:
-        """Answer what waits, and disconnect. The process that shares a session leaves when all are done."""
-        await self.dedup.close(leave=not self._session_file)
-
-    def _measure(self, pages: int, seconds: float) -> None:
-        watching.GROUP_PAGES.observe(pages)
-        watching.GROUP_SECONDS.observe(seconds)
-        watching.INDEX_PAGES.set(self.dedup.pages)
 
 
 async def check(request: Request) -> Response:
@@ -74,7 +30,7 @@ async def check(request: Request) -> Response:
     are under way at the same time are decided in the order in which they came.
     """
     sent = await page_in(request, CheckedPage)
-    dedup = await _checker(request).free()
+    dedup = _free(request)
     return _reply(_counted(await dedup.check_page(sent.page)))
 
 
@@ -85,7 +41,7 @@ async def check_batch(request: Request) -> Response:
     page.
     """
     pages = [sent.page for sent in await sent_in(request, CheckedPages)]
-    dedup = await _checker(request).free()
+    dedup = _free(request)
     results: list[Verdict | dict[str, Any]] = []
     problems: list[ProblemError] = []
 
@@ -107,7 +63,7 @@ async def find(request: Request) -> Response:
     Nothing is remembered. The url may be left out unless the scope is a site.
     """
     sent = await page_in(request, SentPage)
-    dedup = await _checker(request).index()
+    dedup = _dedup(request)
     return _reply({"matches": wire.plain(await dedup.find(**sent.values))})
 
 
@@ -117,7 +73,7 @@ async def explain(request: Request) -> Response:
     Nothing is remembered. A candidate is accepted up to the cost limit.
     """
     sent = await page_in(request, CheckedPage)
-    dedup = await _checker(request).index()
+    dedup = _dedup(request)
     return _reply(await dedup.explain(**sent.values))
 
 
@@ -128,7 +84,7 @@ async def compare(request: Request) -> Response:
     the second.
     """
     pair = await sent_in(request, Pair)
-    return _reply(await _checker(request).dedup.compare(pair.first.page, pair.second.page))
+    return _reply(await _dedup(request).compare(pair.first.page, pair.second.page))
 
 
 async def forget(request: Request) -> Response:
@@ -138,7 +94,7 @@ async def forget(request: Request) -> Response:
     """
     sent = await sent_in(request, KnownPage)
     page = sent.name()
-    dedup = await _checker(request).index()
+    dedup = _dedup(request)
     return _reply({"forgotten": await dedup.forget(page, identity=sent.identity, scope_key=sent.scope_key)})
 
 
@@ -147,7 +103,7 @@ async def info(request: Request) -> Response:
 
     Bytes may be estimated.
     """
-    dedup = await _checker(request).index()
+    dedup = _dedup(request)
     return _reply(info_of(dedup.options, await dedup.info()))
 
 
@@ -165,7 +121,8 @@ async def ready(request: Request) -> Response:
     Asks the store. Needs no token.
     """
     try:
-        await (await _checker(request).index()).heartbeat()
+        await _dedup(request).info()  # a heartbeat asks nothing until the index is open
+        await _dedup(request).heartbeat()
     except CrawlDedupError as error:
         # Anyone may ask, and the error names the store.
         _log.warning("the store does not answer", extra={"fields": {"error": str(error)}})
@@ -210,9 +167,17 @@ def description() -> dict[str, Any]:
     return document(ROUTES)
 
 
-def _checker(request: Request) -> Checker:
-    checker: Checker = request.app.state.checker
-    return checker
+def _dedup(request: Request) -> AsyncDeduplicator:
+    dedup: AsyncDeduplicator = request.app.state.dedup
+    return dedup
+
+
+def _free(request: Request) -> AsyncDeduplicator:
+    """Return what checks pages. Raises ProblemError if too many pages wait."""
+    dedup = _dedup(request)
+    if dedup.waiting >= _MOST_WAITING:
+        raise busy(f"{_MOST_WAITING:,} pages wait")
+    return dedup
 
 
 def _counted(verdict: Verdict) -> Verdict:

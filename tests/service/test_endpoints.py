@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from typing import Any
 
@@ -14,13 +14,12 @@ import requests
 from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from crawldedup import Kind, Page, Verdict, wire
+from crawldedup import Page, Verdict, wire
 from crawldedup.service import endpoints
 from crawldedup.service.bodies import LONGEST_NAME, MOST_PAGES
-from crawldedup.service.command import ServiceSettings
-from crawldedup.service.endpoints import ROUTES, Checker, description
+from crawldedup.service.endpoints import ROUTES, description
 from crawldedup.service.problems import ProblemError
-from tests.servers import RedisServer
+from tests.servers import RedisServer, wait_until
 from tests.service.serving import TIDES, Service, service_here, story
 
 
@@ -71,20 +70,17 @@ def test_figures_and_health_are_told(service: Service) -> None:
 
 def test_more_pages_than_may_wait_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoints, "_MOST_WAITING", 32)
-
-    async def work() -> None:
-        checker = Checker(ServiceSettings())
-        pages = [Page(str(number), html=story(number)) for number in range(33)]
-        asked = [asyncio.ensure_future((await checker.free()).check_page(page)) for page in pages[:32]]
-        await asyncio.sleep(0.05)
-        with pytest.raises(ProblemError, match="32 pages wait") as refused:
-            await checker.free()
-        assert (refused.value.problem.status, refused.value.problem.retry_after) == (503, 1)
-        verdicts = [*await asyncio.gather(*asked), await (await checker.free()).check_page(pages[32])]
-        assert {verdict.kind for verdict in verdicts} == {Kind.NEW}
-        await checker.close()
-
-    asyncio.run(work())
+    first, second = (
+        [{"url": f"{group}/{at}", "html": story(64 * int(group) + at)} for at in range(64)] for group in "12"
+    )
+    with service_here() as service, ThreadPoolExecutor() as clients:
+        asking = clients.submit(service.post, "/v1/check/batch", first)
+        wait_until(lambda: service.post("/v1/check", {"url": "u", "text": ""}).status_code == 503)
+        refused = service.post("/v1/check/batch", second)
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert "32 pages wait" in refused.json()["detail"]
+        for answer in (asking.result(), service.post("/v1/check/batch", second)):
+            assert {page["kind"] for page in answer.json()} == {"new"}
 
 
 def test_without_its_store_it_refuses_every_page_and_names_no_store() -> None:
