@@ -101,6 +101,10 @@ def _results(answers: list[dict[str, Any]]) -> list[Verdict | CrawlDedupError]:
     ]
 
 
+def _matches(answer: dict[str, Any]) -> list[Match]:
+    return [wire.from_plain(Match, match) for match in answer["matches"]]
+
+
 def _settled(page: Page, result: Verdict | CrawlDedupError, on_unreadable: OnUnreadable | None) -> Iterator[Verdict]:
     """Yield the verdict of a page. Raises its error, but that of an unreadable one goes to `on_unreadable`, if any."""
     if isinstance(result, Verdict):
@@ -216,11 +220,7 @@ class Client(_Common):
 
     def find(self, /, url: str = "", **page: Any) -> list[Match]:
         """Return remembered pages that resemble this one, most similar first. See `Deduplicator.find`."""
-
-        def read(answer: dict[str, Any]) -> list[Match]:
-            return [wire.from_plain(Match, match) for match in answer["matches"]]
-
-        return self._ask("/v1/find", read, _values(url, page))
+        return self._ask("/v1/find", _matches, _values(url, page))
 
     def explain(self, /, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. See `Deduplicator.explain`."""

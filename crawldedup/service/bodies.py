@@ -1,10 +1,10 @@
-"""What clients send: JSON of these types, or a page as it is, to `Page`. ConfigurationError says what to change."""
+"""What clients send: JSON of these types, or a page as it is. ConfigurationError says what to change, and where."""
 
 import json
 import re
 from typing import Annotated, Any, Final, TypeVar
 
-from msgspec import Meta, Struct, ValidationError, convert, structs
+from msgspec import Meta, Struct, convert, structs
 from starlette.requests import Request
 
 from crawldedup import wire
@@ -42,7 +42,7 @@ class KnownPage(Struct, kw_only=True, forbid_unknown_fields=True):
         """Return the URL or the fingerprint. Raises ConfigurationError."""
         if bool(self.url) == bool(self.fingerprint):
             raise ConfigurationError("the body must have one of url and fingerprint")
-        return self.url if self.fingerprint is None else _fingerprint_of(self.fingerprint)
+        return self.url or wire.from_plain(Fingerprint, self.fingerprint)
 
 
 class SentPage(KnownPage, kw_only=True, dict=True):
@@ -67,7 +67,7 @@ class SentPage(KnownPage, kw_only=True, dict=True):
                 raise ConfigurationError("give either html or html_base64")
             self.values["html"] = decoded
         if self.fingerprint is not None:
-            self.values["fingerprint"] = _fingerprint_of(self.fingerprint)
+            self.values["fingerprint"] = wire.from_plain(Fingerprint, self.fingerprint)
         self.page = Page(**self.values)
 
 
@@ -87,62 +87,39 @@ class Pair(Struct, forbid_unknown_fields=True):
     second: SentPage
 
 
-async def page_in(request: Request, kind: type[SentPage]) -> SentPage:
-    """Return the page that a request sends. Raises ConfigurationError and ProblemError."""
-    media_type = _media_type(request, JSON, "text/html", "text/plain")
-    if media_type == JSON:
-        return await sent_in(request, kind)
-    charset = _CHARSET.search(request.headers["content-type"])
-    values: dict[str, Any] = dict(request.query_params)
-    if media_type == "text/html":
-        values |= {"html_base64": await request.body(), "encoding": charset and charset[1]}
-    else:
-        values["text"] = _text_of(await request.body(), charset[1] if charset else "utf-8")
-    return converted(values, kind)
+async def sent_in(request: Request, kind: type[T], *other_types: str) -> T:
+    """Return what a request sends in JSON, or in other media types: the content of a page that the query names.
 
-
-async def sent_in(request: Request, kind: type[T]) -> T:
-    """Return what a request sends in JSON, if all of it is right. Raises ConfigurationError and ProblemError."""
-    _media_type(request, JSON)
+    Raises ConfigurationError and ProblemError.
+    """
+    content_type = request.headers.get("content-type", JSON)
+    media_type = content_type.partition(";")[0].strip().lower()
+    coding = request.headers.get("content-encoding", "identity").lower()
+    if coding != "identity":
+        raise ProblemError("media-type", 415, f"the body has the encoding {coding[:80]!r}: send it as it is")
+    if media_type not in (JSON, *other_types):
+        allowed = " or ".join((JSON, *other_types))
+        raise ProblemError("media-type", 415, f"the content type is {media_type[:80]!r}; it must be {allowed}")
+    body = await request.body()
+    charset = _CHARSET.search(content_type)
+    value: Any = dict(request.query_params)
     try:
-        value = json.loads(await request.body())
-    except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"the body is not JSON: {error}") from None
+        if media_type == JSON:
+            value = json.loads(body)
+        elif media_type == "text/html":
+            value |= {"html_base64": body, "encoding": charset and charset[1]}
+        else:
+            value["text"] = body.decode(charset[1] if charset else "utf-8")
+    except (ValueError, LookupError, RecursionError) as error:
+        raise ConfigurationError(f"the body is not {content_type[:80]}: {error}") from None
     return converted(value, kind)
 
 
 def converted(value: Any, kind: type[T]) -> T:
-    """Return a value of one of the types above. Raises ConfigurationError, which says what to change, and where."""
+    """Return a value of one of the types above. Raises ConfigurationError."""
     try:
         return convert(value, kind)
-    except (ValidationError, UnicodeEncodeError) as error:
+    except ValueError as error:
         unknown = _UNKNOWN.search(str(error))
         hint = did_you_mean(unknown[1], SentPage.__struct_fields__) if unknown else ""
         raise ConfigurationError(f"{str(error)[:_LONGEST_MESSAGE]}{hint}") from None
-
-
-def _media_type(request: Request, *allowed: str) -> str:
-    """Return the media type of a request. Raises ProblemError for another one than those allowed."""
-    kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-    coding = request.headers.get("content-encoding", "identity").lower()
-    if coding != "identity":
-        raise ProblemError("media-type", 415, f"the body has the encoding {coding[:80]!r}: send it as it is")
-    if kind not in allowed:
-        raise ProblemError("media-type", 415, f"the content type is {kind[:80]!r}; it must be {' or '.join(allowed)}")
-    return kind
-
-
-def _fingerprint_of(value: object) -> Fingerprint:
-    try:
-        return wire.from_plain(Fingerprint, value)
-    except ConfigurationError:
-        message = "the fingerprint is not one that `crawldedup.wire.plain` gave: make it again"
-        raise ConfigurationError(message) from None
-
-
-def _text_of(body: bytes, charset: str) -> str:
-    try:
-        return body.decode(charset)
-    except (LookupError, UnicodeDecodeError) as error:
-        message = f"the text does not have the charset that its content type declares: {error}"
-        raise ConfigurationError(message) from None

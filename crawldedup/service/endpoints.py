@@ -14,9 +14,9 @@ from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import CrawlDedupError
 from crawldedup.page import Page
 from crawldedup.service import watching
-from crawldedup.service.bodies import CheckedPage, CheckedPages, KnownPage, Pair, SentPage, page_in, sent_in
-from crawldedup.service.openapi import document, info_of
-from crawldedup.service.problems import ProblemError, busy, problem_of
+from crawldedup.service.bodies import CheckedPage, CheckedPages, KnownPage, Pair, SentPage, sent_in
+from crawldedup.service.openapi import PLAIN, document, info_of
+from crawldedup.service.problems import ProblemError, problem_of
 from crawldedup.verdict import Verdict
 
 _MOST_WAITING: Final = 2_000
@@ -29,7 +29,7 @@ async def check(request: Request) -> Response:
     A page in JSON, or as it is: HTML with its charset, or plain text, with the URL in the query. Pages of requests that
     are under way at the same time are decided in the order in which they came.
     """
-    sent = await page_in(request, CheckedPage)
+    sent = await sent_in(request, CheckedPage, *PLAIN)
     dedup = _free(request)
     return _reply(_counted(await dedup.check_page(sent.page)))
 
@@ -62,7 +62,7 @@ async def find(request: Request) -> Response:
 
     Nothing is remembered. The url may be left out unless the scope is a site.
     """
-    sent = await page_in(request, SentPage)
+    sent = await sent_in(request, SentPage, *PLAIN)
     dedup = _dedup(request)
     return _reply({"matches": wire.plain(await dedup.find(**sent.values))})
 
@@ -72,7 +72,7 @@ async def explain(request: Request) -> Response:
 
     Nothing is remembered. A candidate is accepted up to the cost limit.
     """
-    sent = await page_in(request, CheckedPage)
+    sent = await sent_in(request, CheckedPage, *PLAIN)
     dedup = _dedup(request)
     return _reply(await dedup.explain(**sent.values))
 
@@ -99,27 +99,18 @@ async def forget(request: Request) -> Response:
 
 
 async def info(request: Request) -> Response:
-    """Show the figures of the index, and its main options.
-
-    Bytes may be estimated.
-    """
+    """Show the figures of the index, and its main options."""
     dedup = _dedup(request)
     return _reply(info_of(dedup.options, await dedup.info()))
 
 
 async def live(_: Request) -> Response:
-    """Say that the process answers.
-
-    Needs no token.
-    """
+    """Say that the process answers."""
     return _reply({"status": "live"})
 
 
 async def ready(request: Request) -> Response:
-    """Say whether the store answers.
-
-    Asks the store. Needs no token.
-    """
+    """Say whether the store answers."""
     try:
         await _dedup(request).info()  # a heartbeat asks nothing until the index is open
         await _dedup(request).heartbeat()
@@ -131,20 +122,17 @@ async def ready(request: Request) -> Response:
 
 
 async def metrics(_: Request) -> Response:
-    """Show metrics for Prometheus.
-
-    Of all worker processes together.
-    """
+    """Show metrics for Prometheus, of all worker processes together."""
     return Response(generate_latest(watching.everyone()), media_type="text/plain; version=0.0.4")
 
 
 async def openapi(_: Request) -> Response:
-    """Show this document.
-
-    Needs no token.
-    """
+    """Show this document."""
     return _reply(description())
 
+
+OPEN: Final = ("/health/live", "/health/ready", "/openapi.json")
+"""These need no token."""
 
 ROUTES: Final = [
     Route("/v1/check", check, methods=["POST"]),
@@ -164,7 +152,7 @@ ROUTES: Final = [
 @cache
 def description() -> dict[str, Any]:
     """Return the OpenAPI document."""
-    return document(ROUTES)
+    return document(ROUTES, OPEN)
 
 
 def _dedup(request: Request) -> AsyncDeduplicator:
@@ -176,7 +164,8 @@ def _free(request: Request) -> AsyncDeduplicator:
     """Return what checks pages. Raises ProblemError if too many pages wait."""
     dedup = _dedup(request)
     if dedup.waiting >= _MOST_WAITING:
-        raise busy(f"{_MOST_WAITING:,} pages wait")
+        detail = f"{_MOST_WAITING:,} pages wait: try again later, or start more workers"
+        raise ProblemError("busy", 503, detail, retry_after=1)
     return dedup
 
 
