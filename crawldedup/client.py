@@ -7,11 +7,11 @@ import base64
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
 from dataclasses import fields
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
 from crawldedup import checks, wire
 from crawldedup.errors import (
@@ -165,7 +165,7 @@ class _Common:
         return failure.retry_after
 
 
-class Client(_Common):
+class Client(_Common, AbstractContextManager["Client"]):
     """Asks a service that `crawldedup serve` runs, with the calls of `Deduplicator`.
 
     Methods that take `**page` take what `Page` takes, by keyword. They raise the errors of `Deduplicator`, and
@@ -190,9 +190,6 @@ class Client(_Common):
     """
 
     _transport = httpx.Client
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
@@ -262,7 +259,7 @@ def _awaited(
     return cast("Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]", call)
 
 
-class AsyncClient(_Common):
+class AsyncClient(_Common, AbstractAsyncContextManager["AsyncClient"]):
     """Asks a service from asyncio: the calls of `Client`, awaited, and its arguments.
 
     Example:
@@ -273,9 +270,6 @@ class AsyncClient(_Common):
     """
 
     _transport = httpx.AsyncClient
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(self, *error: object) -> None:
         await self.close()

@@ -29,7 +29,7 @@ from crawldedup.scope import site_of
 from crawldedup.service import watching
 from crawldedup.service.command import VARIABLE, ServiceSettings, is_this_machine
 from crawldedup.service.console import PAGES
-from crawldedup.service.endpoints import OPEN, ROUTES
+from crawldedup.service.openapi import OPEN, ROUTES
 from crawldedup.service.problems import ProblemError, problem_of
 from crawldedup.stores.base import CrawlSession
 
@@ -40,6 +40,7 @@ _PATHS: Final = _PAGES | {route.path for route in ROUTES}
 _READING: Final = ("GET", "HEAD", "OPTIONS")
 _MOST_HELD: Final = 256 << 20
 """Bytes of bodies that are dealt with at the same time."""
+_LONGEST_PATH: Final = 500  # in the log
 _CLOSE: Final = {"connection": "close"}
 _log: Final = logging.getLogger(__name__)
 
@@ -60,8 +61,7 @@ def application(settings: ServiceSettings, session: CrawlSession | None = None) 
     dedup.gathering_seconds = _GATHERING_SECONDS
 
     @contextlib.asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        app.state.dedup = dedup
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
         try:
             await dedup.open(session)
             # The first page would wait for all that is imported and read once.
@@ -85,15 +85,14 @@ def application(settings: ServiceSettings, session: CrawlSession | None = None) 
         exception_handlers={HTTPException: lambda _, error: problem_of(error).answer()},
         lifespan=lifespan,
     )
-    # A redirection would name the host that the client names.
-    app.router.redirect_slashes = False
+    app.router.redirect_slashes = False  # a redirection would name the host that the client names
+    app.state.dedup = dedup
     return app
 
 
 def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
     """End this worker as a signal does when its parent was killed, even while this one started: nobody else would."""
     parent.join()
-    _log.warning("the parent process has gone: this worker ends")
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -112,7 +111,7 @@ class Edge:
             await self._app(scope, receive, send)
             return
         begun, taken = time.perf_counter(), 0
-        told: dict[str, Any] = {"method": scope["method"], "path": scope["path"], "status": 500}
+        told: dict[str, Any] = {"method": scope["method"], "path": scope["path"][:_LONGEST_PATH], "status": 500}
         headers = dict(scope["headers"])
         declared = headers.get(b"content-length", b"")
 

@@ -16,6 +16,7 @@ from crawldedup.service.problems import ProblemError
 
 T = TypeVar("T")
 JSON: Final = "application/json"
+PLAIN: Final = ("text/html", "text/plain")
 LONGEST_NAME: Final = 8_192
 MOST_PAGES: Final = 1_000
 """Pages of one request."""

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from argparse import Namespace
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import asdict, astuple, dataclass
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -93,8 +93,7 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
         packages = "starlette uvicorn uvloop prometheus-client jinja2"
         raise MissingDependencyError(f"{error}; `crawldedup serve` needs: pip install {packages}") from error
     settings = ServiceSettings(**checked_options(given, ServiceSettings))
-    tokens = settings.tokens
-    _check(settings, tokens)
+    _check(settings)
     log_to_stderr(settings.log_level)
     # Clients that only connect shut others out later.
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -102,11 +101,8 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
     # Until uvicorn listens to it, and once more when uvicorn is done.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     _join(dedup)
-    # A file of tokens may be a pipe, which can be read but once.
-    os.environ[TOKEN_VARIABLE] = " ".join(tokens)
-    values = asdict(replace(settings, token_file=None))
     # All processes share a session, and so count as one crawler.
-    os.environ[VARIABLE] = json.dumps([values, dedup.session and astuple(dedup.session)])
+    os.environ[VARIABLE] = json.dumps([asdict(settings), dedup.session and astuple(dedup.session)])
     fields = {"address": f"{settings.host}:{settings.port}", "index": repr(dedup), "pages": dedup.pages}
     _log.info("serves", extra={"fields": fields})
     with tempfile.TemporaryDirectory(prefix="crawldedup-", ignore_cleanup_errors=True) as folder:
@@ -152,12 +148,12 @@ def is_this_machine(host: str) -> bool:
         return False
 
 
-def _check(settings: ServiceSettings, tokens: list[str]) -> None:
+def _check(settings: ServiceSettings) -> None:
     """Raise ConfigurationError for settings that do not go together, or an address that cannot be listened on."""
     from crawldedup.stores.registry import is_persistent
 
     host, port = settings.host, settings.port
-    if not tokens and not is_this_machine(host):
+    if not settings.tokens and not is_this_machine(host):
         raise ConfigurationError(
             f"--host is {host!r}, and everyone who reaches it could change the index: set {TOKEN_VARIABLE}, or give "
             f"--token-file"

@@ -2,29 +2,30 @@
 
 import inspect
 import re
-from collections.abc import Collection, Iterable
+from functools import cache
 from typing import Any, Final, get_type_hints
 
 import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from crawldedup import __version__, wire
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.explain import Candidate, Comparison, Explanation, compare
-from crawldedup.options import Options, options_of
+from crawldedup.options import options_of
 from crawldedup.page import Page
 from crawldedup.reading.difference import Change
-from crawldedup.service.bodies import JSON, CheckedPage, CheckedPages, KnownPage, Name, Pair, SentPage
+from crawldedup.service.bodies import JSON, PLAIN, CheckedPage, CheckedPages, KnownPage, Name, Pair, SentPage
+from crawldedup.service.endpoints import ENDPOINTS, SHOWN_OPTIONS, info_of
 from crawldedup.service.problems import Problem, ProblemError
 from crawldedup.stores.base import StoreInfo
 from crawldedup.verdict import Coverage, KnownParagraph, Match, Verdict
 
 Schema = dict[str, Any]
 
-PLAIN: Final = ("text/html", "text/plain")
 _SENT: Final = (CheckedPage, SentPage, Pair, KnownPage)
 _ANSWERED: Final = (Verdict, Coverage, KnownParagraph, Match, Explanation, Candidate, Comparison, Change, StoreInfo)
-_SHOWN_OPTIONS: Final = ("similarity", "recall", "scope", "extractor")
 _REF: Final = "#/components/schemas/{name}"
 # In docstrings, and behind the attributes of a class.
 _NOTE: Final = re.compile(r"^ {8}(\w+): (.*(?:\n {12}.*)*)|^ {4}(\w+): .*  #: (.*)", re.MULTILINE)
@@ -37,18 +38,23 @@ _REFUSED: Final = "Why the request was refused: `type` and `status` say it to pr
 _TEXT: Final = "Low tide uncovers the sand bank twice a day, and the seals come to rest on it until the water is back."
 
 
-def info_of(options: Options, info: StoreInfo) -> dict[str, Any]:
-    """Return the figures of an index with the version and the main options of the service."""
-    return {"version": __version__, **{name: getattr(options, name) for name in _SHOWN_OPTIONS}, **wire.plain(info)}
+async def openapi(_: Request) -> Response:
+    """Show this document."""
+    return Response(wire.encode(description()), media_type=JSON)
 
 
-def document(routes: Iterable[Route], unguarded: Collection[str]) -> Schema:
-    """Return the document of these routes, whose names are those of `_operations`. Some paths need no token."""
+ROUTES: Final = [*ENDPOINTS, Route("/openapi.json", openapi)]
+OPEN: Final = ("/health/live", "/health/ready", "/openapi.json")
+"""These need no token."""
+
+
+@cache
+def description() -> Schema:
+    """Return the OpenAPI document."""
     operations, paths = _operations(), dict[str, Schema]()
-    for route in routes:
+    for route in ROUTES:
         operation = _operation(route, *operations[route.name])
-        # No other way of naming who asks is wanted.
-        operation |= {"security": []} if route.path in unguarded else {}
+        operation |= {"security": []} if route.path in OPEN else {}
         paths[route.path] = {"post" if "POST" in (route.methods or ()) else "get": operation}
     problem = ProblemError("store", 503, "The store failed a moment ago and is left alone for a while.", retry_after=2)
     refused = {"application/problem+json": _shown(Problem, problem.plain())}
@@ -142,7 +148,7 @@ def _schemas() -> dict[str, Schema]:
     """Return the schemas of what is sent and answered: of the latter as `wire.plain` shows it."""
     kinds = (*_SENT, *_ANSWERED, Problem)
     _, schemas = msgspec.json.schema_components(kinds, ref_template=_REF)
-    shown = [each for each in options_of() if each.name in _SHOWN_OPTIONS]
+    shown = [each for each in options_of() if each.name in SHOWN_OPTIONS]
     of_options = {each.name: msgspec.json.schema(each.kind) | {"description": each.help} for each in shown}
     schemas["StoreInfo"]["properties"] |= {"version": {"type": "string"}, **of_options}
     # The match of a candidate is shown as a part of it.

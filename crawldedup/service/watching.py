@@ -15,8 +15,6 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from crawldedup.printable import printable
-
 _LONGEST_TRACE: Final = 8000
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
@@ -66,11 +64,10 @@ class JsonFormatter(logging.Formatter):
         values = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
-            "message": printable(record.getMessage()),
+            "message": record.getMessage(),
             "process": record.process,
+            **getattr(record, "fields", {}),
         }
-        for name, value in getattr(record, "fields", {}).items():
-            values[name] = printable(value) if isinstance(value, str) else value
         if record.exc_info:
             values["trace"] = self.formatException(record.exc_info)[-_LONGEST_TRACE:]
         return json.dumps(values, default=str)

@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from crawldedup import Page, Verdict, wire
 from crawldedup.service import endpoints
 from crawldedup.service.bodies import LONGEST_NAME, MOST_PAGES
-from crawldedup.service.endpoints import ROUTES, description
+from crawldedup.service.openapi import ROUTES, description
 from crawldedup.service.problems import ProblemError
 from tests.servers import RedisServer, wait_until
 from tests.service.serving import TIDES, Service, service_here, story
