@@ -131,11 +131,10 @@ def _values_of(page: Page) -> dict[str, Any]:
 
 
 def _batches(pages: Iterable[Page], size: int) -> Iterator[list[Page]]:
-    """Yield pages in batches. Raises ConfigurationError for a batch of no pages."""
+    """Return pages in batches. Raises ConfigurationError for a batch of no pages."""
     checks.whole(1)("batch", size)
     source = iter(pages)
-    while batch := list(islice(source, size)):
-        yield batch
+    return iter(lambda: list(islice(source, size)), [])
 
 
 class _Common:
@@ -260,14 +259,7 @@ def _awaited(
 
 
 class AsyncClient(_Common, AbstractAsyncContextManager["AsyncClient"]):
-    """Asks a service from asyncio: the calls of `Client`, awaited, and its arguments.
-
-    Example:
-        .. code-block:: python
-
-            async with AsyncClient("http://localhost:8000") as client:
-                verdict = await client.check("https://a.example/", text="The text ...")
-    """
+    """Asks a service from asyncio: the calls of `Client`, awaited, and its arguments."""
 
     _transport = httpx.AsyncClient
 

@@ -33,7 +33,7 @@ class KnownPage(Struct, kw_only=True, forbid_unknown_fields=True):
     url: Name = ""
     identity: Name | None = None
     scope_key: Name | None = None
-    fingerprint: dict[str, Any] | None = None
+    fingerprint: dict[str, Any] | None = None  #: In Python: `wire.plain` of a fingerprint made with the index's key.
 
     def __post_init__(self) -> None:
         # Of an error raised here, msgspec says at which page of many. This one is raised for half of a surrogate pair.
@@ -51,7 +51,7 @@ class SentPage(KnownPage, kw_only=True, dict=True):
 
     # No `delivered`: what is on its way is told to the store by the process that has it, which a client is not.
     html: str | None = None
-    html_base64: bytes | None = None
+    html_base64: bytes | None = None  #: The bytes of the HTML in Base64: its encoding will be found out.
     text: str | None = None
     encoding: Name | None = None
     similarity: float | None = None

@@ -29,11 +29,6 @@ _ANSWERED: Final = (Verdict, Coverage, KnownParagraph, Match, Explanation, Candi
 _REF: Final = "#/components/schemas/{name}"
 # In docstrings, and behind the attributes of a class.
 _NOTE: Final = re.compile(r"^ {8}(\w+): (.*(?:\n {12}.*)*)|^ {4}(\w+): .*  #: (.*)", re.MULTILINE)
-_NOTES: Final = {
-    "html_base64": "The bytes of the HTML in Base64: its encoding will be found out.",
-    "fingerprint": "What `crawldedup.wire.plain` makes of a fingerprint in Python. It must be made with the key of the "
-    "index, which a Deduplicator on the same store has. Programs in other languages send HTML or text.",
-}
 _REFUSED: Final = "Why the request was refused: `type` and `status` say it to programs, and `detail` to people."
 _TEXT: Final = "Low tide uncovers the sand bank twice a day, and the seals come to rest on it until the water is back."
 
@@ -154,8 +149,9 @@ def _schemas() -> dict[str, Schema]:
     # The match of a candidate is shown as a part of it.
     del schemas["Candidate"]["properties"]["match"]
     schemas["Candidate"]["properties"] |= schemas["Match"]["properties"]
+    of_page = _notes_of(Page) | _notes_of(KnownPage) | _notes_of(SentPage)
     for kind in kinds:
-        properties, notes = schemas[kind.__name__]["properties"], _notes_of(Page if kind in _SENT else kind) | _NOTES
+        properties, notes = schemas[kind.__name__]["properties"], of_page if kind in _SENT else _notes_of(kind)
         for name, value in vars(kind).items() if kind in (Verdict, Coverage) else ():
             # What follows from the others is shown, too.
             if isinstance(value, property):
