@@ -38,8 +38,8 @@ _GATHERING_SECONDS: Final = 0.015
 _PAGES: Final = {route.path for route in PAGES}
 _PATHS: Final = _PAGES | {route.path for route in ROUTES}
 _READING: Final = ("GET", "HEAD", "OPTIONS")
-_MOST_HELD: Final = 256 << 20
-"""Bytes of bodies that are dealt with at the same time."""
+_MOST_HELD: Final = 256 << 20  # bytes of bodies that are dealt with at the same time
+_MOST_WAITING: Final = 2_000  # pages
 _LONGEST_PATH: Final = 500  # in the log
 _CLOSE: Final = {"connection": "close"}
 _log: Final = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ def application(settings: ServiceSettings, session: CrawlSession | None = None) 
     dedup.on_batch = measure
     app = Starlette(
         routes=[*ROUTES, *PAGES],
-        middleware=[Middleware(Edge, settings=settings)],
+        middleware=[Middleware(Edge, settings=settings, dedup=dedup)],
         exception_handlers={HTTPException: lambda _, error: problem_of(error).answer()},
         lifespan=lifespan,
     )
@@ -99,9 +99,10 @@ def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
 class Edge:
     """ASGI middleware: asks for a token, keeps other sites' pages out, bounds bodies, answers errors, and logs."""
 
-    def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
+    def __init__(self, app: ASGIApp, settings: ServiceSettings, dedup: AsyncDeduplicator) -> None:
         self._app = app
         self._settings = settings
+        self._dedup = dedup
         self._tokens = [token.encode() for token in settings.tokens]
         self._held = 0
 
@@ -174,12 +175,12 @@ class Edge:
         if size > self._settings.max_body:
             detail = f"the body may have {self._settings.max_body:,} bytes: send less, or set --max-body higher"
             raise ProblemError("too-large", 413, detail, headers=_CLOSE)
-        if self._held > _MOST_HELD:
-            detail = "too many large requests are dealt with: try again later, or start more workers"
+        if self._held > _MOST_HELD or self._dedup.waiting >= _MOST_WAITING:
+            detail = "too many pages or large requests wait: try again later, or start more workers"
             raise ProblemError("busy", 503, detail, retry_after=1)
 
     def _note(self, scope: Scope, told: dict[str, Any], seconds: float) -> None:
-        # Others are as many as clients like.
+        # Other paths are as many as clients like.
         endpoint = scope["path"] if scope["path"] in _PATHS else "other"
         watching.REQUESTS.labels(endpoint, told["status"]).inc()
         watching.REQUEST_SECONDS.labels(endpoint).observe(seconds)

@@ -22,7 +22,6 @@ from crawldedup.stores.base import StoreInfo
 from crawldedup.verdict import Verdict
 
 SHOWN_OPTIONS: Final = ("similarity", "recall", "scope", "extractor")
-_MOST_WAITING: Final = 2_000
 _log: Final = logging.getLogger(__name__)
 
 
@@ -33,7 +32,6 @@ async def check(dedup: AsyncDeduplicator, request: Request) -> Verdict:
     are under way at the same time are decided in the order in which they came.
     """
     sent = await sent_in(request, CheckedPage, *PLAIN)
-    _require_room(dedup)
     verdict = await dedup.check_page(sent.page)
     watching.VERDICTS.labels(verdict.kind).inc()
     return verdict
@@ -46,7 +44,6 @@ async def check_batch(dedup: AsyncDeduplicator, request: Request) -> list[Any]:
     page.
     """
     pages = [sent.page for sent in await sent_in(request, CheckedPages)]
-    _require_room(dedup)
     results: list[Verdict | dict[str, Any]] = []
     problems: list[ProblemError] = []
 
@@ -152,10 +149,3 @@ ENDPOINTS: Final = [
 def info_of(options: Options, info: StoreInfo) -> dict[str, Any]:
     """Return the figures of an index with the version and the main options of the service."""
     return {"version": __version__, **{name: getattr(options, name) for name in SHOWN_OPTIONS}, **wire.plain(info)}
-
-
-def _require_room(dedup: AsyncDeduplicator) -> None:
-    """Raise ProblemError if too many pages wait."""
-    if dedup.waiting >= _MOST_WAITING:
-        detail = f"{_MOST_WAITING:,} pages wait: try again later, or start more workers"
-        raise ProblemError("busy", 503, detail, retry_after=1)

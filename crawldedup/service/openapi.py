@@ -51,8 +51,7 @@ def description() -> Schema:
         operation = _operation(route, *operations[route.name])
         operation |= {"security": []} if route.path in OPEN else {}
         paths[route.path] = {"post" if "POST" in (route.methods or ()) else "get": operation}
-    problem = ProblemError("store", 503, "The store failed a moment ago and is left alone for a while.", retry_after=2)
-    refused = {"application/problem+json": _shown(Problem, problem.plain())}
+    refused = {"application/problem+json": {"schema": _schema_of(Problem)}}
     token = {"type": "http", "scheme": "bearer", "description": "The token that the service was started with, if any."}
     about = "Recognises near-duplicate pages: compares each with those that the index remembers, and remembers it."
     return {

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from crawldedup import Page, Verdict, wire
-from crawldedup.service import endpoints
+from crawldedup.service import app
 from crawldedup.service.bodies import LONGEST_NAME, MOST_PAGES
 from crawldedup.service.openapi import ROUTES, description
 from crawldedup.service.problems import ProblemError
@@ -69,7 +69,7 @@ def test_figures_and_health_are_told(service: Service) -> None:
 
 
 def test_more_pages_than_may_wait_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "_MOST_WAITING", 32)
+    monkeypatch.setattr(app, "_MOST_WAITING", 32)
     first, second = (
         [{"url": f"{group}/{at}", "html": story(64 * int(group) + at)} for at in range(64)] for group in "12"
     )
@@ -78,7 +78,7 @@ def test_more_pages_than_may_wait_are_refused_at_once(monkeypatch: pytest.Monkey
         wait_until(lambda: service.post("/v1/check", {"url": "u", "text": ""}).status_code == 503)
         refused = service.post("/v1/check/batch", second)
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-        assert "32 pages wait" in refused.json()["detail"]
+        assert "too many pages" in refused.json()["detail"]
         for answer in (asking.result(), service.post("/v1/check/batch", second)):
             assert {page["kind"] for page in answer.json()} == {"new"}
 
