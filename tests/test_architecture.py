@@ -26,12 +26,12 @@ BUDGETS = {
     "report": 2115,
     "scan": 1258,
     "spark": 450,
-    "service": 1416,
+    "service": 1419,
     "cli": 1854,
     "literature": 2191,
     "adapters": 225,
 }
-MOST_LINES = 21_103
+MOST_LINES = 21_106
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

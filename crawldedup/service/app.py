@@ -72,6 +72,7 @@ def application(settings: ServiceSettings, session: CrawlSession | None = None) 
         yield
         # The process that shares a session leaves when all are done.
         await dedup.close(leave=session is None)
+        _log.info("has stopped")
 
     def measure(pages: int, seconds: float) -> None:
         watching.GROUP_PAGES.observe(pages)
@@ -112,7 +113,7 @@ class Edge:
             await self._app(scope, receive, send)
             return
         begun, taken = time.perf_counter(), 0
-        told: dict[str, Any] = {"method": scope["method"], "path": scope["path"][:_LONGEST_PATH], "status": 500}
+        entry: dict[str, Any] = {"method": scope["method"], "path": scope["path"][:_LONGEST_PATH], "status": 500}
         headers = dict(scope["headers"])
         declared = headers.get(b"content-length", b"")
 
@@ -132,7 +133,7 @@ class Edge:
             return message
 
         async def sending(message: Message) -> None:
-            told["status"] = message.get("status", told["status"])
+            entry["status"] = message.get("status", entry["status"])
             await send(message)
 
         try:
@@ -140,11 +141,11 @@ class Edge:
             await self._app(scope, receiving, sending)
         except Exception as error:
             refusal = problem_of(error)
-            told["problem"] = refusal.problem.detail
+            entry["problem"] = refusal.problem.detail
             await refusal.answer()(scope, receive, sending)
         finally:
             self._held -= taken
-            self._note(scope, told, time.perf_counter() - begun)
+            self._note(scope, entry, time.perf_counter() - begun)
 
     def _check_sender(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
         """Raise ProblemError for a request that nobody may send, or not this client."""
@@ -179,14 +180,14 @@ class Edge:
             detail = "too many pages or large requests wait: try again later, or start more workers"
             raise ProblemError("busy", 503, detail, retry_after=1)
 
-    def _note(self, scope: Scope, told: dict[str, Any], seconds: float) -> None:
+    def _note(self, scope: Scope, entry: dict[str, Any], seconds: float) -> None:
         # Other paths are as many as clients like.
         endpoint = scope["path"] if scope["path"] in _PATHS else "other"
-        watching.REQUESTS.labels(endpoint, told["status"]).inc()
+        watching.REQUESTS.labels(endpoint, entry["status"]).inc()
         watching.REQUEST_SECONDS.labels(endpoint).observe(seconds)
-        level = logging.DEBUG if scope["path"] in OPEN else logging.INFO if told["status"] < 500 else logging.WARNING
+        level = logging.DEBUG if scope["path"] in OPEN else logging.INFO if entry["status"] < 500 else logging.WARNING
         client = (scope.get("client") or [None])[0]
-        fields = {**told, "milliseconds": round(seconds * 1000, 2), "client": client}
+        fields = {**entry, "milliseconds": round(seconds * 1000, 2), "client": client}
         _log.log(level, "request", extra={"fields": fields})
 
 

@@ -101,7 +101,7 @@ def _operations() -> dict[str, tuple[Schema, Schema]]:
         matches, info = wire.plain(dedup.find(text=_TEXT)), info_of(dedup.options, dedup.info())
     comparison = wire.plain(compare(*(Page("", text=each["text"]) for each in pair.values())))
     results = {"type": "array", "items": {"oneOf": [_schema_of(Verdict), _object(url=str, problem=Problem)]}}
-    health, found, forgotten = _object(status=str), _object(matches=list[Match]), _object(forgotten=int)
+    health, matching, forgotten = _object(status=str), _object(matches=list[Match]), _object(forgotten=int)
     plain = {"text/html": _shown(str, page["html"]), "text/plain": _shown(str, _TEXT)}
     figures = _shown(str, 'crawldedup_verdicts_total{kind="new"} 1.0\n')
     return {
@@ -110,7 +110,7 @@ def _operations() -> dict[str, tuple[Schema, Schema]]:
             {JSON: _shown(CheckedPages, [page, empty])},
             {JSON: _shown(results, [verdict, failure])},
         ),
-        "find": ({JSON: _shown(SentPage, text), **plain}, {JSON: _shown(found, {"matches": matches})}),
+        "find": ({JSON: _shown(SentPage, text), **plain}, {JSON: _shown(matching, {"matches": matches})}),
         "explain": ({JSON: _shown(CheckedPage, page), **plain}, {JSON: _shown(Explanation, explanation)}),
         "compare": ({JSON: _shown(Pair, pair)}, {JSON: _shown(Comparison, comparison)}),
         "forget": ({JSON: _shown(KnownPage, {"url": url})}, {JSON: _shown(forgotten, {"forgotten": 1})}),
@@ -168,5 +168,7 @@ def _schemas() -> dict[str, Schema]:
 
 def _notes_of(kind: type) -> dict[str, str]:
     """Return what a type says of its attributes, in comments of its source or in its docstring."""
-    notes = [(told or name, note or comment) for told, note, name, comment in _NOTE.findall(inspect.getsource(kind))]
-    return {name: " ".join(note.split()).replace("None", "null") for name, note in notes}
+    notes = dict[str, str]()
+    for attribute, note, name, comment in _NOTE.findall(inspect.getsource(kind)):
+        notes[attribute or name] = " ".join((note or comment).split()).replace("None", "null")
+    return notes

@@ -54,8 +54,8 @@ class ProblemError(CrawlDedupError):
     def __init__(self, word: str, status: int, detail: str, *, headers: Mapping[str, str] = {}, **more: Any) -> None:
         super().__init__(detail)
         self.problem = Problem(f"urn:crawldedup:{word}", HTTPStatus(status).phrase, status, detail, **more)
-        again = self.problem.retry_after
-        self.headers = {**headers} if again is None else {"retry-after": str(again), **headers}
+        seconds = self.problem.retry_after
+        self.headers = {**headers} if seconds is None else {"retry-after": str(seconds), **headers}
 
     def plain(self) -> dict[str, Any]:
         """Return the problem, ready for JSON."""
