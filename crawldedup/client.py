@@ -7,10 +7,11 @@ import base64
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
 from dataclasses import fields
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
 from crawldedup import checks, wire
 from crawldedup.errors import (
@@ -68,18 +69,29 @@ class TryAgainError(StoreUnavailableError):
 
 def _result(answer: httpx.Response, read: Callable[[Any], T]) -> T:
     """Return what an answer means. Raises the error that it stands for."""
-    try:
-        value = json.loads(answer.content)
+    problem: Any = None
+    with suppress(ValueError, KeyError, TypeError):
+        problem = json.loads(answer.content)
         if answer.status_code == 200:
-            return read(value)
-    except (ValueError, KeyError, TypeError):
-        value = None
-    if isinstance(value, dict) and "detail" in value:
-        raise _error_of(value)
-    # A proxy's answer, as a rule.
-    message = f"the service answered with status {answer.status_code} and no problem of its own"
-    is_passing = answer.status_code in (429, 502, 503, 504)
-    raise TryAgainError(message) if is_passing else ServiceError(answer.status_code, message)
+            return read(problem)
+    if not isinstance(problem, dict) or "detail" not in problem:
+        # A proxy's answer, as a rule.
+        problem = {"detail": f"the service answered with status {answer.status_code} and no problem of its own"}
+    raise _error_of({"status": answer.status_code, **problem})
+
+
+def _error_of(problem: dict[str, Any]) -> CrawlDedupError:
+    detail = problem["detail"]
+    match str(problem.get("type")).rpartition(":")[2]:
+        case "unreadable-page":
+            return PageError(problem["reason"], detail)
+        case "other-key":
+            return KeyMismatchError(detail)
+        case "invalid":
+            return ConfigurationError(detail)
+    if problem["status"] in (429, 502, 503, 504):
+        return TryAgainError(detail, problem.get("retry_after", 1.0))
+    return ServiceError(problem["status"], detail)
 
 
 def _results(answers: list[dict[str, Any]]) -> list[Verdict | CrawlDedupError]:
@@ -87,6 +99,10 @@ def _results(answers: list[dict[str, Any]]) -> list[Verdict | CrawlDedupError]:
     return [
         _error_of(answer["problem"]) if "problem" in answer else wire.from_plain(Verdict, answer) for answer in answers
     ]
+
+
+def _matches(answer: dict[str, Any]) -> list[Match]:
+    return [wire.from_plain(Match, match) for match in answer["matches"]]
 
 
 def _settled(page: Page, result: Verdict | CrawlDedupError, on_unreadable: OnUnreadable | None) -> Iterator[Verdict]:
@@ -97,17 +113,6 @@ def _settled(page: Page, result: Verdict | CrawlDedupError, on_unreadable: OnUnr
         on_unreadable(page, result)
     else:
         raise result
-
-
-def _error_of(problem: dict[str, Any]) -> CrawlDedupError:
-    code, status, detail = str(problem.get("type")).rpartition(":")[2], problem.get("status"), problem["detail"]
-    if status in (429, 503):
-        return TryAgainError(detail, problem.get("retry_after", 1.0))
-    if code == "unreadable-page":
-        return PageError(problem["reason"], detail)
-    if code == "other-key":
-        return KeyMismatchError(detail)
-    return ConfigurationError(detail) if status == 400 else ServiceError(int(status or 500), detail)
 
 
 def _values(url: str, page: dict[str, Any]) -> dict[str, Any]:
@@ -126,19 +131,10 @@ def _values_of(page: Page) -> dict[str, Any]:
 
 
 def _batches(pages: Iterable[Page], size: int) -> Iterator[list[Page]]:
-    """Yield pages in batches. Raises ConfigurationError for a batch of no pages."""
+    """Return pages in batches. Raises ConfigurationError for a batch of no pages."""
     checks.whole(1)("batch", size)
     source = iter(pages)
-    while batch := list(islice(source, size)):
-        yield batch
-
-
-def _pause(error: Exception, deadline: float) -> float:
-    """Return in how many seconds to repeat what failed. Raises TryAgainError if that is beyond the deadline."""
-    failure = error if isinstance(error, TryAgainError) else TryAgainError(f"the service does not answer: {error}")
-    if time.monotonic() + failure.retry_after > deadline:
-        raise failure from error
-    return failure.retry_after
+    return iter(lambda: list(islice(source, size)), [])
 
 
 class _Common:
@@ -152,9 +148,7 @@ class _Common:
         timeout_seconds: float = 60.0,
         patience_seconds: float = 0.0,
     ) -> None:
-        headers = {"content-type": "application/json"}
-        if token is not None:
-            headers["authorization"] = f"Bearer {token}"
+        headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
         self._http = self._transport(base_url=url, headers=headers, timeout=timeout_seconds)
         self._patience = patience_seconds
 
@@ -162,8 +156,15 @@ class _Common:
         """Return the answer, or what is to be awaited for it."""
         return self._http.request("GET" if value is None else "POST", path, content=value and json.dumps(value))
 
+    def _pause(self, error: Exception, begun: float) -> float:
+        """Return in how many seconds to ask again. Raises TryAgainError if patience ends before."""
+        failure = error if isinstance(error, TryAgainError) else TryAgainError(f"the service does not answer: {error}")
+        if time.monotonic() + failure.retry_after > begun + self._patience:
+            raise failure from error
+        return failure.retry_after
 
-class Client(_Common):
+
+class Client(_Common, AbstractContextManager["Client"]):
     """Asks a service that `crawldedup serve` runs, with the calls of `Deduplicator`.
 
     Methods that take `**page` take what `Page` takes, by keyword. They raise the errors of `Deduplicator`, and
@@ -189,9 +190,6 @@ class Client(_Common):
 
     _transport = httpx.Client
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *error: object) -> None:
         self.close()
 
@@ -203,13 +201,22 @@ class Client(_Common):
         """Decide about a page and remember it. See `Deduplicator.check`."""
         return self._ask("/v1/check", partial(wire.from_plain, Verdict), _values(url, page))
 
+    def check_many(
+        self, pages: Iterable[Page], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
+    ) -> Iterator[Verdict]:
+        """Decide about many pages in their order, up to `batch` of them in one request.
+
+        See `Deduplicator.check_many`. Pages whose checks failed for now are sent again for `patience_seconds`.
+        """
+        for asked in _batches(pages, batch):
+            for page, result in zip(asked, self._ask(_MANY, _results, list(map(_values_of, asked))), strict=True):
+                if self._patience and isinstance(result, TryAgainError):
+                    (result,) = self._ask(_MANY, _results, [_values_of(page)])
+                yield from _settled(page, result, on_unreadable)
+
     def find(self, /, url: str = "", **page: Any) -> list[Match]:
         """Return remembered pages that resemble this one, most similar first. See `Deduplicator.find`."""
-
-        def read(answer: dict[str, Any]) -> list[Match]:
-            return [wire.from_plain(Match, match) for match in answer["matches"]]
-
-        return self._ask("/v1/find", read, _values(url, page))
+        return self._ask("/v1/find", _matches, _values(url, page))
 
     def explain(self, /, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. See `Deduplicator.explain`."""
@@ -234,27 +241,13 @@ class Client(_Common):
         """Return the figures of the index, the version of the service, and its main options."""
         return self._ask("/v1/info", dict)
 
-    def check_many(
-        self, pages: Iterable[Page], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
-    ) -> Iterator[Verdict]:
-        """Decide about many pages in their order, up to `batch` of them in one request.
-
-        See `Deduplicator.check_many`. Pages whose checks failed for now are sent again for `patience_seconds`.
-        """
-        for asked in _batches(pages, batch):
-            results = self._ask(_MANY, _results, list(map(_values_of, asked)))
-            for page, result in zip(asked, results, strict=True):
-                if self._patience and isinstance(result, TryAgainError):
-                    (result,) = self._ask(_MANY, _results, [_values_of(page)])
-                yield from _settled(page, result, on_unreadable)
-
     def _ask(self, path: str, read: Callable[[Any], T], value: Any = None) -> T:
-        deadline = time.monotonic() + self._patience
+        begun = time.monotonic()
         while True:
             try:
                 return _result(self._send(path, value), read)
             except (TryAgainError, httpx.TransportError) as error:
-                pause = _pause(error, deadline)
+                pause = self._pause(error, begun)
             time.sleep(pause)
 
 
@@ -265,20 +258,10 @@ def _awaited(
     return cast("Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]", call)
 
 
-class AsyncClient(_Common):
-    """Asks a service from asyncio: the calls of `Client`, awaited, and its arguments.
-
-    Example:
-        .. code-block:: python
-
-            async with AsyncClient("http://localhost:8000") as client:
-                verdict = await client.check("https://a.example/", text="The text ...")
-    """
+class AsyncClient(_Common, AbstractAsyncContextManager["AsyncClient"]):
+    """Asks a service from asyncio: the calls of `Client`, awaited, and its arguments."""
 
     _transport = httpx.AsyncClient
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(self, *error: object) -> None:
         await self.close()
@@ -299,18 +282,17 @@ class AsyncClient(_Common):
     ) -> AsyncIterator[Verdict]:
         """Decide about many pages in their order, up to `batch` of them in one request. See `Client.check_many`."""
         for asked in _batches(pages, batch):
-            results = await self._ask(_MANY, _results, list(map(_values_of, asked)))
-            for page, result in zip(asked, results, strict=True):
+            for page, result in zip(asked, await self._ask(_MANY, _results, list(map(_values_of, asked))), strict=True):
                 if self._patience and isinstance(result, TryAgainError):
                     (result,) = await self._ask(_MANY, _results, [_values_of(page)])
                 for verdict in _settled(page, result, on_unreadable):
                     yield verdict
 
     async def _ask(self, path: str, read: Callable[[Any], T], value: Any = None) -> T:
-        deadline = time.monotonic() + self._patience
+        begun = time.monotonic()
         while True:
             try:
                 return _result(await self._send(path, value), read)
             except (TryAgainError, httpx.TransportError) as error:
-                pause = _pause(error, deadline)
+                pause = self._pause(error, begun)
             await asyncio.sleep(pause)

@@ -1,5 +1,6 @@
 """The way of a page: read it, make a query, ask the store, give a verdict; and the index that it goes through."""
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -27,6 +28,7 @@ BATCH: Final = 100  # So many pages are one transaction, or one round trip.
 BATCH_SECONDS: Final = 0.5  # A batch that took this long to read goes to the store as it is.
 HEARTBEAT_SECONDS: Final = 20.0
 _VOLATILE_NOTE: Final = "volatile"
+_log: Final = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Pair = tuple[Page, Fingerprint]
@@ -381,6 +383,10 @@ class Deduplicator:
         if join and not self._is_open:
             self.pages = self._store.open(self._wanted_session)
             self._is_open = True
+            if not self.pages and not self._wanted_session and self._store.is_persistent:
+                # A misspelt store would be an empty one, in which every page is new.
+                where = shown_url(self.options.store), self.options.namespace
+                _log.warning("crawldedup: a new index begins in %s, namespace %s", *where)
             self._next_heartbeat = now + HEARTBEAT_SECONDS
             self._exchange_volatile()
         elif join and now >= self._next_heartbeat:

@@ -17,7 +17,7 @@ LONGEST_MODULE = 500
 # What is about lines that change with every load, and about daily crawls, is in them: 239 in reading, and beside it
 # 120 in the library, 97 in the plugin, 25 in the search, 6 in the report and 1 in the workers.
 BUDGETS = {
-    "library": 2083,
+    "library": 2089,
     "reading": 3153,
     "search": 1366,
     "stores": 2364,
@@ -26,12 +26,12 @@ BUDGETS = {
     "report": 2115,
     "scan": 1258,
     "spark": 450,
-    "service": 1703,
-    "cli": 1866,
-    "literature": 2189,
+    "service": 1419,
+    "cli": 1854,
+    "literature": 2191,
     "adapters": 225,
 }
-MOST_LINES = 21_394
+MOST_LINES = 21_106
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

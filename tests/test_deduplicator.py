@@ -206,6 +206,13 @@ class TestFindAndForget:
         assert info.profile.startswith("blocks/")
         assert info.store == "memory://"
 
+    def test_a_new_index_says_so_once(self, backend: Backend, caplog: pytest.LogCaptureFixture) -> None:
+        for place in ("news", "news", "other"):
+            with Deduplicator(backend.url, namespace=place) as dedup:
+                dedup.check(A, text=TEXT)
+        places = [f"{backend.url}, namespace {place}" for place in ("news", "other") if "memory" not in backend.url]
+        assert caplog.messages == [f"crawldedup: a new index begins in {place}" for place in places]
+
 
 class TestManyPages:
     PAGES = (

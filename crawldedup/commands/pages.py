@@ -4,7 +4,6 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict
-from itertools import chain
 from typing import Any, Final
 
 from rich.console import RenderableType
@@ -23,7 +22,7 @@ from crawldedup.printable import pluralize, printable
 from crawldedup.reading.difference import Change
 from crawldedup.scope import site_of
 from crawldedup.search.query import expected_recall
-from crawldedup.stores.registry import MissingIndexError, require_index, shown_url
+from crawldedup.stores.registry import require_index, shown_url
 from crawldedup.verdict import Match, Verdict, describe
 
 _SHOWN_TEXT: Final = 200
@@ -55,20 +54,9 @@ def paragraphs_in_words(verdict: Verdict) -> Iterator[str]:
 
 def check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """Decide about pages and remember them, many with one call of the store."""
-    found = output.counted(given_pages(given, output.unreadable))
-    # Checking creates the index: not for a source that cannot be read.
-    for first in found:
-        try:
-            require_existing(dedup)
-        except MissingIndexError:
-            # A misspelt store would be an empty one, in which every page is new.
-            where = f"{shown_url(dedup.options.store)}, namespace {dedup.options.namespace}"
-            output.err.print(Text(f"crawldedup: a new index begins in {where}"))
-        except ConfigurationError:
-            pass  # In memory, every index is new.
-        inputs = chain([first], found)
-        for verdict in dedup.check_many(inputs, on_unreadable=lambda page, error: output.skip(page.url, error)):
-            output.show(wire.plain(verdict), in_words(verdict), *paragraphs_in_words(verdict))
+    inputs = output.counted(given_pages(given, output.unreadable))
+    for verdict in dedup.check_many(inputs, on_unreadable=lambda page, error: output.skip(page.url, error)):
+        output.show(wire.plain(verdict), in_words(verdict), *paragraphs_in_words(verdict))
 
 
 def find(dedup: Deduplicator, given: Namespace, output: Output) -> None:

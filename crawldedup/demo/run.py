@@ -8,6 +8,7 @@ import tempfile
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from itertools import count
@@ -21,6 +22,7 @@ from crawldedup.deduplicator import Deduplicator
 from crawldedup.demo.site import DemoSite, Reply, serving, target_of
 from crawldedup.errors import CrawlDedupError
 from crawldedup.printable import printable
+from crawldedup.stores.base import NO_SESSION
 
 _SETTINGS: Final[dict[str, Any]] = {
     "ADDONS": '{"crawldedup.Addon": 500}',
@@ -94,9 +96,9 @@ def crawl(
         "CRAWLDEDUP_STORE": store or f"sqlite:///{folder.absolute()}/index.sqlite",
         "CRAWLDEDUP_JOURNAL": folder / "journal",
     }
-    # An index without a key, so that all runs estimate alike.
-    with Deduplicator(settings["CRAWLDEDUP_STORE"], key=0):
-        pass
+    # An index without a key, so that all runs estimate alike. With a session given, nobody is warned that it begins.
+    with closing(Deduplicator(settings["CRAWLDEDUP_STORE"], key=0)) as dedup:
+        dedup.open(NO_SESSION)
     options = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
     spider, answers = Path(__file__).with_name("spider.py"), count(1)
 

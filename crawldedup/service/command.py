@@ -6,44 +6,42 @@ import os
 import resource
 import signal
 import socket
+import sys
 import tempfile
-import threading
 import time
 from argparse import Namespace
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import asdict, astuple, dataclass
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from crawldedup import checks
 from crawldedup.commands.command import INDEX_OPTIONS, PARAGRAPH_OPTIONS, PROFILE_OPTIONS, Command, checked_options
-from crawldedup.errors import ConfigurationError, CrawlDedupError, MissingDependencyError, StoreUnavailableError
+from crawldedup.errors import ConfigurationError, MissingDependencyError, StoreUnavailableError
 from crawldedup.options import Options, option, options_of
 
 if TYPE_CHECKING:
     from crawldedup.deduplicator import Deduplicator
-    from crawldedup.stores.base import CrawlSession
 
 TOKEN_VARIABLE: Final = "CRAWLDEDUP_TOKEN"
 VARIABLE: Final = "CRAWLDEDUP_SERVICE"
-"""The variable of the environment by which worker processes get their settings; users have no use for it."""
+"""The variable of the environment by which worker processes get their settings and session."""
 _SHORTEST_TOKEN: Final = 16
 _MOST_HEAD: Final = 64 << 10
 """Bytes of the head of a request: twice the longest names that a query may hold, as they are sent."""
-_STORE_SECONDS: Final = 1.0
+_STORE_SECONDS: Final = 2.0
 _log: Final = logging.getLogger(__name__)
 
-
 _argument: Final = partial(option, owner="service")
+_text: Final = checks.optional(checks.string)
+_seconds: Final = checks.number("from 0.1", lambda value: value >= 0.1)
+_level: Final = checks.one_of("debug", "info", "warning")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceSettings(Options):
-    """The options of an index, and what else `crawldedup serve` takes.
-
-    Its processes share a session, and so count as one crawler. The first one writes it into `session_file`.
-    """
+    """The options of an index, and what else `crawldedup serve` takes."""
 
     host: str = _argument("127.0.0.1", checks.string, "the address to listen on")
     port: int = _argument(8300, checks.whole(1, 65535), "the port to listen on")
@@ -51,27 +49,14 @@ class ServiceSettings(Options):
     readers: int = _argument(1, checks.whole(1), "processes of each of these that read HTML, started when it comes")
     token_file: str | None = _argument(
         None,
-        checks.optional(checks.string),
+        _text,
         "a file of tokens, one a line, of which clients must send one as `Authorization: Bearer TOKEN` (default: the "
         f"environment's {TOKEN_VARIABLE}; without one, only this machine is listened to)",
     )
     max_body: int = _argument(8 << 20, checks.whole(1024), "the largest body that is taken, in bytes")
-    client_seconds: float = _argument(
-        30.0,
-        checks.number("from 0.1", lambda value: value >= 0.1),
-        "a client that takes longer to send the body of a request is given up",
-    )
-    trust_proxy: str | None = _argument(
-        None,
-        checks.optional(checks.string),
-        "take the addresses of clients from the X-Forwarded-For of the proxy at this address",
-    )
-    log_level: str = _argument(
-        "info",
-        checks.one_of("debug", "info", "warning"),
-        "what is logged: debug, info, which has a line for each request, or warning",
-    )
-    session_file: str = option("", checks.string, "", owner="process")
+    client_seconds: float = _argument(30.0, _seconds, "give up a client that takes longer to send a body")
+    trust_proxy: str | None = _argument(None, _text, "take clients' addresses from the X-Forwarded-For of this proxy")
+    log_level: str = _argument("info", _level, "what is logged: debug, info (a line for each request), or warning")
 
     @property
     def tokens(self) -> list[str]:
@@ -83,17 +68,6 @@ class ServiceSettings(Options):
         if any(len(token) < _SHORTEST_TOKEN or not token.isascii() for token in tokens):
             raise ConfigurationError(f"a token must have {_SHORTEST_TOKEN} or more ASCII characters")
         return tokens
-
-    def session(self) -> "CrawlSession":
-        """Return the session to join. Raises StoreUnavailableError while there is none to share."""
-        from crawldedup.stores.base import NO_SESSION, CrawlSession  # `crawldedup --help` need not wait for numpy
-
-        if not self.session_file:
-            return NO_SESSION
-        try:
-            return CrawlSession(*json.loads(Path(self.session_file).read_bytes()))
-        except OSError:
-            raise StoreUnavailableError("the store has not answered since the service was started") from None
 
 
 _OF_SERVICE: Final = tuple(each.name for each in options_of(ServiceSettings) if each.owner == "service")
@@ -112,84 +86,58 @@ SERVE: Final = Command(
 def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
     """Serve an index until a signal ends it. Raises ConfigurationError, StoreError and the like."""
     try:
-        import jinja2  # noqa: F401
-        import prometheus_client  # noqa: F401
-        import starlette  # noqa: F401
         import uvicorn
+
+        from crawldedup.service.watching import log_to_stderr
     except ImportError as error:
         packages = "starlette uvicorn uvloop prometheus-client jinja2"
         raise MissingDependencyError(f"{error}; `crawldedup serve` needs: pip install {packages}") from error
-    from crawldedup.service.watching import log_to_stderr
-
     settings = ServiceSettings(**checked_options(given, ServiceSettings))
-    tokens = settings.tokens
-    _check(settings, tokens)
+    _check(settings)
     log_to_stderr(settings.log_level)
     # Clients that only connect shut others out later.
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    # Until uvicorn listens to it, and once more when uvicorn is done.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    _join(dedup)
+    # All processes share a session, and so count as one crawler.
+    os.environ[VARIABLE] = json.dumps([asdict(settings), dedup.session and astuple(dedup.session)])
+    fields = {"address": f"{settings.host}:{settings.port}", "index": repr(dedup), "pages": dedup.pages}
+    _log.info("serves", extra={"fields": fields})
     with tempfile.TemporaryDirectory(prefix="crawldedup-", ignore_cleanup_errors=True) as folder:
-        # A file of tokens may be a pipe, which can be read but once.
-        settings = replace(settings, token_file=None, session_file=f"{folder}/session")
-        os.environ |= {VARIABLE: json.dumps(asdict(settings)), TOKEN_VARIABLE: " ".join(tokens)}
-        try:
-            _share_session(dedup, settings.session_file)
-        except StoreUnavailableError as error:
-            _log.warning("waits for the store", extra={"fields": {"error": str(error)}})
-            threading.Thread(target=_share_later, args=(dedup, settings.session_file), daemon=True).start()
-        fields = {"address": f"{settings.host}:{settings.port}", "index": repr(dedup), "pages": dedup.pages}
-        _log.info("serves", extra={"fields": fields})
-        config: dict[str, Any] = {
-            "app": "crawldedup.service.app:make_app",
-            "factory": True,
-            "host": settings.host,
-            "port": settings.port,
-            # httptools gathers the head of a request without a bound.
-            "http": "h11",
-            "h11_max_incomplete_event_size": _MOST_HEAD,
-            "ws": "none",
-            "lifespan": "on",
-            "log_config": None,
-            "access_log": False,
-            "server_header": False,
-            "proxy_headers": settings.trust_proxy is not None,
-            "forwarded_allow_ips": settings.trust_proxy,
-            "timeout_keep_alive": max(1, int(settings.client_seconds)),
-        }
         if settings.workers > 1:
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
             # It tells which workers die, and that others take their places.
             logging.getLogger("uvicorn.error").setLevel(settings.log_level.upper())
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-            uvicorn.run(**config, workers=settings.workers)
-        else:
-            server = uvicorn.Server(uvicorn.Config(**config))
-            for number in (signal.SIGTERM, signal.SIGINT):
-                # Until the server listens to signals itself. Raised once more when all is done, one changes nothing.
-                signal.signal(number, lambda *_: setattr(server, "should_exit", True))
-            server.run()
-    _log.info("has stopped")
+        uvicorn.run(
+            "crawldedup.service.app:make_app",
+            factory=True,
+            host=settings.host,
+            port=settings.port,
+            workers=settings.workers,
+            # httptools gathers the head of a request without a bound.
+            http="h11",
+            h11_max_incomplete_event_size=_MOST_HEAD,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=settings.trust_proxy is not None,
+            forwarded_allow_ips=settings.trust_proxy,
+            timeout_keep_alive=max(1, int(settings.client_seconds)),
+        )
 
 
-def _share_session(dedup: "Deduplicator", file: str) -> None:
-    """Join the crawl, and leave the session to the processes that answer."""
-    dedup.open()
-    unfinished = Path(f"{file}.part")
-    unfinished.write_text(json.dumps(dedup.session and astuple(dedup.session)))
-    unfinished.replace(file)
-
-
-def _share_later(dedup: "Deduplicator", file: str) -> None:
-    """Share a session once the store is up. End the service if the store is of no use."""
-    while not Path(file).exists():
-        time.sleep(_STORE_SECONDS)
+def _join(dedup: "Deduplicator") -> None:
+    """Join the crawl as soon as the store is up."""
+    while True:
         try:
-            _share_session(dedup, file)
-        except StoreUnavailableError:
-            pass
-        except CrawlDedupError as error:
-            _log.error("the store is of no use", extra={"fields": {"error": str(error)}})
-            os.kill(os.getpid(), signal.SIGTERM)
-            return
+            return dedup.open()
+        except StoreUnavailableError as error:
+            _log.warning("waits for the store", extra={"fields": {"error": str(error)}})
+            time.sleep(_STORE_SECONDS)
 
 
 def is_this_machine(host: str) -> bool:
@@ -200,12 +148,12 @@ def is_this_machine(host: str) -> bool:
         return False
 
 
-def _check(settings: ServiceSettings, tokens: list[str]) -> None:
+def _check(settings: ServiceSettings) -> None:
     """Raise ConfigurationError for settings that do not go together, or an address that cannot be listened on."""
     from crawldedup.stores.registry import is_persistent
 
     host, port = settings.host, settings.port
-    if not tokens and not is_this_machine(host):
+    if not settings.tokens and not is_this_machine(host):
         raise ConfigurationError(
             f"--host is {host!r}, and everyone who reaches it could change the index: set {TOKEN_VARIABLE}, or give "
             f"--token-file"
@@ -214,8 +162,6 @@ def _check(settings: ServiceSettings, tokens: list[str]) -> None:
         raise ConfigurationError("--workers is above 1, and memory:// cannot be shared: name a store by --store")
     try:
         # uvicorn would say so after all else.
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.create_server(address[:2], family=family):
-            pass
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
     except OSError as error:
         raise ConfigurationError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None

@@ -13,55 +13,58 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from crawldedup import wire
+from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import ConfigurationError, CrawlDedupError
-from crawldedup.explain import Comparison, Explanation
-from crawldedup.page import Page
+from crawldedup.explain import Comparison
 from crawldedup.printable import pluralize, printable
 from crawldedup.report.render import wording
 from crawldedup.report.render.html import templates_of
 from crawldedup.service import watching
-from crawldedup.service.bodies import SentPage, arguments_of, converted, page_of
-from crawldedup.service.endpoints import Checker
+from crawldedup.service.bodies import SentPage, converted
 from crawldedup.service.problems import problem_of
 from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import describe
 
-Form = dict[str, str]
-
 _KINDS: Final = {"guess": "text or HTML, by its looks", "text": "text", "html": "HTML"}
 _MOST_FIELDS: Final = 10
 _TAG: Final = re.compile(r"<(?:!|/?[a-zA-Z])[^<>]{0,2000}>")
+# With the referrer policy `no-referrer` browsers would not say that a form is of this page.
 _HARMLESS: Final = {"x-content-type-options": "nosniff", "cache-control": "no-store", "referrer-policy": "same-origin"}
-"""Headers of every page. With the referrer policy `no-referrer` browsers would not say that a form is of this page."""
 _POLICY: Final = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 _LONGEST_TEXT: Final = 20_000
 
 
 async def show(request: Request) -> Response:
     """Show a page: its form with what was sent by it, and what became of that, or what to change."""
-    checker: Checker = request.app.state.checker
+    dedup: AsyncDeduplicator = request.app.state.dedup
     name = request.url.path.strip("/") or "compare"
     values: dict[str, Any] = {"form": {}, "result": None, "problem": None, "info": None}
-    status, headers = 200, dict[str, str]()
+    status, headers = 200, {**_HARMLESS, "content-security-policy": _POLICY}
     try:
         if request.method == "POST":
-            values["form"] = form = await _form_of(request)
-            values["result"] = await (_compare if name == "compare" else _search)(checker, form)
+            values["form"] = form = await _form_in(request)
+            if name == "compare":
+                pages = [_page_in(form, each, f"the {each} page").page for each in ("first", "second")]
+                values["result"] = wire.from_plain(Comparison, await dedup.compare(*pages))
+            else:
+                page = _page_in(form, "page", form.get("url", "").strip())
+                values["result"] = await dedup.explain(**page.values)
         elif name == "index":
-            values["info"] = await (await checker.index()).info()
+            values["info"] = await dedup.info()
     except CrawlDedupError as error:
         refused = problem_of(error)
-        values["problem"], status, headers = refused.problem, refused.problem.status, refused.headers
+        values["problem"], status, headers = refused.problem, refused.problem.status, headers | refused.headers
     template = _environment().get_template(f"{name}.html")
-    body = template.render(page=name, options=checker.dedup.options, summary=watching.summary, **values)
-    sent = {**headers, **_HARMLESS, "content-security-policy": _POLICY}
+    body = template.render(page=name, options=dedup.options, summary=watching.summary, **values)
     # What was pasted may hold halves of surrogate pairs.
-    return Response(body.encode("utf-8", "replace"), status, sent, "text/html")
+    return Response(body.encode("utf-8", "replace"), status, headers, "text/html")
 
 
 async def style(_: Request) -> Response:
-    """Show the stylesheet of the pages."""
-    return Response(_stylesheet(), headers=_HARMLESS, media_type="text/css")
+    """Show the stylesheet of the pages, which is that of reports and a few rules more."""
+    folders = files("crawldedup.report.render"), files("crawldedup.service")
+    sheets = (folder / "page" / name for folder, name in zip(folders, ("report.css", "page.css"), strict=True))
+    return Response("".join(sheet.read_text("utf-8") for sheet in sheets), headers=_HARMLESS, media_type="text/css")
 
 
 PAGES: Final = [
@@ -72,17 +75,7 @@ PAGES: Final = [
 ]
 
 
-async def _compare(checker: Checker, form: Form) -> Comparison:
-    pages = [_page_in(form, name, f"the {name} page", f"the {name} page") for name in ("first", "second")]
-    return wire.from_plain(Comparison, await checker.dedup.compare(*pages))
-
-
-async def _search(checker: Checker, form: Form) -> Explanation:
-    page = _page_in(form, "page", "the page", form.get("url", "").strip())
-    return await (await checker.index()).explain(**arguments_of(page))
-
-
-async def _form_of(request: Request) -> Form:
+async def _form_in(request: Request) -> dict[str, str]:
     """Return the fields of a form. Raises ConfigurationError, and ProblemError for a body that is not taken."""
     body = await request.body()
     try:
@@ -93,21 +86,13 @@ async def _form_of(request: Request) -> Form:
         raise ConfigurationError("the request is no form of this page: send one from here") from None
 
 
-def _page_in(form: Form, name: str, label: str, url: str) -> Page:
+def _page_in(form: dict[str, str], name: str, url: str) -> SentPage:
     content, kind = form.get(name, "").strip(), form.get(f"{name}-kind", "guess")
     if not content:
+        label = "the page" if name == "page" else f"the {name} page"
         raise ConfigurationError(f"{label} is empty: paste a text, or the HTML of a page")
-    if kind not in _KINDS:
-        raise ConfigurationError(f"{label} is said to be {kind[:40]!r}; it can be {', '.join(_KINDS)}")
     is_html = kind == "html" or (kind == "guess" and _TAG.search(content))
-    return page_of(converted({"url": url, "html" if is_html else "text": content}, SentPage), label)
-
-
-@cache
-def _stylesheet() -> str:
-    report = files("crawldedup.report.render") / "page" / "report.css"
-    own = files("crawldedup.service") / "page" / "page.css"
-    return report.read_text("utf-8") + own.read_text("utf-8")
+    return converted({"url": url, "html" if is_html else "text": content}, SentPage)
 
 
 @cache

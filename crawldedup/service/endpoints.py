@@ -1,9 +1,8 @@
 """The endpoints: from a request to calls of the index, and back. Their docstrings describe them in the reference."""
 
 import logging
-import time
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Awaitable, Callable
+from functools import wraps
 from typing import Any, Final
 
 from prometheus_client import generate_latest
@@ -11,244 +10,142 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from crawldedup import wire
+from crawldedup import __version__, wire
 from crawldedup.aio import AsyncDeduplicator
-from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError, StoreError, WorkerError
+from crawldedup.errors import CrawlDedupError
+from crawldedup.options import Options
 from crawldedup.page import Page
 from crawldedup.service import watching
-from crawldedup.service.bodies import arguments_of, forgotten_in, page_in, pages_in, pair_in
-from crawldedup.service.command import ServiceSettings
-from crawldedup.service.openapi import document, info_of
-from crawldedup.service.problems import ProblemError, busy, problem_of
+from crawldedup.service.bodies import JSON, PLAIN, CheckedPage, CheckedPages, KnownPage, Pair, SentPage, sent_in
+from crawldedup.service.problems import ProblemError, problem_of
+from crawldedup.stores.base import StoreInfo
 from crawldedup.verdict import Verdict
 
-_MOST_WAITING: Final = 2_000
-_LOG_SECONDS: Final = 10.0
-_GATHERING_SECONDS: Final = 0.015
-"""Three pages of HTML that one reader gives back: clients go on meanwhile, as a crawl would not."""
+SHOWN_OPTIONS: Final = ("similarity", "recall", "scope", "extractor")
 _log: Final = logging.getLogger(__name__)
 
 
-class Checker:
-    """Asks the index for one process of the service. All calls belong to the event loop's thread."""
-
-    def __init__(self, settings: ServiceSettings) -> None:
-        self.settings = settings
-        self.dedup = AsyncDeduplicator.from_options(settings, workers=settings.readers)
-        self.dedup.on_batch = self._measure
-        self.dedup.gathering_seconds = _GATHERING_SECONDS
-        self._next_log = 0.0
-
-    async def check(self, page: Page) -> Verdict:
-        """Decide about a page. Raises what `AsyncDeduplicator.check` does, and ProblemError if too many wait."""
-        await self._begin()
-        try:
-            verdict = await self.dedup.check_page(page)
-        except Exception as error:
-            self._count(error)
-            raise
-        self._count(verdict)
-        return verdict
-
-    async def check_many(self, pages: Sequence[Page]) -> list[Verdict | Exception]:
-        """Return a verdict or an error for each page. Raises StoreError, and ProblemError if too many wait."""
-        await self._begin()
-        results: list[Verdict | Exception] = []
-        async for verdict in self.dedup.check_many(pages, on_error=lambda _, error: results.append(error)):
-            results.append(verdict)  # noqa: PERF401
-        for result in results:
-            self._count(result)
-        return results
-
-    async def _begin(self) -> None:
-        if self.dedup.waiting >= _MOST_WAITING:
-            raise busy(f"{_MOST_WAITING:,} pages wait")
-        await self.index()
-
-    async def index(self) -> AsyncDeduplicator:
-        """Return what asks the index, open. Raises StoreError and the like."""
-        if self.dedup.session is None:
-            await self.dedup.open(self.settings.session())
-        return self.dedup
-
-    async def close(self) -> None:
-        """Answer what waits, and disconnect. The process that shares a session leaves when all are done."""
-        await self.dedup.close(leave=not self.settings.session_file)
-
-    def _measure(self, pages: int, seconds: float) -> None:
-        watching.GROUP_PAGES.observe(pages)
-        watching.GROUP_SECONDS.observe(seconds)
-        watching.INDEX_PAGES.set(self.dedup.pages)
-
-    def _count(self, result: Verdict | Exception) -> None:
-        """Count what became of a page. Log what nobody foresaw, and now and then that a store fails for each page."""
-        if isinstance(result, Verdict):
-            watching.VERDICTS.labels(result.kind).inc()
-            return
-        reason = getattr(result, "reason", None) or getattr(result, "counter", "internal")
-        watching.FAILURES.labels(reason).inc()
-        match result:
-            case PageError():
-                pass
-            case StoreError():
-                if time.monotonic() >= self._next_log:
-                    self._next_log = time.monotonic() + _LOG_SECONDS
-                    _log.warning("the store fails", extra={"fields": {"error": str(result)}})
-            case WorkerError() | ConfigurationError():
-                _log.warning("a page was not checked", extra={"fields": {"error": str(result)}})
-            case _:
-                _log.error("a page was not checked for a reason that nobody foresaw", exc_info=result)
-
-
-async def check(request: Request) -> Response:
+async def check(dedup: AsyncDeduplicator, request: Request) -> Verdict:
     """Decide about a page and remember it.
 
     A page in JSON, or as it is: HTML with its charset, or plain text, with the URL in the query. Pages of requests that
     are under way at the same time are decided in the order in which they came.
     """
-    page = await page_in(request)
-    verdict = await _checker(request).check(page)
-    return _reply(verdict)
+    sent = await sent_in(request, CheckedPage, *PLAIN)
+    verdict = await dedup.check_page(sent.page)
+    watching.VERDICTS.labels(verdict.kind).inc()
+    return verdict
 
 
-async def check_batch(request: Request) -> Response:
+async def check_batch(dedup: AsyncDeduplicator, request: Request) -> list[Any]:
     """Decide about an array of pages, in its order.
 
     A page that cannot be checked has its problem in its place. The status is 503 only if the store failed for every
     page.
     """
-    pages = await pages_in(request)
-    results = await _checker(request).check_many(pages)
-    problems = [problem_of(result) for result in results if isinstance(result, Exception)]
+    pages = [sent.page for sent in await sent_in(request, CheckedPages)]
+    results: list[Verdict | dict[str, Any]] = []
+    problems: list[ProblemError] = []
+
+    def refuse(page: Page, error: Exception) -> None:
+        problems.append(problem_of(error))
+        results.append({"url": page.url, "problem": problems[-1].plain()})
+
+    async for verdict in dedup.check_many(pages, on_error=refuse):
+        watching.VERDICTS.labels(verdict.kind).inc()
+        results.append(verdict)
     # What was decided has been remembered, and must be said.
-    if problems and len(problems) == len(results) and all(each.problem.status == 503 for each in problems):
+    if problems and len(problems) == len(pages) and all(each.problem.status == 503 for each in problems):
         raise problems[0]
-    return _reply(
-        [
-            {"url": page.url, "problem": problem_of(result).plain()} if isinstance(result, Exception) else result
-            for page, result in zip(pages, results, strict=True)
-        ]
-    )
+    return results
 
 
-async def find(request: Request) -> Response:
+async def find(dedup: AsyncDeduplicator, request: Request) -> dict[str, Any]:
     """List the remembered pages that resemble a page, the most similar first.
 
     Nothing is remembered. The url may be left out unless the scope is a site.
     """
-    page = await page_in(request, url="")
-    dedup = await _index(request)
-    matches = await dedup.find(**arguments_of(page))
-    return _reply({"matches": wire.plain(matches)})
+    sent = await sent_in(request, SentPage, *PLAIN)
+    return {"matches": wire.plain(await dedup.find(**sent.values))}
 
 
-async def explain(request: Request) -> Response:
+async def explain(dedup: AsyncDeduplicator, request: Request) -> object:
     """Explain the verdict that a page would get now.
 
     Nothing is remembered. A candidate is accepted up to the cost limit.
     """
-    page = await page_in(request)
-    dedup = await _index(request)
-    explanation = await dedup.explain(**arguments_of(page))
-    return _reply(explanation)
+    sent = await sent_in(request, CheckedPage, *PLAIN)
+    return await dedup.explain(**sent.values)
 
 
-async def compare(request: Request) -> Response:
+async def compare(dedup: AsyncDeduplicator, request: Request) -> object:
     """Compare two pages.
 
     By the options of the index, which is not asked: how alike they are, how they differ, and what a crawl would make of
     the second.
     """
-    first, second = await pair_in(request)
-    return _reply(await _checker(request).dedup.compare(first, second))
+    pair = await sent_in(request, Pair)
+    return await dedup.compare(pair.first.page, pair.second.page)
 
 
-async def forget(request: Request) -> Response:
+async def forget(dedup: AsyncDeduplicator, request: Request) -> dict[str, int]:
     """Remove a page by its URL, or every page with the text of a fingerprint.
 
     In the scope of a site, a fingerprint needs the scope_key.
     """
-    arguments = await forgotten_in(request)
-    dedup = await _index(request)
-    count = await dedup.forget(**arguments)
-    return _reply({"forgotten": count})
+    sent = await sent_in(request, KnownPage)
+    return {"forgotten": await dedup.forget(sent.name(), identity=sent.identity, scope_key=sent.scope_key)}
 
 
-async def info(request: Request) -> Response:
-    """Show the figures of the index, and its main options.
-
-    Bytes may be estimated.
-    """
-    dedup = await _index(request)
-    return _reply(info_of(dedup.options, await dedup.info()))
+async def info(dedup: AsyncDeduplicator, _: Request) -> dict[str, Any]:
+    """Show the figures of the index, and its main options."""
+    return info_of(dedup.options, await dedup.info())
 
 
-async def live(_: Request) -> Response:
-    """Say that the process answers.
-
-    Needs no token.
-    """
-    return _reply({"status": "live"})
+async def live(*_: object) -> dict[str, str]:
+    """Say that the process answers."""
+    return {"status": "live"}
 
 
-async def ready(request: Request) -> Response:
-    """Say whether the store answers.
-
-    Asks the store. Needs no token.
-    """
+async def ready(dedup: AsyncDeduplicator, _: Request) -> dict[str, str]:
+    """Say whether the store answers."""
     try:
-        await (await _index(request)).heartbeat()
-    except CrawlDedupError:
+        await dedup.info()  # a heartbeat asks nothing until the index is open
+        await dedup.heartbeat()
+    except CrawlDedupError as error:
         # Anyone may ask, and the error names the store.
+        _log.warning("the store does not answer", extra={"fields": {"error": str(error)}})
         raise ProblemError("store", 503, "the store does not answer; the log says more", retry_after=2) from None
-    return _reply({"status": "ready"})
+    return {"status": "ready"}
 
 
-async def figures(_: Request) -> Response:
-    """Show metrics for Prometheus.
-
-    Of all worker processes together.
-    """
+async def metrics(_: Request) -> Response:
+    """Show metrics for Prometheus, of all worker processes together."""
     return Response(generate_latest(watching.everyone()), media_type="text/plain; version=0.0.4")
 
 
-async def openapi(_: Request) -> Response:
-    """Show this document.
+def _answering(path: str, answer: Callable[[AsyncDeduplicator, Request], Awaitable[object]], method: str) -> Route:
+    @wraps(answer)
+    async def endpoint(request: Request) -> Response:
+        return Response(wire.encode(await answer(request.app.state.dedup, request)), media_type=JSON)
 
-    Needs no token.
-    """
-    return _reply(description())
+    return Route(path, endpoint, methods=[method])
 
 
-ROUTES: Final = [
-    Route("/v1/check", check, methods=["POST"]),
-    Route("/v1/check/batch", check_batch, methods=["POST"]),
-    Route("/v1/find", find, methods=["POST"]),
-    Route("/v1/explain", explain, methods=["POST"]),
-    Route("/v1/compare", compare, methods=["POST"]),
-    Route("/v1/forget", forget, methods=["POST"]),
-    Route("/v1/info", info),
-    Route("/health/live", live),
-    Route("/health/ready", ready),
-    Route("/metrics", figures, name="metrics"),
-    Route("/openapi.json", openapi),
+ENDPOINTS: Final = [
+    _answering("/v1/check", check, "POST"),
+    _answering("/v1/check/batch", check_batch, "POST"),
+    _answering("/v1/find", find, "POST"),
+    _answering("/v1/explain", explain, "POST"),
+    _answering("/v1/compare", compare, "POST"),
+    _answering("/v1/forget", forget, "POST"),
+    _answering("/v1/info", info, "GET"),
+    _answering("/health/live", live, "GET"),
+    _answering("/health/ready", ready, "GET"),
+    Route("/metrics", metrics),
 ]
 
 
-@cache
-def description() -> dict[str, Any]:
-    """Return the OpenAPI document."""
-    return document(ROUTES)
-
-
-def _checker(request: Request) -> Checker:
-    checker: Checker = request.app.state.checker
-    return checker
-
-
-async def _index(request: Request) -> AsyncDeduplicator:
-    return await _checker(request).index()
-
-
-def _reply(value: object) -> Response:
-    return Response(wire.encode(value), media_type="application/json")
+def info_of(options: Options, info: StoreInfo) -> dict[str, Any]:
+    """Return the figures of an index with the version and the main options of the service."""
+    return {"version": __version__, **{name: getattr(options, name) for name in SHOWN_OPTIONS}, **wire.plain(info)}

@@ -1,6 +1,7 @@
 """Errors as application/problem+json (RFC 9457): each says what to change, or when to try again."""
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
@@ -12,14 +13,27 @@ from starlette.responses import Response
 
 from crawldedup import errors
 from crawldedup.errors import CrawlDedupError
+from crawldedup.service.watching import FAILURES
 from crawldedup.workers.pool import LONGEST_PAUSE_SECONDS
 
-_STORE_SECONDS: Final = 2
+_PROBLEMS: Final[tuple[tuple[type[Exception], str, int, int | None], ...]] = (
+    (ClientDisconnect, "gone", 400, None),
+    (errors.PageError, "unreadable-page", 422, None),
+    (errors.KeyMismatchError, "other-key", 409, None),
+    (errors.ConfigurationError, "invalid", 400, None),
+    (errors.UnexpectedReadError, "internal", 500, None),
+    (errors.WorkerError, "busy", 503, 1),
+    (errors.StoreFullError, "store", 503, int(LONGEST_PAUSE_SECONDS)),
+    (CrawlDedupError, "store", 503, 2),
+    (Exception, "internal", 500, None),
+)
+"""The word, the status, and after how many seconds to ask again, of the first kind that fits."""
 _UNFORESEEN: Final = "The service failed at this request. Its log says why, at the time of this answer."
 _HINTS: Final = {
-    404: "there is no such path: /openapi.json lists those there are",
-    405: "the path takes another method: the header Allow names it",
+    404: ("not-found", "there is no such path: /openapi.json lists those there are"),
+    405: ("method", "the path takes another method: the header Allow names it"),
 }
+_log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +44,7 @@ class Problem:
     title: str  #: The phrase of the status.
     status: int  #: The status of HTTP.
     detail: str  #: What was wrong, and what to change.
-    reason: str | None = None  #: Why a page cannot be read: a stable word.
+    reason: str | None = None  #: Why a page cannot be read, or a store not be asked: a stable word.
     retry_after: int | None = None  #: In how many seconds to ask once more, as in the header Retry-After.
 
 
@@ -40,7 +54,8 @@ class ProblemError(CrawlDedupError):
     def __init__(self, word: str, status: int, detail: str, *, headers: Mapping[str, str] = {}, **more: Any) -> None:
         super().__init__(detail)
         self.problem = Problem(f"urn:crawldedup:{word}", HTTPStatus(status).phrase, status, detail, **more)
-        self.headers = dict(headers)
+        seconds = self.problem.retry_after
+        self.headers = {**headers} if seconds is None else {"retry-after": str(seconds), **headers}
 
     def plain(self) -> dict[str, Any]:
         """Return the problem, ready for JSON."""
@@ -48,39 +63,20 @@ class ProblemError(CrawlDedupError):
 
     def answer(self) -> Response:
         """Return the answer that tells of the problem."""
-        again = self.problem.retry_after
-        headers = {} if again is None else {"retry-after": str(again)}
-        headers |= {"content-type": "application/problem+json", **self.headers}
+        headers = {"content-type": "application/problem+json", **self.headers}
         return Response(json.dumps(self.plain()), self.problem.status, headers)
 
 
-def busy(what: str) -> ProblemError:
-    """Return the problem of a service that has too much to do."""
-    return ProblemError("busy", 503, f"{what}: try again later, or start more workers", retry_after=1)
-
-
 def problem_of(error: Exception) -> ProblemError:
-    """Return the problem that an error is for a client."""
-    match error:
-        case ProblemError():
-            return error
-        case errors.PageError():
-            return ProblemError("unreadable-page", 422, str(error), reason=error.reason)
-        case errors.KeyMismatchError():
-            return ProblemError("other-key", 409, str(error))
-        case errors.StoreFullError():
-            return ProblemError("store", 503, str(error), retry_after=int(LONGEST_PAUSE_SECONDS))
-        case errors.WorkerError():
-            return busy(str(error))
-        case errors.UnexpectedReadError():
-            return ProblemError("internal", 500, _UNFORESEEN)
-        case errors.ConfigurationError():
-            return ProblemError("invalid", 400, str(error))
-        case CrawlDedupError():
-            return ProblemError("store", 503, str(error), retry_after=_STORE_SECONDS)
-        case ClientDisconnect():
-            return ProblemError("gone", 400, "the client left before its request was whole")
-        case HTTPException(status_code=status):
-            code = "not-found" if status == 404 else "method" if status == 405 else "invalid"
-            return ProblemError(code, status, _HINTS.get(status, error.detail), headers=error.headers or {})
-    return ProblemError("internal", 500, _UNFORESEEN)
+    """Return the problem that an error is for a client. Count it as a page's, and log what nobody foresaw."""
+    if isinstance(error, ProblemError):
+        return error
+    if isinstance(error, HTTPException):
+        word, hint = _HINTS[error.status_code]
+        return ProblemError(word, error.status_code, hint, headers=error.headers or {})
+    _, word, status, seconds = next(each for each in _PROBLEMS if isinstance(error, each[0]))
+    reason = getattr(error, "reason", None)
+    FAILURES.labels(reason or word).inc()
+    if status == 500:
+        _log.error("a request failed for a reason that nobody foresaw", exc_info=error)
+    return ProblemError(word, status, _UNFORESEEN if status == 500 else str(error), reason=reason, retry_after=seconds)

@@ -9,35 +9,25 @@ import logging
 import os
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from crawldedup.printable import printable
-
 _LONGEST_TRACE: Final = 8000
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 _own: Final = CollectorRegistry()
-REQUESTS: Final = Counter(
-    "crawldedup_requests", "Requests answered, by endpoint and status.", ["endpoint", "status"], registry=_own
-)
-REQUEST_SECONDS: Final = Histogram(
-    "crawldedup_request_seconds",
-    "From a request's first bytes to its answer.",
-    ["endpoint"],
-    buckets=_SECONDS,
-    registry=_own,
-)
-VERDICTS: Final = Counter("crawldedup_verdicts", "Pages checked, by kind.", ["kind"], registry=_own)
-FAILURES: Final = Counter("crawldedup_failures", "Pages not checked, by reason.", ["reason"], registry=_own)
-GROUP_PAGES: Final = Histogram(
-    "crawldedup_group_pages", "Pages asked about together.", buckets=(1, 2, 4, 8, 16, 32), registry=_own
-)
-GROUP_SECONDS: Final = Histogram(
-    "crawldedup_group_seconds", "Fingerprinting and asking about such a group.", buckets=_SECONDS, registry=_own
-)
+_counter: Final = partial(Counter, registry=_own)
+_histogram: Final = partial(Histogram, registry=_own, buckets=_SECONDS)
+
+REQUESTS: Final = _counter("crawldedup_requests", "Requests answered, by endpoint and status.", ["endpoint", "status"])
+REQUEST_SECONDS: Final = _histogram("crawldedup_request_seconds", "From first bytes to the answer.", ["endpoint"])
+VERDICTS: Final = _counter("crawldedup_verdicts", "Pages checked, by kind.", ["kind"])
+FAILURES: Final = _counter("crawldedup_failures", "Pages not checked, by reason.", ["reason"])
+GROUP_PAGES: Final = _histogram("crawldedup_group_pages", "Pages asked about together.", buckets=(1, 2, 4, 8, 16, 32))
+GROUP_SECONDS: Final = _histogram("crawldedup_group_seconds", "Fingerprinting and asking about such a group.")
 INDEX_PAGES: Final = Gauge(
     "crawldedup_index_pages", "About how many pages the index holds.", registry=_own, multiprocess_mode="mostrecent"
 )
@@ -74,11 +64,10 @@ class JsonFormatter(logging.Formatter):
         values = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
-            "message": printable(record.getMessage()),
+            "message": record.getMessage(),
             "process": record.process,
+            **getattr(record, "fields", {}),
         }
-        for name, value in getattr(record, "fields", {}).items():
-            values[name] = printable(value) if isinstance(value, str) else value
         if record.exc_info:
             values["trace"] = self.formatException(record.exc_info)[-_LONGEST_TRACE:]
         return json.dumps(values, default=str)
@@ -89,6 +78,5 @@ def log_to_stderr(level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
-    # They tell of each connection and step; what counts of it has lines of ours.
-    for name in ("uvicorn.error", "uvicorn.access", "asyncio"):
-        logging.getLogger(name).setLevel(logging.WARNING)
+    # It tells of each step; what counts of them has lines of ours.
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)

@@ -73,9 +73,10 @@ class Crawl:
 
     @property
     def errors(self) -> list[str]:
-        """The lines of the log that are warnings or worse, but for what Scrapy always says without a reactor."""
+        """The lines of the log that are warnings or worse, but for what is usual."""
         lines = [line for line in self.log.splitlines() if any(f" {level}: " in line for level in ("WARNING", "ERROR"))]
-        return [line for line in lines if "DownloadHandler is experimental" not in line]
+        usual = ("DownloadHandler is experimental", "a new index begins")
+        return [line for line in lines if not any(words in line for words in usual)]
 
 
 def task_of(

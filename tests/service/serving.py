@@ -83,7 +83,7 @@ class ServiceProcess(Service):
         )
         try:
             if wait:
-                wait_until(self._answers)
+                wait_until(self.answers)
         except BaseException:
             self.process.kill()
             raise
@@ -96,7 +96,7 @@ class ServiceProcess(Service):
         self._log.close()
         self.http.close()
 
-    def _answers(self) -> bool:
+    def answers(self) -> bool:
         assert self.process.poll() is None, self.log()
         with contextlib.suppress(httpx.TransportError):
             return self.http.get("/health/live").status_code == 200

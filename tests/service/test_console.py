@@ -97,7 +97,6 @@ def test_a_hostile_text_is_nothing_but_text(console: Service, path: str, fields:
     [
         ("/", {}, 400, "the first page is empty"),
         ("/", {"first": TIDES, "second": " "}, 400, "the second page is empty"),
-        ("/", {"first": TIDES, "first-kind": "pdf", "second": TIDES}, 400, "it can be guess, text, html"),
         ("/", {f"{each}": "x" for each in range(11)}, 400, "no form of this page"),
         ("/search", {"page": TIDES, "url": "u" * 9000}, 400, "8192"),
         ("/search", {"page": f"{'<div>' * 100_000}{TIDES}"}, 422, "deep"),

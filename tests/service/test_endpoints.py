@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from typing import Any
 
@@ -14,13 +14,12 @@ import requests
 from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from crawldedup import Kind, Page, Verdict, wire
-from crawldedup.service import endpoints
+from crawldedup import Page, Verdict, wire
+from crawldedup.service import app
 from crawldedup.service.bodies import LONGEST_NAME, MOST_PAGES
-from crawldedup.service.command import ServiceSettings
-from crawldedup.service.endpoints import ROUTES, Checker, description
+from crawldedup.service.openapi import ROUTES, description
 from crawldedup.service.problems import ProblemError
-from tests.servers import RedisServer
+from tests.servers import RedisServer, wait_until
 from tests.service.serving import TIDES, Service, service_here, story
 
 
@@ -70,21 +69,18 @@ def test_figures_and_health_are_told(service: Service) -> None:
 
 
 def test_more_pages_than_may_wait_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "_MOST_WAITING", 32)
-
-    async def work() -> None:
-        checker = Checker(ServiceSettings())
-        groups = [[Page(f"{group}/{at}", html=story(32 * group + at)) for at in range(32)] for group in range(3)]
-        first = asyncio.ensure_future(checker.check_many(groups[0]))
-        await asyncio.sleep(0.05)
-        with pytest.raises(ProblemError, match="32 pages wait") as refused:
-            await checker.check_many(groups[1])
-        assert (refused.value.problem.status, refused.value.problem.retry_after) == (503, 1)
-        for results in (await first, await checker.check_many(groups[2])):
-            assert {getattr(result, "kind", result) for result in results} == {Kind.NEW}
-        await checker.close()
-
-    asyncio.run(work())
+    monkeypatch.setattr(app, "_MOST_WAITING", 32)
+    first, second = (
+        [{"url": f"{group}/{at}", "html": story(64 * int(group) + at)} for at in range(64)] for group in "12"
+    )
+    with service_here() as service, ThreadPoolExecutor() as clients:
+        asking = clients.submit(service.post, "/v1/check/batch", first)
+        wait_until(lambda: service.post("/v1/check", {"url": "u", "text": ""}).status_code == 503)
+        refused = service.post("/v1/check/batch", second)
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert "too many pages" in refused.json()["detail"]
+        for answer in (asking.result(), service.post("/v1/check/batch", second)):
+            assert {page["kind"] for page in answer.json()} == {"new"}
 
 
 def test_without_its_store_it_refuses_every_page_and_names_no_store() -> None:
@@ -125,8 +121,8 @@ def test_it_has_every_endpoint_and_every_field_with_its_bounds() -> None:
     }
     schemas = DOCUMENT["components"]["schemas"]
     of_pages = {each.name for each in fields(Page)} - {"delivered"} | {"html_base64"}
-    assert schemas["Page"]["properties"].keys() == schemas["SentPage"]["properties"].keys() == of_pages
-    assert schemas["Page"]["properties"]["url"]["maxLength"] == LONGEST_NAME
+    assert schemas["CheckedPage"]["properties"].keys() == schemas["SentPage"]["properties"].keys() == of_pages
+    assert schemas["CheckedPage"]["properties"]["url"]["maxLength"] == LONGEST_NAME
     batch = DOCUMENT["paths"]["/v1/check/batch"]["post"]["requestBody"]["content"]["application/json"]
     assert batch["schema"]["maxItems"] == MOST_PAGES
     problem = ProblemError("store", 503, "no", retry_after=2, reason="x").plain()

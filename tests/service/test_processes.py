@@ -38,10 +38,10 @@ def test_what_must_be_installed_is_said(monkeypatch: pytest.MonkeyPatch, capsys:
 def test_a_store_that_is_not_up_yet_is_waited_for() -> None:
     with RedisServer() as server:
         server.stop()
-        with ServiceProcess("--store", server.url, "--workers", "2") as service:
-            refused = service.post("/v1/check", PAGE)
-            assert (refused.status_code, refused.headers["retry-after"].isdecimal()) == (503, True), refused.text
+        with ServiceProcess("--store", server.url, "--workers", "2", wait=False) as service:
+            wait_until(lambda: "waits for the store" in service.log())
             server.start()
+            wait_until(service.answers)
             wait_until(lambda: service.post("/v1/check", PAGE).status_code == 200)
             # Workers are one crawler: to another one's page the same URL would be a copy of itself.
             answers = [service.post("/v1/check", PAGE, headers={"connection": "close"}) for _ in range(20)]
@@ -54,10 +54,11 @@ def test_a_store_that_turns_out_to_be_of_no_use_ends_the_service() -> None:
         with Deduplicator(server.url, distinguish="nothing") as other:
             other.check(**PAGE)
         server.stop()
-        with ServiceProcess("--store", server.url) as service:
+        with ServiceProcess("--store", server.url, wait=False) as service:
+            wait_until(lambda: "waits for the store" in service.log())
             server.start()
             wait_until(lambda: service.process.poll() is not None)
-            assert "the store is of no use" in service.log()
+            assert (service.process.returncode, "holds fingerprints of the profile" in service.log()) == (2, True)
 
 
 @WORKERS
