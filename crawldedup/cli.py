@@ -27,6 +27,7 @@ from crawldedup.commands.command import (
     PARAGRAPH_OPTIONS,
     PROFILE_OPTIONS,
     STORE_VARIABLE,
+    WORKERS_ARGUMENT,
     Command,
     flag_of,
     make_deduplicator,
@@ -106,6 +107,7 @@ _COMMANDS: Final[dict[str, Command]] = {
             "--against": {"metavar": "STORE", "help": "leave out what this index knows, too; nothing is added to it"},
             "--force": {"action": "store_true", "help": "replace files that are there already"},
             **FIELD_ARGUMENTS,
+            **WORKERS_ARGUMENT,
         },
         ("namespace", "scope", *_COMPARING),
         description="Writes every item that is no copy of an earlier one, in order and unchanged. An item whose page "

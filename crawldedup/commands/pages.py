@@ -14,7 +14,7 @@ from crawldedup import explain as explaining
 from crawldedup import wire
 from crawldedup.commands.command import make_deduplicator
 from crawldedup.commands.output import Output, safe_message
-from crawldedup.commands.sources import given_pages, single_source
+from crawldedup.commands.sources import Fields, readable_sources, single_source, under_url
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.explain import INDEXES, Candidate, Comparison, Explanation
@@ -39,6 +39,10 @@ def require_existing(dedup: Deduplicator) -> None:
     require_index(dedup.options.store, dedup.options.namespace)
 
 
+def _given_pages(given: Namespace, output: Output) -> Iterator[Page]:
+    return under_url(readable_sources(given.pages, output.unreadable, Fields.of(given)), given.url)
+
+
 def in_words(verdict: Verdict) -> str:
     """Return a page and what it is, safe to show."""
     return f"{printable(verdict.url)}: {describe(verdict)}"
@@ -55,7 +59,7 @@ def paragraphs_in_words(verdict: Verdict) -> Iterator[str]:
 
 def check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """Decide about pages and remember them, many with one call of the store."""
-    found = output.counted(given_pages(given, output.unreadable))
+    found = output.counted(_given_pages(given, output))
     # Checking creates the index: not for a source that cannot be read.
     for first in found:
         try:
@@ -88,7 +92,7 @@ def _match_in_words(match: Match) -> str:
 
 def explain_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """Show the verdicts that pages would get now, and why."""
-    explain(dedup, given_pages(given, output.unreadable), output, detail=given.detail)
+    explain(dedup, _given_pages(given, output), output, detail=given.detail)
 
 
 def explain(dedup: Deduplicator, pages: Iterable[Page], output: Output, *, detail: bool = False, **meta: Any) -> None:

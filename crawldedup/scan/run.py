@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import mmh3
 import numpy as np
@@ -27,7 +27,7 @@ from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import FORMAT, OUTCOMES, VERSION, find_journals, line_of, shown
 from crawldedup.options import Options
-from crawldedup.page import Page, PageReader
+from crawldedup.page import PageReader
 from crawldedup.printable import pluralize, printable
 from crawldedup.scan.columns import Columns, Lists
 from crawldedup.scan.engine import Duplicates, Goal, Progress, find_duplicates
@@ -55,13 +55,8 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         _telling_how_to_go_on(folder, given, output),
     ):
         _read(dedup.options, folder, given, output)
-        pages, urls = folder.pages()
-        if given.keep == "first":
-            pages = replace(pages, rank=np.zeros_like(pages.rank))
-        if not given.exact:
-            pages = replace(pages, shingles=None)
         with output.shares() as share:
-            results = Results(folder.step, pages, urls, find_duplicates(pages, goal, folder=path, progress=share))
+            results = Results.of(folder, goal, share, keep=given.keep, exact=given.exact)
             if given.output is not None and given.output.suffix == REPORT_SUFFIX:
                 results.write_report(given.output, goal, share)
             elif given.output is not None:
@@ -124,16 +119,17 @@ def _version_of_files(paths: Iterable[Path]) -> str:
 
 def _read(options: Options, folder: ScanFolder, given: Namespace, output: Output) -> None:
     """Read what is not in the folder yet."""
-    chunks = chunks_of(given.pages, folder.step.place, partial(_pages_of, sources.Fields.of(given)), output.unreadable)
+    open_source = partial(_items_of, sources.Fields.of(given))
+    chunks = chunks_of(given.pages, folder.step.place, open_source, output.unreadable)
     with (
         output.progress("reading") as show,
         sources.Complaints(output.error, "scan", "page", _FATE) as complaints,
         closing(read_chunks(chunks, options, given.workers)) as reads,
     ):
         for place, (columns, skipped) in reads:
-            folder.add(place, columns, [error.reason for error in skipped])
-            for error in skipped:
-                complaints.tell(error)
+            folder.add(place, columns, [reason for _, reason in skipped.values()])
+            for url, reason in skipped.values():
+                complaints.tell(ConfigurationError(f"skipped ({reason}): {url}"))
             show(folder.step.pages, None)
 
 
@@ -155,14 +151,10 @@ def _telling_how_to_go_on(folder: ScanFolder, given: Namespace, output: Output) 
         raise ConfigurationError(f"{error.filename or folder.path}: {error.strerror}: {what_to_do}") from error
 
 
-def _pages_of(fields: sources.Fields, name: str, on_error: sources.OnError) -> Iterator[Page]:
-    if name != "-":
-        yield from sources.readable_sources([name], on_error, fields)
-        return
-    try:
-        yield from (item.page for item in sources.items_of(name, fields, on_error) if item.page)
-    except ConfigurationError as error:
-        on_error(error)
+def _items_of(fields: sources.Fields, name: str, on_error: sources.OnError) -> Iterator[sources.Item]:
+    if name == sources.STANDARD:
+        return sources.items_of_lines(sources.standard_input(), fields, on_error)
+    return sources.items_of(name, fields, on_error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +166,26 @@ class Results:
     urls: Lists
     duplicates: Duplicates
 
+    @classmethod
+    def of(cls, folder: ScanFolder, goal: Goal, progress: Progress, *, keep: str, exact: bool = True) -> Self:
+        """Find the duplicates among the pages of a folder. Keep the "first" or the "best" page of each cluster."""
+        pages, urls = folder.pages()
+        if keep == "first":
+            pages = replace(pages, rank=np.zeros_like(pages.rank))
+        if not exact:
+            pages = replace(pages, shingles=None)
+        return cls(folder.step, pages, urls, find_duplicates(pages, goal, folder=folder.path, progress=progress))
+
     def url(self, page: int) -> str:
         return self.urls[page].tobytes().decode("utf-8", "surrogatepass")
+
+    def is_kept(self, page: int) -> bool:
+        return bool(self.duplicates.original[page] == page)
 
     def row(self, page: int) -> dict[str, Any]:
         """Return what a page is, by the names of the columns."""
         url, original = self.url(page), int(self.duplicates.original[page])
-        if original == page:
+        if self.is_kept(page):
             kind = Kind.THIN if self.pages.thin[page] else Kind.NEW
             return {"url": url, "kind": str(kind), "kept_url": None, "similarity": None}
         kind = Kind.EXACT_DUPLICATE if self.duplicates.exact[page] else Kind.NEAR_DUPLICATE

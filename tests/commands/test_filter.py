@@ -19,8 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crawldedup.commands import filtering, sources
+from crawldedup.commands import sources
 from crawldedup.page import Page
+from crawldedup.scan import read
 from tests.commands.conftest import Run
 from tests.servers import wait_until
 
@@ -251,9 +252,9 @@ def test_what_is_killed_leaves_no_file_of_that_name(tmp_path: Path, stop: int, r
     assert [path.suffix for path in tmp_path.iterdir()] == [".part"] * remains
 
 
-def test_a_long_feed_is_decided_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hold no more than a batch, however many items have no page."""
-    monkeypatch.setattr(filtering, "_BATCH_LETTERS", 10_000)
+def test_a_long_feed_is_read_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hold no more than a chunk, however many items have no page."""
+    monkeypatch.setattr(read, "_CHARACTERS_A_CHUNK", 10_000)
     taken: list[int] = []
 
     def items() -> Any:
@@ -261,7 +262,7 @@ def test_a_long_feed_is_decided_piece_by_piece(monkeypatch: pytest.MonkeyPatch) 
             taken.append(number)
             yield sources.Item("", number, Page("", text=text(number)) if number % 1000 < 20 else None)
 
-    for batch in filtering.batches(items()):
-        assert batch[0].raw <= taken[-1] <= batch[0].raw + 100
-        assert sum(len(item.page.text or "") for item in batch if item.page) < 20_000
+    for numbers, pages in read.page_chunks(items, sources.refuse):
+        assert numbers[-1] <= taken[-1] <= numbers[-1] + 1000
+        assert sum(len(page.text or "") for page in pages) < 20_000
     assert len(taken) == 5000
