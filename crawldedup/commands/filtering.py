@@ -18,6 +18,7 @@ from shutil import copyfileobj
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, BinaryIO, Final
 
+from crawldedup import checks
 from crawldedup.commands import sources
 from crawldedup.commands.archives import Record
 from crawldedup.commands.command import make_deduplicator
@@ -29,15 +30,15 @@ from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, StoreError
 from crawldedup.page import Page
 from crawldedup.printable import pluralize
-from crawldedup.scan.engine import Goal
-from crawldedup.scan.folder import opened_folder
+from crawldedup.scan.folder import ScanFolder
 from crawldedup.scan.read import page_chunks, read_chunks
-from crawldedup.scan.run import Results
+from crawldedup.scan.run import Results, version_of_files
 from crawldedup.verdict import Verdict
 
 _ENDINGS: Final = "it must end in .jsonl, .json, .csv or .warc, all of them perhaps with .gz, or in .parquet"
 _COMPANIONS: Final = ("request", "metadata")
 """Records that tell of a response, and of nothing without it."""
+_SHOWN: Final = ("url", "kind", "original", "similarity")
 _PIECE: Final = 1 << 18
 _GROUP_ROWS: Final = 100_000
 _GROUP_BYTES: Final = 64 * 1024 * 1024
@@ -88,6 +89,7 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 
 def check_files(given: Namespace) -> str:
     """Return the form of what is read and written. Raises ConfigurationError for what cannot be, or would be lost."""
+    checks.whole(1)("--workers", given.workers)
     if given.inputs.count(STANDARD) > 1:
         raise ConfigurationError("standard input can be read only once")
     form = _form(f"--output is {given.output!r},", given.output)
@@ -135,9 +137,13 @@ class _Feed:
     is_cut: bool = False
     head: Any = None
     sizes: list[int] = field(default_factory=list)
-    known: dict[int, Verdict] = field(default_factory=dict)
+    known: dict[int, dict[str, Any]] = field(default_factory=dict)
     compared: "array[int]" = field(default_factory=lambda: array("q"))
+    version: str = field(init=False)
     results: Results = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.version = version_of_files(self.names)
 
     @property
     def is_archive(self) -> bool:
@@ -149,19 +155,18 @@ class _Feed:
         if index is not None:
             chunks = self._not_in(index, chunks)
         with (
-            TemporaryDirectory(prefix="crawldedup-filter-") as path,
-            opened_folder(Path(path), {}) as folder,
+            TemporaryDirectory(prefix="crawldedup-filter-") as name,
             Complaints(self.output.error, given.output, "page", "kept without being compared") as uncompared,
-            closing(read_chunks(chunks, dedup.options, given.workers)) as reads,
-            self.output.shares() as share,
         ):
-            for numbers, (columns, skipped) in reads:
-                folder.add((0, len(self.compared), 0), columns, [reason for _, reason in skipped.values()])
-                self.compared.extend(number for place, number in enumerate(numbers) if place not in skipped)
-                for url, reason in skipped.values():
-                    uncompared.tell(ConfigurationError(f"{url}: kept without being compared ({reason})"))
-            goal = Goal(dedup.options.similarity, dedup.options.recall)
-            self.results = Results.of(folder, goal, share, keep="first")
+            folder = ScanFolder(Path(name))
+            with closing(read_chunks(chunks, dedup.options, given.workers)) as reads:
+                for numbers, (columns, skipped) in reads:
+                    folder.add((0, len(self.compared), 0), columns, [reason for _, reason in skipped.values()])
+                    self.compared.extend(number for place, number in enumerate(numbers) if place not in skipped)
+                    for url, reason in skipped.values():
+                        uncompared.tell(ConfigurationError(f"{url}: kept without being compared ({reason})"))
+            with self.output.shares() as share:
+                self.results = Results.of(folder, dedup.options, share, keep="first")
 
     def _items(self) -> Iterator[Item]:
         """Yield what can be read of the files, and tell where that ends. Raises ConfigurationError if it is nothing."""
@@ -211,40 +216,33 @@ class _Feed:
                 if isinstance(verdict, StoreError):
                     raise verdict
                 if isinstance(verdict, Verdict) and verdict.is_duplicate:
-                    self.known[number] = verdict
+                    self.known[number] = {name: getattr(verdict, name) for name in _SHOWN} | {"known": True}
             new = [place for place, number in enumerate(numbers) if number not in self.known]
             yield [numbers[place] for place in new], [pages[place] for place in new]
 
-    def verdict(self, number: int) -> dict[str, Any] | None:
-        """Return what an item is that is left out; None of one that stays."""
-        if (known := self.known.get(number)) is not None:
-            shown = {name: getattr(known, name) for name in ("url", "kind", "original", "similarity")}
-            return shown | {"known": True}
-        row = bisect_left(self.compared, number)
-        if self.compared[row : row + 1] != array("q", [number]) or self.results.is_kept(row):
-            return None
-        found = self.results.row(row)
-        original = found.pop("kept_url")
-        return {
-            "url": found["url"],
-            "kind": found["kind"],
-            "original": original,
-            "similarity": found["similarity"],
-            "known": False,
-        }
-
     def decided(self, dropped: BinaryIO | None) -> _Decided:
-        """Read the files again: yield each item, and whether it stays. Write a line of each that does not."""
+        """Read the files again: yield each item, and whether it stays. Write a line of each that does not.
+
+        Raises ConfigurationError at the end if the files have changed meanwhile.
+        """
         numbers = count()
         for name, size in zip(self.names, self.sizes, strict=True):
-            left = size
             for item in islice(self._open(name, None, lambda _: None), size):
-                verdict, left = self.verdict(next(numbers)), left - 1
-                if verdict is not None and dropped is not None:
-                    dropped.write(json.dumps(verdict | {"place": item.place}).encode() + b"\n")
-                yield item, verdict is None
-            if left:
-                raise ConfigurationError(f"{name} has changed while it was read")
+                copy = self._copy(next(numbers))
+                if copy is not None and dropped is not None:
+                    dropped.write(json.dumps(copy | {"place": item.place}).encode() + b"\n")
+                yield item, copy is None
+        if version_of_files(self.names) != self.version:
+            raise ConfigurationError("a file has changed while it was read: nothing is written")
+
+    def _copy(self, number: int) -> dict[str, Any] | None:
+        """Return what an item is that is left out; None of one that stays."""
+        row = bisect_left(self.compared, number)
+        if number in self.known or row == len(self.compared) or self.compared[row] != number:
+            return self.known.get(number)
+        if self.results.is_kept(row):
+            return None
+        return dict(zip(_SHOWN, self.results.row(row).values(), strict=True)) | {"known": False}
 
     def counts(self) -> dict[str, int]:
         """Return the figures of the items; of an archive, those of its pages."""
