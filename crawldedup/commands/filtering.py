@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
-from itertools import chain, count, groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -62,7 +62,8 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
             index = make_deduplicator(given, store=given.against, store_flag="--against")
             stack.enter_context(closing(index))
             require_existing(index)
-        feed = _Feed(given.inputs, form, Fields.of(given)._replace(needs_url=False), output)
+        fields = Fields.of(given)._replace(needs_url=False)
+        feed = _Feed(given.inputs, version_of_files(given.inputs), form, fields, output)
         # An archive packs each record by itself.
         packs, is_whole = not feed.is_archive, lambda: not feed.is_cut
         out = stack.enter_context(target_file(target, force=given.force, packs=packs, is_whole=is_whole))
@@ -130,6 +131,7 @@ class _Feed:
     """
 
     names: Sequence[str]
+    version: str
     form: str
     fields: Fields
     output: Output
@@ -139,11 +141,7 @@ class _Feed:
     sizes: list[int] = field(default_factory=list)
     known: dict[int, dict[str, Any]] = field(default_factory=dict)
     compared: "array[int]" = field(default_factory=lambda: array("q"))
-    version: str = field(init=False)
     results: Results = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.version = version_of_files(self.names)
 
     @property
     def is_archive(self) -> bool:
@@ -225,13 +223,13 @@ class _Feed:
 
         Raises ConfigurationError at the end if the files have changed meanwhile.
         """
-        numbers = count()
-        for name, size in zip(self.names, self.sizes, strict=True):
-            for item in islice(self._open(name, None, lambda _: None), size):
-                copy = self._copy(next(numbers))
-                if copy is not None and dropped is not None:
-                    dropped.write(json.dumps(copy | {"place": item.place}).encode() + b"\n")
-                yield item, copy is None
+        files = zip(self.names, self.sizes, strict=True)
+        items = chain.from_iterable(islice(self._open(name, None, lambda _: None), size) for name, size in files)
+        for number, item in enumerate(items):
+            copy = self._copy(number)
+            if copy is not None and dropped is not None:
+                dropped.write(json.dumps(copy | {"place": item.place}).encode() + b"\n")
+            yield item, copy is None
         if version_of_files(self.names) != self.version:
             raise ConfigurationError("a file has changed while it was read: nothing is written")
 
@@ -272,16 +270,15 @@ def _in_words(counts: dict[str, int]) -> str:
 
 
 def _write_text(form: str, decided: _Decided, out: BinaryIO) -> None:
-    end, head, is_empty = b"\r\n" if form == sources.CSV else b"\n", b"", True
+    end, head, is_array, is_empty = b"\r\n" if form == sources.CSV else b"\n", None, form == sources.ARRAY, True
     for item, stays in decided:
-        if form == sources.CSV and not head:
-            head = item.head
-            out.write(head)
+        if item.head and head is None:
+            out.write(head := item.head)
         if stays:
-            before = b"" if form != sources.ARRAY else b"[\n" if is_empty else b",\n"
-            out.write(before + item.raw + (b"" if form == sources.ARRAY or item.raw.endswith(b"\n") else end))
+            before = b"" if not is_array else b"[\n" if is_empty else b",\n"
+            out.write(before + item.raw + (b"" if is_array or item.raw.endswith(b"\n") else end))
             is_empty = False
-    if form == sources.ARRAY:
+    if is_array:
         out.write(b"[]\n" if is_empty else b"\n]\n")
 
 
