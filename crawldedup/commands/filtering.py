@@ -36,11 +36,9 @@ from crawldedup.scan.run import Results, version_of_files
 from crawldedup.verdict import Verdict
 
 _ENDINGS: Final = "it must end in .jsonl, .json, .csv or .warc, all of them perhaps with .gz, or in .parquet"
-_COMPANIONS: Final = ("request", "metadata")
-"""Records that tell of a response, and of nothing without it."""
+_COMPANIONS: Final = ("request", "metadata")  # records that tell of a response, and of nothing without it
 _SHOWN: Final = ("url", "kind", "original", "similarity")
 _PIECE: Final = 1 << 18
-_GROUP_ROWS: Final = 100_000
 _GROUP_BYTES: Final = 64 * 1024 * 1024
 """A row group is in memory until it is written. This is half of what the writers of large data sets take."""
 
@@ -57,11 +55,9 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """
     form, target = check_files(given), Path(given.output)
     with ExitStack() as stack:
-        index = None
-        if given.against is not None:
-            index = make_deduplicator(given, store=given.against, store_flag="--against")
-            stack.enter_context(closing(index))
-            require_existing(index)
+        index = given.against and make_deduplicator(given, store=given.against, store_flag="--against")
+        if index:
+            require_existing(stack.enter_context(closing(index)))
         fields = Fields.of(given)._replace(needs_url=False)
         feed = _Feed(given.inputs, version_of_files(given.inputs), form, fields, output)
         # An archive packs each record by itself.
@@ -287,14 +283,14 @@ def _write_table(decided: _Decided, out: BinaryIO, path: Path) -> None:
     first = list(islice(decided, 1))
     schema = first[0][0].head if first else pa.schema([])
     with pa.parquet.ParquetWriter(out, schema) as writer:
-        group: list[Any] = []
+        group, size = list[Any](), 0
         for _, pairs in groupby(chain(first, decided), lambda pair: id(pair[0].raw[0])):
             items, stay = zip(*pairs, strict=True)
             group.append(items[0].raw[0].filter(pa.array(stay)))
-            rows, size = sum(batch.num_rows for batch in group), sum(batch.nbytes for batch in group)
-            if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
+            size += group[-1].nbytes
+            if size >= _GROUP_BYTES:
                 writer.write_table(pa.Table.from_batches(group, schema))
-                group = []
+                group, size = [], 0
         if group:
             writer.write_table(pa.Table.from_batches(group, schema))
 

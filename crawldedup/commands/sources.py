@@ -49,21 +49,16 @@ _HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
 _TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
 _SITEMAP_SUFFIXES: Final = (".xml", ".xml.gz")
 _SCHEMES: Final = ("http://", "https://")
-STANDARD: Final = "-"
-"""The name of standard input and output."""
+STANDARD: Final = "-"  # the name of standard input and output
 STDIN: Final = "standard input"
 _BOM: Final = b"\xef\xbb\xbf"
 
-MOST_TOLD: Final = 10
-"""A reader looks at so many errors; a broken file of a million items has as many."""
+MOST_TOLD: Final = 10  # a reader looks at so many errors; a broken file of a million items has as many
 _BLOCK: Final = 1 << 13
-_BETWEEN: Final = (" ", "\t", "\r", "\n", ",")
-"""What may stand between the members of an array."""
-_ROWS: Final = 64
-"""So many rows of a table are in memory at once: with pages of 100 kB, a few megabytes."""
+_BETWEEN: Final = (" ", "\t", "\r", "\n", ",")  # the members of an array
+_ROWS: Final = 64  # so many of a table are in memory at once: with pages of 100 kB, a few megabytes
 _BYTES_A_ROW: Final = 100
-_MOST_GROWTH: Final = 1000
-"""A table may hold so many times the bytes of its file: a few kilobytes can stand for gigabytes of one text."""
+_MOST_GROWTH: Final = 1000  # times the bytes of its file; a few kilobytes of a table can stand for gigabytes
 _SECONDS: Final = 20
 # What the protocol of sitemaps allows for one file, and how deep indexes of them may lead.
 _MOST_URLS: Final = 50_000
@@ -220,15 +215,14 @@ def single_source(name: str) -> Page:
 
 
 def under_url(pages: Iterable[Page], url: str | None) -> Iterator[Page]:
-    """Yield the pages, or one page under another URL. Raises ConfigurationError if a URL is given to several."""
+    """Return the pages, or one page under another URL. Raises ConfigurationError if a URL is given to several."""
     if not url:
-        yield from pages
-        return
+        return iter(pages)
     # Two suffice to refuse them, before the first is remembered.
     first = list(islice(pages, 2))
     if len(first) > 1:
         raise ConfigurationError("--url names one page, but there are several")
-    yield from (replace(page, url=url) for page in first)
+    return (replace(page, url=url) for page in first)
 
 
 def pages_below(folder: Path, on_error: OnError = refuse) -> list[Path]:

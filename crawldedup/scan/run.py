@@ -1,6 +1,5 @@
 """Run a scan: read the pages into a folder, find the duplicates among them, and show or write what was found."""
 
-import errno
 import json
 import os
 import shutil
@@ -10,7 +9,6 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -116,8 +114,14 @@ def version_of_files(names: Iterable[str]) -> str:
 
 def _read(options: Options, folder: ScanFolder, given: Namespace, output: Output) -> None:
     """Read what is not in the folder yet."""
-    open_source = partial(_items_of, sources.Fields.of(given))
-    chunks = chunks_of(given.pages, folder.step.place, open_source, output.unreadable)
+    fields = sources.Fields.of(given)
+
+    def items_of(name: str, on_error: sources.OnError) -> Iterator[sources.Item]:
+        if name == sources.STANDARD:
+            return sources.items_of_lines(sources.standard_input(), fields, on_error)
+        return sources.items_of(name, fields, on_error)
+
+    chunks = chunks_of(given.pages, folder.step.place, items_of, output.unreadable)
     with (
         output.progress("reading") as show,
         sources.Complaints(output.error, "scan", "page", "skipped: they are counted only") as complaints,
@@ -132,26 +136,15 @@ def _read(options: Options, folder: ScanFolder, given: Namespace, output: Output
 
 @contextmanager
 def _telling_how_to_go_on(folder: ScanFolder, given: Namespace, output: Output) -> Iterator[None]:
-    """Tell what becomes of what was read where a scan ends early, and where it has gone on."""
+    """Tell where a scan that ends early goes on, and where it has gone on."""
     if folder.step.pages:
         output.err.print(f"going on after {pluralize(folder.step.pages, 'page')}", markup=False)
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, OSError):
         if given.work or given.output:
             output.err.print(f"stopped: the same command goes on from {printable(str(folder.path))}", markup=False)
         raise
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise
-        what_to_do = "make room, or name a folder with --work; with it or --output, the same command goes on from here"
-        raise ConfigurationError(f"{error.filename or folder.path}: {error.strerror}: {what_to_do}") from error
-
-
-def _items_of(fields: sources.Fields, name: str, on_error: sources.OnError) -> Iterator[sources.Item]:
-    if name == sources.STANDARD:
-        return sources.items_of_lines(sources.standard_input(), fields, on_error)
-    return sources.items_of(name, fields, on_error)
 
 
 @dataclass(frozen=True, slots=True)
