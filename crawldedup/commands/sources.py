@@ -55,7 +55,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 MOST_TOLD: Final = 10  # a reader looks at so many errors; a broken file of a million items has as many
 _BLOCK: Final = 1 << 13
-_BETWEEN: Final = (" ", "\t", "\r", "\n", ",")  # the members of an array
+_BETWEEN: Final = (" ", "\t", "\r", "\n", ",")  # what stands between the members of an array
 _ROWS: Final = 64  # so many of a table are in memory at once: with pages of 100 kB, a few megabytes
 _BYTES_A_ROW: Final = 100
 _MOST_GROWTH: Final = 1000  # times the bytes of its file; a few kilobytes of a table can stand for gigabytes
