@@ -176,11 +176,8 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Exit with one line instead of the usage, which is long."""
         word = re.search(r"invalid choice: '(.*?)'|unrecognized arguments: (\S+)", message)
-        hint = (
-            did_you_mean(word[1] or word[2], (*_COMMANDS, *(flag_of(each.name) for each in options_of())))
-            if word
-            else ""
-        )
+        names = (*_COMMANDS, *(flag_of(each.name) for each in options_of()))
+        hint = did_you_mean(word[1] or word[2], names) if word else ""
         self.exit(2, f"crawldedup: {message}{hint} (see {self.prog} --help)\n")
 
 

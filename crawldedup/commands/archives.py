@@ -18,12 +18,9 @@ MOST_BYTES: Final = 64 * 1024 * 1024
 """No more is read of a page, and no longer item of a feed; what is compared is far shorter."""
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
 _TEXT_TYPE: Final = "text/plain"
-_LONGEST_TYPE: Final = 1000
-"""Letters of a content type that are looked at: to read one takes quadratic time."""
-_LONGEST_HEAD: Final = 1 << 16
-"""A hundred times as long as those of real archives."""
-_MOST_EMPTY_LINES: Final = 100
-"""A few bytes of gzip may hold gigabytes of them."""
+_LONGEST_TYPE: Final = 1000  # letters of a content type: to read one takes quadratic time
+_LONGEST_HEAD: Final = 1 << 16  # a hundred times as long as those of real archives
+_MOST_EMPTY_LINES: Final = 100  # a few bytes of gzip may hold gigabytes of them
 _PIECE: Final = 1 << 14
 _LARGE_PIECE: Final = 1 << 20
 _MEMBER: Final = re.compile(rb"\x1f\x8b\x08[\x00-\x1f]")

@@ -53,7 +53,7 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     Raises ConfigurationError for a file that is not what its name says, StoreError, and OSError if something cannot be
     written. Then no file is written.
     """
-    form, target = check_files(given), Path(given.output)
+    form, target = _check_files(given), Path(given.output)
     with ExitStack() as stack:
         index = given.against and make_deduplicator(given, store=given.against, store_flag="--against")
         if index:
@@ -84,7 +84,7 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         output.err.print(_in_words(counts), markup=False)
 
 
-def check_files(given: Namespace) -> str:
+def _check_files(given: Namespace) -> str:
     """Return the form of what is read and written. Raises ConfigurationError for what cannot be, or would be lost."""
     checks.whole(1)("--workers", given.workers)
     if given.inputs.count(STANDARD) > 1:

@@ -43,13 +43,11 @@ def _given_pages(given: Namespace, output: Output) -> Iterator[Page]:
     return under_url(readable_sources(given.pages, output.unreadable, Fields.of(given)), given.url)
 
 
-def in_words(verdict: Verdict) -> str:
-    """Return a page and what it is, safe to show."""
+def _in_words(verdict: Verdict) -> str:
     return f"{printable(verdict.url)}: {describe(verdict)}"
 
 
-def paragraphs_in_words(verdict: Verdict) -> Iterator[str]:
-    """Yield a line for each paragraph, safe to show, if any of them is known."""
+def _paragraphs_in_words(verdict: Verdict) -> Iterator[str]:
     coverage = verdict.coverage
     for each in coverage.paragraphs if coverage is not None and coverage.known_words else ():
         some = f", {each.known_words:,} of them known" if 0 < each.known_words < each.words else ""
@@ -72,7 +70,7 @@ def check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
             pass  # In memory, every index is new.
         inputs = chain([first], found)
         for verdict in dedup.check_many(inputs, on_unreadable=lambda page, error: output.skip(page.url, error)):
-            output.show(wire.plain(verdict), in_words(verdict), *paragraphs_in_words(verdict))
+            output.show(wire.plain(verdict), _in_words(verdict), *_paragraphs_in_words(verdict))
 
 
 def find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
@@ -123,8 +121,8 @@ def explain(dedup: Deduplicator, pages: Iterable[Page], output: Output, *, detai
 
 def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool) -> Iterator[str]:
     verdict, scope_key = told.verdict, printable(value["scope_key"])
-    yield in_words(verdict)
-    yield from paragraphs_in_words(verdict)
+    yield _in_words(verdict)
+    yield from _paragraphs_in_words(verdict)
     yield f"  text       {verdict.words:,} words: {printable(' '.join((told.text or '').split()), _SHOWN_TEXT)}"
     for line in told.left_out:
         yield f"  volatile   {printable(line, _SHOWN_TEXT)}: not compared, its numbers change with every load"
@@ -184,7 +182,7 @@ def compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 def _comparison_in_words(told: Comparison, first: Page, where: str, detail: bool) -> Iterator[RenderableType]:
     candidate, similarity = told.candidate, "" if told.similarity is None else f"{told.similarity:.3f} similar to"
     if where:
-        yield f"{in_words(told.verdict)}{where}"
+        yield f"{_in_words(told.verdict)}{where}"
         yield f"  similarity  {similarity} {printable(first.url)}, exactly, by the texts' runs of three words"
     else:
         drops = {0: "none", INDEXES: "all"}.get(told.drops, str(told.drops))

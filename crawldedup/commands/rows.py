@@ -17,8 +17,7 @@ from crawldedup.errors import ConfigurationError
 
 PARTIAL_SUFFIX: Final = ".partial"
 _BUFFER: Final = 1 << 20
-_LEVEL: Final = 6
-"""What gzip does by itself. The highest level takes thrice as long, for one percent."""
+_LEVEL: Final = 6  # what gzip does by itself; the highest level takes thrice as long, for one percent
 
 
 def check_target(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
