@@ -27,6 +27,7 @@ from crawldedup.commands.command import (
     PARAGRAPH_OPTIONS,
     PROFILE_OPTIONS,
     STORE_VARIABLE,
+    WORKERS_ARGUMENT,
     Command,
     flag_of,
     make_deduplicator,
@@ -106,6 +107,7 @@ _COMMANDS: Final[dict[str, Command]] = {
             "--against": {"metavar": "STORE", "help": "leave out what this index knows, too; nothing is added to it"},
             "--force": {"action": "store_true", "help": "replace files that are there already"},
             **FIELD_ARGUMENTS,
+            **WORKERS_ARGUMENT,
         },
         ("namespace", "scope", *_COMPARING),
         description="Writes every item that is no copy of an earlier one, in order and unchanged. An item whose page "
@@ -174,11 +176,8 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Exit with one line instead of the usage, which is long."""
         word = re.search(r"invalid choice: '(.*?)'|unrecognized arguments: (\S+)", message)
-        hint = (
-            did_you_mean(word[1] or word[2], (*_COMMANDS, *(flag_of(each.name) for each in options_of())))
-            if word
-            else ""
-        )
+        names = (*_COMMANDS, *(flag_of(each.name) for each in options_of()))
+        hint = did_you_mean(word[1] or word[2], names) if word else ""
         self.exit(2, f"crawldedup: {message}{hint} (see {self.prog} --help)\n")
 
 

@@ -24,14 +24,14 @@ BUDGETS = {
     "workers": 498,
     "scrapy_plugin": 2124,
     "report": 2115,
-    "scan": 1258,
+    "scan": 1271,
     "spark": 450,
     "service": 1419,
-    "cli": 1854,
+    "cli": 1878,
     "literature": 2191,
     "adapters": 225,
 }
-MOST_LINES = 21_106
+MOST_LINES = 21_143
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -18,12 +18,9 @@ MOST_BYTES: Final = 64 * 1024 * 1024
 """No more is read of a page, and no longer item of a feed; what is compared is far shorter."""
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
 _TEXT_TYPE: Final = "text/plain"
-_LONGEST_TYPE: Final = 1000
-"""Letters of a content type that are looked at: to read one takes quadratic time."""
-_LONGEST_HEAD: Final = 1 << 16
-"""A hundred times as long as those of real archives."""
-_MOST_EMPTY_LINES: Final = 100
-"""A few bytes of gzip may hold gigabytes of them."""
+_LONGEST_TYPE: Final = 1000  # letters of a content type: to read one takes quadratic time
+_LONGEST_HEAD: Final = 1 << 16  # a hundred times as long as those of real archives
+_MOST_EMPTY_LINES: Final = 100  # a few bytes of gzip may hold gigabytes of them
 _PIECE: Final = 1 << 14
 _LARGE_PIECE: Final = 1 << 20
 _MEMBER: Final = re.compile(rb"\x1f\x8b\x08[\x00-\x1f]")
@@ -96,10 +93,10 @@ def records_of(path: Path) -> Iterator[tuple[str, Record | None, Page | Configur
         while start < size:
             member = _Member(file, start) if is_packed else None
             try:
-                for begin, end, is_last, head, content in _records_in(io.BufferedReader(member) if member else file):
-                    place = f"{path}, at byte {start:,}"
-                    is_shared = member is not None and not (begin == 0 and is_last)
-                    end = member.end if member else end
+                records = _records_in(io.BufferedReader(member) if member else file)
+                for number, (head, content, following) in enumerate(records):
+                    place, end = f"{path}, at byte {start:,}", member.end if member else file.tell() - len(following)
+                    is_shared = member is not None and bool(number or following)
                     names = head.get("WARC-Record-ID", ""), *head.get_all("WARC-Concurrent-To", ())
                     record = Record(path, start, end, is_packed, is_shared, head.get("WARC-Type", ""), names)
                     try:
@@ -111,44 +108,42 @@ def records_of(path: Path) -> Iterator[tuple[str, Record | None, Page | Configur
             except (zlib.error, EOFError, _DamageError) as error:
                 rest = "" if member else "; the rest is not read"
                 problem = ConfigurationError(f"{path}, at byte {start:,}: {error}{rest}")
-                following = _next_member(file, start + 1) if member else None
-                if following is None and not (member and isinstance(error, _DamageError)):
+                next_start = _next_member(file, start + 1) if member else None
+                if next_start is None and not (member and isinstance(error, _DamageError)):
                     raise problem from error
                 yield "", None, problem
-                start = size if following is None else following
+                start = size if next_start is None else next_start
 
 
-def _records_in(stream: Any) -> Iterator[tuple[int, int, bool, Message, bytes]]:
-    """Yield where each record begins and ends in a stream, whether it is the last one, its head and its content."""
-    end, line = 0, stream.readline(_LONGEST_HEAD)
+def _records_in(stream: Any) -> Iterator[tuple[Message, bytes, bytes]]:
+    """Yield the head and the content of each record in a stream, and the line behind it, which begins the next one."""
+    line = stream.readline(_LONGEST_HEAD)
     while line:
         if not _RECORD.fullmatch(line):
             raise _DamageError("what begins here is no record")
-        head, head_size = _head_of(stream)
+        head = _head_of(stream)
         length = head.get("Content-Length", "").strip()
         if not re.fullmatch(r"[0-9]{1,18}", length):
             raise _DamageError("this record has no Content-Length")
         content = stream.read(min(int(length), MOST_BYTES))
-        left = int(length) - len(content)
+        left, empty_lines = int(length) - len(content), 0
         while left and (piece := stream.read(min(left, _LARGE_PIECE))):
             left -= len(piece)
-        start, end, empty_lines = end, end + len(line) + head_size + int(length), 0
         while (line := stream.readline(_LONGEST_HEAD)) and not line.strip() and empty_lines < _MOST_EMPTY_LINES:
-            end, empty_lines = end + len(line), empty_lines + 1
+            empty_lines += 1
         # Two empty lines stand behind a record, and by lax writers fewer before the next one or the end.
         if left or (line and empty_lines < 2 and not _RECORD.fullmatch(line)):
             raise _DamageError("this record is cut off, or its Content-Length is wrong")
-        yield start, end, not line, head, content
+        yield head, content, line
 
 
-def _head_of(stream: Any) -> tuple[Message, int]:
-    """Return the headers that begin there, and how many bytes they are."""
+def _head_of(stream: Any) -> Message:
     lines, size = [], 0
     while size < _LONGEST_HEAD and (line := stream.readline(_LONGEST_HEAD)):
         lines.append(line)
         size += len(line)
         if not line.strip():
-            return email.message_from_string(b"".join(lines).decode("utf-8", "replace")), size
+            return email.message_from_string(b"".join(lines).decode("utf-8", "replace"))
     raise _DamageError("its head has no end")
 
 
@@ -181,7 +176,7 @@ def _page_of(head: Message, content: bytes) -> Page | None:
         # A part of a page is none.
         if not status[1].startswith(b"2") or status[1] == b"206":
             return None
-        headers, _ = _head_of(stream)
+        headers = _head_of(stream)
         content = stream.read()
     elif kind != "conversion":
         return None

@@ -27,6 +27,14 @@ FIELD_ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
     "--html-field": {"metavar": "FIELD", "help": "field of a feed with HTML (default: html or text)"},
     "--text-field": {"metavar": "FIELD", "help": "field of a feed with plain text"},
 }
+WORKERS_ARGUMENT: Final[dict[str, dict[str, Any]]] = {
+    "--workers": {
+        "metavar": "N",
+        "type": int,
+        "default": os.cpu_count() or 1,
+        "help": "processes that read pages (default: one for each processor)",
+    },
+}
 PAGE_ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
     "pages": {
         "nargs": "+",

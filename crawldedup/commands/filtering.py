@@ -1,47 +1,92 @@
 """Write feeds and web archives again without the copies in them: `crawldedup filter`.
 
-What stays goes out as it came: the bytes of a line, of a member of an array or of a record, the row of a table.
+Pages are read and compared as by `crawldedup scan --keep first`. Then the files are read once more, and what stays goes
+out as it came: the bytes of a line, of a member of an array or of a record, the row of a table.
 """
 
 import json
 from argparse import Namespace
-from collections import Counter, defaultdict
+from array import array
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
-from itertools import chain, count, groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, BinaryIO, Final
 
+from crawldedup import checks
 from crawldedup.commands import sources
 from crawldedup.commands.archives import Record
 from crawldedup.commands.command import make_deduplicator
 from crawldedup.commands.output import Output
 from crawldedup.commands.pages import require_existing
-from crawldedup.commands.rows import PARTIAL_SUFFIX, STANDARD, check_target, target_file
-from crawldedup.commands.sources import Complaints, Fields, Item, items_of
+from crawldedup.commands.rows import PARTIAL_SUFFIX, check_target, target_file
+from crawldedup.commands.sources import STANDARD, Complaints, Fields, Item
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.errors import ConfigurationError, StoreError
 from crawldedup.page import Page
 from crawldedup.printable import pluralize
-from crawldedup.verdict import Kind, Verdict
+from crawldedup.scan.folder import ScanFolder
+from crawldedup.scan.read import page_chunks, read_chunks
+from crawldedup.scan.run import Results, version_of_files
+from crawldedup.verdict import Verdict
 
-_BATCH: Final = 100
-_BATCH_LETTERS: Final = 16 * 1024 * 1024
-"""A batch with so much text takes no more: few pages are longer, and these would fill the memory."""
-_FIGURES: Final = ("items", "written", "exact_duplicate", "near_duplicate", "known", "thin", "not_compared")
-_FIGURES_OF_ARCHIVES: Final = ("records", "records_written")
 _ENDINGS: Final = "it must end in .jsonl, .json, .csv or .warc, all of them perhaps with .gz, or in .parquet"
-_COMPANIONS: Final = ("request", "metadata")
-"""Records that tell of a response, and of nothing without it."""
+_COMPANIONS: Final = ("request", "metadata")  # records that tell of a response, and of nothing without it
+_SHOWN: Final = ("url", "kind", "original", "similarity")
 _PIECE: Final = 1 << 18
-_GROUP_ROWS: Final = 100_000
 _GROUP_BYTES: Final = 64 * 1024 * 1024
 """A row group is in memory until it is written. This is half of what the writers of large data sets take."""
 
+_Chunks = Iterable[tuple[list[int], list[Page]]]
+_Decided = Iterator[tuple[Item, bool]]
+"""Items, and whether they stay."""
 
-def check_files(given: Namespace) -> str:
+
+def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
+    """Write the items of files without copies of earlier ones, and without pages that the index `against` knows.
+
+    Raises ConfigurationError for a file that is not what its name says, StoreError, and OSError if something cannot be
+    written. Then no file is written.
+    """
+    form, target = _check_files(given), Path(given.output)
+    with ExitStack() as stack:
+        index = given.against and make_deduplicator(given, store=given.against, store_flag="--against")
+        if index:
+            require_existing(stack.enter_context(closing(index)))
+        fields = Fields.of(given)._replace(needs_url=False)
+        feed = _Feed(given.inputs, version_of_files(given.inputs), form, fields, output)
+        # An archive packs each record by itself.
+        packs, is_whole = not feed.is_archive, lambda: not feed.is_cut
+        out = stack.enter_context(target_file(target, force=given.force, packs=packs, is_whole=is_whole))
+        dropped = stack.enter_context(target_file(Path(given.dropped), force=given.force)) if given.dropped else None
+        if STANDARD in given.inputs:
+            feed.spooled = stack.enter_context(TemporaryFile(prefix="crawldedup-"))
+            copyfileobj(sources.standard_input(), feed.spooled)
+        feed.compare(dedup, index, given)
+        decided, counts = feed.decided(dropped), feed.counts()
+        if feed.is_archive:
+            counts |= {"records": sum(feed.sizes), "records_written": _write_archive(decided, out, form)}
+        elif form == sources.PARQUET:
+            _write_table(decided, out, target)
+        else:
+            _write_text(form, decided, out)
+    if feed.is_cut and given.output != STANDARD:
+        message = f"what could be read is in {target}{PARTIAL_SUFFIX}, and {target} was not written"
+        output.error(ConfigurationError(message))
+    if output.as_json:
+        output.show(counts)
+    else:  # Standard output may be taken.
+        output.err.print(_in_words(counts), markup=False)
+
+
+def _check_files(given: Namespace) -> str:
     """Return the form of what is read and written. Raises ConfigurationError for what cannot be, or would be lost."""
+    checks.whole(1)("--workers", given.workers)
     if given.inputs.count(STANDARD) > 1:
         raise ConfigurationError("standard input can be read only once")
     form = _form(f"--output is {given.output!r},", given.output)
@@ -73,215 +118,198 @@ def _form(shown: str, name: str) -> str:
     return f"packed, {form}" if form == sources.ARCHIVE and name.lower().endswith(sources.GZIP_SUFFIX) else form
 
 
-def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Write the items of files without copies of earlier ones, and without pages that the index `against` knows.
-
-    Raises ConfigurationError for a file that is not what its name says, StoreError, and OSError if something cannot be
-    written. Then no file is written.
-    """
-    form, target = check_files(given), Path(given.output)
-    is_archive = form.endswith(sources.ARCHIVE)
-    with (
-        Complaints(output.error, given.output, "page", "kept without being compared") as uncompared,
-        ExitStack() as stack,
-    ):
-        index = None
-        if given.against is not None:
-            against = make_deduplicator(given, store=given.against, store_flag="--against")
-            index = stack.enter_context(closing(against))
-            require_existing(index)
-            # Of other keys no fingerprints can be compared.
-            dedup = stack.enter_context(closing(make_deduplicator(given, key=index.key.secret or 0)))
-        counts = Counter(dict.fromkeys(_FIGURES + _FIGURES_OF_ARCHIVES * is_archive, 0))
-        run = _Run(dedup, index, uncompared, output, is_archive, counts)
-        # An archive packs each record by itself.
-        whole = target_file(target, force=given.force, packs=not is_archive, is_whole=lambda: not run.is_cut)
-        out = stack.enter_context(whole)
-        if given.dropped:
-            run.dropped = stack.enter_context(target_file(Path(given.dropped), force=given.force))
-        fields = Fields.of(given)._replace(for_filter=True)
-        decided = run.decided(chain.from_iterable(run.items(name, fields) for name in given.inputs))
-        if is_archive:
-            _write_archive(decided, out, counts, is_packed=form != sources.ARCHIVE)
-        elif form == sources.PARQUET:
-            _write_table(decided, out, target)
-        else:
-            _write_text(form, decided, out)
-    if run.is_cut and given.output != STANDARD:
-        message = f"what could be read is in {target}{PARTIAL_SUFFIX}, and {target} was not written"
-        output.error(ConfigurationError(message))
-    run.tell()
-
-
 @dataclass(slots=True)
-class _Run:
-    """What is decided of all files. It `is_cut` if one of them could not be read to its end."""
+class _Feed:
+    """Files of one form, one behind the other, and what was found of their items, which are known by their numbers.
 
-    dedup: Deduplicator
-    index: Deduplicator | None
-    uncompared: Complaints
+    The feed `is_cut` if a file could not be read to its end. `sizes` are the numbers of items in the files. `compared`
+    are the items that were compared, in the order of the `results`; of the `known`, an index has copies.
+    """
+
+    names: Sequence[str]
+    version: str
+    form: str
+    fields: Fields
     output: Output
-    is_archive: bool
-    counts: Counter[str]
-    dropped: BinaryIO | None = None
+    spooled: BinaryIO | None = None
     is_cut: bool = False
-    numbers: Iterator[int] = field(default_factory=count)
+    head: Any = None
+    sizes: list[int] = field(default_factory=list)
+    known: dict[int, dict[str, Any]] = field(default_factory=dict)
+    compared: "array[int]" = field(default_factory=lambda: array("q"))
+    results: Results = field(init=False)
 
-    def items(self, name: str, fields: Fields) -> Iterator[Item]:
-        """Yield what can be read of a file, and tell where that ends. Raises ConfigurationError if it is nothing."""
-        is_begun = False
-        try:
-            for item in items_of(name, fields, self.output.unreadable):
-                is_begun = is_begun or self.is_archive or item.page is not None
-                # Nothing stands at the place of a line that was too long.
-                if item.raw:
+    @property
+    def is_archive(self) -> bool:
+        return self.form.endswith(sources.ARCHIVE)
+
+    def compare(self, dedup: Deduplicator, index: Deduplicator | None, given: Namespace) -> None:
+        """Read the pages in worker processes, and find those of which an earlier one or the index has a copy."""
+        chunks: _Chunks = page_chunks(lambda: map(self._checked, self.output.counted(self._items())), sources.refuse)
+        if index is not None:
+            chunks = self._not_in(index, chunks)
+        with (
+            TemporaryDirectory(prefix="crawldedup-filter-") as name,
+            Complaints(self.output.error, given.output, "page", "kept without being compared") as uncompared,
+        ):
+            folder = ScanFolder(Path(name))
+            with closing(read_chunks(chunks, dedup.options, given.workers)) as reads:
+                for numbers, (columns, skipped) in reads:
+                    folder.add((0, len(self.compared), 0), columns, [reason for _, reason in skipped.values()])
+                    self.compared.extend(number for place, number in enumerate(numbers) if place not in skipped)
+                    for url, reason in skipped.values():
+                        uncompared.tell(ConfigurationError(f"{url}: kept without being compared ({reason})"))
+            with self.output.shares() as share:
+                self.results = Results.of(folder, dedup.options, share, keep="first")
+
+    def _items(self) -> Iterator[Item]:
+        """Yield what can be read of the files, and tell where that ends. Raises ConfigurationError if it is nothing."""
+        for name in self.names:
+            self.sizes.append(0)
+            is_begun = False
+            try:
+                for item in self._open(name, self.fields, self.output.unreadable):
+                    is_begun = is_begun or self.is_archive or item.page is not None
+                    self.sizes[-1] += 1
                     yield item
-        except ConfigurationError as error:
-            if not is_begun:
-                raise
-            self.is_cut = True
-            self.output.unreadable(error)
+            except ConfigurationError as error:
+                if not is_begun:
+                    raise
+                self.is_cut = True
+                self.output.unreadable(error)
 
-    def decided(self, items: Iterator[Item]) -> Iterator[tuple[Item, bool]]:
-        """Yield each item, and whether it is kept: one without a page, or whose page cannot be compared, is.
+    def _open(self, name: str, fields: Fields | None, on_error: sources.OnError) -> Iterator[Item]:
+        if self.spooled is not None and name == STANDARD:
+            self.spooled.seek(0)
+            items = sources.items_of_lines(self.spooled, fields, on_error)
+        else:
+            items = sources.items_of_file(Path(name), fields, on_error)
+        # Nothing stands at the place of a line that was too long.
+        return (item for item in items if item.raw)
 
-        Items are compared by their texts alone: each is a page of its own, whatever its URL. Raises StoreError, and
-        ConfigurationError for other columns than those of the first item.
+    def _checked(self, item: Item) -> Item:
+        """Return an item. Raises ConfigurationError if it cannot be written among the others."""
+        self.head = item.head if self.head is None else self.head
+        if item.head is not self.head and item.head != self.head:
+            raise ConfigurationError(f"{item.place}: the columns are not those of the first file: filter it by itself")
+        if isinstance(record := item.raw, Record):
+            if record.is_packed == (self.form == sources.ARCHIVE):
+                what = "packed" if record.is_packed else "not packed"
+                raise ConfigurationError(f"{record.path} is {what}, other than its name says: rename it")
+            if record.is_shared:
+                message = "this record is packed together with others: `warcio recompress` parts them"
+                raise ConfigurationError(f"{item.place}: {message}")
+        return item
+
+    def _not_in(self, index: Deduplicator, chunks: _Chunks) -> _Chunks:
+        """Yield the pages that an index does not know, by their texts alone. Raises StoreError."""
+        for numbers, pages in chunks:
+            asked = zip(numbers, pages, strict=True)
+            looks = [replace(page, identity=f"filter {number}", remember=False) for number, page in asked]
+            for number, verdict in zip(numbers, index.check_batch(looks), strict=True):
+                if isinstance(verdict, StoreError):
+                    raise verdict
+                if isinstance(verdict, Verdict) and verdict.is_duplicate:
+                    self.known[number] = {name: getattr(verdict, name) for name in _SHOWN} | {"known": True}
+            new = [place for place, number in enumerate(numbers) if number not in self.known]
+            yield [numbers[place] for place in new], [pages[place] for place in new]
+
+    def decided(self, dropped: BinaryIO | None) -> _Decided:
+        """Read the files again: yield each item, and whether it stays. Write a line of each that does not.
+
+        Raises ConfigurationError at the end if the files have changed meanwhile.
         """
-        head = None
-        for batch in batches(self.output.counted(items)):
-            pages = [item.page and self._read(item.page) for item in batch]
-            verdicts = self._verdicts([page for page in pages if page is not None])
-            for item, page in zip(batch, pages, strict=True):
-                head = item.head if head is None else head
-                if item.head is not head and item.head != head:
-                    message = f"{item.place}: the columns are not those of the first file: filter it by itself"
-                    raise ConfigurationError(message)
-                if page is not None:
-                    yield item, self._is_kept(item.place, *next(verdicts))
-                    continue
-                # Of an archive, only the records with a page are counted as items.
-                if item.page is not None or not self.is_archive:
-                    self.counts.update(("items", "written", "not_compared"))
-                yield item, True
+        files = zip(self.names, self.sizes, strict=True)
+        items = chain.from_iterable(islice(self._open(name, None, lambda _: None), size) for name, size in files)
+        for number, item in enumerate(items):
+            copy = self._copy(number)
+            if copy is not None and dropped is not None:
+                dropped.write(json.dumps(copy | {"place": item.place}).encode() + b"\n")
+            yield item, copy is None
+        if version_of_files(self.names) != self.version:
+            raise ConfigurationError("a file has changed while it was read: nothing is written")
 
-    def _read(self, page: Page) -> Page | None:
-        try:
-            read = self.dedup.fingerprint(page.url, html=page.html, text=page.text, encoding=page.encoding)
-        except PageError as error:
-            message = f"{page.url}: kept without being compared ({error.reason}): {error}"
-            self.uncompared.tell(PageError(error.reason, message))
+    def _copy(self, number: int) -> dict[str, Any] | None:
+        """Return what an item is that is left out; None of one that stays."""
+        row = bisect_left(self.compared, number)
+        if number in self.known or row == len(self.compared) or self.compared[row] != number:
+            return self.known.get(number)
+        if self.results.is_kept(row):
             return None
-        return Page(page.url, fingerprint=read, identity=f"filter {next(self.numbers)}")
+        return dict(zip(_SHOWN, self.results.row(row).values(), strict=True)) | {"known": False}
 
-    def _verdicts(self, pages: Sequence[Page]) -> Iterator[tuple[Verdict, bool]]:
-        """Yield what each page is, and whether the index knows it. Raises StoreError."""
-        known: list[Verdict | None] = [None] * len(pages)
-        if self.index is not None:
-            asked = self.index.check_many(replace(page, remember=False) for page in pages)
-            known = [verdict if verdict.is_duplicate else None for verdict in asked]
-        new = self.dedup.check_many([page for page, verdict in zip(pages, known, strict=True) if verdict is None])
-        for verdict in known:
-            yield (next(new), False) if verdict is None else (verdict, True)
-
-    def _is_kept(self, place: str, verdict: Verdict, is_known: bool) -> bool:
-        self.counts["items"] += 1
-        if not verdict.is_duplicate:
-            self.counts["thin"] += verdict.kind is Kind.THIN
-            self.counts["written"] += 1
-            return True
-        self.counts["known" if is_known else str(verdict.kind)] += 1
-        if self.dropped is not None:
-            line = {name: getattr(verdict, name) for name in ("url", "kind", "original", "similarity")}
-            self.dropped.write(json.dumps(line | {"known": is_known, "place": place}).encode() + b"\n")
-        return False
-
-    def tell(self) -> None:
-        """Show the figures; standard output may be taken."""
-        counts = self.counts
-        if self.output.as_json:
-            self.output.show(counts)
-            return
-        exact, near, known = (counts[name] for name in ("exact_duplicate", "near_duplicate", "known"))
-        figures = (
-            f"{pluralize(counts['items'], 'item')}, {counts['written']:,} written, {exact + near + known:,} left out "
-            f"({exact:,} exact, {near:,} near, {known:,} known), {counts['not_compared']:,} not compared"
-        )
-        if self.is_archive:
-            figures += f"; {counts['records_written']:,} of {pluralize(counts['records'], 'record')} written"
-        self.output.err.print(figures, markup=False)
+    def counts(self) -> dict[str, int]:
+        """Return the figures of the items; of an archive, those of its pages."""
+        found = self.results.summary()
+        tried = len(self.known) + found["pages"] + found["skipped"]
+        items = tried if self.is_archive else sum(self.sizes)
+        return {
+            "items": items,
+            "written": items - found["duplicates"] - len(self.known),
+            "exact_duplicate": found["exact"],
+            "near_duplicate": found["near"],
+            "known": len(self.known),
+            "thin": int((self.results.pages.thin & self.results.duplicates.kept).sum()),
+            "not_compared": items - found["pages"] - len(self.known),
+        }
 
 
-def batches(items: Iterable[Item]) -> Iterator[list[Item]]:
-    """Yield items in groups of which each has at most so many, and hardly more than so much text."""
-    batch: list[Item] = []
-    letters = 0
-    for item in items:
-        batch.append(item)
-        letters += len(item.page.html or item.page.text or "") if item.page else 0
-        if len(batch) == _BATCH or letters > _BATCH_LETTERS:
-            yield batch
-            batch, letters = [], 0
-    if batch:
-        yield batch
+def _in_words(counts: dict[str, int]) -> str:
+    exact, near, known = (counts[name] for name in ("exact_duplicate", "near_duplicate", "known"))
+    figures = (
+        f"{pluralize(counts['items'], 'item')}, {counts['written']:,} written, {exact + near + known:,} left out "
+        f"({exact:,} exact, {near:,} near, {known:,} known), {counts['not_compared']:,} not compared"
+    )
+    if "records" in counts:
+        figures += f"; {counts['records_written']:,} of {pluralize(counts['records'], 'record')} written"
+    return figures
 
 
-def _write_text(form: str, decided: Iterator[tuple[Item, bool]], out: BinaryIO) -> None:
-    end, head, is_empty = b"\r\n" if form == sources.CSV else b"\n", b"", True
-    for entry, is_kept in decided:
-        if form == sources.CSV and not head:
-            head = entry.head
-            out.write(head)
-        if is_kept:
-            before = b"" if form != sources.ARRAY else b"[\n" if is_empty else b",\n"
-            out.write(before + entry.raw + (b"" if form == sources.ARRAY or entry.raw.endswith(b"\n") else end))
+def _write_text(form: str, decided: _Decided, out: BinaryIO) -> None:
+    end, head, is_array, is_empty = b"\r\n" if form == sources.CSV else b"\n", None, form == sources.ARRAY, True
+    for item, stays in decided:
+        if item.head and head is None:
+            out.write(head := item.head)
+        if stays:
+            before = b"" if not is_array else b"[\n" if is_empty else b",\n"
+            out.write(before + item.raw + (b"" if is_array or item.raw.endswith(b"\n") else end))
             is_empty = False
-    if form == sources.ARRAY:
+    if is_array:
         out.write(b"[]\n" if is_empty else b"\n]\n")
 
 
-def _write_table(decided: Iterator[tuple[Item, bool]], out: BinaryIO, path: Path) -> None:
+def _write_table(decided: _Decided, out: BinaryIO, path: Path) -> None:
     pa = sources.pyarrow_for(path)
     first = list(islice(decided, 1))
     schema = first[0][0].head if first else pa.schema([])
     with pa.parquet.ParquetWriter(out, schema) as writer:
-        group: list[Any] = []
+        group, size = list[Any](), 0
         for _, pairs in groupby(chain(first, decided), lambda pair: id(pair[0].raw[0])):
-            items, kept = zip(*pairs, strict=True)
-            group.append(items[0].raw[0].filter(pa.array(kept)))
-            rows, size = sum(batch.num_rows for batch in group), sum(batch.nbytes for batch in group)
-            if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
+            items, stay = zip(*pairs, strict=True)
+            group.append(items[0].raw[0].filter(pa.array(stay)))
+            size += group[-1].nbytes
+            if size >= _GROUP_BYTES:
                 writer.write_table(pa.Table.from_batches(group, schema))
-                group = []
+                group, size = [], 0
         if group:
             writer.write_table(pa.Table.from_batches(group, schema))
 
 
-def _write_archive(
-    decided: Iterator[tuple[Item, bool]], out: BinaryIO, counts: Counter[str], *, is_packed: bool
-) -> None:
-    """Write the records of web archives that stay, as they stand there. Raises ConfigurationError."""
+def _write_archive(decided: _Decided, out: BinaryIO, form: str) -> int:
+    """Write the records of web archives that stay, as they stand there; return their number."""
+    written = 0
     for path, pairs in groupby(decided, lambda pair: pair[0].raw.path):
-        records = []
-        for item, is_kept in pairs:
-            record: Record = item.raw
-            if record.is_packed != is_packed:
-                raise ConfigurationError(f"{path} is {'not ' * is_packed}packed, other than its name says: rename it")
-            if record.is_shared:
-                message = "this record is packed together with others: `warcio recompress` parts them"
-                raise ConfigurationError(f"{item.place}: {message}")
-            records.append((record, not is_kept))
-        counts["records"] += len(records)
         with path.open("rb") as file:
-            for record in _staying(records):
+            for record in _staying([(item.raw, not stays) for item, stays in pairs]):
                 file.seek(record.start)
                 piece = b""
                 for left in range(record.end - record.start, 0, -_PIECE):
                     piece = file.read(min(left, _PIECE))
                     out.write(piece)
-                if not is_packed and not piece.endswith(b"\r\n\r\n"):
+                if form == sources.ARCHIVE and not piece.endswith(b"\r\n\r\n"):
                     out.write(b"\r\n\r\n")
-                counts["records_written"] += 1
+                written += 1
+    return written
 
 
 def _staying(records: Sequence[tuple[Record, bool]]) -> Iterator[Record]:

@@ -13,7 +13,7 @@ from crawldedup import explain as explaining
 from crawldedup import wire
 from crawldedup.commands.command import make_deduplicator
 from crawldedup.commands.output import Output, safe_message
-from crawldedup.commands.sources import given_pages, single_source
+from crawldedup.commands.sources import Fields, readable_sources, single_source, under_url
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.explain import INDEXES, Candidate, Comparison, Explanation
@@ -38,13 +38,15 @@ def require_existing(dedup: Deduplicator) -> None:
     require_index(dedup.options.store, dedup.options.namespace)
 
 
-def in_words(verdict: Verdict) -> str:
-    """Return a page and what it is, safe to show."""
+def _given_pages(given: Namespace, output: Output) -> Iterator[Page]:
+    return under_url(readable_sources(given.pages, output.unreadable, Fields.of(given)), given.url)
+
+
+def _in_words(verdict: Verdict) -> str:
     return f"{printable(verdict.url)}: {describe(verdict)}"
 
 
-def paragraphs_in_words(verdict: Verdict) -> Iterator[str]:
-    """Yield a line for each paragraph, safe to show, if any of them is known."""
+def _paragraphs_in_words(verdict: Verdict) -> Iterator[str]:
     coverage = verdict.coverage
     for each in coverage.paragraphs if coverage is not None and coverage.known_words else ():
         some = f", {each.known_words:,} of them known" if 0 < each.known_words < each.words else ""
@@ -54,9 +56,9 @@ def paragraphs_in_words(verdict: Verdict) -> Iterator[str]:
 
 def check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """Decide about pages and remember them, many with one call of the store."""
-    inputs = output.counted(given_pages(given, output.unreadable))
+    inputs = output.counted(_given_pages(given, output))
     for verdict in dedup.check_many(inputs, on_unreadable=lambda page, error: output.skip(page.url, error)):
-        output.show(wire.plain(verdict), in_words(verdict), *paragraphs_in_words(verdict))
+        output.show(wire.plain(verdict), _in_words(verdict), *_paragraphs_in_words(verdict))
 
 
 def find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
@@ -76,7 +78,7 @@ def _match_in_words(match: Match) -> str:
 
 def explain_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """Show the verdicts that pages would get now, and why."""
-    explain(dedup, given_pages(given, output.unreadable), output, detail=given.detail)
+    explain(dedup, _given_pages(given, output), output, detail=given.detail)
 
 
 def explain(dedup: Deduplicator, pages: Iterable[Page], output: Output, *, detail: bool = False, **meta: Any) -> None:
@@ -107,8 +109,8 @@ def explain(dedup: Deduplicator, pages: Iterable[Page], output: Output, *, detai
 
 def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool) -> Iterator[str]:
     verdict, scope_key = told.verdict, printable(value["scope_key"])
-    yield in_words(verdict)
-    yield from paragraphs_in_words(verdict)
+    yield _in_words(verdict)
+    yield from _paragraphs_in_words(verdict)
     yield f"  text       {verdict.words:,} words: {printable(' '.join((told.text or '').split()), _SHOWN_TEXT)}"
     for line in told.left_out:
         yield f"  volatile   {printable(line, _SHOWN_TEXT)}: not compared, its numbers change with every load"
@@ -168,7 +170,7 @@ def compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 def _comparison_in_words(told: Comparison, first: Page, where: str, detail: bool) -> Iterator[RenderableType]:
     candidate, similarity = told.candidate, "" if told.similarity is None else f"{told.similarity:.3f} similar to"
     if where:
-        yield f"{in_words(told.verdict)}{where}"
+        yield f"{_in_words(told.verdict)}{where}"
         yield f"  similarity  {similarity} {printable(first.url)}, exactly, by the texts' runs of three words"
     else:
         drops = {0: "none", INDEXES: "all"}.get(told.drops, str(told.drops))

@@ -12,15 +12,12 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
-from crawldedup.commands.sources import CSV, GZIP_SUFFIX, form_of
+from crawldedup.commands.sources import CSV, GZIP_SUFFIX, STANDARD, form_of
 from crawldedup.errors import ConfigurationError
 
-STANDARD: Final = "-"
-"""The name of standard input and output."""
 PARTIAL_SUFFIX: Final = ".partial"
 _BUFFER: Final = 1 << 20
-_LEVEL: Final = 6
-"""What gzip does by itself. The highest level takes thrice as long, for one percent."""
+_LEVEL: Final = 6  # what gzip does by itself; the highest level takes thrice as long, for one percent
 
 
 def check_target(path: Path, inputs: Sequence[Path], *, force: bool) -> None:

@@ -15,7 +15,9 @@ import urllib.request
 import zlib
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, NoReturn, Self
@@ -28,7 +30,10 @@ from crawldedup.page import Page
 from crawldedup.printable import pluralize
 
 OnError = Callable[[Exception], None]
-_Row = tuple[Any, Any, Any]  # what stands there, the head of the file, and the value
+_Values = tuple[Any, Any, Any]
+"""What stands at one place of a feed: its value, and the `raw` and `head` of an `Item`."""
+_Row = tuple[int, _Values]
+"""The number of a place, and what stands there."""
 
 LINES, ARRAY, CSV, PARQUET, ARCHIVE = "JSON lines", "JSON", "CSV", "Parquet", "a web archive"
 _FORMS: Final = {
@@ -40,28 +45,26 @@ _FORMS: Final = {
     **dict.fromkeys((".warc", ".wet"), ARCHIVE),
 }
 GZIP_SUFFIX: Final = ".gz"
-HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
+_HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
 _TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
 _SITEMAP_SUFFIXES: Final = (".xml", ".xml.gz")
 _SCHEMES: Final = ("http://", "https://")
+STANDARD: Final = "-"  # the name of standard input and output
 STDIN: Final = "standard input"
 _BOM: Final = b"\xef\xbb\xbf"
 
-MOST_TOLD: Final = 10
-"""A reader looks at so many errors; a broken file of a million items has as many."""
+MOST_TOLD: Final = 10  # a reader looks at so many errors; a broken file of a million items has as many
 _BLOCK: Final = 1 << 13
-_BETWEEN: Final = (" ", "\t", "\r", "\n", ",")
-"""What may stand between the members of an array."""
-_ROWS: Final = 64
-"""So many rows of a table are in memory at once: with pages of 100 kB, a few megabytes."""
+_BETWEEN: Final = (" ", "\t", "\r", "\n", ",")  # what stands between the members of an array
+_ROWS: Final = 64  # so many of a table are in memory at once: with pages of 100 kB, a few megabytes
 _BYTES_A_ROW: Final = 100
-_MOST_GROWTH: Final = 1000
-"""Beyond `MOST_BYTES`, a table may hold so many times the bytes of its file, as gzip can: a few kilobytes of Parquet
-can stand for gigabytes of one text."""
+_MOST_GROWTH: Final = 1000  # times the bytes of its file; a few kilobytes of a table can stand for gigabytes
 _SECONDS: Final = 20
 # What the protocol of sitemaps allows for one file, and how deep indexes of them may lead.
 _MOST_URLS: Final = 50_000
 _LEVELS: Final = 3
+UNREADABLE: Final = (ConfigurationError, PageError, OSError, UnicodeError)
+"""What ends the reading of a source, and is no reason not to read the next one."""
 
 
 def refuse(error: Exception) -> NoReturn:
@@ -122,12 +125,12 @@ _CONTENT: Final = {"html": "html", "text": "text"}
 class Fields(NamedTuple):
     """The fields of an item that hold its URL, and by "html" and "text" its source and its text.
 
-    `for_filter`, rows of tables are read with all of their columns, and the place of an item stands for its URL.
+    Without `needs_url`, the place of an item stands for its URL.
     """
 
     url: str = "url"
     content: Mapping[str, str] = _CONTENT
-    for_filter: bool = False
+    needs_url: bool = True
 
     @classmethod
     def of(cls, given: Namespace) -> Self:
@@ -136,22 +139,20 @@ class Fields(NamedTuple):
         return cls(given.url_field, {kind: name for kind, name in named.items() if name} or _CONTENT)
 
 
-class Item(NamedTuple):
-    """What stands at one place of a feed or an archive: the bytes of a line or of a member of an array, a batch of
-    pyarrow and the number of a row in it, or a record of an archive.
+ANY_FIELDS: Final = Fields()
 
-    `head` is the header or the schema of its file, and `page` its page, if it holds one. The `value` of a line that is
-    no JSON is the error; that of a row of a table has the columns of the fields.
+
+class Item(NamedTuple):
+    """What stands at one place of a source, and its page, if it holds one.
+
+    `raw` is what `crawldedup filter` writes: the bytes of a line or of a member of an array, a batch of pyarrow and the
+    number of a row in it, or a record of an archive. `head` is the header or the schema of its file.
     """
 
     place: str
-    raw: Any
+    raw: Any = None
     page: Page | None = None
     head: Any = None
-    value: Any = None
-
-
-ANY_FIELDS: Final = Fields()
 
 
 def readable_sources(names: Iterable[str], on_error: OnError = refuse, fields: Fields = ANY_FIELDS) -> Iterator[Page]:
@@ -161,43 +162,48 @@ def readable_sources(names: Iterable[str], on_error: OnError = refuse, fields: F
     and archives may be compressed (.gz). `on_error` takes the errors of sources, of items and of records of archives:
     ConfigurationError, which is a MissingDependencyError for Parquet without pyarrow, PageError and OSError.
     """
+    return (item.page for item in _items_of_all(names, fields, on_error) if item.page)
+
+
+def _items_of_all(names: Iterable[str], fields: Fields, on_error: OnError) -> Iterator[Item]:
     for name in names:
         try:
             # One page of a site that is not there must not hide the others.
-            if name.partition("?")[0].lower().endswith(_SITEMAP_SUFFIXES):
-                yield from readable_sources(urls_of_sitemap(name), on_error)
-            else:
-                yield from _pages_of(name, fields, on_error)
-        except (ConfigurationError, PageError, OSError, UnicodeError) as error:
+            yield from items_of(name, fields, on_error)
+        except UNREADABLE as error:
             on_error(error)
 
 
-def _pages_of(name: str, fields: Fields, on_error: OnError) -> Iterator[Page]:
+def items_of(name: str, fields: Fields, on_error: OnError) -> Iterator[Item]:
+    """Return the items of a source, as in `readable_sources`. Errors of parts of it go to `on_error`.
+
+    Raises UNREADABLE, also while it is read.
+    """
     path = Path(name)
-    if name == "-":
-        yield from _from_standard_input(fields, on_error)
-    elif name.startswith(_SCHEMES):
+    if name == STANDARD:
+        return _items_of_standard_input(fields, on_error)
+    if name.partition("?")[0].lower().endswith(_SITEMAP_SUFFIXES):
+        return _items_of_all(urls_of_sitemap(name), ANY_FIELDS, on_error)
+    if name.startswith(_SCHEMES):
         body, url, charset = _fetched(name)
-        yield Page(url, html=body, encoding=charset)
-    elif path.is_dir():
+        return iter([Item(url, page=Page(url, html=body, encoding=charset))])
+    if path.is_dir():
         if not (paths := pages_below(path, on_error)):
-            suffixes = ", ".join(HTML_SUFFIXES + _TEXT_SUFFIXES)
+            suffixes = ", ".join(_HTML_SUFFIXES + _TEXT_SUFFIXES)
             raise ConfigurationError(f"the folder {name!r} holds no pages: no {suffixes}")
-        for each in paths:
-            yield from readable_sources([str(each)], on_error)
-    elif not path.is_file():
+        return _items_of_all(map(str, paths), ANY_FIELDS, on_error)
+    if not path.is_file():
         raise ConfigurationError(
             f"{name!r} is no file, no folder and no http:// or https:// URL; use - for standard input"
         )
-    elif form_of(name) is not None:
-        yield from (item.page for item in items_of(name, fields, on_error) if item.page)
-    else:
-        with path.open("rb") as file:
-            body = file.read(MOST_BYTES)
-        is_text = name.lower().endswith(_TEXT_SUFFIXES)
-        # Text files are UTF-8; how HTML is encoded, it may say itself.
-        content = {"text": body.decode("utf-8", "replace")} if is_text else {"html": body}
-        yield Page(path.absolute().as_uri(), **content)
+    if form_of(name) is not None:
+        return items_of_file(path, fields, on_error)
+    with path.open("rb") as file:
+        body = file.read(MOST_BYTES)
+    is_text = name.lower().endswith(_TEXT_SUFFIXES)
+    # Text files are UTF-8; how HTML is encoded, it may say itself.
+    content = {"text": body.decode("utf-8", "replace")} if is_text else {"html": body}
+    return iter([Item(name, page=Page(path.absolute().as_uri(), **content))])
 
 
 def single_source(name: str) -> Page:
@@ -208,42 +214,34 @@ def single_source(name: str) -> Page:
     return pages[0]
 
 
-def given_pages(given: Namespace, on_error: OnError) -> Iterator[Page]:
-    """Yield the pages that a command line names. Raises ConfigurationError if it names a URL for several."""
-    return under_url(readable_sources(given.pages, on_error, Fields.of(given)), given.url)
-
-
 def under_url(pages: Iterable[Page], url: str | None) -> Iterator[Page]:
-    """Yield the pages, or one page under another URL. Raises ConfigurationError if a URL is given to several."""
+    """Return the pages, or one page under another URL. Raises ConfigurationError if a URL is given to several."""
     if not url:
-        yield from pages
-        return
+        return iter(pages)
     # Two suffice to refuse them, before the first is remembered.
     first = list(islice(pages, 2))
     if len(first) > 1:
         raise ConfigurationError("--url names one page, but there are several")
-    yield from (replace(page, url=url) for page in first)
+    return (replace(page, url=url) for page in first)
 
 
 def pages_below(folder: Path, on_error: OnError = refuse) -> list[Path]:
     """Return the HTML and text files below a folder, sorted. Hand to `on_error` the folders that cannot be listed."""
     walked = os.walk(folder, onerror=on_error)
     paths = (Path(parent, name) for parent, _, names in walked for name in names)
-    return sorted(path for path in paths if path.suffix.lower() in HTML_SUFFIXES + _TEXT_SUFFIXES and path.is_file())
+    return sorted(path for path in paths if path.suffix.lower() in _HTML_SUFFIXES + _TEXT_SUFFIXES and path.is_file())
 
 
-def _from_standard_input(fields: Fields, on_error: OnError) -> Iterator[Page]:
-    """Yield the pages of JSON lines, or the one page that anything else is."""
-    body = _standard_input()
+def _items_of_standard_input(fields: Fields, on_error: OnError) -> Iterator[Item]:
+    """Return the items of JSON lines, or the one page that anything else is."""
+    body = standard_input()
     first = body.readline(MOST_BYTES)
-    if isinstance(_value_of(first.removeprefix(_BOM)), dict):
-        items = _with_pages(_lines_of(body, STDIN, first), STDIN, fields, on_error)
-        yield from (item.page for item in items if item.page)
-    else:
-        yield Page("stdin:", html=first + body.read(MOST_BYTES - len(first)))
+    if any(isinstance(value, dict) for _, (value, *_) in _lines(io.BytesIO(first))):
+        return items_of_lines(body, fields, on_error, first)
+    return iter([Item(STDIN, page=Page("stdin:", html=first + body.read(MOST_BYTES - len(first))))])
 
 
-def _standard_input() -> BinaryIO:
+def standard_input() -> BinaryIO:
     """Return standard input, for bytes. Raises ConfigurationError if it is closed."""
     if sys.stdin is None:
         raise ConfigurationError("there is no standard input to read: it is closed")
@@ -282,17 +280,37 @@ def urls_of_sitemap(name: str, levels: int = _LEVELS) -> Iterator[str]:
             yield from urls_of_sitemap(url, levels - 1)
 
 
-def items_of(name: str, fields: Fields, on_error: OnError) -> Iterator[Item]:
-    """Yield the items of a feed, or the records of a web archive, with their pages. `-` is a feed of JSON lines.
+def form_of(name: str) -> str | None:
+    """Return what a file holds, by its name: LINES, ARRAY, CSV, PARQUET or ARCHIVE; None for anything else."""
+    suffix = re.search(r"(\.[a-z]+)(\.gz)?$", name.lower())
+    form = _FORMS.get(suffix[1]) if suffix else None
+    # Parquet compresses by itself.
+    return None if suffix and suffix[2] and form == PARQUET else form
 
-    Errors of items go to `on_error`. Raises ConfigurationError for what is no feed or archive, and where nothing more
-    can be read.
+
+def items_of_file(path: Path, fields: Fields | None, on_error: OnError) -> Iterator[Item]:
+    """Return the items of a feed, or the records of a web archive, with their pages if `fields` name them.
+
+    Errors of items go to `on_error`. Raises ConfigurationError, also while they are read, for what is no feed or
+    archive, and where nothing more can be read.
     """
-    if form_of(name) == ARCHIVE:
-        return _items_of_archive(Path(name), on_error)
-    if name == "-":
-        return _with_pages(_lines_of(_standard_input(), STDIN), STDIN, fields, on_error)
-    return _with_pages(entries_of(Path(name), fields), name, fields, on_error)
+    form = form_of(path.name)
+    if form == ARCHIVE:
+        return _items_of_archive(path, on_error)
+    file = gzip.GzipFile(path) if path.suffix.lower() == GZIP_SUFFIX else path.open("rb")
+    if form == LINES:
+        return _items_of(file, _lines(file), f"{path}, line", fields, on_error)
+    if form == PARQUET:
+        rows = _rows_of_parquet(path, file, fields)
+    else:
+        rows = _rows_of_csv(file) if form == CSV else _members_of(file)
+    name = f"{path}, {'row' if form == PARQUET else 'item'}"
+    return _items_of(file, enumerate(rows, 1), name, fields, on_error)
+
+
+def items_of_lines(file: BinaryIO, fields: Fields | None, on_error: OnError, first: bytes = b"") -> Iterator[Item]:
+    """Return the items of standard input, after the `first` line, which was read from it."""
+    return _items_of(nullcontext(), _lines(file, first), f"{STDIN}, line", fields, on_error)
 
 
 def _items_of_archive(path: Path, on_error: OnError) -> Iterator[Item]:
@@ -310,18 +328,29 @@ def _items_of_archive(path: Path, on_error: OnError) -> Iterator[Item]:
             complaints.end(error)
 
 
-def _with_pages(entries: Iterable[Item], name: str, fields: Fields, on_error: OnError) -> Iterator[Item]:
+def _items_of(file: Any, rows: Iterable[_Row], name: str, fields: Fields | None, on_error: OnError) -> Iterator[Item]:
     refusal = f"none of the first {MOST_TOLD} items is a page, so the rest is not read"
-    with Complaints(on_error, name, "item", "without a page", refusal) as complaints:
-        for entry in entries:
-            page = None
-            try:
-                page = _page_of(entry.value, fields, entry.place)
-            except ConfigurationError as error:
-                complaints.tell(ConfigurationError(f"{entry.place}: {error}"))
-            else:
-                complaints.accept()
-            yield entry._replace(page=page, value=None)
+    source, number = name.rpartition(", ")[0], 0
+    with file, Complaints(on_error, source, "item", "without a page", refusal) as complaints:
+        try:
+            for number, (value, raw, head) in rows:
+                place, page = f"{name} {number}", None
+                if fields is not None:
+                    try:
+                        page = _page_of(value, fields, place)
+                    except ConfigurationError as error:
+                        complaints.tell(ConfigurationError(f"{place}: {error}"))
+                    else:
+                        if complaints.refusal:
+                            complaints.accept()
+                yield Item(place, raw, page, head)
+        except ConfigurationError:
+            raise
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ConfigurationError(f"{source} cannot be decompressed any further: {error}") from error
+        except (csv.Error, ValueError, RecursionError) as error:
+            problem = f"{name} {number + 1}: this cannot be read, nor what follows: {error}"
+            raise ConfigurationError(problem) from error
 
 
 def _page_of(item: Any, fields: Fields, place: str) -> Page:
@@ -331,87 +360,51 @@ def _page_of(item: Any, fields: Fields, place: str) -> Page:
         raise ConfigurationError("this is no JSON object")
     url = item.get(fields.url)
     if not isinstance(url, str) or not url:
-        if not fields.for_filter:
+        if fields.needs_url:
             raise ConfigurationError(f'the field "{fields.url}" holds no text; --url-field names another')
         url = place
-    content = {kind: item[name] for kind, name in fields.content.items() if isinstance(item.get(name), str | bytes)}
+    content: dict[str, Any] = {}
+    for kind, name in fields.content.items():
+        if isinstance(value := item.get(name), str | bytes):
+            content[kind] = value
     if len(content) > 1:
         # A row of a table has every column, so that the one without a value is empty.
         content = {kind: value for kind, value in content.items() if value}
-    names = [f'"{name}"' for name in fields.content.values()]
-    if not content:
-        raise ConfigurationError(
-            f"no text in the field {' or '.join(names)}; --html-field and --text-field name others"
-        )
-    if len(content) > 1:
-        both = " and ".join(names)
-        raise ConfigurationError(f"the fields {both} both hold a text; choose one by --html-field or --text-field")
+    if len(content) != 1:
+        names = [f'"{name}"' for name in fields.content.values()]
+        if content:
+            both = " and ".join(names)
+            raise ConfigurationError(f"the fields {both} both hold a text; choose one by --html-field or --text-field")
+        either = " or ".join(names)
+        raise ConfigurationError(f"no text in the field {either}; --html-field and --text-field name others")
     if isinstance(text := content.get("text"), bytes):
         content["text"] = text.decode("utf-8", "replace")
     return Page(url, **content)
 
 
-def form_of(name: str) -> str | None:
-    """Return what a file holds, by its name: LINES, ARRAY, CSV, PARQUET or ARCHIVE; None for anything else."""
-    suffix = re.search(r"(\.[a-z]+)(\.gz)?$", name.lower())
-    form = _FORMS.get(suffix[1]) if suffix else None
-    # Parquet compresses by itself.
-    return None if suffix and suffix[2] and form == PARQUET else form
-
-
-def entries_of(path: Path, fields: Fields = ANY_FIELDS) -> Iterator[Item]:
-    """Yield the items of a feed, of the form that its name tells, with their values.
-
-    Raises ConfigurationError where nothing more can be read, and MissingDependencyError for Parquet without pyarrow.
-    """
-    form, number, what = form_of(path.name), 0, "item"
-    try:
-        with gzip.open(path) if path.suffix.lower() == GZIP_SUFFIX else path.open("rb") as file:
-            if form == LINES:
-                yield from _lines_of(file, str(path))
-                return
-            if form == PARQUET:
-                rows, what = _rows_of_parquet(path, file, fields), "row"
-            else:
-                rows = _rows_of_csv(file) if form == CSV else _members_of(file)
-            for number, (raw, head, value) in enumerate(rows, 1):
-                yield Item(f"{path}, {what} {number}", raw, head=head, value=value)
-    except ConfigurationError:
-        raise
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ConfigurationError(f"{path} cannot be decompressed any further: {error}") from error
-    except (csv.Error, ValueError, RecursionError) as error:
-        problem = f"{path}, {what} {number + 1}: this cannot be read, nor what follows: {error}"
-        raise ConfigurationError(problem) from error
-
-
-def _lines_of(file: Any, name: str, first: bytes = b"") -> Iterator[Item]:
+def _lines(file: Any, first: bytes = b"") -> Iterator[_Row]:
     """Yield what the lines of a file hold, after the `first`, which was read from it; empty ones hold nothing.
 
-    Of a line that is too long, the value is an error, and nothing stands there.
+    Of a line that is no JSON, the value is an error; of one that is too long, nothing stands there either.
     """
-    lines = iter(lambda: file.readline(MOST_BYTES), b"")
+    lines = iter(partial(file.readline, MOST_BYTES), b"")
     for number, line in enumerate(chain([first], lines) if first else lines, 1):
-        place, rest = f"{name}, line {number}", line
         if len(line) >= MOST_BYTES:
+            rest = line
             while rest and not rest.endswith(b"\n"):
                 rest = file.readline(MOST_BYTES)
             too_long = ValueError(f"a line must be shorter than {MOST_BYTES:,} bytes, and is left out")
-            yield Item(place, b"", value=too_long)
+            yield number, (too_long, b"", None)
         elif line.strip():
             line = line.removeprefix(_BOM) if number == 1 else line
-            yield Item(place, line, value=_value_of(line))
+            try:
+                value = json.loads(line.decode("utf-8", "replace"))
+            except (ValueError, RecursionError) as error:
+                value = error
+            yield number, (value, line, None)
 
 
-def _value_of(line: bytes) -> Any:
-    """Return what a line of JSON holds, or the error."""
-    try:
-        return json.loads(line.decode("utf-8", "replace"))
-    except (ValueError, RecursionError) as error:
-        return error
-
-
-def _rows_of_csv(file: Any) -> Iterator[_Row]:
+def _rows_of_csv(file: Any) -> Iterator[_Values]:
     csv.field_size_limit(MOST_BYTES)
     taken: list[bytes] = []
 
@@ -427,11 +420,11 @@ def _rows_of_csv(file: Any) -> Iterator[_Row]:
     header = b"".join(taken) if rows.fieldnames else b""
     taken.clear()
     for value in rows:
-        yield b"".join(taken), header, value
+        yield value, b"".join(taken), header
         taken.clear()
 
 
-def _members_of(file: Any) -> Iterator[_Row]:
+def _members_of(file: Any) -> Iterator[_Values]:
     """Yield the members of a JSON array, of which no more than one is in memory. Raises ValueError."""
     decoder = json.JSONDecoder()
     # What is no UTF-8 is written as it was read.
@@ -451,7 +444,7 @@ def _members_of(file: Any) -> Iterator[_Row]:
             value, end = decoder.raw_decode(waiting, place)
             # A number may go on.
             if end < len(waiting) or is_end:
-                yield waiting[place:end].encode("utf-8", "surrogateescape"), b"", value
+                yield value, waiting[place:end].encode("utf-8", "surrogateescape"), None
                 place = end
                 continue
         except ValueError:
@@ -472,25 +465,27 @@ def pyarrow_for(path: Path) -> Any:
     return pa
 
 
-def _rows_of_parquet(path: Path, stream: Any, fields: Fields) -> Iterator[_Row]:
+def _rows_of_parquet(path: Path, stream: Any, fields: Fields | None) -> Iterator[_Values]:
+    """Yield rows with the columns of the fields, or with all columns and without values."""
     pa = pyarrow_for(path)
     left = MOST_BYTES + _MOST_GROWTH * path.stat().st_size
     try:
         # Not a whole row group at once, which may be the whole file.
         file = pa.parquet.ParquetFile(stream, pre_buffer=False, buffer_size=1 << 20)
-        schema, wanted = file.schema_arrow, [fields.url, *fields.content.values()]
-        columns = [name for name in dict.fromkeys(wanted) if name in schema.names]
-        if not columns:
-            raise ConfigurationError(
-                f"{path} has none of the columns {', '.join(wanted)}, but {', '.join(schema.names)}; --url-field, "
-                "--html-field and --text-field name others"
-            )
-        for batch in file.iter_batches(_ROWS, columns=None if fields.for_filter else columns, use_threads=False):
-            for row, value in enumerate(batch.select(columns).to_pylist()):
+        schema, columns = file.schema_arrow, None
+        if fields is not None:
+            wanted = [fields.url, *fields.content.values()]
+            if not (columns := [name for name in dict.fromkeys(wanted) if name in schema.names]):
+                raise ConfigurationError(
+                    f"{path} has none of the columns {', '.join(wanted)}, but {', '.join(schema.names)}; --url-field, "
+                    "--html-field and --text-field name others"
+                )
+        for batch in file.iter_batches(_ROWS, columns=columns, use_threads=False):
+            for row, value in enumerate(batch.to_pylist() if fields else [{}] * len(batch)):
                 left -= _BYTES_A_ROW + sum(len(cell) for cell in value.values() if isinstance(cell, str | bytes))
                 if left < 0:
                     raise ValueError(f"it holds more than {_MOST_GROWTH:,} times the bytes of its file")
-                yield (batch, row), schema, value
+                yield value, (batch, row), schema
     except (pa.ArrowException, OSError) as error:
         # An error of pyarrow may be one of the system without its number.
         if isinstance(error, OSError) and error.errno is not None:

@@ -1,11 +1,10 @@
 """The command `crawldedup scan`."""
 
-import os
 from argparse import BooleanOptionalAction
 from pathlib import Path
 from typing import Final
 
-from crawldedup.commands.command import PAGE_ARGUMENTS, PROFILE_OPTIONS, Command
+from crawldedup.commands.command import PAGE_ARGUMENTS, PROFILE_OPTIONS, WORKERS_ARGUMENT, Command
 
 SCAN: Final = Command(
     "find the clusters of near duplicates within a collection",
@@ -23,12 +22,7 @@ SCAN: Final = Command(
             "default": True,
             "help": "decide by exact similarities; --no-exact decides by estimates, as a crawl does (default: exact)",
         },
-        "--workers": {
-            "metavar": "N",
-            "type": int,
-            "default": os.cpu_count() or 1,
-            "help": "processes that read pages (default: one for each processor)",
-        },
+        **WORKERS_ARGUMENT,
         "--keep": {
             "choices": ("best", "first"),
             "default": "best",

@@ -19,7 +19,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.printable import printable
 from crawldedup.scan.columns import LAYOUT, Columns, Lists
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 _TASK: Final = "scan.json"
 _LOCK: Final = "lock"
 _DIGEST_BYTES: Final = 16

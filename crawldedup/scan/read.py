@@ -3,14 +3,15 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from itertools import chain, islice
-from typing import Any, Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.advice.copies import names_a_view
+from crawldedup.commands.sources import UNREADABLE, Item, OnError
 from crawldedup.errors import NoWorkerError, PageError, UnexpectedReadError, WorkerError
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.options import Options
@@ -21,9 +22,8 @@ from crawldedup.scan.engine import Goal
 from crawldedup.scan.folder import KINDS, Packed, Place
 from crawldedup.search.query import QueryBuilder, salted
 from crawldedup.workers.pool import WorkerPool
-from crawldedup.workers.reading import plain_page
 
-OnError = Callable[[Exception], None]
+T = TypeVar("T")
 
 _PAGES_A_CHUNK: Final = 256
 _CHARACTERS_A_CHUNK: Final = 1 << 22
@@ -35,23 +35,28 @@ _SECONDS_A_PAGE: Final = 0.5
 _Answer = tuple[Packed, dict[int, str]]
 """The columns of pages, without URLs, and the places of those that cannot be read, with the reasons."""
 _answers: Final = msgspec.msgpack.Decoder(_Answer)
+_Plain = tuple[bytes, str, Any, bool, str | None]
+"""The URL of a page, "html" or "text", its bytes, whether they were text, and the encoding."""
 
 
 class Read(NamedTuple):
-    """The columns of pages, in parts, and the errors of those that cannot be read."""
+    """The columns of pages, in parts, and by their places the URLs of those that cannot be read, with the reasons."""
 
     columns: list[Packed]
-    skipped: list[PageError]
+    skipped: dict[int, tuple[str, str]]
 
 
-def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
+def reader(setup: dict[str, Any]) -> Callable[[list[_Plain]], _Answer]:
     """Return the handler of a worker process, which reads pages as these options say."""
     options = Options.from_values(setup)
     page_reader, queries = PageReader(options), QueryBuilder(options)
     threshold = Goal(options.similarity, options.recall).threshold
 
-    def read(message: list[dict[str, Any]]) -> _Answer:
-        pages = [Page(**values) for values in message]
+    def read(message: list[_Plain]) -> _Answer:
+        pages = [
+            Page(url.decode(), encoding=encoding, **{kind: body.decode() if is_text else body})
+            for url, kind, body, is_text, encoding in message
+        ]
         contents = [page_reader.try_content(page) for page in pages]
         fingerprints = page_reader.try_fingerprints(pages, contents, NO_KEY)
         rows, shingles, skipped = list[tuple[Fingerprint, int]](), list[NDArray[np.uint32]](), dict[int, str]()
@@ -82,11 +87,11 @@ def read_answer(answer: bytes, pages: int) -> _Answer:
 
 
 def chunks_of(
-    names: Sequence[str], begun: Place, open_source: Callable[[str, OnError], Iterator[Page]], on_error: OnError
+    names: Sequence[str], begun: Place, open_source: Callable[[str, OnError], Iterator[Item]], on_error: OnError
 ) -> Iterator[tuple[Place, list[Page]]]:
     """Yield the pages of sources that are not read yet, behind where they end; the last chunk is an empty one.
 
-    `open_source` returns the pages of a source, always in the same order, and hands on what is wrong with items.
+    `open_source` returns the items of a source, always in the same order, and hands on what is wrong with items.
     """
     first, behind, errors = begun
 
@@ -96,46 +101,55 @@ def chunks_of(
         on_error(error)
 
     for source in range(first, len(names)):
-        before, items, behind = errors, behind, 0
-        pages = islice(open_source(names[source], note), items, None)
-        while chunk := _first_pages(pages):
-            items += len(chunk)
-            yield (source, items, before), chunk
+        before = errors
+        for numbers, pages in page_chunks(partial(open_source, names[source], note), note, behind):
+            yield (source, numbers[-1] + 1, before), pages
+        behind = 0
     yield (len(names), 0, errors), []
 
 
-def _first_pages(pages: Iterator[Page]) -> list[Page]:
-    chunk: list[Page] = []
-    size = 0
-    for page in pages:
-        chunk.append(page)
-        size += len(page.html or page.text or "")
-        if len(chunk) == _PAGES_A_CHUNK or size > _CHARACTERS_A_CHUNK:
-            break
-    return chunk
+def page_chunks(
+    open_items: Callable[[], Iterator[Item]], on_error: OnError, first: int = 0
+) -> Iterator[tuple[list[int], list[Page]]]:
+    """Yield the pages of items in chunks, with the numbers of the items, from the `first` on."""
+    numbers, pages, size = list[int](), list[Page](), 0
+    try:
+        for number, item in enumerate(open_items()):
+            if (page := item.page) is None or number < first:
+                continue
+            numbers.append(number)
+            pages.append(page)
+            size += len(page.html or page.text or "")
+            if len(pages) == _PAGES_A_CHUNK or size > _CHARACTERS_A_CHUNK:
+                yield numbers, pages
+                numbers, pages, size = [], [], 0
+    except UNREADABLE as error:
+        on_error(error)
+    if pages:
+        yield numbers, pages
 
 
 def read_chunks(
-    chunks: Iterable[tuple[Place, list[Page]]], options: Options, workers: int
-) -> Generator[tuple[Place, Read], None, None]:
-    """Yield what was read of each chunk by worker processes, which work ahead.
+    chunks: Iterable[tuple[T, list[Page]]], options: Options, workers: int
+) -> Generator[tuple[T, Read], None, None]:
+    """Yield what was read of each chunk by worker processes, which work ahead, with what names the chunk.
 
     Raises NoWorkerError if no process can be started.
     """
-    waiting: deque[tuple[Place, asyncio.Task[Read]]] = deque()
+    waiting: deque[tuple[T, asyncio.Task[Read]]] = deque()
     # Its own `run` would keep Ctrl-C from a source that waits for input.
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
         pool = WorkerPool("crawldedup.scan.read:reader", options.index_values(), workers=workers, page_seconds=_SECONDS)
         try:
-            for place, pages in chunks:
-                waiting.append((place, loop.create_task(_read(pool, pages))))
+            for name, pages in chunks:
+                waiting.append((name, loop.create_task(_read(pool, pages))))
                 loop.run_until_complete(asyncio.sleep(0))
                 while waiting and (len(waiting) >= workers * _CHUNKS_A_WORKER or waiting[0][1].done()):
                     first, reading = waiting.popleft()
                     yield first, loop.run_until_complete(reading)
-            for place, reading in waiting:
-                yield place, loop.run_until_complete(reading)
+            for name, reading in waiting:
+                yield name, loop.run_until_complete(reading)
         finally:
             pool.close()
 
@@ -143,8 +157,8 @@ def read_chunks(
 async def _read(pool: WorkerPool, pages: Sequence[Page]) -> Read:
     """Read pages in a worker. One that ends its process is skipped as "crashed", a slow one as "too_slow"."""
     if not pages:
-        return Read([], [])
-    message, seconds = list(map(plain_page, pages)), _SECONDS + _SECONDS_A_PAGE * len(pages)
+        return Read([], {})
+    message, seconds = message_of(pages), _SECONDS + _SECONDS_A_PAGE * len(pages)
     # Where one of many ends a process, each is read alone, and has a second try.
     tries = 1 if len(pages) > 1 else 2
     try:
@@ -154,9 +168,21 @@ async def _read(pool: WorkerPool, pages: Sequence[Page]) -> Read:
     except (PageError, WorkerError, UnexpectedReadError) as error:
         if len(pages) > 1:
             reads = await asyncio.gather(*(_read(pool, [page]) for page in pages))
-            return Read(*(list(chain.from_iterable(parts)) for parts in zip(*reads, strict=True)))
+            parts = [part for read in reads for part in read.columns]
+            return Read(parts, {place: read.skipped[0] for place, read in enumerate(reads) if read.skipped})
         columns, reasons = {}, {0: error.reason if isinstance(error, PageError) else "crashed"}
-    skipped = [PageError(reason, f"skipped ({reason}): {pages[place].url}") for place, reason in reasons.items()]
+    skipped = {place: (pages[place].url, reason) for place, reason in reasons.items()}
     urls = [page.url.encode("utf-8", "surrogatepass") for place, page in enumerate(pages) if place not in reasons]
     columns |= {"urls": b"".join(urls), "url_sizes": np.array(list(map(len, urls)), np.uint32).tobytes()}
     return Read([columns] if urls else [], skipped)
+
+
+def message_of(pages: Sequence[Page]) -> list[_Plain]:
+    """Return pages as plain data for a worker. What UTF-8 cannot hold is "?" there."""
+    message = list[_Plain]()
+    for page in pages:
+        kind, body = ("text", page.text) if page.html is None else ("html", page.html)
+        is_text = isinstance(body, str)
+        content = body.encode("utf-8", "replace") if isinstance(body, str) else body
+        message.append((page.url.encode("utf-8", "replace"), kind, content, is_text, page.encoding))
+    return message

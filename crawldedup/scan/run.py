@@ -1,6 +1,5 @@
 """Run a scan: read the pages into a folder, find the duplicates among them, and show or write what was found."""
 
-import errno
 import json
 import os
 import shutil
@@ -10,11 +9,10 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import mmh3
 import numpy as np
@@ -27,7 +25,7 @@ from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import FORMAT, OUTCOMES, VERSION, find_journals, line_of, shown
 from crawldedup.options import Options
-from crawldedup.page import Page, PageReader
+from crawldedup.page import PageReader
 from crawldedup.printable import pluralize, printable
 from crawldedup.scan.columns import Columns, Lists
 from crawldedup.scan.engine import Duplicates, Goal, Progress, find_duplicates
@@ -39,7 +37,6 @@ FOLDER_SUFFIX: Final = ".scan"
 REPORT_SUFFIX: Final = ".html"
 _COLUMNS: Final = ("url", "kind", "kept_url", "similarity")
 _SHOWN_MEMBERS: Final = 10
-_FATE: Final = "skipped: they are counted only"
 
 
 def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
@@ -47,26 +44,18 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 
     What was read outlives an error, for the next run. Raises ConfigurationError and OSError.
     """
+    options = dedup.options
     _check(given)
-    goal = Goal(dedup.options.similarity, dedup.options.recall)
     with (
         _work_folder(given) as path,
-        opened_folder(path, _task(dedup.options, given)) as folder,
+        opened_folder(path, _task(options, given)) as folder,
         _telling_how_to_go_on(folder, given, output),
     ):
-        _read(dedup.options, folder, given, output)
-        pages, urls = folder.pages()
-        if given.keep == "first":
-            pages = replace(pages, rank=np.zeros_like(pages.rank))
-        if not given.exact:
-            pages = replace(pages, shingles=None)
+        _read(options, folder, given, output)
         with output.shares() as share:
-            results = Results(folder.step, pages, urls, find_duplicates(pages, goal, folder=path, progress=share))
-            if given.output is not None and given.output.suffix == REPORT_SUFFIX:
-                results.write_report(given.output, goal, share)
-            elif given.output is not None:
-                share("writing", 0)
-                write_rows(_COLUMNS, results.rows(), given.output, force=given.force)
+            results = Results.of(folder, options, share, keep=given.keep, exact=given.exact)
+            if given.output is not None:
+                results.write(given.output, share, force=given.force)
         _show(results, given, output)
 
 
@@ -107,15 +96,16 @@ def _task(options: Options, given: Namespace) -> dict[str, Any]:
     names = ("similarity", "recall", "scope", "min_words", "distinguish_params")
     return {
         "sources": given.pages,
-        "files": _version_of_files(map(Path, given.pages)),
+        "files": version_of_files(given.pages),
         "fields": [given.url_field, given.html_field, given.text_field],
         **{name: getattr(options, name) for name in names},
         "extractor, content or distinguish": PageReader(options).profile,
     }
 
 
-def _version_of_files(paths: Iterable[Path]) -> str:
+def version_of_files(names: Iterable[str]) -> str:
     """Return what tells files, and the pages in folders, from changed ones."""
+    paths = map(Path, names)
     below = (sources.pages_below(path, lambda _: None) if path.is_dir() else [path] for path in paths)
     files = [(path, path.stat()) for path in chain.from_iterable(below) if path.is_file()]
     told = json.dumps([(str(path), status.st_size, status.st_mtime_ns) for path, status in files])
@@ -124,72 +114,75 @@ def _version_of_files(paths: Iterable[Path]) -> str:
 
 def _read(options: Options, folder: ScanFolder, given: Namespace, output: Output) -> None:
     """Read what is not in the folder yet."""
-    chunks = chunks_of(given.pages, folder.step.place, partial(_pages_of, sources.Fields.of(given)), output.unreadable)
+    fields = sources.Fields.of(given)
+
+    def items_of(name: str, on_error: sources.OnError) -> Iterator[sources.Item]:
+        if name == sources.STANDARD:
+            return sources.items_of_lines(sources.standard_input(), fields, on_error)
+        return sources.items_of(name, fields, on_error)
+
+    chunks = chunks_of(given.pages, folder.step.place, items_of, output.unreadable)
     with (
         output.progress("reading") as show,
-        sources.Complaints(output.error, "scan", "page", _FATE) as complaints,
+        sources.Complaints(output.error, "scan", "page", "skipped: they are counted only") as complaints,
         closing(read_chunks(chunks, options, given.workers)) as reads,
     ):
         for place, (columns, skipped) in reads:
-            folder.add(place, columns, [error.reason for error in skipped])
-            for error in skipped:
-                complaints.tell(error)
+            folder.add(place, columns, [reason for _, reason in skipped.values()])
+            for url, reason in skipped.values():
+                complaints.tell(ConfigurationError(f"skipped ({reason}): {url}"))
             show(folder.step.pages, None)
 
 
 @contextmanager
 def _telling_how_to_go_on(folder: ScanFolder, given: Namespace, output: Output) -> Iterator[None]:
-    """Tell what becomes of what was read where a scan ends early, and where it has gone on."""
+    """Tell where a scan that ends early goes on, and where it has gone on."""
     if folder.step.pages:
         output.err.print(f"going on after {pluralize(folder.step.pages, 'page')}", markup=False)
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, OSError):
         if given.work or given.output:
             output.err.print(f"stopped: the same command goes on from {printable(str(folder.path))}", markup=False)
         raise
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise
-        what_to_do = "make room, or name a folder with --work; with it or --output, the same command goes on from here"
-        raise ConfigurationError(f"{error.filename or folder.path}: {error.strerror}: {what_to_do}") from error
-
-
-def _pages_of(fields: sources.Fields, name: str, on_error: sources.OnError) -> Iterator[Page]:
-    if name != "-":
-        yield from sources.readable_sources([name], on_error, fields)
-        return
-    try:
-        yield from (item.page for item in sources.items_of(name, fields, on_error) if item.page)
-    except ConfigurationError as error:
-        on_error(error)
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
     """The pages that were read until a step, and what was found about them."""
 
+    goal: Goal
     step: Step
     pages: Columns
     urls: Lists
     duplicates: Duplicates
 
+    @classmethod
+    def of(cls, folder: ScanFolder, options: Options, progress: Progress, *, keep: str, exact: bool = True) -> Self:
+        """Find the duplicates among the pages of a folder. Keep the "first" or the "best" page of each cluster."""
+        pages, urls = folder.pages()
+        goal = Goal(options.similarity, options.recall)
+        if keep == "first":
+            pages = replace(pages, rank=np.zeros_like(pages.rank))
+        if not exact:
+            pages = replace(pages, shingles=None)
+        return cls(goal, folder.step, pages, urls, find_duplicates(pages, goal, folder=folder.path, progress=progress))
+
     def url(self, page: int) -> str:
         return self.urls[page].tobytes().decode("utf-8", "surrogatepass")
+
+    def is_kept(self, page: int) -> bool:
+        return bool(self.duplicates.original[page] == page)
 
     def row(self, page: int) -> dict[str, Any]:
         """Return what a page is, by the names of the columns."""
         url, original = self.url(page), int(self.duplicates.original[page])
-        if original == page:
+        if self.is_kept(page):
             kind = Kind.THIN if self.pages.thin[page] else Kind.NEW
             return {"url": url, "kind": str(kind), "kept_url": None, "similarity": None}
         kind = Kind.EXACT_DUPLICATE if self.duplicates.exact[page] else Kind.NEAR_DUPLICATE
         similarity = round(float(self.duplicates.similarity[page]), 4)
         return {"url": url, "kind": str(kind), "kept_url": self.url(original), "similarity": similarity}
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield what each page is."""
-        return map(self.row, range(len(self.pages)))
 
     def clusters(self, most: int | None = None) -> Iterator[dict[str, Any]]:
         """Yield the kept page of each cluster and its duplicates, largest clusters first, at most so many."""
@@ -219,8 +212,16 @@ class Results:
             "cluster_count": len(np.unique(self.duplicates.original[~self.duplicates.kept])),
         }
 
-    def write_report(self, path: Path, goal: Goal, progress: Progress) -> None:
-        """Write the report of a crawl that has met these pages. Raises ConfigurationError and OSError."""
+    def write(self, path: Path, progress: Progress, *, force: bool) -> None:
+        """Write what each page is, or the report of a crawl that has met these pages.
+
+        Raises ConfigurationError and OSError.
+        """
+        rows = map(self.row, range(len(self.pages)))
+        if path.suffix != REPORT_SUFFIX:
+            progress("writing", 0)
+            write_rows(_COLUMNS, rows, path, force=force)
+            return
         from crawldedup.report.database import Database
         from crawldedup.report.queries import make_report
         from crawldedup.report.render.files import write_report
@@ -228,16 +229,17 @@ class Results:
         with TemporaryDirectory(prefix="crawldedup-scan-") as folder, Database(progress) as database:
             journal = Path(folder, "scan.jsonl")
             with journal.open("wb") as out:
-                out.writelines(map(line_of, self._journal(path.stem, goal)))
+                out.writelines(map(line_of, self._journal(path.stem, rows)))
             write_report(database, make_report(database, find_journals([journal])), path)
 
-    def _journal(self, name: str, goal: Goal) -> Iterator[dict[str, Any]]:
+    def _journal(self, name: str, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         # A spider without a name tells a scan.
         process = {"started": round(time.time(), 3), "host": socket.gethostname(), "pid": os.getpid(), "spider": ""}
-        threshold = round(goal.threshold, 4) if self.pages.shingles is None else goal.similarity
-        settings = {"similarity": goal.similarity, "threshold": threshold}
+        similarity = self.goal.similarity
+        threshold = round(self.goal.threshold, 4) if self.pages.shingles is None else similarity
+        settings = {"similarity": similarity, "threshold": threshold}
         yield {FORMAT: VERSION, "crawl": f"scan-{name}", **process, "settings": settings}
-        for row in self.rows():
+        for row in rows:
             record = {"t": 0, "url": shown(row["url"]), "outcome": OUTCOMES[Kind(row["kind"])], "action": "delivered"}
             if row["kept_url"] is not None:
                 record |= {"action": "dropped", "original": shown(row["kept_url"]), "similarity": row["similarity"]}
@@ -246,33 +248,24 @@ class Results:
 
 
 def _show(results: Results, given: Namespace, output: Output) -> None:
-    summary = results.summary()
+    counts = results.summary()
     # Errors of an earlier run count, too.
-    output.status = int(summary["unreadable"] > 0)
-    lines = [summary_line(summary)]
+    output.status = int(counts["unreadable"] > 0)
+    lines = list[str]()
     if given.output is None and output.as_json:
-        summary["clusters"] = list(results.clusters())
+        counts["clusters"] = list(results.clusters())
     elif given.output is None:
-        lines = [*chain.from_iterable(map(cluster_lines, results.clusters(given.most))), *lines]
-        if (more := summary["cluster_count"] - given.most) > 0:
-            lines.append(f"not shown: {pluralize(more, 'smaller cluster')}; --output writes them all")
-    output.show(summary, *lines)
-
-
-def summary_line(counts: dict[str, Any]) -> str:
-    """Return the counts in words."""
+        for cluster in results.clusters(given.most):
+            lines.append(printable(cluster["original"]))
+            copies = cluster["duplicates"]
+            lines += [f"    {row['similarity']:.3f} {printable(row['url'])}" for row in copies[:_SHOWN_MEMBERS]]
+            if (more := len(copies) - _SHOWN_MEMBERS) > 0:
+                lines.append(f"    and {more:,} more")
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(counts["reasons"].items()))
+    found = f"{pluralize(counts['duplicates'], 'duplicate')} in {pluralize(counts['cluster_count'], 'cluster')}"
     skipped = f"{counts['skipped']:,} skipped" + (f" ({reasons})" if reasons else "")
-    clusters = pluralize(counts["cluster_count"], "cluster")
     errors = f", {pluralize(counts['unreadable'], 'error')} reported" if counts["unreadable"] else ""
-    duplicates = pluralize(counts["duplicates"], "duplicate")
-    return f"{pluralize(counts['pages'], 'page')}, {duplicates} in {clusters}, {skipped}{errors}"
-
-
-def cluster_lines(cluster: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines that show a cluster, safe to show."""
-    yield printable(cluster["original"])
-    for row in cluster["duplicates"][:_SHOWN_MEMBERS]:
-        yield f"    {row['similarity']:.3f} {printable(row['url'])}"
-    if (more := len(cluster["duplicates"]) - _SHOWN_MEMBERS) > 0:
-        yield f"    and {more:,} more"
+    lines.append(f"{pluralize(counts['pages'], 'page')}, {found}, {skipped}{errors}")
+    if given.output is None and (more := counts["cluster_count"] - given.most) > 0:
+        lines.append(f"not shown: {pluralize(more, 'smaller cluster')}; --output writes them all")
+    output.show(counts, *lines)

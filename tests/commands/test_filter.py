@@ -19,8 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crawldedup.commands import filtering, sources
+from crawldedup.commands import sources
 from crawldedup.page import Page
+from crawldedup.scan import read
+from crawldedup.scan.run import Results
 from tests.commands.conftest import Run
 from tests.servers import wait_until
 
@@ -181,6 +183,7 @@ def test_what_an_index_knows_is_left_out(feed: Run, options: str) -> None:
         ("feed.jsonl -o o.warc", "filter keeps the form"),
         ("feed.jsonl no.jsonl -o o.jsonl", "'no.jsonl' is no file"),
         ("- - -o o.jsonl", "standard input can be read only once"),
+        ("feed.jsonl -o o.jsonl --workers 0", "--workers is 0"),
         ("feed.jsonl -o o.jsonl --text-field txt", "none of the first 10 items is a page"),
         ("feed.jsonl -o o.jsonl --against sqlite:///no.sqlite", "there is no index 'default'"),
         ("feed.jsonl -o o.jsonl --against memory://", "ends with the program"),
@@ -220,6 +223,31 @@ def test_of_several_inputs_what_stands_before_a_cut_is_written(run: Run, monkeyp
         assert said.err.count(message) == 1
 
 
+def test_a_page_that_ends_its_process_is_kept(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    extractor = "import os\ndef extract(html):\n    os._exit(3) if 'DIE' in html else None\n    return html\n"
+    Path("deadly_feed.py").write_text(extractor)
+    monkeypatch.syspath_prepend(".")
+    items = [{"url": item["url"], "html": f"<p>{item['text']}"} for item in [*ITEMS[:4], {"url": "x", "text": "DIE"}]]
+    Path("feed.jsonl").write_bytes(as_lines(items))
+    said = run("filter feed.jsonl -o out.jsonl --extractor deadly_feed.extract --workers 1")
+    assert (items_in("out.jsonl"), said.status) == ([*items[:3], items[4]], 0)
+    assert "x: kept without being compared (crashed)" in said.err
+    assert "1 not compared" in said.err
+
+
+def test_a_feed_that_changes_while_it_is_read_is_not_written(feed: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Results.of
+
+    def change(*arguments: Any, **options: Any) -> Results:
+        Path("feed.jsonl").write_bytes(as_lines(ITEMS[::-1]))
+        return found(*arguments, **options)
+
+    monkeypatch.setattr(Results, "of", change)
+    said = feed("filter feed.jsonl -o out.jsonl --dropped dropped.jsonl")
+    assert (said.status, "has changed while it was read" in said.err) == (2, True)
+    assert [path.name for path in Path().iterdir()] == ["feed.jsonl"]
+
+
 def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "feed.jsonl").write_bytes(as_lines(items_of(*map(text, range(200)))))
 
@@ -251,9 +279,9 @@ def test_what_is_killed_leaves_no_file_of_that_name(tmp_path: Path, stop: int, r
     assert [path.suffix for path in tmp_path.iterdir()] == [".part"] * remains
 
 
-def test_a_long_feed_is_decided_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hold no more than a batch, however many items have no page."""
-    monkeypatch.setattr(filtering, "_BATCH_LETTERS", 10_000)
+def test_a_long_feed_is_read_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hold no more than a chunk, however many items have no page."""
+    monkeypatch.setattr(read, "_CHARACTERS_A_CHUNK", 10_000)
     taken: list[int] = []
 
     def items() -> Any:
@@ -261,7 +289,7 @@ def test_a_long_feed_is_decided_piece_by_piece(monkeypatch: pytest.MonkeyPatch) 
             taken.append(number)
             yield sources.Item("", number, Page("", text=text(number)) if number % 1000 < 20 else None)
 
-    for batch in filtering.batches(items()):
-        assert batch[0].raw <= taken[-1] <= batch[0].raw + 100
-        assert sum(len(item.page.text or "") for item in batch if item.page) < 20_000
+    for numbers, pages in read.page_chunks(items, sources.refuse):
+        assert numbers[-1] <= taken[-1] <= numbers[-1] + 1000
+        assert sum(len(page.text or "") for page in pages) < 20_000
     assert len(taken) == 5000

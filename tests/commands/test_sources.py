@@ -20,7 +20,7 @@ import pytest
 from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter
 
 from crawldedup.commands import sources
-from crawldedup.commands.sources import Fields, entries_of, readable_sources, under_url, urls_of_sitemap
+from crawldedup.commands.sources import Fields, readable_sources, refuse, under_url, urls_of_sitemap
 from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.page import Page
 
@@ -149,7 +149,8 @@ def test_an_array_is_read_piece_by_piece_and_its_members_whole(tmp_path: Path, m
     path.write_bytes(b"[%b, 1234567890, [], 12]" % exported(JsonItemExporter, indent=2).strip(b"[]\n"))
     for block in (*range(1, 20), 1 << 13):
         monkeypatch.setattr(sources, "_BLOCK", block)
-        assert [entry.value for entry in entries_of(path)] == [*ITEMS, 1234567890, [], 12]
+        items = sources.items_of_file(path, None, refuse)
+        assert [json.loads(item.raw) for item in items] == [*ITEMS, 1234567890, [], 12]
 
 
 @pytest.mark.parametrize("form", [JsonLinesItemExporter, JsonItemExporter, CsvItemExporter])
@@ -196,7 +197,7 @@ def test_a_large_row_group_is_read_piece_by_piece(tmp_path: Path) -> None:
     columns = {"url": list(map(str, range(4000))), "text": texts}
     path = table(columns, tmp_path / "pages.parquet", use_dictionary=False, compression="none")
     before, most = pa.total_allocated_bytes(), 0
-    for _ in entries_of(path):
+    for _ in sources.items_of_file(path, sources.ANY_FIELDS, refuse):
         most = max(most, pa.total_allocated_bytes() - before)
     assert most < size / 2
 

@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from crawldedup import Options, Page
-from crawldedup.errors import NoWorkerError, PageError
+from crawldedup.commands.sources import Item
+from crawldedup.errors import NoWorkerError
 from crawldedup.scan import read
 from crawldedup.scan.folder import ScanFolder, opened_folder
 from crawldedup.workers import pool as pools
@@ -45,15 +46,16 @@ def collect(
     options: Options | None = None,
     *,
     workers: int = 2,
-    on_skipped: Callable[[PageError], object] = ignore,
+    on_skipped: Callable[[str, str], object] = ignore,
     progress: Callable[[int], None] = ignore,
 ) -> None:
-    chunks = read.chunks_of(["pages"], folder.step.place, lambda _name, _on_error: iter(pages), ignore)
+    items = [Item(page.url, page=page) for page in pages]
+    chunks = read.chunks_of(["pages"], folder.step.place, lambda _name, _on_error: iter(items), ignore)
     with closing(read.read_chunks(chunks, options or Options(), workers)) as reads:
         for place, (columns, skipped) in reads:
-            folder.add(place, columns, [error.reason for error in skipped])
-            for error in skipped:
-                on_skipped(error)
+            folder.add(place, columns, [reason for _, reason in skipped.values()])
+            for url, reason in skipped.values():
+                on_skipped(url, reason)
             progress(folder.step.pages)
 
 
@@ -83,17 +85,17 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small_chunks")
 def test_pages_are_read_as_one_process_reads_them(tmp_path: Path) -> None:
     texts = [*collection(originals=40), "half a surrogate pair ?", ""]
-    skipped: list[str] = []
+    skipped: list[tuple[str, str]] = []
     with opened_folder(tmp_path, TASK) as folder:
         pages = pages_of([text.replace("?", "\ud800") for text in texts])
-        collect(folder, pages, workers=3, on_skipped=lambda error: skipped.append(str(error)))
+        collect(folder, pages, workers=3, on_skipped=lambda *told: skipped.append(told))
         found, _ = folder.pages()
         alone = packed(pages_of(texts[:-1]))
         for name, column in columns_in(alone).by_name().items():
             assert (getattr(found, name) == column).all()
         assert shingles_in(folder) == alone["shingles"]
         assert urls_in(folder) == [page.url for page in pages[:-1]]
-        assert skipped == [f"skipped (empty): {pages[-1].url}"]
+        assert skipped == [(pages[-1].url, "empty")]
         assert folder.step.skipped == {"empty": 1}
     assert not children()
 
@@ -129,9 +131,9 @@ def test_a_page_that_ends_its_process_is_skipped_alone(
     skipped: list[tuple[str, str]] = []
     with opened_folder(tmp_path / "work", TASK) as folder:
         given = [*pages[:4], hostile, *pages[4:]]
-        collect(folder, given, options, on_skipped=lambda error: skipped.append((str(error), error.reason)))
+        collect(folder, given, options, on_skipped=lambda *told: skipped.append(told))
         assert folder.pages()[0].digest.tolist() == columns_in(packed(pages, options)).digest.tolist()
-    assert skipped == [(f"skipped ({reason}): {hostile.url}", reason)]
+    assert skipped == [(hostile.url, reason)]
 
 
 def test_a_worker_that_cannot_start_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
