@@ -232,7 +232,7 @@ def thin_bits(digest: int) -> bytes:
 
 
 def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:
-    """Return the search and verify weights, a row a page, of pages of so many words: their hashes follow each other."""
+    """Return the search and verify weights, a row a page. The hashes of the pages' words follow each other."""
     if not words:
         return np.zeros((0, SEARCH_BITS), np.float32), np.zeros((0, VERIFY_BITS), np.float32)
     pairs = pair_hashes(hashes)

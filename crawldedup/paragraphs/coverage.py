@@ -67,8 +67,8 @@ def coverage_of(paragraphs: Sequence[Paragraph], held: Held, urls: Mapping[int, 
     """Return how much of a page stands on earlier pages: it is partial if less than `least_new` of its words are new.
 
     `held` maps each anchor to the pages that hold it, or to None if too many do; `urls` are those of the pages that
-    count. Of a paragraph's words, that share is known which one page holds of its anchors, those left out that too many
-    pages hold: own lines may have been joined with known ones. It is boilerplate if most anchors are of this kind.
+    count. The known share of a paragraph is the share of its anchors that its best page holds. Anchors that too many
+    pages hold are left out, and a paragraph is boilerplate if most of its anchors are of this kind.
     """
     alike = Counter(page for paragraph in paragraphs for page in _holders(paragraph, held, urls))
     judged, new, boilerplate = [], 0, 0
@@ -91,7 +91,7 @@ def coverage_of(paragraphs: Sequence[Paragraph], held: Held, urls: Mapping[int, 
 def _judged(
     paragraph: Paragraph, held: Held, urls: Mapping[int, str], alike: Counter[int]
 ) -> tuple[ParagraphKind, int | None, int]:
-    """Return the kind of a paragraph, the page that it is known from, and how many of its words are."""
+    """Return the kind of a paragraph, the page that holds most of it, and how many of its words that page has."""
     crowded = sum(held[anchor] is None for anchor in paragraph.anchors)
     telling = len(paragraph.anchors) - crowded
     if crowded > telling:

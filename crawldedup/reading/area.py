@@ -1,4 +1,4 @@
-"""Choose by CSS selectors what is compared of a page, where its maker is known better than any rule of thumb."""
+"""Choose by CSS selectors what is compared of a page: whoever knows a site beats any rule of thumb."""
 
 import contextlib
 import re
@@ -70,7 +70,7 @@ def _host(name: str, given: str) -> str:
 
 
 def _selects(selector: str, *, whole: bool = True) -> bool:
-    """Return whether a selector is one, or ""; unless `whole`, it must not select every page as a whole."""
+    """Return whether a text is a valid selector, or "". Unless `whole`, it must not match the whole page."""
     try:
         selected = parse("<p>").css(selector) if selector else []
     except (SelectolaxError, ValueError):
@@ -91,7 +91,7 @@ def area_of(areas: Sequence[Area] | None, url: str | None) -> Area | None:
 
 
 def cut_to(area: Area, page: HtmlPage) -> tuple[HtmlPage, bool]:
-    """Return what is compared of a page, and whether `area` says what: False if it only says what is left out.
+    """Return a page cut to its area, and whether `compare` matched anything on it.
 
     A page of which nothing would be left is returned as it is.
     """

@@ -15,7 +15,7 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 
 
 def tags(names: str) -> frozenset[str]:
-    """Return a set of names."""
+    """Split a text into a set of tags."""
     return frozenset(names.split())
 
 
@@ -34,7 +34,7 @@ _OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value
 
 
 def parse(html: str) -> LexborHTMLParser:
-    """Return the tree of a page, in which the content of <noscript> is a text.
+    """Parse a page into a tree, in which the content of <noscript> stays text.
 
     Elements that are left open take quadratic time: see `html.bounded`.
     """
@@ -43,12 +43,12 @@ def parse(html: str) -> LexborHTMLParser:
 
 @cache
 def number(name: str) -> int:
-    """Return Lexbor's number of a kind of elements of HTML; a kind of a site's own has another in each page."""
+    """Return Lexbor's number for a tag of HTML. A site's own tags have another number in each page."""
     return parse("").create_node(name).tag_id
 
 
 def numbers(names: Iterable[str]) -> frozenset[int]:
-    """Return the numbers of kinds of elements."""
+    """Return Lexbor's numbers for tags of HTML."""
     return frozenset(map(number, names))
 
 
@@ -60,13 +60,13 @@ COMMENT: Final = parse("<body><!-- -->").body.first_child.tag_id  # type: ignore
 
 
 class Label:
-    """What an element is by its attributes, as numbers: members of an enumeration take three times as long to get."""
+    """What the attributes of an element say, as numbers: members of an enumeration take three times as long to get."""
 
     NOTHING, NOISE, ARTICLE, BOTH, SIDEBAR, HIDDEN = range(6)
 
 
 def _word(words: str) -> re.Pattern[str]:
-    """Return a pattern of a word of a class, but not of one that tells about the layout, such as "has-sidebar"."""
+    """Return a pattern for a word in a class name, but not in names about the layout, such as "has-sidebar"."""
     before = r"(?:^|\s|(?<!\bhas)(?<!\bwith)(?<!\bno)(?<!\bwithout)[_-])"
     return re.compile(rf"{before}(?:{words})(?:$|[\s_-])", re.IGNORECASE)
 
@@ -133,7 +133,7 @@ _CONTROLS: Final = tags("datalist option select textarea")
 
 
 def _roles(hidden: Iterable[str]) -> list[int]:
-    """Return what the walk does at each kind of element; an unknown one is a part of its line."""
+    """Return what the walk does at each tag. An unknown tag is a part of its line."""
     roles = dict.fromkeys(numbers(BLOCKS), _BLOCK) | dict.fromkeys(BOILERPLATE, _BOILERPLATE)
     roles |= {number("br"): _BREAK, number("hr"): _BREAK, number("a"): _LINK, COMMENT: _SKIPPED, TEXT: _TEXT}
     roles |= dict.fromkeys(numbers(hidden), _SKIPPED)
@@ -164,21 +164,21 @@ class Blocks:
     lines: list[Line]
 
     def children(self, block: int) -> Iterator[int]:
-        """Yield the blocks right in a block."""
+        """Yield the direct children of a block."""
         inner = block + 1
         while inner < self.ends[block]:
             yield inner
             inner = self.ends[inner]
 
     def way_to(self, block: int) -> Iterator[int]:
-        """Yield a block and those around it, inner ones first; nothing for -1."""
+        """Yield a block and its ancestors, inner ones first; nothing for -1."""
         while block >= 0:
             yield block
             block = self.parents[block]
 
 
 def totals(own: list[int], ends: list[int]) -> list[int]:
-    """Return what the blocks come to with those within: differences of running sums."""
+    """Sum the values of each block and of the blocks within it, by differences of running sums."""
     before = [0, *accumulate(own)]
     return [before[end] - before[block] for block, end in enumerate(ends)]
 
@@ -318,7 +318,7 @@ def text_within(node: LexborNode, most: int) -> str:
 
 
 def elements_around(node: LexborNode) -> Iterator[LexborNode]:
-    """Yield the elements around a node, inner ones first; those of the first `_LEVELS`."""
+    """Yield the ancestors of a node, inner ones first, up to `_LEVELS` of them."""
     outer = node.parent
     for _ in range(_LEVELS):
         if outer is None or not outer.is_element_node:
@@ -328,7 +328,7 @@ def elements_around(node: LexborNode) -> Iterator[LexborNode]:
 
 
 def sibling(node: LexborNode, *, forward: bool) -> LexborNode | None:
-    """Return the next element beside one, or the one before."""
+    """Return the next or the previous sibling element."""
     beside = node.next if forward else node.prev
     while beside is not None and not beside.is_element_node:
         beside = beside.next if forward else beside.prev

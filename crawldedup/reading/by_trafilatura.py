@@ -51,7 +51,7 @@ def parse_with_lxml(html: str) -> HtmlElement:
 
 
 def main_text(page: HtmlPage) -> str:
-    """Return what trafilatura's fast mode finds, with tables, without comments; "" if it would take it too long."""
+    """Return what trafilatura's fast mode finds, tables included; "" for a page that would take it too long."""
     tags = page.html.count("<") - page.html.count("</")
     tree = parse_with_lxml(page.html) if tags <= _MOST_TAGS else None
     if tree is None or _is_too_much(tree, tags, len(page.html)):

@@ -61,7 +61,7 @@ def claimed_url(url: str, links: HeadLinks = NO_LINKS, link_headers: Iterable[st
 
 
 def is_same_page(url: str, claimed: str) -> bool:
-    """Return True if a page that claims this URL means itself, or nothing.
+    """Return True if a claimed URL is the page's own in another spelling, or the home page.
 
     Sites that name the home page on every page mean nothing. Others name another scheme, www, port, slash or ending,
     or a query that the page does not need.

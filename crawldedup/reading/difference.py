@@ -64,7 +64,7 @@ class Change:
 
 
 def changes(old: str, new: str, *, longest: int = _LONGEST_SIDE) -> list[Change]:
-    """Return what changed between two texts, each side of it up to `longest` characters."""
+    """Return the passages that differ between two texts. Each is cut to `longest` characters on either side."""
     sentences, other_sentences = _sentences(old), _sentences(new)
     a, b = [*chain(*sentences)], [*chain(*other_sentences)]
     starts, other_starts = ([0, *accumulate(map(len, texts))] for texts in (sentences, other_sentences))
@@ -119,7 +119,7 @@ def packed_text(text: str) -> bytes:
 
 
 def unpacked_text(packed: bytes) -> str | None:
-    """Return the text that was packed; None if there is none, or something else."""
+    """Return the text that was packed; None if the bytes hold no text."""
     if not packed:
         return None
     try:
@@ -131,7 +131,7 @@ def unpacked_text(packed: bytes) -> str | None:
 
 
 def _passages(a: Sequence[str], b: Sequence[str], gaps: Sequence[_Gap], longest: int) -> Iterator[Change]:
-    """Yield each change among the words around it, of which none is shown twice."""
+    """Yield each change with the words around it, and no word twice."""
     shown_to = 0
     for number, (start, end, other_start, other_end) in enumerate(gaps):
         before = " ".join(a[max(shown_to, start - _CONTEXT_WORDS) : start])

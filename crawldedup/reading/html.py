@@ -124,7 +124,7 @@ class HtmlPage:
 
     @cached_property
     def holders(self) -> set[int]:
-        """The elements that hold the content, by `mem_id`."""
+        """The elements around the first heading, an article or <main>, by `mem_id`."""
         return holders_of_content(self.tree)
 
     @cached_property

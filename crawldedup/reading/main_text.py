@@ -201,7 +201,7 @@ class _Lines:
 
 
 class _Descent:
-    """The way from the body to the article, by what is no noise."""
+    """Descends from the body to the article, past what is noise."""
 
     def __init__(self, read: _Lines, kept: list[int], headline: int) -> None:
         self._read, self._blocks, self._kept, self._headline = read, read.blocks, kept, headline
@@ -229,7 +229,7 @@ class _Descent:
         self._own, (self._sizes, self._prose, self._together, self._weights) = own, sums
 
     def article(self) -> list[int]:
-        """Return the numbers of the lines of the article; all that are kept if the page has none."""
+        """Return the numbers of the article's lines; those of all lines but noise if the page has no article."""
         blocks, weights, article, left = self._blocks, self._weights, 0, 0.0
         while inside := [block for block in blocks.children(article) if self._sizes[block]]:
             inner = max(reversed(inside), key=weights.__getitem__)
@@ -249,7 +249,7 @@ class _Descent:
         ]
 
     def _left(self, block: int, inner: int) -> float:
-        """Return the bytes of a block that would be missed where the way leads on to the block `inner`."""
+        """Return how many bytes of a block are lost by descending to the block `inner`."""
         read, kinds, size = self._read, self._blocks.kinds, self._sizes[block]
         if kinds[block] == _PRE:
             return _CODE * size

@@ -61,7 +61,7 @@ _ANOTHERS_FOLDER: Final = re.compile(r"%2e|%2f|%5c|\\|/\.\.?/", re.I)
 
 
 def numbers_of(lines: Iterable[str], headings: Collection[str] = ()) -> Numbers:
-    """Return the numbers of the lines that may turn out to change; those of a kind that occurs once."""
+    """Return the numbers in the lines that may prove volatile. Lines of a kind that occurs twice never do."""
     kinds = defaultdict(list)
     for line in dict.fromkeys(lines):
         kinds[_name_of(line, headings)].append(line)
@@ -71,13 +71,13 @@ def numbers_of(lines: Iterable[str], headings: Collection[str] = ()) -> Numbers:
 
 
 def changing_at(known: Known, *urls: str) -> Changing:
-    """Return what is known of lines where a page stands that has these URLs."""
+    """Return what is known of the lines in the folders of a page with these URLs."""
     folders = {folder for url in urls for folder in _folders_of(url)}
     return {name: numbers for name, (numbers, seen_in) in known.items() if not folders.isdisjoint(seen_in)}
 
 
 def without_volatile(text: str, known: Changing, headings: Collection[str] = ()) -> tuple[str, list[str]]:
-    """Return a text without what is known to change, and the lines where that was; all of it if that is much of it."""
+    """Return a text without its volatile parts, and the lines that had them; the whole text if they are much of it."""
     lines = text.split("\n")
     kept = [rest_of(line, known, headings) for line in lines]
     left_out = [line for line, rest in zip(lines, kept, strict=True) if rest != line]
@@ -107,7 +107,7 @@ def without_visit(url: str) -> str:
 
 
 def _name_of(line: str, headings: Collection[str]) -> int:
-    """Return the hash of a line without its numbers; 0 for one that is content whatever it does."""
+    """Return the hash of a line without its numbers; 0 for a line that is always compared."""
     if len(line) > _LONGEST:
         return 0
     shape, numbers = _NUMBER.subn("0", line)
@@ -118,7 +118,7 @@ def _name_of(line: str, headings: Collection[str]) -> int:
 
 
 class _Line(msgspec.Struct, array_like=True):
-    """What second answers showed of a line: which numbers change, on how many pages of each folder; how often none.
+    """What reloads showed of a line: which numbers change, on how many pages of each folder; how often none did.
 
     Pages with the same headings may differ in their numbers alone, so that these are what they are about.
     """
@@ -144,9 +144,9 @@ _Hosts = dict[str, dict[int, _Line]]
 
 
 class VolatileLines:
-    """What is known of the lines of hosts, and the numbers on the last pages, whose second answers tell more.
+    """Knows which lines of a host change. Compares the numbers on the last pages with those of their reloads.
 
-    Threads may share it: where a store is asked in one, that exchanges notes.
+    Threads may share it: the thread that asks the store exchanges notes.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -164,7 +164,7 @@ class VolatileLines:
             return {name: known for name, line in lines.items() if (known := line.known())[0]}
 
     def learn(self, url: str, identity: str | None, numbers: Numbers) -> None:
-        """Compare the answer of a page with one of the last minutes, if there is one."""
+        """Compare the numbers on a page with those of its load of the last minutes, if there is one."""
         if not numbers or _ANOTHERS_FOLDER.search(url.partition("?")[0]):
             return
         page, now = identity or canonical_url(without_visit(url)), self._clock()
@@ -179,7 +179,7 @@ class VolatileLines:
                 self._compare(url, numbers, earlier)
 
     def note_load(self, url: str, text: int, full_text: int) -> None:
-        """Note the digest of a page without its lines that change, and that of all of it."""
+        """Note the digests of a page without and with its volatile lines, which tell what changes by itself."""
         page = canonical_url(without_visit(url))
         with self._lock:
             if self._loads.get((text, page), full_text) != full_text:
@@ -215,7 +215,7 @@ class VolatileLines:
     def exchange(self, noted: str) -> str:
         """Take over what others have noted beside an index, and return the note that tells them what is known here.
 
-        Of a line, what more answers have shown holds. The note has the hosts that changed last, in a megabyte at most.
+        Of two notes about a line, the one from more loads holds. The note has the last hosts, in a megabyte at most.
         """
         hosts: _Hosts = {}
         with suppress(msgspec.MsgspecError):  # what is no such note is left alone
@@ -235,7 +235,7 @@ class VolatileLines:
 
 
 def put_last(values: dict[Any, Any], key: object, value: object, most: int) -> None:
-    """Put a value behind all others, of which the first goes where they are too many."""
+    """Append a value, and remove the oldest one if there are more than `most`."""
     values.pop(key, None)
     values[key] = value
     if len(values) > most:

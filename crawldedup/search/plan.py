@@ -184,7 +184,7 @@ def _leading_bits(tables: tuple[Table, ...], prefix: int) -> tuple[NDArray[np.in
 
 @cache
 def flip_sets(prefix: int, budget: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return all sets of volatility ranks that can be among the `budget` most probable ones, whatever the weights.
+    """List every set of flips that could be among the `budget` most probable ones, whatever the weights of a page.
 
     Shape (sets, largest size), padded with `prefix`; then 1 where a rank belongs to a set, shape (prefix, sets). A set
     that `budget` others are sure to beat is left out: flipping a less volatile bit, or one bit more, is never more

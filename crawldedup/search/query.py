@@ -90,7 +90,7 @@ class QueryBuilder:
         self.retention = Retention(cast("int | None", options.ttl), options.ttl_refresh, options.max_pages)
 
     def name(self, key: Key, page: Page, *, original: bool = False) -> PageName:
-        """Return the name of a page in an index of this key, or that of the `original` that it names, of its scope."""
+        """Return the name of a page in an index of this key; with `original`, that of its canonical page."""
         scope = self._scope(page)
         url, identity = (page.canonical or "", None) if original else (page.url, page.identity)
         is_global = not scope and self._options.scope == "global"
@@ -98,7 +98,7 @@ class QueryBuilder:
         return PageName(page_key(scope, url, identity, key), shard_key)
 
     def scope_of(self, page: Page) -> str:
-        """Return what pages share that may be compared: their scope, and values of parameters in their URLs."""
+        """Return the key of pages that may be compared: their scope, and values of parameters in their URLs."""
         return "\n".join(filter(None, (self._scope(page), *kept_apart(self._options.distinguish_params, page.url))))
 
     def _scope(self, page: Page) -> str:
@@ -108,7 +108,7 @@ class QueryBuilder:
         return site_of(page.url) if self._options.scope == "site" else ""
 
     def similarity(self, page: Page, *, is_lowered: bool = False) -> float:
-        """Return the similarity that a page wants: a lower one if it resembles the original it names."""
+        """Return the similarity that a page asks for; a lower one if it resembles the original that it names."""
         wanted = self._options.similarity if page.similarity is None else page.similarity
         return max(wanted - CANONICAL_MARGIN, min(wanted, LOWEST_SIMILARITY + 0.01)) if is_lowered else wanted
 

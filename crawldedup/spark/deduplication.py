@@ -163,7 +163,7 @@ def _quoted(name: str) -> str:
 
 
 def checkpointed(frame: DataFrame) -> DataFrame:
-    """Work a DataFrame out, and return it without its plan: plans that hold each other grow beyond all bounds.
+    """Compute a DataFrame, and return it without its plan: plans that hold each other grow beyond all bounds.
 
     It is written to the checkpoint directory if the session has one, else to the disks of the executors.
     """
@@ -293,7 +293,7 @@ def decided(pages: DataFrame, total: int, pairs: DataFrame, goal: Goal) -> DataF
 def among(pages: DataFrame, wanted: DataFrame, how: str = "left_semi") -> DataFrame:
     """Return the pages whose `number` is among those wanted, or with `left_anti` the others.
 
-    `wanted` is checkpointed. What is left out is not shuffled, if the numbers are few enough.
+    `wanted` is checkpointed. If its numbers are few enough, other pages are not shuffled.
     """
     return pages.join(_hinted(wanted), "number", how)
 
