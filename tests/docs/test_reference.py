@@ -23,7 +23,6 @@ from tests.docs.pages import PAGES, ROOT, SITE, section
 
 REFERENCE = SITE / "reference"
 PYTHON = (REFERENCE / "python.md").read_text("utf-8")
-ERRORS = (REFERENCE / "errors.md").read_text("utf-8")
 
 # Not settings: variables of the environment of the documentation's build, and of the service.
 NOT_SETTINGS = {"DOCS_ONLINE", "SERVICE", "TOKEN"}
@@ -45,7 +44,7 @@ def test_every_key_of_meta_is_in_the_reference() -> None:
 
 def test_every_signal_is_in_the_reference() -> None:
     names = {name for name, value in vars(signals).items() if type(value) is object}
-    assert set(re.findall(r"```\{signal\} (\w+)\n", (REFERENCE / "signals.md").read_text("utf-8"))) == names
+    assert set(re.findall(r"```\{signal\} (\w+)\n", (REFERENCE / "meta.md").read_text("utf-8"))) == names
 
 
 def test_every_kind_of_error_is_in_the_reference() -> None:
@@ -53,7 +52,7 @@ def test_every_kind_of_error_is_in_the_reference() -> None:
     counters = {cls.counter for module in modules for cls in vars(module).values() if hasattr(cls, "counter")}
     # Pages that cannot be read are skipped, and a crawl closes nothing that it still uses.
     assert first_column("stats.md", "Kinds of `error`") == counters - {"page", "closed"}
-    rows = re.findall(r"^\| \{py:exc\}`~[\w.]+\.(\w+)` \| `(\w+)` \| (.*) \|$", ERRORS, re.MULTILINE)
+    rows = re.findall(r"^\| \{py:exc\}`~[\w.]+\.(\w+)` \| `(\w+)` \| (.*) \|$", PYTHON, re.MULTILINE)
     public = [cls for cls in vars(errors).values() if inspect.isclass(cls) and cls is not errors.CrawlDedupError]
     assert {name: (counter, what == "ends") for name, counter, what in rows} == {
         cls.__name__: (cls.counter, cls.is_fatal) for cls in [*public, client.ServiceError]
@@ -76,11 +75,11 @@ def test_every_public_name_is_in_the_reference() -> None:
     of_scrapy = {*scrapy_plugin.__all__} - {*crawldedup.__all__} - {"signals"}
     ours |= {f"crawldedup.scrapy_plugin.{name}" for name in of_scrapy}
     ours |= {f"{module.__name__}.{name}" for module in (client, crawl_journal) for name in module.__all__}
-    assert {name for name in ours if f":: {name}\n" not in PYTHON + ERRORS} == set()
+    assert {name for name in ours if f":: {name}\n" not in PYTHON} == set()
 
 
 def test_the_reference_names_no_name_that_does_not_exist() -> None:
-    named = re.findall(r"auto(?:class|function|exception|data):: (crawldedup[\w.]*)\.(\w+)\n", PYTHON + ERRORS)
+    named = re.findall(r"auto(?:class|function|exception|data):: (crawldedup[\w.]*)\.(\w+)\n", PYTHON)
     # Apache Spark is not here to import its module.
     homes = {module: importlib.import_module(module) for module, _ in named if module != "crawldedup.spark"}
     assert [(module, name) for module, name in named if module in homes and not hasattr(homes[module], name)] == []

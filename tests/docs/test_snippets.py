@@ -64,13 +64,13 @@ def test_the_errback_gets_the_original() -> None:
             return isinstance(self.value, kinds)
 
     logger = type("Logger", (), {"info": staticmethod(lambda *words: said.append(words))})
-    on_error = snippet("how-to/handle-duplicates.md", "def on_error")["on_error"]
+    on_error = snippet("how-to/choose-an-action.md", "def on_error")["on_error"]
     on_error(type("Spider", (), {"logger": logger}), Failure())
     assert said == [("%s repeats %s", "https://b/", "https://a/")]
 
 
 def test_the_extension_writes_duplicates(tmp_path: Path) -> None:
-    extension = snippet("how-to/handle-duplicates.md", "class DuplicatesFile")["DuplicatesFile"](tmp_path / "d.jsonl")
+    extension = snippet("how-to/choose-an-action.md", "class DuplicatesFile")["DuplicatesFile"](tmp_path / "d.jsonl")
     extension.page_deduplicated(Verdict(Kind.EXACT_DUPLICATE, "https://b/", "https://a/"), dropped=True)
     assert '"original": "https://a/"' in (tmp_path / "d.jsonl").read_text()
 
