@@ -10,9 +10,8 @@ or a chapter, so there are near duplicates of every degree.
 
 from __future__ import annotations
 
+import contextlib
 import json
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -25,11 +24,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from rich.console import Console
 
 from benchmarks.shared.common import make_parser, make_table, progress, run
+from benchmarks.shared.debian import unpacked
 from crawldedup import Options, Page
 from crawldedup.demo.run import crawl
 from crawldedup.demo.site import Reply, path_of
 from crawldedup.errors import PageError
-from crawldedup.literature.exact import shingles
+from crawldedup.literature.exact import KeptPages, compare_all
 from crawldedup.page import PageReader
 
 BANDS = (0.0, 0.8, 0.85, 0.9, 0.95, 1.0)
@@ -38,37 +38,29 @@ ARCHITECTURES = ("amd64", "arm64", "armhf", "i386", "s390x")
 LANGUAGES = ("en", "ja")
 
 
-def fetch(folder: Path) -> Path:
-    """The folder with the guides' HTML; downloads and unpacks what is not there yet."""
-    html = folder / "html"
+def guides(folder: Path) -> dict[str, Path]:
+    """Return the pages of the guides by their paths; downloads and unpacks the packages that are not there yet."""
+    pages = {}
     for architecture in ARCHITECTURES:
         package = f"installation-guide-{architecture}"
-        if (html / architecture).is_dir():
-            continue
-        print(f"downloading {package}", file=sys.stderr)
-        # apt's own user may not write to a folder of ours; that is no reason for a page of warnings.
-        quietly = ["-qq", "-o", "APT::Sandbox::User=root"]
-        subprocess.run(["apt-get", "download", *quietly, package], cwd=folder, check=True)
-        (archive,) = folder.glob(f"{package}_*.deb")
-        with tempfile.TemporaryDirectory(dir=folder) as unpacked:
-            subprocess.run(["dpkg", "-x", archive, unpacked], check=True)
-            for language in LANGUAGES:
-                source = Path(unpacked, "usr/share/doc", package, language)
-                shutil.copytree(source, html / architecture / language, symlinks=True)
-    return html
+        for language in LANGUAGES:
+            root = unpacked(folder, package) / "usr/share/doc" / package / language
+            for file in sorted(root.rglob("*.html")):
+                pages[f"/{architecture}/{language}/{quote(str(file.relative_to(root)))}"] = file
+    return pages
 
 
-class Folder:
+class Guides:
     """Serves HTML files. The start page links to all of them, since not every file is linked."""
 
-    def __init__(self, root: Path) -> None:
-        self.pages = {f"/{quote(str(file.relative_to(root)))}": file for file in sorted(root.rglob("*.html"))}
+    def __init__(self, pages: dict[str, Path]) -> None:
+        self.pages = pages
 
     def reply(self, target: str) -> Reply:
         path = path_of(target)
         if path == "/":
             return Reply("".join(f'<a href="{name}">page</a> ' for name in self.pages).encode(), "text/html")
-        file = self.pages.get(path or "")
+        file = self.pages.get(path)
         return Reply(file.read_bytes(), "text/html") if file else Reply(b"", status=404)
 
     def body(self, url: str) -> bytes | None:
@@ -76,43 +68,34 @@ class Folder:
         return file.read_bytes() if file else None
 
 
-def judged_pages(site: Folder) -> list[tuple[str, bool, frozenset[int]]]:
-    """Crawl a site; return the text of each page that was judged, whether it was dropped, and its shingles."""
+def judged_pages(site: Guides) -> list[tuple[str, bool]]:
+    """Crawl a site; return the text of each page that was judged, and whether it was dropped."""
     with tempfile.TemporaryDirectory() as folder, progress("crawling", len(site.pages)) as advance:
         lines = crawl(site, Path(folder), lambda *_: advance(1))  # type: ignore[arg-type]
     reader, judged = PageReader(Options()), []
     for line in lines:
         body = site.body(line["url"])
         if body is not None and line["outcome"] in ("new", "near", "exact"):
-            try:
+            with contextlib.suppress(PageError):
                 text = reader.content(Page(line["url"], html=body)).text
-            except PageError:
-                continue
-            judged.append((text, line.get("action") == "dropped"))
-    return [(text, dropped, frozenset(map(hash, shingles(text)))) for text, dropped in judged]
+                judged.append((text, line.get("action") == "dropped"))
+    return judged
 
 
-def shares(judged: Sequence[tuple[str, bool, frozenset[int]]]) -> list[list[int]]:
+def shares(judged: Sequence[tuple[str, bool]]) -> list[list[int]]:
     """Return how many pages there are in each band of the best kept page before them, and how many were dropped."""
     counts = [[0, 0] for _ in BANDS]
-    kept: list[tuple[str, frozenset[int]]] = []
-    for text, dropped, own in judged:
-        best, band = 0.0, 0
-        for other_text, other in kept:
-            smaller, larger = sorted((len(own), len(other)))
-            if larger and smaller > best * larger:
-                both = len(own & other)
-                best = max(best, both / (len(own) + len(other) - both))
-            if other_text == text:
-                best = 1.0
-                break
-        band = sum(best >= low for low in BANDS) - 1
-        if best == 1 and all(other_text != text for other_text, _ in kept):
-            band -= 1
+    kept = KeptPages(compare_all(text for text, _ in judged), [""] * len(judged))
+    texts: set[str] = set()
+    for number, (text, dropped) in enumerate(judged):
+        best, _ = kept.best(number)
+        # Texts that differ in punctuation alone have the same shingles, and are not the same.
+        band = len(BANDS) - 1 if text in texts else sum(best >= low for low in BANDS[:-1]) - 1
         counts[band][0] += 1
         counts[band][1] += dropped
         if not dropped:
-            kept.append((text, own))
+            kept.add(number)
+            texts.add(text)
     return counts
 
 
@@ -123,8 +106,7 @@ def main(given: Sequence[str]) -> int:
     arguments = parser.parse_args(given)
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.data or Path(temporary)
-        folder.mkdir(parents=True, exist_ok=True)
-        counts = shares(judged_pages(Folder(fetch(folder.absolute()))))
+        counts = shares(judged_pages(Guides(guides(folder.absolute()))))
     names = [*(f"{low:.2f} to {high:.2f}" for low, high in pairwise(BANDS)), "same text"]
     if arguments.json:
         print(json.dumps(dict(zip(names, counts, strict=True))))

@@ -1,19 +1,24 @@
-"""Kill crawlers of a fleet at random, over and over, and count the contents that nobody delivered.
+"""Kill crawlers over and over, and read hostile pages: what is lost, what comes twice, and what ends a reader?
 
-    python benchmarks/kills.py
-    python benchmarks/kills.py --kills 200 --store redis --json
+    python benchmarks/kills.py                                   # fleets of crawlers, on three kinds of stores
+    python benchmarks/kills.py --what crawls,workers,server --kills 100
+    python benchmarks/kills.py --what pages --html FOLDER --seconds 300
 
-Fleets of crawlers share an index in a SQLite file, on one Redis server and on a cluster of three masters, all on this
-machine. Each crawler checks the pages of its queue as not delivered yet, and delivers those that pass; every second one
-asks about twenty at once. Each content comes at five URLs, half of the contents exactly and half with one word changed.
-Now and then one crawler is killed (SIGKILL), and a successor goes on with its queue.
+sqlite, redis, cluster   a fleet of eight crawlers shares an index. Each checks the pages of its queue as not delivered
+                         yet, and delivers those that pass; every second one asks about twenty at once. Each content
+                         comes at five URLs. Now and then a crawler is killed (SIGKILL), and a successor goes on.
+crawls, workers, server  a Scrapy crawl is killed and begun again on the same index; or the processes that read pages
+                         are killed; or the Redis, which syncs every write. Each content comes at three URLs.
+pages                    pages of a folder, or of the demo, are broken in several ways at random. Every extractor reads
+                         them, in a process that is started again if it dies.
 
-- lost: contents of which no page was delivered;
-- unanswered: pages that no crawler got a verdict on;
-- delivered twice: how often an exact content came once more than needed;
-- needless: those that no kill explains, for their crawler had told what it delivered before it died, or lived on.
+    lost             contents of which no page was delivered
+    unanswered       pages that no crawler of a fleet got a verdict on
+    delivered twice  how often a content came once more than needed; of a fleet, those that come as exact copies
+    needless         those that no kill explains, for their crawler had told what it delivered before it died
 
-The SQLite file and the server hear of a delivery with the next check, the cluster of fifty at once.
+The SQLite file and the server hear of a delivery with the next check, the cluster of fifty at once. Of hostile pages,
+those count that end in an error which is no PageError, in a death, or beyond 2 s of a processor or 500 MB.
 """
 
 from __future__ import annotations
@@ -22,98 +27,287 @@ import contextlib
 import json
 import os
 import random
+import resource
+import signal
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from lxml.html.defs import tags
 from rich.console import Console
 
 from benchmarks.shared.common import count, make_parser, make_table, one_of, progress, run
-from tests.attacks.fleet import BATCH, Fleet
+from crawldedup.demo.site import DemoSite
+from crawldedup.errors import PageError
+from crawldedup.options import Options
+from crawldedup.page import Page, PageReader
+from tests.attacks.fleet import BATCH, Fleet, Outcome
+from tests.scrapy_plugin.crawling import start
+from tests.scrapy_plugin.website import Site, article
 from tests.servers import ClusterSetup, RedisServer
 
 if TYPE_CHECKING:
+    import subprocess
+    from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
-STORES: Final = ("sqlite", "redis", "cluster")
+FLEETS: Final = ("sqlite", "redis", "cluster")
+CRAWLS: Final = {"crawls": ("sqlite", "redis"), "workers": ("sqlite",), "server": ("redis",)}
+"""What is killed of a crawl, and the stores of the crawls, in turn."""
+PAGES: Final = "pages"
 SEED: Final = 1
-_UNTOLD_TO_A_CLUSTER: Final = 50
+UNTOLD_TO_A_CLUSTER: Final = 50
+KILLS_A_CRAWL: Final = 25
+URLS_OF_A_CONTENT: Final = 3
+SETTINGS: Final[dict[str, Any]] = {
+    "spider_class": "recording_spider.RecordingSpider",
+    "ITEM_PIPELINES": {"recording_spider.RecordingPipeline": 100},
+    "CONCURRENT_REQUESTS": 16,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+    "LOG_LEVEL": "ERROR",
+}
 
-
-@dataclass(frozen=True)
-class Row:
-    """What became of the contents of fleets on one store."""
-
-    store: str
-    contents: int
-    kills: int
-    lost: int
-    unanswered: int
-    delivered_twice: int
-    needless: int
-    seconds: float
+MOST_SECONDS: Final = 2.0
+MOST_MEGABYTES: Final = 500
+MOST_BYTES: Final = 9_000_000
+EXTRACTORS: Final = ("blocks", "trafilatura", "text")
+ELEMENTS: Final = sorted(tags | {"bdi", "dialog", "nobr", "noembed", "plaintext", "slot", "template", "xmp"})
+PIECES: Final = (
+    *(f"<{name}>".encode() for name in ELEMENTS), b"</p>", b"</div></body></html>", b"<!--", b"-->", b"<![CDATA[",
+    b"]]>", b"\0", b"&#0;", b"&notit;", b"&#xD800;", "\u202e\u2066".encode(), b"\xff\xfe", b"\xed\xa0\x80", b'"', b"'",
+    b"<form><button>Add to cart</button>", b"<span class=price>$1,234.56</span>", b"&" * 50, b"<" * 50,
+    b"<a " + b" a=1" * 60 + b">", b"<a " + b"".join(b" a%d='%d'" % (n, n) for n in range(3000)) + b">", b'<x-y a="',
+    b'<script type="application/ld+json">' + b"[" * 3000 + b"</script>", b"<meta charset=utf-16>",
+    "e\u0301\u0301\u0301".encode(), "\u00df\ufb01\u1100\u1161\ufdfa".encode(),
+)  # fmt: skip
+ENCODINGS: Final = (
+    None, None, None, "utf-8", "utf-16", "utf-7", "iso-2022-jp", "shift_jis", "gb18030", "koi8-r", "cp1252", "hz",
+    "x\0y", "nonsense",
+)  # fmt: skip
 
 
 @contextlib.contextmanager
-def store_of(kind: str, folder: Path) -> Iterator[str]:
-    """Yield the URL of an empty store."""
+def store_of(kind: str, folder: Path) -> Iterator[tuple[str, RedisServer | None]]:
+    """Yield the URL of an empty store, and the server, if it is one that can be killed."""
     if kind == "sqlite":
-        yield f"sqlite:///{folder}/index.sqlite"
+        yield f"sqlite:///{folder}/index.sqlite", None
     elif kind == "redis":
-        with RedisServer() as server:
-            yield server.url
+        with RedisServer("--appendonly", "yes", "--appendfsync", "always", "--dir", str(folder)) as server:
+            yield server.url, server
     else:
         with ClusterSetup(has_replicas=False) as cluster:
-            yield cluster.url
+            yield cluster.url, None
 
 
-def measure(kind: str, kills: int, contents: int, every: float, limit: float) -> Row:
-    """Let fleets crawl so many contents each, all on one index, until so many crawlers were killed or time is up."""
-    lost = unanswered = twice = needless = killed = begun = 0
-    untold = _UNTOLD_TO_A_CLUSTER + BATCH if kind == "cluster" else 1
-    with tempfile.TemporaryDirectory() as name, store_of(kind, Path(name)) as url, progress(kind, kills) as advance:
+def run_fleets(kind: str, given: Namespace) -> list[Outcome]:
+    """Let fleets crawl, all on one index, until so many crawlers were killed or time is up."""
+    outcomes: list[Outcome] = []
+    untold = UNTOLD_TO_A_CLUSTER + BATCH if kind == "cluster" else 1
+    with tempfile.TemporaryDirectory() as name, store_of(kind, Path(name)) as (url, _):
         fleet = Fleet(url, Path(name), random.Random(SEED), untold=untold)
-        start = time.monotonic()
-        while killed < kills and (not begun or time.monotonic() - start < limit):
-            outcome = fleet.crawl(range(begun, begun + contents), kills=kills - killed, every=every)
-            begun += contents
-            killed += outcome.kills
-            lost += outcome.lost
-            unanswered += outcome.unanswered
-            twice += outcome.twice
-            needless += outcome.needless
-            advance(outcome.kills)
-        seconds = time.monotonic() - start
-    return Row(kind, begun, killed, lost, unanswered, twice, needless, round(seconds, 1))
+        deadline = time.monotonic() + given.seconds
+        with progress(kind, given.kills) as advance:
+            while (left := given.kills - sum(outcome.kills for outcome in outcomes)) and time.monotonic() < deadline:
+                first = len(outcomes) * given.contents
+                outcomes.append(fleet.crawl(range(first, first + given.contents), kills=left, every=given.every))
+                advance(outcomes[-1].kills)
+    return outcomes
 
 
-def main(given: Sequence[str]) -> int:
-    parser = make_parser(__doc__)
-    parser.add_argument("--kills", type=count, default=1000, help="crawlers to kill on each store (default: 1000)")
-    parser.add_argument("--store", type=one_of(*STORES), default=list(STORES), help="stores, with commas between them")
-    parser.add_argument("--contents", type=count, default=600, help="contents of one fleet (default: 600)")
-    parser.add_argument("--every", type=float, default=0.05, help="seconds between two kills, about (default: 0.05)")
-    parser.add_argument("--limit", type=float, default=900, help="seconds for each store, about (default: 900)")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    arguments = parser.parse_args(given)
-    rows = [
-        measure(kind, arguments.kills, arguments.contents, arguments.every, arguments.limit) for kind in arguments.store
-    ]
-    if arguments.json:
-        print(json.dumps({"cores": os.cpu_count(), "rows": [asdict(row) for row in rows]}))
+def run_crawls(what: str, given: Namespace) -> list[Outcome]:
+    """Crawl sites, each to its end, until so much was killed or time is up."""
+    outcomes: list[Outcome] = []
+    dice, deadline = random.Random(SEED), time.monotonic() + given.seconds
+    with progress(what, given.kills) as advance:
+        while (left := given.kills - sum(outcome.kills for outcome in outcomes)) and time.monotonic() < deadline:
+            kind = CRAWLS[what][len(outcomes) % len(CRAWLS[what])]
+            outcomes.append(crawl_to_the_end(what, kind, given.contents, min(left, KILLS_A_CRAWL), dice))
+            advance(outcomes[-1].kills)
+    return outcomes
+
+
+def crawl_to_the_end(what: str, kind: str, contents: int, kills: int, dice: random.Random) -> Outcome:
+    """Crawl a site once, and kill so often on the way, at most. The last view of a content has one word changed."""
+    answers = {
+        f"/{content}/{view}": article(content, words=120, changed_words=int(view == URLS_OF_A_CONTENT - 1))
+        for content in range(contents)
+        for view in range(URLS_OF_A_CONTENT)
+    }
+    paths, killed = dice.sample(list(answers), len(answers)), 0
+    with tempfile.TemporaryDirectory() as name, store_of(kind, Path(name)) as (url, server), Site(answers) as site:
+        folder = Path(name)
+        crawl = start(site, folder, paths, CRAWLDEDUP_STORE=url, **SETTINGS)
+        # Scrapy and its workers take a second to start.
+        time.sleep(1)
+        while crawl.poll() is None:
+            time.sleep(dice.uniform(0.05, 2 if what == "crawls" else 0.5))
+            if killed < kills and crawl.poll() is None:
+                killed += kill_one(what, crawl, server, dice)
+                if crawl.poll() is not None:
+                    crawl = start(site, folder, paths, CRAWLDEDUP_STORE=url, **SETTINGS)
+        _, log = crawl.communicate()
+        if crawl.returncode:
+            sys.exit(f"a crawl ended with {crawl.returncode}:\n{log[-2000:]}")
+        delivered = [line.split("/")[1] for line in (folder / "delivered").read_text().split()]
+    came = len(set(delivered))
+    return Outcome(contents, killed, contents - came, 0, len(delivered) - came, 0)
+
+
+def kill_one(what: str, crawl: subprocess.Popen[str], server: RedisServer | None, dice: random.Random) -> bool:
+    """Kill a crawl, its server for a moment, or one of its workers, if it has any."""
+    if what == "crawls":
+        crawl.kill()
+        crawl.communicate()
+    elif server is not None:
+        server.stop()
+        time.sleep(dice.uniform(0, 0.3))
+        server.start()
     else:
-        headings = ("store", "contents", "kills", "lost", "unanswered", "delivered twice", "needless", "seconds")
-        table = make_table("Fleets of eight crawlers", *headings)
-        for row in rows:
-            table.add_row(row.store, *(f"{value:,}" for value in list(asdict(row).values())[1:]))
-        Console(width=max(120, Console().width)).print(table)
-    return int(any(row.lost or row.unanswered or row.needless for row in rows))
+        workers = Path(f"/proc/{crawl.pid}/task/{crawl.pid}/children").read_text().split()
+        if not workers:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(dice.choice(workers)), signal.SIGKILL)
+    return True
+
+
+class Read(NamedTuple):
+    """What came of reading a page: "read", the reason of a PageError, or the name of another error."""
+
+    what: str
+    is_foreign: bool
+    seconds: float
+    megabytes: int
+
+
+def broken(pages: Sequence[bytes], number: int) -> tuple[bytes, str | None]:
+    """Return a page that is broken in a few places, and its declared encoding: the same for the same number."""
+    rng = random.Random(number)
+    page = rng.choice(pages)
+    for _ in range(rng.choice((1, 1, 2, 3, 5))):
+        start = rng.randrange(len(page) + 1)
+        end = min(len(page), start + int(rng.paretovariate(0.5) * 5))
+        before, part, after, piece = page[:start], page[start:end], page[end:], rng.choice(PIECES)
+        match rng.randrange(7):
+            case 0:
+                damaged = bytearray(page)
+                for _ in range(min(len(page), rng.choice((1, 20, 500)))):
+                    damaged[rng.randrange(len(page))] = rng.randrange(256)
+                page = bytes(damaged)
+            case 1:
+                page = before + after
+            case 2:
+                page = before + part[:20_000] * rng.choice((2, 20, 200)) + part + after
+            case 3:
+                page = before + piece * rng.choice((1, 3, 100, 3000, 20_000)) + part + after
+            case 4:
+                page = page.replace(f"</{rng.choice(('div', 'p', *ELEMENTS))}>".encode(), b"")
+            case 5:
+                page = before + (piece + rng.choice(PIECES)) * rng.choice((10, 1000, 10_000)) + after
+            case _:
+                page = before
+        page = page[:MOST_BYTES]
+    return page, rng.choice(ENCODINGS)
+
+
+_readers: dict[str, PageReader] = {}
+
+
+def read(page: bytes, encoding: str | None, extractor: str) -> Read:
+    """Read a page in this process, whose peak of memory only grows."""
+    if extractor not in _readers:
+        _readers[extractor] = PageReader(Options(extractor=extractor))
+        _readers[extractor].read_page(Page("", html="<p>The first page pays for the imports.</p>"))
+    started = time.process_time()
+    what, is_foreign = "read", False
+    try:
+        _readers[extractor].read_page(Page("", html=page, encoding=encoding))
+    except PageError as error:
+        what, is_foreign = error.reason, error.reason == "broken"
+    except BaseException as error:
+        what, is_foreign = type(error).__name__, True
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    return Read(what, is_foreign, time.process_time() - started, peak)
+
+
+def read_broken_pages(given: Namespace) -> tuple[Counter[str], list[str]]:
+    """Read broken pages for a while; return what came of them, and a line for each read beyond the bounds."""
+    site = DemoSite()
+    files = sorted(given.html.rglob("*.htm*")) if given.html else ()
+    pages = [path.read_bytes() for path in files] or [site.reply(path).body for path in sorted(site.manifest())]
+    counts, beyond, slowest, largest = Counter[str](), list[str](), 0.0, 0
+    workers, deadline = ProcessPoolExecutor(1), time.monotonic() + given.seconds
+    for number in range(given.first, given.first + given.pages):
+        if time.monotonic() > deadline:
+            break
+        page, encoding = broken(pages, number)
+        for extractor in EXTRACTORS:
+            try:
+                outcome = workers.submit(read, page, encoding, extractor).result()
+            except BrokenProcessPool:
+                outcome = Read("death", True, 0.0, 0)
+            counts[outcome.what] += 1
+            slowest, largest = max(slowest, outcome.seconds), max(largest, outcome.megabytes)
+            if outcome.is_foreign or outcome.seconds > MOST_SECONDS or outcome.megabytes > MOST_MEGABYTES:
+                beyond.append(f"page {number}, {extractor}: {outcome}")
+                workers.shutdown()
+                workers = ProcessPoolExecutor(1)
+    workers.shutdown()
+    print(f"reading took at most {slowest:.2f} s and {largest} MB", file=sys.stderr)
+    return counts, beyond
+
+
+def main(words: Sequence[str]) -> int:
+    parser = make_parser(__doc__)
+    known = (*FLEETS, *CRAWLS, PAGES)
+    parser.add_argument("--what", type=one_of(*known), default=list(FLEETS), help=f"of {', '.join(known)}, with commas")
+    parser.add_argument("--kills", type=count, default=1000, help="kills of each (default: 1000)")
+    parser.add_argument("--contents", type=count, default=600, help="contents of one fleet or crawl (default: 600)")
+    parser.add_argument("--every", type=float, default=0.05, help="seconds between two kills of a fleet (default: .05)")
+    parser.add_argument("--seconds", type=float, default=900, help="for each, about (default: 900)")
+    parser.add_argument("--html", type=Path, help="the folder of the pages to break (default: the demo site)")
+    parser.add_argument("--pages", type=count, default=34_000, help="broken pages, each for three extractors")
+    parser.add_argument("--first", type=int, default=0, help="number of the first broken page")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    given = parser.parse_args(words)
+    rows: list[dict[str, Any]] = []
+    for what in given.what:
+        if what != PAGES:
+            started = time.monotonic()
+            outcomes = run_fleets(what, given) if what in FLEETS else run_crawls(what, given)
+            total = Outcome(*map(sum, zip(*outcomes, strict=True)))
+            rows.append({"what": what, **total._asdict(), "seconds": round(time.monotonic() - started)})
+    counts, beyond = read_broken_pages(given) if PAGES in given.what else (Counter[str](), [])
+    if given.json:
+        print(json.dumps({"cores": os.cpu_count(), "rows": rows, "reads": counts, "beyond": beyond}))
+    else:
+        console = Console(markup=False, width=120)
+        if rows:
+            table = make_table("Crawlers with kills", *(name.replace("twice", "delivered twice") for name in rows[0]))
+            for row in rows:
+                table.add_row(*(f"{value:,}" if isinstance(value, int) else value for value in row.values()))
+            console.print(table)
+        if counts:
+            table = make_table(f"{counts.total():,} reads of broken pages", "outcome", "reads")
+            for what, times in counts.most_common():
+                table.add_row(what, f"{times:,}")
+            console.print(table)
+        for line in beyond:
+            console.print(line)
+    return int(bool(beyond) or any(row["lost"] or row["unanswered"] or row["needless"] for row in rows))
 
 
 if __name__ == "__main__":
-    run(main, "--kills 3 --contents 16")
+    run(
+        main,
+        "--kills 3 --contents 16",
+        "--what crawls,workers,server --kills 1 --contents 10",
+        "--what pages --html HTML --pages 8",
+    )

@@ -1,23 +1,36 @@
-"""Measure which near duplicates are found, by our methods and by other packages, on one corpus and in one table.
+"""Measure which near duplicates are found, beside other packages, and what reading leaves of pages and costs.
 
-    pip install "crawldedup[bench]" && python benchmarks/peers.py
-    python benchmarks/quality.py pages.jsonl [...]
-    python benchmarks/quality.py pages.jsonl --only datasketch --only crawldedup --plot quality.svg
+    pip install "crawldedup[bench]"
+    python benchmarks/quality.py methods pages.jsonl --only datasketch --only crawldedup
+    python benchmarks/quality.py cost article-extraction-benchmark/html
+    python benchmarks/quality.py templates article-extraction-benchmark
+    python benchmarks/quality.py kinds --articles article-extraction-benchmark
 
-A corpus is a file of JSON lines, {"url": .., "text": ..} or {"url": .., "html": ..} (.gz too), a folder of HTML and
-text files, or a web archive (.warc, .warc.gz). Any crawl will do that has near duplicates in it. To make one like those
-of the documented figures, take packages of HTML documentation which exist in several variants or languages: of Debian,
-say, the installation guides of every architecture (installation-guide-*), the GIMP manuals (gimp-help-*), or the
-handbook, reference and FAQ. Download them with `apt-get download`, unpack them with `dpkg -x` (neither installs
-anything), put the HTML below one folder, and give that folder.
+methods    Every method sees the pages of a corpus in their order, and remembers those that it does not flag. The truth
+           is the exact Jaccard similarity of the sets of word 3-shingles with the pages it has kept. A corpus is a file
+           of JSON lines, {"url": .., "text": ..} or {"url": .., "html": ..}, a folder of HTML, or a web archive.
+           `shared/peers.py` shows how each package is used. To make a corpus like ours, take packages of HTML
+           documentation in several variants: `apt-get download` and `dpkg -x` install nothing.
+cost       For crawldedup the time is that of all there is to do: decode, bound, parse, find the text and the facts, and
+           make the fingerprint. For other packages it is the call that gives a text, on decoded pages, and for parsers
+           the tree alone. It is the least of the rounds for each page, since a busy machine only ever adds to it, and
+           the mean over the pages.
+templates  Articles whose main text people have marked are put into the pages of others: moved with all their elements,
+           or retyped, the marked text in paragraphs. In a page, the smallest element that holds its marked text is its
+           place; a page is used if the place holds 95 % of the marked text, and the marked text 85 % of the place. The
+           same body should be found, another body in the same template should not. Halves are never mixed: the rules
+           of an earlier extractor were chosen on the first, so believe the second.
+kinds      Recall is the share of what must be kept that is in the text of a page: of an article its text, of other
+           pages all that is visible without navigation, header, footer and sidebars. "Below half" are pages of which
+           less than half is kept, and "alike" those that resemble a different page of the site (J from .86 on). The
+           pages are those of `whole_site.py`, of the demo, and of folders.
 
-Every method sees the pages in their order and remembers those that it does not flag. The truth is the exact Jaccard
-similarity of the sets of word 3-shingles with the pages it has kept. benchmarks/shared/peer_detectors.py shows how each
-package is used; one that is not installed is named at the end, with the command that installs it.
+The articles: git clone --depth 1 https://github.com/zytedata/article-extraction-benchmark
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from functools import partial
@@ -29,98 +42,99 @@ from rich.text import Text
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.shared.common import make_parser, progress, run
-from benchmarks.shared.peer_detectors import Candidate, peer_candidates
+from benchmarks.quality_parts.reading import cost, kinds, templates
+from benchmarks.shared.common import make_parser, one_of, progress, run
+from benchmarks.shared.peers import DETECTORS, load
 from crawldedup import Options
 from crawldedup.errors import CrawlDedupError
 from crawldedup.literature.exact import compare_all
 from crawldedup.measure import (
     Check,
     as_json,
-    check_plot,
     methods,
-    plot_trials,
     print_trials,
     read_corpus,
     run_trial,
 )
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 
-def all_methods(options: Options) -> Iterator[tuple[str, Callable[[], Check] | None, str]]:
-    """Names of methods, what makes each when its turn comes, and the reason why some cannot be made."""
-    for name, make in methods(options).items():
-        yield name, make, ""
-    for candidate in peer_candidates():
-        yield candidate.name, candidate.make and partial(peer, candidate), candidate.missing
+def compare_methods(given: argparse.Namespace, console: Console) -> None:
+    """Which near duplicates are found, by our methods and by other packages."""
+    options = Options(
+        store="memory://", key=0, similarity=given.similarity, recall=given.recall, expected_pages=10_000_000
+    )
+    corpus = read_corpus(given.corpus, options, limit=given.limit)
+    truth = compare_all([document.text for document in corpus.documents])
+    checks, absent = {**methods(options)}, list[str]()
+    for (package, settings), make in DETECTORS.items():
+        peer = load(package)
+        if peer is None:
+            absent.append(f"{package} is not installed: {settings} is left out")
+        else:
+            checks[f"{package} {peer.version} {settings}"] = partial(check_of, make, peer.module)
+    trials = []
+    for name, make_check in checks.items():
+        if not given.only or any(word == name if word in checks else word in name for word in given.only):
+            with progress(name, len(corpus.documents)) as advance:
+                trials.append(run_trial(name, make_check(), corpus, truth, options.similarity, lambda *_: advance(1)))
+    if given.json:
+        print(json.dumps({**as_json(corpus, truth, trials), "absent": absent}))
+    else:
+        print_trials(corpus, trials, console, absent)
 
 
-def peer(candidate: Candidate) -> Check:
-    assert candidate.make is not None
-    detector = candidate.make()
-    return lambda document: detector.check(document.url, document.text)
+def check_of(make: Callable[[object], Callable[[str, str], str | None]], module: object) -> Check:
+    detector = make(module)
+    return lambda document: detector(document.url, document.text)
 
 
-def main(given: Sequence[str]) -> int:
+def parse(words: Sequence[str]) -> argparse.Namespace:
     parser = make_parser(__doc__)
-    parser.add_argument("corpus", nargs="+", help="file of JSON lines, folder, or web archive")
-    parser.add_argument(
-        "--only",
-        action="append",
-        metavar="NAME",
-        help="only the method of this name, or those with this in their names; repeatable",
-    )
-    parser.add_argument("--similarity", type=float, default=0.9, help="of our methods, and for recall (0.9)")
-    parser.add_argument("--recall", type=float, default=0.98, help="of the default method (0.98)")
-    parser.add_argument("--limit", type=int, metavar="N", help="take the first N pages of each corpus only")
-    parser.add_argument(
-        "--plot", type=Path, metavar="FILE", help=".svg or .png; of several corpora, FILE-1, FILE-2, .."
-    )
-    parser.add_argument("--json", action="store_true", help="print a line of JSON for each corpus")
-    options = parser.parse_args(given)
-    err = Console(stderr=True, highlight=False)
+    commands = parser.add_subparsers(required=True)
+
+    def add(name: str, command: Callable[[argparse.Namespace, Console], None]) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=command.__doc__)
+        added.set_defaults(command=command)
+        return added
+
+    added = add("methods", compare_methods)
+    added.add_argument("corpus", help="file of JSON lines, folder, or web archive")
+    added.add_argument("--only", action="append", metavar="NAME", help="methods with this in their names; repeatable")
+    added.add_argument("--similarity", type=float, default=0.9, help="of our methods, and for recall (0.9)")
+    added.add_argument("--recall", type=float, default=0.98, help="of the default method (0.98)")
+    added.add_argument("--limit", type=int, metavar="N", help="take the first N pages only")
+    added.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    added = add("cost", cost)
+    added.add_argument("folders", nargs="+", type=Path, metavar="HTML_DIR", help="of .html or .html.gz")
+    added.add_argument("--rounds", type=int, default=3)
+    add("templates", templates).add_argument("dataset", type=Path, metavar="DATASET_DIR")
+    added = add("kinds", kinds)
+    added.add_argument("folders", nargs="*", type=Path, metavar="SITE_DIR", help="HTML files of one site")
+    added.add_argument("--articles", type=Path, help="the folder of the article extraction benchmark")
+    added.add_argument("--scale", type=float, default=1.0, help="0.1 makes a tenth of the pages of a site (1)")
+    shown = ("blocks", "trafilatura")
+    added.add_argument("--extractors", type=one_of(*shown), default=shown)
+    return parser.parse_args(words)
+
+
+def main(words: Sequence[str]) -> int:
+    given = parse(words)
     try:
-        if options.plot is not None:
-            check_plot(options.plot)
-        for number, corpus in enumerate(options.corpus, 1):
-            plot = options.plot
-            if plot is not None and len(options.corpus) > 1:
-                plot = plot.with_stem(f"{plot.stem}-{number}")
-            measure(corpus, plot, options)
-    except CrawlDedupError as error:
-        err.print(Text(str(error)))
+        given.command(given, Console(width=150, markup=False, highlight=False))
+    except (CrawlDedupError, OSError) as error:
+        Console(stderr=True, highlight=False).print(Text(str(error)))
         return 2
     return 0
 
 
-def measure(name: str, plot: Path | None, given: argparse.Namespace) -> None:
-    options = Options(
-        store="memory://", key=0, similarity=given.similarity, recall=given.recall, expected_pages=10_000_000
-    )
-    corpus = read_corpus(name, options, limit=given.limit)
-    texts = [document.text for document in corpus.documents]
-    truth = compare_all(texts)
-    every = list(all_methods(options))
-    names = {name for name, _, _ in every}
-    trials, absent = [], []
-    for method, make, missing in every:
-        if given.only and not any(word == method if word in names else word in method for word in given.only):
-            continue
-        if make is None:
-            absent.append(missing)
-            continue
-        with progress(method, len(texts)) as advance:
-            trials.append(run_trial(method, make(), corpus, truth, options.similarity, lambda *_: advance(1)))
-    if plot is not None and trials:
-        plot_trials(trials, plot, title=f"{corpus.name}: {len(texts):,} pages")
-    if given.json:
-        print(json.dumps({**as_json(corpus, truth, trials), "absent": absent}))
-    else:
-        print_trials(corpus, trials, Console(highlight=False), absent)
-
-
 if __name__ == "__main__":
-    run(main, "TEXTS --limit 40 --plot PLOT")
+    run(
+        main,
+        "methods TEXTS --limit 40",
+        "cost HTML --rounds 1",
+        "templates ARTICLES",
+        "kinds HTML --articles ARTICLES --scale 0.02 --extractors blocks",
+    )

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -27,12 +27,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import redis
 from rich.console import Console
 
-from benchmarks.redis_parts.filling import PREFIX, Filler, Wire
+from benchmarks.redis_parts.filling import fill
 from benchmarks.redis_parts.server import IndexServer
-from benchmarks.shared.common import count, make_parser, make_table, numbers, progress, run
+from benchmarks.shared.common import count, make_parser, make_table, numbers, run
 from crawldedup import Deduplicator, wire
 from tests.service.serving import ServiceProcess
 
@@ -46,20 +45,6 @@ WARM_UP: Final = 0.2
 """This share of the seconds is asked before the clock starts."""
 _CALIBRATION: Final = 200
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
-
-
-@dataclass(frozen=True)
-class Row:
-    """One way to ask."""
-
-    what: str
-    connections: int
-    checks_a_second: float
-    p50_ms: float
-    p99_ms: float
-    service_us: float
-    redis_us: float
-    client_us: float
 
 
 @dataclass
@@ -147,39 +132,25 @@ class Pages:
 
 @contextmanager
 def filled_server(pages: int) -> Iterator[IndexServer]:
-    """A Redis with an index of random pages that a Deduplicator can open."""
+    """Yield a Redis with an index of random pages that a Deduplicator can open."""
     with IndexServer() as server:
         with Deduplicator(server.url, namespace="bench") as dedup:
             dedup.clear()
-        client = redis.Redis.from_url(server.url)
-        epoch: Any = client.hget(f"{PREFIX}m", "epoch")
-        with Wire(server) as wire, progress(f"writing {pages:,} pages", 5 * pages) as advance:
-            cut = Filler(wire, f"{PREFIX}{epoch.decode()}:", pages, True, advance).fill()
-        client.hset(f"{PREFIX}m", mapping={"pages": pages, "next": pages, "depth": cut.depth, "split": cut.split})
+        fill(server, pages, urls=True)
         yield server
 
 
 def measure(
-    service: ServiceProcess,
-    server: IndexServer,
-    requests: Sequence[bytes],
-    what: str,
-    connections: int,
-    batch: int,
-    seconds: float,
-) -> Row:
-    """Ask for some seconds, and count."""
-    left = iter(requests)
-    _ask(service.port, left, connections, WARM_UP * seconds)
-    before, begun = _processor(service, server), time.perf_counter()
-    asked = _ask(service.port, left, connections, seconds)
-    took, after = time.perf_counter() - begun, _processor(service, server)
-    checks = len(asked.milliseconds) * batch
-    each = [1e6 * (late - early) / checks for early, late in zip(before, after, strict=True)]
-    latencies = sorted(asked.milliseconds)
-    p50, p99 = (latencies[int(share * (len(latencies) - 1))] for share in (0.5, 0.99))
-    microseconds = dict(zip(("service_us", "redis_us", "client_us"), each, strict=True))
-    return Row(what, connections, checks / took, p50, p99, **microseconds)
+    service: ServiceProcess, server: IndexServer, requests: Iterator[bytes], connections: int, seconds: float
+) -> tuple[list[float], list[float]]:
+    """Ask for some seconds; return the milliseconds of each request, sorted, and the seconds that it all took.
+
+    These are by the clock, and of the processor: of the service, of Redis and of this process.
+    """
+    _ask(service.port, requests, connections, WARM_UP * seconds)
+    before = _clocks(service, server)
+    asked = _ask(service.port, requests, connections, seconds)
+    return sorted(asked.milliseconds), [now - then for now, then in zip(_clocks(service, server), before, strict=True)]
 
 
 def _ask(port: int, requests: Iterator[bytes], connections: int, seconds: float) -> Asked:
@@ -195,13 +166,12 @@ def _ask(port: int, requests: Iterator[bytes], connections: int, seconds: float)
     return asyncio.run(main())
 
 
-def _processor(service: ServiceProcess, server: IndexServer) -> tuple[float, float, float]:
-    """Return the processor seconds of the service, of Redis and of this process."""
+def _clocks(service: ServiceProcess, server: IndexServer) -> tuple[float, float, float, float]:
     info: Any = server.client.info("cpu")
     parent = service.process.pid
     children = subprocess.run(["pgrep", "-P", str(parent)], capture_output=True, text=True, check=False).stdout.split()
     own = sum(map(_seconds, [str(parent), *children]))
-    return own, info["used_cpu_user"] + info["used_cpu_sys"], time.process_time()
+    return time.perf_counter(), own, info["used_cpu_user"] + info["used_cpu_sys"], time.process_time()
 
 
 def _seconds(process: str) -> float:
@@ -219,7 +189,7 @@ def main(given: Sequence[str]) -> None:
     parser.add_argument("--seconds", type=float, default=5, help="how long to ask each way")
     parser.add_argument("--most", type=count, default=10_000, help="pages to prepare for each way")
     arguments = parser.parse_args(given)
-    rows: list[Row] = []
+    rows: list[dict[str, Any]] = []
     with ExitStack() as stack:
         server = stack.enter_context(filled_server(arguments.pages))
         options = ("--store", server.url, "--namespace", "bench", "--log-level", "warning")
@@ -227,23 +197,29 @@ def main(given: Sequence[str]) -> None:
         pages = Pages(stack.enter_context(Deduplicator(server.url, namespace="bench")))
         alone = pages.fingerprint_us()
         ways = [(connections, 1) for connections in arguments.connections] + [(2, BATCH)]
-        for fingerprint in (False, True):
+        for kind in ("texts", "fingerprints"):
             for connections, batch in ways:
-                what = ("fingerprints" if fingerprint else "texts") + (f", {batch} at once" if batch > 1 else "")
-                requests = pages.requests(arguments.most // batch, batch, fingerprint=fingerprint)
-                rows.append(measure(service, server, requests, what, connections, batch, arguments.seconds))
+                requests = pages.requests(arguments.most // batch, batch, fingerprint=kind == "fingerprints")
+                latencies, took = measure(service, server, iter(requests), connections, arguments.seconds)
+                checks = len(latencies) * batch
+                row = {"pages": f"{kind}, {batch} at once" if batch > 1 else kind, "connections": connections}
+                row["checks/s"] = checks / took[0]
+                row |= {f"p{at} ms": latencies[at * (len(latencies) - 1) // 100] for at in (50, 99)}
+                names = ("service us", "Redis us", "client us")
+                row |= {name: 1e6 * seconds / checks for name, seconds in zip(names, took[1:], strict=True)}
+                rows.append(row)
     if arguments.json:
-        print(json.dumps({"fingerprint_us": alone, "rows": [asdict(row) for row in rows]}))
+        print(json.dumps({"fingerprint_us": alone, "rows": rows}))
         return
     title = f"{arguments.pages:,} pages in Redis, workers: {arguments.workers}; a fingerprint takes {alone:.0f} us"
-    table = make_table(
-        title, "pages", "connections", "checks/s", "p50 ms", "p99 ms", "service us", "Redis us", "client us"
-    )
-    for each in rows:
-        figures = (each.checks_a_second, each.p50_ms, each.p99_ms, each.service_us, each.redis_us, each.client_us)
-        formats = ("{:,.0f}", "{:.1f}", "{:.1f}", "{:,.0f}", "{:,.0f}", "{:,.0f}")
-        shown = (how.format(figure) for how, figure in zip(formats, figures, strict=True))
-        table.add_row(each.what, str(each.connections), *shown)
+    table = make_table(title, *rows[0])
+    for row in rows:
+        table.add_row(
+            *(
+                f"{cell:,.{int(name.endswith('ms'))}f}" if name[-2:] in ("ms", "us", "/s") else str(cell)
+                for name, cell in row.items()
+            )
+        )
     Console(width=120).print(table)
 
 

@@ -2,7 +2,6 @@
 
     python benchmarks/whole_site.py
     python benchmarks/whole_site.py --rows drop-items/blocks,minhash-0.9 --details
-    python benchmarks/whole_site.py --articles ARTICLES     # a folder of the article extraction benchmark
     python benchmarks/whole_site.py --site forum            # or shop, news, documentation: a site of one kind
     python benchmarks/whole_site.py --site shop --days      # and what comes on its second day
 
@@ -28,7 +27,7 @@ import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -36,20 +35,15 @@ from rich.console import Console
 
 from benchmarks.shared.common import make_parser, one_of, progress, run
 from benchmarks.whole_site_parts.crawl import run_crawl
-from benchmarks.whole_site_parts.figures import NoFigures, figures, show, show_details
-from benchmarks.whole_site_parts.prose import TRUTH
-from benchmarks.whole_site_parts.rows import rows
+from benchmarks.whole_site_parts.figures import Figures, figures, show, show_details
+from benchmarks.whole_site_parts.rows import Row, rows
 from benchmarks.whole_site_parts.second_day import show_days, two_days
-from benchmarks.whole_site_parts.server import Recipe, serving
-from benchmarks.whole_site_parts.site import KINDS, WHOLE
+from benchmarks.whole_site_parts.site import KINDS, WHOLE, Recipe, serving
 from crawldedup.cli import main as command_line
 
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Sequence
 
-    from benchmarks.whole_site_parts.figures import Figures
-    from benchmarks.whole_site_parts.rows import Row
     from benchmarks.whole_site_parts.site import Site
 
 WIDTH = 160
@@ -57,81 +51,63 @@ WIDTH = 160
 ROWS_OF_ONE_KIND = ["no-volatile", "drop-items/blocks"]
 
 
-def measure(row: Row, site: Site) -> Figures | NoFigures:
+def measure(row: Row, site: Site) -> Figures:
     """Crawl with the tool of a row, if it is there."""
     label, missing = row.peer()
     if missing:
-        return NoFigures(label, missing)
+        return Figures(label, missing)
     if row.advice:
         command_line(["advise", *row.advice])
     outcome = run_crawl(site.start_url, row.settings)
     if not outcome.delivered:
-        return NoFigures(label, outcome.error or "nothing was delivered")
+        return Figures(label, outcome.error or "nothing was delivered")
     return figures(label, site, outcome)
 
 
 def main(words: Sequence[str]) -> int:
+    console = Console()
+    console.width = max(console.width, WIDTH)
     with tempfile.TemporaryDirectory() as folder:
         known = rows(Path(folder))
         parser = make_parser(__doc__)
-        parser.add_argument(
-            "--rows", type=one_of(*known), help=f"with commas between them: {', '.join(known)} (default: all of them)"
-        )
+        parser.add_argument("--rows", type=one_of(*known), help=f"with commas, of: {', '.join(known)} (default: all)")
         parser.add_argument("--seed", type=int, default=1, help="another seed makes other texts (default: 1)")
         parser.add_argument("--scale", type=float, default=1.0, help="0.1 makes a tenth of the pages (default: 1)")
-        parser.add_argument("--articles", type=Path, help="take the stories' texts from this folder")
-        parser.add_argument("--counters", action="store_true", help="show numbers that change with every load")
         parser.add_argument("--site", choices=KINDS, default=WHOLE, help="a site of one kind")
         parser.add_argument("--days", action="store_true", help="crawl on two days; of news and shop")
         parser.add_argument("--reloads", type=int, default=0, help="of --days: CRAWLDEDUP_RELOADS (default: 0)")
         parser.add_argument("--details", action="store_true", help="list what was lost and missed by kind of page")
         parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
         options = parser.parse_args(words)
-        if options.articles and not (options.articles / TRUTH).is_file():
-            parser.error(f"{options.articles} has no {TRUTH}")
-        recipe = Recipe(options.seed, options.scale, options.articles, options.counters, options.site)
+        recipe = Recipe(options.seed, options.scale, options.site)
+        measured: list[Any] = []
         if options.days:
-            return second_day(recipe, options)
-        names = options.rows or (list(known) if options.site == WHOLE else ROWS_OF_ONE_KIND)
-        with serving(recipe) as site, progress("crawling", len(names)) as advance:
-            measured = []
-            for name in names:
-                measured.append(measure(known[name], site))
-                advance(1)
+            measured += two_days(recipe, options.reloads)
+        else:
+            names = options.rows or (list(known) if options.site == WHOLE else ROWS_OF_ONE_KIND)
+            with serving(recipe) as site, progress("crawling", len(names)) as advance:
+                for name in names:
+                    measured.append(measure(known[name], site))
+                    advance(1)
     if options.json:
         print(json.dumps([asdict(row) for row in measured], indent=1))
-        return 0
-    console = wide_console()
-    judged = site.judged()
-    contents = len({page.content for page in judged})
-    show(console, f"{len(judged):,} pages of {contents:,} contents, seed {options.seed}", measured)
-    if options.details:
-        show_details(console, site, measured)
-    return 0
-
-
-def second_day(recipe: Recipe, options: Namespace) -> int:
-    """Crawl on two days, and show what came."""
-    days = two_days(recipe, options.reloads)
-    if options.json:
-        print(json.dumps([asdict(day) for day in days], indent=1))
-    else:
+    elif options.days:
         title = f"{recipe.kind}, seed {recipe.seed}, two crawlers"
-        show_days(wide_console(), title, days, details=options.details)
+        show_days(console, title, measured, details=options.details)
+    else:
+        judged = site.judged()
+        contents = len({page.content for page in judged})
+        show(console, f"{len(judged):,} pages of {contents:,} contents, seed {options.seed}", measured)
+        if options.details:
+            show_details(console, site, measured)
     return 0
-
-
-def wide_console() -> Console:
-    console = Console()
-    console.width = max(console.width, WIDTH)
-    return console
 
 
 if __name__ == "__main__":
     run(
         main,
         "--scale 0.02 --rows drop-items/text,url-rules,deltafetch,minhash-0.9,simhash --details",
-        "--scale 0.02 --rows md5 --articles ARTICLES --json",
+        "--scale 0.02 --rows md5 --json",
         "--scale 0.02 --site forum --rows drop-items/blocks --details",
         "--scale 0.02 --site shop --days --details",
     )

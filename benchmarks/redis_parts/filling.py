@@ -12,13 +12,14 @@ import re
 import socket
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
+from benchmarks.redis_parts.server import CLIENT_CORE, LAYOUT, PREFIX, pinned
+from benchmarks.shared.common import progress
 from crawldedup.search.query import TABLES
-from crawldedup.stores.base import DIGEST_MASK, Layout
+from crawldedup.stores.base import DIGEST_MASK
 from crawldedup.stores.redis.client import script_text
 from crawldedup.stores.redis.protocol import KEY_BYTES
 from tests.stores.pages import random_page
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     Keys = NDArray[np.uint64]
     Packet = list[bytes | memoryview]
 
-LAYOUT = Layout("bench", "bench", TABLES, VERIFY_BITS // 8)
-PREFIX = f"crawldedup:{{{LAYOUT.namespace}}}:"
 URL = "https://www.example.com/section/{:020d}/page-{:012d}.html?n=0"
 URL_BYTES = len(URL.format(0, 0))
 PLANTS = 2_000
@@ -177,6 +176,16 @@ def random_rows(start: int, count: int, urls: bool) -> NDArray[np.void]:
     return rows
 
 
+def fill(server: IndexServer, pages: int, *, urls: bool) -> None:
+    """Write an index of so many pages; a store has made the head of an empty one."""
+    reader, head = server.reader(), f"{PREFIX}m"
+    epoch: Any = reader.hget(head, "epoch")
+    steps = pages * (len(TABLES) + 2)
+    with pinned(CLIENT_CORE), Wire(server) as wire, progress(f"writing {pages:,} pages", steps) as advance:
+        cut = Filler(wire, f"{PREFIX}{epoch}:", pages, urls, advance).fill()
+    reader.hset(head, mapping={"pages": pages, "next": pages, "depth": cut.depth, "split": cut.split})
+
+
 @dataclass
 class Filler:
     """Writes an index whose keys begin with `data`."""
@@ -188,7 +197,7 @@ class Filler:
     advance: Callable[[int], None]
 
     def fill(self) -> Cut:
-        """Write everything but the head."""
+        """Write everything but the head of the index."""
         cut = Cut.of(self.pages)
         search, url_keys = self._records()
         keys = np.empty_like(search)

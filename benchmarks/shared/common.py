@@ -26,7 +26,7 @@ _SMOKE_ARTICLES: Final = 4
 def run(main: Callable[[Sequence[str]], int | None], *smoke: str) -> None:
     """Run a script; with --smoke, run it once for each of these small command lines.
 
-    A word of a smoke command line that names a tiny corpus or a picture gives way to its path: see `_FILES`.
+    A word of a smoke command line that names a tiny corpus gives way to its path: see `_FILES`.
     """
     if "--smoke" not in sys.argv:
         sys.exit(main(sys.argv[1:]))
@@ -124,7 +124,8 @@ def _marked_articles(folder: Path) -> Path:
 def _debian_guides(folder: Path) -> Path:
     """Write a few pages where `debian_guides.py` keeps those that it has downloaded."""
     for architecture in ("amd64", "arm64", "armhf", "i386", "s390x"):
-        page = folder / "html" / architecture / "index.html"
+        package = f"installation-guide-{architecture}"
+        page = folder / package / "usr/share/doc" / package / "en" / "index.html"
         page.parent.mkdir(parents=True)
         page.write_bytes(DemoSite().reply("/en/reading-the-tide/").body)
     return folder
@@ -135,5 +136,4 @@ _FILES: Final[dict[str, Callable[[Path], Path]]] = {
     "HTML": _html,
     "ARTICLES": _marked_articles,
     "GUIDES": _debian_guides,
-    "PLOT": lambda folder: folder / "plot.svg",
 }

@@ -1,7 +1,6 @@
 """One crawl in a process of its own: which contents were fetched, and which were delivered, in their order.
 
-`run_crawl` starts this file as a program: the task comes as JSON on stdin, the outcome leaves as JSON on stdout. A page
-is delivered when its item has passed the pipelines.
+A page is delivered when its item has passed the pipelines.
 """
 
 from __future__ import annotations
@@ -9,36 +8,27 @@ from __future__ import annotations
 import json
 import logging
 import resource
-import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 if __name__ == "__main__":
     # In place of this folder, whose modules have names of the standard library.
     sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from scrapy import signals
-from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
-from benchmarks.whole_site_parts.server import CONTENT_HEADER
+from benchmarks.shared.crawling import cpu_seconds, crawl, run_apart
+from benchmarks.whole_site_parts.site import CONTENT_HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from scrapy.http import Response
-
-_VERDICT: Final = "crawldedup_verdict"
-_SHOWN_LOG_CHARACTERS: Final = 3000
-
-
-class CrawlError(Exception):
-    """A crawl ended before it told its outcome; the message holds the end of its log."""
 
 
 @dataclass(frozen=True)
@@ -63,24 +53,8 @@ class Outcome:
 
 def run_crawl(start_url: str, settings: Mapping[str, Any]) -> Outcome:
     """Crawl from a URL. Raises CrawlError if the crawl's process fails."""
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder, "log")
-        # A tool may leave files, such as deltafetch its `.scrapy`.
-        with log.open("wb") as written:
-            done = subprocess.run(
-                [sys.executable, __file__],
-                input=json.dumps({"start_url": start_url, "settings": dict(settings)}),
-                stdout=subprocess.PIPE,
-                stderr=written,
-                text=True,
-                cwd=folder,
-                check=False,
-            )
-        if done.returncode or not done.stdout:
-            raise CrawlError(f"A crawl failed. The end of its log:\n{log.read_text()[-_SHOWN_LOG_CHARACTERS:]}")
-    told = json.loads(done.stdout)
-    told["delivered"] = [Delivered(**page) for page in told["delivered"]]
-    return Outcome(**told)
+    told = run_apart(__file__, {"start_url": start_url, "settings": dict(settings)})
+    return Outcome(**told | {"delivered": [Delivered(**page) for page in told["delivered"]]})
 
 
 class SiteSpider(CrawlSpider):
@@ -118,50 +92,28 @@ class Ledger(logging.Handler):
     def item_scraped(self, response: Response) -> None:
         content = response.headers.get(CONTENT_HEADER)
         if content is not None:
-            replaces = bool(getattr(response.meta.get(_VERDICT), "replaces", False))
+            replaces = bool(getattr(response.meta.get("crawldedup_verdict"), "replaces", False))
             self.delivered.append(Delivered(response.url, content.decode(), replaces))
 
     def engine_stopped(self) -> None:
         self._stopped = _clocks()
 
     def outcome(self) -> Outcome:
-        """To be asked for when the workers have ended."""
+        """Return what the crawl did, when the workers have ended."""
         seconds, own = (end - start for start, end in zip(self._started, self._stopped, strict=True))
-        return Outcome(self.fetched, self.delivered, seconds, own + _cpu_seconds(resource.RUSAGE_CHILDREN), self.error)
+        return Outcome(self.fetched, self.delivered, seconds, own + cpu_seconds(resource.RUSAGE_CHILDREN), self.error)
 
 
 def _clocks() -> tuple[float, float]:
-    return time.perf_counter(), _cpu_seconds(resource.RUSAGE_SELF)
-
-
-def _cpu_seconds(who: int) -> float:
-    usage = resource.getrusage(who)
-    return usage.ru_utime + usage.ru_stime
+    return time.perf_counter(), cpu_seconds(resource.RUSAGE_SELF)
 
 
 def main() -> None:
-    task = json.load(sys.stdin)
-    settings: dict[str, Any] = {
-        "CONCURRENT_REQUESTS": 16,
-        "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
-        "DOWNLOAD_DELAY": 0,
-        "LOG_LEVEL": "INFO",
-        "TELNETCONSOLE_ENABLED": False,
-        **task["settings"],
-    }
-    process = AsyncCrawlerProcess(settings)
-    ledger = Ledger()
+    task, ledger = json.load(sys.stdin), Ledger()
     logging.getLogger().addHandler(ledger)
-    crawler = process.create_crawler(SiteSpider)
-    for handler, signal in (
-        (ledger.engine_started, signals.engine_started),
-        (ledger.response_downloaded, signals.response_downloaded),
-        (ledger.item_scraped, signals.item_scraped),
-        (ledger.engine_stopped, signals.engine_stopped),
-    ):
-        crawler.signals.connect(handler, signal)
-    process.crawl(crawler, start_urls=[task["start_url"]])
-    process.start()
+    names = ("engine_started", "response_downloaded", "item_scraped", "engine_stopped")
+    handlers = {getattr(signals, name): getattr(ledger, name) for name in names}
+    crawl(SiteSpider, task["settings"], handlers, start_urls=[task["start_url"]])
     print(json.dumps(asdict(ledger.outcome())))
 
 

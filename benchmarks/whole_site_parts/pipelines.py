@@ -3,62 +3,43 @@
 from __future__ import annotations
 
 import hashlib
-from abc import ABC, abstractmethod
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 import trafilatura
 from parsel import Selector
 from scrapy.exceptions import DropItem
 
-from benchmarks import peers
-from benchmarks.shared.peer_methods import DatasketchLSH, Simhash1e0ng
+from benchmarks.shared import peers
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from benchmarks.shared.peer_detectors import Detector
 
+class MinHashPipeline:
+    """Drops an item if MinHashLSH of datasketch knows the main text of its page; a page without text passes."""
 
-class DetectorPipeline(ABC):
-    """Drops an item if the main text of its page is one that a detector knows; a page without text passes."""
-
-    def __init__(self, detector: Detector) -> None:
+    def __init__(self, detector: peers.Detector) -> None:
         self._detector = detector
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(cls.detector(crawler))
-
-    @staticmethod
-    @abstractmethod
-    def detector(crawler: Crawler, /) -> Detector:
-        """Make the detector by the crawl's settings."""
+        threshold = crawler.settings.getfloat("MINHASH_THRESHOLD")
+        return cls(peers.datasketch(import_module("datasketch"), threshold))
 
     def process_item(self, item: dict[str, Any]) -> dict[str, Any]:
         text = trafilatura.extract(item["html"])
-        if text and self._detector.check(item["url"], text) is not None:
+        if text and self._detector(item["url"], text) is not None:
             raise DropItem(item["url"])
         return item
 
 
-class MinHashPipeline(DetectorPipeline):
-    """MinHashLSH of datasketch, with 128 permutations of word 3-shingles."""
+class SimhashPipeline(MinHashPipeline):
+    """The same by Simhash and SimhashIndex of the package simhash, as its documentation says."""
 
-    @staticmethod
-    def detector(crawler: Crawler, /) -> Detector:
-        peer = peers.load("datasketch")
-        assert peer is not None
-        return DatasketchLSH("datasketch", peer.module, threshold=crawler.settings.getfloat("MINHASH_THRESHOLD"))
-
-
-class SimhashPipeline(DetectorPipeline):
-    """Simhash and SimhashIndex of the package simhash, as its documentation says."""
-
-    @staticmethod
-    def detector(_: Crawler, /) -> Detector:
-        peer = peers.load("simhash")
-        assert peer is not None
-        return Simhash1e0ng("simhash", peer.module)
+    @classmethod
+    def from_crawler(cls, _: Crawler) -> Self:
+        return cls(peers.simhash(import_module("simhash")))
 
 
 class ParagraphsPipeline:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from benchmarks.shared.common import make_table
 from benchmarks.whole_site_parts.crawl import run_crawl
-from benchmarks.whole_site_parts.server import serving
+from benchmarks.whole_site_parts.site import serving
 from tests.servers import RedisServer
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from benchmarks.whole_site_parts.crawl import Delivered
-    from benchmarks.whole_site_parts.server import Recipe
+    from benchmarks.whole_site_parts.site import Recipe
 
 _CRAWLERS: Final = 2
 _SHOWN: Final = 12

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from figures import new_figure, save_figure
 
 import crawldedup
-from benchmarks.shared.figures import new_figure, save_figure
 from crawldedup.demo.site import all_articles, read_json
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, fingerprint
 from crawldedup.search.model import flip_probabilities, search_similarity

@@ -1,0 +1,1 @@
+"""Parts of `quality.py`: articles with a marked text, and what extractors make of pages."""
