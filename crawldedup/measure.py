@@ -12,7 +12,6 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -36,7 +35,6 @@ EDGES: Final = (0.0, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
 """Lower ends of the bands of similarity; the last band holds equal pages only."""
 TOLERANCE: Final = 0.1
 """A flagged page is false if its best similarity lies more than this below the wanted one."""
-PLOT_SUFFIXES: Final = (".svg", ".png")
 SLOW: Final = {"brute force": 2000}
 """Methods that compare a page with every other, and of how many pages they are left out unless they are named."""
 _OPTIONS: Final = ("similarity", "recall", "extractor", "expected_pages")
@@ -55,7 +53,6 @@ BENCH: Final = Command(
             "help": f"measure this method only; repeat it for several (default: {DEFAULT} and all of the literature)",
         },
         "--limit": {"type": int, "metavar": "N", "help": "take the first N pages only"},
-        "--plot": {"type": Path, "metavar": "FILE", "help": "draw the shares by similarity, as .svg or .png"},
     },
     _OPTIONS,
     # A small corpus would make every search look thorough.
@@ -107,12 +104,6 @@ class Band:
     pages: int
     flagged: int
 
-    @property
-    def name(self) -> str:
-        """Return a short heading, as in ".9-.95"."""
-        low, high = (f"{edge:g}".removeprefix("0") for edge in (self.low, self.high))
-        return "= 1" if self.low == 1 else f"{low}-{high}" if self.low else f"< {high}"
-
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
@@ -157,8 +148,6 @@ def run(given: Namespace, output: Output) -> None:
     from crawldedup.literature.exact import compare_all
 
     checks.optional(checks.whole(1))("--limit", given.limit)
-    if given.plot is not None:
-        check_plot(given.plot)
     options = Options(**{name: getattr(given, name) for name in _OPTIONS}, store="memory://", key=0)
     known = methods(options)
     for name in given.only or ():
@@ -180,8 +169,6 @@ def run(given: Namespace, output: Output) -> None:
             if given.only is not None:
                 raise
             left_out.append(f"{name}: left out: {error}")
-    if given.plot is not None and trials:
-        plot_trials(trials, given.plot, title=f"{corpus.name}: {pages:,} pages")
     if output.as_json:
         output.show(as_json(corpus, truth, trials))
     else:
@@ -355,39 +342,3 @@ def print_trials(corpus: Corpus, trials: Sequence[Trial], console: Console, note
         )
     for note in notes:
         console.print(Text(printable(note)))
-
-
-def check_plot(path: Path) -> None:
-    """Check a path before a measurement of minutes.
-
-    Raises ConfigurationError for a file that cannot be a picture, and MissingDependencyError without matplotlib.
-    """
-    from crawldedup.commands.rows import check_target
-
-    if path.suffix.lower() not in PLOT_SUFFIXES:
-        raise ConfigurationError(f"a plot is written as {' or '.join(PLOT_SUFFIXES)}, so it cannot be {str(path)!r}")
-    check_target(path, (), force=True)
-    if find_spec("matplotlib") is None:
-        raise MissingDependencyError("a plot needs matplotlib: pip install matplotlib")
-
-
-def plot_trials(trials: Sequence[Trial], path: Path, *, title: str) -> None:
-    """Draw the percent of pages flagged in each band, a line for each method. `path` has passed `check_plot`."""
-    # Not pyplot, which looks for a display and keeps every figure.
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.6, 4.8), layout="constrained")
-    chart = figure.subplots()
-    names = [band.name for band in trials[0].bands]
-    for trial in trials:
-        shares = [100 * band.flagged / band.pages if band.pages else math.nan for band in trial.bands]
-        width = 2.4 if trial is trials[0] else 1.2
-        chart.plot(names, shares, "o-", markersize=3, linewidth=width, label=trial.method)
-    chart.set(ylim=(-3, 103), ylabel="pages flagged, %", xlabel="exact similarity with the best page kept before")
-    chart.set_title(title.replace("$", r"\$"), fontsize=9)
-    chart.grid(axis="y", linewidth=0.3)
-    chart.legend(fontsize=8)
-    # An SVG of the same data is the same file, and its words are text.
-    with rc_context({"svg.hashsalt": path.stem, "svg.fonttype": "none"}):
-        figure.savefig(path, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)

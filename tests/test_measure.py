@@ -157,9 +157,8 @@ def run_json(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
     return json.loads(out)
 
 
-def test_one_table_compares_all_methods(pages: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    plot = tmp_path / "plot.svg"
-    status, out, err = run(capsys, pages, "--plot", plot)
+def test_one_table_compares_all_methods(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, pages)
     assert (status, err) == (0, "")
     about, heading, *rows = out.splitlines()[: 3 + len(METHODS)]
     assert about == "pages.jsonl: 3 pages (left out, 1 unreadable)"
@@ -168,7 +167,6 @@ def test_one_table_compares_all_methods(pages: Path, capsys: pytest.CaptureFixtu
         assert row.strip().startswith(name)
         assert row.strip().removeprefix(name).split()[:1] == ["1"]
     assert rows[0].split()[:-1] == [DEFAULT, "1", "1", "100", "0", "0"]
-    assert "minhash" in plot.read_text()
 
 
 def test_the_json_has_what_was_found(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -208,8 +206,6 @@ def test_a_method_whose_package_is_absent_is_left_out(pages: Path, capsys: pytes
     [
         (["--only", "minhsh"], "did you mean 'minhash'"),
         (["--limit", "0"], "--limit is 0"),
-        (["--plot", "x.doc"], ".svg or .png"),
-        (["--plot", "nowhere/x.svg"], "there is no folder"),
         (["--similarity", "2"], "similarity"),
     ],
 )
