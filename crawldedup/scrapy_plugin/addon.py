@@ -4,6 +4,7 @@ from scrapy.settings import BaseSettings
 
 from crawldedup.scrapy_plugin.items import DedupItemPipeline, DropItemsMiddleware
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
+from crawldedup.scrapy_plugin.postpone import PostponeMiddleware
 from crawldedup.scrapy_plugin.rules import RulesMiddleware
 from crawldedup.scrapy_plugin.settings import PREFIX
 
@@ -31,6 +32,7 @@ class Addon:
         if settings.get(f"{PREFIX}RULES") is not None:
             place("DOWNLOADER_MIDDLEWARES", RulesMiddleware, RULES_ORDER)
         place("SPIDER_MIDDLEWARES", DropItemsMiddleware, SPIDER_ORDER)
+        place("SPIDER_MIDDLEWARES", PostponeMiddleware, SPIDER_ORDER)
         # Fields that are named wrongly, as an empty list is, are for the pipeline to refuse.
         if settings.get(f"{PREFIX}ITEM_FIELDS") is not None:
             place("ITEM_PIPELINES", DedupItemPipeline, PIPELINE_ORDER)

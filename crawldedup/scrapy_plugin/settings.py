@@ -182,6 +182,13 @@ class CrawlOptions(Options):
         "A file of URL rules, which `crawldedup advise --output` writes. Requests that a rule calls copies are skipped "
         "once a copy of their page is confirmed, and one in twenty of them is fetched as a check.",
     )
+    postpone: bool = _option(
+        True,
+        checks.flag,
+        "Fetch first what promises new content: links on duplicates wait behind all others, and so do URLs of a "
+        "pattern whose last twenty pages were all copies. Nothing is skipped.",
+        bool,
+    )
     workers: int = _optional(checks.whole(1), "So many processes read pages. None chooses by extractor and cores.", int)
     page_seconds: int = _option(30, checks.whole(1), "Give up a page that takes longer to read.", int)
     journal: str | bool = _option(
