@@ -212,6 +212,19 @@ def is_start(request: Request) -> bool:
     return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
 
 
+def is_exempt(request: Request, *, is_postponed: bool = False) -> bool:
+    """Return True for a request that is made whatever it brings: one that a crawl starts with, or that is asked for."""
+    return (
+        request.method != "GET"
+        or bool(request.body)
+        or request.callback is NO_CALLBACK
+        or request.meta.get(OVERRIDE_KEY) is False
+        or "redirect_urls" in request.meta
+        or is_start(request)
+        or (request.dont_filter and not is_postponed)
+    )
+
+
 def page_of(request: Request, response: Response, policy: CrawlOptions, spider: str = "") -> Page:
     """Return a response as the page to check, which is delivered later.
 

@@ -1,4 +1,4 @@
-"""``CRAWLDEDUP_POSTPONE``: what promises new content is fetched first. Nothing is skipped."""
+"""The downloader middleware of ``CRAWLDEDUP_POSTPONE``: what promises new content is fetched first, nothing is skipped."""
 
 import re
 from collections import deque
@@ -7,38 +7,36 @@ from typing import Final, Self
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
-from scrapy.http import Response
-from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from crawldedup.reading.volatile import put_last
 from crawldedup.scrapy_plugin import signals
-from crawldedup.scrapy_plugin.failures import crawl_options
-from crawldedup.scrapy_plugin.policy import VERDICT_KEY
+from crawldedup.scrapy_plugin.policy import is_exempt
+from crawldedup.scrapy_plugin.settings import crawl_options, is_interactive
 from crawldedup.verdict import Verdict
 
-_PAGES: Final = 20
-"""So many pages of a pattern that are all copies tell that others of it will be."""
+_PAGES: Final = 20  # of a pattern tell what its next one will be
+_LEVELS: Final = 3  # A request whose pattern leads to copies alone has a priority that is lower by this.
 _MOST_PATTERNS: Final = 10_000
-_BEHIND_LINKS: Final = 10  # The priority of links on a duplicate is lower by this,
-_BEHIND_ALL: Final = 20  # and that of a pattern of copies by this.
+_LEVEL_KEY: Final = "_crawldedup_level"
 _WORD: Final = re.compile(r"[a-z.]{1,20}")
 
 
-class PostponeMiddleware(BaseSpiderMiddleware):
-    """Lets requests wait behind all others that were found on a duplicate, or whose pattern of URLs has led to copies.
+class PostponeMiddleware:
+    """Lets a request wait behind others if the last pages of its pattern of URLs were copies: the more, the longer.
 
-    An endless calendar or a maze of sessions comes last, so a crawl that ends early has found more.
+    An endless calendar or a maze of sessions comes last, so a crawl that ends early has found more. Requests wait for
+    long, so what is known when one has its turn decides: it is sent back into the queue then.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler)
+        self._crawler = crawler
         self._recent: dict[str, deque[bool]] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Build it from Scrapy's settings. Raises NotConfigured if it is not wanted, or the settings are wrong."""
         with crawl_options(crawler) as options:
-            if not options.postpone:
+            if not options.postpone or is_interactive(crawler):
                 raise NotConfigured
         middleware = cls(crawler)
         crawler.signals.connect(middleware.page_judged, signal=signals.page_judged)
@@ -51,15 +49,21 @@ class PostponeMiddleware(BaseSpiderMiddleware):
         recent.append(verdict.is_duplicate)
         put_last(self._recent, pattern, recent, _MOST_PATTERNS)
 
-    def get_processed_request(self, request: Request, response: Response | None) -> Request:
-        """Return a request that a page has led to, with its priority."""
-        verdict = response.meta.get(VERDICT_KEY) if response is not None and response.request else None
-        recent = self._recent.get(pattern_of(request.url), ())
-        behind = _BEHIND_LINKS * (verdict is not None and verdict.is_duplicate)
-        behind += _BEHIND_ALL * (len(recent) == _PAGES and all(recent))
-        if behind:
-            self.crawler.stats.inc_value("crawldedup/postponed")
-        return request.replace(priority=request.priority - behind) if behind else request
+    def process_request(self, request: Request) -> Request | None:
+        """Let a request pass, or send it back with a lower priority."""
+        # Spiders hand the meta of a page on to the next request.
+        level, request.dont_filter = request.meta.pop(_LEVEL_KEY, (0, request.dont_filter))
+        recent = self._recent.get(pattern_of(request.url))
+        if not recent or is_exempt(request):
+            return None
+        # Of a pattern that is hardly known, half of the pages may be copies.
+        wanted = round(_LEVELS * (sum(recent) + 1) / (len(recent) + 2))
+        if wanted <= level:
+            return None
+        assert self._crawler.stats is not None
+        self._crawler.stats.inc_value("crawldedup/postponed")
+        meta = {**request.meta, _LEVEL_KEY: (wanted, request.dont_filter)}
+        return request.replace(priority=request.priority - (wanted - level), dont_filter=True, meta=meta)
 
 
 def pattern_of(url: str) -> str:

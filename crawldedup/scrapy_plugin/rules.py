@@ -13,7 +13,6 @@ from scrapy import Request
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured
-from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.job import job_dir
 from scrapy.utils.request import request_from_dict
 
@@ -22,7 +21,7 @@ from crawldedup.advice.rules import Rule, read_rules
 from crawldedup.journal import shown
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
-from crawldedup.scrapy_plugin.policy import OVERRIDE_KEY, is_start
+from crawldedup.scrapy_plugin.policy import is_exempt
 from crawldedup.scrapy_plugin.settings import crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.verdict import Kind, Verdict
@@ -89,7 +88,7 @@ class RulesMiddleware:
         """Let a request pass, or put it off while its target is on its way. Raises PredictedDuplicateError."""
         # Spiders hand the meta of a page on to the next request.
         times = request.meta.pop(_POSTPONED_KEY, 0)
-        aim = None if _is_exempt(request, is_postponed=times > 0) else self._aim_of(request.url, request)
+        aim = None if is_exempt(request, is_postponed=times > 0) else self._aim_of(request.url, request)
         if aim is None:
             return None
         step = self._predictor.step(aim, request, may_wait=times < _MOST_POSTPONED)
@@ -144,16 +143,3 @@ class RulesMiddleware:
     def _count(self, name: str) -> None:
         assert self._crawler.stats is not None
         self._crawler.stats.inc_value(f"crawldedup/rules/{name}")
-
-
-def _is_exempt(request: Request, *, is_postponed: bool) -> bool:
-    """Return True for a request that is made whatever it brings: one that a crawl starts with, or that is asked for."""
-    return (
-        request.method != "GET"
-        or bool(request.body)
-        or request.callback is NO_CALLBACK
-        or request.meta.get(OVERRIDE_KEY) is False
-        or "redirect_urls" in request.meta
-        or is_start(request)
-        or (request.dont_filter and not is_postponed)
-    )

@@ -185,8 +185,8 @@ class CrawlOptions(Options):
     postpone: bool = _option(
         True,
         checks.flag,
-        "Fetch first what promises new content: links on duplicates wait behind all others, and so do URLs of a "
-        "pattern whose last twenty pages were all copies. Nothing is skipped.",
+        "Fetch first what promises new content: a URL waits behind others if the last pages of its pattern were "
+        "copies. Nothing is skipped.",
         bool,
     )
     workers: int = _optional(checks.whole(1), "So many processes read pages. None chooses by extractor and cores.", int)

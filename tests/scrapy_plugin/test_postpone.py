@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request, Spider
-from scrapy.http import HtmlResponse
 from scrapy.utils.test import get_crawler
 
 from crawldedup.scrapy_plugin.postpone import PostponeMiddleware, pattern_of
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.conftest import in_one_mode
-from tests.scrapy_plugin.website import Site, article
+from tests.scrapy_plugin.website import Answer, Site, article
 
 if TYPE_CHECKING:
     from tests.scrapy_plugin.conftest import Crawler
 
 NEW, COPY = Kind.NEW, Kind.NEAR_DUPLICATE
+MONTHS = [f"http://a/calendar/2026-{month}?view=list" for month in range(40)]
 
 
 @pytest.fixture
@@ -25,33 +25,48 @@ def postpone() -> PostponeMiddleware:
     return PostponeMiddleware(get_crawler(Spider))
 
 
-def priority(postpone: PostponeMiddleware, url: str, kind: Kind | None = None, *, own: int = 0) -> int:
-    """The priority of a link on a page of this verdict; on one that was not judged for None."""
-    meta = {} if kind is None else {"crawldedup_verdict": Verdict(kind, "http://a/")}
-    response = HtmlResponse("http://a/", request=Request("http://a/", meta=meta))
-    return postpone.get_processed_request(Request(url, priority=own), response).priority
-
-
 def judge(postpone: PostponeMiddleware, kind: Kind, urls: list[str]) -> None:
     for url in urls:
         postpone.page_judged(Verdict(kind, url))
 
 
-def test_links_on_duplicates_wait(postpone: PostponeMiddleware) -> None:
-    assert priority(postpone, "http://a/1", own=5) == priority(postpone, "http://a/1", NEW, own=5) == 5
-    assert priority(postpone, "http://a/1", COPY, own=5) < 5
-    assert postpone.get_processed_request(Request("http://a/"), None).priority == 0
+def waits(postpone: PostponeMiddleware, request: Request) -> list[int]:
+    """With which priorities a request is sent back, before it passes."""
+    priorities: list[int] = []
+    while (again := postpone.process_request(request)) is not None:
+        assert again.dont_filter
+        priorities.append(again.priority)
+        request = again
+    assert "_crawldedup_level" not in request.meta
+    return priorities
 
 
-def test_a_pattern_of_copies_waits_until_it_has_led_to_something_new(postpone: PostponeMiddleware) -> None:
-    months = [f"http://a/calendar/2026-{month}?view=list" for month in range(25)]
-    judge(postpone, COPY, months[:19])
-    assert priority(postpone, months[20]) == 0
-    judge(postpone, COPY, months[19:20])
-    assert priority(postpone, months[20]) < priority(postpone, "http://a/x", COPY) < 0
-    assert priority(postpone, "http://a/calendar/2026-1?view=list&day=2") == 0
-    judge(postpone, NEW, months[21:22])
-    assert priority(postpone, months[20]) == 0
+def test_a_pattern_of_copies_waits_behind_others(postpone: PostponeMiddleware) -> None:
+    assert waits(postpone, Request(MONTHS[30])) == []
+    judge(postpone, COPY, MONTHS[:20])
+    assert waits(postpone, Request(MONTHS[30], priority=7)) == [4]
+    assert waits(postpone, Request(f"{MONTHS[30]}&day=2")) == []
+    judge(postpone, NEW, MONTHS[20:30])
+    assert waits(postpone, Request(MONTHS[30])) == [-2]
+    judge(postpone, NEW, MONTHS[:10])
+    assert waits(postpone, Request(MONTHS[30])) == []
+
+
+def test_a_request_waits_again_when_more_is_known(postpone: PostponeMiddleware) -> None:
+    judge(postpone, COPY, MONTHS[:1])
+    request = postpone.process_request(Request(MONTHS[30]))
+    assert request is not None
+    judge(postpone, COPY, MONTHS[1:20])
+    assert waits(postpone, request) == [-3]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"method": "POST"}, {"dont_filter": True}, {"meta": {"is_start_request": True}}, {"meta": {"crawldedup": False}}],
+)
+def test_what_was_asked_for_by_name_does_not_wait(postpone: PostponeMiddleware, values: dict[str, Any]) -> None:
+    judge(postpone, COPY, MONTHS[:20])
+    assert waits(postpone, Request(MONTHS[30], **values)) == []
 
 
 @pytest.mark.parametrize(
@@ -78,9 +93,22 @@ def test_memory_is_bounded(postpone: PostponeMiddleware) -> None:
 
 @in_one_mode
 @pytest.mark.parametrize("wanted", [True, False])
-def test_a_crawl_counts_what_waits(crawl: Crawler, wanted: bool) -> None:
-    with Site({"/a": article(1), "/copy": article(1), "/b": article(2)}) as site:
-        settings = {"CRAWLDEDUP_ACTION": "drop-items", "CRAWLDEDUP_POSTPONE": wanted}
-        result = crawl(site, ["/a", "/copy"], follow={"/a": "/b", "/copy": "/b?from=copy"}, **settings)
-    assert result.counts.get("postponed", 0) == wanted
-    assert site.asked["/b?from=copy"] == 1
+def test_new_content_comes_before_an_endless_calendar(crawl: Crawler, wanted: bool) -> None:
+    months = [f"/calendar/{month}" for month in range(10)]
+    stories = [f"/story-{number}" for number in range(10)]
+    pages = {month: article(1) for month in months} | {story: article(number) for number, story in enumerate(stories)}
+    with Site({"/": Answer(b"<h1>All</h1>"), **pages}) as site:
+        result = crawl(
+            site,
+            [*stories, *months],
+            spider_class="linking_spider.LinkingSpider",
+            CRAWLDEDUP_ACTION="drop-items",
+            CRAWLDEDUP_POSTPONE=wanted,
+            CONCURRENT_REQUESTS=1,
+        )
+    assert bool(result.counts.get("postponed")) == wanted
+    # Scrapy takes the last request first.
+    asked = [path for path in site.asked if path in pages]
+    assert asked[:3] == months[:-4:-1]
+    assert (set(asked[3:13]) <= {*stories}) == wanted
+    assert {*asked} == {*pages}
