@@ -1,4 +1,4 @@
-"""The downloader middleware of ``CRAWLDEDUP_POSTPONE``: what promises new content is fetched first, nothing is skipped."""
+"""Fetch first what promises new content: the downloader middleware of ``CRAWLDEDUP_POSTPONE``. Nothing is skipped."""
 
 import re
 from collections import deque

@@ -8,6 +8,7 @@ from scrapy.utils.misc import load_object
 
 from crawldedup.scrapy_plugin import Addon, DedupItemPipeline, DedupMiddleware
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
+from crawldedup.scrapy_plugin.postpone import PostponeMiddleware
 
 PATH = "crawldedup.scrapy_plugin.DedupMiddleware"
 
@@ -21,7 +22,7 @@ def test_the_addon_puts_the_middlewares_where_they_belong() -> None:
     settings = Settings()
     for _ in range(2):
         Addon().update_settings(settings)
-    assert placed(settings) == {DedupMiddleware: 545}
+    assert placed(settings) == {PostponeMiddleware: 40, DedupMiddleware: 545}
     assert DropItemsMiddleware in settings.getdict("SPIDER_MIDDLEWARES")
 
 
@@ -30,7 +31,7 @@ def test_the_addon_puts_the_middlewares_where_they_belong() -> None:
 def test_the_addon_respects_what_the_project_says(key: object, order: int | None) -> None:
     settings = Settings({"DOWNLOADER_MIDDLEWARES": {key: order}})
     Addon().update_settings(settings)
-    assert placed(settings) == {DedupMiddleware: order}
+    assert placed(settings)[DedupMiddleware] == order
 
 
 @pytest.mark.parametrize("fields", [["body"], "body", [], {}, "", 0])

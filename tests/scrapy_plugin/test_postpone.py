@@ -10,8 +10,7 @@ from scrapy.utils.test import get_crawler
 
 from crawldedup.scrapy_plugin.postpone import PostponeMiddleware, pattern_of
 from crawldedup.verdict import Kind, Verdict
-from tests.scrapy_plugin.conftest import in_one_mode
-from tests.scrapy_plugin.website import Answer, Site, article
+from tests.scrapy_plugin.website import Site, article
 
 if TYPE_CHECKING:
     from tests.scrapy_plugin.conftest import Crawler
@@ -91,24 +90,15 @@ def test_memory_is_bounded(postpone: PostponeMiddleware) -> None:
     assert len(postpone._recent) <= 10_000
 
 
-@in_one_mode
 @pytest.mark.parametrize("wanted", [True, False])
-def test_new_content_comes_before_an_endless_calendar(crawl: Crawler, wanted: bool) -> None:
-    months = [f"/calendar/{month}" for month in range(10)]
-    stories = [f"/story-{number}" for number in range(10)]
-    pages = {month: article(1) for month in months} | {story: article(number) for number, story in enumerate(stories)}
-    with Site({"/": Answer(b"<h1>All</h1>"), **pages}) as site:
-        result = crawl(
-            site,
-            [*stories, *months],
-            spider_class="linking_spider.LinkingSpider",
-            CRAWLDEDUP_ACTION="drop-items",
-            CRAWLDEDUP_POSTPONE=wanted,
-            CONCURRENT_REQUESTS=1,
-        )
+def test_nothing_is_skipped_in_a_crawl(crawl: Crawler, wanted: bool) -> None:
+    months, stories = ([f"/{kind}/{number}" for number in range(10)] for kind in ("calendar", "stories"))
+    answers = {path: article(1) for path in months} | {path: article(number) for number, path in enumerate(stories)}
+    pages = [{"url": path, "dont_filter": False, "priority": 1} for path in months]
+    pages += [{"url": path, "dont_filter": False, "priority": -1} for path in stories]
+    settings = {"CRAWLDEDUP_ACTION": "drop-items", "CRAWLDEDUP_POSTPONE": wanted, "CONCURRENT_REQUESTS": 1}
+    with Site(answers) as site:
+        result = crawl(site, pages, **settings)
     assert bool(result.counts.get("postponed")) == wanted
-    # Scrapy takes the last request first.
-    asked = [path for path in site.asked if path in pages]
-    assert asked[:3] == months[:-4:-1]
-    assert (set(asked[3:13]) <= {*stories}) == wanted
-    assert {*asked} == {*pages}
+    assert site.asked == dict.fromkeys(answers, 1)
+    assert result.counts["checked"] == 20
