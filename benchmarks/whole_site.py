@@ -2,6 +2,8 @@
 
     python benchmarks/whole_site.py
     python benchmarks/whole_site.py --rows drop-items/blocks,minhash-0.9 --details
+    python benchmarks/whole_site.py --articles ARTICLES     # a folder of the article extraction benchmark
+    python benchmarks/whole_site.py --rows drop-items/blocks,no-postpone --found
     python benchmarks/whole_site.py --site forum            # or shop, news, documentation: a site of one kind
     python benchmarks/whole_site.py --site shop --days      # and what comes on its second day
 
@@ -35,7 +37,8 @@ from rich.console import Console
 
 from benchmarks.shared.common import make_parser, one_of, progress, run
 from benchmarks.whole_site_parts.crawl import run_crawl
-from benchmarks.whole_site_parts.figures import Figures, figures, show, show_details
+from benchmarks.whole_site_parts.figures import Figures, figures, show, show_details, show_found
+from benchmarks.whole_site_parts.prose import TRUTH
 from benchmarks.whole_site_parts.rows import Row, rows
 from benchmarks.whole_site_parts.second_day import show_days, two_days
 from benchmarks.whole_site_parts.site import KINDS, WHOLE, Recipe, serving
@@ -73,13 +76,17 @@ def main(words: Sequence[str]) -> int:
         parser.add_argument("--rows", type=one_of(*known), help=f"with commas, of: {', '.join(known)} (default: all)")
         parser.add_argument("--seed", type=int, default=1, help="another seed makes other texts (default: 1)")
         parser.add_argument("--scale", type=float, default=1.0, help="0.1 makes a tenth of the pages (default: 1)")
+        parser.add_argument("--articles", type=Path, help="take the stories' texts from this folder")
         parser.add_argument("--site", choices=KINDS, default=WHOLE, help="a site of one kind")
         parser.add_argument("--days", action="store_true", help="crawl on two days; of news and shop")
         parser.add_argument("--reloads", type=int, default=0, help="of --days: CRAWLDEDUP_RELOADS (default: 0)")
+        parser.add_argument("--found", action="store_true", help="tell what was found after shares of the fetches")
         parser.add_argument("--details", action="store_true", help="list what was lost and missed by kind of page")
         parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
         options = parser.parse_args(words)
-        recipe = Recipe(options.seed, options.scale, options.site)
+        if options.articles and not (options.articles / TRUTH).is_file():
+            parser.error(f"{options.articles} has no {TRUTH}")
+        recipe = Recipe(options.seed, options.scale, options.site, options.articles)
         measured: list[Any] = []
         if options.days:
             measured += two_days(recipe, options.reloads)
@@ -98,6 +105,8 @@ def main(words: Sequence[str]) -> int:
         judged = site.judged()
         contents = len({page.content for page in judged})
         show(console, f"{len(judged):,} pages of {contents:,} contents, seed {options.seed}", measured)
+        if options.found:
+            show_found(console, measured)
         if options.details:
             show_details(console, site, measured)
     return 0
@@ -107,7 +116,8 @@ if __name__ == "__main__":
     run(
         main,
         "--scale 0.02 --rows drop-items/text,url-rules,deltafetch,minhash-0.9,simhash --details",
-        "--scale 0.02 --rows md5 --json",
+        "--scale 0.02 --rows md5 --articles ARTICLES --json",
+        "--scale 0.02 --rows no-postpone --found",
         "--scale 0.02 --site forum --rows drop-items/blocks --details",
         "--scale 0.02 --site shop --days --details",
     )

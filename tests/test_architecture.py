@@ -22,7 +22,7 @@ BUDGETS = {
     "search": 1366,
     "stores": 2364,
     "workers": 498,
-    "scrapy_plugin": 2124,
+    "scrapy_plugin": 2208,
     "report": 2115,
     "scan": 1271,
     "spark": 450,
@@ -31,7 +31,7 @@ BUDGETS = {
     "literature": 2142,
     "adapters": 225,
 }
-MOST_LINES = 21_094
+MOST_LINES = 21_178
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -46,7 +46,7 @@ def outcome(*pages: Delivered) -> Outcome:
 
 def delivered(site: Site, path: str, *, host: int = 0, replaces: bool = False) -> Delivered:
     url = HOSTS[host] + path
-    return Delivered(url, site.pages[url].content, replaces)
+    return Delivered(url, site.pages[url].content, replaces, 1)
 
 
 def test_the_site_is_the_same_each_time(site: Site) -> None:
@@ -121,5 +121,5 @@ def test_what_is_delivered_again_is_missed_unless_it_replaces(site: Site) -> Non
 
 
 def test_a_content_that_no_delivered_page_has_is_lost(site: Site) -> None:
-    every = [Delivered(page.url, page.content, False) for page in site.judged() if page.content != "event-1-0"]
+    every = [Delivered(page.url, page.content, False, 1) for page in site.judged() if page.content != "event-1-0"]
     assert figures("a tool", site, outcome(*every)).lost == {"calendar: event": ["event-1-0"]}

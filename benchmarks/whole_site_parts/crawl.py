@@ -33,11 +33,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Delivered:
-    """A page whose item was delivered; `replaces` where the verdict says that it does so for a worse copy."""
+    """A page whose item was delivered when so many were `fetched`; `replaces` if its verdict says so of a worse copy."""
 
     url: str
     content: str
     replaces: bool
+    fetched: int
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class Ledger(logging.Handler):
         content = response.headers.get(CONTENT_HEADER)
         if content is not None:
             replaces = bool(getattr(response.meta.get("crawldedup_verdict"), "replaces", False))
-            self.delivered.append(Delivered(response.url, content.decode(), replaces))
+            self.delivered.append(Delivered(response.url, content.decode(), replaces, self.fetched))
 
     def engine_stopped(self) -> None:
         self._stopped = _clocks()

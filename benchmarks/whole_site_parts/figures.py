@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from benchmarks.whole_site_parts.site import Site
 
 _SHOWN: Final = 3
+_SHARES: Final = (0.1, 0.25, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class Figures:
     `lost`: contents that no delivered page had, by kind of page. `missed`: URLs of pages whose content had been
     delivered before, by kind; `copies`: fetched pages with the content of another. `replaced`: pages that said that
     they replace another, and are none of the missed; `most_replaced`: those of one content at most. `own_site` and
-    `article`: stories of which a page of the own host, or the article itself, was delivered. `note` is the first error.
+    `article`: stories of which a page of the own host, or the article itself, was delivered. `note` is the first
+    error. `found`: contents that had been delivered after shares of the fetches.
     """
 
     what: str
@@ -43,6 +45,7 @@ class Figures:
     article: int = 0
     stories: int = 0
     most_deliveries: int = 0
+    found: list[int] = field(default_factory=list)
     seconds: float = 0.0
     cpu_seconds: float = 0.0
 
@@ -81,6 +84,10 @@ def figures(what: str, site: Site, outcome: Outcome) -> Figures:
         article=len(article),
         stories=sum(content.startswith(STORY) for content in kinds),
         most_deliveries=max(deliveries.values(), default=0),
+        found=[
+            len({page.content for page in outcome.delivered if page.fetched <= share * outcome.fetched})
+            for share in _SHARES
+        ],
         seconds=round(outcome.seconds, 1),
         cpu_seconds=round(outcome.cpu_seconds, 1),
     )
@@ -111,6 +118,14 @@ def show(console: Console, title: str, rows: Sequence[Figures]) -> None:
     for row in rows:
         if row.note:
             console.print(f"{row.what}: {row.note}", markup=False)
+
+
+def show_found(console: Console, rows: Iterable[Figures]) -> None:
+    """Print how many contents were found after shares of the fetches."""
+    table = make_table("contents found after", "what", *(f"{share:.0%} of the fetches" for share in _SHARES))
+    for row in rows:
+        table.add_row(row.what, *(f"{contents:,}" for contents in row.found))
+    console.print(table)
 
 
 def show_details(console: Console, site: Site, rows: Iterable[Figures]) -> None:

@@ -6,6 +6,7 @@ of the 1,800 words of the demo, and methods that compare words would find them m
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,11 +17,15 @@ from crawldedup.demo.site import all_articles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
+TRUTH: Final = "ground-truth.json"
+"""The file of the article extraction benchmark that has the texts."""
 _OWN_WORDS: Final = 24
 _OWN_SHARE: Final = 0.25
 _FEWEST_WORDS: Final = 6
 _MOST_WORDS: Final = 32
+_TITLE_WORDS: Final = 9
 
 
 @dataclass(frozen=True)
@@ -116,6 +121,17 @@ def invented(random: Random) -> str:
     syllables = random.choice("bcdfghklmnprstvw") + random.choice(("a", "e", "i", "o", "u", "ea", "or", "en", "il"))
     syllables += random.choice("dklmnrstv") + random.choice(("a", "e", "o", "er", "in", "al", "ow"))
     return syllables + random.choice(("", "", "n", "t", "ton", "ley", "sk"))
+
+
+def read_articles(folder: Path, prose: Prose) -> list[Text]:
+    """The bodies of the article extraction benchmark, each with a title and an author of our own making."""
+    truth: dict[str, dict[str, str]] = json.loads((folder / TRUTH).read_text("utf-8"))
+    texts = []
+    for key in sorted(truth):
+        lines = [line.strip() for line in truth[key]["articleBody"].splitlines() if line.strip()]
+        writer = prose.writer(key)
+        texts.append(Text(" ".join(lines[0].split()[:_TITLE_WORDS]), writer.name(), writer.date(), lines))
+    return texts
 
 
 def _ends(word: str) -> bool:

@@ -71,6 +71,7 @@ def rows(folder: Path) -> dict[str, Row]:
         "nothing": Row("nothing", {}),
         **ours,
         "no-volatile": Row("crawldedup, drop-items, volatile lines compared", volatile),
+        "no-postpone": Row("crawldedup, drop-items, in Scrapy's order", ADDON | {"CRAWLDEDUP_POSTPONE": False}),
         "first-copy": Row("crawldedup, drop-items, the first copy alone", first_copy),
         "first": Row("crawldedup, a first crawl", first),
         "rules": Row("by the rules of the first crawl", ADDON | ruled, advice=(journals, "--output", rules)),

@@ -14,7 +14,7 @@ from benchmarks.whole_site_parts.manuals import manuals
 from benchmarks.whole_site_parts.news import STORIES, news
 from benchmarks.whole_site_parts.oddities import oddities
 from benchmarks.whole_site_parts.pages import ADDRESSES, Hosts, Page, Plan, bullets, link, lists, own_page
-from benchmarks.whole_site_parts.prose import Prose
+from benchmarks.whole_site_parts.prose import Prose, read_articles
 from benchmarks.whole_site_parts.shop import shop
 from benchmarks.whole_site_parts.sites.documentation import DocumentationSite
 from benchmarks.whole_site_parts.sites.forum import ForumSite
@@ -24,6 +24,7 @@ from benchmarks.whole_site_parts.sites.shop import ShopSite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from benchmarks.shared.serving import Answering
     from benchmarks.whole_site_parts.prose import Text
@@ -37,12 +38,14 @@ CONTENT_HEADER: Final = "X-Content"
 class Site:
     """The same pages for the same arguments, wherever it is made."""
 
-    def __init__(self, port: int, seed: int, scale: float, kind: str = WHOLE, day: int = 1) -> None:
+    def __init__(
+        self, port: int, seed: int, scale: float, kind: str = WHOLE, day: int = 1, articles: Path | None = None
+    ) -> None:
         self.port = port
         plan = Plan(Hosts.at(port), Prose(seed), scale, day)
         self.own_host = plan.hosts.own
         self.start_url = self.own_host + "/"
-        self.pages = {page.url: page for page in _pages(kind, plan)}
+        self.pages = {page.url: page for page in _pages(kind, plan, articles)}
 
     def judged(self) -> list[Page]:
         """The pages that have a content."""
@@ -56,10 +59,11 @@ class Recipe:
     seed: int
     scale: float
     kind: str = WHOLE
+    articles: Path | None = None
     day: int = 1
 
     def site(self, port: int) -> Site:
-        return Site(port, self.seed, self.scale, self.kind, self.day)
+        return Site(port, self.seed, self.scale, self.kind, self.day, self.articles)
 
     def answering(self, port: int) -> Answering:
         """Return what answers for the site at a port; what changes with every load does."""
@@ -89,22 +93,25 @@ def serving(recipe: Recipe, port: int = 0) -> Iterator[Site]:
         yield recipe.site(port)
 
 
-def _pages(kind: str, plan: Plan) -> Iterable[Page]:
+def _pages(kind: str, plan: Plan, articles: Path | None) -> Iterable[Page]:
     match kind:
         case "forum":
             return ForumSite(plan).pages()
         case "shop":
             return ShopSite(plan).pages()
         case "news":
-            return NewsSite(plan, _texts(plan, NEWS_STORIES)).pages()
+            return NewsSite(plan, _texts(plan, articles, NEWS_STORIES)).pages()
         case "documentation":
             return DocumentationSite(plan).pages()
         case _:
-            return _whole(plan, _texts(plan, STORIES))
+            return _whole(plan, _texts(plan, articles, STORIES))
 
 
-def _texts(plan: Plan, at_full_size: int) -> Sequence[Text]:
-    return [plan.prose.writer(f"article {number}").text(4, 9) for number in range(plan.count(at_full_size))]
+def _texts(plan: Plan, articles: Path | None, at_full_size: int) -> Sequence[Text]:
+    count = plan.count(at_full_size)
+    if articles is not None:
+        return read_articles(articles, plan.prose)[:count]
+    return [plan.prose.writer(f"article {number}").text(4, 9) for number in range(count)]
 
 
 def _whole(plan: Plan, texts: Sequence[Text]) -> Iterator[Page]:
