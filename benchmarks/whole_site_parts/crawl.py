@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Delivered:
-    """A page whose item was delivered when so many were `fetched`; `replaces` if its verdict says so of a worse copy."""
+    """A page whose item was delivered when so many were `fetched`; `replaces` if it is better than a delivered copy."""
 
     url: str
     content: str
