@@ -40,7 +40,8 @@ class DedupResults(CrawlDeduplicator):
 
         async def link_discovery(result: Any, *args: Any, **kwargs: Any) -> None:
             await self.mark(result)
-            if self.options.action != "drop" or not is_duplicate(result):
+            # The links of a start page are wanted.
+            if self.options.action != "drop" or not is_duplicate(result) or not result.metadata.get("depth"):
                 await discover(result, *args, **kwargs)
 
         strategy.link_discovery = link_discovery

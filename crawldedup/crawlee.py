@@ -43,7 +43,8 @@ class DedupHook(CrawlDeduplicator):
         url, links = request.loaded_url or request.url, headers.get("link", "")
         mark = await self.judge(url, html, encoding, links=links, is_start=not request.crawl_depth)
         request.user_data[MARK] = mark
-        if self.options.action == "drop" and is_refused(mark):
+        # The links of a start page are wanted.
+        if self.options.action == "drop" and is_refused(mark) and request.crawl_depth:
             raise ContextPipelineInterruptedError(f"{url} is a copy of {mark['original']}")
 
         async def deliver() -> None:

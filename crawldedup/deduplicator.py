@@ -210,7 +210,7 @@ class Deduplicator:
         results = [next(verdicts) if isinstance(read, Fingerprint) else read for read in reads]
         for place, doubted in enumerate(map(self._doubted, pages, reads, results)):
             if doubted is not None:
-                (results[place],) = self._decide([replace(pages[place], similarity=1.0)], [doubted])
+                (results[place],) = self._decide([self._stricter(pages[place])], [doubted])
         return results
 
     def _alike_originals(self, pairs: Sequence[Pair], key: Key) -> list[int]:
@@ -243,6 +243,14 @@ class Deduplicator:
         pages = page.canonical or page.url, verdict.original
         return read.full if is_dropped and self.volatile_lines.may_be_two(*pages, read.digest) else None
 
+    def _stricter(self, page: Page) -> Page:
+        """Return a page to ask about in full, which has lines that its copies may be remembered without.
+
+        If these are so much of it that two such pages have the similarity s, it has 2s / (1 + s) with one without them.
+        """
+        similarity = self._queries.similarity(page)
+        return replace(page, similarity=2 * similarity / (1 + similarity))
+
     def fingerprint(self, url: str = "", **page: Any) -> Fingerprint:
         """Return the fingerprint of a page. Nothing is remembered. Raises as `check`."""
         return self._reader.read_page(Page(url, **page), self.key).fingerprint
@@ -257,8 +265,8 @@ class Deduplicator:
         content, read, query, similarity, records = self._search(subject)
         explanation = explained(url, read, query, records, self._packed_text, similarity)
         if full := self._doubted(subject, read, explanation.verdict):
-            values = page | dict.fromkeys(("html", "text", "encoding")) | {"fingerprint": full, "similarity": 1.0}
-            explanation = self.explain(url, **values)
+            values = page | dict.fromkeys(("html", "text", "encoding")) | {"fingerprint": full}
+            explanation = self.explain(url, **values | {"similarity": self._stricter(subject).similarity})
         verdict = self._paragraphs.with_coverage(subject, read, query, explanation.verdict)
         explanation = replace(explanation, verdict=verdict, pages=self.pages)
         if not isinstance(content, PageContent):

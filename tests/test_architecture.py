@@ -17,21 +17,21 @@ LONGEST_MODULE = 500
 # What is about lines that change with every load, and about daily crawls, is in them: 239 in reading, and beside it
 # 120 in the library, 97 in the plugin, 25 in the search, 6 in the report and 1 in the workers.
 BUDGETS = {
-    "library": 2089,
-    "reading": 3153,
+    "library": 2097,
+    "reading": 3154,
     "search": 1366,
     "stores": 2364,
     "workers": 498,
-    "scrapy_plugin": 2208,
+    "scrapy_plugin": 2209,
     "report": 2115,
     "scan": 1271,
     "spark": 450,
     "service": 1419,
     "cli": 1878,
     "literature": 2142,
-    "adapters": 225,
+    "adapters": 227,
 }
-MOST_LINES = 21_178
+MOST_LINES = 21_190
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

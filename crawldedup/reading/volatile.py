@@ -47,6 +47,7 @@ _MOST_HOSTS: Final = 1000
 _MOST_FOLDERS: Final = 32  # of a line
 _MINUTES: Final = 600.0  # in seconds, between two answers
 _WITNESSES: Final = 3
+_CHANGED: Final = 2  # pages of a text that change by themselves
 _MOST_SAME: Final = 4  # times as often may a line be the same as it changes
 _MOST_NOTE: Final = 1_000_000
 # Where a session is no token, such as session=12, it may name the content; so may ref=12.
@@ -189,13 +190,13 @@ class VolatileLines:
     def may_be_two(self, url: str, original: str | None, text: int) -> bool:
         """Return whether a page may differ from its original in what was left out: their URLs are of one form.
 
-        That is, the end of the path or a value differs. Once three pages of the text have changed by themselves, it
+        That is, the end of the path or a value differs. Once two pages of the text have changed by themselves, it
         tells nothing.
         """
         own, other = canonical_url(without_visit(url)), canonical_url(without_visit(original or ""))
         is_of_one_form = original is None or (own != other and _form_of(own) == _form_of(other))
         with self._lock:
-            return is_of_one_form and len(self._changing.get(text, ())) < _WITNESSES
+            return is_of_one_form and len(self._changing.get(text, ())) < _CHANGED
 
     def _compare(self, url: str, numbers: Numbers, earlier: Numbers) -> None:
         host, folder = _place_of(url)

@@ -36,7 +36,8 @@ class PostponeMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Build it from Scrapy's settings. Raises NotConfigured if it is not wanted, or the settings are wrong."""
         with crawl_options(crawler) as options:
-            if not options.postpone or is_interactive(crawler):
+            # A page that is met later may be deeper, and its links beyond the limit.
+            if not options.postpone or is_interactive(crawler) or crawler.settings.getint("DEPTH_LIMIT"):
                 raise NotConfigured
         middleware = cls(crawler)
         crawler.signals.connect(middleware.page_judged, signal=signals.page_judged)
