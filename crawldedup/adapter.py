@@ -68,12 +68,8 @@ class CrawlDeduplicator:
         try:
             ranked = partial(with_claim, rank=self._copies.rank(url), headers=[links])
             verdict = (await self._dedup.judge(page, ranked)).verdict
-        except CrawlDedupError as error:
-            kind = error.reason if isinstance(error, PageError) else error.counter
-            self._count(kind, error)
-            return {}
         except Exception as error:
-            self._count("internal", error)
+            self._count_unchecked(error)
             return {}
         key = key_of(page)
         outcome = decide(verdict, options, seen=key in self._seen)
@@ -87,7 +83,10 @@ class CrawlDeduplicator:
         """Note that a page has been handled. One that was not comes again after the process has ended."""
         self._dedup.deliver(url)
 
-    def _count(self, kind: str, error: Exception) -> None:
+    def _count_unchecked(self, error: Exception) -> None:
+        kind = "internal"
+        if isinstance(error, CrawlDedupError):
+            kind = error.reason if isinstance(error, PageError) else error.counter
         if not self.counts[kind]:
             _log.warning(
                 "crawldedup: a page passes unchecked, others of the kind are counted: %s", printable(str(error))

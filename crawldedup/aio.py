@@ -378,7 +378,8 @@ class AsyncDeduplicator:
 
     async def _renew(self) -> None:
         """Read pages again that are remembered with numbers which are known by now to change."""
-        for page, numbers in self._early.values():
+        # Pages may be judged meanwhile.
+        for page, numbers in list(self._early.values()):
             known = self.volatile_lines.known_at(page.url)
             if page.delivered and not numbers.keys().isdisjoint(changing_at(known, page.url)):
                 with suppress(CrawlDedupError):

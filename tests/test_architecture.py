@@ -17,7 +17,7 @@ LONGEST_MODULE = 500
 # What is about lines that change with every load, and about daily crawls, is in them: 239 in reading, and beside it
 # 120 in the library, 97 in the plugin, 25 in the search, 6 in the report and 1 in the workers.
 BUDGETS = {
-    "library": 2097,
+    "library": 2098,
     "reading": 3154,
     "search": 1366,
     "stores": 2364,
@@ -29,7 +29,7 @@ BUDGETS = {
     "service": 1419,
     "cli": 1878,
     "literature": 2142,
-    "adapters": 227,
+    "adapters": 226,
 }
 MOST_LINES = 21_190
 MOST_LUA_LINES = 967

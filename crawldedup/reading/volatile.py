@@ -184,7 +184,7 @@ class VolatileLines:
         page = canonical_url(without_visit(url))
         with self._lock:
             if self._loads.get((text, page), full_text) != full_text:
-                put_last(self._changing, text, {page, *[*self._changing.get(text, ())][-_WITNESSES:]}, _MOST_PAGES)
+                put_last(self._changing, text, {page, *[*self._changing.get(text, ())][-_CHANGED:]}, _MOST_PAGES)
             put_last(self._loads, (text, page), full_text, _MOST_PAGES)
 
     def may_be_two(self, url: str, original: str | None, text: int) -> bool:

@@ -36,7 +36,7 @@ MAX_KEYS: Final = 512
 crowd of pages of one template, the pages with the most likely keys are compared."""
 HOT_EFFORT: Final = 4
 """So many times as many keys are read, and records compared, under a hot prefix. Of 60,000 pages of seven templates
-(`benchmarks/templated_site.py`), this finds 97 instead of 91 % of the near duplicates with J .9 to .95."""
+(`benchmarks/templated_site.py` of commit 1edea29), this finds 97 instead of 91 % of near duplicates of J .9 to .95."""
 _FEW_PROBES: Final = 24  # For most pages of an index of 100,000 they suffice, and take a fifth of the time.
 _PAGES_A_PASS: Final = 16  # The arrays of more pages leave the processor's cache.
 

@@ -303,6 +303,19 @@ def test_pages_remembered_before_their_lines_were_known_are_read_again(tmp_path:
         assert [(verdict.changed, verdict.abandoned) for verdict in again] == [(False, False)] * 5 + [(True, True)]
 
 
+def test_pages_may_be_judged_while_others_are_read_again(tmp_path: Path) -> None:
+    async def crawl() -> list[object]:
+        dedup = AsyncDeduplicator(f"sqlite:///{tmp_path}/seen.sqlite", volatile=True)
+        for number in range(6):
+            await dedup.judge(Page(FORUM.format(number, 0), html=topic(number, 0)))
+        for number in range(3):
+            await dedup.judge(Page(FORUM.format(number, 1), html=topic(number, 1)))
+        pages = [Page(f"http://other.example/{number}", html=topic(number + 10, 0)) for number in range(6)]
+        return await asyncio.gather(*map(dedup.judge, pages), dedup.close())
+
+    assert asyncio.run(crawl())[-1] is None
+
+
 def test_the_asynchronous_form_learns_too() -> None:
     async def kind() -> Kind:
         async with AsyncDeduplicator(volatile=True) as dedup:
