@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import random
+import sys
 import threading
+import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,6 +19,15 @@ _VOCABULARY = [
     for middle in ("a", "e", "i", "o", "u")
     for right in ("ster", "ning", "ton", "mer", "dle", "ck", "ply", "rn")
 ]
+
+
+class LocalServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        # A crawler that was killed resets its connections.
+        if not isinstance(sys.exception(), ConnectionError):
+            traceback.print_exc()
 
 
 class Answer(NamedTuple):
@@ -94,8 +105,7 @@ class Site:
             def log_message(self, format: str, *args: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = LocalServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Self:
