@@ -1,13 +1,11 @@
-"""Measure the Redis index: bytes a page, time of a check, and what is found, up to a hundred million pages.
+"""Measure the Redis index: bytes a page, time of a check, and what is found, as it grows.
 
-    python benchmarks/redis_index.py scale --pages 1000000,10000000,100000000
-    python benchmarks/redis_index.py scale --pages 1000000,10000000 --urls --real CORPUS.pages.jsonl [...] --repeat 3
-    python benchmarks/redis_index.py verify
+    python benchmarks/redis_index.py --pages 1000000,10000000
+    python benchmarks/redis_index.py --pages 1000000 --urls --real CORPUS.pages.jsonl [...] --repeat 3
 
-Each starts a redis-server of its own on a free port for every number of pages, and fills it with random fingerprints:
-see `redis_parts/filling.py`. `verify` shows that what is written so quickly is what the store itself would have
-written. The server and the clients have a core each, where there are two. `redis_parts/server.py` says what is
-measured, and how. Other programs disturb: `--repeat 5` shows the run of the least script time.
+It starts a redis-server of its own on a free port for every number of pages, and fills it with random fingerprints:
+a million take some minutes. The server and the clients have a core each, where there are two. `shared/redis_index.py`
+says what is measured, and how. Other programs disturb: `--repeat 5` shows the run of the least script time.
 
 New pages are asked, the most expensive case: random ones, and of corpora the real ones that are new beside their other
 pages. The queries are prepared before the clock starts. Planted pages are looked for: near duplicates made by the flip
@@ -25,23 +23,23 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.redis_parts.filling import MOST_PAGES, PLANTS, SINCE_1970, URL_BYTES
-from benchmarks.redis_parts.indexes import (
+from benchmarks.shared.common import make_parser, make_table, numbers, run
+from benchmarks.shared.redis_index import (
     PLANTED_SIMILARITIES,
+    PLANTS,
+    URL_BYTES,
+    WARM_UP,
     Index,
     Queries,
-    contents,
-    empty_index,
+    TimeRow,
     filled_index,
+    measure,
     new_fingerprints,
-    written_pages,
+    store_of,
 )
-from benchmarks.redis_parts.server import LAYOUT, WARM_UP, TimeRow, measure, store_of
-from benchmarks.shared.common import make_parser, make_table, numbers, run
 from crawldedup.options import Options
 from crawldedup.search.query import QueryBuilder
-from crawldedup.stores.base import Answer, Query
-from crawldedup.stores.redis.store import RedisStore
+from crawldedup.stores.base import Query
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -50,8 +48,7 @@ if TYPE_CHECKING:
     from crawldedup.fingerprinting.fingerprint import Fingerprint
 
 
-def scale(given: Namespace, console: Console) -> int:
-    """Memory, time and recall as the index grows."""
+def scale(given: Namespace, console: Console) -> None:
     maker = QueryBuilder(Options(similarity=given.similarity, recall=given.recall))
     queries, new = Queries(maker, urls=given.urls), new_fingerprints(given.real, maker)
     if given.real and len(new) <= WARM_UP * max(given.clients):
@@ -73,7 +70,6 @@ def scale(given: Namespace, console: Console) -> int:
     for pages, shares in recalls.items():
         table.add_row(f"{pages:,}", *(f"{share:.2%}" for share in shares.values()))
     console.print(table)
-    return 0
 
 
 def time_rows(index: Index, queries: Queries, given: Namespace, new: Sequence[Fingerprint]) -> Iterator[TimeRow]:
@@ -116,54 +112,26 @@ def show_times(console: Console, version: str, rows: Sequence[TimeRow]) -> None:
     console.print(table)
 
 
-def verify(given: Namespace, console: Console) -> int:
-    """Compare an index that was written quickly with one that the store has made page by page, key by key."""
-    with filled_index(given.pages[-1], urls=True) as written, empty_index() as (server, empty):
-        with store_of(server.url):
-            # One that has not joined has the number 0, as the crawler of the pages that were written.
-            store = RedisStore(f"{server.url}?socket_timeout=60", LAYOUT, clock=lambda: SINCE_1970)
-            for queries in written_pages(written.server):
-                for answer in store.check(queries):
-                    if not isinstance(answer, Answer):
-                        raise answer
-            store.close()
-        own, checked = contents(written.server), contents(server)
-        used = written.used, server.used_memory() - empty
-    differing = sorted(name for name in own.keys() | checked.keys() if own.get(name) != checked.get(name))
-    console.print(f"{written.pages:,} pages, written in {written.seconds:.1f} s, and checked: {len(own):,} keys")
-    console.print(f"memory: {used[0]:,} bytes if written, {used[1]:,} if checked")
-    console.print(f"keys that differ: {len(differing)} {differing[:10]}")
-    return int(bool(differing))
-
-
 def main(words: Sequence[str]) -> int:
     parser = make_parser(__doc__)
-    commands = parser.add_subparsers(required=True)
-    for command, pages in ((scale, [1_000_000, 10_000_000, 100_000_000]), (verify, [30_000])):
-        add = commands.add_parser(command.__name__, help=command.__doc__)
-        add.set_defaults(command=command)
-        add.add_argument("--pages", type=numbers, default=pages)
-        if command is scale:
-            add.add_argument("--urls", action="store_true", help=f"pages with URLs of {URL_BYTES} bytes")
-            add.add_argument("--real", nargs="+", default=[], metavar="CORPUS", help="as for `crawldedup scan`")
-            add.add_argument("--planted", type=int, default=PLANTS, help=f"pages to look for, at most {PLANTS:,}")
-            add.add_argument("--similarity", type=float, default=0.9)
-            add.add_argument("--recall", type=float, default=0.98)
-            add.add_argument("--checks", type=int, default=10_000, help="checks of each measurement")
-            add.add_argument("--repeat", type=int, default=1, help="show the run of the least script time of so many")
-            add.add_argument("--clients", type=numbers, default=[1, 4], help="numbers of client processes")
-            add.add_argument("--batch", type=numbers, default=[100], help="sizes of batches")
+    parser.add_argument("--pages", type=numbers, default=[1_000_000, 10_000_000])
+    parser.add_argument("--urls", action="store_true", help=f"pages with URLs of {URL_BYTES} bytes")
+    parser.add_argument("--real", nargs="+", default=[], metavar="CORPUS", help="as for `crawldedup scan`")
+    parser.add_argument("--planted", type=int, default=PLANTS, help=f"pages to look for, at most {PLANTS:,}")
+    parser.add_argument("--similarity", type=float, default=0.9)
+    parser.add_argument("--recall", type=float, default=0.98)
+    parser.add_argument("--checks", type=int, default=10_000, help="checks of each measurement")
+    parser.add_argument("--repeat", type=int, default=1, help="show the run of the least script time of so many")
+    parser.add_argument("--clients", type=numbers, default=[1, 4], help="numbers of client processes")
+    parser.add_argument("--batch", type=numbers, default=[100], help="sizes of batches")
     given = parser.parse_args(words)
-    if given.pages[0] < PLANTS or given.pages[-1] > MOST_PAGES:
-        parser.error(f"an index that is written here has {PLANTS:,} to {MOST_PAGES:,} pages")
+    if given.pages[0] < PLANTS:
+        parser.error(f"an index that is filled here has {PLANTS:,} pages or more")
     console = Console(markup=False, width=190)
     console.print(f"other programs on the machine, before: load average {os.getloadavg()[0]:.1f}")
-    return int(given.command(given, console))
+    scale(given, console)
+    return 0
 
 
 if __name__ == "__main__":
-    run(
-        main,
-        "scale --pages 2000,4000 --checks 20 --clients 1 --batch 10 --planted 10",
-        "verify --pages 2000",
-    )
+    run(main, "--pages 2000,4000 --checks 20 --clients 1 --batch 10 --planted 10")

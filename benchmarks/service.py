@@ -29,9 +29,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rich.console import Console
 
-from benchmarks.redis_parts.filling import fill
-from benchmarks.redis_parts.server import IndexServer
 from benchmarks.shared.common import count, make_parser, make_table, numbers, run
+from benchmarks.shared.redis_index import IndexServer, fill, store_of
 from crawldedup import Deduplicator, wire
 from tests.service.serving import ServiceProcess
 
@@ -134,9 +133,11 @@ class Pages:
 def filled_server(pages: int) -> Iterator[IndexServer]:
     """Yield a Redis with an index of random pages that a Deduplicator can open."""
     with IndexServer() as server:
-        with Deduplicator(server.url, namespace="bench") as dedup:
+        with Deduplicator() as dedup:
             dedup.clear()
-        fill(server, pages, urls=True)
+            profile, name, _ = dedup.info().profile.partition("/key.")
+        with store_of(server.url, f"{profile}{name}0") as store:
+            fill(store, pages, urls=True)
         yield server
 
 
