@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 # They name nearly all settings.
-_OVERVIEWS = ("index", "explanation/limits", "explanation/costs")
+_OVERVIEWS = ("index", "explanation/limits", "benchmarks/speed")
 
 
 def _load(path: str) -> Any:

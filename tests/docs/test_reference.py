@@ -60,7 +60,7 @@ def test_every_kind_of_error_is_in_the_reference() -> None:
 
 
 def test_every_option_of_scrapy_dedup_is_in_the_reference() -> None:
-    page = (REFERENCE / "scrapy-dedup.md").read_text("utf-8")
+    page = (REFERENCE / "commands.md").read_text("utf-8")
     parser, own = ArgumentParser(), command.Command()
     own.settings = Settings()
     own.add_options(parser)
@@ -86,7 +86,7 @@ def test_the_reference_names_no_name_that_does_not_exist() -> None:
 
 
 def test_every_scheme_of_a_store_is_in_the_reference() -> None:
-    schemes = set(re.findall(r"^(\S+)://", (REFERENCE / "store-urls.md").read_text("utf-8"), re.MULTILINE))
+    schemes = set(re.findall(r"^(\S+)://", (REFERENCE / "settings.md").read_text("utf-8"), re.MULTILINE))
     assert schemes == set(registry._STORES)
 
 

@@ -80,7 +80,7 @@ def pattern(line: str) -> str:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", ["first-crawl", "items", "fleet"])
+@pytest.mark.parametrize("name", ["first-crawl", "fleet"])
 def test_the_tutorial_does_what_it_prints(name: str, tmp_path: Path) -> None:
     page = SITE / "tutorial" / f"{name}.md"
     folder = tmp_path / "example_project"

@@ -21,7 +21,7 @@ from tests.servers import Certificates, ClusterSetup, RedisServer, SentinelSetup
 from tests.stores.pages import LAYOUT, checked, name_of, query, random_page, url_key_of
 from tests.stores.test_contract import exited_process
 
-RUN_BOOK = (Path(__file__).parents[3] / "docs/how-to/run-redis.md").read_text("utf-8")
+RUN_BOOK = (Path(__file__).parents[3] / "docs/how-to/redis.md").read_text("utf-8")
 ACL_RULES = RUN_BOOK.partition("```text\n")[2].partition("```")[0].split()
 """As the documentation has them."""
 
