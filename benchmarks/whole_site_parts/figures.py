@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from benchmarks.whole_site_parts.site import Site
 
 _SHOWN: Final = 3
-_SHARES: Final = (0.1, 0.25, 0.5, 1.0)
+SHARES: Final = tuple(step / 20 for step in range(1, 21))
+_SHOWN_SHARES: Final = (0.1, 0.25, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def figures(what: str, site: Site, outcome: Outcome) -> Figures:
         most_deliveries=max(deliveries.values(), default=0),
         found=[
             len({page.content for page in outcome.delivered if page.fetched <= share * outcome.fetched})
-            for share in _SHARES
+            for share in SHARES
         ],
         seconds=round(outcome.seconds, 1),
         cpu_seconds=round(outcome.cpu_seconds, 1),
@@ -122,9 +123,10 @@ def show(console: Console, title: str, rows: Sequence[Figures]) -> None:
 
 def show_found(console: Console, rows: Iterable[Figures]) -> None:
     """Print how many contents were found after shares of the fetches."""
-    table = make_table("contents found after", "what", *(f"{share:.0%} of the fetches" for share in _SHARES))
+    table = make_table("contents found after", "what", *(f"{share:.0%} of the fetches" for share in _SHOWN_SHARES))
     for row in rows:
-        table.add_row(row.what, *(f"{contents:,}" for contents in row.found))
+        found = dict(zip(SHARES, row.found, strict=True))
+        table.add_row(row.what, *(f"{found[share]:,}" for share in _SHOWN_SHARES))
     console.print(table)
 
 

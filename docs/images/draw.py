@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parent
 # The modules beside this one import the tests.
 sys.path.insert(0, str(FOLDER.parents[1]))
 
-PICTURES = ("way.svg", "probes.svg", "crowd.svg", "demo.svg", "report.png", "service.png")
+PICTURES = ("way.svg", "probes.svg", "crowd.svg", "found.svg", "demo.svg", "report.png", "service.png")
 
 
 def main() -> None:
