@@ -18,26 +18,29 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from prometheus_client import generate_latest
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import CrawlDedupError
 from crawldedup.scope import site_of
 from crawldedup.service import watching
 from crawldedup.service.command import VARIABLE, ServiceSettings, is_this_machine
 from crawldedup.service.console import PAGES
-from crawldedup.service.openapi import OPEN, ROUTES
-from crawldedup.service.problems import ProblemError, problem_of
+from crawldedup.service.endpoints import ENDPOINTS, OPEN
+from crawldedup.service.messages import JSON, ProblemError, problem_of
+from crawldedup.service.openapi import description
 from crawldedup.stores.base import CrawlSession
 
 _GATHERING_SECONDS: Final = 0.015
 """Three pages of HTML that one reader gives back: clients go on meanwhile, as a crawl would not."""
-_PAGES: Final = {route.path for route in PAGES}
-_PATHS: Final = _PAGES | {route.path for route in ROUTES}
-_READING: Final = ("GET", "HEAD", "OPTIONS")
 _MOST_HELD: Final = 256 << 20  # bytes of bodies that are dealt with at the same time
 _MOST_WAITING: Final = 2_000  # pages
 _LONGEST_PATH: Final = 500  # in the log
@@ -74,14 +77,8 @@ def application(settings: ServiceSettings, session: CrawlSession | None = None) 
         await dedup.close(leave=session is None)
         _log.info("has stopped")
 
-    def measure(pages: int, seconds: float) -> None:
-        watching.GROUP_PAGES.observe(pages)
-        watching.GROUP_SECONDS.observe(seconds)
-        watching.INDEX_PAGES.set(dedup.pages)
-
-    dedup.on_batch = measure
     app = Starlette(
-        routes=[*ROUTES, *PAGES],
+        routes=ROUTES,
         middleware=[Middleware(Edge, settings=settings, dedup=dedup)],
         exception_handlers={HTTPException: lambda _, error: problem_of(error).answer()},
         lifespan=lifespan,
@@ -95,6 +92,20 @@ def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
     """End this worker as a signal does when its parent was killed, even while this one started: nobody else would."""
     parent.join()
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+async def _metrics(request: Request) -> Response:
+    watching.INDEX_PAGES.set(request.app.state.dedup.pages)
+    return Response(generate_latest(watching.everyone()), media_type="text/plain; version=0.0.4")
+
+
+async def _openapi(_: Request) -> Response:
+    return Response(wire.encode(description()), media_type=JSON)
+
+
+ROUTES: Final = [*ENDPOINTS, *PAGES, Route("/metrics", _metrics), Route("/openapi.json", _openapi)]
+_PATHS: Final = {route.path for route in ROUTES}
+_SHOWN: Final = {route.path for route in PAGES}
 
 
 class Edge:
@@ -120,11 +131,11 @@ class Edge:
         async def receiving() -> Message:
             nonlocal taken
             self._check_size(int(declared) if declared.isdigit() else 0)
+            seconds = self._settings.client_seconds
             try:
-                async with asyncio.timeout(begun + self._settings.client_seconds - time.perf_counter()):
+                async with asyncio.timeout(begun + seconds - time.perf_counter()):
                     message = await receive()
             except TimeoutError:
-                seconds = self._settings.client_seconds
                 detail = f"the request was not there after {seconds:g} s: send faster, or smaller parts"
                 raise ProblemError("too-slow", 408, detail, headers=_CLOSE) from None
             part = len(message.get("body", b""))
@@ -155,10 +166,10 @@ class Edge:
             require_own_host((value for name, value in scope["headers"] if name == b"host"), self._settings.host)
         elif not self._is_allowed(headers.get(b"authorization", b"")):
             detail = "give the token of the service in a header: Authorization: Bearer TOKEN"
-            kind = 'Basic realm="crawldedup"' if scope["path"] in _PAGES else "Bearer"
+            kind = 'Basic realm="crawldedup"' if scope["path"] in _SHOWN else "Bearer"
             raise ProblemError("unauthorized", 401, detail, headers={"www-authenticate": kind, **_CLOSE})
         # A link may lead to a page, and to nothing else.
-        if scope["method"] not in _READING or scope["path"] not in _PAGES:
+        if scope["method"] not in ("GET", "HEAD", "OPTIONS") or scope["path"] not in _SHOWN:
             require_own_page(headers)
 
     def _is_allowed(self, authorization: bytes) -> bool:
@@ -198,7 +209,11 @@ class Edge:
 
 def require_own_host(hosts: Iterable[bytes], own: str) -> None:
     """Raise ProblemError for a request to a name that anyone could have given this machine."""
-    if not all(not host or _is_own(host.decode("latin-1"), own) for host in hosts):
+    for host in filter(None, hosts):
+        with contextlib.suppress(ValueError):
+            name = urlsplit(f"//{host.decode('latin-1')}").hostname or ""
+            if name == own.lower() or is_this_machine(name):
+                continue
         detail = (
             "the Host of the request is not this machine: ask for localhost or the address given as --host, or give "
             "the service a token (CRAWLDEDUP_TOKEN), with which it takes any name"
@@ -217,11 +232,3 @@ def require_own_page(headers: Mapping[bytes, bytes]) -> None:
         "program that sends neither Sec-Fetch-Site nor Origin; a proxy before the service must pass Host on"
     )
     raise ProblemError("cross-site", 403, detail, headers=_CLOSE)
-
-
-def _is_own(name: str, own: str) -> bool:
-    try:
-        host = urlsplit(f"//{name}").hostname or ""
-    except ValueError:
-        return False
-    return host == own.lower() or is_this_machine(host)

@@ -100,9 +100,14 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     # Until uvicorn listens to it, and once more when uvicorn is done.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-    _join(dedup)
+    while not dedup.session:
+        try:
+            dedup.open()
+        except StoreUnavailableError as error:
+            _log.warning("waits for the store", extra={"fields": {"error": str(error)}})
+            time.sleep(_STORE_SECONDS)
     # All processes share a session, and so count as one crawler.
-    os.environ[VARIABLE] = json.dumps([asdict(settings), dedup.session and astuple(dedup.session)])
+    os.environ[VARIABLE] = json.dumps([asdict(settings), astuple(dedup.session)])
     fields = {"address": f"{settings.host}:{settings.port}", "index": repr(dedup), "pages": dedup.pages}
     _log.info("serves", extra={"fields": fields})
     with tempfile.TemporaryDirectory(prefix="crawldedup-", ignore_cleanup_errors=True) as folder:
@@ -130,16 +135,6 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
         )
 
 
-def _join(dedup: "Deduplicator") -> None:
-    """Join the crawl as soon as the store is up."""
-    while True:
-        try:
-            return dedup.open()
-        except StoreUnavailableError as error:
-            _log.warning("waits for the store", extra={"fields": {"error": str(error)}})
-            time.sleep(_STORE_SECONDS)
-
-
 def is_this_machine(host: str) -> bool:
     """Return whether a name or an address means this machine to everyone."""
     try:
@@ -154,10 +149,8 @@ def _check(settings: ServiceSettings) -> None:
 
     host, port = settings.host, settings.port
     if not settings.tokens and not is_this_machine(host):
-        raise ConfigurationError(
-            f"--host is {host!r}, and everyone who reaches it could change the index: set {TOKEN_VARIABLE}, or give "
-            f"--token-file"
-        )
+        reach = f"--host is {host!r}, and everyone who reaches it could change the index"
+        raise ConfigurationError(f"{reach}: set {TOKEN_VARIABLE}, or give --token-file")
     if settings.workers > 1 and not is_persistent(settings.store):
         raise ConfigurationError("--workers is above 1, and memory:// cannot be shared: name a store by --store")
     try:

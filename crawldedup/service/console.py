@@ -20,8 +20,7 @@ from crawldedup.printable import pluralize, printable
 from crawldedup.report.render import wording
 from crawldedup.report.render.html import templates_of
 from crawldedup.service import watching
-from crawldedup.service.bodies import SentPage, converted
-from crawldedup.service.problems import problem_of
+from crawldedup.service.messages import SentPage, converted, problem_of
 from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import describe
 
@@ -55,7 +54,7 @@ async def show(request: Request) -> Response:
         refused = problem_of(error)
         values["problem"], status, headers = refused.problem, refused.problem.status, headers | refused.headers
     template = _environment().get_template(f"{name}.html")
-    body = template.render(page=name, options=dedup.options, summary=watching.summary, **values)
+    body = template.render(page=name, options=dedup.options, **values)
     # What was pasted may hold halves of surrogate pairs.
     return Response(body.encode("utf-8", "replace"), status, headers, "text/html")
 
@@ -80,8 +79,7 @@ async def _form_in(request: Request) -> dict[str, str]:
     body = await request.body()
     try:
         # The whole body may be escaped characters, which takes a while.
-        pairs = asyncio.to_thread(parse_qsl, body.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
-        return dict(await pairs)
+        return dict(await asyncio.to_thread(parse_qsl, body.decode("ascii"), max_num_fields=_MOST_FIELDS))
     except ValueError:
         raise ConfigurationError("the request is no form of this page: send one from here") from None
 
@@ -98,9 +96,8 @@ def _page_in(form: dict[str, str], name: str, url: str) -> SentPage:
 @cache
 def _environment() -> Environment:
     environment = templates_of("crawldedup.service")
-    functions = (describe, pluralize, shown_url, wording.link, wording.percent, wording.shown, wording.size)
-    environment.globals |= {function.__name__: function for function in functions}
-    environment.globals |= {"kinds": _KINDS, "paragraphs_of": _paragraphs}
+    environment.globals |= vars(wording) | {"describe": describe, "pluralize": pluralize, "shown_url": shown_url}
+    environment.globals |= {"kinds": _KINDS, "paragraphs_of": _paragraphs, "summary": watching.summary}
     return environment
 
 

@@ -3,22 +3,19 @@
 import inspect
 import re
 from functools import cache
-from typing import Any, Final, get_type_hints
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 import msgspec
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route
 
 from crawldedup import __version__, wire
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.explain import Candidate, Comparison, Explanation, compare
-from crawldedup.options import options_of
 from crawldedup.page import Page
 from crawldedup.reading.difference import Change
-from crawldedup.service.bodies import JSON, PLAIN, CheckedPage, CheckedPages, KnownPage, Name, Pair, SentPage
-from crawldedup.service.endpoints import ENDPOINTS, SHOWN_OPTIONS, info_of
-from crawldedup.service.problems import Problem, ProblemError
+from crawldedup.service import messages
+from crawldedup.service.endpoints import ENDPOINTS, OPEN
+from crawldedup.service.messages import CheckedPage, KnownPage, Pair, Problem, SentPage
 from crawldedup.stores.base import StoreInfo
 from crawldedup.verdict import Coverage, KnownParagraph, Match, Verdict
 
@@ -26,104 +23,87 @@ Schema = dict[str, Any]
 
 _SENT: Final = (CheckedPage, SentPage, Pair, KnownPage)
 _ANSWERED: Final = (Verdict, Coverage, KnownParagraph, Match, Explanation, Candidate, Comparison, Change, StoreInfo)
-_REF: Final = "#/components/schemas/{name}"
 # In docstrings, and behind the attributes of a class.
 _NOTE: Final = re.compile(r"^ {8}(\w+): (.*(?:\n {12}.*)*)|^ {4}(\w+): .*  #: (.*)", re.MULTILINE)
 _REFUSED: Final = "Why the request was refused: `type` and `status` say it to programs, and `detail` to people."
+_ABOUT: Final = "Recognises near-duplicate pages: compares each with those that the index remembers, and remembers it."
+_TOKEN: Final = "The token that the service was started with, if any."
+_QUERY: Final = "As in JSON, for a page that is sent as HTML or plain text."
 _TEXT: Final = "Low tide uncovers the sand bank twice a day, and the seals come to rest on it until the water is back."
-
-
-async def openapi(_: Request) -> Response:
-    """Show this document."""
-    return Response(wire.encode(description()), media_type=JSON)
-
-
-ROUTES: Final = [*ENDPOINTS, Route("/openapi.json", openapi)]
-OPEN: Final = ("/health/live", "/health/ready", "/openapi.json")
-"""These need no token."""
+_PAGE: Final = {"url": "https://example.com/a?sid=1", "html": f"<p>{_TEXT}</p>"}
 
 
 @cache
 def description() -> Schema:
     """Return the OpenAPI document."""
-    operations, paths = _operations(), dict[str, Schema]()
-    for route in ROUTES:
-        operation = _operation(route, *operations[route.name])
+    examples, paths = _examples(), dict[str, Schema]()
+    for route in ENDPOINTS:
+        operation = _operation(route, *examples[route.name])
         operation |= {"security": []} if route.path in OPEN else {}
-        paths[route.path] = {"post" if "POST" in (route.methods or ()) else "get": operation}
+        paths[route.path] = {"post" if "requestBody" in operation else "get": operation}
     refused = {"application/problem+json": {"schema": _schema_of(Problem)}}
-    token = {"type": "http", "scheme": "bearer", "description": "The token that the service was started with, if any."}
-    about = "Recognises near-duplicate pages: compares each with those that the index remembers, and remembers it."
     return {
         "openapi": "3.1.0",
-        "info": {"title": "crawldedup", "version": __version__, "description": about, "license": {"name": "MIT"}},
+        "info": {"title": "crawldedup", "version": __version__, "description": _ABOUT, "license": {"name": "MIT"}},
         "security": [{"token": []}, {}],
         "paths": paths,
         "components": {
-            "securitySchemes": {"token": token},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": _TOKEN}},
             "responses": {"Problem": {"description": _REFUSED, "content": refused}},
             "schemas": _schemas(),
         },
     }
 
 
-def _operation(route: Route, sent: Schema, answered: Schema) -> Schema:
-    """Return the description of an endpoint: what is `sent`, and what is `answered`, by content type."""
-    summary, _, description = (inspect.getdoc(route.endpoint) or "").partition("\n\n")
+def _operation(route: Route, sent: Any, answered: Any) -> Schema:
+    """Return the description of an endpoint, with examples of what is sent, if anything, and of what is answered."""
+    summary, _, text = (inspect.getdoc(route.endpoint) or "").partition("\n\n")
+    kinds = get_type_hints(route.endpoint, include_extras=True)
+    kind, answer = kinds.get("sent"), _schema_of(kinds["return"])
+    if get_origin(kinds["return"]) is dict:
+        # Its example has all names.
+        answer = _object(**dict.fromkeys(answered, get_args(kinds["return"])[1]))
+    elif get_origin(kinds["return"]) is list:
+        answer["items"] = {"oneOf": [_schema_of(Verdict), _object(url=str, problem=Problem)]}
     operation: Schema = {
         "operationId": re.sub("_(.)", lambda match: match[1].upper(), route.name),
         "summary": summary.rstrip("."),
-        "description": description.replace("\n", " "),
+        "description": text.replace("\n", " "),
         "responses": {
-            "200": {"description": "The answer.", "content": answered},
+            "200": {"description": "The answer.", "content": {messages.JSON: {"schema": answer, "example": answered}}},
             "default": {"$ref": "#/components/responses/Problem"},
         },
     }
-    if sent:
-        operation["requestBody"] = {"required": True, "content": sent}
-    if PLAIN[0] in sent:
-        note = "As in JSON, for a page that is sent as HTML or plain text."
-        named = {"in": "query", "description": note, "schema": msgspec.json.schema(Name)}
+    if kind:
+        content = {messages.JSON: {"schema": _schema_of(kind), "example": sent}}
+        operation["requestBody"] = {"required": True, "content": content}
+    if kind in messages.PAGES:
+        content["text/html"] = {"schema": {"type": "string"}, "example": _PAGE["html"]}
+        content["text/plain"] = {"schema": {"type": "string"}, "example": _TEXT}
+        named = {"in": "query", "description": _QUERY, "schema": _schema_of(messages.Name)}
         operation["parameters"] = [{"name": name, **named} for name in ("url", "identity", "scope_key")]
     return operation
 
 
-def _operations() -> dict[str, tuple[Schema, Schema]]:
-    """Return what each endpoint takes and what it answers, by content type."""
-    url, text = "https://example.com/a", {"text": _TEXT}
-    page = {"url": f"{url}?sid=1", "html": f"<p>{_TEXT}</p>"}
+def _examples() -> dict[str, tuple[Any, Any]]:
+    """Return what each endpoint is sent, and what it answers."""
+    url, text, empty = "https://example.com/a", {"text": _TEXT}, {"url": "https://example.com/b", "text": ""}
     pair = {"first": text, "second": {"text": _TEXT.replace("twice", "once")}}
-    problem = ProblemError("unreadable-page", 422, "the text is empty", reason="empty").plain()
-    empty, failure = ({"url": "https://example.com/b", **more} for more in ({"text": ""}, {"problem": problem}))
+    problem = messages.ProblemError("unreadable-page", 422, "the text is empty", reason="empty").plain()
     with Deduplicator(key=0) as dedup:
         dedup.check(url, text=_TEXT)
-        verdict, explanation = wire.plain(dedup.check(**page)), wire.plain(dedup.explain(**page))
-        matches, info = wire.plain(dedup.find(text=_TEXT)), info_of(dedup.options, dedup.info())
-    comparison = wire.plain(compare(*(Page("", text=each["text"]) for each in pair.values())))
-    results = {"type": "array", "items": {"oneOf": [_schema_of(Verdict), _object(url=str, problem=Problem)]}}
-    health, matching, forgotten = _object(status=str), _object(matches=list[Match]), _object(forgotten=int)
-    plain = {"text/html": _shown(str, page["html"]), "text/plain": _shown(str, _TEXT)}
-    figures = _shown(str, 'crawldedup_verdicts_total{kind="new"} 1.0\n')
-    return {
-        "check": ({JSON: _shown(CheckedPage, page), **plain}, {JSON: _shown(Verdict, verdict)}),
-        "check_batch": (
-            {JSON: _shown(CheckedPages, [page, empty])},
-            {JSON: _shown(results, [verdict, failure])},
-        ),
-        "find": ({JSON: _shown(SentPage, text), **plain}, {JSON: _shown(matching, {"matches": matches})}),
-        "explain": ({JSON: _shown(CheckedPage, page), **plain}, {JSON: _shown(Explanation, explanation)}),
-        "compare": ({JSON: _shown(Pair, pair)}, {JSON: _shown(Comparison, comparison)}),
-        "forget": ({JSON: _shown(KnownPage, {"url": url})}, {JSON: _shown(forgotten, {"forgotten": 1})}),
-        "info": ({}, {JSON: _shown(StoreInfo, info)}),
-        "live": ({}, {JSON: _shown(health, {"status": "live"})}),
-        "ready": ({}, {JSON: _shown(health, {"status": "ready"})}),
-        "metrics": ({}, {"text/plain": figures}),
-        "openapi": ({}, {JSON: _shown(dict[str, Any], {"openapi": "3.1.0"})}),
-    }
-
-
-def _shown(kind: Any, example: Any) -> Schema:
-    return {"schema": _schema_of(kind), "example": example}
+        verdict = wire.plain(dedup.check(**_PAGE))
+        return {
+            "check": (_PAGE, verdict),
+            "check_batch": ([_PAGE, empty], [verdict, {"url": empty["url"], "problem": problem}]),
+            "find": (text, {"matches": wire.plain(dedup.find(text=_TEXT))}),
+            "explain": (_PAGE, wire.plain(dedup.explain(**_PAGE))),
+            "compare": (pair, wire.plain(compare(*(Page("", text=each["text"]) for each in pair.values())))),
+            "forget": ({"url": url}, {"forgotten": 1}),
+            "info": (None, wire.plain(dedup.info())),
+            "live": (None, {"status": "live"}),
+            "ready": (None, {"status": "ready"}),
+        }
 
 
 def _object(**kinds: Any) -> Schema:
@@ -132,34 +112,31 @@ def _object(**kinds: Any) -> Schema:
 
 
 def _schema_of(kind: Any) -> Schema:
-    if isinstance(kind, dict):
-        return kind
-    (schema,), _ = msgspec.json.schema_components([kind], ref_template=_REF)
-    return schema
+    return _components(kind)[0][0]
+
+
+def _components(*kinds: Any) -> tuple[tuple[Schema, ...], dict[str, Schema]]:
+    return msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
 
 
 def _schemas() -> dict[str, Schema]:
     """Return the schemas of what is sent and answered: of the latter as `wire.plain` shows it."""
     kinds = (*_SENT, *_ANSWERED, Problem)
-    _, schemas = msgspec.json.schema_components(kinds, ref_template=_REF)
-    shown = [each for each in options_of() if each.name in SHOWN_OPTIONS]
-    of_options = {each.name: msgspec.json.schema(each.kind) | {"description": each.help} for each in shown}
-    schemas["StoreInfo"]["properties"] |= {"version": {"type": "string"}, **of_options}
+    _, schemas = _components(*kinds)
     # The match of a candidate is shown as a part of it.
     del schemas["Candidate"]["properties"]["match"]
     schemas["Candidate"]["properties"] |= schemas["Match"]["properties"]
     of_page = _notes_of(Page) | _notes_of(KnownPage) | _notes_of(SentPage)
     for kind in kinds:
-        properties, notes = schemas[kind.__name__]["properties"], of_page if kind in _SENT else _notes_of(kind)
-        for name, value in vars(kind).items() if kind in (Verdict, Coverage) else ():
-            # What follows from the others is shown, too.
-            if isinstance(value, property):
-                properties[name] = msgspec.json.schema(get_type_hints(value.fget)["return"])
-                notes[name] = inspect.getdoc(value) or ""
-        for name in properties.keys() & notes.keys():
-            properties[name]["description"] = notes[name]
-        if kind in _ANSWERED:
-            schemas[kind.__name__]["required"] = list(properties)
+        schema, notes = schemas[kind.__name__], of_page if kind in _SENT else _notes_of(kind)
+        # What follows from the others is shown, too.
+        derived = {name: value for name, value in vars(kind).items() if isinstance(value, property)}
+        for name, value in derived.items() if kind in (Verdict, Coverage) else ():
+            schema["properties"][name] = msgspec.json.schema(get_type_hints(value.fget)["return"])
+            notes[name] = inspect.getdoc(value) or ""
+        for name in schema["properties"].keys() & notes.keys():
+            schema["properties"][name]["description"] = notes[name]
+        schema["required"] = list(schema["properties"]) if kind in _ANSWERED else schema["required"]
     for schema in schemas.values():
         schema["description"] = schema.get("description", "").partition("\n")[0]
     schemas["KnownPage"]["oneOf"] = [{"required": ["url"]}, {"required": ["fingerprint"]}]

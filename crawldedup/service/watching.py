@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import sys
+from collections import defaultdict
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -20,30 +21,27 @@ _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
 
 _own: Final = CollectorRegistry()
 _counter: Final = partial(Counter, registry=_own)
-_histogram: Final = partial(Histogram, registry=_own, buckets=_SECONDS)
-
 REQUESTS: Final = _counter("crawldedup_requests", "Requests answered, by endpoint and status.", ["endpoint", "status"])
-REQUEST_SECONDS: Final = _histogram("crawldedup_request_seconds", "From first bytes to the answer.", ["endpoint"])
+REQUEST_SECONDS: Final = Histogram(
+    "crawldedup_request_seconds", "From first bytes to the answer.", ["endpoint"], registry=_own, buckets=_SECONDS
+)
 VERDICTS: Final = _counter("crawldedup_verdicts", "Pages checked, by kind.", ["kind"])
 FAILURES: Final = _counter("crawldedup_failures", "Pages not checked, by reason.", ["reason"])
-GROUP_PAGES: Final = _histogram("crawldedup_group_pages", "Pages asked about together.", buckets=(1, 2, 4, 8, 16, 32))
-GROUP_SECONDS: Final = _histogram("crawldedup_group_seconds", "Fingerprinting and asking about such a group.")
 INDEX_PAGES: Final = Gauge(
     "crawldedup_index_pages", "About how many pages the index holds.", registry=_own, multiprocess_mode="mostrecent"
 )
 
 
-def summary() -> list[tuple[str, list[tuple[str, float]]]]:
+def summary() -> list[tuple[str, dict[str, float]]]:
     """Return the figures for people: each metric's description, and its values by their labels. Times are means."""
     tables = []
     for family in everyone().collect():
-        values = {(each.name.rpartition("_")[2], " ".join(each.labels.values())): each.value for each in family.samples}
-        if family.type == "histogram":
-            counts = {label: count for (end, label), count in values.items() if end == "count" and count}
-            rows = [(label, values["sum", label] / count) for label, count in counts.items()]
-        else:
-            rows = [(label, value) for (end, label), value in values.items() if end != "created"]
-        tables.append((family.documentation, rows))
+        values: dict[str, dict[str, float]] = defaultdict(dict)
+        for each in family.samples:
+            values[each.name.removeprefix(family.name)][" ".join(each.labels.values())] = each.value
+        sums, counts = values["_sum"], values["_count"]
+        means = {label: sums[label] / count for label, count in counts.items() if count}
+        tables.append((family.documentation, means or values["_total"] or values[""]))
     return tables
 
 
