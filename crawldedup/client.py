@@ -13,15 +13,8 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
-from crawldedup import checks, wire
-from crawldedup.errors import (
-    ConfigurationError,
-    CrawlDedupError,
-    KeyMismatchError,
-    MissingDependencyError,
-    PageError,
-    StoreUnavailableError,
-)
+from crawldedup import checks, errors, wire
+from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.verdict import Match, Verdict
 
@@ -33,7 +26,7 @@ if TYPE_CHECKING:
 try:
     import httpx
 except ImportError as error:
-    raise MissingDependencyError(f"{error}; crawldedup.client needs: pip install httpx") from error
+    raise errors.MissingDependencyError(f"{error}; crawldedup.client needs: pip install httpx") from error
 
 __all__ = ["AsyncClient", "Client", "ServiceError"]
 
@@ -59,7 +52,7 @@ class ServiceError(CrawlDedupError):
         super().__init__(message)
 
 
-class TryAgainError(StoreUnavailableError):
+class TryAgainError(errors.StoreUnavailableError):
     """Raised when the service, or its store, cannot answer now: ask again in `retry_after` seconds."""
 
     def __init__(self, message: str, retry_after: float = 1.0) -> None:
@@ -69,14 +62,13 @@ class TryAgainError(StoreUnavailableError):
 
 def _result(answer: httpx.Response, read: Callable[[Any], T]) -> T:
     """Return what an answer means. Raises the error that it stands for."""
-    problem: Any = None
+    # Of a proxy, as a rule.
+    problem: Any = {"detail": f"the service answered with status {answer.status_code} and no problem of its own"}
     with suppress(ValueError, KeyError, TypeError):
-        problem = json.loads(answer.content)
+        value = json.loads(answer.content)
         if answer.status_code == 200:
-            return read(problem)
-    if not isinstance(problem, dict) or "detail" not in problem:
-        # A proxy's answer, as a rule.
-        problem = {"detail": f"the service answered with status {answer.status_code} and no problem of its own"}
+            return read(value)
+        problem = {"detail": value["detail"], **value}
     raise _error_of({"status": answer.status_code, **problem})
 
 
@@ -86,9 +78,9 @@ def _error_of(problem: dict[str, Any]) -> CrawlDedupError:
         case "unreadable-page":
             return PageError(problem["reason"], detail)
         case "other-key":
-            return KeyMismatchError(detail)
+            return errors.KeyMismatchError(detail)
         case "invalid":
-            return ConfigurationError(detail)
+            return errors.ConfigurationError(detail)
     if problem["status"] in (429, 502, 503, 504):
         return TryAgainError(detail, problem.get("retry_after", 1.0))
     return ServiceError(problem["status"], detail)
@@ -101,10 +93,6 @@ def _results(answers: list[dict[str, Any]]) -> list[Verdict | CrawlDedupError]:
     ]
 
 
-def _matches(answer: dict[str, Any]) -> list[Match]:
-    return [wire.from_plain(Match, match) for match in answer["matches"]]
-
-
 def _settled(page: Page, result: Verdict | CrawlDedupError, on_unreadable: OnUnreadable | None) -> Iterator[Verdict]:
     """Yield the verdict of a page. Raises its error, but that of an unreadable one goes to `on_unreadable`, if any."""
     if isinstance(result, Verdict):
@@ -115,19 +103,16 @@ def _settled(page: Page, result: Verdict | CrawlDedupError, on_unreadable: OnUnr
         raise result
 
 
-def _values(url: str, page: dict[str, Any]) -> dict[str, Any]:
-    """Return a page as the service takes it, which checks it."""
-    values = {"url": url, **page}
-    if isinstance(values.get("fingerprint"), Fingerprint):
-        values["fingerprint"] = wire.plain(values["fingerprint"])
-    if isinstance(values.get("html"), bytes):
-        values["html_base64"] = base64.b64encode(values.pop("html")).decode("ascii")
-    return values
-
-
-def _values_of(page: Page) -> dict[str, Any]:
-    named = ((each, getattr(page, each.name)) for each in fields(page) if each.name != "url")
-    return _values(page.url, {each.name: value for each, value in named if value != each.default})
+def _values(page: Page | dict[str, Any]) -> dict[str, Any]:
+    """Return a page, or its fields, as the service takes them, which checks them."""
+    if not isinstance(page, dict):
+        given = {each.name: (getattr(page, each.name), each.default) for each in fields(page)}
+        page = {name: value for name, (value, default) in given.items() if value != default}
+    if isinstance(page.get("fingerprint"), Fingerprint):
+        page["fingerprint"] = wire.plain(page["fingerprint"])
+    if isinstance(page.get("html"), bytes):
+        page["html_base64"] = base64.b64encode(page.pop("html")).decode("ascii")
+    return page
 
 
 def _batches(pages: Iterable[Page], size: int) -> Iterator[list[Page]]:
@@ -199,7 +184,7 @@ class Client(_Common, AbstractContextManager["Client"]):
 
     def check(self, /, url: str, **page: Any) -> Verdict:
         """Decide about a page and remember it. See `Deduplicator.check`."""
-        return self._ask("/v1/check", partial(wire.from_plain, Verdict), _values(url, page))
+        return self._ask("/v1/check", partial(wire.from_plain, Verdict), _values({"url": url, **page}))
 
     def check_many(
         self, pages: Iterable[Page], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
@@ -209,26 +194,27 @@ class Client(_Common, AbstractContextManager["Client"]):
         See `Deduplicator.check_many`. Pages whose checks failed for now are sent again for `patience_seconds`.
         """
         for asked in _batches(pages, batch):
-            for page, result in zip(asked, self._ask(_MANY, _results, list(map(_values_of, asked))), strict=True):
+            for page, result in zip(asked, self._ask(_MANY, _results, list(map(_values, asked))), strict=True):
                 if self._patience and isinstance(result, TryAgainError):
-                    (result,) = self._ask(_MANY, _results, [_values_of(page)])
+                    (result,) = self._ask(_MANY, _results, [_values(page)])
                 yield from _settled(page, result, on_unreadable)
 
     def find(self, /, url: str = "", **page: Any) -> list[Match]:
         """Return remembered pages that resemble this one, most similar first. See `Deduplicator.find`."""
-        return self._ask("/v1/find", _matches, _values(url, page))
+        named = _values({"url": url, **page})
+        return self._ask("/v1/find", lambda answer: [wire.from_plain(Match, each) for each in answer["matches"]], named)
 
     def explain(self, /, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. See `Deduplicator.explain`."""
         from crawldedup.explain import Explanation
 
-        return self._ask("/v1/explain", partial(wire.from_plain, Explanation), _values(url, page))
+        return self._ask("/v1/explain", partial(wire.from_plain, Explanation), _values({"url": url, **page}))
 
     def compare(self, first: Page, second: Page) -> Comparison:
         """Compare the page that a crawl has seen `first` with another, by the options of the index."""
         from crawldedup.explain import Comparison
 
-        pair = {"first": _values_of(first), "second": _values_of(second)}
+        pair = {"first": _values(first), "second": _values(second)}
         return self._ask("/v1/compare", partial(wire.from_plain, Comparison), pair)
 
     def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
@@ -238,7 +224,7 @@ class Client(_Common, AbstractContextManager["Client"]):
         return self._ask("/v1/forget", lambda answer: int(answer["forgotten"]), value)
 
     def info(self) -> dict[str, Any]:
-        """Return the figures of the index, the version of the service, and its main options."""
+        """Return the figures of the index."""
         return self._ask("/v1/info", dict)
 
     def _ask(self, path: str, read: Callable[[Any], T], value: Any = None) -> T:
@@ -282,9 +268,9 @@ class AsyncClient(_Common, AbstractAsyncContextManager["AsyncClient"]):
     ) -> AsyncIterator[Verdict]:
         """Decide about many pages in their order, up to `batch` of them in one request. See `Client.check_many`."""
         for asked in _batches(pages, batch):
-            for page, result in zip(asked, await self._ask(_MANY, _results, list(map(_values_of, asked))), strict=True):
+            for page, result in zip(asked, await self._ask(_MANY, _results, list(map(_values, asked))), strict=True):
                 if self._patience and isinstance(result, TryAgainError):
-                    (result,) = await self._ask(_MANY, _results, [_values_of(page)])
+                    (result,) = await self._ask(_MANY, _results, [_values(page)])
                 for verdict in _settled(page, result, on_unreadable):
                     yield verdict
 

@@ -34,8 +34,7 @@ from crawldedup.scope import site_of
 from crawldedup.service import watching
 from crawldedup.service.command import VARIABLE, ServiceSettings, is_this_machine
 from crawldedup.service.console import PAGES
-from crawldedup.service.endpoints import ENDPOINTS, OPEN
-from crawldedup.service.messages import JSON, ProblemError, problem_of
+from crawldedup.service.endpoints import ENDPOINTS, JSON, OPEN, ProblemError, problem_of
 from crawldedup.service.openapi import description
 from crawldedup.stores.base import CrawlSession
 

@@ -20,7 +20,7 @@ from crawldedup.printable import pluralize, printable
 from crawldedup.report.render import wording
 from crawldedup.report.render.html import templates_of
 from crawldedup.service import watching
-from crawldedup.service.messages import SentPage, converted, problem_of
+from crawldedup.service.endpoints import SentPage, converted, problem_of
 from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import describe
 

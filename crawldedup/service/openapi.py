@@ -13,9 +13,8 @@ from crawldedup.deduplicator import Deduplicator
 from crawldedup.explain import Candidate, Comparison, Explanation, compare
 from crawldedup.page import Page
 from crawldedup.reading.difference import Change
-from crawldedup.service import messages
-from crawldedup.service.endpoints import ENDPOINTS, OPEN
-from crawldedup.service.messages import CheckedPage, KnownPage, Pair, Problem, SentPage
+from crawldedup.service import endpoints
+from crawldedup.service.endpoints import CheckedPage, KnownPage, Pair, Problem, SentPage
 from crawldedup.stores.base import StoreInfo
 from crawldedup.verdict import Coverage, KnownParagraph, Match, Verdict
 
@@ -37,9 +36,9 @@ _PAGE: Final = {"url": "https://example.com/a?sid=1", "html": f"<p>{_TEXT}</p>"}
 def description() -> Schema:
     """Return the OpenAPI document."""
     examples, paths = _examples(), dict[str, Schema]()
-    for route in ENDPOINTS:
+    for route in endpoints.ENDPOINTS:
         operation = _operation(route, *examples[route.name])
-        operation |= {"security": []} if route.path in OPEN else {}
+        operation |= {"security": []} if route.path in endpoints.OPEN else {}
         paths[route.path] = {"post" if "requestBody" in operation else "get": operation}
     refused = {"application/problem+json": {"schema": _schema_of(Problem)}}
     return {
@@ -70,17 +69,17 @@ def _operation(route: Route, sent: Any, answered: Any) -> Schema:
         "summary": summary.rstrip("."),
         "description": text.replace("\n", " "),
         "responses": {
-            "200": {"description": "The answer.", "content": {messages.JSON: {"schema": answer, "example": answered}}},
+            "200": {"description": "The answer.", "content": {endpoints.JSON: {"schema": answer, "example": answered}}},
             "default": {"$ref": "#/components/responses/Problem"},
         },
     }
     if kind:
-        content = {messages.JSON: {"schema": _schema_of(kind), "example": sent}}
+        content = {endpoints.JSON: {"schema": _schema_of(kind), "example": sent}}
         operation["requestBody"] = {"required": True, "content": content}
-    if kind in messages.PAGES:
+    if kind in endpoints.PAGES:
         content["text/html"] = {"schema": {"type": "string"}, "example": _PAGE["html"]}
         content["text/plain"] = {"schema": {"type": "string"}, "example": _TEXT}
-        named = {"in": "query", "description": _QUERY, "schema": _schema_of(messages.Name)}
+        named = {"in": "query", "description": _QUERY, "schema": _schema_of(endpoints.Name)}
         operation["parameters"] = [{"name": name, **named} for name in ("url", "identity", "scope_key")]
     return operation
 
@@ -89,7 +88,7 @@ def _examples() -> dict[str, tuple[Any, Any]]:
     """Return what each endpoint is sent, and what it answers."""
     url, text, empty = "https://example.com/a", {"text": _TEXT}, {"url": "https://example.com/b", "text": ""}
     pair = {"first": text, "second": {"text": _TEXT.replace("twice", "once")}}
-    problem = messages.ProblemError("unreadable-page", 422, "the text is empty", reason="empty").plain()
+    problem = endpoints.ProblemError("unreadable-page", 422, "the text is empty", reason="empty").plain()
     with Deduplicator(key=0) as dedup:
         dedup.check(url, text=_TEXT)
         verdict = wire.plain(dedup.check(**_PAGE))
