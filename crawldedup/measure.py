@@ -10,9 +10,9 @@ import math
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -106,11 +106,11 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
-class Mistake:
-    """A page that was missed, flagged falsely, or kept apart by its facts.
+class Outcome:
+    """A page, and what a method made of it.
 
     `exact` is its similarity with `nearest`, the most similar page of the same facts kept before it; of a page kept
-    apart, that of other facts. `original` is the page that the method named.
+    apart, that of other facts. `original` is the page that the method named, None unless it flagged this one.
     """
 
     url: str
@@ -136,9 +136,9 @@ class Trial:
     found: int
     recall: float | None
     between: int
-    missed: tuple[Mistake, ...]
-    false: tuple[Mistake, ...]
-    apart: tuple[Mistake, ...]
+    missed: tuple[Outcome, ...]
+    false: tuple[Outcome, ...]
+    apart: tuple[Outcome, ...]
     microseconds: float
 
 
@@ -249,10 +249,7 @@ def run_trial(
 
     documents, fewest = corpus.documents, Options().min_words
     kept = KeptPages(truth, [document.facts or "" if name == DEFAULT else "" for document in documents])
-    urls: dict[int | None, str] = dict(enumerate(document.url for document in documents))
-    best_of: list[tuple[float, bool]] = []
-    missed, false, apart = list[Mistake](), list[Mistake](), list[Mistake]()
-    seconds, shown = 0.0, 0
+    outcomes, apart, seconds = list[Outcome](), list[Outcome](), list[float]()
     for page, document in enumerate(documents):
         progress(page + 1, len(documents))
         if truth.groups[page] < 0:
@@ -260,57 +257,48 @@ def run_trial(
         # Time of this process, whatever else the machine does.
         started = time.process_time()
         original = check(document)
-        seconds, shown = seconds + time.process_time() - started, shown + 1
-        is_flagged = original is not None
+        seconds.append(time.process_time() - started)
         (best, nearest), (best_apart, nearest_apart) = kept.best(page), kept.best(page, same_facts=False)
-        if not is_flagged:
+        if original is None:
             kept.add(page)
-        if truth.words[page] < fewest:
-            continue
-        best_of.append((best, is_flagged))
-        mistake = Mistake(document.url, best, urls.get(nearest), original)
-        if is_flagged and best < similarity - TOLERANCE:
-            false.append(mistake)
-        elif not is_flagged and best >= similarity:
-            missed.append(mistake)
-        elif not is_flagged and best_apart >= similarity:
-            apart.append(replace(mistake, exact=best_apart, nearest=urls.get(nearest_apart)))
-    reached = [is_flagged for best, is_flagged in best_of if best >= similarity]
-    flagged = sum(is_flagged for _, is_flagged in best_of)
+        if truth.words[page] >= fewest:
+            outcomes.append(Outcome(document.url, best, _url(documents, nearest), original))
+            if original is None and best < similarity <= best_apart:
+                apart.append(Outcome(document.url, best_apart, _url(documents, nearest_apart), None))
+    flagged = [outcome for outcome in outcomes if outcome.original is not None]
+    found = sum(outcome.exact >= similarity for outcome in flagged)
+    false = tuple(outcome for outcome in flagged if outcome.exact < similarity - TOLERANCE)
+    missed = tuple(outcome for outcome in outcomes if outcome.original is None and outcome.exact >= similarity)
+    to_find = found + len(missed)
     return Trial(
         method=name,
         similarity=similarity,
-        bands=bands_of(best_of),
-        to_find=len(reached),
-        found=sum(reached),
-        recall=sum(reached) / len(reached) if reached else None,
-        between=flagged - sum(reached) - len(false),
-        missed=tuple(missed),
-        false=tuple(false),
+        bands=tuple(_band(outcomes, low, high) for low, high in pairwise((*EDGES, math.inf))),
+        to_find=to_find,
+        found=found,
+        recall=found / to_find if to_find else None,
+        between=len(flagged) - found - len(false),
+        missed=missed,
+        false=false,
         apart=tuple(apart),
-        microseconds=seconds / max(shown, 1) * 1e6,
+        microseconds=sum(seconds) / max(len(seconds), 1) * 1e6,
     )
 
 
-def bands_of(pages: Sequence[tuple[float, bool]]) -> tuple[Band, ...]:
-    """Count pages by their best similarity, each with whether it was flagged."""
-    bands = []
-    for low, high in zip(EDGES, (*EDGES[1:], math.inf), strict=True):
-        flags = [is_flagged for best, is_flagged in pages if low <= best < high]
-        bands.append(Band(low, min(high, 1.0), len(flags), sum(flags)))
-    return tuple(bands)
+def _url(documents: Sequence[Document], page: int | None) -> str | None:
+    return None if page is None else documents[page].url
+
+
+def _band(outcomes: Iterable[Outcome], low: float, high: float) -> Band:
+    flags = [outcome.original is not None for outcome in outcomes if low <= outcome.exact < high]
+    return Band(low, min(high, 1.0), len(flags), sum(flags))
 
 
 def as_json(corpus: Corpus, truth: Truth, trials: Iterable[Trial]) -> dict[str, Any]:
     """Return plain values, ready for JSON."""
-    return {
-        "corpus": corpus.name,
-        "pages": len(corpus.documents),
-        "unreadable": corpus.unreadable,
-        "repeated": corpus.repeated,
-        "without_words": truth.groups.count(-1),
-        "trials": list(map(asdict, trials)),
-    }
+    counts = {"pages": len(corpus.documents), "unreadable": corpus.unreadable, "repeated": corpus.repeated}
+    without_words = truth.groups.count(-1)
+    return {"corpus": corpus.name, **counts, "without_words": without_words, "trials": list(map(asdict, trials))}
 
 
 def print_trials(corpus: Corpus, trials: Sequence[Trial], console: Console, notes: Iterable[str] = ()) -> None:
@@ -320,7 +308,7 @@ def print_trials(corpus: Corpus, trials: Sequence[Trial], console: Console, note
     left_out = {"unreadable": corpus.unreadable, "with the URL of an earlier one": corpus.repeated}
     rest = "".join(f", {count:,} {what}" for what, count in left_out.items() if count)
     pages = f"{len(corpus.documents):,} pages{f' (left out{rest})' if rest else ''}"
-    console.print(Text(f"{printable(corpus.name)}: {pages}"))
+    lines = [f"{printable(corpus.name)}: {pages}"]
     if trials:
         wanted = trials[0].similarity
         below = f"{wanted - TOLERANCE:g}"
@@ -332,13 +320,10 @@ def print_trials(corpus: Corpus, trials: Sequence[Trial], console: Console, note
             counts = (trial.to_find, trial.found, percent, trial.between, len(trial.false), len(trial.apart) or "")
             cells = (f"{count:,}" if isinstance(count, int) else count for count in (*counts, int(trial.microseconds)))
             table.add_row(Text(printable(trial.method)), *cells)
-        console.print(table)
-        console.print(
-            Text(
-                f"to find: pages with an earlier page of {wanted:g} that the method kept. false: flagged, and the best "
-                f"kept page is below {below}. kept apart: only a page of other facts, such as another product, reaches "
-                f"{wanted:g}. us a page: microseconds of the processor, from the text on."
-            )
+        console.print(Text(lines.pop()), table, sep="\n")
+        lines.append(
+            f"to find: pages with an earlier page of {wanted:g} that the method kept. false: flagged, and the best "
+            f"kept page is below {below}. kept apart: only a page of other facts, such as another product, reaches "
+            f"{wanted:g}. us a page: microseconds of the processor, from the text on."
         )
-    for note in notes:
-        console.print(Text(printable(note)))
+    console.print(Text("\n".join([*lines, *map(printable, notes)])))

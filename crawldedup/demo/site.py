@@ -12,6 +12,7 @@ import contextlib
 import datetime
 import json
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -55,6 +56,17 @@ def target_of(url: str) -> str:
     return "/" + url.partition("#")[0].partition("://")[2].partition("/")[2] if "://" in url else url
 
 
+class LocalServer(ThreadingHTTPServer):
+    """A web server for a crawl of this machine."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print what went wrong at a request, unless its client has left."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 @contextlib.contextmanager
 def serving(reply_to: Callable[[str], Reply], port: int = 0) -> Iterator[str]:
     """Serve a site from threads of this process; yields its base URL. Port 0 takes any free port.
@@ -69,28 +81,23 @@ def serving(reply_to: Callable[[str], Reply], port: int = 0) -> Iterator[str]:
 
         def do_GET(self) -> None:
             reply = reply_to(self.path)
-            with contextlib.suppress(ConnectionError):
-                self.send_response(reply.status)
-                self.send_header("Content-Type", reply.content_type)
-                self.send_header("Content-Length", str(len(reply.body)))
-                for name, value in (reply.headers or {}).items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(reply.body)
+            self.send_response(reply.status)
+            about = {"Content-Type": reply.content_type, "Content-Length": str(len(reply.body))}
+            for name, value in (about | dict(reply.headers or {})).items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(reply.body)
 
         def log_message(self, format: str, *args: object) -> None:
             """Log nothing: the crawl reports on its pages itself."""
 
-    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
-        server.daemon_threads = True
+    with LocalServer(("127.0.0.1", port), Handler) as server:
         # A short poll interval lets the server stop in no noticeable time.
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="crawldedup-demo", daemon=True)
-        thread.start()
+        threading.Thread(target=server.serve_forever, args=(0.05,), name="crawldedup-demo", daemon=True).start()
         try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
+            yield f"http://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
-            thread.join()
 
 
 @dataclass(frozen=True, slots=True)

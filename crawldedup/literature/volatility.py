@@ -158,28 +158,3 @@ class VolatilitySearch:
             wanted -= probability
             if wanted <= 0:
                 return
-
-
-def find_all(
-    hashes: Sequence[int],
-    weights: Sequence[Floats],
-    distance: int = 3,
-    *,
-    similarity: float = 0.9,
-    recall: float = 0.98,
-) -> list[tuple[int, int]]:
-    """Return the pairs of different hashes within `distance` bits: the batch mode. Arguments as in `VolatilitySearch`.
-
-    A pair is found if the search from either of its sides meets the other.
-    """
-    search = VolatilitySearch(distance, similarity=similarity, recall=recall)
-    for number in hashes:
-        search.insert(number)
-    return sorted(
-        {
-            (min(number, near), max(number, near))
-            for number, own in zip(hashes, weights, strict=True)
-            for near in search.find_all(number, own)
-            if near != number
-        }
-    )

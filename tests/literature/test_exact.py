@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawldedup.literature.exact import (
-    LOWEST,
-    KeptPages,
-    compare_all,
-    hashed_shingles,
-    jaccard,
-    shingles,
-    similar_pairs,
-    words,
-)
+from crawldedup.literature.exact import LOWEST, KeptPages, compare_all, jaccard, shingles, words
 
 SHORT = st.lists(st.sampled_from("abcde"), max_size=14).map(" ".join)
 # Edited copies of one text, in which few shingles are rare.
 LONG = st.lists(st.integers(0, 59), max_size=6).map(
     lambda edits: " ".join("edit" if place in edits else f"w{place}" for place in range(60))
 )
+
+
+def pages_of(texts: st.SearchStrategy[str]) -> st.SearchStrategy[list[tuple[str, bool, str]]]:
+    """Texts, whether each is kept, and their facts."""
+    return st.lists(st.tuples(texts, st.booleans(), st.sampled_from(["", "price 1", "price 2"])), max_size=14)
 
 
 @pytest.mark.parametrize(
@@ -47,18 +41,8 @@ def test_similarity_is_the_share_of_common_shingles_and_a_short_text_is_one() ->
     assert (shingles("Two words"), shingles("")) == ({("two", "words")}, set())
 
 
-@given(st.one_of(st.lists(SHORT, max_size=14), st.lists(LONG, max_size=14)))
-@settings(max_examples=60, deadline=None)
-def test_every_similar_pair_is_found(texts: list[str]) -> None:
-    pairs = similar_pairs([hashed_shingles(words(text)) for text in texts])
-    every = {(i, j): jaccard(texts[i], texts[j]) for i, j in combinations(range(len(texts)), 2)}
-    assert {(first, second): similarity for first, second, similarity in pairs} == pytest.approx(
-        {pair: similarity for pair, similarity in every.items() if similarity >= LOWEST}
-    )
-
-
-@given(st.lists(st.tuples(SHORT, st.booleans(), st.sampled_from(["", "price 1", "price 2"])), max_size=14))
-@settings(max_examples=60, deadline=None)
+@given(pages_of(SHORT) | pages_of(LONG))
+@settings(max_examples=100, deadline=None)
 def test_the_nearest_kept_page_of_the_same_and_of_other_facts_is_found(pages: list[tuple[str, bool, str]]) -> None:
     texts, facts = [text for text, *_ in pages], [own for *_, own in pages]
     index = KeptPages(compare_all(texts), facts)
@@ -78,17 +62,11 @@ def test_the_nearest_kept_page_of_the_same_and_of_other_facts_is_found(pages: li
             kept.append(page)
 
 
-def test_copies_make_one_group_and_no_pairs() -> None:
+def test_copies_make_one_group_and_pages_without_a_word_none() -> None:
     texts = [" ".join(f"{name}{number}" for number in range(40)) for name in "abc"]
-    truth = compare_all(texts * 200)
-    assert (len(truth.groups), set(truth.groups)) == (600, {0, 1, 2})
-    assert truth.near == {}
-
-
-def test_pages_without_a_word_are_counted_and_resemble_nothing() -> None:
-    truth = compare_all(["", "…", "word", ""])
-    assert truth.groups.count(-1) == 3
-    assert truth.words == [0, 0, 1, 0]
-    index = KeptPages(truth, [""] * 4)
-    index.add(0)
-    assert index.best(3) == (0, None)
+    truth = compare_all([*texts * 200, "", "…"])
+    assert (truth.groups[-2:], set(truth.groups[:600]), truth.near) == ([-1, -1], {0, 1, 2}, {})
+    assert truth.words[-3:] == [40, 0, 0]
+    index = KeptPages(truth, [""] * 602)
+    index.add(600)
+    assert index.best(601) == (0, None)

@@ -46,31 +46,16 @@ SHARED = (
 PUBLISHED = [(4502308, 5303198, 5887007, *SHARED), (6122847, 20203690, 12350289, *SHARED)]
 
 
-def test_published_shingles() -> None:
+def test_what_is_published() -> None:
     assert shingles("I love pizza Margherita! xd 1111@\n\n\n\n\n\n\n\n\n\n\n\n\n\n", 10) == PIZZA
     assert shingles("short", 10) == set()
-
-
-def test_published_similarities() -> None:
-    assert jaccard_of_sets(shingles(DOC), shingles(DOC2)) == 0.8285077951002228
+    sets = [shingles(DOC), shingles(DOC2), shingles("I love pizza Margherita")]
+    assert jaccard_of_sets(sets[0], sets[1]) == 0.8285077951002228
     assert jaccard_of_sets(set(PUBLISHED[0]), set(PUBLISHED[1])) == 0.7391304347826086
     assert estimate(*(np.array(signature, np.uint32) for signature in PUBLISHED)) == 17 / 20
     assert jaccard_of_sets(set(), set()) == 0
-
-
-def test_published_items_are_similar() -> None:
-    sets = [shingles(DOC), shingles(DOC2), shingles("I love pizza Margherita")]
     assert similar_pairs([minhash(each, 100) for each in sets], bands=10, threshold=0.7) == {(0, 1)}
     assert brute_force(sets, 0.7) == {(0, 1)}
-
-
-def test_the_published_minima() -> None:
-    """Minhash is the first member in the order: of a set and a larger one that has it, mostly the same."""
-    s1, s2, s3 = ({*"ab"}, {*"ac"}, {*"abcd"})
-    ours = [minhash(each, 4000) for each in (s1, s2, s3)]
-    assert estimate(ours[0], ours[2]) == pytest.approx(2 / 4, abs=0.04)
-    assert estimate(ours[0], ours[1]) == pytest.approx(1 / 3, abs=0.04)
-    assert (np.minimum(ours[0], minhash({*"cd"}, 4000)) == ours[2]).all()
 
 
 @given(st.sets(st.text(max_size=4), max_size=30), st.sets(st.text(max_size=4), max_size=30), st.integers(1, 300))
@@ -82,7 +67,7 @@ def test_the_signature_of_a_union_is_the_smaller_of_both(one: set[str], other: s
     assert estimate(first, first) == 1
 
 
-@pytest.mark.parametrize("shared", [0, 60, 150, 270])
+@pytest.mark.parametrize("shared", [60, 150, 270])
 def test_errors_are_those_of_independent_permutations(shared: int) -> None:
     generator, standardised = random.Random(shared), []
     for _ in range(400):
@@ -90,25 +75,25 @@ def test_errors_are_those_of_independent_permutations(shared: int) -> None:
         one, other = set(members[:300]), set(members[300 - shared :])
         exact = jaccard_of_sets(one, other)
         share = estimate(minhash(one), minhash(other))
-        standardised.append((share - exact) / max(math.sqrt(exact * (1 - exact) / 128), 1e-9))
+        standardised.append((share - exact) / math.sqrt(exact * (1 - exact) / 128))
     # Mean and variance of 400 standard normal numbers, four standard errors either way.
     assert abs(np.mean(standardised)) < 0.2
-    assert shared == 0 or abs(np.var(standardised) - 1) < 0.3
+    assert abs(np.var(standardised) - 1) < 0.3
 
 
 @pytest.mark.parametrize(("permutations", "threshold"), [(1, 0.5), (16, 0.8), (64, 0.9)])
 def test_bands_are_the_best_there_are(permutations: int, threshold: float) -> None:
-    assert collision_probability(0.8, 16, 8) == pytest.approx(1 - (1 - 0.8**8) ** 16)
     similarities = (np.arange(400) + 0.5) / 400
 
     def total_error(bands: int, rows: int) -> float:
-        curve = collision_probability(similarities, bands, rows)
+        curve = 1 - (1 - similarities**rows) ** bands
+        assert (collision_probability(similarities, bands, rows) == curve).all()
         return float(np.where(similarities < threshold, curve, 1 - curve).mean() / 2)
 
-    best = total_error(*bands_for(threshold, permutations))
     choices = [(bands, rows) for rows in range(1, permutations + 1) for bands in range(1, permutations // rows + 1)]
-    assert bands_for(threshold, permutations) in choices
-    assert min(total_error(bands, rows) for bands, rows in choices) >= best - 1e-4
+    best = bands_for(threshold, permutations)
+    assert best in choices
+    assert total_error(*best) <= min(total_error(*choice) for choice in choices) + 1e-4
 
 
 def test_banding_finds_what_brute_force_finds() -> None:

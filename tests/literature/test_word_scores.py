@@ -32,9 +32,8 @@ def in_proportion(scores: dict[str, float]) -> dict[str, float]:
 @pytest.mark.parametrize("lambda_", [0, 0.5, 3, 10])
 def test_score_is_frequency_and_lambda_times_length_and_noun(lambda_: float) -> None:
     text = "ice/n ice/n ice/n ferry/n ferry/n sails/v to/p to/p to/p to/p"
-    assert score_words(tagged(text), lambda_) == pytest.approx(
-        in_proportion({"ice": 3 + lambda_, "ferry": 2 + 2 * lambda_, "sails": 1 + lambda_, "to": 4})
-    )
+    expected = {"ice": 3 + lambda_, "ferry": 2 + 2 * lambda_, "sails": 1 + lambda_, "to": 4}
+    assert score_words(tagged(text), lambda_) == pytest.approx(in_proportion(expected))
 
 
 def test_nouns_are_known_by_their_tags_and_long_words_by_their_characters() -> None:
@@ -74,29 +73,22 @@ def test_other_languages_beside_chinese() -> None:
     assert found == [("привет", "x"), ("мир", "x"), ("北京", "ns"), ("strasse", "x"), ("3", "x"), ("14", "x")]
 
 
-PROGRAM = f"""
-import sys
-from crawldedup.literature.word_scores import score_words, tag_chinese
-list(tag_chinese("no Chinese here"))
-assert "jieba" not in sys.modules
-print(score_words(tag_chinese({CHINESE!r})))
-"""
-
-
 @pytest.mark.nightly
 def test_jieba_is_loaded_late_and_says_nothing(tmp_path: Path) -> None:
+    program = (
+        "import sys; from crawldedup.literature.word_scores import tag_chinese; list(tag_chinese('no Chinese'))\n"
+        f"assert 'jieba' not in sys.modules; print(list(tag_chinese({CHINESE!r})))"
+    )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.strip() == str(score_words(tag_chinese(CHINESE)))
+    assert done.stdout.strip() == str(list(tag_chinese(CHINESE)))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_jieba_that_is_not_installed() -> None:
     word_scores._segmenter.cache_clear()
-    with (
-        mock.patch.dict(sys.modules, {"jieba": None}),
-        pytest.raises(MissingDependencyError, match="pip install jieba"),
-    ):
+    absent = mock.patch.dict(sys.modules, {"jieba": None})
+    with absent, pytest.raises(MissingDependencyError, match="pip install jieba"):
         list(tag_chinese(CHINESE))
     assert list(tag_chinese("none here")) == list(tag_words("none here"))
