@@ -93,8 +93,7 @@ def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-async def _metrics(request: Request) -> Response:
-    watching.INDEX_PAGES.set(request.app.state.dedup.pages)
+async def _metrics(_: Request) -> Response:
     return Response(generate_latest(watching.everyone()), media_type="text/plain; version=0.0.4")
 
 
@@ -195,6 +194,7 @@ class Edge:
         endpoint = scope["path"] if scope["path"] in _PATHS else "other"
         watching.REQUESTS.labels(endpoint, entry["status"]).inc()
         watching.REQUEST_SECONDS.labels(endpoint).observe(seconds)
+        watching.INDEX_PAGES.set(self._dedup.pages)
         level = logging.DEBUG if scope["path"] in OPEN else logging.INFO if entry["status"] < 500 else logging.WARNING
         client = (scope.get("client") or [None])[0]
         fields = {**entry, "milliseconds": round(seconds * 1000, 2), "client": client}

