@@ -6,10 +6,6 @@ from crawldedup.commands.command import Command
 
 DEMO: Final = Command(
     "crawl a local site full of near duplicates, and report",
-    {
-        "--verbose": {"action": "store_true", "help": "show the log of the crawl"},
-        "--store": {"metavar": "URL", "help": "remember the pages in the namespace demo there (default: nowhere)"},
-    },
     description="Crawls a local site full of near duplicates, and compares what was dropped with the truth. Use scan "
     "FOLDER for pages of your own.",
     module="crawldedup.demo.run",

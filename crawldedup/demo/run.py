@@ -28,6 +28,7 @@ _SETTINGS: Final[dict[str, Any]] = {
     "ADDONS": '{"crawldedup.Addon": 500}',
     "CONCURRENT_REQUESTS": 8,
     "HTTPPROXY_ENABLED": False,
+    "LOG_LEVEL": "WARNING",
     "TELNETCONSOLE_ENABLED": False,
     # The calendar has no end; a year of it is enough to see what happens.
     "DEPTH_LIMIT": 12,
@@ -62,13 +63,13 @@ class Score:
     unscored: int
 
 
-def run(given: Namespace, output: Output) -> None:
+def run(_: object, output: Output) -> None:
     """Run the demo. Raises CrawlError."""
     site = DemoSite()
     with tempfile.TemporaryDirectory(prefix="crawldedup-demo-") as name:
         folder = Path(name)
         with output.progress("crawling") as progress:
-            pages = crawl(site, folder, progress, store=given.store, verbose=given.verbose)
+            pages = crawl(site, folder, progress)
         score = scored(pages, site)
         if output.as_json:
             outcomes = Counter(page["outcome"] for page in pages)
@@ -83,22 +84,16 @@ def run(given: Namespace, output: Output) -> None:
         output.show(None, *score_lines(score))
 
 
-def crawl(
-    site: DemoSite, folder: Path, progress: Callable[..., None], *, store: str | None = None, verbose: bool = False
-) -> list[dict[str, Any]]:
+def crawl(site: DemoSite, folder: Path, progress: Callable[..., None]) -> list[dict[str, Any]]:
     """Crawl a site with Scrapy in a process of its own; return what its journal says of each page.
 
     Raises CrawlError.
     """
-    settings = {
-        **_SETTINGS,
-        "LOG_LEVEL": "DEBUG" if verbose else "WARNING",
-        "CRAWLDEDUP_STORE": store or f"sqlite:///{folder.absolute()}/index.sqlite",
-        "CRAWLDEDUP_JOURNAL": folder / "journal",
-    }
+    store = f"sqlite:///{folder.absolute()}/index.sqlite"
     # An index without a key, so that all runs estimate alike. With a session given, nobody is warned that it begins.
-    with closing(Deduplicator(settings["CRAWLDEDUP_STORE"], key=0)) as dedup:
+    with closing(Deduplicator(store, key=0)) as dedup:
         dedup.open(NO_SESSION)
+    settings = {**_SETTINGS, "CRAWLDEDUP_STORE": store, "CRAWLDEDUP_JOURNAL": folder / "journal"}
     options = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
     spider, answers = Path(__file__).with_name("spider.py"), count(1)
 
@@ -114,14 +109,14 @@ def crawl(
             env={name: value for name, value in os.environ.items() if name != "SCRAPY_SETTINGS_MODULE"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=None if verbose else subprocess.PIPE,
+            stderr=subprocess.PIPE,
             check=False,
         )
     journals = (folder / "journal").glob("*.jsonl")
     lines = [json.loads(line) for path in journals for line in path.read_bytes().splitlines()]
     reason = next((line["end"] for line in lines if "end" in line), None)
     if done.returncode or reason != "finished":
-        log = (done.stderr or b"").decode(errors="replace")[-_LOG_CHARACTERS:].strip()
+        log = done.stderr.decode(errors="replace")[-_LOG_CHARACTERS:].strip()
         raise CrawlError(f"the crawl failed ({reason or 'its process ended too early'}). The end of its log:\n{log}")
     return [line for line in lines if "outcome" in line]
 
@@ -129,12 +124,11 @@ def crawl(
 def scored(pages: Sequence[Mapping[str, Any]], site: DemoSite) -> Score:
     """Compare the lines of a journal with the manifest: copies of a page of the same cluster are dropped rightly."""
     right, unscored, wrong, missed = 0, 0, list[str](), list[str]()
-    kept, seen = set[str](), set[str]()
+    kept = set[str]()
     for page in pages:
         entry = site.entry(page["url"])
         if entry is None:
             continue
-        seen.add(target_of(page["url"]))
         if page["outcome"] not in ("new", "near", "exact") or not entry.judged:
             unscored += page["outcome"] != "revisit"
         elif page.get("action") == "dropped":
@@ -147,6 +141,7 @@ def scored(pages: Sequence[Mapping[str, Any]], site: DemoSite) -> Score:
             missed.append(page["url"])
         else:
             kept.add(entry.cluster)
+    seen = {target_of(page["url"]) for page in pages}
     not_reached = tuple(path for path in site.manifest() if path not in seen)
     return Score(right, tuple(wrong), len(kept), tuple(missed), not_reached, unscored)
 
