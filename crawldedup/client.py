@@ -55,9 +55,7 @@ class ServiceError(CrawlDedupError):
 class TryAgainError(errors.StoreUnavailableError):
     """Raised when the service, or its store, cannot answer now: ask again in `retry_after` seconds."""
 
-    def __init__(self, message: str, retry_after: float = 1.0) -> None:
-        self.retry_after = retry_after
-        super().__init__(message)
+    retry_after = 1.0
 
 
 def _result(answer: httpx.Response, read: Callable[[Any], T]) -> T:
@@ -82,7 +80,9 @@ def _error_of(problem: dict[str, Any]) -> CrawlDedupError:
         case "invalid":
             return errors.ConfigurationError(detail)
     if problem["status"] in (429, 502, 503, 504):
-        return TryAgainError(detail, problem.get("retry_after", 1.0))
+        error = TryAgainError(detail)
+        error.retry_after = problem.get("retry_after", error.retry_after)
+        return error
     return ServiceError(problem["status"], detail)
 
 

@@ -16,7 +16,7 @@ from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.explain import Comparison
-from crawldedup.printable import pluralize, printable
+from crawldedup.printable import pluralize
 from crawldedup.report.render import wording
 from crawldedup.report.render.html import templates_of
 from crawldedup.service import watching
@@ -24,13 +24,11 @@ from crawldedup.service.endpoints import SentPage, converted, problem_of
 from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import describe
 
-_KINDS: Final = {"guess": "text or HTML, by its looks", "text": "text", "html": "HTML"}
 _MOST_FIELDS: Final = 10
 _TAG: Final = re.compile(r"<(?:!|/?[a-zA-Z])[^<>]{0,2000}>")
 # With the referrer policy `no-referrer` browsers would not say that a form is of this page.
 _HARMLESS: Final = {"x-content-type-options": "nosniff", "cache-control": "no-store", "referrer-policy": "same-origin"}
 _POLICY: Final = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-_LONGEST_TEXT: Final = 20_000
 
 
 async def show(request: Request) -> Response:
@@ -61,8 +59,7 @@ async def show(request: Request) -> Response:
 
 async def style(_: Request) -> Response:
     """Show the stylesheet of the pages, which is that of reports and a few rules more."""
-    folders = files("crawldedup.report.render"), files("crawldedup.service")
-    sheets = (folder / "page" / name for folder, name in zip(folders, ("report.css", "page.css"), strict=True))
+    sheets = files("crawldedup.report.render") / "page/report.css", files("crawldedup.service") / "page/page.css"
     return Response("".join(sheet.read_text("utf-8") for sheet in sheets), headers=_HARMLESS, media_type="text/css")
 
 
@@ -97,12 +94,5 @@ def _page_in(form: dict[str, str], name: str, url: str) -> SentPage:
 def _environment() -> Environment:
     environment = templates_of("crawldedup.service")
     environment.globals |= vars(wording) | {"describe": describe, "pluralize": pluralize, "shown_url": shown_url}
-    environment.globals |= {"kinds": _KINDS, "paragraphs_of": _paragraphs, "summary": watching.summary}
+    environment.globals["summary"] = watching.summary
     return environment
-
-
-def _paragraphs(text: str) -> list[str]:
-    """Return the lines of a text, safe to show, and cut where it is long."""
-    lines = [printable(line, _LONGEST_TEXT) for line in text[:_LONGEST_TEXT].splitlines() if line.strip()]
-    more = len(text) - _LONGEST_TEXT
-    return [*lines, f"… and {more:,} characters more"] if more > 0 else lines

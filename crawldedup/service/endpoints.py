@@ -56,10 +56,8 @@ _PROBLEMS: Final[tuple[tuple[type[Exception], str, int, int | None], ...]] = (
 """The word, the status, and after how many seconds to ask again, of the first kind that fits."""
 _log: Final = logging.getLogger(__name__)
 _UNFORESEEN: Final = "The service failed at this request. Its log says why, at the time of this answer."
-_HINTS: Final = {
-    404: ("not-found", "there is no such path: /openapi.json lists those there are"),
-    405: ("method", "the path takes another method: the header Allow names it"),
-}
+_WORDS: Final = {404: "not-found", 405: "method"}
+_HINT: Final = "there is no such path, or it takes another method: /openapi.json lists those there are"
 
 Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
 
@@ -162,8 +160,7 @@ def problem_of(error: Exception) -> ProblemError:
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, HTTPException):
-        word, hint = _HINTS[error.status_code]
-        return ProblemError(word, error.status_code, hint, headers=error.headers or {})
+        return ProblemError(_WORDS[error.status_code], error.status_code, _HINT, headers=error.headers or {})
     _, word, status, seconds = next(each for each in _PROBLEMS if isinstance(error, each[0]))
     reason = getattr(error, "reason", None)
     watching.FAILURES.labels(reason or word).inc()

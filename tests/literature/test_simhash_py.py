@@ -105,17 +105,6 @@ def test_the_published_query_is_found_in_the_published_table_alone() -> None:
     assert (len(corpus.tables), corpus.find_all(QUERY)) == (20, [FINGERPRINT])
 
 
-@given(HASHES, st.sampled_from(PERMUTATIONS))
-def test_keys_have_the_blocks_in_the_order_of_the_permutation(number: int, permutation: list[int]) -> None:
-    table = Table(3, permutation)
-    written = "".join(
-        f"{(number & mask) >> (mask & -mask).bit_length() - 1:0{mask.bit_count()}b}" for mask in permutation
-    )
-    assert table.permute(number) == int(written, 2)
-    assert table.unpermute(table.permute(number)) == number
-    assert table.permute(np.array([number], np.uint64)).tolist() == [table.permute(number)]
-
-
 @given(st.lists(HASHES, max_size=30), st.integers(2, 7), st.sampled_from([1, 4]), st.data())
 @settings(max_examples=60, deadline=None)
 def test_a_corpus_and_shards_of_it_find_what_is_near(numbers: list[int], blocks: int, parts: int, data: Any) -> None:
@@ -170,21 +159,6 @@ def test_pairs_are_those_of_brute_force(blocks: int, distance: int, bits: int) -
 def test_any_collection_will_do(kind: Callable[[list[int]], Iterable[int]]) -> None:
     assert find_all(kind([9, 1, 8, (1 << 64) - 1]), 4, 1) == [(1, 9), (8, 9)]
     assert find_all(kind([7, 7]), 64, 63) == find_all(kind([]), 4, 3) == []
-
-
-@pytest.mark.nightly
-def test_all_pairs_of_a_million() -> None:
-    generator = np.random.default_rng(2007)
-    numbers = generator.integers(0, 1 << 64, 1_000_000, np.uint64, endpoint=False)
-    near = []
-    for place, number in enumerate(numbers[:1000].tolist(), -1000):
-        flips = generator.choice(64, size=1 + place % 4, replace=False).tolist()
-        numbers[place] = number ^ sum(1 << flip for flip in flips)
-        near += [tuple(sorted((number, int(numbers[place]))))] if len(flips) <= DISTANCE else []
-    generator.shuffle(numbers)
-    # Random hashes this near each other are not to be expected: 0.001 pairs in a million.
-    assert find_all(numbers, 6, DISTANCE) == sorted(near)
-    assert len(near) == 750
 
 
 @pytest.mark.parametrize(

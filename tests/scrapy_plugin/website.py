@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gzip
 import random
-import sys
 import threading
-import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import NamedTuple, Self
+
+from crawldedup.demo.site import LocalServer
 
 _VOCABULARY = [
     left + middle + right
@@ -19,15 +19,6 @@ _VOCABULARY = [
     for middle in ("a", "e", "i", "o", "u")
     for right in ("ster", "ning", "ton", "mer", "dle", "ck", "ply", "rn")
 ]
-
-
-class LocalServer(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_: object) -> None:
-        # A crawler that was killed resets its connections.
-        if not isinstance(sys.exception(), ConnectionError):
-            traceback.print_exc()
 
 
 class Answer(NamedTuple):
