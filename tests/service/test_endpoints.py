@@ -23,23 +23,22 @@ from tests.service.serving import TIDES, Service, service_here, story
 
 
 def test_a_copy_is_found_however_its_page_is_sent(service: Service) -> None:
-    first = service.check("https://a.example/tides", text=f"{TIDES} Café.")
-    assert first["kind"] == "new"
-    assert wire.plain(wire.from_plain(Verdict, first)) == first
-    html = f"<p>{TIDES} Café.</p>"
-    latin = html.encode("latin-1")
-    for page in ({"html": html}, {"html_base64": base64.b64encode(latin).decode(), "encoding": "latin-1"}):
+    text = f"{TIDES} Кафе."
+    first = service.check("https://a.example/tides", text=text)
+    assert (first["kind"], wire.plain(wire.from_plain(Verdict, first))) == ("new", first)
+    encoded = f"<p>{text}</p>".encode("koi8-r")
+    for page in ({"html": f"<p>{text}</p>"}, {"html_base64": base64.b64encode(encoded).decode(), "encoding": "koi8-r"}):
         verdict = service.check("https://b.example/", **page, identity=str(page))
         assert (verdict["kind"], verdict["original"]) == ("exact_duplicate", "https://a.example/tides")
     for kind, content in (
-        ("text/html; charset=ISO-8859-1", latin),
-        ("text/plain", f"{TIDES} Café.".encode()),
-        ("text/plain; charset=latin-1", f"{TIDES} Café.".encode("latin-1")),
+        ("text/html; charset=KOI8-R", encoded),
+        ("text/plain", text.encode()),
+        ('text/plain; charset="koi8-r"', text.encode("koi8-r")),
     ):
         names = {"url": "https://b.example/", "identity": kind}
         answer = service.http.post("/v1/check", params=names, content=content, headers={"content-type": kind})
         assert answer.json()["kind"] == "exact_duplicate"
-    assert service.check("https://a.example/tides", text=f"{TIDES} Café.")["kind"] == "revisit"
+    assert service.check("https://a.example/tides", text=text)["kind"] == "revisit"
 
 
 def test_a_batch_is_decided_in_order_and_tells_what_it_could_not_read(service: Service) -> None:
