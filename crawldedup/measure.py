@@ -6,13 +6,12 @@ The truth is the exact Jaccard similarity of the word 3-shingles of every page w
 
 from __future__ import annotations
 
-import math
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from crawldedup.literature.exact import Truth
 
 DEFAULT: Final = "crawldedup"
-EDGES: Final = (0.0, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
-"""Lower ends of the bands of similarity; the last band holds equal pages only."""
 TOLERANCE: Final = 0.1
 """A flagged page is false if its best similarity lies more than this below the wanted one."""
 SLOW: Final = {"brute force": 2000}
@@ -96,16 +93,6 @@ Progress = Callable[[int, int | None], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Band:
-    """The pages whose best similarity lies from `low` to below `high`; in the last band both are 1."""
-
-    low: float
-    high: float
-    pages: int
-    flagged: int
-
-
-@dataclass(frozen=True, slots=True)
 class Outcome:
     """A page, and what a method made of it.
 
@@ -131,7 +118,6 @@ class Trial:
 
     method: str
     similarity: float
-    bands: tuple[Band, ...]
     to_find: int
     found: int
     recall: float | None
@@ -273,7 +259,6 @@ def run_trial(
     return Trial(
         method=name,
         similarity=similarity,
-        bands=tuple(_band(outcomes, low, high) for low, high in pairwise((*EDGES, math.inf))),
         to_find=to_find,
         found=found,
         recall=found / to_find if to_find else None,
@@ -287,11 +272,6 @@ def run_trial(
 
 def _url(documents: Sequence[Document], page: int | None) -> str | None:
     return None if page is None else documents[page].url
-
-
-def _band(outcomes: Iterable[Outcome], low: float, high: float) -> Band:
-    flags = [outcome.original is not None for outcome in outcomes if low <= outcome.exact < high]
-    return Band(low, min(high, 1.0), len(flags), sum(flags))
 
 
 def as_json(corpus: Corpus, truth: Truth, trials: Iterable[Trial]) -> dict[str, Any]:

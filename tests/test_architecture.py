@@ -26,12 +26,12 @@ BUDGETS = {
     "report": 2115,
     "scan": 1271,
     "spark": 450,
-    "service": 1326,
+    "service": 1325,
     "cli": 1878,
-    "literature": 2100,
+    "literature": 2080,
     "adapters": 226,
 }
-MOST_LINES = 21_055
+MOST_LINES = 21_034
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

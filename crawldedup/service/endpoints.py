@@ -311,8 +311,7 @@ async def live(_: object) -> dict[str, str]:
 async def ready(dedup: AsyncDeduplicator) -> dict[str, str]:
     """Say whether the store answers."""
     try:
-        await dedup.info()  # a heartbeat asks nothing until the index is open
-        await dedup.heartbeat()
+        await dedup.info()
     except CrawlDedupError as error:
         # Anyone may ask, and the error names the store.
         _log.warning("the store does not answer", extra={"fields": {"error": str(error)}})

@@ -56,7 +56,9 @@ def test_answers_are_those_of_a_deduplicator(url: str) -> None:
             assert client.find(**page) == dedup.find(**page)
             assert client.explain("https://b.example/2", **page) == dedup.explain("https://b.example/2", **page)
         assert client.compare(*pair) == compare(*pair)
-        assert client.forget("x", identity="four") == dedup.forget("x", identity="four")
+        for each in (client, dedup):
+            each.check("https://b.example/4", text=story(4), identity="four")
+            assert each.forget("x", identity="four") == 1
         assert client.info()["pages"] == dedup.info().pages
         made = dedup.fingerprint(text=TIDES)
         assert client.check("https://b.example/3", fingerprint=made).is_duplicate
