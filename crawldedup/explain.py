@@ -12,6 +12,7 @@ from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
 from crawldedup.reading.difference import Change, changes
 from crawldedup.reading.keys import Key
+from crawldedup.reading.volatile import VolatileLines
 from crawldedup.scope import kept_apart
 from crawldedup.search.model import estimate_deviation, flip_probabilities, search_similarity
 from crawldedup.search.query import TABLES, QueryBuilder, match_of, preview, verdict_of
@@ -20,7 +21,6 @@ from crawldedup.verdict import Match, Verdict
 
 _TextOf = Callable[[PageName], bytes]
 
-_LEAST_SIMILARITY: Final = 0.01  # At 0 there is no error of an estimate that cannot be lower.
 _LONGEST_CHANGE: Final = 2_000
 INDEXES: Final = 10
 _KEYS: Final = [Key(bytes([number] * 16)) for number in range(INDEXES)]  # Two runs are compared alike everywhere.
@@ -113,7 +113,7 @@ def _candidate(read: Fingerprint, query: Query, record: Record, similarity: floa
     candidate = Candidate(match, cost, cost <= query.rule.limit, probe=int(met[0]) + 1 if len(met) else None)
     if read.thin:
         return candidate
-    similar = max(match.similarity, _LEAST_SIMILARITY)
+    similar = max(match.similarity, 0.01)  # At 0 there is no error of an estimate that cannot be lower.
     deviation = 0.0 if match.exact else estimate_deviation(similar, len(read.verify_weights))
     differing = f"{own.search ^ record.search:0{len(read.search_weights)}b}"
     probabilities = flip_probabilities(read.search_weights, search_similarity(similarity)).tolist()
@@ -121,13 +121,13 @@ def _candidate(read: Fingerprint, query: Query, record: Record, similarity: floa
     return replace(candidate, deviation=round(deviation, 4), flips=tuple(flips))
 
 
-def compare(first: Page, second: Page, **options: Any) -> Comparison:
+def compare(first: Page, second: Page, *, volatile_lines: VolatileLines | None = None, **options: Any) -> Comparison:
     """Compare two pages, given as html or text, as a crawl would that has seen the first one alone.
 
     Near the limit, indexes decide differently, since the key of an index decides how texts are estimated. So `drops`
     says how many of ten would call the second page a duplicate. The verdict is that of an index with the option `key`,
-    by default without one. No index is asked: `store` and `scope` have no effect. A URL only tells the option
-    `content` the site. Raises ConfigurationError and PageError.
+    by default without one. No index is asked: `store` and `scope` have no effect. A URL tells the site for the option
+    `content` and for `volatile_lines`, which a Deduplicator has learned. Raises ConfigurationError and PageError.
 
     Example:
         >>> from crawldedup import Page, compare
@@ -138,23 +138,23 @@ def compare(first: Page, second: Page, **options: Any) -> Comparison:
         >>> print(round(comparison.similarity, 3), *comparison.changes)
         0.954 8. Boat 2 leaves [-at pier 9.-] {+late.+} Boat 3 leaves at
     """
-    for page in (first, second):
+    for page in (pages := (first, second)):
         if not isinstance(page, Page) or page.fingerprint:
             allowed = "a Page; a fingerprint alone does not tell what differs: give html or text"
             raise checks.refused("a page to compare", page, allowed)
     checked = Options.from_values({"key": 0, **options, "store": "memory://", "scope": "global"})
     apart, checked = checked.distinguish_params, replace(checked, distinguish_params=None)
     reader, builder = PageReader(checked), QueryBuilder(checked)
-    contents = [reader.content(page) for page in (first, second)]
-    pairs = zip((first, second), contents, strict=True)
-    facts = [{*content.fact_lines, *kept_apart(apart, page.url)} for page, content in pairs]
+    lines = volatile_lines or VolatileLines()
+    contents = [reader.content(page, lines.known_at(page.url)) for page in pages]
+    facts = [{*content.fact_lines, *kept_apart(apart, page.url)} for page, content in zip(pages, contents, strict=True)]
 
     def judged(key: Key) -> tuple[list[Fingerprint], Query, Candidate, Verdict]:
         reads = reader.fingerprints(contents, key)
         # Different facts would hide how alike the texts are.
         pairs = [
             (replace(page, identity=name, scope_key=None), replace(read, facts=0))
-            for name, page, read in zip(("first", "second"), (first, second), reads, strict=True)
+            for name, page, read in zip(("first", "second"), pages, reads, strict=True)
         ]
         known, query = builder.queries(pairs, key, size=1)
         read, record = pairs[1][1], replace(known.record, packed_text=b"")
