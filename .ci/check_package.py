@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 PACKAGE = "crawldedup/"
 # One kind of data each, so that an emptied list of files is no pass.
-KINDS = {".py", ".typed", ".lua", ".html", ".json", ".txt", ".css", ".js"}
+KINDS = {".py", ".typed", ".lua", ".html", ".json", ".jsonl", ".txt", ".css", ".js"}
 
 
 def missing_kinds(files: set[str]) -> set[str]:

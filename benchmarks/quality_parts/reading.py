@@ -22,7 +22,7 @@ from benchmarks.quality_parts.articles import common, jaccard, read_articles, sh
 from benchmarks.shared.common import make_table
 from benchmarks.whole_site_parts.site import Site
 from crawldedup import Deduplicator
-from crawldedup.demo.site import DemoSite, all_articles
+from crawldedup.demo.site import all_articles
 from crawldedup.errors import PageError
 from crawldedup.fingerprinting.fingerprint import MIN_WORDS, fingerprint
 from crawldedup.options import Options
@@ -225,11 +225,9 @@ def wanted_pages(given: Namespace) -> Iterator[tuple[str, Wanted]]:
         kind = KINDS.get(page.kind.partition(":")[0])
         if kind and page.body:
             yield f"{kind} (whole site)", visible(page.body, page.content)
-    pages = DemoSite().pages
     for article in all_articles():
-        if demo_page := pages.get(article.path):
-            wanted = Wanted(demo_page.reply.body, shingles(article.text), article.slug)
-            yield f"article in {article.language} (demo)", wanted
+        wanted = Wanted(article.reply.body, shingles(article.text), article.cluster)
+        yield f"article in {article.language} (demo)", wanted
     for folder in given.folders:
         for path in sorted(folder.rglob("*.html")):
             with contextlib.suppress(PageError):

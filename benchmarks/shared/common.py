@@ -94,7 +94,8 @@ def _texts(folder: Path) -> Path:
     with pages.open("w", encoding="utf-8") as lines:
         for article in all_articles():
             # Half of the second sentence goes: a near duplicate.
-            shorter = article.text.replace(article.sentence(1), article.sentence(1)[::2], 1)
+            sentence = article.text.split(". ")[1]
+            shorter = article.text.replace(sentence, sentence[::2], 1)
             for name, text in (("page", article.text), ("copy", shorter)):
                 lines.write(json.dumps({"url": f"https://example.com{article.path}{name}", "text": text}) + "\n")
     return pages
@@ -113,10 +114,10 @@ def _html(folder: Path) -> Path:
 def _marked_articles(folder: Path) -> Path:
     """Write a few articles of the demo site in the layout of the article extraction benchmark."""
     (folder / "html").mkdir(exist_ok=True)
-    pages, truth = DemoSite().pages, {}
+    truth = {}
     for article in [article for article in all_articles() if article.language == "en"][:_SMOKE_ARTICLES]:
-        (folder / "html" / f"{article.slug}.html.gz").write_bytes(gzip.compress(pages[article.path].reply.body))
-        truth[article.slug] = {"url": f"https://example.com{article.path}", "articleBody": article.text}
+        (folder / "html" / f"{article.cluster}.html.gz").write_bytes(gzip.compress(article.reply.body))
+        truth[article.cluster] = {"url": f"https://example.com{article.path}", "articleBody": article.text}
     (folder / "ground-truth.json").write_text(json.dumps(truth))
     return folder
 

@@ -47,7 +47,7 @@ class Prose:
         self._first: list[str] = []
         for article in all_articles():
             if article.language == "en":
-                for paragraph in article.paragraphs:
+                for paragraph in article.text.split("\n"):
                     words = paragraph.split()
                     self._first.append(words[0])
                     for word, follower in pairwise(words):

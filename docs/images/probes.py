@@ -13,7 +13,7 @@ import numpy as np
 from figures import new_figure, save_figure
 
 import crawldedup
-from crawldedup.demo.site import all_articles, read_json
+from crawldedup.demo.site import DemoSite
 from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, fingerprint
 from crawldedup.search.model import flip_probabilities, search_similarity
 from crawldedup.search.plan import STORED_BITS, prefix_bits
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-ARTICLE = "drawer-of-seeds"
+ARTICLE = "/en/drawer-of-seeds/"
 SIMILARITY, RECALL, PAGES = 0.9, 0.98, 10**7
 ROWS = 8
 PREFIX = prefix_bits(PAGES)
@@ -36,9 +36,8 @@ LAYOUT = Path(crawldedup.__file__).parent / "stores" / "redis" / "lua" / "lib" /
 
 def draw(path: Path) -> None:
     """Draw the picture."""
-    article = next(article for article in all_articles() if article.slug == ARTICLE)
-    page = fingerprint(article.text)
-    copy = fingerprint(article.edited(read_json("editions.json")[ARTICLE][1]).text)
+    pages = DemoSite().pages
+    page, copy = (fingerprint(pages[path].text) for path in (ARTICLE, f"{ARTICLE}second-edition/"))
     keys = np.array([[table.key(page.search) for table in TABLES]], np.uint64)
     plan = searches([page], keys, [SIMILARITY], [PAGES], RECALL)[0].plan
     differing = bits_of(page.search ^ copy.search)

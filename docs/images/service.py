@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from browser import screenshot
 
-from crawldedup.demo.site import all_articles, read_json
+from crawldedup.demo.site import DemoSite
 from tests.service.serving import ServiceProcess
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
-ARTICLE = "retiring-the-foghorn"
+ARTICLE = "/en/retiring-the-foghorn/"
 SIZE = (1000, 930)
 
 
@@ -29,8 +29,7 @@ def draw(path: Path) -> None:
 
 def compare(page: Page) -> None:
     """Fill in the texts and wait for the answer."""
-    article = next(article for article in all_articles() if article.slug == ARTICLE)
-    edition = article.edited(read_json("editions.json")[ARTICLE][1])
+    article, edition = (DemoSite().pages[path] for path in (ARTICLE, f"{ARTICLE}second-edition/"))
     page.locator("[name=first]").fill(article.text)
     page.locator("[name=second]").fill(edition.text)
     page.get_by_role("button", name="Compare").click()
