@@ -47,6 +47,19 @@ class Record(NamedTuple):
     names: tuple[str, ...]
 
 
+class Item(NamedTuple):
+    """What stands at one place of a source, and its page, if it holds one, or why that cannot be read.
+
+    `raw` is what `crawldedup filter` writes: the bytes of a line or of a member of an array, a batch of pyarrow and the
+    number of a row in it, or a record; None for what is lost. `head` is the header or the schema of its file.
+    """
+
+    place: str
+    raw: Any = None
+    page: Page | Exception | None = None
+    head: Any = None
+
+
 class _DamageError(Exception):
     """Raised where no whole record is."""
 
@@ -55,7 +68,6 @@ class _Member(io.RawIOBase):
     """What a member of a gzip file holds. Raises EOFError where the file is cut off, and zlib.error."""
 
     def __init__(self, file: BinaryIO, start: int) -> None:
-        super().__init__()
         file.seek(start)
         self._file = file
         self._unpack = zlib.decompressobj(wbits=31)
@@ -80,12 +92,11 @@ class _Member(io.RawIOBase):
         return len(piece)
 
 
-def records_of(path: Path) -> Iterator[tuple[str, Record | None, Page | ConfigurationError | None]]:
-    """Yield the place of each record of a web archive, the record, and its page, if it holds one.
+def records_of(path: Path) -> Iterator[Item]:
+    """Yield the records of a web archive, and errors for those that are lost.
 
-    An error stands in place of a page that cannot be read, or of a whole record. Raises ConfigurationError where the
-    file is cut off, for a damage in a file that is not compressed, where nothing says where the next record begins, and
-    for no archive.
+    Raises ConfigurationError where the file is cut off, for a damage in a file that is not compressed, where nothing
+    says where the next record begins, and for no archive.
     """
     with path.open("rb") as file:
         is_packed, size = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC, path.stat().st_size
@@ -100,9 +111,10 @@ def records_of(path: Path) -> Iterator[tuple[str, Record | None, Page | Configur
                     names = head.get("WARC-Record-ID", ""), *head.get_all("WARC-Concurrent-To", ())
                     record = Record(path, start, end, is_packed, is_shared, head.get("WARC-Type", ""), names)
                     try:
-                        yield place, record, _page_of(head, content)
+                        yield Item(place, record, _page_of(head, content))
                     except (_DamageError, ValueError) as error:
-                        yield place, record, ConfigurationError(f"{place}: this record cannot be read: {error}")
+                        problem = ConfigurationError(f"{place}: this record cannot be read: {error}")
+                        yield Item(place, record, problem)
                     start = start if member else end
                 start = member.end if member else size
             except (zlib.error, EOFError, _DamageError) as error:
@@ -111,7 +123,7 @@ def records_of(path: Path) -> Iterator[tuple[str, Record | None, Page | Configur
                 next_start = _next_member(file, start + 1) if member else None
                 if next_start is None and not (member and isinstance(error, _DamageError)):
                     raise problem from error
-                yield "", None, problem
+                yield Item("", None, problem)
                 start = size if next_start is None else next_start
 
 

@@ -6,8 +6,6 @@ out as it came: the bytes of a line, of a member of an array or of a record, the
 
 import json
 from argparse import Namespace
-from array import array
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -20,18 +18,18 @@ from typing import Any, BinaryIO, Final
 
 from crawldedup import checks
 from crawldedup.commands import sources
-from crawldedup.commands.archives import Record
+from crawldedup.commands.archives import Item, Record
 from crawldedup.commands.command import make_deduplicator
 from crawldedup.commands.output import Output
 from crawldedup.commands.pages import require_existing
 from crawldedup.commands.rows import PARTIAL_SUFFIX, check_target, target_file
-from crawldedup.commands.sources import STANDARD, Complaints, Fields, Item
+from crawldedup.commands.sources import STANDARD, Fields
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, StoreError
-from crawldedup.page import Page
+from crawldedup.options import Options
 from crawldedup.printable import pluralize
 from crawldedup.scan.folder import ScanFolder
-from crawldedup.scan.read import page_chunks, read_chunks
+from crawldedup.scan.read import Chunk, chunked, read_into
 from crawldedup.scan.run import Results, version_of_files
 from crawldedup.verdict import Verdict
 
@@ -42,7 +40,6 @@ _PIECE: Final = 1 << 18
 _GROUP_BYTES: Final = 64 * 1024 * 1024
 """A row group is in memory until it is written. This is half of what the writers of large data sets take."""
 
-_Chunks = Iterable[tuple[list[int], list[Page]]]
 _Decided = Iterator[tuple[Item, bool]]
 """Items, and whether they stay."""
 
@@ -54,12 +51,11 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     written. Then no file is written.
     """
     form, target = _check_files(given), Path(given.output)
+    feed = _Feed(given.inputs, form, Fields.of(given)._replace(needs_url=False), output)
     with ExitStack() as stack:
         index = given.against and make_deduplicator(given, store=given.against, store_flag="--against")
         if index:
             require_existing(stack.enter_context(closing(index)))
-        fields = Fields.of(given)._replace(needs_url=False)
-        feed = _Feed(given.inputs, version_of_files(given.inputs), form, fields, output)
         # An archive packs each record by itself.
         packs, is_whole = not feed.is_archive, lambda: not feed.is_cut
         out = stack.enter_context(target_file(target, force=given.force, packs=packs, is_whole=is_whole))
@@ -67,7 +63,7 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         if STANDARD in given.inputs:
             feed.spooled = stack.enter_context(TemporaryFile(prefix="crawldedup-"))
             copyfileobj(sources.standard_input(), feed.spooled)
-        feed.compare(dedup, index, given)
+        feed.compare(dedup.options, index, given.workers)
         decided, counts = feed.decided(dropped), feed.counts()
         if feed.is_archive:
             counts |= {"records": sum(feed.sizes), "records_written": _write_archive(decided, out, form)}
@@ -92,8 +88,7 @@ def _check_files(given: Namespace) -> str:
     form = _form(f"--output is {given.output!r},", given.output)
     for name in given.inputs:
         if name != STANDARD and not Path(name).is_file():
-            what = "a folder; filter reads files" if Path(name).is_dir() else "no file; - is standard input"
-            raise ConfigurationError(f"{name!r} is {what}")
+            raise ConfigurationError(f"{name!r} is no file; - is standard input")
         if (read := _form(f"{name!r} is a file", name)) != form:
             raise ConfigurationError(
                 f"{name!r} is {read}, and --output {given.output!r} is {form}: filter keeps the form; DuckDB, jq and "
@@ -122,12 +117,11 @@ def _form(shown: str, name: str) -> str:
 class _Feed:
     """Files of one form, one behind the other, and what was found of their items, which are known by their numbers.
 
-    The feed `is_cut` if a file could not be read to its end. `sizes` are the numbers of items in the files. `compared`
-    are the items that were compared, in the order of the `results`; of the `known`, an index has copies.
+    The feed `is_cut` if a file could not be read to its end. `sizes` are the numbers of items in the files. The items
+    that `are_compared` are, in their order, the rows of the `results`; of the `known`, an index has copies.
     """
 
     names: Sequence[str]
-    version: str
     form: str
     fields: Fields
     output: Output
@@ -136,56 +130,47 @@ class _Feed:
     head: Any = None
     sizes: list[int] = field(default_factory=list)
     known: dict[int, dict[str, Any]] = field(default_factory=dict)
-    compared: "array[int]" = field(default_factory=lambda: array("q"))
+    are_compared: bytearray = field(default_factory=bytearray)
+    version: str = ""
     results: Results = field(init=False)
 
     @property
     def is_archive(self) -> bool:
         return self.form.endswith(sources.ARCHIVE)
 
-    def compare(self, dedup: Deduplicator, index: Deduplicator | None, given: Namespace) -> None:
+    def compare(self, options: Options, index: Deduplicator | None, workers: int) -> None:
         """Read the pages in worker processes, and find those of which an earlier one or the index has a copy."""
-        chunks: _Chunks = page_chunks(lambda: map(self._checked, self.output.counted(self._items())), sources.refuse)
-        if index is not None:
-            chunks = self._not_in(index, chunks)
-        with (
-            TemporaryDirectory(prefix="crawldedup-filter-") as name,
-            Complaints(self.output.error, given.output, "page", "kept without being compared") as uncompared,
-        ):
+        self.version = version_of_files(self.names)
+        chunks = chunked(map(self._checked, self.output.counted(self._items())))
+        with TemporaryDirectory(prefix="crawldedup-filter-") as name:
             folder = ScanFolder(Path(name))
-            with closing(read_chunks(chunks, dedup.options, given.workers)) as reads:
-                for numbers, (columns, skipped) in reads:
-                    folder.add((0, len(self.compared), 0), columns, [reason for _, reason in skipped.values()])
-                    self.compared.extend(number for place, number in enumerate(numbers) if place not in skipped)
-                    for url, reason in skipped.values():
-                        uncompared.tell(ConfigurationError(f"{url}: kept without being compared ({reason})"))
+            read = chunks if index is None else self._not_in(index, chunks)
+            for numbers in read_into(folder, read, options, workers, self.output, "kept without being compared"):
+                for number in numbers:
+                    self.are_compared[number] = True
             with self.output.shares() as share:
-                self.results = Results.of(folder, dedup.options, share, keep="first")
+                self.results = Results.of(folder, options, share, keep="first")
 
     def _items(self) -> Iterator[Item]:
         """Yield what can be read of the files, and tell where that ends. Raises ConfigurationError if it is nothing."""
         for name in self.names:
             self.sizes.append(0)
-            is_begun = False
             try:
                 for item in self._open(name, self.fields, self.output.unreadable):
-                    is_begun = is_begun or self.is_archive or item.page is not None
                     self.sizes[-1] += 1
+                    self.are_compared.append(False)
                     yield item
             except ConfigurationError as error:
-                if not is_begun:
+                if not self.sizes[-1]:
                     raise
                 self.is_cut = True
                 self.output.unreadable(error)
 
     def _open(self, name: str, fields: Fields | None, on_error: sources.OnError) -> Iterator[Item]:
-        if self.spooled is not None and name == STANDARD:
-            self.spooled.seek(0)
-            items = sources.items_of_lines(self.spooled, fields, on_error)
-        else:
-            items = sources.items_of_file(Path(name), fields, on_error)
-        # Nothing stands at the place of a line that was too long.
-        return (item for item in items if item.raw)
+        if self.spooled is None or name != STANDARD:
+            return sources.items_of_file(Path(name), fields, on_error)
+        self.spooled.seek(0)
+        return sources.items_of_lines(self.spooled, fields, on_error)
 
     def _checked(self, item: Item) -> Item:
         """Return an item. Raises ConfigurationError if it cannot be written among the others."""
@@ -201,9 +186,9 @@ class _Feed:
                 raise ConfigurationError(f"{item.place}: {message}")
         return item
 
-    def _not_in(self, index: Deduplicator, chunks: _Chunks) -> _Chunks:
+    def _not_in(self, index: Deduplicator, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         """Yield the pages that an index does not know, by their texts alone. Raises StoreError."""
-        for numbers, pages in chunks:
+        for place, numbers, pages in chunks:
             asked = zip(numbers, pages, strict=True)
             looks = [replace(page, identity=f"filter {number}", remember=False) for number, page in asked]
             for number, verdict in zip(numbers, index.check_batch(looks), strict=True):
@@ -211,32 +196,28 @@ class _Feed:
                     raise verdict
                 if isinstance(verdict, Verdict) and verdict.is_duplicate:
                     self.known[number] = {name: getattr(verdict, name) for name in _SHOWN} | {"known": True}
-            new = [place for place, number in enumerate(numbers) if number not in self.known]
-            yield [numbers[place] for place in new], [pages[place] for place in new]
+            new = [at for at, number in enumerate(numbers) if number not in self.known]
+            yield Chunk(place, [numbers[at] for at in new], [pages[at] for at in new])
 
     def decided(self, dropped: BinaryIO | None) -> _Decided:
         """Read the files again: yield each item, and whether it stays. Write a line of each that does not.
 
         Raises ConfigurationError at the end if the files have changed meanwhile.
         """
+        row = 0
         files = zip(self.names, self.sizes, strict=True)
         items = chain.from_iterable(islice(self._open(name, None, lambda _: None), size) for name, size in files)
-        for number, item in enumerate(items):
-            copy = self._copy(number)
+        for number, (item, is_compared) in enumerate(zip(items, self.are_compared, strict=False)):
+            copy = self.known.get(number)
+            if is_compared:
+                if not self.results.is_kept(row):
+                    copy = dict(zip(_SHOWN, self.results.row(row).values(), strict=True)) | {"known": False}
+                row += 1
             if copy is not None and dropped is not None:
                 dropped.write(json.dumps(copy | {"place": item.place}).encode() + b"\n")
             yield item, copy is None
         if version_of_files(self.names) != self.version:
             raise ConfigurationError("a file has changed while it was read: nothing is written")
-
-    def _copy(self, number: int) -> dict[str, Any] | None:
-        """Return what an item is that is left out; None of one that stays."""
-        row = bisect_left(self.compared, number)
-        if number in self.known or row == len(self.compared) or self.compared[row] != number:
-            return self.known.get(number)
-        if self.results.is_kept(row):
-            return None
-        return dict(zip(_SHOWN, self.results.row(row).values(), strict=True)) | {"known": False}
 
     def counts(self) -> dict[str, int]:
         """Return the figures of the items; of an archive, those of its pages."""

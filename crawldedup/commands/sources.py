@@ -15,8 +15,8 @@ import urllib.request
 import zlib
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -24,16 +24,14 @@ from typing import Any, BinaryIO, Final, NamedTuple, NoReturn, Self
 
 from lxml import etree
 
-from crawldedup.commands.archives import GZIP_MAGIC, MOST_BYTES, records_of
+from crawldedup.commands.archives import GZIP_MAGIC, MOST_BYTES, Item, records_of
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.page import Page
 from crawldedup.printable import pluralize
 
 OnError = Callable[[Exception], None]
-_Values = tuple[Any, Any, Any]
-"""What stands at one place of a feed: its value, and the `raw` and `head` of an `Item`."""
-_Row = tuple[int, _Values]
-"""The number of a place, and what stands there."""
+_Row = tuple[Any, Any, Any]
+"""The value of an item, and its `raw` and `head`; three times None where nothing stands."""
 
 LINES, ARRAY, CSV, PARQUET, ARCHIVE = "JSON lines", "JSON", "CSV", "Parquet", "a web archive"
 _FORMS: Final = {
@@ -50,7 +48,6 @@ _TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
 _SITEMAP_SUFFIXES: Final = (".xml", ".xml.gz")
 _SCHEMES: Final = ("http://", "https://")
 STANDARD: Final = "-"  # the name of standard input and output
-STDIN: Final = "standard input"
 _BOM: Final = b"\xef\xbb\xbf"
 
 MOST_TOLD: Final = 10  # a reader looks at so many errors; a broken file of a million items has as many
@@ -63,60 +60,11 @@ _SECONDS: Final = 20
 # What the protocol of sitemaps allows for one file, and how deep indexes of them may lead.
 _MOST_URLS: Final = 50_000
 _LEVELS: Final = 3
-UNREADABLE: Final = (ConfigurationError, PageError, OSError, UnicodeError)
-"""What ends the reading of a source, and is no reason not to read the next one."""
 
 
 def refuse(error: Exception) -> NoReturn:
     """Raise the error."""
     raise error
-
-
-@dataclass(slots=True)
-class Complaints:
-    """Hands the first errors of a file to `on_error`, and at the end the number of further ones.
-
-    `what` names one thing that an error is about, and `fate` says what became of these things. With a `refusal`, which
-    is added to the first error, a file is refused of which none of the first ten things is good.
-    """
-
-    on_error: OnError
-    name: str
-    what: str
-    fate: str
-    refusal: str = ""
-    number: int = 0
-    waiting: list[Exception] = field(default_factory=list)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: object, *error: object) -> None:
-        if kind is None and self.waiting:
-            self.end(self.waiting[0])
-        if (more := self.number - MOST_TOLD) > 0 and not self.refusal:
-            message = f"{self.name}: {pluralize(more, f'further {self.what}')} {self.fate}"
-            self.on_error(ConfigurationError(message))
-
-    def accept(self) -> None:
-        """Note that something is good."""
-        self.refusal = ""
-        while self.waiting:
-            self.on_error(self.waiting.pop(0))
-
-    def tell(self, error: Exception) -> None:
-        """Count an error, and hand it on if it is one of the first. Raises ConfigurationError for the refusal."""
-        self.number += 1
-        if self.refusal:
-            self.waiting.append(error)
-            if self.number == MOST_TOLD:
-                self.end(error)
-        elif self.number <= MOST_TOLD:
-            self.on_error(error)
-
-    def end(self, error: Exception) -> NoReturn:
-        """Raise the error that ends the reading."""
-        raise ConfigurationError(f"{[*self.waiting, error][0]} ({self.refusal})") if self.refusal else error
 
 
 _CONTENT: Final = {"html": "html", "text": "text"}
@@ -142,48 +90,37 @@ class Fields(NamedTuple):
 ANY_FIELDS: Final = Fields()
 
 
-class Item(NamedTuple):
-    """What stands at one place of a source, and its page, if it holds one.
-
-    `raw` is what `crawldedup filter` writes: the bytes of a line or of a member of an array, a batch of pyarrow and the
-    number of a row in it, or a record of an archive. `head` is the header or the schema of its file.
-    """
-
-    place: str
-    raw: Any = None
-    page: Page | None = None
-    head: Any = None
-
-
 def readable_sources(names: Iterable[str], on_error: OnError = refuse, fields: Fields = ANY_FIELDS) -> Iterator[Page]:
     """Yield the pages of files, folders (every HTML and text file below), `-`, feeds, web archives, sitemaps and URLs.
 
-    `-` is standard input: JSON lines if the first is a JSON object, else one page. `fields` are those of feeds. Feeds
+    `-` is standard input: JSON lines if it begins with an object, else one page. `fields` are those of feeds. Feeds
     and archives may be compressed (.gz). `on_error` takes the errors of sources, of items and of records of archives:
     ConfigurationError, which is a MissingDependencyError for Parquet without pyarrow, PageError and OSError.
     """
-    return (item.page for item in _items_of_all(names, fields, on_error) if item.page)
+    return (item.page for item in readable_items(names, on_error, fields) if isinstance(item.page, Page))
 
 
-def _items_of_all(names: Iterable[str], fields: Fields, on_error: OnError) -> Iterator[Item]:
+def readable_items(
+    names: Iterable[str], on_error: OnError, fields: Fields, *, needs_lines: bool = False
+) -> Iterator[Item]:
+    """Yield the items of sources as `readable_sources` yields pages, in the same order each time.
+
+    With `needs_lines`, standard input always holds JSON lines.
+    """
     for name in names:
         try:
             # One page of a site that is not there must not hide the others.
-            yield from items_of(name, fields, on_error)
-        except UNREADABLE as error:
+            yield from _items_of(name, on_error, fields, needs_lines)
+        except (ConfigurationError, PageError, OSError, UnicodeError) as error:
             on_error(error)
 
 
-def items_of(name: str, fields: Fields, on_error: OnError) -> Iterator[Item]:
-    """Return the items of a source, as in `readable_sources`. Errors of parts of it go to `on_error`.
-
-    Raises UNREADABLE, also while it is read.
-    """
+def _items_of(name: str, on_error: OnError, fields: Fields, needs_lines: bool) -> Iterator[Item]:
     path = Path(name)
     if name == STANDARD:
-        return _items_of_standard_input(fields, on_error)
+        return _items_of_standard_input(on_error, fields, needs_lines)
     if name.partition("?")[0].lower().endswith(_SITEMAP_SUFFIXES):
-        return _items_of_all(urls_of_sitemap(name), ANY_FIELDS, on_error)
+        return readable_items(urls_of_sitemap(name), on_error, fields)
     if name.startswith(_SCHEMES):
         body, url, charset = _fetched(name)
         return iter([Item(url, page=Page(url, html=body, encoding=charset))])
@@ -191,7 +128,7 @@ def items_of(name: str, fields: Fields, on_error: OnError) -> Iterator[Item]:
         if not (paths := pages_below(path, on_error)):
             suffixes = ", ".join(_HTML_SUFFIXES + _TEXT_SUFFIXES)
             raise ConfigurationError(f"the folder {name!r} holds no pages: no {suffixes}")
-        return _items_of_all(map(str, paths), ANY_FIELDS, on_error)
+        return readable_items(map(str, paths), on_error, fields)
     if not path.is_file():
         raise ConfigurationError(
             f"{name!r} is no file, no folder and no http:// or https:// URL; use - for standard input"
@@ -232,20 +169,19 @@ def pages_below(folder: Path, on_error: OnError = refuse) -> list[Path]:
     return sorted(path for path in paths if path.suffix.lower() in _HTML_SUFFIXES + _TEXT_SUFFIXES and path.is_file())
 
 
-def _items_of_standard_input(fields: Fields, on_error: OnError) -> Iterator[Item]:
-    """Return the items of JSON lines, or the one page that anything else is."""
-    body = standard_input()
-    first = body.readline(MOST_BYTES)
-    if any(isinstance(value, dict) for _, (value, *_) in _lines(io.BytesIO(first))):
-        return items_of_lines(body, fields, on_error, first)
-    return iter([Item(STDIN, page=Page("stdin:", html=first + body.read(MOST_BYTES - len(first))))])
-
-
 def standard_input() -> BinaryIO:
     """Return standard input, for bytes. Raises ConfigurationError if it is closed."""
     if sys.stdin is None:
         raise ConfigurationError("there is no standard input to read: it is closed")
     return sys.stdin.buffer
+
+
+def _items_of_standard_input(on_error: OnError, fields: Fields, needs_lines: bool) -> Iterator[Item]:
+    body = standard_input()
+    first = body.readline(MOST_BYTES)
+    if needs_lines or first.removeprefix(_BOM).lstrip().startswith(b"{"):
+        return items_of_lines(body, fields, on_error, first)
+    return iter([Item(STANDARD, page=Page("stdin:", html=first + body.read(MOST_BYTES - len(first))))])
 
 
 def _fetched(url: str) -> tuple[bytes, str, str | None]:
@@ -296,115 +232,138 @@ def items_of_file(path: Path, fields: Fields | None, on_error: OnError) -> Itera
     """
     form = form_of(path.name)
     if form == ARCHIVE:
-        return _items_of_archive(path, on_error)
+        refusal = "it cannot be read as a web archive"
+        return _told(records_of(path), str(path), "record", "damaged", refusal, on_error)
     file = gzip.GzipFile(path) if path.suffix.lower() == GZIP_SUFFIX else path.open("rb")
-    if form == LINES:
-        return _items_of(file, _lines(file), f"{path}, line", fields, on_error)
     if form == PARQUET:
-        rows = _rows_of_parquet(path, file, fields)
+        rows = _rows_of_parquet(pyarrow_for(path), path, file, fields)
     else:
-        rows = _rows_of_csv(file) if form == CSV else _members_of(file)
-    name = f"{path}, {'row' if form == PARQUET else 'item'}"
-    return _items_of(file, enumerate(rows, 1), name, fields, on_error)
+        rows = {LINES: _lines, CSV: _rows_of_csv}.get(form or "", _members_of)(file)
+    what = {LINES: "line", PARQUET: "row"}.get(form or "", "item")
+    return _items_of_rows(file, rows, f"{path}, {what}", fields, on_error)
 
 
 def items_of_lines(file: BinaryIO, fields: Fields | None, on_error: OnError, first: bytes = b"") -> Iterator[Item]:
     """Return the items of standard input, after the `first` line, which was read from it."""
-    return _items_of(nullcontext(), _lines(file, first), f"{STDIN}, line", fields, on_error)
+    return _items_of_rows(nullcontext(), _lines(file, first), "standard input, line", fields, on_error)
 
 
-def _items_of_archive(path: Path, on_error: OnError) -> Iterator[Item]:
-    with Complaints(on_error, str(path), "record", "damaged", "it cannot be read as a web archive") as complaints:
-        try:
-            for place, record, page in records_of(path):
-                if record is not None:
-                    complaints.accept()
-                if isinstance(page, Exception):
-                    complaints.tell(page)
-                    page = None
-                if record is not None:
-                    yield Item(place, record, page)
-        except ConfigurationError as error:
-            complaints.end(error)
+@contextmanager
+def complaints(on_error: OnError, name: str, what: str, fate: str) -> Iterator[OnError]:
+    """Yield a function that hands on the first errors, each about one `what`; tell the number and `fate` of others."""
+    number = 0
+
+    def tell(error: Exception) -> None:
+        nonlocal number
+        number += 1
+        if number <= MOST_TOLD:
+            on_error(error)
+
+    yield tell
+    if number > MOST_TOLD:
+        on_error(ConfigurationError(f"{name}: {pluralize(number - MOST_TOLD, f'further {what}')} {fate}"))
 
 
-def _items_of(file: Any, rows: Iterable[_Row], name: str, fields: Fields | None, on_error: OnError) -> Iterator[Item]:
+def _told(
+    items: Iterator[Item], name: str, what: str, fate: str, refusal: str, on_error: OnError, good: Any = object
+) -> Iterator[Item]:
+    """Yield the items that can be written again, and hand on errors, of which each is about one `what`.
+
+    Raises ConfigurationError where nothing more can be read, and for a file that is refused: it has errors, and none of
+    its first items can be written again and has a `good` page.
+    """
+    first, errors, is_begun = list[Item](), list[Exception](), False
+    try:
+        while not is_begun and len(first) < MOST_TOLD and (item := next(items, None)):
+            first.append(item)
+            is_begun = item.raw is not None and isinstance(item.page, good)
+    except ConfigurationError as error:
+        errors.append(error)
+    errors = [*(item.page for item in first if isinstance(item.page, Exception)), *errors]
+    if errors and not is_begun:
+        raise ConfigurationError(f"{errors[0]} ({refusal})")
+    with complaints(on_error, name, what, fate) as tell:
+        for item in chain(first, items):
+            if isinstance(item.page, Exception):
+                tell(item.page)
+            if item.raw is not None:
+                yield item
+
+
+def _items_of_rows(
+    file: Any, rows: Iterator[_Row], name: str, fields: Fields | None, on_error: OnError
+) -> Iterator[Item]:
+    """Return the items in the rows of a file, whose places begin with this name."""
+    items, source = _items_in(file, rows, name, fields), name.rpartition(", ")[0]
     refusal = f"none of the first {MOST_TOLD} items is a page, so the rest is not read"
-    source, number = name.rpartition(", ")[0], 0
-    with file, Complaints(on_error, source, "item", "without a page", refusal) as complaints:
+    return _told(items, source, "item", "without a page", refusal, on_error, Page if fields else object)
+
+
+def _items_in(file: Any, rows: Iterator[_Row], name: str, fields: Fields | None) -> Iterator[Item]:
+    number = 0
+    with file:
         try:
-            for number, (value, raw, head) in rows:
-                place, page = f"{name} {number}", None
-                if fields is not None:
-                    try:
-                        page = _page_of(value, fields, place)
-                    except ConfigurationError as error:
-                        complaints.tell(ConfigurationError(f"{place}: {error}"))
-                    else:
-                        if complaints.refusal:
-                            complaints.accept()
-                yield Item(place, raw, page, head)
+            for number, (value, raw, head) in enumerate(rows, 1):
+                if raw is not None or value is not None:
+                    place = f"{name} {number}"
+                    yield Item(place, raw, None if fields is None else _page_of(value, fields, place), head)
         except ConfigurationError:
             raise
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise ConfigurationError(f"{source} cannot be decompressed any further: {error}") from error
+            message = f"{name.rpartition(', ')[0]} cannot be decompressed any further: {error}"
+            raise ConfigurationError(message) from error
         except (csv.Error, ValueError, RecursionError) as error:
             problem = f"{name} {number + 1}: this cannot be read, nor what follows: {error}"
             raise ConfigurationError(problem) from error
 
 
-def _page_of(item: Any, fields: Fields, place: str) -> Page:
-    if isinstance(item, Exception):
-        raise ConfigurationError(f"this is not JSON: {item}") from item
+def _page_of(item: Any, fields: Fields, place: str) -> Page | ConfigurationError:
+    """Return the page of an item, a line of JSON or what it holds, or tell why it has none."""
+    try:
+        if isinstance(item, bytes):
+            item = json.loads(item.decode("utf-8", "replace"))
+        if isinstance(item, Exception):
+            raise item
+    except (ValueError, RecursionError) as error:
+        return ConfigurationError(f"{place}: this is not JSON: {error}")
     if not isinstance(item, dict):
-        raise ConfigurationError("this is no JSON object")
+        return ConfigurationError(f"{place}: this is no JSON object")
     url = item.get(fields.url)
     if not isinstance(url, str) or not url:
         if fields.needs_url:
-            raise ConfigurationError(f'the field "{fields.url}" holds no text; --url-field names another')
+            return ConfigurationError(f'{place}: the field "{fields.url}" holds no text; --url-field names another')
         url = place
-    content: dict[str, Any] = {}
-    for kind, name in fields.content.items():
-        if isinstance(value := item.get(name), str | bytes):
-            content[kind] = value
+    texts = {kind: item.get(name) for kind, name in fields.content.items()}
+    content: dict[str, Any] = {kind: text for kind, text in texts.items() if isinstance(text, str | bytes)}
     if len(content) > 1:
         # A row of a table has every column, so that the one without a value is empty.
-        content = {kind: value for kind, value in content.items() if value}
+        content = {kind: text for kind, text in content.items() if text}
     if len(content) != 1:
         names = [f'"{name}"' for name in fields.content.values()]
         if content:
-            both = " and ".join(names)
-            raise ConfigurationError(f"the fields {both} both hold a text; choose one by --html-field or --text-field")
-        either = " or ".join(names)
-        raise ConfigurationError(f"no text in the field {either}; --html-field and --text-field name others")
+            problem = f"the fields {' and '.join(names)} both hold a text; choose one by --html-field or --text-field"
+        else:
+            problem = f"no text in the field {' or '.join(names)}; --html-field and --text-field name others"
+        return ConfigurationError(f"{place}: {problem}")
     if isinstance(text := content.get("text"), bytes):
         content["text"] = text.decode("utf-8", "replace")
     return Page(url, **content)
 
 
 def _lines(file: Any, first: bytes = b"") -> Iterator[_Row]:
-    """Yield what the lines of a file hold, after the `first`, which was read from it; empty ones hold nothing.
-
-    Of a line that is no JSON, the value is an error; of one that is too long, nothing stands there either.
-    """
+    """Yield the lines of a file, after the `first`, which was read from it. Of one that is too long, nothing stays."""
     lines = iter(partial(file.readline, MOST_BYTES), b"")
-    for number, line in enumerate(chain([first], lines) if first else lines, 1):
+    for number, line in enumerate(chain([first], lines) if first else lines):
         if len(line) >= MOST_BYTES:
-            rest = line
-            while rest and not rest.endswith(b"\n"):
-                rest = file.readline(MOST_BYTES)
-            too_long = ValueError(f"a line must be shorter than {MOST_BYTES:,} bytes, and is left out")
-            yield number, (too_long, b"", None)
-        elif line.strip():
-            line = line.removeprefix(_BOM) if number == 1 else line
-            try:
-                value = json.loads(line.decode("utf-8", "replace"))
-            except (ValueError, RecursionError) as error:
-                value = error
-            yield number, (value, line, None)
+            while line and not line.endswith(b"\n"):
+                line = file.readline(MOST_BYTES)
+            yield ValueError(f"a line must be shorter than {MOST_BYTES:,} bytes, and is left out"), None, None
+            continue
+        line = line if number else line.removeprefix(_BOM)
+        yield (line, line, None) if line.strip() else (None, None, None)
 
 
-def _rows_of_csv(file: Any) -> Iterator[_Values]:
+def _rows_of_csv(file: Any) -> Iterator[_Row]:
     csv.field_size_limit(MOST_BYTES)
     taken: list[bytes] = []
 
@@ -424,7 +383,7 @@ def _rows_of_csv(file: Any) -> Iterator[_Values]:
         taken.clear()
 
 
-def _members_of(file: Any) -> Iterator[_Values]:
+def _members_of(file: Any) -> Iterator[_Row]:
     """Yield the members of a JSON array, of which no more than one is in memory. Raises ValueError."""
     decoder = json.JSONDecoder()
     # What is no UTF-8 is written as it was read.
@@ -465,9 +424,8 @@ def pyarrow_for(path: Path) -> Any:
     return pa
 
 
-def _rows_of_parquet(path: Path, stream: Any, fields: Fields | None) -> Iterator[_Values]:
+def _rows_of_parquet(pa: Any, path: Path, stream: Any, fields: Fields | None) -> Iterator[_Row]:
     """Yield rows with the columns of the fields, or with all columns and without values."""
-    pa = pyarrow_for(path)
     left = MOST_BYTES + _MOST_GROWTH * path.stat().st_size
     try:
         # Not a whole row group at once, which may be the whole file.

@@ -3,27 +3,27 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from contextlib import closing
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.advice.copies import names_a_view
-from crawldedup.commands.sources import UNREADABLE, Item, OnError
-from crawldedup.errors import NoWorkerError, PageError, UnexpectedReadError, WorkerError
+from crawldedup.commands.archives import Item
+from crawldedup.commands.output import Output
+from crawldedup.commands.sources import OnError, complaints
+from crawldedup.errors import ConfigurationError, NoWorkerError, PageError, UnexpectedReadError, WorkerError
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Page, PageContent, PageReader
 from crawldedup.reading.keys import NO_KEY
 from crawldedup.scan.columns import LAYOUT, Columns, shingle_set
 from crawldedup.scan.engine import Goal
-from crawldedup.scan.folder import KINDS, Packed, Place
+from crawldedup.scan.folder import KINDS, Packed, Place, ScanFolder
 from crawldedup.search.query import QueryBuilder, salted
 from crawldedup.workers.pool import WorkerPool
-
-T = TypeVar("T")
 
 _PAGES_A_CHUNK: Final = 256
 _CHARACTERS_A_CHUNK: Final = 1 << 22
@@ -37,6 +37,14 @@ _Answer = tuple[Packed, dict[int, str]]
 _answers: Final = msgspec.msgpack.Decoder(_Answer)
 _Plain = tuple[bytes, str, Any, bool, str | None]
 """The URL of a page, "html" or "text", its bytes, whether they were text, and the encoding."""
+
+
+class Chunk(NamedTuple):
+    """Pages, the numbers of their items in the source, and where a scan goes on behind them."""
+
+    place: Place
+    numbers: list[int]
+    pages: list[Page]
 
 
 class Read(NamedTuple):
@@ -88,10 +96,10 @@ def read_answer(answer: bytes, pages: int) -> _Answer:
 
 def chunks_of(
     names: Sequence[str], begun: Place, open_source: Callable[[str, OnError], Iterator[Item]], on_error: OnError
-) -> Iterator[tuple[Place, list[Page]]]:
+) -> Iterator[Chunk]:
     """Yield the pages of sources that are not read yet, behind where they end; the last chunk is an empty one.
 
-    `open_source` returns the items of a source, always in the same order, and hands on what is wrong with items.
+    `open_source` returns the items of a source, always in the same order, and hands on what is wrong.
     """
     first, behind, errors = begun
 
@@ -102,54 +110,62 @@ def chunks_of(
 
     for source in range(first, len(names)):
         before = errors
-        for numbers, pages in page_chunks(partial(open_source, names[source], note), note, behind):
-            yield (source, numbers[-1] + 1, before), pages
+        for chunk in chunked(open_source(names[source], note), behind):
+            yield chunk._replace(place=(source, chunk.numbers[-1] + 1, before))
         behind = 0
-    yield (len(names), 0, errors), []
+    yield Chunk((len(names), 0, errors), [], [])
 
 
-def page_chunks(
-    open_items: Callable[[], Iterator[Item]], on_error: OnError, first: int = 0
-) -> Iterator[tuple[list[int], list[Page]]]:
-    """Yield the pages of items in chunks, with the numbers of the items, from the `first` on."""
+def chunked(items: Iterable[Item], first: int = 0) -> Iterator[Chunk]:
+    """Yield the pages of the items of one source in chunks, from the item with the number `first` on."""
     numbers, pages, size = list[int](), list[Page](), 0
-    try:
-        for number, item in enumerate(open_items()):
-            if (page := item.page) is None or number < first:
-                continue
-            numbers.append(number)
-            pages.append(page)
-            size += len(page.html or page.text or "")
-            if len(pages) == _PAGES_A_CHUNK or size > _CHARACTERS_A_CHUNK:
-                yield numbers, pages
-                numbers, pages, size = [], [], 0
-    except UNREADABLE as error:
-        on_error(error)
+    for number, item in enumerate(items):
+        if not isinstance(page := item.page, Page) or number < first:
+            continue
+        numbers.append(number)
+        pages.append(page)
+        size += len(page.html or page.text or "")
+        if len(pages) == _PAGES_A_CHUNK or size > _CHARACTERS_A_CHUNK:
+            yield Chunk((0, number + 1, 0), numbers, pages)
+            numbers, pages, size = [], [], 0
     if pages:
-        yield numbers, pages
+        yield Chunk((0, numbers[-1] + 1, 0), numbers, pages)
 
 
-def read_chunks(
-    chunks: Iterable[tuple[T, list[Page]]], options: Options, workers: int
-) -> Generator[tuple[T, Read], None, None]:
-    """Yield what was read of each chunk by worker processes, which work ahead, with what names the chunk.
+def read_into(
+    folder: ScanFolder, chunks: Iterable[Chunk], options: Options, workers: int, output: Output, fate: str
+) -> Iterator[list[int]]:
+    """Add the pages of chunks to a folder; yield the numbers of those that could be read, chunk by chunk.
 
-    Raises NoWorkerError if no process can be started.
+    It is said what becomes of the others. Raises NoWorkerError if no process can be started, and OSError.
     """
-    waiting: deque[tuple[T, asyncio.Task[Read]]] = deque()
+    with (
+        complaints(output.error, "pages", "page", fate) as tell,
+        closing(_reads(chunks, options, workers)) as reads,
+    ):
+        for chunk, (columns, skipped) in reads:
+            folder.add(chunk.place, columns, [reason for _, reason in skipped.values()])
+            for url, reason in skipped.values():
+                tell(ConfigurationError(f"{url}: {fate} ({reason})"))
+            yield [number for at, number in enumerate(chunk.numbers) if at not in skipped]
+
+
+def _reads(chunks: Iterable[Chunk], options: Options, workers: int) -> Generator[tuple[Chunk, Read], None, None]:
+    """Yield what was read of each chunk by worker processes, which work ahead."""
+    waiting: deque[tuple[Chunk, asyncio.Task[Read]]] = deque()
     # Its own `run` would keep Ctrl-C from a source that waits for input.
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
         pool = WorkerPool("crawldedup.scan.read:reader", options.index_values(), workers=workers, page_seconds=_SECONDS)
         try:
-            for name, pages in chunks:
-                waiting.append((name, loop.create_task(_read(pool, pages))))
+            for chunk in chunks:
+                waiting.append((chunk, loop.create_task(_read(pool, chunk.pages))))
                 loop.run_until_complete(asyncio.sleep(0))
                 while waiting and (len(waiting) >= workers * _CHUNKS_A_WORKER or waiting[0][1].done()):
                     first, reading = waiting.popleft()
                     yield first, loop.run_until_complete(reading)
-            for name, reading in waiting:
-                yield name, loop.run_until_complete(reading)
+            for chunk, reading in waiting:
+                yield chunk, loop.run_until_complete(reading)
         finally:
             pool.close()
 

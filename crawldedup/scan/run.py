@@ -7,7 +7,7 @@ import socket
 import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -19,6 +19,7 @@ import numpy as np
 
 from crawldedup import checks
 from crawldedup.commands import sources
+from crawldedup.commands.archives import Item
 from crawldedup.commands.output import Output
 from crawldedup.commands.rows import check_target, write_rows
 from crawldedup.deduplicator import Deduplicator
@@ -30,7 +31,7 @@ from crawldedup.printable import pluralize, printable
 from crawldedup.scan.columns import Columns, Lists
 from crawldedup.scan.engine import Duplicates, Goal, Progress, find_duplicates
 from crawldedup.scan.folder import ScanFolder, Step, opened_folder
-from crawldedup.scan.read import chunks_of, read_chunks
+from crawldedup.scan.read import chunks_of, read_into
 from crawldedup.verdict import Kind
 
 FOLDER_SUFFIX: Final = ".scan"
@@ -116,21 +117,12 @@ def _read(options: Options, folder: ScanFolder, given: Namespace, output: Output
     """Read what is not in the folder yet."""
     fields = sources.Fields.of(given)
 
-    def items_of(name: str, on_error: sources.OnError) -> Iterator[sources.Item]:
-        if name == sources.STANDARD:
-            return sources.items_of_lines(sources.standard_input(), fields, on_error)
-        return sources.items_of(name, fields, on_error)
+    def items_of(name: str, on_error: sources.OnError) -> Iterator[Item]:
+        return sources.readable_items([name], on_error, fields, needs_lines=True)
 
     chunks = chunks_of(given.pages, folder.step.place, items_of, output.unreadable)
-    with (
-        output.progress("reading") as show,
-        sources.Complaints(output.error, "scan", "page", "skipped: they are counted only") as complaints,
-        closing(read_chunks(chunks, options, given.workers)) as reads,
-    ):
-        for place, (columns, skipped) in reads:
-            folder.add(place, columns, [reason for _, reason in skipped.values()])
-            for url, reason in skipped.values():
-                complaints.tell(ConfigurationError(f"skipped ({reason}): {url}"))
+    with output.progress("reading") as show:
+        for _ in read_into(folder, chunks, options, given.workers, output, "skipped"):
             show(folder.step.pages, None)
 
 

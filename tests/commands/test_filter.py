@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crawldedup.commands import sources
+from crawldedup.commands.archives import Item
 from crawldedup.page import Page
 from crawldedup.scan import read
 from crawldedup.scan.run import Results
@@ -287,9 +288,9 @@ def test_a_long_feed_is_read_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> 
     def items() -> Any:
         for number in range(5000):
             taken.append(number)
-            yield sources.Item("", number, Page("", text=text(number)) if number % 1000 < 20 else None)
+            yield Item("", number, Page("", text=text(number)) if number % 1000 < 20 else None)
 
-    for numbers, pages in read.page_chunks(items, sources.refuse):
+    for _, numbers, pages in read.chunked(items()):
         assert numbers[-1] <= taken[-1] <= numbers[-1] + 1000
         assert sum(len(page.text or "") for page in pages) < 20_000
     assert len(taken) == 5000

@@ -5,14 +5,15 @@ import re
 import signal
 import time
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
+from unittest.mock import patch
 
 import msgspec
 import pytest
 
 from crawldedup import Options, Page
-from crawldedup.commands.sources import Item
+from crawldedup.commands.archives import Item
+from crawldedup.commands.output import Output
 from crawldedup.errors import NoWorkerError
 from crawldedup.scan import read
 from crawldedup.scan.folder import ScanFolder, opened_folder
@@ -46,16 +47,14 @@ def collect(
     options: Options | None = None,
     *,
     workers: int = 2,
-    on_skipped: Callable[[str, str], object] = ignore,
+    on_skipped: Callable[[Exception], object] = ignore,
     progress: Callable[[int], None] = ignore,
 ) -> None:
     items = [Item(page.url, page=page) for page in pages]
+    output = Output(as_json=False)
     chunks = read.chunks_of(["pages"], folder.step.place, lambda _name, _on_error: iter(items), ignore)
-    with closing(read.read_chunks(chunks, options or Options(), workers)) as reads:
-        for place, (columns, skipped) in reads:
-            folder.add(place, columns, [reason for _, reason in skipped.values()])
-            for url, reason in skipped.values():
-                on_skipped(url, reason)
+    with patch.object(output, "error", on_skipped):
+        for _ in read.read_into(folder, chunks, options or Options(), workers, output, "skipped"):
             progress(folder.step.pages)
 
 
@@ -85,17 +84,17 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small_chunks")
 def test_pages_are_read_as_one_process_reads_them(tmp_path: Path) -> None:
     texts = [*collection(originals=40), "half a surrogate pair ?", ""]
-    skipped: list[tuple[str, str]] = []
+    skipped: list[Exception] = []
     with opened_folder(tmp_path, TASK) as folder:
         pages = pages_of([text.replace("?", "\ud800") for text in texts])
-        collect(folder, pages, workers=3, on_skipped=lambda *told: skipped.append(told))
+        collect(folder, pages, workers=3, on_skipped=skipped.append)
         found, _ = folder.pages()
         alone = packed(pages_of(texts[:-1]))
         for name, column in columns_in(alone).by_name().items():
             assert (getattr(found, name) == column).all()
         assert shingles_in(folder) == alone["shingles"]
         assert urls_in(folder) == [page.url for page in pages[:-1]]
-        assert skipped == [(pages[-1].url, "empty")]
+        assert list(map(str, skipped)) == [f"{pages[-1].url}: skipped (empty)"]
         assert folder.step.skipped == {"empty": 1}
     assert not children()
 
@@ -128,12 +127,12 @@ def test_a_page_that_ends_its_process_is_skipped_alone(
     pages = pages_of([f"<p>{each}" for each in collection(originals=3)], "html")
     hostile = Page("https://hostile.example/", html=f"<p>{word} {pages[4].html!r}")
     options = Options(extractor="hostile_pages.extract")
-    skipped: list[tuple[str, str]] = []
+    skipped: list[Exception] = []
     with opened_folder(tmp_path / "work", TASK) as folder:
         given = [*pages[:4], hostile, *pages[4:]]
-        collect(folder, given, options, on_skipped=lambda *told: skipped.append(told))
+        collect(folder, given, options, on_skipped=skipped.append)
         assert folder.pages()[0].digest.tolist() == columns_in(packed(pages, options)).digest.tolist()
-    assert skipped == [(hostile.url, reason)]
+    assert list(map(str, skipped)) == [f"{hostile.url}: skipped ({reason})"]
 
 
 def test_a_worker_that_cannot_start_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
