@@ -28,7 +28,9 @@ from crawldedup.commands.command import (
     PROFILE_OPTIONS,
     STORE_VARIABLE,
     WORKERS_ARGUMENT,
+    Arguments,
     Command,
+    argument,
     flag_of,
     make_deduplicator,
 )
@@ -37,78 +39,95 @@ from crawldedup.demo import DEMO
 from crawldedup.measure import BENCH
 from crawldedup.options import Option, options_of
 from crawldedup.report.command import DEFAULT_SOURCE, REPORT
-from crawldedup.scan.command import SCAN
 from crawldedup.service.command import SERVE
 
-_ONE_PAGE: Final = {"metavar": "PAGE", "help": "file, URL, or - for standard input"}
+_ONE_PAGE: Final = "file, URL, or - for standard input"
 _PAGES_OR_ONE: Final = PAGE_ARGUMENTS | {
-    "--url": {"metavar": "URL", "help": "the URL of the one page that is given (default: its own)"}
+    "--url": argument("URL of the one page that is given (default: its own)", "URL")
 }
-_DETAIL: Final[dict[str, Any]] = {
-    "--detail": {"action": "store_true", "help": "show the numbers behind it: costs, probes and search bits"}
-}
-_COMPARED_STORE: Final = {
-    "metavar": "STORE",
-    "help": "decide as this index does, by its key (default: as ten indexes do)",
-}
+_DETAIL: Final = {"--detail": argument("show the numbers behind it: costs, probes, search bits", action="store_true")}
 _INDEX: Final = (*INDEX_OPTIONS, *PROFILE_OPTIONS)
 _COMPARING: Final = ("similarity", "recall", *PROFILE_OPTIONS)
 _ASKING: Final = (*INDEX_OPTIONS, "scope", *_COMPARING, "ttl", "ttl_refresh", "max_pages")
+_CHECKING: Final = (*_ASKING, "store_urls", "keep_texts", *PARAGRAPH_OPTIONS)
+_COMPARED: Final[Arguments] = {
+    "pages": argument(_ONE_PAGE, "PAGE", nargs=2),
+    "--store": argument("decide as this index does, by its key (default: as ten indexes do)", "STORE"),
+    **_DETAIL,
+}
+_SCANNED: Final[Arguments] = {
+    **PAGE_ARGUMENTS,
+    "-o --output": argument("write rows (.jsonl, .csv, also .gz) or a report (.html) into it", "FILE", type=Path),
+    "--force": argument("replace the file if it is there", action="store_true"),
+    "--work": argument("keep what was read here (default: beside --output)", "FOLDER", type=Path),
+    "--exact": argument(
+        "decide by exact similarities, or by estimates, as a crawl does (default: exact)",
+        action=BooleanOptionalAction,
+        default=True,
+    ),
+    **WORKERS_ARGUMENT,
+    "--keep": argument(
+        "keep of each cluster the first page, or the first of those whose URL names no session, campaign, print or "
+        "mobile view (default: best)",
+        choices=("best", "first"),
+        default="best",
+    ),
+    "--most": argument("show so many clusters (default: 20)", "N", type=int, default=20),
+}
+_FILTERED: Final[Arguments] = {
+    "inputs": argument(
+        "feed (.jl, .json, .csv, .parquet) or .warc file, or - for JSON lines from standard input", "IN", nargs="+"
+    ),
+    "-o --output": argument(
+        "write to this file, in the form of what is read (.gz is packed), or - for standard output",
+        "OUT",
+        required=True,
+    ),
+    "--dropped": argument("write JSON lines that tell what was left out, and why", "FILE"),
+    "--against": argument("leave out what this index knows, too; nothing is added to it", "STORE"),
+    "--force": argument("replace files that are there already", action="store_true"),
+    **FIELD_ARGUMENTS,
+    **WORKERS_ARGUMENT,
+}
+_JOURNALS: Final = f"journals of one crawl, or a folder, whose last crawl counts (default: {DEFAULT_SOURCE})"
+_ADVISED: Final[Arguments] = {
+    "sources": argument(_JOURNALS, "JOURNAL", nargs="*", default=[DEFAULT_SOURCE]),
+    "-o --output": argument("write them into this file, as CRAWLDEDUP_RULES reads it", "FILE"),
+    "--crawl": argument("read this crawl (default: the last one)", "NAME"),
+    **ADVISE_OPTIONS,
+}
 
 
-def _about_pages(
-    run: str, help: str, arguments: dict[str, dict[str, Any]], options: tuple[str, ...], **index: Any
-) -> Command:
+def _about_pages(run: str, help: str, arguments: Arguments, options: tuple[str, ...], **index: Any) -> Command:
     """Declare a command on pages or an index, which it takes with these changes of its options."""
     return Command(help, arguments, options, module="crawldedup.commands.pages", run=run, index=index)
 
 
+_FIND: Final = "list the remembered pages that resemble a page; remember nothing"
+_EXPLAIN: Final = "show the verdict that a page would get now, and why; remember nothing"
+_YES: Final = {"--yes": argument("do it", action="store_true")}
 _COMMANDS: Final[dict[str, Command]] = {
     "demo": DEMO,
-    "check": _about_pages(
-        "check",
-        "decide about pages and remember them",
-        _PAGES_OR_ONE,
-        (*_ASKING, "store_urls", "keep_texts", *PARAGRAPH_OPTIONS),
-    ),
-    "find": _about_pages(
-        "find", "list the remembered pages that resemble a page; remember nothing", {"page": _ONE_PAGE}, _ASKING
-    ),
-    "explain": _about_pages(
-        "explain_given",
-        "show the verdict that a page would get now, and why; remember nothing",
-        _PAGES_OR_ONE | _DETAIL,
-        (*_ASKING, "keep_texts", "paragraphs"),
-    ),
+    "check": _about_pages("check", "decide about pages and remember them", _PAGES_OR_ONE, _CHECKING),
+    "find": _about_pages("find", _FIND, {"page": argument(_ONE_PAGE, "PAGE")}, _ASKING),
+    "explain": _about_pages("explain_given", _EXPLAIN, _PAGES_OR_ONE | _DETAIL, (*_ASKING, "keep_texts", "paragraphs")),
     "compare": _about_pages(
-        "compare",
-        "tell how alike two pages are",
-        {"pages": {"nargs": 2, **_ONE_PAGE}, "--store": _COMPARED_STORE, **_DETAIL},
-        ("namespace", *_COMPARING),
-        store="memory://",
-        key=0,
+        "compare", "tell how alike two pages are", _COMPARED, ("namespace", *_COMPARING), store="memory://", key=0
     ),
-    "scan": SCAN,
+    "scan": Command(
+        "find the clusters of near duplicates within a collection",
+        _SCANNED,
+        ("scope", *_COMPARING),
+        description="Finds the clusters of near duplicates among the pages of files, folders, feeds, web archives and "
+        "URLs, and which page of each is kept. A scan that was stopped goes on when the same command is given again.",
+        module="crawldedup.scan.run",
+        run="scan",
+        # Two runs are compared alike everywhere.
+        index={"store": "memory://", "key": 0},
+    ),
     "filter": Command(
         "write a feed or web archive again, without the copies in it",
-        {
-            "inputs": {
-                "nargs": "+",
-                "metavar": "IN",
-                "help": "feed (.jl, .json, .csv, .parquet) or .warc file, or - for JSON lines from standard input",
-            },
-            "-o --output": {
-                "required": True,
-                "metavar": "OUT",
-                "help": "write to this file, in the form of what is read (.gz is packed), or - for JSON lines on "
-                "standard output",
-            },
-            "--dropped": {"metavar": "FILE", "help": "write JSON lines that tell what was left out, and why"},
-            "--against": {"metavar": "STORE", "help": "leave out what this index knows, too; nothing is added to it"},
-            "--force": {"action": "store_true", "help": "replace files that are there already"},
-            **FIELD_ARGUMENTS,
-            **WORKERS_ARGUMENT,
-        },
+        _FILTERED,
         ("namespace", "scope", *_COMPARING),
         description="Writes every item that is no copy of an earlier one, in order and unchanged. An item whose page "
         "cannot be compared is kept. Files get their names when they are complete.",
@@ -119,31 +138,16 @@ _COMMANDS: Final[dict[str, Command]] = {
     "forget": _about_pages(
         "forget_given",
         "remove pages from an index",
-        {"urls": {"nargs": "+", "metavar": "URL", "help": "a page's URL, as it was crawled"}},
+        {"urls": argument("a page's URL, as it was crawled", "URL", nargs="+")},
         (*_INDEX, "scope"),
     ),
-    "clear": _about_pages(
-        "clear",
-        "remove every page of a namespace, whatever made it",
-        {"--yes": {"action": "store_true", "help": "do it"}},
-        INDEX_OPTIONS,
-    ),
+    "clear": _about_pages("clear", "remove every page of a namespace, whatever made it", _YES, INDEX_OPTIONS),
     "info": _about_pages("info", "show the figures of an index", {}, _INDEX),
     "serve": SERVE,
     "report": REPORT,
     "advise": Command(
         "tell which downloads a crawl can save, by rules for its URLs",
-        {
-            "sources": {
-                "nargs": "*",
-                "default": [DEFAULT_SOURCE],
-                "metavar": "JOURNAL",
-                "help": f"journals of one crawl, or a folder, whose last crawl counts (default: {DEFAULT_SOURCE})",
-            },
-            "-o --output": {"metavar": "FILE", "help": "write them into this file, as CRAWLDEDUP_RULES reads it"},
-            "--crawl": {"metavar": "NAME", "help": "read this crawl (default: the last one)"},
-            **ADVISE_OPTIONS,
-        },
+        _ADVISED,
         module="crawldedup.commands.advise",
     ),
     "bench": BENCH,
@@ -189,8 +193,8 @@ def parser() -> argparse.ArgumentParser:
     for name, command in _COMMANDS.items():
         description = command.description or f"{command.help[0].upper()}{command.help[1:]}."
         subparser = subparsers.add_parser(name, help=command.help, description=description)
-        for argument, settings in command.arguments.items():
-            subparser.add_argument(*argument.split(), **settings)
+        for names, settings in command.arguments.items():
+            subparser.add_argument(*names.split(), **settings)
         declared = {option.name: option for option in options_of(command.kind)}
         for option in command.options:
             _add_option(subparser, declared[option], command.defaults)

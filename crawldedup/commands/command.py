@@ -22,35 +22,35 @@ PROFILE_OPTIONS: Final = ("extractor", "content", "min_words", "distinguish", "d
 
 PARAGRAPH_OPTIONS: Final = ("paragraphs", "paragraph_ttl", "max_paragraphs")
 
-FIELD_ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
-    "--url-field": {"metavar": "FIELD", "default": "url", "help": "field of a feed with the URL (default: url)"},
-    "--html-field": {"metavar": "FIELD", "help": "field of a feed with HTML (default: html or text)"},
-    "--text-field": {"metavar": "FIELD", "help": "field of a feed with plain text"},
+Arguments = dict[str, dict[str, Any]]
+"""The names of arguments, and what argparse takes of each."""
+
+
+def argument(help: str, metavar: str | None = None, **settings: Any) -> dict[str, Any]:
+    """Return what argparse takes of an argument."""
+    return {"help": help, **({"metavar": metavar} if metavar else {}), **settings}
+
+
+FIELD_ARGUMENTS: Final[Arguments] = {
+    "--url-field": argument("field of a feed with the URL (default: url)", "FIELD", default="url"),
+    "--html-field": argument("field of a feed with HTML (default: html or text)", "FIELD"),
+    "--text-field": argument("field of a feed with plain text", "FIELD"),
 }
-WORKERS_ARGUMENT: Final[dict[str, dict[str, Any]]] = {
-    "--workers": {
-        "metavar": "N",
-        "type": int,
-        "default": os.cpu_count() or 1,
-        "help": "processes that read pages (default: one for each processor)",
-    },
+_ONE_A_PROCESSOR: Final = "processes that read pages (default: one for each processor)"
+WORKERS_ARGUMENT: Final[Arguments] = {
+    "--workers": argument(_ONE_A_PROCESSOR, "N", type=int, default=os.cpu_count() or 1),
 }
-PAGE_ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
-    "pages": {
-        "nargs": "+",
-        "metavar": "PAGE",
-        "help": "file, folder, feed (.jl, .json, .csv, .parquet), .warc file, sitemap (.xml), URL, or - for standard "
-        "input, which is one page or JSON lines",
-    },
-    **FIELD_ARGUMENTS,
-}
-ADVISE_OPTIONS: Final[dict[str, dict[str, Any]]] = {
-    "--format": {
-        "choices": ("rules", "duplicate-url-discarder", "deny"),
-        "default": "rules",
-        "help": "the rules themselves, or what another tool reads: a file for duplicate-url-discarder, or the deny "
-        "patterns of a LinkExtractor (default: rules)",
-    },
+_SOURCES: Final = (
+    "file, folder, feed (.jl, .json, .csv, .parquet), .warc file, sitemap (.xml), URL, or - for standard input, which "
+    "is one page or JSON lines"
+)
+PAGE_ARGUMENTS: Final[Arguments] = {"pages": argument(_SOURCES, "PAGE", nargs="+"), **FIELD_ARGUMENTS}
+_FORMATS: Final = (
+    "the rules themselves, or what another tool reads: a file for duplicate-url-discarder, or the deny patterns of a "
+    "LinkExtractor (default: rules)"
+)
+ADVISE_OPTIONS: Final[Arguments] = {
+    "--format": argument(_FORMATS, choices=("rules", "duplicate-url-discarder", "deny"), default="rules"),
 }
 
 
@@ -63,7 +63,7 @@ class Command:
     """
 
     help: str
-    arguments: dict[str, dict[str, Any]] = field(default_factory=dict)
+    arguments: Arguments = field(default_factory=dict)
     options: tuple[str, ...] = ()
     defaults: dict[str, Any] = field(default_factory=dict)
     description: str = ""

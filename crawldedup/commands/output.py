@@ -59,29 +59,24 @@ class Output:
 
     @contextmanager
     def progress(self, doing: str) -> Iterator[Callable[..., None]]:
-        """Show a bar on a terminal's last line.
+        """Show on a terminal's last line what is being done.
 
         Yield a function of what is done, of the estimated total, if known, and of what is being done, if that changes.
         """
-        # Up to rich 14.2 even a disabled bar leaves an empty line behind.
+        # Elsewhere rich leaves lines behind.
         if not self.err.is_terminal:
             yield lambda *_: None
             return
-        # Most commands run where there is no terminal, or are done before a bar would be seen.
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        with self.err.status(doing) as status:
 
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=self.err, transient=True) as progress:
-            task = progress.add_task(doing, total=None)
-
-            def show(done: int, total: int | None, doing: str | None = None) -> None:
-                progress.update(task, completed=done, total=total and max(done, total), description=doing)
+            def show(done: int, total: int | None, now: str = doing) -> None:
+                status.update(Text(f"{now} {done:,}" + (f" of {max(done, total):,}" if total else "")))
 
             yield show
 
     @contextmanager
     def shares(self) -> Iterator[Callable[[str, float], None]]:
-        """Show a bar of steps that tell how many percent of them are done; yield a function that takes these."""
+        """Yield a function that shows what is being done, and how many percent of it are done."""
         with self.progress("") as progress:
             yield lambda doing, percent: progress(int(percent), 100, doing)
 

@@ -61,21 +61,21 @@ def opened_folder(path: Path, task: Mapping[str, Any]) -> Iterator["ScanFolder"]
     path.mkdir(parents=True, exist_ok=True)
     if not file.exists() and {each.name for each in path.iterdir()} - {_LOCK}:
         raise ConfigurationError(f"the folder {shown} holds something else than a scan; name an empty one")
+    wanted = msgspec.json.encode({"format": FORMAT, **task})
     with (path / _LOCK).open("wb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not file.exists():
+                file.write_bytes(wanted)
+            begun = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
         except BlockingIOError as error:
             raise ConfigurationError(f"another scan is at work in {shown}") from error
-        wanted = msgspec.json.encode({"format": FORMAT, **task})
-        if not file.exists():
-            file.write_bytes(wanted)
-        try:
-            begun = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
         except msgspec.DecodeError as error:
             raise ConfigurationError(f"the scan in {shown} is damaged; remove the folder to begin again") from error
-        if changed := [name for name, value in msgspec.json.decode(wanted).items() if begun.get(name) != value]:
-            message = f"the scan in {shown} was begun with other {changed[0]}; remove the folder to begin again"
-            raise ConfigurationError(message)
+        for name, value in msgspec.json.decode(wanted).items():
+            if begun.get(name) != value:
+                message = f"the scan in {shown} was begun with other {name}; remove the folder to begin again"
+                raise ConfigurationError(message)
         yield ScanFolder(path)
 
 

@@ -198,26 +198,18 @@ class WaitingPairs:
 
     def __init__(self, folder: Path, pages: int) -> None:
         self._block = max(_PAGES_A_FILE, -(-pages // _MOST_FILES))
-        self._paths = [folder / f"pairs-{number}" for number in range(max(1, -(-pages // self._block)))]
-        self._parts: list[Keys] = []
+        self._files = [(folder / f"pairs-{start}").open("wb+") for start in range(0, max(pages, 1), self._block)]
 
     def add(self, pairs: Keys) -> None:
-        """Add pairs, as `pair` makes them. Raises OSError."""
-        self._parts.append(pairs)
-        if sum(map(len, self._parts)) >= _PAIRS_AT_ONCE:
-            self._write()
+        """Add sorted pairs, as `pair` makes them. Raises OSError."""
+        ends = np.searchsorted(later_of(pairs) // self._block, np.arange(len(self._files)), side="right")
+        for file, part in zip(self._files, np.split(pairs, ends[:-1]), strict=True):
+            file.write(part.tobytes())
 
     def blocks(self) -> Iterator[tuple[float, Keys]]:
         """Yield the distinct pairs of each block, after the share of the blocks that went before. Can be used once."""
-        self._write()
-        for number, path in enumerate(self._paths):
-            yield number / len(self._paths), distinct(np.fromfile(path, np.uint64))
-            path.unlink()
-
-    def _write(self) -> None:
-        pairs = distinct(np.concatenate([np.empty(0, np.uint64), *self._parts]))
-        self._parts = []
-        ends = np.searchsorted(later_of(pairs) // self._block, np.arange(len(self._paths)), side="right")
-        for path, part in zip(self._paths, np.split(pairs, ends[:-1]), strict=True):
-            with path.open("ab") as file:
-                file.write(part.tobytes())
+        for number, file in enumerate(self._files):
+            file.seek(0)
+            with file:
+                pairs = distinct(np.frombuffer(file.read(), np.uint64))
+            yield number / len(self._files), pairs

@@ -24,6 +24,7 @@ from crawldedup.scan.engine import Goal
 from crawldedup.scan.folder import KINDS, Packed, Place, ScanFolder
 from crawldedup.search.query import QueryBuilder, salted
 from crawldedup.workers.pool import WorkerPool
+from crawldedup.workers.reading import plain_page
 
 _PAGES_A_CHUNK: Final = 256
 _CHARACTERS_A_CHUNK: Final = 1 << 22
@@ -35,8 +36,6 @@ _SECONDS_A_PAGE: Final = 0.5
 _Answer = tuple[Packed, dict[int, str]]
 """The columns of pages, without URLs, and the places of those that cannot be read, with the reasons."""
 _answers: Final = msgspec.msgpack.Decoder(_Answer)
-_Plain = tuple[bytes, str, Any, bool, str | None]
-"""The URL of a page, "html" or "text", its bytes, whether they were text, and the encoding."""
 
 
 class Chunk(NamedTuple):
@@ -54,26 +53,24 @@ class Read(NamedTuple):
     skipped: dict[int, tuple[str, str]]
 
 
-def reader(setup: dict[str, Any]) -> Callable[[list[_Plain]], _Answer]:
+def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
     """Return the handler of a worker process, which reads pages as these options say."""
     options = Options.from_values(setup)
     page_reader, queries = PageReader(options), QueryBuilder(options)
     threshold = Goal(options.similarity, options.recall).threshold
 
-    def read(message: list[_Plain]) -> _Answer:
-        pages = [
-            Page(url.decode(), encoding=encoding, **{kind: body.decode() if is_text else body})
-            for url, kind, body, is_text, encoding in message
-        ]
-        contents = [page_reader.try_content(page) for page in pages]
-        fingerprints = page_reader.try_fingerprints(pages, contents, NO_KEY)
-        rows, shingles, skipped = list[tuple[Fingerprint, int]](), list[NDArray[np.uint32]](), dict[int, str]()
-        for place, (page, content, made) in enumerate(zip(pages, contents, fingerprints, strict=True)):
-            if isinstance(content, PageContent) and isinstance(made, Fingerprint):
-                rows.append((salted(made, queries.scope_of(page), NO_KEY), int(names_a_view(page.url))))
-                shingles.append(shingle_set("" if made.thin else content.text))
-            elif isinstance(content, PageError):
-                skipped[place] = content.reason
+    def read(message: list[dict[str, Any]]) -> _Answer:
+        pages, contents, skipped = list[Page](), list[PageContent](), dict[int, str]()
+        for place, page in enumerate(Page(**values) for values in message):
+            try:
+                contents.append(page_reader.content(page))
+                pages.append(page)
+            except PageError as error:
+                skipped[place] = error.reason
+        rows, shingles = list[tuple[Fingerprint, int]](), list[NDArray[np.uint32]]()
+        for page, content, made in zip(pages, contents, page_reader.fingerprints(contents), strict=True):
+            rows.append((salted(made, queries.scope_of(page), NO_KEY), int(names_a_view(page.url))))
+            shingles.append(shingle_set("" if made.thin else content.text))
         columns = {
             **Columns.of(rows, threshold).by_name(),
             "shingle_sizes": np.array(list(map(len, shingles)), np.uint32),
@@ -174,7 +171,7 @@ async def _read(pool: WorkerPool, pages: Sequence[Page]) -> Read:
     """Read pages in a worker. One that ends its process is skipped as "crashed", a slow one as "too_slow"."""
     if not pages:
         return Read([], {})
-    message, seconds = message_of(pages), _SECONDS + _SECONDS_A_PAGE * len(pages)
+    message, seconds = list(map(plain_page, pages)), _SECONDS + _SECONDS_A_PAGE * len(pages)
     # Where one of many ends a process, each is read alone, and has a second try.
     tries = 1 if len(pages) > 1 else 2
     try:
@@ -191,14 +188,3 @@ async def _read(pool: WorkerPool, pages: Sequence[Page]) -> Read:
     urls = [page.url.encode("utf-8", "surrogatepass") for place, page in enumerate(pages) if place not in reasons]
     columns |= {"urls": b"".join(urls), "url_sizes": np.array(list(map(len, urls)), np.uint32).tobytes()}
     return Read([columns] if urls else [], skipped)
-
-
-def message_of(pages: Sequence[Page]) -> list[_Plain]:
-    """Return pages as plain data for a worker. What UTF-8 cannot hold is "?" there."""
-    message = list[_Plain]()
-    for page in pages:
-        kind, body = ("text", page.text) if page.html is None else ("html", page.html)
-        is_text = isinstance(body, str)
-        content = body.encode("utf-8", "replace") if isinstance(body, str) else body
-        message.append((page.url.encode("utf-8", "replace"), kind, content, is_text, page.encoding))
-    return message

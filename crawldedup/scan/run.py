@@ -47,11 +47,7 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """
     options = dedup.options
     _check(given)
-    with (
-        _work_folder(given) as path,
-        opened_folder(path, _task(options, given)) as folder,
-        _telling_how_to_go_on(folder, given, output),
-    ):
+    with _work_folder(options, given, output) as folder:
         _read(options, folder, given, output)
         with output.shares() as share:
             results = Results.of(folder, options, share, keep=given.keep, exact=given.exact)
@@ -79,29 +75,34 @@ def _check(given: Namespace) -> None:
 
 
 @contextmanager
-def _work_folder(given: Namespace) -> Iterator[Path]:
-    """Yield the folder to work in, and remove one that was not named. With --output, it outlives an error."""
-    if given.work is not None:
-        yield Path(given.work)
-    elif given.output is not None:
-        path = Path(f"{given.output}{FOLDER_SUFFIX}")
-        yield path
-        shutil.rmtree(path)
-    else:
-        with TemporaryDirectory(prefix="crawldedup-scan-") as name:
-            yield Path(name)
+def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator[ScanFolder]:
+    """Yield the folder of --work, which stays, or one beside --output, which outlives an error, or a temporary one.
 
-
-def _task(options: Options, given: Namespace) -> dict[str, Any]:
-    """Return what a scan must have in common with the one that it goes on with."""
+    It is told where a scan has gone on, and where one that ends early goes on.
+    """
     names = ("similarity", "recall", "scope", "min_words", "distinguish_params")
-    return {
+    # What a scan must have in common with the one that it goes on with.
+    task = {
         "sources": given.pages,
         "files": version_of_files(given.pages),
         "fields": [given.url_field, given.html_field, given.text_field],
         **{name: getattr(options, name) for name in names},
         "extractor, content or distinguish": PageReader(options).profile,
     }
+    with TemporaryDirectory(prefix="crawldedup-scan-") as temporary:
+        path = given.work or Path(f"{given.output}{FOLDER_SUFFIX}" if given.output else temporary)
+        with opened_folder(path, task) as folder:
+            if folder.step.pages:
+                output.err.print(f"going on after {pluralize(folder.step.pages, 'page')}", markup=False)
+            try:
+                yield folder
+            except (KeyboardInterrupt, OSError):
+                if given.work or given.output:
+                    shown = printable(str(path))
+                    output.err.print(f"stopped: the same command goes on from {shown}", markup=False)
+                raise
+        if not given.work and given.output:
+            shutil.rmtree(path)
 
 
 def version_of_files(names: Iterable[str]) -> str:
@@ -124,19 +125,6 @@ def _read(options: Options, folder: ScanFolder, given: Namespace, output: Output
     with output.progress("reading") as show:
         for _ in read_into(folder, chunks, options, given.workers, output, "skipped"):
             show(folder.step.pages, None)
-
-
-@contextmanager
-def _telling_how_to_go_on(folder: ScanFolder, given: Namespace, output: Output) -> Iterator[None]:
-    """Tell where a scan that ends early goes on, and where it has gone on."""
-    if folder.step.pages:
-        output.err.print(f"going on after {pluralize(folder.step.pages, 'page')}", markup=False)
-    try:
-        yield
-    except (KeyboardInterrupt, OSError):
-        if given.work or given.output:
-            output.err.print(f"stopped: the same command goes on from {printable(str(folder.path))}", markup=False)
-        raise
 
 
 @dataclass(frozen=True, slots=True)

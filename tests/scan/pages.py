@@ -10,7 +10,8 @@ import numpy as np
 from crawldedup import Options, Page
 from crawldedup.scan.columns import LAYOUT, Columns, Lists
 from crawldedup.scan.engine import Goal
-from crawldedup.scan.read import message_of, reader
+from crawldedup.scan.read import reader
+from crawldedup.workers.reading import plain_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +47,7 @@ def collection(seed: int = 1, originals: int = 300) -> list[str]:
 
 def packed(pages: Sequence[Page], options: Options | None = None) -> Packed:
     """Return what a worker process makes of pages, all of which can be read."""
-    answer, skipped = reader((options or Options()).index_values())(message_of(pages))
+    answer, skipped = reader((options or Options()).index_values())(list(map(plain_page, pages)))
     assert not skipped
     return answer
 
