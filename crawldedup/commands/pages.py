@@ -19,11 +19,10 @@ from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.explain import INDEXES, Candidate, Comparison, Explanation
 from crawldedup.page import Page
 from crawldedup.printable import pluralize, printable
-from crawldedup.reading.difference import Change
 from crawldedup.scope import site_of
 from crawldedup.search.query import expected_recall
 from crawldedup.stores.registry import require_index, shown_url
-from crawldedup.verdict import Match, Verdict, describe
+from crawldedup.verdict import Verdict, describe
 
 _SHOWN_TEXT: Final = 200
 _SHOWN_CANDIDATES: Final = 10
@@ -66,14 +65,14 @@ def find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     page = single_source(given.page)
     require_existing(dedup)
     matches = dedup.find(html=page.html, text=page.text, encoding=page.encoding, url=page.url)
-    lines = map(_match_in_words, matches) if matches else ["no remembered page resembles it"]
+    lines = [] if matches else ["no remembered page resembles it"]
+    for match in matches:
+        kind, url = (
+            "exact" if match.exact else f"{match.similarity:.3f}",
+            printable(match.url) or "(a page without URL)",
+        )
+        lines.append(f"{kind}: {url} ({match.copies:,} {'copy' if match.copies == 1 else 'copies'} seen)")
     output.show([wire.plain(match) for match in matches], *lines)
-
-
-def _match_in_words(match: Match) -> str:
-    kind = "exact" if match.exact else f"{match.similarity:.3f}"
-    url = printable(match.url) or "(a page without URL)"
-    return f"{kind}: {url} ({match.copies:,} {'copy' if match.copies == 1 else 'copies'} seen)"
 
 
 def explain_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
@@ -115,9 +114,7 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool
     for line in told.left_out:
         yield f"  volatile   {printable(line, _SHOWN_TEXT)}: not compared, its numbers change with every load"
     for fact in told.facts:
-        yield f"  attribute  {printable(fact, _SHOWN_TEXT)}"
-    if told.facts:
-        yield "             pages of other attributes are never duplicates of this one"
+        yield f"  attribute  {printable(fact, _SHOWN_TEXT)}; pages of others are never duplicates of this one"
     yield f"  index      {printable(value['store'])}, namespace {value['namespace']}, {pluralize(told.pages, 'page')}"
     yield f"  scope      {value['scope']}{scope_key and f': {scope_key}'}"
     if told.threshold is None:
@@ -128,10 +125,10 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool
     if detail:
         compared = f"{pluralize(verdict.probes, 'probe')}, {pluralize(verdict.candidates, 'page')} compared"
         yield f"  search     {compared}, accepted up to a cost of {told.limit}"
-    near = [each for each in told.candidates if detail or each.match.similarity >= _LEAST_SHOWN]
-    for candidate in near[:_SHOWN_CANDIDATES]:
+    near = [each for each in told.candidates if detail or each.match.similarity >= _LEAST_SHOWN][:_SHOWN_CANDIDATES]
+    for candidate in near:
         yield from _candidate_in_words(candidate, detail)
-    if (more := len(told.candidates) - len(near[:_SHOWN_CANDIDATES])) > 0:
+    if more := len(told.candidates) - len(near):
         yield f"             and {more} more{'' if detail else ', which are less alike'}"
 
 
@@ -196,15 +193,12 @@ def _comparison_in_words(told: Comparison, first: Page, where: str, detail: bool
     for sign, style, facts in zip("-+", ("red", "green"), told.facts, strict=True):
         for fact in facts:
             yield Text(f"  {sign} attribute ").append(printable(fact, _LONGEST_SIDE), style)
-    yield from map(_change_in_words, told.changes[:_SHOWN_CHANGES])
+    for change in told.changes[:_SHOWN_CHANGES]:
+        parts = zip(change.marked, ("", "red", "green", ""), strict=True)
+        shown = [Text(printable(text, _LONGEST_SIDE), style) for text, style in parts if text]
+        yield Text("  ").append_text(Text(" ").join(shown))
     if (more := len(told.changes) - _SHOWN_CHANGES) > 0:
         yield f"  and {pluralize(more, 'passage')} more"
-
-
-def _change_in_words(change: Change) -> Text:
-    parts = zip(change.marked, ("", "red", "green", ""), strict=True)
-    shown = [Text(printable(text, _LONGEST_SIDE), style) for text, style in parts if text]
-    return Text("  ").append_text(Text(" ").join(shown))
 
 
 def info(dedup: Deduplicator, _: Namespace, output: Output) -> None:

@@ -165,45 +165,30 @@ def test_no_damage_hides_more_than_it_touches(path: Path, seed: int) -> None:
 
 PLAIN, PACKED_PIECES = pieces(packed=False), pieces(packed=True)
 WHOLE = gzip.compress(b"".join(PLAIN))
+EMPTY_LINES = gzip.compress(PLAIN[0] + PLAIN[1] + b"\n" * 10_000)
+BROKEN = gzip.compress(PLAIN[2].replace(b"Content-Length: ", b"Content-Length: x"))
 NO_ARCHIVE = ([], ["at byte 0: .*cannot be read as a web archive"])
+CASES = [
+    (b"lost\nbytes\x1f\x8b\n".join(PACKED_PIECES), (URLS, ["while decompressing"] * 5)),
+    # Endless empty lines are no record.
+    (EMPTY_LINES + PACKED_PIECES[2], (URLS[:2], ["at byte 0: .* no record"])),
+    (
+        PACKED_PIECES[0] + BROKEN * 1235 + PACKED_PIECES[5],
+        (URLS[4:], ["no Content-Length"] * 10 + ["1,225 further records damaged"]),
+    ),
+    (PLAIN[0] + PLAIN[1].replace(b"HTTP/1.1 200 OK", b"\x00\xff\x00" * 5) + PLAIN[2], (URLS[1:2], ["no status"])),
+    # What stands before a cut is read.
+    *((b"".join(each)[:-cut], (URLS[:4], ["at byte "])) for each in (PLAIN, PACKED_PIECES) for cut in (90, 900)),
+    (WHOLE, (URLS, [])),
+    (WHOLE[: len(WHOLE) // 2], (URLS[:2], ["at byte 0: the file is cut off in this record"])),
+    (b"", ([], [])),
+    (gzip.compress(b""), ([], [])),
+    *((b * 20, NO_ARCHIVE) for b in (b"no archive\n" * 99, gzip.compress(b"no\n"), b"\x1f\x8b", b"WARC/1.0\r\n")),
+]
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (b"lost\nbytes\x1f\x8b\n".join(PACKED_PIECES), (URLS, ["while decompressing"] * 5)),
-        # Endless empty lines are no record.
-        (
-            gzip.compress(PLAIN[0] + PLAIN[1] + b"\n" * 10_000) + PACKED_PIECES[2],
-            (URLS[:2], ["at byte 0: .* no record"]),
-        ),
-        (
-            b"".join(
-                [
-                    PACKED_PIECES[0],
-                    *[gzip.compress(PLAIN[2].replace(b"Content-Length: ", b"Content-Length: x"))] * 1235,
-                    PACKED_PIECES[5],
-                ]
-            ),
-            (URLS[4:], ["no Content-Length"] * 10 + ["1,225 further records damaged"]),
-        ),
-        (PLAIN[0] + PLAIN[1].replace(b"HTTP/1.1 200 OK", b"\x00\xff\x00" * 5) + PLAIN[2], (URLS[1:2], ["no status"])),
-        # What stands before a cut is read.
-        *((b"".join(each)[:-cut], (URLS[:4], ["at byte "])) for each in (PLAIN, PACKED_PIECES) for cut in (90, 900)),
-        (WHOLE, (URLS, [])),
-        (WHOLE[: len(WHOLE) // 2], (URLS[:2], ["at byte 0: the file is cut off in this record"])),
-        (b"", ([], [])),
-        (gzip.compress(b""), ([], [])),
-        (b"no archive\n" * 2000, NO_ARCHIVE),
-        (gzip.compress(b"no archive\n") * 20, NO_ARCHIVE),
-        (b"\x1f\x8b" * 20, NO_ARCHIVE),
-        (b"WARC/1.0\r\n" * 20, NO_ARCHIVE),
-    ],
-    ids=lambda _: "part",
-)
-def test_an_archive_is_read_as_far_as_it_goes(
-    path: Path, content: bytes, expected: tuple[list[str], list[str]]
-) -> None:
+@pytest.mark.parametrize(("content", "expected"), CASES, ids=lambda _: "part")
+def test_an_archive_is_read_as_far_as_it_goes(path: Path, content: bytes, expected: tuple[Any, Any]) -> None:
     urls, errors = read(path, content)
     assert urls == expected[0]
     for error, pattern in zip(errors, expected[1], strict=True):

@@ -8,7 +8,6 @@ import io
 import json
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
@@ -247,19 +246,6 @@ def test_a_feed_that_changes_while_it_is_read_is_not_written(feed: Run, monkeypa
     said = feed("filter feed.jsonl -o out.jsonl --dropped dropped.jsonl")
     assert (said.status, "has changed while it was read" in said.err) == (2, True)
     assert [path.name for path in Path().iterdir()] == ["feed.jsonl"]
-
-
-def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
-    (tmp_path / "feed.jsonl").write_bytes(as_lines(items_of(*map(text, range(200)))))
-
-    def full() -> None:
-        # Python ignores the signal, so that writing fails as on a full disk.
-        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
-
-    command = [*COMMAND, "feed.jsonl", "-o", "out.jsonl"]
-    done = subprocess.run(command, cwd=tmp_path, preexec_fn=full, capture_output=True, text=True, check=False)
-    assert (done.returncode, f"'{tmp_path / 'out.jsonl'}'" in done.stderr, done.stderr.count("\n")) == (2, True, 1)
-    assert [path.name for path in tmp_path.iterdir()] == ["feed.jsonl"]
 
 
 @pytest.mark.parametrize(("stop", "remains"), [(signal.SIGINT, 0), (signal.SIGKILL, 1)])

@@ -89,35 +89,27 @@ def test_what_a_power_cut_has_torn_is_read_again(
         assert urls_in(folder) == URLS[: sum(len(part["thin"]) for part in parts)]
 
 
-def test_a_folder_of_another_scan_is_refused(tmp_path: Path) -> None:
-    added(tmp_path / "scan")
-    for task, changed in (({"similarity": 0.8}, "similarity"), (TASK | {"sources": []}, "sources")):
-        with (
-            pytest.raises(ConfigurationError, match=f"begun with other {changed}"),
-            opened_folder(tmp_path / "scan", task),
-        ):
-            pass
-    added(tmp_path / "scan")
+@pytest.mark.parametrize(
+    ("change", "task", "message"),
+    [
+        (None, {"similarity": 0.8}, "begun with other similarity"),
+        (None, TASK | {"sources": []}, "begun with other sources"),
+        (lambda path: (path / "scan.json").write_bytes(b"short"), TASK, "damaged"),
+        (lambda path: (path / "scan.json").unlink(), TASK, "something else"),
+    ],
+)
+def test_a_folder_of_another_scan_or_of_none_is_refused_and_left_alone(
+    tmp_path: Path, parts: list[Packed], change: Callable[[Path], object] | None, task: dict[str, object], message: str
+) -> None:
+    added(tmp_path, *parts)
+    if change is not None:
+        change(tmp_path)
+    before = {path.name for path in tmp_path.iterdir()}
+    with pytest.raises(ConfigurationError, match=message), opened_folder(tmp_path, task):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == before
 
 
 def test_a_folder_at_work_is_refused(tmp_path: Path) -> None:
     with opened_folder(tmp_path, TASK), pytest.raises(ConfigurationError, match="another scan is at work"):
         added(tmp_path)
-
-
-def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "letter").write_text("dear")
-    with pytest.raises(ConfigurationError, match="something else"):
-        added(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["letter"]
-
-
-@pytest.mark.parametrize(("content", "message"), [(b"short", "damaged"), (None, "something else")])
-def test_a_folder_that_tells_no_task_is_refused(
-    tmp_path: Path, parts: list[Packed], content: bytes | None, message: str
-) -> None:
-    added(tmp_path, *parts)
-    path = tmp_path / "scan.json"
-    path.write_bytes(content) if content else path.unlink()
-    with pytest.raises(ConfigurationError, match=message), opened_folder(tmp_path, TASK):
-        pass

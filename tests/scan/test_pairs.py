@@ -1,23 +1,31 @@
-"""Pages that share a key are paired, all of them where they are few, and a bounded number where they are many."""
+"""Near duplicates share a key, and pages that share one are paired: all where few do, some where many do."""
 
 from __future__ import annotations
 
 from itertools import combinations, pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from crawldedup.scan.columns import VOLATILITY_UNIT
 from crawldedup.scan.pairs import (
+    KEYS_A_TABLE,
     NEIGHBOURS,
     Nearness,
+    WaitingPairs,
     candidate_pairs,
     crowded,
     distinct,
     earlier_of,
+    key_bits,
+    keys_of,
     later_of,
     pack,
     pair,
 )
+from crawldedup.search.model import cosine, search_similarity
+from crawldedup.search.query import TABLES
 
 BITS = 16
 
@@ -39,12 +47,6 @@ def pairs_of(packed: np.ndarray, nearness: Nearness) -> set[tuple[int, int]]:
 def test_all_pages_that_share_a_key_are_paired() -> None:
     prefixes = [3, 5, 3, 9, 3, 5]
     assert pairs_of(packed_keys(prefixes), alike(6)) == {(0, 2), (0, 4), (2, 4), (1, 5)}
-
-
-def test_a_pair_names_the_earlier_page_first_whichever_comes_first() -> None:
-    numbers = np.array([7, 2], np.uint64), np.array([2, 7], np.uint64)
-    assert earlier_of(pair(*numbers)).tolist() == [2, 2]
-    assert later_of(pair(*numbers)).tolist() == [7, 7]
 
 
 @pytest.mark.parametrize("column", ["search", "verify"])
@@ -88,7 +90,60 @@ def test_runs_are_not_cut_where_many_keys_are_worked_on_in_parts(monkeypatch: py
     assert pairs_of(packed_keys(prefixes), alike(40)) == expected
 
 
-def test_distinct_values_are_those_of_numpy() -> None:
-    values = np.random.default_rng(1).integers(0, 50, 1000).astype(np.uint64)
-    assert distinct(values).tolist() == np.unique(values).tolist()
-    assert distinct(values[:0]).tolist() == []
+def test_waiting_pairs_come_back_block_by_block_sorted_and_once(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(1).integers(0, 200_000, (2, 5000)).astype(np.uint64)
+    pairs = pair(*numbers)
+    waiting = WaitingPairs(tmp_path, 200_000)
+    for part in np.split(pairs, 10):
+        waiting.add(distinct(part))
+    blocks = list(waiting.blocks())
+    assert (len(blocks), [share for share, _ in blocks][-1]) == (4, 0.75)
+    assert np.concatenate([block for _, block in blocks]).tolist() == np.unique(pairs).tolist()
+    assert (earlier_of(pairs) <= later_of(pairs)).all()
+
+
+def pages(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the search bits of pages with these weights, and the sizes of the weights."""
+    search = np.packbits(weights >= 0, axis=1).view(">u8").ravel().astype(np.uint64)
+    return search, np.minimum(np.abs(weights) * VOLATILITY_UNIT, 255).astype(np.uint8)
+
+
+def share_a_key(first: np.ndarray, second: np.ndarray, bits: int) -> np.ndarray:
+    met = np.zeros(len(first), bool)
+    for table in TABLES:
+        keys = [keys_of(*pages(each), table, bits=bits, similarity=0.9) for each in (first, second)]
+        one, other = (each >> np.uint64(64 - bits) for each in keys)
+        met |= (one[:, :, None] == other[:, None, :]).any(axis=(1, 2))
+    return met
+
+
+@pytest.mark.parametrize(("similarity", "least"), [(0.85, 0.97), (0.9, 0.99), (0.95, 0.999)])
+def test_near_duplicates_meet(similarity: float, least: float) -> None:
+    random = np.random.default_rng(1)
+    rho = cosine(search_similarity(similarity))
+    first = random.standard_normal((5000, 64))
+    second = rho * first + np.sqrt(1 - rho * rho) * random.standard_normal((5000, 64))
+    assert share_a_key(first, second, key_bits(1_000_000)).mean() > least
+
+
+def test_unrelated_pages_rarely_meet() -> None:
+    random = np.random.default_rng(2)
+    first, second = random.standard_normal((2, 20_000, 64))
+    expected = 2 * KEYS_A_TABLE**2 / 2**12
+    assert share_a_key(first, second, 12).mean() == pytest.approx(expected, rel=0.3)
+
+
+def test_a_page_is_filed_under_its_own_key_and_under_keys_one_or_more_bits_away() -> None:
+    search, volatility = pages(np.random.default_rng(3).standard_normal((100, 64)))
+    for table in TABLES:
+        own = np.array([table.key(int(each)) for each in search], np.uint64)
+        keys = keys_of(search, volatility, table, bits=16, similarity=0.9)
+        assert (keys[:, 0] == own).all()
+        differing = np.bitwise_count(keys ^ own[:, None])
+        assert (differing[:, 1:] >= 1).all()
+        assert ((keys ^ own[:, None]) << np.uint64(16) == 0).all()
+        assert all(len(set(row)) == KEYS_A_TABLE for row in keys.tolist())
+
+
+def test_keys_grow_with_the_collection() -> None:
+    assert [key_bits(pages) for pages in (0, 1, 2000, 1_000_000, 10_000_000, 2**40)] == [8, 8, 8, 17, 21, 34]

@@ -2,7 +2,6 @@
 
 import os
 import re
-import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +13,8 @@ import pytest
 from crawldedup import Options, Page
 from crawldedup.commands.archives import Item
 from crawldedup.commands.output import Output
-from crawldedup.errors import NoWorkerError
 from crawldedup.scan import read
 from crawldedup.scan.folder import ScanFolder, opened_folder
-from crawldedup.workers import pool as pools
 from tests.processes import is_there
 from tests.scan.pages import collection, columns_in, packed
 from tests.scan.test_folder import shingles_in, urls_in
@@ -76,13 +73,8 @@ def command_line(pid: int) -> bytes:
         return b""
 
 
-@pytest.fixture
-def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_are_read_as_one_process_reads_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read, "_PAGES_A_CHUNK", 3)
-
-
-@pytest.mark.usefixtures("small_chunks")
-def test_pages_are_read_as_one_process_reads_them(tmp_path: Path) -> None:
     texts = [*collection(originals=40), "half a surrogate pair ?", ""]
     skipped: list[Exception] = []
     with opened_folder(tmp_path, TASK) as folder:
@@ -97,23 +89,6 @@ def test_pages_are_read_as_one_process_reads_them(tmp_path: Path) -> None:
         assert list(map(str, skipped)) == [f"{pages[-1].url}: skipped (empty)"]
         assert folder.step.skipped == {"empty": 1}
     assert not children()
-
-
-@pytest.mark.usefixtures("small_chunks")
-def test_killed_workers_cost_no_page(tmp_path: Path) -> None:
-    texts = collection(originals=60)
-    kills = 0
-
-    def kill(pages: int) -> None:
-        nonlocal kills
-        if pages % 7 == 0 and (running := children()):
-            os.kill(running[0], signal.SIGKILL)
-            kills += 1
-
-    with opened_folder(tmp_path, TASK) as folder:
-        collect(folder, pages_of(texts), progress=kill)
-        assert (folder.step.pages, folder.step.skipped) == (len(texts), {})
-    assert kills > 3
 
 
 @pytest.mark.parametrize(("word", "reason"), [("KILL", "crashed"), ("SLOW", "too_slow"), ("STOP", "too_slow")])
@@ -135,12 +110,6 @@ def test_a_page_that_ends_its_process_is_skipped_alone(
     assert list(map(str, skipped)) == [f"{hostile.url}: skipped ({reason})"]
 
 
-def test_a_worker_that_cannot_start_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pools, "command_of", lambda *_: ["false"])
-    with opened_folder(tmp_path, TASK) as folder, pytest.raises(NoWorkerError, match="exit status 1"):
-        collect(folder, pages_of(["some text"]))
-
-
 def test_an_interrupt_ends_the_processes(tmp_path: Path) -> None:
     running: list[int] = []
 
@@ -153,23 +122,6 @@ def test_an_interrupt_ends_the_processes(tmp_path: Path) -> None:
     assert running
     time.sleep(0.05)
     assert not any(map(is_there, running))
-
-
-@pytest.mark.usefixtures("small_chunks")
-def test_a_scan_goes_on_behind_the_last_chunk(tmp_path: Path) -> None:
-    pages = pages_of(collection(originals=30))
-
-    def stop(count: int) -> None:
-        if count > 10:
-            raise OSError("no room")
-
-    with opened_folder(tmp_path, TASK) as folder, pytest.raises(OSError, match="no room"):
-        collect(folder, pages, progress=stop)
-    with opened_folder(tmp_path, TASK) as folder:
-        begun = folder.step.pages
-        assert 0 < begun < len(pages)
-        collect(folder, pages)
-        assert urls_in(folder) == [page.url for page in pages]
 
 
 @pytest.mark.parametrize("change", [

@@ -1,0 +1,3 @@
+from tests.commands.conftest import run
+
+__all__ = ["run"]
