@@ -76,7 +76,9 @@ _SCANNED: Final[Arguments] = {
 }
 _FILTERED: Final[Arguments] = {
     "inputs": argument(
-        "feed (.jl, .json, .csv, .parquet) or .warc file, or - for JSON lines from standard input", "IN", nargs="+"
+        "feed (.jl, .json, .csv, .parquet), .warc or .wacz file, or - for JSON lines from standard input",
+        "IN",
+        nargs="+",
     ),
     "-o --output": argument(
         "write to this file, in the form of what is read (.gz is packed), or - for standard output",
@@ -85,6 +87,7 @@ _FILTERED: Final[Arguments] = {
     ),
     "--dropped": argument("write JSON lines that tell what was left out, and why", "FILE"),
     "--against": argument("leave out what this index knows, too; nothing is added to it", "STORE"),
+    "--revisit": argument("write a revisit record for each exact copy in a web archive", action="store_true"),
     "--force": argument("replace files that are there already", action="store_true"),
     **FIELD_ARGUMENTS,
     **WORKERS_ARGUMENT,

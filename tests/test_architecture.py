@@ -27,11 +27,11 @@ BUDGETS = {
     "scan": 1204,
     "spark": 450,
     "service": 1325,
-    "cli": 1822,
+    "cli": 1853,
     "literature": 1798,
-    "adapters": 226,
+    "adapters": 335,
 }
-MOST_LINES = 20_629
+MOST_LINES = 20_769
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.
@@ -47,7 +47,7 @@ ROOMS = {
     "service": "service client",
     "cli": "cli commands",
     "literature": "literature measure demo",
-    "adapters": "adapter crawlee crawl4ai",
+    "adapters": "adapter crawlee crawl4ai archives",
 }
 ROOM_OF = {place: room for room, places in ROOMS.items() for place in places.split()}
 

@@ -4,7 +4,7 @@ import email
 import io
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from email.message import Message
 from pathlib import Path
@@ -92,39 +92,47 @@ class _Member(io.RawIOBase):
         return len(piece)
 
 
-def records_of(path: Path) -> Iterator[Item]:
+def records_of(path: Path, places: Sequence[tuple[int, int]] = (), *, with_pages: bool = True) -> Iterator[Item]:
     """Yield the records of a web archive, and errors for those that are lost.
 
-    Raises ConfigurationError where the file is cut off, for a damage in a file that is not compressed, where nothing
-    says where the next record begins, and for no archive.
+    `places` are where its files begin and end, if it holds several. Raises ConfigurationError where a file is cut off,
+    for a damage in a file that is not compressed, where nothing says where the next record begins, and for no archive.
     """
     with path.open("rb") as file:
-        is_packed, size = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC, path.stat().st_size
-        start = file.seek(0)
-        while start < size:
-            member = _Member(file, start) if is_packed else None
-            try:
-                records = _records_in(io.BufferedReader(member) if member else file)
-                for number, (head, content, following) in enumerate(records):
-                    place, end = f"{path}, at byte {start:,}", member.end if member else file.tell() - len(following)
-                    is_shared = member is not None and bool(number or following)
-                    names = head.get("WARC-Record-ID", ""), *head.get_all("WARC-Concurrent-To", ())
-                    record = Record(path, start, end, is_packed, is_shared, head.get("WARC-Type", ""), names)
-                    try:
-                        yield Item(place, record, _page_of(head, content))
-                    except (_DamageError, ValueError) as error:
-                        problem = ConfigurationError(f"{place}: this record cannot be read: {error}")
-                        yield Item(place, record, problem)
-                    start = start if member else end
-                start = member.end if member else size
-            except (zlib.error, EOFError, _DamageError) as error:
-                rest = "" if member else "; the rest is not read"
-                problem = ConfigurationError(f"{path}, at byte {start:,}: {error}{rest}")
-                next_start = _next_member(file, start + 1) if member else None
-                if next_start is None and not (member and isinstance(error, _DamageError)):
-                    raise problem from error
-                yield Item("", None, problem)
-                start = size if next_start is None else next_start
+        for start, end in places or [(0, path.stat().st_size)]:
+            yield from _records_between(path, file, start, end, with_pages)
+
+
+def _records_between(path: Path, file: BinaryIO, start: int, last: int, with_pages: bool) -> Iterator[Item]:
+    file.seek(start)
+    is_packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+    file.seek(start)
+    while start < last:
+        member = _Member(file, start) if is_packed else None
+        try:
+            records = _records_in(io.BufferedReader(member) if member else file)
+            for number, (head, content, following) in enumerate(records):
+                place, end = f"{path}, at byte {start:,}", member.end if member else file.tell() - len(following)
+                is_shared = member is not None and bool(number or following)
+                names = head.get("WARC-Record-ID", ""), *head.get_all("WARC-Concurrent-To", ())
+                record = Record(path, start, end, is_packed, is_shared, head.get("WARC-Type", ""), names)
+                try:
+                    yield Item(place, record, _page_of(head, content) if with_pages else None)
+                except (_DamageError, ValueError) as error:
+                    problem = ConfigurationError(f"{place}: this record cannot be read: {error}")
+                    yield Item(place, record, problem)
+                start = start if member else end
+                if start >= last:
+                    return
+            start = member.end if member else last
+        except (zlib.error, EOFError, _DamageError) as error:
+            rest = "" if member else "; the rest is not read"
+            problem = ConfigurationError(f"{path}, at byte {start:,}: {error}{rest}")
+            following_start = _next_member(file, start + 1, last) if member else None
+            if following_start is None and not (member and isinstance(error, _DamageError)):
+                raise problem from error
+            yield Item("", None, problem)
+            start = last if following_start is None else following_start
 
 
 def _records_in(stream: Any) -> Iterator[tuple[Message, bytes, bytes]]:
@@ -133,7 +141,7 @@ def _records_in(stream: Any) -> Iterator[tuple[Message, bytes, bytes]]:
     while line:
         if not _RECORD.fullmatch(line):
             raise _DamageError("what begins here is no record")
-        head = _head_of(stream)
+        head = head_of(stream)
         length = head.get("Content-Length", "").strip()
         if not re.fullmatch(r"[0-9]{1,18}", length):
             raise _DamageError("this record has no Content-Length")
@@ -149,7 +157,8 @@ def _records_in(stream: Any) -> Iterator[tuple[Message, bytes, bytes]]:
         yield head, content, line
 
 
-def _head_of(stream: Any) -> Message:
+def head_of(stream: Any) -> Message:
+    """Return the headers that a stream begins with."""
     lines, size = [], 0
     while size < _LONGEST_HEAD and (line := stream.readline(_LONGEST_HEAD)):
         lines.append(line)
@@ -159,10 +168,10 @@ def _head_of(stream: Any) -> Message:
     raise _DamageError("its head has no end")
 
 
-def _next_member(file: BinaryIO, start: int) -> int | None:
-    """Return where the next member begins that holds a record; None if there is none."""
+def _next_member(file: BinaryIO, start: int, last: int) -> int | None:
+    """Return where the next member begins that holds a record; None if there is none before the end."""
     file.seek(start)
-    while block := file.read(_LARGE_PIECE):
+    while block := file.read(min(_LARGE_PIECE, max(last - start, 0))):
         for beginning in _MEMBER.finditer(block):
             file.seek(start + beginning.start())
             with suppress(zlib.error):
@@ -188,7 +197,7 @@ def _page_of(head: Message, content: bytes) -> Page | None:
         # A part of a page is none.
         if not status[1].startswith(b"2") or status[1] == b"206":
             return None
-        headers = _head_of(stream)
+        headers = head_of(stream)
         content = stream.read()
     elif kind != "conversion":
         return None

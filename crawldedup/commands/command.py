@@ -41,8 +41,8 @@ WORKERS_ARGUMENT: Final[Arguments] = {
     "--workers": argument(_ONE_A_PROCESSOR, "N", type=int, default=os.cpu_count() or 1),
 }
 _SOURCES: Final = (
-    "file, folder, feed (.jl, .json, .csv, .parquet), .warc file, sitemap (.xml), URL, or - for standard input, which "
-    "is one page or JSON lines"
+    "file, folder, feed (.jl, .json, .csv, .parquet), .warc or .wacz file, sitemap (.xml), URL, or - for standard "
+    "input, which is one page or JSON lines"
 )
 PAGE_ARGUMENTS: Final[Arguments] = {"pages": argument(_SOURCES, "PAGE", nargs="+"), **FIELD_ARGUMENTS}
 _FORMATS: Final = (

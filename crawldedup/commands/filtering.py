@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, BinaryIO, Final
 
 from crawldedup import checks
+from crawldedup.archives import WACZ_SUFFIX, Revisits
 from crawldedup.commands import sources
 from crawldedup.commands.archives import Item, Record
 from crawldedup.commands.command import make_deduplicator
@@ -66,7 +67,8 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         feed.compare(dedup.options, index, given.workers)
         decided, counts = feed.decided(dropped), feed.counts()
         if feed.is_archive:
-            counts |= {"records": sum(feed.sizes), "records_written": _write_archive(decided, out, form)}
+            counts |= {"records": sum(feed.sizes)}
+            counts |= _write_archive(decided, out, form, Revisits() if given.revisit else None)
         elif form == sources.PARQUET:
             _write_table(decided, out, target)
         else:
@@ -85,6 +87,8 @@ def _check_files(given: Namespace) -> str:
     checks.whole(1)("--workers", given.workers)
     if given.inputs.count(STANDARD) > 1:
         raise ConfigurationError("standard input can be read only once")
+    if given.output.lower().endswith(WACZ_SUFFIX):
+        raise ConfigurationError("no WACZ can be written: name a .warc.gz file, of which `wacz create` makes one")
     form = _form(f"--output is {given.output!r},", given.output)
     for name in given.inputs:
         if name != STANDARD and not Path(name).is_file():
@@ -101,6 +105,8 @@ def _check_files(given: Namespace) -> str:
     for path in targets:
         if str(path) != STANDARD:
             check_target(path, inputs, force=given.force)
+    if given.revisit and not form.endswith(sources.ARCHIVE):
+        raise ConfigurationError(f"--revisit is for web archives, and this is {form}")
     if given.json and Path(STANDARD) in targets:
         raise ConfigurationError("--json writes to standard output itself: name files to write to")
     return form
@@ -110,7 +116,8 @@ def _form(shown: str, name: str) -> str:
     form = sources.LINES if name == STANDARD else sources.form_of(name)
     if form is None:
         raise ConfigurationError(f"{shown} whose name tells no form of a feed or web archive: {_ENDINGS}")
-    return f"packed, {form}" if form == sources.ARCHIVE and name.lower().endswith(sources.GZIP_SUFFIX) else form
+    is_packed = name.lower().endswith((sources.GZIP_SUFFIX, WACZ_SUFFIX))
+    return f"packed, {form}" if form == sources.ARCHIVE and is_packed else form
 
 
 @dataclass(slots=True)
@@ -243,6 +250,8 @@ def _in_words(counts: dict[str, int]) -> str:
     )
     if "records" in counts:
         figures += f"; {counts['records_written']:,} of {pluralize(counts['records'], 'record')} written"
+    if "revisits" in counts:
+        figures += f", {counts['revisits']:,} of them as revisits"
     return figures
 
 
@@ -276,21 +285,29 @@ def _write_table(decided: _Decided, out: BinaryIO, path: Path) -> None:
             writer.write_table(pa.Table.from_batches(group, schema))
 
 
-def _write_archive(decided: _Decided, out: BinaryIO, form: str) -> int:
-    """Write the records of web archives that stay, as they stand there; return their number."""
-    written = 0
+def _write_archive(decided: _Decided, out: BinaryIO, form: str, revisits: Revisits | None) -> dict[str, int]:
+    """Write the records of web archives that stay, as they stand there, and revisits; return their numbers."""
+    written, revisited = 0, 0
     for path, pairs in groupby(decided, lambda pair: pair[0].raw.path):
         with path.open("rb") as file:
-            for record in _staying([(item.raw, not stays) for item, stays in pairs]):
-                file.seek(record.start)
+            records, exact = list[tuple[Record, bool]](), set[int]()
+            for item, stays in pairs:
+                if revisits is not None and revisits.has_seen(file, item.raw, stays=stays):
+                    exact.add(item.raw.start)
+                records.append((item.raw, not stays and item.raw.start not in exact))
+            for record in _staying(records):
                 piece = b""
-                for left in range(record.end - record.start, 0, -_PIECE):
-                    piece = file.read(min(left, _PIECE))
-                    out.write(piece)
+                if revisits is not None and record.start in exact:
+                    out.write(piece := revisits.made_of(file, record))
+                else:
+                    file.seek(record.start)
+                    for left in range(record.end - record.start, 0, -_PIECE):
+                        out.write(piece := file.read(min(left, _PIECE)))
                 if form == sources.ARCHIVE and not piece.endswith(b"\r\n\r\n"):
                     out.write(b"\r\n\r\n")
                 written += 1
-    return written
+            revisited += len(exact)
+    return {"records_written": written} | ({} if revisits is None else {"revisits": revisited})
 
 
 def _staying(records: Sequence[tuple[Record, bool]]) -> Iterator[Record]:

@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, Final, NamedTuple, NoReturn, Self
 
 from lxml import etree
 
+from crawldedup.archives import places_in
 from crawldedup.commands.archives import GZIP_MAGIC, MOST_BYTES, Item, records_of
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.page import Page
@@ -40,7 +41,7 @@ _FORMS: Final = {
     ".csv": CSV,
     ".parquet": PARQUET,
     # Those of plain text, as Common Crawl publishes them, are archives, too.
-    **dict.fromkeys((".warc", ".wet"), ARCHIVE),
+    **dict.fromkeys((".warc", ".wet", ".wacz"), ARCHIVE),
 }
 GZIP_SUFFIX: Final = ".gz"
 _HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
@@ -233,7 +234,8 @@ def items_of_file(path: Path, fields: Fields | None, on_error: OnError) -> Itera
     form = form_of(path.name)
     if form == ARCHIVE:
         refusal = "it cannot be read as a web archive"
-        return _told(records_of(path), str(path), "record", "damaged", refusal, on_error)
+        records = records_of(path, places_in(path), with_pages=fields is not None)
+        return _told(records, str(path), "record", "damaged", refusal, on_error)
     file = gzip.GzipFile(path) if path.suffix.lower() == GZIP_SUFFIX else path.open("rb")
     if form == PARQUET:
         rows = _rows_of_parquet(pyarrow_for(path), path, file, fields)

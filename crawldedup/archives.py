@@ -1,0 +1,109 @@
+"""What archiving crawlers need: the WARC files in a WACZ, and revisit records in place of exact copies."""
+
+import gzip
+import io
+import re
+import struct
+import zlib
+from base64 import b32encode
+from email.message import Message
+from hashlib import sha1
+from itertools import pairwise
+from pathlib import Path
+from typing import BinaryIO, Final
+from zipfile import ZIP_STORED, BadZipFile, ZipFile
+
+from crawldedup.commands.archives import MOST_BYTES, Record, head_of
+from crawldedup.errors import ConfigurationError
+
+WACZ_SUFFIX: Final = ".wacz"
+_ZIP_MAGIC: Final = b"PK\x03\x04"
+_LOCAL_HEADER: Final = struct.Struct("<26xHH")
+_WARC: Final = re.compile(r"archive/[^/]+\.warc(\.gz)?")
+_END_OF_HEAD: Final = re.compile(rb"\r?\n\r?\n")
+_PROFILE: Final = "http://netpreserve.org/warc/{}/revisit/identical-payload-digest"
+_VERSION: Final = "WARC version"
+_REPLACED: Final = (_VERSION, "WARC-Type", "WARC-Block-Digest", "WARC-Payload-Digest", "Content-Length")
+
+
+def places_in(path: Path) -> list[tuple[int, int]]:
+    """Return where the WARC files in a WACZ begin and end, in its order; none for another file.
+
+    They are stored there as they are, as the format demands: nothing is unpacked. Raises ConfigurationError for other
+    files, and for those that share bytes, of which a few could stand for gigabytes.
+    """
+    places = []
+    with path.open("rb") as file:
+        if file.read(len(_ZIP_MAGIC)) != _ZIP_MAGIC:
+            return []
+        try:
+            members = [member for member in ZipFile(file).infolist() if _WARC.fullmatch(member.filename)]
+            for member in members:
+                file.seek(member.header_offset)
+                start = member.header_offset + _LOCAL_HEADER.size
+                start += sum(_LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size)))
+                places.append((start, start + member.file_size))
+        except (BadZipFile, struct.error, NotImplementedError, OverflowError) as error:
+            raise ConfigurationError(f"{path} cannot be read as a WACZ: {error}") from error
+    if any(member.compress_type != ZIP_STORED or member.flag_bits & 1 for member in members):
+        raise ConfigurationError(f"{path} holds WARC files that are compressed once more: unpack it, and name them")
+    if any(end > start for (_, end), (start, _) in pairwise(sorted(places))):
+        raise ConfigurationError(f"{path} holds WARC files that share bytes, as those of no crawler do")
+    if not places:
+        raise ConfigurationError(f"{path} holds no WARC file (archive/NAME.warc.gz)")
+    return places
+
+
+class Revisits:
+    """Knows the payloads of the responses that stay, and makes the records that refer to them."""
+
+    def __init__(self) -> None:
+        self._first: dict[bytes, tuple[str, str]] = {}
+
+    def has_seen(self, file: BinaryIO, record: Record, *, stays: bool) -> bool:
+        """Return whether a response that does not stay has the payload of one that does, byte for byte."""
+        parts = _parts_of(file, record) if record.kind == "response" else None
+        if parts is None:
+            return False
+        head, _, payload = parts
+        digest = sha1(payload).digest()
+        if stays:
+            named = head.get("WARC-Target-URI", ""), head.get("WARC-Date", "")
+            self._first.setdefault(digest, named)
+        return not stays and digest in self._first
+
+    def made_of(self, file: BinaryIO, record: Record) -> bytes:
+        """Return the revisit record of a response that has the payload of one that stays.
+
+        It keeps the headers of the capture and those of HTTP, and is packed if the response is.
+        """
+        parts = _parts_of(file, record)
+        assert parts is not None
+        head, http, payload = parts
+        digest, version = sha1(payload).digest(), head[_VERSION]
+        named = head.get("WARC-Payload-Digest", f"sha1:{b32encode(digest).decode()}")
+        for name in _REPLACED:
+            del head[name]
+        head["WARC-Type"], head["WARC-Profile"] = "revisit", _PROFILE.format(version)
+        head["WARC-Refers-To-Target-URI"], head["WARC-Refers-To-Date"] = self._first[digest]
+        head["WARC-Payload-Digest"], head["Content-Length"] = named, str(len(http))
+        lines = "".join(f"{name}: {' '.join(value.split())}\r\n" for name, value in head.items())
+        made = f"WARC/{version}\r\n{lines}\r\n".encode("utf-8", "replace") + http + b"\r\n\r\n"
+        return gzip.compress(made, mtime=0) if record.is_packed else made
+
+
+def _parts_of(file: BinaryIO, record: Record) -> tuple[Message, bytes, bytes] | None:
+    """Return the head of a record, the head of the HTTP response in it and its payload; None if it is very large."""
+    file.seek(record.start)
+    content = file.read(min(record.end - record.start, MOST_BYTES))
+    if record.is_packed:
+        content = zlib.decompressobj(wbits=31).decompress(content, MOST_BYTES)
+    stream = io.BytesIO(content)
+    version = stream.readline().strip().removeprefix(b"WARC/").decode("ascii", "replace")
+    head = head_of(stream)
+    block = stream.read(int(head["Content-Length"]))
+    end = _END_OF_HEAD.search(block)
+    if len(content) >= MOST_BYTES or end is None:
+        return None
+    head[_VERSION] = version
+    return head, block[: end.end()], block[end.end() :]
