@@ -33,8 +33,10 @@ _CHUNKS_A_WORKER: Final = 4  # so many wait to be read, or to be taken in their 
 _SECONDS: Final = 30.0
 _SECONDS_A_PAGE: Final = 0.5
 
-_Answer = tuple[Packed, dict[int, str]]
-"""The columns of pages, without URLs, and the places of those that cannot be read, with the reasons."""
+Skipped = dict[int, str]
+"""The reasons why pages cannot be read, by the places of the pages."""
+_Answer = tuple[Packed, Skipped]
+"""The columns of pages, without URLs, and which of them cannot be read."""
 _answers: Final = msgspec.msgpack.Decoder(_Answer)
 
 
@@ -44,13 +46,6 @@ class Chunk(NamedTuple):
     place: Place
     numbers: list[int]
     pages: list[Page]
-
-
-class Read(NamedTuple):
-    """The columns of pages, in parts, and by their places the URLs of those that cannot be read, with the reasons."""
-
-    columns: list[Packed]
-    skipped: dict[int, tuple[str, str]]
 
 
 def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
@@ -141,15 +136,17 @@ def read_into(
         closing(_reads(chunks, options, workers)) as reads,
     ):
         for chunk, (columns, skipped) in reads:
-            folder.add(chunk.place, columns, [reason for _, reason in skipped.values()])
-            for url, reason in skipped.values():
-                tell(ConfigurationError(f"{url}: {fate} ({reason})"))
+            folder.add(chunk.place, columns, skipped.values())
+            for at, reason in skipped.items():
+                tell(ConfigurationError(f"{chunk.pages[at].url}: {fate} ({reason})"))
             yield [number for at, number in enumerate(chunk.numbers) if at not in skipped]
 
 
-def _reads(chunks: Iterable[Chunk], options: Options, workers: int) -> Generator[tuple[Chunk, Read], None, None]:
-    """Yield what was read of each chunk by worker processes, which work ahead."""
-    waiting: deque[tuple[Chunk, asyncio.Task[Read]]] = deque()
+def _reads(
+    chunks: Iterable[Chunk], options: Options, workers: int
+) -> Generator[tuple[Chunk, tuple[list[Packed], Skipped]], None, None]:
+    """Yield the columns of each chunk, in parts, as worker processes read them, which work ahead."""
+    waiting: deque[tuple[Chunk, asyncio.Task[tuple[list[Packed], Skipped]]]] = deque()
     # Its own `run` would keep Ctrl-C from a source that waits for input.
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
@@ -167,24 +164,23 @@ def _reads(chunks: Iterable[Chunk], options: Options, workers: int) -> Generator
             pool.close()
 
 
-async def _read(pool: WorkerPool, pages: Sequence[Page]) -> Read:
+async def _read(pool: WorkerPool, pages: Sequence[Page]) -> tuple[list[Packed], Skipped]:
     """Read pages in a worker. One that ends its process is skipped as "crashed", a slow one as "too_slow"."""
     if not pages:
-        return Read([], {})
+        return [], {}
     message, seconds = list(map(plain_page, pages)), _SECONDS + _SECONDS_A_PAGE * len(pages)
     # Where one of many ends a process, each is read alone, and has a second try.
     tries = 1 if len(pages) > 1 else 2
     try:
-        columns, reasons = await pool.call(message, lambda answer: read_answer(answer, len(pages)), seconds, tries)
+        columns, skipped = await pool.call(message, lambda answer: read_answer(answer, len(pages)), seconds, tries)
     except NoWorkerError:
         raise
     except (PageError, WorkerError, UnexpectedReadError) as error:
-        if len(pages) > 1:
-            reads = await asyncio.gather(*(_read(pool, [page]) for page in pages))
-            parts = [part for read in reads for part in read.columns]
-            return Read(parts, {place: read.skipped[0] for place, read in enumerate(reads) if read.skipped})
-        columns, reasons = {}, {0: error.reason if isinstance(error, PageError) else "crashed"}
-    skipped = {place: (pages[place].url, reason) for place, reason in reasons.items()}
-    urls = [page.url.encode("utf-8", "surrogatepass") for place, page in enumerate(pages) if place not in reasons]
+        if len(pages) == 1:
+            return [], {0: error.reason if isinstance(error, PageError) else "crashed"}
+        reads = await asyncio.gather(*(_read(pool, [page]) for page in pages))
+        parts = [part for columns, _ in reads for part in columns]
+        return parts, {place: skipped[0] for place, (_, skipped) in enumerate(reads) if skipped}
+    urls = [page.url.encode("utf-8", "surrogatepass") for place, page in enumerate(pages) if place not in skipped]
     columns |= {"urls": b"".join(urls), "url_sizes": np.array(list(map(len, urls)), np.uint32).tobytes()}
-    return Read([columns] if urls else [], skipped)
+    return [columns] if urls else [], skipped

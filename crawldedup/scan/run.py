@@ -45,10 +45,17 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 
     What was read outlives an error, for the next run. Raises ConfigurationError and OSError.
     """
-    options = dedup.options
+    options, fields = dedup.options, sources.Fields.of(given)
+
+    def items_of(name: str, on_error: sources.OnError) -> Iterator[Item]:
+        return sources.readable_items([name], on_error, fields, needs_lines=True)
+
     _check(given)
     with _work_folder(options, given, output) as folder:
-        _read(options, folder, given, output)
+        chunks = chunks_of(given.pages, folder.step.place, items_of, output.unreadable)
+        with output.progress("reading") as show:
+            for _ in read_into(folder, chunks, options, given.workers, output, "skipped"):
+                show(folder.step.pages, None)
         with output.shares() as share:
             results = Results.of(folder, options, share, keep=given.keep, exact=given.exact)
             if given.output is not None:
@@ -112,19 +119,6 @@ def version_of_files(names: Iterable[str]) -> str:
     files = [(path, path.stat()) for path in chain.from_iterable(below) if path.is_file()]
     told = json.dumps([(str(path), status.st_size, status.st_mtime_ns) for path, status in files])
     return f"{mmh3.hash128(told.encode()):032x}"
-
-
-def _read(options: Options, folder: ScanFolder, given: Namespace, output: Output) -> None:
-    """Read what is not in the folder yet."""
-    fields = sources.Fields.of(given)
-
-    def items_of(name: str, on_error: sources.OnError) -> Iterator[Item]:
-        return sources.readable_items([name], on_error, fields, needs_lines=True)
-
-    chunks = chunks_of(given.pages, folder.step.place, items_of, output.unreadable)
-    with output.progress("reading") as show:
-        for _ in read_into(folder, chunks, options, given.workers, output, "skipped"):
-            show(folder.step.pages, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +207,10 @@ class Results:
             write_report(database, make_report(database, find_journals([journal])), path)
 
     def _journal(self, name: str, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        threshold = self.goal.similarity if self.pages.shingles else round(self.goal.threshold, 4)
+        settings = {"similarity": self.goal.similarity, "threshold": threshold}
         # A spider without a name tells a scan.
         process = {"started": round(time.time(), 3), "host": socket.gethostname(), "pid": os.getpid(), "spider": ""}
-        similarity = self.goal.similarity
-        threshold = round(self.goal.threshold, 4) if self.pages.shingles is None else similarity
-        settings = {"similarity": similarity, "threshold": threshold}
         yield {FORMAT: VERSION, "crawl": f"scan-{name}", **process, "settings": settings}
         for row in rows:
             record = {"t": 0, "url": shown(row["url"]), "outcome": OUTCOMES[Kind(row["kind"])], "action": "delivered"}

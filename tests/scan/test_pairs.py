@@ -97,7 +97,8 @@ def test_waiting_pairs_come_back_block_by_block_sorted_and_once(tmp_path: Path) 
     for part in np.split(pairs, 10):
         waiting.add(distinct(part))
     blocks = list(waiting.blocks())
-    assert (len(blocks), [share for share, _ in blocks][-1]) == (4, 0.75)
+    assert [share for share, _ in blocks] == [0, 0.25, 0.5, 0.75]
+    assert all((later_of(block) >> 16 == number).all() for number, (_, block) in enumerate(blocks))
     assert np.concatenate([block for _, block in blocks]).tolist() == np.unique(pairs).tolist()
     assert (earlier_of(pairs) <= later_of(pairs)).all()
 
