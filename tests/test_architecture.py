@@ -24,14 +24,14 @@ BUDGETS = {
     "workers": 498,
     "scrapy_plugin": 2209,
     "report": 2115,
-    "scan": 1193,
+    "scan": 1210,
     "spark": 450,
     "service": 1325,
     "cli": 1853,
     "literature": 1798,
     "adapters": 335,
 }
-MOST_LINES = 20_758
+MOST_LINES = 20_775
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -110,6 +110,21 @@ def test_a_page_that_ends_its_process_is_skipped_alone(
     assert list(map(str, skipped)) == [f"{hostile.url}: skipped ({reason})"]
 
 
+def test_the_same_bytes_are_read_once_for_each_area(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "counting_pages.py").write_text("seen = []\ndef extract(html):\n    seen.append(html)\n    return html")
+    monkeypatch.syspath_prepend(tmp_path)
+    html = b"<main>some text</main><p>other text</p>"
+    hosts = ["a.example", "b.example", "a.example", "b.example"]
+    options = Options(extractor="counting_pages.extract", content={"a.example": "main"})
+    columns = columns_in(packed([Page(f"https://{host}/", html=html) for host in hosts], options))
+    import counting_pages  # type: ignore[import-not-found]
+
+    # Of the other host an area is compared, without an extractor.
+    assert len(counting_pages.seen) == 1
+    assert len(set(columns.digest.tolist())) == 2
+    assert columns.digest[:2].tolist() == columns.digest[2:].tolist()
+
+
 def test_an_interrupt_ends_the_processes(tmp_path: Path) -> None:
     running: list[int] = []
 
