@@ -26,16 +26,16 @@ _VERSION: Final = "WARC version"
 _REPLACED: Final = (_VERSION, "WARC-Type", "WARC-Block-Digest", "WARC-Payload-Digest", "Content-Length")
 
 
-def places_in(path: Path) -> list[tuple[int, int]]:
-    """Return where the WARC files in a WACZ begin and end, in its order; none for another file.
+def warcs_in(path: Path) -> list[tuple[int, int]]:
+    """Return where the WARC files in a WACZ begin and end, in its order; any other file is one itself.
 
-    They are stored there as they are, as the format demands: nothing is unpacked. Raises ConfigurationError for other
-    files, and for those that share bytes, of which a few could stand for gigabytes.
+    They are stored in it as they are, as the format demands: nothing is unpacked. Raises ConfigurationError for other
+    ones, and for those that share bytes, of which a few could stand for gigabytes.
     """
     places = []
     with path.open("rb") as file:
         if file.read(len(_ZIP_MAGIC)) != _ZIP_MAGIC:
-            return []
+            return [(0, path.stat().st_size)]
         try:
             members = [member for member in ZipFile(file).infolist() if _WARC.fullmatch(member.filename)]
             for member in members:

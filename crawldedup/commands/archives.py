@@ -4,7 +4,7 @@ import email
 import io
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from email.message import Message
 from pathlib import Path
@@ -92,47 +92,42 @@ class _Member(io.RawIOBase):
         return len(piece)
 
 
-def records_of(path: Path, places: Sequence[tuple[int, int]] = (), *, with_pages: bool = True) -> Iterator[Item]:
-    """Yield the records of a web archive, and errors for those that are lost.
+def records_of(path: Path, start: int, last: int, *, with_pages: bool = True) -> Iterator[Item]:
+    """Yield the records of the WARC file between two places of a file, and errors for those that are lost.
 
-    `places` are where its files begin and end, if it holds several. Raises ConfigurationError where a file is cut off,
-    for a damage in a file that is not compressed, where nothing says where the next record begins, and for no archive.
+    Raises ConfigurationError where it is cut off, for a damage in what is not compressed, where nothing says where the
+    next record begins, and for no archive.
     """
     with path.open("rb") as file:
-        for start, end in places or [(0, path.stat().st_size)]:
-            yield from _records_between(path, file, start, end, with_pages)
-
-
-def _records_between(path: Path, file: BinaryIO, start: int, last: int, with_pages: bool) -> Iterator[Item]:
-    file.seek(start)
-    is_packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-    file.seek(start)
-    while start < last:
-        member = _Member(file, start) if is_packed else None
-        try:
-            records = _records_in(io.BufferedReader(member) if member else file)
-            for number, (head, content, following) in enumerate(records):
-                place, end = f"{path}, at byte {start:,}", member.end if member else file.tell() - len(following)
-                is_shared = member is not None and bool(number or following)
-                names = head.get("WARC-Record-ID", ""), *head.get_all("WARC-Concurrent-To", ())
-                record = Record(path, start, end, is_packed, is_shared, head.get("WARC-Type", ""), names)
-                try:
-                    yield Item(place, record, _page_of(head, content) if with_pages else None)
-                except (_DamageError, ValueError) as error:
-                    problem = ConfigurationError(f"{place}: this record cannot be read: {error}")
-                    yield Item(place, record, problem)
-                start = start if member else end
-                if start >= last:
-                    return
-            start = member.end if member else last
-        except (zlib.error, EOFError, _DamageError) as error:
-            rest = "" if member else "; the rest is not read"
-            problem = ConfigurationError(f"{path}, at byte {start:,}: {error}{rest}")
-            following_start = _next_member(file, start + 1, last) if member else None
-            if following_start is None and not (member and isinstance(error, _DamageError)):
-                raise problem from error
-            yield Item("", None, problem)
-            start = last if following_start is None else following_start
+        file.seek(start)
+        is_packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+        file.seek(start)
+        while start < last:
+            member = _Member(file, start) if is_packed else None
+            try:
+                records = _records_in(io.BufferedReader(member) if member else file)
+                for number, (head, content, following) in enumerate(records):
+                    place, end = f"{path}, at byte {start:,}", member.end if member else file.tell() - len(following)
+                    is_shared = member is not None and bool(number or following)
+                    names = head.get("WARC-Record-ID", ""), *head.get_all("WARC-Concurrent-To", ())
+                    record = Record(path, start, end, is_packed, is_shared, head.get("WARC-Type", ""), names)
+                    try:
+                        yield Item(place, record, _page_of(head, content) if with_pages else None)
+                    except (_DamageError, ValueError) as error:
+                        problem = ConfigurationError(f"{place}: this record cannot be read: {error}")
+                        yield Item(place, record, problem)
+                    start = start if member else end
+                    if start >= last:
+                        return
+                start = member.end if member else last
+            except (zlib.error, EOFError, _DamageError) as error:
+                rest = "" if member else "; the rest is not read"
+                problem = ConfigurationError(f"{path}, at byte {start:,}: {error}{rest}")
+                next_start = _next_member(file, start + 1, last) if member else None
+                if next_start is None and not (member and isinstance(error, _DamageError)):
+                    raise problem from error
+                yield Item("", None, problem)
+                start = last if next_start is None else next_start
 
 
 def _records_in(stream: Any) -> Iterator[tuple[Message, bytes, bytes]]:

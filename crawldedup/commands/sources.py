@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, Final, NamedTuple, NoReturn, Self
 
 from lxml import etree
 
-from crawldedup.archives import places_in
+from crawldedup.archives import warcs_in
 from crawldedup.commands.archives import GZIP_MAGIC, MOST_BYTES, Item, records_of
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.page import Page
@@ -234,8 +234,8 @@ def items_of_file(path: Path, fields: Fields | None, on_error: OnError) -> Itera
     form = form_of(path.name)
     if form == ARCHIVE:
         refusal = "it cannot be read as a web archive"
-        records = records_of(path, places_in(path), with_pages=fields is not None)
-        return _told(records, str(path), "record", "damaged", refusal, on_error)
+        parts = (records_of(path, *place, with_pages=fields is not None) for place in warcs_in(path))
+        return _told(chain.from_iterable(parts), str(path), "record", "damaged", refusal, on_error)
     file = gzip.GzipFile(path) if path.suffix.lower() == GZIP_SUFFIX else path.open("rb")
     if form == PARQUET:
         rows = _rows_of_parquet(pyarrow_for(path), path, file, fields)
