@@ -210,7 +210,8 @@ def urls_of_sitemap(name: str, levels: int = _LEVELS) -> Iterator[str]:
     if kind not in ("urlset", "sitemapindex"):
         raise ConfigurationError(f"{name} is no sitemap: it begins with <{kind}>")
     urls = (str(place.text or "").strip() for place in root.iterfind("{*}*/{*}loc"))
-    for url in islice(filter(None, urls), _MOST_URLS):
+    # It must not name a file of this machine.
+    for url in islice((url for url in urls if url.startswith(_SCHEMES)), _MOST_URLS):
         if kind == "urlset":
             yield url
         elif levels > 1:
@@ -261,9 +262,11 @@ def complaints(on_error: OnError, name: str, what: str, fate: str) -> Iterator[O
         if number <= MOST_TOLD:
             on_error(error)
 
-    yield tell
-    if number > MOST_TOLD:
-        on_error(ConfigurationError(f"{name}: {pluralize(number - MOST_TOLD, f'further {what}')} {fate}"))
+    try:
+        yield tell
+    finally:
+        if number > MOST_TOLD:
+            on_error(ConfigurationError(f"{name}: {pluralize(number - MOST_TOLD, f'further {what}')} {fate}"))
 
 
 def _told(

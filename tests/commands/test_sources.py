@@ -268,6 +268,8 @@ def test_the_pages_of_a_sitemap_are_read_and_a_missing_one_hides_no_other(tmp_pa
     [
         (sitemap("https://a.example/?a=1&amp;b=ä"), ["https://a.example/?a=1&b=ä"]),
         (gzip.compress(sitemap("https://a.example/", of=""), mtime=0), ["https://a.example/"]),
+        # No file of this machine is named by others.
+        (sitemap("/etc/hostname", "-", "file:///etc/hostname", "https://a.example/"), ["https://a.example/"]),
         # Entities are not expanded.
         (b'<!DOCTYPE urlset [<!ENTITY x "https://a.example/">]><urlset><url><loc>&x;</loc></url></urlset>', []),
     ],
