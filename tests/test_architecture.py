@@ -24,14 +24,14 @@ BUDGETS = {
     "workers": 498,
     "scrapy_plugin": 2209,
     "report": 2115,
-    "scan": 1210,
+    "scan": 1199,
     "spark": 450,
     "service": 1325,
-    "cli": 1853,
+    "cli": 1857,
     "literature": 1798,
     "adapters": 335,
 }
-MOST_LINES = 20_775
+MOST_LINES = 20_768
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

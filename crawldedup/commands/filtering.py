@@ -29,8 +29,7 @@ from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, StoreError
 from crawldedup.options import Options
 from crawldedup.printable import pluralize
-from crawldedup.scan.folder import ScanFolder
-from crawldedup.scan.read import Chunk, chunked, read_into
+from crawldedup.scan.read import Chunk, ScanFolder, chunked, read_into
 from crawldedup.scan.run import Results, version_of_files
 from crawldedup.verdict import Verdict
 

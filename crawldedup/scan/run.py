@@ -30,8 +30,7 @@ from crawldedup.page import PageReader
 from crawldedup.printable import pluralize, printable
 from crawldedup.scan.columns import Columns, Lists
 from crawldedup.scan.engine import Duplicates, Goal, Progress, find_duplicates
-from crawldedup.scan.folder import ScanFolder, Step, opened_folder
-from crawldedup.scan.read import chunks_of, read_into
+from crawldedup.scan.read import ScanFolder, Step, chunks_of, opened_folder, read_into
 from crawldedup.verdict import Kind
 
 FOLDER_SUFFIX: Final = ".scan"

@@ -16,7 +16,7 @@ from crawldedup.workers.reading import plain_page
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawldedup.scan.folder import Packed
+    from crawldedup.scan.read import Packed
 
 GOAL = Goal(0.9, 0.98)
 WORDS = [f"{first}{second}{third}" for first in "bdfgklm" for second in "aeiou" for third in ("n", "rt", "st", "lk")]
