@@ -20,7 +20,7 @@ import pytest
 from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter
 
 from crawldedup.commands import sources
-from crawldedup.commands.sources import Fields, readable_sources, refuse, under_url, urls_of_sitemap
+from crawldedup.commands.sources import Fields, readable_sources, refuse, urls_of_sitemap
 from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.page import Page
 
@@ -218,15 +218,6 @@ def test_a_small_table_that_stands_for_gigabytes_is_read_in_part(
 def test_a_folder_without_pages_is_told(tmp_path: Path) -> None:
     (tmp_path / "picture.png").touch()
     assert ["holds no pages: no .html, " in error for error in read(tmp_path)[1]] == [True]
-
-
-def test_one_page_is_put_under_another_url_and_several_are_refused() -> None:
-    pages = [Page("file:///a.html", text="a"), Page("file:///b.html", text="b")]
-    assert list(under_url(pages, None)) == pages
-    assert list(under_url(pages[:1], "https://e.com/")) == [Page("https://e.com/", text="a")]
-    assert list(under_url([], "https://e.com/")) == []
-    with pytest.raises(ConfigurationError, match="--url names one page"):
-        next(under_url(pages, "https://e.com/"))
 
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
