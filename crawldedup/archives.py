@@ -5,9 +5,8 @@ import io
 import re
 import struct
 import zlib
-from base64 import b32encode
 from email.message import Message
-from hashlib import sha1
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -22,8 +21,7 @@ _LOCAL_HEADER: Final = struct.Struct("<26xHH")
 _WARC: Final = re.compile(r"archive/[^/]+\.warc(\.gz)?")
 _END_OF_HEAD: Final = re.compile(rb"\r?\n\r?\n")
 _PROFILE: Final = "http://netpreserve.org/warc/{}/revisit/identical-payload-digest"
-_VERSION: Final = "WARC version"
-_REPLACED: Final = (_VERSION, "WARC-Type", "WARC-Block-Digest", "WARC-Payload-Digest", "Content-Length")
+_REPLACED: Final = ("WARC-Type", "WARC-Block-Digest", "WARC-Payload-Digest", "Content-Length")
 
 
 def warcs_in(path: Path) -> list[tuple[int, int]]:
@@ -65,8 +63,8 @@ class Revisits:
         parts = _parts_of(file, record) if record.kind == "response" else None
         if parts is None:
             return False
-        head, _, payload = parts
-        digest = sha1(payload).digest()
+        _, head, _, payload = parts
+        digest = sha256(payload).digest()
         if stays:
             named = head.get("WARC-Target-URI", ""), head.get("WARC-Date", "")
             self._first.setdefault(digest, named)
@@ -79,9 +77,9 @@ class Revisits:
         """
         parts = _parts_of(file, record)
         assert parts is not None
-        head, http, payload = parts
-        digest, version = sha1(payload).digest(), head[_VERSION]
-        named = head.get("WARC-Payload-Digest", f"sha1:{b32encode(digest).decode()}")
+        version, head, http, payload = parts
+        digest = sha256(payload).digest()
+        named = head.get("WARC-Payload-Digest", f"sha256:{digest.hex()}")
         for name in _REPLACED:
             del head[name]
         head["WARC-Type"], head["WARC-Profile"] = "revisit", _PROFILE.format(version)
@@ -92,8 +90,8 @@ class Revisits:
         return gzip.compress(made, mtime=0) if record.is_packed else made
 
 
-def _parts_of(file: BinaryIO, record: Record) -> tuple[Message, bytes, bytes] | None:
-    """Return the head of a record, the head of the HTTP response in it and its payload; None if it is very large."""
+def _parts_of(file: BinaryIO, record: Record) -> tuple[str, Message, bytes, bytes] | None:
+    """Return the version and head of a record, and the head and payload of its HTTP response; None if it is large."""
     file.seek(record.start)
     content = file.read(min(record.end - record.start, MOST_BYTES))
     if record.is_packed:
@@ -105,5 +103,4 @@ def _parts_of(file: BinaryIO, record: Record) -> tuple[Message, bytes, bytes] | 
     end = _END_OF_HEAD.search(block)
     if len(content) >= MOST_BYTES or end is None:
         return None
-    head[_VERSION] = version
-    return head, block[: end.end()], block[end.end() :]
+    return version, head, block[: end.end()], block[end.end() :]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zipfile
 from copy import copy
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +97,14 @@ def overlapping(name: str) -> None:
         twin = copy(archive.filelist[0])
         twin.filename = "archive/b.warc.gz"
         archive.filelist.append(twin)
+
+
+def test_a_revisit_names_a_digest_of_its_own_if_the_capture_has_none(run: Run) -> None:
+    records = [re.sub(rb"WARC-Payload-Digest: .*?\r\n", b"", record) for record in PAGES[:2]]
+    Path("crawl.warc").write_bytes(b"".join(records))
+    assert "1 of them as revisits" in run("filter crawl.warc -o out.warc --revisit").err
+    payload = PAGES[0].split(b"\r\n\r\n", 2)[2].removesuffix(b"\r\n\r\n")
+    assert records_in("out.warc")[1][1].get_header("WARC-Payload-Digest") == f"sha256:{sha256(payload).hexdigest()}"
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
