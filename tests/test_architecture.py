@@ -24,14 +24,14 @@ BUDGETS = {
     "workers": 498,
     "scrapy_plugin": 2209,
     "report": 2115,
-    "scan": 1199,
+    "scan": 1197,
     "spark": 450,
     "service": 1325,
     "cli": 1857,
     "literature": 1798,
     "adapters": 332,
 }
-MOST_LINES = 20_765
+MOST_LINES = 20_763
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -70,11 +70,9 @@ class Goal:
 def costs_of(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.int64]:
     """Return the costs of pairs of pages, given their rows, shape (pairs,). It is quickest with equal rows together."""
     totals = np.zeros(len(later), np.int64)
-    for start in range(0, len(later), _PAIRS_AT_ONCE):
-        part = slice(start, start + _PAIRS_AT_ONCE)
+    for part, differing in _differing(pages, later, earlier):
         rows, places = np.unique(later[part], return_inverse=True)
         costs = likelihood_costs(pages.steps[rows])[places]
-        differing = _differing(pages, later[part], earlier[part])
         totals[part] = np.multiply(costs, differing, out=costs).sum(axis=1, dtype=np.uint32)
     return totals
 
@@ -82,17 +80,17 @@ def costs_of(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.int64]:
 def similarities_of(pages: Columns, later: Rows, earlier: Rows, threshold: float) -> NDArray[np.float64]:
     """Return the most likely similarities of pairs of pages, given their rows, as `estimate_similarity` does."""
     similarities = np.ones(len(later))
-    for start in range(0, len(later), _PAIRS_AT_ONCE):
-        part = slice(start, start + _PAIRS_AT_ONCE)
-        differing = _differing(pages, later[part], earlier[part])
+    for part, differing in _differing(pages, later, earlier):
         estimates = _estimates(pages.steps[later[part]], differing, threshold)
         similarities[part] = np.where(differing.any(axis=1), estimates, 1.0)
     return similarities
 
 
-def _differing(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.uint8]:
-    """Return 1 where signatures differ, shape (pairs, VERIFY_BITS)."""
-    return np.unpackbits(pages.verify[later] ^ pages.verify[earlier], axis=1)
+def _differing(pages: Columns, later: Rows, earlier: Rows) -> Iterator[tuple[slice, NDArray[np.uint8]]]:
+    """Yield 1 where signatures differ, shape (pairs, VERIFY_BITS), of one part of the pairs after another."""
+    for start in range(0, len(later), _PAIRS_AT_ONCE):
+        part = slice(start, start + _PAIRS_AT_ONCE)
+        yield part, np.unpackbits(pages.verify[later[part]] ^ pages.verify[earlier[part]], axis=1)
 
 
 def _estimates(steps: NDArray[np.uint16], differing: NDArray[np.uint8], threshold: float) -> NDArray[np.float64]:

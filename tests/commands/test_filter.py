@@ -223,18 +223,6 @@ def test_of_several_inputs_what_stands_before_a_cut_is_written(run: Run, monkeyp
         assert said.err.count(message) == 1
 
 
-def test_a_page_that_ends_its_process_is_kept(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    extractor = "import os\ndef extract(html):\n    os._exit(3) if 'DIE' in html else None\n    return html\n"
-    Path("deadly_feed.py").write_text(extractor)
-    monkeypatch.syspath_prepend(".")
-    items = [{"url": item["url"], "html": f"<p>{item['text']}"} for item in [*ITEMS[:4], {"url": "x", "text": "DIE"}]]
-    Path("feed.jsonl").write_bytes(as_lines(items))
-    said = run("filter feed.jsonl -o out.jsonl --extractor deadly_feed.extract --workers 1")
-    assert (items_in("out.jsonl"), said.status) == ([*items[:3], items[4]], 0)
-    assert "x: kept without being compared (crashed)" in said.err
-    assert "1 not compared" in said.err
-
-
 def test_a_feed_that_changes_while_it_is_read_is_not_written(feed: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     found = Results.of
 
