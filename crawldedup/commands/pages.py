@@ -150,17 +150,15 @@ def _estimate(candidate: Candidate) -> str:
 
 
 def compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Show how alike two pages are, and what an index that has seen the first makes of the second.
-
-    If a store is named, it is that index, by its key; else it is said how many indexes would drop the second page.
-    """
+    """Show how alike two pages are, and how an index that knows the first decides: the store's, or each of ten."""
     first, second = map(single_source, given.pages)
-    where = ""
     with closing(make_deduplicator(given)) if given.store is not None else nullcontext(dedup) as index:
         if index is not dedup:
             require_existing(index)
-            where = f", for {shown_url(index.options.store)}, namespace {index.options.namespace}"
-        told = explaining.compare(first, second, **{**index.options.index_values(), "key": index.key.secret or 0})
+        index_name = f"{shown_url(index.options.store)}, namespace {index.options.namespace}"
+        where = "" if index is dedup else f", for {index_name}"
+        values = {**index.options.index_values(), "key": index.key.secret or 0, "volatile_lines": index.volatile_lines}
+        told = explaining.compare(first, second, **values)
     output.show(wire.plain(told), *_comparison_in_words(told, first, where, given.detail))
 
 
