@@ -42,19 +42,19 @@ def parse(html: str) -> LexborHTMLParser:
 
 
 @cache
-def number(name: str) -> int:
+def kind_of(name: str) -> int:
     """Return Lexbor's number for a tag of HTML. A site's own tags have another number in each page."""
     return parse("").create_node(name).tag_id
 
 
-def numbers(names: Iterable[str]) -> frozenset[int]:
+def kinds_of(names: Iterable[str]) -> frozenset[int]:
     """Return Lexbor's numbers for tags of HTML."""
-    return frozenset(map(number, names))
+    return frozenset(map(kind_of, names))
 
 
-BOILERPLATE: Final = numbers(BOILERPLATE_TAGS)
-HEADINGS: Final = numbers(tags("h1 h2 h3 h4 h5 h6"))
-HOLD_CONTENT: Final = numbers(["article", "main"])
+BOILERPLATE: Final = kinds_of(BOILERPLATE_TAGS)
+HEADINGS: Final = kinds_of(tags("h1 h2 h3 h4 h5 h6"))
+HOLD_CONTENT: Final = kinds_of(["article", "main"])
 TEXT: Final = parse("x").body.first_child.tag_id  # type: ignore[union-attr]
 COMMENT: Final = parse("<body><!-- -->").body.first_child.tag_id  # type: ignore[union-attr]
 
@@ -134,9 +134,9 @@ _CONTROLS: Final = tags("datalist option select textarea")
 
 def _roles(hidden: Iterable[str]) -> list[int]:
     """Return what the walk does at each tag. An unknown tag is a part of its line."""
-    roles = dict.fromkeys(numbers(BLOCKS), _BLOCK) | dict.fromkeys(BOILERPLATE, _BOILERPLATE)
-    roles |= {number("br"): _BREAK, number("hr"): _BREAK, number("a"): _LINK, COMMENT: _SKIPPED, TEXT: _TEXT}
-    roles |= dict.fromkeys(numbers(hidden), _SKIPPED)
+    roles = dict.fromkeys(kinds_of(BLOCKS), _BLOCK) | dict.fromkeys(BOILERPLATE, _BOILERPLATE)
+    roles |= {kind_of("br"): _BREAK, kind_of("hr"): _BREAK, kind_of("a"): _LINK, COMMENT: _SKIPPED, TEXT: _TEXT}
+    roles |= dict.fromkeys(kinds_of(hidden), _SKIPPED)
     return [roles.get(kind, _INLINE) for kind in range(max(roles) + 1)]
 
 
@@ -146,7 +146,7 @@ _NAMED: Final = 5_000  # blocks whose names are read: a page may have 100,000, e
 _SHORT_NOISE: Final = 100  # letters up to which noise is looked at all the same: a price may be named "promo"
 _BELIEVED: Final = 4  # times that noise may be longer than the rest, to be believed before it is read
 
-Line = tuple[str, int, int]  # a text between two edges of blocks, how much of it is links, and the number of its block
+TextLine = tuple[str, int, int]  # a text between two edges of blocks, the letters of its links, and its block
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class Blocks:
     ends: list[int]
     kinds: list[int]
     names: list[int]
-    lines: list[Line]
+    lines: list[TextLine]
 
     def children(self, block: int) -> Iterator[int]:
         """Yield the direct children of a block."""
@@ -222,7 +222,7 @@ def _walk(  # noqa: C901
     if body is None:
         return Blocks([], [], [], [], [], []), 0
     nodes, parents, ends, kinds, names = [body], [-1], [0], [body.tag_id], [Label.NOTHING]
-    lines: list[Line] = []
+    lines: list[TextLine] = []
     pieces: list[str] = []
     # The open elements that hold something, and what each of them is.
     opened, roles = [body], [_BLOCK]
@@ -296,7 +296,7 @@ def _walk(  # noqa: C901
     return Blocks(nodes, parents, ends, kinds, names, lines), longest_noise
 
 
-def _end_line(lines: list[Line], pieces: list[str], linked: int, block: int) -> None:
+def _end_line(lines: list[TextLine], pieces: list[str], linked: int, block: int) -> None:
     if text := " ".join("".join(pieces).split()):
         lines.append((text, linked, block))
     pieces.clear()

@@ -21,7 +21,7 @@ from typing import Any, Final
 from crawldedup.checks import did_you_mean, refused
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.reading.area import Area, cut_to
-from crawldedup.reading.blocks import BOILERPLATE, BOILERPLATE_ROLES, HOLD_CONTENT, blocks_of, number
+from crawldedup.reading.blocks import BOILERPLATE, BOILERPLATE_ROLES, HOLD_CONTENT, blocks_of, kind_of
 from crawldedup.reading.html import HtmlPage, tidy
 from crawldedup.reading.main_text import main_text
 from crawldedup.reading.tokenize import count_words
@@ -32,7 +32,7 @@ NAMED_WORDS: Final = 100  # a shorter main text begins with the page's name, whi
 TEXT_PROFILE: Final = "text7"
 """Names the rules of this package. Change it with them: texts of different rules must not meet in one index."""
 
-_HEADER: Final = number("header")
+_HEADER: Final = kind_of("header")
 _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
 _IDENTIFYING: Final = "meta, script, img, frame, iframe, video, source, embed, object"
 

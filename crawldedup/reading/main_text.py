@@ -18,14 +18,14 @@ Prose is a line that is long and has punctuation, or is very long, and is no lin
 import re
 from typing import Final
 
-from crawldedup.reading.blocks import BOILERPLATE, HOLD_CONTENT, Blocks, Label, number, numbers, tags, totals
+from crawldedup.reading.blocks import BOILERPLATE, HOLD_CONTENT, Blocks, Label, kind_of, kinds_of, tags, totals
 from crawldedup.reading.html import HtmlPage
 
-_CAPTION, _H1, _MAIN, _PRE, _TABLE = map(number, ("figcaption", "h1", "main", "pre", "table"))
-_CELLS: Final = numbers(tags("li p td tr tbody dd dt h1 h2 h3 h4 h5 h6"))
-_HEADINGS: Final = numbers(["h1", "h2", "h3"])
-_PLAIN: Final = numbers(tags("blockquote center dd dl dt figure h2 h3 h4 h5 li ol p table ul"))
-_SINGLE: Final = numbers(["li", "p"])
+_CAPTION, _H1, _MAIN, _PRE, _TABLE = map(kind_of, ("figcaption", "h1", "main", "pre", "table"))
+_CELLS: Final = kinds_of(tags("li p td tr tbody dd dt h1 h2 h3 h4 h5 h6"))
+_HEADINGS: Final = kinds_of(["h1", "h2", "h3"])
+_PLAIN: Final = kinds_of(tags("blockquote center dd dl dt figure h2 h3 h4 h5 li ol p table ul"))
+_SINGLE: Final = kinds_of(["li", "p"])
 _NEVER_ALONE: Final = _SINGLE | {_PRE}
 
 # Bytes of prose in UTF-8, since scripts with many characters need few of them; some, as Thai, have no punctuation.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crawldedup.reading.blocks import parse
-from crawldedup.reading.facts.layout import BUY_SIGNS, sells
+from crawldedup.reading.facts.page_facts import BUY_SIGNS, sells
 from crawldedup.reading.facts.prices import show_a_price
 
 BUTTONS = "button, input, form"

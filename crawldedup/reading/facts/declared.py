@@ -15,7 +15,7 @@ from typing import Any, Final
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawldedup.reading.blocks import elements_around, text_within
-from crawldedup.reading.facts import VOCABULARY, limits
+from crawldedup.reading.facts import VOCABULARY, Most
 from crawldedup.reading.facts.prices import Price, price_of
 
 _PRODUCTS: Final = frozenset(VOCABULARY["product_types"])
@@ -65,9 +65,9 @@ def read_declared(tree: LexborHTMLParser) -> Declared:
     products, is_article = _in_scripts(tree)
     kind, of_the_page = _in_meta(tree)
     typed = {}
-    for element in tree.css("[itemtype], [typeof], [itemscope]")[: limits.ELEMENTS]:
+    for element in tree.css("[itemtype], [typeof], [itemscope]")[: Most.ELEMENTS]:
         names = element.attributes.get("itemtype") or element.attributes.get("typeof") or ""
-        typed[element.mem_id] = {_last_part(name) for name in names[: limits.VALUE].split()}
+        typed[element.mem_id] = {_last_part(name) for name in names[: Most.VALUE].split()}
     is_article = is_article or any(not types.isdisjoint(_ARTICLES) for types in typed.values())
     return Declared((*products, *_in_markup(tree, typed), *of_the_page), is_article, kind == "article")
 
@@ -79,7 +79,7 @@ def _last_part(kind: str) -> str:
 
 def _product(name: str, prices: Iterable[tuple[str, str]], values: Iterable[str]) -> Product:
     """Return a product. Of very many values the first by the alphabet are taken, since their order differs."""
-    attributes = nsmallest(limits.VALUES, {text for value in values if (text := value.strip())})
+    attributes = nsmallest(Most.VALUES, {text for value in values if (text := value.strip())})
     found = (price_of(amount, currency) for amount, currency in prices)
     return Product(name, frozenset(filter(None, found)), frozenset(attributes))
 
@@ -91,17 +91,17 @@ def _in_scripts(tree: LexborHTMLParser) -> tuple[list[Product], bool]:
     """Return the products of the scripts, in order, and whether a script describes an article."""
     products: list[Product] = []
     is_article = False
-    for script in islice(tree.css("script[type*='ld+json' i]"), limits.SCRIPTS):
+    for script in islice(tree.css("script[type*='ld+json' i]"), Most.SCRIPTS):
         try:
-            waiting = deque([_JSON.raw_decode(_WRAPPING.sub("", script.text()[: limits.SCRIPT], 1))[0]])
+            waiting = deque([_JSON.raw_decode(_WRAPPING.sub("", script.text()[: Most.SCRIPT], 1))[0]])
         except (ValueError, RecursionError):
             continue
-        for _ in range(limits.NODES):
+        for _ in range(Most.NODES):
             if not waiting:
                 break
             node = waiting.popleft()
             if isinstance(node, list):
-                waiting.extend(node[: limits.NODES])
+                waiting.extend(node[: Most.NODES])
             elif isinstance(node, dict):
                 types = {_last_part(name) for name in _list(node.get("@type")) if isinstance(name, str)}
                 is_article |= not types.isdisjoint(_ARTICLES)
@@ -109,7 +109,7 @@ def _in_scripts(tree: LexborHTMLParser) -> tuple[list[Product], bool]:
                 has_offer = any(isinstance(offer, dict) for offer in _list(node.get("offers")))
                 if not _is_sold(types, has_offer=has_offer):
                     waiting.extend(value for key, value in node.items() if key not in _ABOUT_OTHERS)
-                elif len(products) < limits.PRODUCTS:
+                elif len(products) < Most.PRODUCTS:
                     products.append(_product_of(node))
     return products, is_article
 
@@ -120,7 +120,7 @@ def _is_sold(types: set[str], *, has_offer: bool) -> bool:
 
 
 def _product_of(node: dict[str, Any]) -> Product:
-    parts = list(islice(_parts(node), limits.NODES))
+    parts = list(islice(_parts(node), Most.NODES))
     prices = ((_value(part.get(key)), _value(part.get("priceCurrency"))) for part in parts for key in _PRICES)
     return _product(_value(node.get("name")), prices, chain.from_iterable(map(_descriptive, parts)))
 
@@ -128,7 +128,7 @@ def _product_of(node: dict[str, Any]) -> Product:
 def _parts(node: dict[str, Any], depth: int = 4) -> Iterator[dict[str, Any]]:
     """Yield a product, its variants and offers, and what they are made of."""
     yield node
-    inner = chain.from_iterable(_list(node.get(key))[: limits.VALUES] for key in _MADE_OF) if depth else ()
+    inner = chain.from_iterable(_list(node.get(key))[: Most.VALUES] for key in _MADE_OF) if depth else ()
     for part in inner:
         if isinstance(part, dict):
             yield from _parts(part, depth - 1)
@@ -136,9 +136,9 @@ def _parts(node: dict[str, Any], depth: int = 4) -> Iterator[dict[str, Any]]:
 
 def _descriptive(node: dict[str, Any]) -> Iterator[str]:
     """Yield the short values that describe a product or an offer. That it is new says nothing: most are."""
-    for key, values in islice(node.items(), limits.VALUES):
+    for key, values in islice(node.items(), Most.VALUES):
         if not _NOT_DESCRIPTIVE.search(key):
-            for value in _list(values)[: limits.VALUES]:
+            for value in _list(values)[: Most.VALUES]:
                 text = _SCHEMA.sub("", _value(value))
                 if len(text) <= _LONGEST_DESCRIPTIVE and "://" not in text and not _IS_NEW.fullmatch(text):
                     yield text
@@ -158,7 +158,7 @@ def _value(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
     # The digits of a huge integer take quadratic time.
-    return str(value)[: limits.VALUE].strip() if not isinstance(value, int) or abs(value) < 10**40 else ""
+    return str(value)[: Most.VALUE].strip() if not isinstance(value, int) or abs(value) < 10**40 else ""
 
 
 # Meta elements and markup
@@ -168,10 +168,10 @@ def _in_meta(tree: LexborHTMLParser) -> tuple[str, list[Product]]:
     """Return the Open Graph type of a page, and the product that it is about, if any."""
     kind = title = ""
     members: list[tuple[str, str]] = []
-    for meta in islice(tree.css("meta"), limits.ELEMENTS):
+    for meta in islice(tree.css("meta"), Most.ELEMENTS):
         attributes = meta.attributes
         name = (attributes.get("property") or attributes.get("name") or "").lower()
-        content = " ".join((attributes.get("content") or "")[: limits.VALUE].split())
+        content = " ".join((attributes.get("content") or "")[: Most.VALUE].split())
         if name == "og:type":
             kind = content.lower()
         elif name == "og:title":
@@ -194,7 +194,7 @@ def _product_of_members(members: Sequence[tuple[str, str]]) -> Product:
 def _in_markup(tree: LexborHTMLParser, typed: dict[int, set[str]]) -> list[Product]:
     """Return the products in microdata and RDFa. What a product holds describes it, up to the next product."""
     products: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
-    for element in tree.css("[itemprop], [property]")[: limits.ELEMENTS] if typed else ():
+    for element in tree.css("[itemprop], [property]")[: Most.ELEMENTS] if typed else ():
         key = _last_part(element.attributes.get("itemprop") or element.attributes.get("property") or "")
         if key in _MEMBERS:
             owners = [outer.mem_id for outer in elements_around(element) if outer.mem_id in typed]
@@ -212,4 +212,4 @@ def _in_markup(tree: LexborHTMLParser, typed: dict[int, set[str]]) -> list[Produ
 def _content(element: LexborNode) -> str:
     attributes = element.attributes
     content = attributes.get("content") or attributes.get("value")
-    return text_within(element, limits.VALUE) if content is None else " ".join(content[: limits.VALUE].split())
+    return text_within(element, Most.VALUE) if content is None else " ".join(content[: Most.VALUE].split())

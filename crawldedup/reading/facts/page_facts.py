@@ -10,21 +10,42 @@ control with a price or a specification. Listings and articles are not.
 """
 
 import re
-from collections.abc import Sequence
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby, islice, pairwise
 from typing import Final
 
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
 from crawldedup.errors import PageError
-from crawldedup.reading.blocks import blocks_without_noise
+from crawldedup.reading.blocks import (
+    BLOCKS,
+    BOILERPLATE_ROLES,
+    COMMENT,
+    HEADINGS,
+    TEXT,
+    Blocks,
+    TextLine,
+    blocks_without_noise,
+    elements_around,
+    kind_of,
+    kinds_of,
+    sibling,
+    text_within,
+    totals,
+    within,
+)
 from crawldedup.reading.extract import PageText
-from crawldedup.reading.facts import limits
+from crawldedup.reading.facts import VOCABULARY, Most
 from crawldedup.reading.facts.declared import Product, read_declared
-from crawldedup.reading.facts.layout import Layout, Line, sells
 from crawldedup.reading.facts.prices import (
     HAN_NUMBER,
     Price,
     numbers,
     plain,
+    prices,
     show_a_price,
     spelled,
     without_prices,
@@ -32,20 +53,254 @@ from crawldedup.reading.facts.prices import (
 )
 from crawldedup.reading.html import HtmlPage
 
-# So many words in the order of the main text are a part of it.
-_KNOWN_WORDS: Final = 5
+_BUTTON, _DD, _HEADER, _INPUT, _LABEL, _LI, _SELECT, _TR = map(
+    kind_of, ["button", "dd", "header", "input", "label", "li", "select", "tr"]
+)
+_BLOCKS: Final = kinds_of(BLOCKS)
+_ROWS: Final = kinds_of(["tr", "dt", "dd"])
+_PAIRS: Final = kinds_of(["div", "li", "p"])
+_MARKS: Final = kinds_of(["b", "strong", "span", "em", "i"])
+_NOT_IN_A_PAIR: Final = kinds_of(["a", "br", "img"])
+_SHOW_TEXTS: Final = kinds_of(["a", "button"])
 _BUTTONS: Final = "button, input, form"
-# Articles say when they were published.
-_DATED_ARTICLE: Final = "meta[property^='article:'], article time"
+_CHOSEN: Final = "select option[selected], input[type='radio'][checked]"
+_PAGE_LINKS: Final = ":is(a:not([href]), a[href=''], a[href^='#'])"
+_DATED_ARTICLE: Final = "meta[property^='article:'], article time"  # it says when it was published
+
+# What elements say by their attributes: that they buy, show a price, or are about a visit or other things.
+BUY_SIGNS: Final = tuple(VOCABULARY["buy_signs"])
+_BUY_BUTTONS: Final = frozenset(VOCABULARY["buy_buttons"])
+_SAYING: Final = ("class", "id", "name", "value", "action", "title", "aria-label")
+_NAMING: Final = ("class", "id", "itemprop")
+_ABOUT_OTHERS: Final = re.compile(rf"(?<![A-Za-z])(?i:{'|'.join(VOCABULARY['about_others'])})(?![a-z])")
+_PRICE: Final = re.compile(r"(?i:price|preis|precio|prezzo|preço|\bprix)")
+_OTHER_CHOICES: Final = re.compile("|".join(VOCABULARY["other_choices"]), re.I)
+_SKIPPED, _PRICED, _HEADING = 1, 2, 4  # what is known of a block, and of all that it holds
+
+_ROW_SIZE: Final = 400  # characters of the largest row
+_ROW_LINES: Final = 20  # of the largest row
+_ENTRY_SIZE: Final = 80  # characters of the largest entry or choice
+_ENTRY_WORDS: Final = 8  # of an entry of a list that has no key
+_SHORT: Final = 100  # characters of a line that may be about its number
+_PRICE_WORDS: Final = 12  # of a line that is about its price
+_PROSE_WORDS: Final = 12  # from which on a line is prose, if it is punctuated
+_KNOWN_WORDS: Final = 5  # in the order of the main text, which make a line a part of it
+_NEAR_LINES: Final = 15  # behind the name, or behind the product's text, that are near it
+_LISTED: Final = 3  # prices, each right below a title or under a heading of its own, that make a page a listing
+_SPECIFICATION: Final = 2  # rows that make one
+
+_DIGIT: Final = re.compile(r"\d")
 _DIGITS_ONLY: Final = re.compile(r"[\d\W]+")
-# Lines behind the name, or behind the product's text, that are near it.
-_NEAR_LINES: Final = 15
-# So many prices, each right below a title or under a heading of its own, make a page a listing.
-_LISTED: Final = 3
-# Rows that make a specification.
-_ROWS: Final = 2
-_SEPARATOR: Final = re.compile(r"\s[-–—|·•»›:]+\s|[|｜»]|::|:\s")
 _DATE: Final = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}|\d{1,2}:\d\d")
+_SENTENCE: Final = re.compile(r"[.!?。！？।۔؟](?:\s|$)|[。！？、，،,;；]")
+_LABELLED: Final = re.compile(r"[^:|=]{1,40}\s?(?::(?![\d/])|\||=)\s?\S.{0,100}")
+_SEPARATOR: Final = re.compile(r"\s[-–—|·•»›:]+\s|[|｜»]|::|:\s")
+# What changes from visit to visit: stock, delivery, reviews.
+_PASSING: Final = re.compile(
+    rf"\b(?:{'|'.join(VOCABULARY['passing'])})\b|{'|'.join(VOCABULARY['passing_without_spaces'])}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One block of `plain` text of a page, and what it reads like.
+
+    `is_row`: a key and its value. `is_entry`: a property without a key, such as "red" in a list. `is_prose`: a sentence
+    or more. `prices` are those of a line about little else.
+    """
+
+    text: str
+    words: list[str]
+    is_heading: bool
+    is_linked: bool
+    is_row: bool
+    is_entry: bool
+    is_prose: bool
+    has_digits: bool
+    prices: list[Price]
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether it is about what changes from visit to visit."""
+        return _PASSING.search(self.text) is not None
+
+
+class Layout:
+    """The lines of a page, without what is about other pages, and the choices made on it."""
+
+    def __init__(self, tree: LexborHTMLParser, blocks: Blocks, holders: set[int]) -> None:
+        self._blocks = blocks
+        self._block_of_node = {node.mem_id: block for block, node in enumerate(blocks.nodes)}
+        # How many lines each block holds.
+        own = Counter(block for _, _, block in blocks.lines)
+        self._held = totals([own[block] for block in range(len(blocks.nodes))], blocks.ends)
+        # What is known of each block.
+        self._marks = [0]
+        for node, kind, parent in islice(zip(blocks.nodes, blocks.kinds, blocks.parents, strict=True), 1, None):
+            marks, attributes = self._marks[parent], node.attributes
+            if attributes and not marks & _SKIPPED:
+                said = _marks_of(attributes)
+                # What holds the page's own content is left out by its role alone.
+                marks |= said & ~_SKIPPED if node.mem_id in holders else said
+                marks |= _SKIPPED if attributes.get("role") in BOILERPLATE_ROLES else 0
+            if kind == _HEADER and parent == 0 and node.mem_id not in holders:
+                marks |= _SKIPPED
+            self._marks.append(marks | (_HEADING if kind in HEADINGS else 0))
+        links = tree.css(f"{_PAGE_LINKS}, {_PAGE_LINKS} *")[: Most.ELEMENTS]
+        self._page_links = {self._block_at(link) for link in links}
+        # The text of each pair that is one line, by its block.
+        self._pairs: dict[int, str] = {}
+        self.lines = list(self._read())
+        self.choices = set(self._choices(tree))
+
+    def _block_at(self, node: LexborNode) -> int:
+        """Return the block that an element is, or is in."""
+        blocks = (self._block_of_node.get(outer.mem_id) for outer in (node, *elements_around(node)))
+        return next((block for block in blocks if block is not None), 0)
+
+    def _read(self) -> Iterator[Line]:
+        """Yield each line. The lines of a row are one."""
+        kept = (line for line in self._blocks.lines if not self._marks[line[2]] & _SKIPPED)
+        for holder, group in groupby(islice(kept, Most.LINES), self._holder):
+            lines = list(group)
+            size = sum(len(text) for text, _, _ in lines)
+            if any(self._marks[block] & _HEADING for _, _, block in lines):
+                size = Most.LINE
+            if holder and self._is_row(holder, lines, size):
+                yield self._line(lines, is_grouped=True)
+            else:
+                is_item = self._blocks.kinds[holder] in _PAIRS and size <= _ENTRY_SIZE
+                yield from (self._line([line], is_item=is_item) for line in lines)
+
+    def _holder(self, line: TextLine) -> int:
+        """Return the block of the row or entry that a line is or is a part of; 0 for none."""
+        text, linked, inner = line
+        is_short, found = not linked and len(text) <= _ENTRY_SIZE, 0
+        may_be_pair = is_short and self._held[inner] == 1 and self._blocks.kinds[inner] in _PAIRS
+        if may_be_pair and (pair := _pair_in(self._blocks.nodes[inner])):
+            self._pairs[inner] = pair
+            found = inner
+        for block in self._blocks.way_to(inner):
+            held, kind = self._held[block], self._blocks.kinds[block]
+            if held > _ROW_LINES:
+                break
+            if kind in _ROWS:
+                term = sibling(self._blocks.nodes[block], forward=False) if kind == _DD else None
+                return block if term is None else self._block_at(term)
+            if is_short and not found and (kind == _LI or (kind in _PAIRS and held == 2)):
+                found = block
+        return found
+
+    def _is_row(self, holder: int, lines: Sequence[TextLine], size: int) -> bool:
+        """Return whether lines are a row of a table, a term and what is said of it, or a pair of short texts."""
+        kind, held = self._blocks.kinds[holder], self._held[holder]
+        if kind in _ROWS:
+            has_cells = len(lines) == held and len(list(self._blocks.children(holder))) > 1
+            return size <= _ROW_SIZE and (has_cells if kind == _TR else len(lines) > held)
+        # A name and a price are two lines, wherever they stand.
+        is_pair = len(lines) == held == 2 and not any(prices(plain(text)) for text, _, _ in lines)
+        return size <= 2 * _ENTRY_SIZE and (holder in self._pairs or is_pair)
+
+    def _line(self, lines: Sequence[TextLine], *, is_grouped: bool = False, is_item: bool = False) -> Line:
+        text = " ".join([self._pairs.get(block, text) for text, _, block in lines])[: Most.LINE]
+        block = lines[0][2]
+        marks = self._marks[block]
+        is_linked = 2 * sum(linked for _, linked, _ in lines) > len(text) and block not in self._page_links
+        if len(text) <= _SHORT and not is_linked and _DIGIT.search(text):
+            text, marks_within = self._in_line(block, text)
+            marks |= marks_within
+        text = plain(text)
+        words = words_of(text)
+        is_heading, is_priced = bool(marks & _HEADING), bool(marks & _PRICED)
+        is_title = is_heading or is_linked
+        is_row = is_grouped or (not is_title and _LABELLED.fullmatch(text[:_ROW_SIZE]) is not None)
+        is_entry = is_item and not is_title and len(words) <= _ENTRY_WORDS
+        is_prose = not is_grouped and len(words) >= _PROSE_WORDS and _SENTENCE.search(text) is not None
+        has_digits = _DIGIT.search(text) is not None
+        may_hold_prices = has_digits and not is_linked and not is_prose and len(words) <= _PRICE_WORDS
+        found = prices(text, bare=is_priced) if may_hold_prices else []
+        return Line(text, words, is_heading, is_linked, is_row, is_entry, is_prose, has_digits, found)
+
+    def _in_line(self, block: int, text: str) -> tuple[str, int]:
+        """Return a line without what is about others at its edges, and what is known of the other parts of it."""
+        marks, is_begun = 0, False
+        for part in within(self._blocks.nodes[block]):
+            if part.tag_id == TEXT:
+                is_begun = is_begun or not (part.text_content or "").isspace()
+            elif part.tag_id != COMMENT and (attributes := part.attributes):
+                said = _marks_of(attributes)
+                if said & _SKIPPED:
+                    about_others = text_within(part, _ENTRY_SIZE)
+                    text = text.removesuffix(about_others) if is_begun else text.removeprefix(about_others)
+                else:
+                    marks |= said
+        return text.strip(), marks
+
+    def _choices(self, tree: LexborHTMLParser) -> Iterator[str]:
+        """Yield the texts of the choices that are made, each with its label."""
+        for chosen in tree.css(_CHOSEN)[: Most.ELEMENTS]:
+            control = next((outer for outer in elements_around(chosen) if outer.tag_id == _SELECT), chosen)
+            around = list(elements_around(control))
+            holder = next((outer for outer in around if outer.tag_id in _BLOCKS), None)
+            block = None if holder is None else self._block_of_node.get(holder.mem_id)
+            names = f"{control.attributes.get('name')} {control.attributes.get('id')}"[: Most.VALUE]
+            is_skipped = block is None or (self._marks[block] | _marks_of(control.attributes)) & _SKIPPED
+            if is_skipped or _OTHER_CHOICES.search(names):
+                continue
+            near = (*around, sibling(control, forward=True), sibling(control, forward=False))
+            label = next((node for node in near if node is not None and node.tag_id == _LABEL), None)
+            parts = [] if label is None else [part for part in within(label) if part.tag_id == TEXT]
+            texts = list(filter(None, [text_within(part, _ENTRY_SIZE) for part in parts]))
+            # The label may hold the select with all its options.
+            yield " ".join([*(texts if control is chosen else texts[:1]), text_within(chosen, _ENTRY_SIZE)])
+
+
+def _pair_in(node: LexborNode) -> str:
+    """Return two short texts in a block of one line, or a word and a marked one: Colour <b>red</b>; "" for others."""
+    parts: list[LexborNode] = []
+    child = node.first_child
+    while child is not None:
+        kind = child.tag_id
+        if kind in _NOT_IN_A_PAIR or len(parts) > 2:
+            return ""
+        if kind != COMMENT and (kind != TEXT or (child.text_content or "").strip(" \n\r\t:")):
+            parts.append(child)
+        child = child.next
+    if len(parts) != 2 or parts[1].tag_id == TEXT or (parts[0].tag_id == TEXT and parts[1].tag_id not in _MARKS):
+        return ""
+    texts = [text_within(part, _ENTRY_SIZE) for part in parts]
+    return " ".join(texts) if all(texts) else ""
+
+
+def _marks_of(attributes: Mapping[str, str | None]) -> int:
+    """Return what the names of an element say: that it is about others, or a price."""
+    return _said(*[(attributes.get(name) or "")[: Most.VALUE] for name in _NAMING])
+
+
+# The pages of a site share their classes.
+@lru_cache(10_000)
+def _said(kind: str, identity: str, member: str) -> int:
+    is_about_others = _ABOUT_OTHERS.search(f"{kind} {identity}"[: Most.VALUE])
+    is_price = _PRICE.search(member or kind or identity)
+    return (_SKIPPED if is_about_others else 0) | (_PRICED if is_price else 0)
+
+
+def sells(part: LexborHTMLParser | LexborNode, controls: str) -> bool:
+    """Return whether one of the controls buys something, by its names and texts; of very many, the first are read."""
+    read = [_said_by(control) for control in part.css(controls)[: Most.ELEMENTS]]
+    names = "\n".join([said for said, _ in read])
+    return any(sign in names for sign in BUY_SIGNS) or any(text in _BUY_BUTTONS for _, text in read)
+
+
+def _said_by(control: LexborNode) -> tuple[str, str]:
+    """Return what a control says by its names and texts, and the text on it if it is a button, in lower case."""
+    attributes, kind = control.attributes, control.tag_id
+    pieces = [value[: Most.VALUE] for name in _SAYING if (value := attributes.get(name))]
+    text = text_within(control, Most.VALUE) if kind in _SHOW_TEXTS else ""
+    label = text if kind == _BUTTON else ""
+    if kind == _INPUT and attributes.get("type") in ("submit", "button"):
+        label = " ".join((attributes.get("value") or "")[: Most.VALUE].split())
+    return "\n".join([*pieces, text]).lower(), label.strip("!").lower()
 
 
 def page_facts(page: PageText, distinguish: str) -> str | None:
@@ -75,7 +330,7 @@ def text_facts(main: str, distinguish: str) -> str | None:
 
 def _attributes(page: HtmlPage, main: str) -> list[str]:
     tree = page.tree
-    data, has_button, is_short = read_declared(tree), sells(tree, _BUTTONS), len(main) <= limits.DESCRIPTION
+    data, has_button, is_short = read_declared(tree), sells(tree, _BUTTONS), len(main) <= Most.DESCRIPTION
     shown = (text for text, _, _ in page.blocks.lines)
     if not (data.products or has_button or (is_short and show_a_price(shown, page.html))):
         return []
@@ -83,9 +338,9 @@ def _attributes(page: HtmlPage, main: str) -> list[str]:
     is_dated = not for_sale and tree.css_first(_DATED_ARTICLE) is not None
     if not for_sale and (data.is_article or (is_dated and not data.products)):
         return []
-    titles = list(filter(None, dict.fromkeys([page.name[: limits.VALUE], page.title[: limits.VALUE]])))
+    titles = list(filter(None, dict.fromkeys([page.name[: Most.VALUE], page.title[: Most.VALUE]])))
     # An aside that sells something is no boilerplate.
-    boxes = {aside.mem_id for aside in tree.css("aside")[: limits.ASIDES] if has_button and sells(aside, _BUTTONS)}
+    boxes = {aside.mem_id for aside in tree.css("aside")[: Most.ASIDES] if has_button and sells(aside, _BUTTONS)}
     blocks = blocks_without_noise(tree, page.holders | boxes) if boxes else page.blocks
     view = _ProductView(Layout(tree, blocks, page.holders), titles, for_sale=for_sale, has_button=has_button)
     product = view.product_of(data.products)
@@ -107,7 +362,7 @@ class _ProductView:
         self._for_sale = for_sale
         start, self._names = _find_name(layout.lines, titles)
         self._title = set(words_of(plain(" ".join([*self._names, *titles]))))
-        self._headings = {spelled(line.text[: limits.VALUE]) for line in layout.lines if line.is_heading}
+        self._headings = {spelled(line.text[: Most.VALUE]) for line in layout.lines if line.is_heading}
         self._lines = layout.lines[start:]
         self._choices = layout.choices
         self._own, self._cards = _prices_in(self._lines)
@@ -127,8 +382,8 @@ class _ProductView:
         """Return whether the page is about one product: by a price near the name, or by a button and what it sells."""
         if not self._names:
             return False
-        is_listing = len(self._cards) >= _LISTED
-        if self._for_sale and ((self._above and not is_listing) or sum(line.is_row for line in self._lines) >= _ROWS):
+        is_listing, rows = len(self._cards) >= _LISTED, sum(line.is_row for line in self._lines)
+        if self._for_sale and ((self._above and not is_listing) or rows >= _SPECIFICATION):
             return True
         if not self._own or (is_listing and self._cards[0] < self._own[0]):
             return False
@@ -153,7 +408,7 @@ class _ProductView:
         end = max((*known, *rows), default=_NEAR_LINES)
         shown: dict[str, set[str]] = {kind: set() for kind in ("name", "row", "number", "declared")}
         amounts = set(self._above)
-        shown["name"].update(spelled(name[: limits.VALUE]) for name in self._names)
+        shown["name"].update(spelled(name[: Most.VALUE]) for name in self._names)
         shown["row"].update(map(spelled, self._choices))
         # Its price may stand right below a link, such as that to the cart.
         cards = set(self._cards if self._own else self._cards[1:])

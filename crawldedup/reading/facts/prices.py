@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from crawldedup.reading.facts import VOCABULARY, limits
+from crawldedup.reading.facts import VOCABULARY, Most
 
 # A number without a sign or unit, with or without separators, in a `plain` text.
 _NUMERAL: Final = re.compile(
@@ -165,7 +165,7 @@ def show_a_price(texts: Iterable[str], html: str) -> bool:
     A page with a Friday may show one.
     """
     short = [text for text in texts if len(text) <= _SIGN_ALONE or (len(text) <= _SHOWN and _DIGIT.search(text))]
-    lines = plain("\n".join(short[: limits.LINES]))
+    lines = plain("\n".join(short[: Most.LINES]))
     if any(_with_currency(lines)) or _DASHED.search(lines) or _WHOLE_TEXT.search(lines):
         return True
     return any(map(_ONLY_NUMBER.fullmatch, short)) and any(name in html for name in _PRICE_NAMES)
