@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from crawldedup.reading.blocks import parse
+from crawldedup.reading.facts.declared import show_a_price
 from crawldedup.reading.facts.page_facts import BUY_SIGNS, sells
-from crawldedup.reading.facts.prices import show_a_price
 
 BUTTONS = "button, input, form"
 SHORT_NUMBERS = [text for number in range(40) for text in (f"Chapter {number}", f"{number}.4", f"v{number}", "none")]

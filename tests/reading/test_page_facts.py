@@ -10,9 +10,8 @@ import pytest
 
 from crawldedup.reading.blocks import parse
 from crawldedup.reading.extract import PageText
-from crawldedup.reading.facts.declared import read_declared
+from crawldedup.reading.facts.declared import numbers, plain, prices, read_declared
 from crawldedup.reading.facts.page_facts import page_facts, sells, text_facts
-from crawldedup.reading.facts.prices import numbers, plain, prices
 from crawldedup.reading.html import HtmlPage
 
 PROSE = (

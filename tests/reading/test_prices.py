@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crawldedup.reading.facts.prices import _SIGN_OF, plain, prices
+from crawldedup.reading.facts.declared import _SIGN_OF, plain, prices
 
 
 @pytest.mark.parametrize("spelling", _SIGN_OF)

@@ -39,13 +39,14 @@ from crawldedup.reading.blocks import (
 )
 from crawldedup.reading.extract import PageText
 from crawldedup.reading.facts import VOCABULARY, Most
-from crawldedup.reading.facts.declared import Product, read_declared
-from crawldedup.reading.facts.prices import (
+from crawldedup.reading.facts.declared import (
     HAN_NUMBER,
     Price,
+    Product,
     numbers,
     plain,
     prices,
+    read_declared,
     show_a_price,
     spelled,
     without_prices,
