@@ -23,15 +23,15 @@ BUDGETS = {
     "stores": 2364,
     "workers": 498,
     "scrapy_plugin": 2209,
-    "report": 2115,
-    "scan": 1197,
+    "report": 2086,
+    "scan": 1196,
     "spark": 450,
     "service": 1325,
     "cli": 1855,
     "literature": 1798,
     "adapters": 332,
 }
-MOST_LINES = 20_726
+MOST_LINES = 20_696
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from crawldedup.advice.address import Address, name_of
-from crawldedup.advice.evidence import UNTOLD, Page, walk
-from crawldedup.advice.mining import LEAST_CONFIDENCE
+from crawldedup.advice.mining import LEAST_CONFIDENCE, UNTOLD, Page, walk
 from crawldedup.advice.rules import Rule
 from crawldedup.printable import pluralize
 

@@ -24,7 +24,7 @@ def run(given: Namespace, output: Output) -> None:
 def advise(sources: Sequence[str], given: Namespace, output: Output) -> None:
     """Show or write rules as the options say. Raises ConfigurationError and OSError."""
     # Here, so that `--help` does not wait for DuckDB.
-    from crawldedup.report.database import Database
+    from crawldedup.report.queries import Database
 
     journals = find_journals(sources, given.crawl)
     with output.shares() as progress, Database(progress) as database:

@@ -58,10 +58,9 @@ def report(sources: Sequence[str], given: Namespace, output: Output) -> None:
                 output.show(asdict(crawl), _line_of(crawl))
         return
     # Here, so that `--help` does not wait for DuckDB.
-    from crawldedup.report.database import Database
-    from crawldedup.report.queries import make_report
+    from crawldedup.report.queries import Database, make_report
     from crawldedup.report.render.files import check_path, write_report
-    from crawldedup.report.render.terminal import lines_of
+    from crawldedup.report.render.templates import lines_of
 
     if given.output is not None:
         if output.as_json:

@@ -195,8 +195,7 @@ class Results:
             progress("writing", 0)
             write_rows(_COLUMNS, rows, path, force=force)
             return
-        from crawldedup.report.database import Database
-        from crawldedup.report.queries import make_report
+        from crawldedup.report.queries import Database, make_report
         from crawldedup.report.render.files import write_report
 
         with TemporaryDirectory(prefix="crawldedup-scan-") as folder, Database(progress) as database:

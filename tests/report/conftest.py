@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from crawldedup.journal import find_journals
-from crawldedup.report.database import Database
-from crawldedup.report.queries import Report, make_report
+from crawldedup.report.queries import Database, Report, make_report
 from tests.report.synthetic_journal import Line, header, write_lines
 
 ReportOf = Callable[..., Report]

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from crawldedup.report.render.html import page_of
-from crawldedup.report.render.terminal import lines_of
+from crawldedup.report.render.templates import lines_of, page_of
 from tests.report.conftest import ReportOf
 from tests.report.synthetic_journal import Line
 

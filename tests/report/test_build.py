@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from crawldedup.journal import find_journals
-from crawldedup.report.database import Database, ReportError
-from crawldedup.report.queries import Report, make_report
-from crawldedup.report.render.html import page_of
+from crawldedup.report.queries import Database, Report, ReportError, make_report
+from crawldedup.report.render.templates import page_of
 from crawldedup.report.render.wording import headline, index_health
 from tests.report.conftest import ReportOf
 from tests.report.synthetic_journal import Crawl, header, hostile_lines, journal, write_lines

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from crawldedup.advice.rules import Rule
 from crawldedup.journal import find_journals
-from crawldedup.report.database import Database
+from crawldedup.report.queries import Database
 from tests.report.synthetic_journal import Line, header, write_lines
 
 WITHDRAWN = {"kind": "query", "site": "https://e.com", "find": "sid", "replace": "", "folders": ["/a/"]}

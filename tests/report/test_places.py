@@ -1,6 +1,6 @@
 import pytest
 
-from crawldedup.report.render.html import page_of
+from crawldedup.report.render.templates import page_of
 from tests.report.conftest import ReportOf
 from tests.report.synthetic_journal import Line
 

@@ -3,7 +3,7 @@ import pytest
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.options import Options
 from crawldedup.report.queries import limit_at
-from crawldedup.report.render.html import page_of
+from crawldedup.report.render.templates import page_of
 from crawldedup.search.model import accept_threshold
 from tests.report.conftest import ReportOf
 from tests.report.synthetic_journal import THRESHOLD

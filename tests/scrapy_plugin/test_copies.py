@@ -6,7 +6,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse
 
-from crawldedup.advice.copies import may_name_more
+from crawldedup.advice.address import may_name_more
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.page import Page, ReadPage
 from crawldedup.reading.canonical import HeadLinks

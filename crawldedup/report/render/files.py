@@ -8,8 +8,7 @@ from typing import Final
 from crawldedup.commands.rows import target_file
 from crawldedup.errors import ConfigurationError
 from crawldedup.printable import printable
-from crawldedup.report.database import Database, check_installed
-from crawldedup.report.queries import Report
+from crawldedup.report.queries import Database, Report, check_installed
 
 # Spreadsheets run a cell that begins as a formula, some of them also after blanks or with full-width letters. In CSV
 # such a text begins with an apostrophe, and control characters are replaced. The others hold what was recorded.
@@ -45,7 +44,7 @@ def write_report(database: Database, report: Report, path: Path) -> None:
     """
     with target_file(path, force=True) as out:
         if path.suffix == ".html":
-            from crawldedup.report.render.html import page_of
+            from crawldedup.report.render.templates import page_of
 
             out.write(page_of(report).encode())
         elif path.suffix == ".json":

@@ -9,8 +9,8 @@ import pytest
 from lxml import html
 from playwright.sync_api import Page
 
-from crawldedup.report.database import Database
-from crawldedup.report.render.html import LARGEST_PAGE, page_of
+from crawldedup.report.queries import Database
+from crawldedup.report.render.templates import LARGEST_PAGE, page_of
 from tests.browsers import BROWSER, needs_browser
 from tests.report.conftest import ReportOf, report_in
 from tests.report.synthetic_journal import Crawl, hostile_lines, journal

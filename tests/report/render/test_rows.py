@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from duckdb import connect
 
-from crawldedup.report.database import Database
+from crawldedup.report.queries import Database
 from crawldedup.report.render.files import write_report
 from tests.report.conftest import ReportOf
 from tests.report.synthetic_journal import STARTED, Line, hostile_lines

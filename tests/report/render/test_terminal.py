@@ -3,7 +3,7 @@ import io
 from rich.console import Console
 
 from crawldedup.report.queries import Report
-from crawldedup.report.render.terminal import lines_of
+from crawldedup.report.render.templates import lines_of
 from tests.report.conftest import ReportOf
 from tests.report.synthetic_journal import Crawl, hostile_lines, journal
 
