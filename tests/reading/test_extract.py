@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -58,25 +57,19 @@ def reason(html: bytes | str, extractor: str = "trafilatura", **options: Any) ->
 
 
 @pytest.mark.parametrize("extractor", GUESSING)
-def test_an_article_is_its_text_without_the_template(extractor: str) -> None:
-    text = read(page(f"{MENU}<article><h1>To the islands</h1>{ARTICLE}</article>{FOOTER}"), extractor)
-    for paragraph in PARAGRAPHS:
-        assert paragraph in text.main
-    assert "Section 3" not in text.main
-    assert "newsletter" not in text.main
-    assert text.whole is None
-
-
-@pytest.mark.parametrize("extractor", GUESSING)
-def test_the_same_article_in_another_template_keeps_its_text(extractor: str) -> None:
+def test_an_article_in_another_template_keeps_its_text_without_the_template(extractor: str) -> None:
     other_menu = "<div class='navigation'>" + "".join(f"<a href='/{n}'>Topic {n}</a> " for n in "abcdef") + "</div>"
-    long_article = ARTICLE * 3
-    one = page(f"{MENU}<article>{long_article}</article>{FOOTER}", "<meta property='og:title' content='Islands'>")
-    other = page(
-        f"{other_menu}<div id='wrap'><main>{long_article}</main></div>",
-        "<meta property='og:title' content='Islands'><title>Islands | Another paper</title>",
+    one, other = (
+        read(page(body, f"<meta property='og:title' content='Islands'><title>{title}</title>"), extractor)
+        for title, body in (
+            ("A page", f"{MENU}<article><h1>To the islands</h1>{ARTICLE * 3}</article>{FOOTER}"),
+            ("Islands | Another paper", f"{other_menu}<div id='wrap'><main>{ARTICLE * 3}</main></div>"),
+        )
     )
-    assert similarity(read(one, extractor).main, read(other, extractor).main) > 0.9
+    assert all(paragraph in one.main for paragraph in PARAGRAPHS)
+    assert not any(template in one.main for template in ("Section 3", "newsletter"))
+    assert one.whole is None
+    assert similarity(one.main, other.main) > 0.9
 
 
 def product(name: str, price: str, specification: dict[str, str]) -> str:
@@ -207,10 +200,6 @@ def test_a_short_page_is_for_its_exact_copies_only() -> None:
     assert "A page" in text.whole
 
 
-def test_formulas_are_text() -> None:
-    assert "2 + 3" in read(page(f"<p>{PARAGRAPHS[0]}</p><math><mn>2</mn> <mo>+</mo> <mn>3</mn></math>")).main
-
-
 def test_the_name_alone_does_not_make_a_page_comparable() -> None:
     shell = page(
         "<noscript>You need to enable JavaScript to run this app.</noscript><div id='root'></div>",
@@ -236,19 +225,13 @@ def test_the_name_alone_does_not_make_a_page_comparable() -> None:
         ("<iframe src='/1'></iframe>", "<iframe src='/2'></iframe>"),
         ("<nav>one</nav>", "<nav>two</nav>"),
         ("<p>one</p>", "<p>two</p>"),
+        ("<frameset><frame src='/1'></frameset>", "<frameset><frame src='/2'></frameset>"),
     ],
     ids=lambda pair: re.sub(r"\W+", " ", pair[0]).strip(),
 )
 def test_short_pages_that_differ_in_anything_shown_are_no_copies(difference: tuple[str, str]) -> None:
-    one, other = (read(page(f"{MENU}{part}", "")).whole for part in difference)
-    assert one is not None
-    assert one != other
-
-
-def test_framesets_that_show_different_frames_are_no_copies() -> None:
-    one, other = (
-        read(f"<html><title>A page</title><frameset><frame src='/{name}'></frameset></html>").whole for name in "ab"
-    )
+    pages = [part if part.startswith("<frameset") else page(f"{MENU}{part}", "") for part in difference]
+    one, other = (read(html).whole for html in pages)
     assert one is not None
     assert one != other
 
@@ -264,77 +247,18 @@ def test_the_whole_is_given_for_pages_below_the_limit_asked_for(min_words: int, 
     assert (text.whole is not None) == given
 
 
-# Encodings
-
-GERMAN = "Über die Brücke fährt täglich nur der Fünf-Uhr-Zug, größer ist hier nichts."
-RUSSIAN = "Поезд идёт через мост только раз в день, в пять часов вечера."
-JAPANESE = "その橋を渡る列車は一日に一本だけで、夕方の五時に来る。"
-
-
-def meta(charset: str) -> str:
-    return f'<meta charset="{charset}">'
-
-
-@pytest.mark.parametrize(
-    ("text", "codec", "declared", "head"),
-    [
-        (GERMAN, "utf-8", None, ""),
-        (GERMAN, "cp1252", None, ""),
-        (GERMAN, "latin-1", "ISO-8859-1", ""),
-        (GERMAN, "latin-1", None, meta("iso-8859-1")),
-        (GERMAN, "latin-1", "iso-8859-1", meta("utf-8")),
-        (GERMAN, "utf-8", None, meta("utf-16")),
-        (GERMAN, "utf-8-sig", "latin-1", meta("latin-1")),
-        (GERMAN, "utf-16", None, ""),
-        (GERMAN, "utf-16-le", "utf-16-le", ""),
-        (GERMAN, "utf-8", "no-such-encoding", ""),
-        (GERMAN, "utf-8", "", ""),
-        (GERMAN, "utf-8", "hex", ""),
-        (GERMAN, "utf-8", "punycode", ""),
-        (GERMAN, "utf-8", "unicode_escape", ""),
-        (GERMAN, "utf-8", "rot13", meta("zip")),
-        (GERMAN, "utf-8", "a\0b", ""),
-        (RUSSIAN, "cp1251", "windows-1251", ""),
-        (RUSSIAN, "koi8-r", None, meta("koi8-r")),
-        (JAPANESE, "shift_jis", "Shift_JIS", ""),
-        (JAPANESE, "iso2022_jp", None, meta("iso-2022-jp")),
-        (JAPANESE, "euc_jp", None, '<meta http-equiv="Content-Type" content="text/html; charset=EUC-JP">'),
-    ],
-)
-def test_the_best_evidence_decides_the_encoding(text: str, codec: str, declared: str | None, head: str) -> None:
-    body = page(f"<p>{text}</p>", head).encode(codec)
-    assert text in read(body, "text", declared).main
-
-
-@pytest.mark.parametrize("declared", ["utf-8", "ascii", "utf-16", "shift_jis", "gb18030", "iso-2022-jp", "cp1252"])
-def test_a_wrong_encoding_gives_a_text_all_the_same(declared: str) -> None:
-    body = page(f"<p>{GERMAN}</p>").encode("cp1252") + b"\xff\xfe\x81 the end"
-    text = read(body, "text", declared)
-    text.main.encode("utf-8")
+# Characters
 
 
 @pytest.mark.parametrize("extractor", BUILT_IN)
-@pytest.mark.parametrize(
-    "html",
-    [
-        page(f"<p>{PARAGRAPHS[0]} end\ud800 \udfff</p>"),
-        page(f"<p>{PARAGRAPHS[0]} e\0n\x01d</p>"),
-        page(f"<p>{PARAGRAPHS[0]} end&#0;&#1;&#xD800;&#xFFFF;</p>"),
-    ],
-)
-def test_text_can_always_be_encoded_and_holds_no_nul(extractor: str, html: str) -> None:
+def test_text_can_always_be_encoded_and_endless_accents_are_cut(extractor: str) -> None:
+    marks = f"a{chr(0x301) * 2000}{'&#769;&#803;' * 2000}b"
+    html = page(f"<p>{PARAGRAPHS[0]} e\0n\x01d&#0;&#1;&#xD800;&#xFFFF;\ud800 {marks} {PARAGRAPHS[1]}</p>")
     main = read(html, extractor).main
     main.encode("utf-8")
-    assert "\0" not in main
-    assert "\x01" not in main
-    assert "end" in main
-
-
-@pytest.mark.parametrize("extractor", BUILT_IN)
-@pytest.mark.parametrize("mark", ["\u0301\u0323", "&#769;&#803;"])
-def test_endless_accents_are_cut(extractor: str, mark: str) -> None:
-    main = read(page(f"<p>{PARAGRAPHS[0]} a{mark * 5000}b {PARAGRAPHS[1]}</p>"), extractor).main
+    assert not {"\0", "\x01"} & {*main}
     assert len(main) < 600
+    assert " end" in main
     assert PARAGRAPHS[1] in main
 
 
@@ -374,21 +298,11 @@ def test_pages_that_cannot_be_read_say_why(
 
 # Hostile pages: each ends in a text or a PageError, which the test's own time limit stands for.
 
-NESTED = {
-    "div": "<div>",
-    "span": "<span>",
-    "table": "<table><tr><td>",
-    "list": "<ul><li>",
-    "quote": "<blockquote>",
-    "bold": "<b>x",
-    "invented": "<x-y>",
-    "stray end tags": "<div></b></i>",
-    "link": "<a href=x><div>x</a>",
-}
+NESTED = ["<div>", "<table><tr><td>", "<b>x", "<x-y>", "<div></b></i>", "<a href=x><div>x</a>"]
 
 
 @pytest.mark.parametrize("extractor", BUILT_IN)
-@pytest.mark.parametrize("unit", NESTED.values(), ids=NESTED)
+@pytest.mark.parametrize("unit", NESTED)
 def test_100_000_levels_reach_no_parser_that_minds(extractor: str, unit: str) -> None:
     levels = 100_000 // unit.count("<")
     assert reason(page(unit * levels + PARAGRAPHS[0]), extractor) in {"too_deep", None}
@@ -405,22 +319,14 @@ def test_pages_within_the_levels_of_the_parser_are_read(extractor: str, levels: 
     assert PARAGRAPHS[1] in read(page(body), extractor).main
 
 
-SLOPPY = {
-    "p": "<p>{}",
-    "li": "<li>{}",
-    "td": "<tr><td>{}",
-    "br": "{}<br>",
-    "dd": "<dt>term<dd>{}",
-    "option": "<option>{}",
-    "font in cells": "<tr><td><font size=2>{}</td>",
-    "bold in paragraphs": "<p><b>{}</p>",
-    "images": "<p>{}<img src=x><hr>",
-    "icons": '<p>{}</p><svg><path d="M0 0"/><circle r="1"/></svg>',
-}
+SLOPPY = [
+    *("<p>{}", "<li>{}", "{}<br>", "<dt>term<dd>{}", "<option>{}", "<p><b>{}</p>", "<p>{}<img src=x><hr>"),
+    *("<tr><td><font size=2>{}</td>", '<p>{}</p><svg><path d="M0 0"/><circle r="1"/></svg>'),
+]
 
 
 @pytest.mark.parametrize("extractor", GUESSING)
-@pytest.mark.parametrize("unit", SLOPPY.values(), ids=SLOPPY)
+@pytest.mark.parametrize("unit", SLOPPY)
 def test_ordinary_pages_without_end_tags_are_read_to_the_end(extractor: str, unit: str) -> None:
     body = "".join(unit.format(f"line {number} of a page that was written by hand") for number in range(1500))
     container = "table" if "<td>" in unit else "select" if "option" in unit else "div"
@@ -429,57 +335,41 @@ def test_ordinary_pages_without_end_tags_are_read_to_the_end(extractor: str, uni
     assert last in text.main
 
 
-def repeated(unit: str, characters: int) -> str:
-    return unit * (characters // len(unit))
-
-
 # Made when they are read, for they are large.
 HOSTILE: dict[str, Callable[[], str]] = {
-    "200,000 open paragraphs": lambda: page("<p>" * 200_000),
-    "100,000 open fonts": lambda: page("<font color=red>a " * 100_000),
     "distinct open fonts": lambda: page("".join(f"<p><font color=c{n}>x" for n in range(9000))),
     "crossed tags": lambda: page("<b><p>a</b>" * 30_000),
     "300,000 attributes": lambda: page("<div " + " ".join(f"a{n}=1" for n in range(300_000)) + ">x</div>"),
-    "attributes with tags in them": lambda: page("<div " + " ".join(f'a{n}="<b"' for n in range(40_000)) + ">x</div>"),
     "2,000 tags of 200 attributes": lambda: page(("<p " + " ".join(f"a{n}" for n in range(200)) + ">") * 2000),
-    "one text": lambda: page("<p>" + repeated(PARAGRAPHS[0], 7_000_000)),
-    "one word": lambda: page("<p>" + "a" * 7_000_000),
-    "only <": lambda: page("<" * 2_000_000),
-    "entities": lambda: page("&amp;" * 500_000),
+    "one text": lambda: page("<p>" + PARAGRAPHS[0] * 40_000),
     "entity bomb": lambda: (
         "<!DOCTYPE l [<!ENTITY a 'lol'>"
         + "".join(f"<!ENTITY {b} '{f'&{a};' * 10}'>" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
         + "]>"
         + page("&i;" * 100)
     ),
-    "huge comment": lambda: page(f"<!--{'x' * 7_000_000}-->{ARTICLE}"),
-    "open comment": lambda: page(f"{ARTICLE}<!-- " + repeated("x -- ", 2_000_000)),
-    "open script": lambda: page(f"{ARTICLE}<script>" + repeated('var x = "<div>";', 2_000_000)),
-    "open CDATA": lambda: page(f"{ARTICLE}<![CDATA[" + repeated("<div>]] ", 1_000_000)),
-    "100,000 rows": lambda: page("<table>" + "<tr><td>a</td><td>b</td></tr>" * 80_000 + "</table>"),
-    "spanned cells": lambda: page("<table>" + "<tr><td colspan=1000 rowspan=1000>a</td></tr>" * 9000 + "</table>"),
+    "open comment": lambda: page(f"{ARTICLE}<!-- " + "x -- " * 400_000),
+    "open script": lambda: page(f"{ARTICLE}<script>" + 'var x = "<div>";' * 120_000),
     "one row": lambda: page("<table><tr>" + "<td>a" * 19_000 + "</table>"),
     "text after removed elements": lambda: page("<div>" + "<aside></aside>some text after it " * 19_000 + "</div>"),
-    "nested and wide": lambda: page("<div>" * 60 + "<p>a <a href=x>b</a></p>" * 4000 + "</div>" * 60),
     "deeper and wide": lambda: page("<div>" * 240 + "<p>a <a href=x>b</a></p>" * 9000 + "</div>" * 240),
     "lists in lists": lambda: page(("<ul><li>x" * 60 + "</li></ul>" * 60) * 150),
-    "formatting in blocks": lambda: page("<p>" + "".join(f"<i id={n}>" for n in range(60)) + "</p>" + "<p>x" * 19_000),
     "JSON": lambda: page(
         "x", '<script type="application/ld+json">{"articleBody": "<a ' + "=" * 500_000 + '"}</script>'
     ),
-    "deep JSON": lambda: page("x", '<script type="application/ld+json">' + '{"@graph":[' * 50_000 + "</script>"),
-    "pieces to search for": lambda: page("".join(f"<p>{'a' * (60 + n % 40)}.</p>" for n in range(15_000))),
     "pieces in one line": lambda: page("".join(f"<i>{'a, ' * 20}</i>" for n in range(15_000))),
     "open meta": lambda: "<meta " + "og:title " * 400_000,
-    "options": lambda: page("<select>" + "<option>a" * 15_000),
 }
-SLOW = {
-    *("200,000 open paragraphs", "attributes with tags in them", "one word", "only <", "100,000 rows", "spanned cells"),
-    *("nested and wide", "formatting in blocks", "options"),
+SLOW: dict[str, Callable[[], str]] = {
+    "200,000 open paragraphs": lambda: page("<p>" * 200_000),
+    "attributes with tags in them": lambda: page("<div " + " ".join(f'a{n}="<b"' for n in range(40_000)) + ">x</div>"),
+    "only <": lambda: page("<" * 2_000_000),
+    "spanned cells": lambda: page("<table>" + "<tr><td colspan=1000 rowspan=1000>a</td></tr>" * 9000 + "</table>"),
+    "nested and wide": lambda: page("<div>" * 60 + "<p>a <a href=x>b</a></p>" * 4000 + "</div>" * 60),
+    "formatting in blocks": lambda: page("<p>" + "".join(f"<i id={n}>" for n in range(60)) + "</p>" + "<p>x" * 19_000),
 }
-HOSTILE_PAGES = [
-    pytest.param(make, id=name, marks=[pytest.mark.nightly] if name in SLOW else []) for name, make in HOSTILE.items()
-]
+HOSTILE_PAGES = [pytest.param(make, id=name) for name, make in HOSTILE.items()]
+HOSTILE_PAGES += [pytest.param(make, id=name, marks=pytest.mark.nightly) for name, make in SLOW.items()]
 
 
 @pytest.mark.timeout(30)
@@ -487,11 +377,7 @@ HOSTILE_PAGES = [
 def test_hostile_pages_end_in_a_text_or_a_refusal(make: Callable[[], str]) -> None:
     html = make().encode()
     for extractor in ("text", *GUESSING):
-        refused_for = None
-        try:
-            read(html, extractor)
-        except PageError as error:
-            refused_for = error.reason
+        refused_for = reason(html, extractor)
         assert refused_for in {None, "too_large", "too_deep", "empty"}
         if refused_for in {"too_large", "too_deep"}:
             break
@@ -600,17 +486,6 @@ def test_pages_without_text_do_not_fill_the_log(caplog: pytest.LogCaptureFixture
     for html in (page("<p></p>", "<title>x</title>"), page(LISTING), "<p>short", "plain"):
         read(html)
     assert not [record for record in caplog.records if record.name.startswith("trafilatura")]
-
-
-def test_a_log_level_the_user_has_set_stands() -> None:
-    logger = logging.getLogger("trafilatura")
-    before = logger.level
-    logger.setLevel(logging.INFO)
-    try:
-        get_extractor("trafilatura")
-        assert logger.level == logging.INFO
-    finally:
-        logger.setLevel(before)
 
 
 @pytest.mark.parametrize("extractor", ["trafilatura", "text"])

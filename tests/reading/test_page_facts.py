@@ -10,7 +10,7 @@ import pytest
 
 from crawldedup.reading.blocks import parse
 from crawldedup.reading.extract import PageText
-from crawldedup.reading.facts.declared import numbers, plain, prices, read_declared
+from crawldedup.reading.facts.declared import prices, read_declared
 from crawldedup.reading.facts.page_facts import page_facts, sells, text_facts
 from crawldedup.reading.html import HtmlPage
 
@@ -58,41 +58,32 @@ DEEP: Any = product(offers=offer(74))
 for _ in range(40):
     DEEP = {"@type": "WebPage", "mainEntity": [DEEP]}
 
-DECLARED = {
-    "an object": product(offers=offer("74.00")),
-    "a number": product(offers=offer(74)),
-    "a list": [{"@type": "WebSite", "name": "Lamps"}, product(offers=[offer("74.0")])],
-    "a graph": {"@context": SCHEMA, "@graph": [{"@type": "Organization"}, product(offers=offer("74"))]},
-    "a type as an address": product(offers=offer("74"), **{"@type": ["Thing", "http://schema.org/Product"]}),
-    "nested": {"@type": "ItemPage", "mainEntity": product(offers=offer("74"))},
-    "nested deep": DEEP,
-    "a price specification": product(offers={"priceSpecification": {"price": 74, "priceCurrency": "GBP"}}),
-    "the range of several offers": product(
-        offers={"@type": "AggregateOffer", "lowPrice": "74", "priceCurrency": "gbp"}
-    ),
-    "a group": product(offers=offer("74"), **{"@type": "ProductGroup"}),
-    "comment marks": "<!--//--><![CDATA[ " + json.dumps(product(offers=offer("74"))) + " //]]>;",
-    "a line break in a text": json.dumps(product(offers=offer("74"), text="a\nb")).replace("\\n", "\n"),
-    "other products beside it": [
-        product(name="Cork", offers=offer(3)),
-        product(offers=offer(74)),
-        product(name="Wick"),
-    ],
-}
+DECLARED = [
+    product(offers=offer("74.00")),
+    [{"@type": "WebSite", "name": "Lamps"}, product(offers=[offer(74)])],
+    {"@context": SCHEMA, "@graph": [{"@type": "Organization"}, product(offers=offer("74"))]},
+    product(offers=offer("74"), **{"@type": ["Thing", "http://schema.org/Product"]}),
+    DEEP,
+    product(offers={"priceSpecification": {"price": 74, "priceCurrency": "GBP"}}),
+    product(offers={"@type": "AggregateOffer", "lowPrice": "74", "priceCurrency": "gbp"}),
+    product(offers=offer("74"), **{"@type": "ProductGroup"}),
+    "<!--//--><![CDATA[ " + json.dumps(product(offers=offer("74"))) + " //]]>;",
+    json.dumps(product(offers=offer("74"), text="a\nb")).replace("\\n", "\n"),
+    [product(name="Cork", offers=offer(3)), product(offers=offer(74)), product(name="Wick")],
+    *(product(offers=offer(74)) | {"@type": kind} for kind in ("Book", "Car", "Event")),
+]
 
 
-BROKEN = json.dumps(product(offers=offer(74)))[:-1]
-
-
-def test_a_script_that_is_no_json_declares_nothing() -> None:
-    assert facts(page(NAMED + script(BROKEN))) == []
-    assert "price £74" in facts(page(NAMED + script(BROKEN) + script(product(offers=offer(74)))))
-
-
-@pytest.mark.parametrize("data", DECLARED.values(), ids=DECLARED)
+@pytest.mark.parametrize("data", DECLARED)
 def test_json_declares_a_price_that_the_page_does_not_show(data: Any) -> None:
     assert "price £74" in facts(page(NAMED + script(data)))
     assert "price £3" not in facts(page(NAMED + script(data)))
+
+
+def test_a_script_that_is_no_json_declares_nothing() -> None:
+    broken = script(json.dumps(product(offers=offer(74)))[:-1])
+    assert facts(page(NAMED + broken)) == []
+    assert "price £74" in facts(page(NAMED + broken + script(product(offers=offer(74)))))
 
 
 MARKED_UP = {
@@ -101,11 +92,8 @@ MARKED_UP = {
     "<meta itemprop='priceCurrency' content='GBP'></div></div>",
     "without a name": "<h1>Storm lantern</h1><div itemscope itemtype='https://schema.org/Product'>"
     "<span itemprop='price' content='74.00'></span><span itemprop='priceCurrency' content='GBP'></span></div>",
-    "RDFa": "<div vocab='http://schema.org/' typeof='Product'><h1 property='name'>Storm lantern</h1>"
-    "<div property='offers' typeof='Offer'><b property='price'>74</b><meta property='priceCurrency' content='GBP'>"
-    "</div></div>",
-    "prefixed RDFa": "<div typeof='schema:Product'><h1 property='schema:name'>Storm lantern</h1>"
-    "<meta property='schema:price' content='74'><meta property='schema:priceCurrency' content='GBP'></div>",
+    "RDFa": "<div typeof='schema:Product'><h1 property='schema:name'>Storm lantern</h1><div property='offers' "
+    "typeof='Offer'><b property='price'>74</b><meta property='schema:priceCurrency' content='GBP'></div></div>",
     "beside other products": "<h1>Storm lantern</h1>"
     "<div itemscope itemtype='http://schema.org/Product'><a href='/3' itemprop='name'>Cork tile</a>"
     "<i itemprop='price'>3</i></div>"
@@ -132,19 +120,14 @@ def test_markup_declares_a_price_that_the_page_does_not_show(markup: str) -> Non
     ("member", "value"),
     [
         ("sku", "KT-10442"),
-        ("gtin13", "4006381333931"),
         ("mpn", 925872),
-        ("productID", "isbn:123-456-789"),
         ("color", "moss green"),
-        ("size", "XL"),
         ("material", {"@type": "Text", "name": "brass"}),
         ("weight", {"@type": "QuantitativeValue", "value": 1.9, "unitCode": "KGM"}),
         ("additionalProperty", [{"@type": "PropertyValue", "name": "Fuel", "value": "lamp oil"}]),
         ("name", "Storm lantern, red"),
         ("brand", {"@type": "Brand", "name": "Acme"}),
-        ("category", "Lamps"),
         ("itemCondition", "https://schema.org/UsedCondition"),
-        ("hasMeasurement", {"value": "2"}),
         ("countryOfAssembly", "Norway"),
     ],
 )
@@ -162,11 +145,6 @@ def test_what_is_declared_of_a_visit_tells_nothing_apart() -> None:
         "url": "https://shop.example/a?sid=7",
     }
     assert facts(page(PRICED + script(product(**noise)))) == facts(page(PRICED + script(product())))
-
-
-@pytest.mark.parametrize("kind", ["Book", "Vehicle", "Car", "Event", "Hotel", "Movie", "Apartment"])
-def test_what_is_for_sale_may_be_declared_as_more_than_a_product(kind: str) -> None:
-    assert "price £74" in facts(page(NAMED + script(product(offers=offer(74)) | {"@type": kind})))
 
 
 @pytest.mark.parametrize(
@@ -235,41 +213,25 @@ def test_pages_that_are_about_no_product(body: str) -> None:
     assert facts(page(body)) == []
 
 
-def test_a_product_for_sale_may_stand_in_a_dated_article() -> None:
-    assert facts(page(f"<article>{PRICED}{BUTTON}<time>17 minutes ago</time></article>"))
-    assert facts(page(f"<article>{PRICED}</article>"))
+OTHERS = "".join(f"<div><a href='/{n}'>Lamp {n}</a><p>£{n}.00</p></div>" for n in range(1, 9))
+TABLE = "<table><tr><th>Fuel</th><td>oil</td></tr><tr><th>Glass</th><td>clear</td></tr></table>"
 
 
-def test_a_shop_that_calls_its_products_articles_has_products() -> None:
-    assert facts(page("<meta property='og:type' content='article'>" + PRICED + BUTTON))
-
-
-def test_a_description_may_stand_before_the_price_if_there_is_a_button() -> None:
-    body = f"<h1>Storm lantern</h1><p>{PROSE}</p><p>{PROSE}</p><p>£74</p>"
-    assert facts(page(body + BUTTON)) == ["name storm lantern", "price £74"]
-
-
-def test_a_shop_may_show_other_products_below() -> None:
-    others = "".join(f"<div><a href='/{n}'>Lamp {n}</a><p>£{n}.00</p></div>" for n in range(1, 9))
-    assert facts(page(PRICED + others + BUTTON)) == ["name storm lantern", "price £74"]
-
-
-def test_a_product_that_is_sold_out_has_a_button_and_a_specification() -> None:
-    rows = "<table><tr><th>Fuel</th><td>oil</td></tr><tr><th>Glass</th><td>clear</td></tr>"
-    rows += "<tr><th>A</th><td>b</td></tr></table>"
-    head = "<meta property='og:site_name' content='products'><b class='product'></b>"
-    assert facts(page(NAMED + rows + BUTTON + head)) == [
-        "name storm lantern",
-        "row a b",
-        "row fuel oil",
-        "row glass clear",
-    ]
-
-
-def test_a_declared_offer_outweighs_a_page_that_calls_itself_an_article() -> None:
-    assert "price £74" in facts(
-        page("<meta property='og:type' content='article'>" + NAMED + script(product(offers=offer(74))))
-    )
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (f"<article>{PRICED}{BUTTON}<time>17 minutes ago</time></article>", ["price £74"]),
+        (f"<article>{PRICED}</article>", ["price £74"]),
+        (f"<meta property='og:type' content='article'>{PRICED}{BUTTON}", ["price £74"]),
+        ("<meta property='og:type' content='article'>" + NAMED + script(product(offers=offer(74))), ["price £74"]),
+        (f"<h1>Storm lantern</h1><p>{PROSE}</p><p>{PROSE}</p><p>£74</p>{BUTTON}", ["price £74"]),
+        (PRICED + OTHERS + BUTTON, ["price £74"]),
+        (NAMED + TABLE + BUTTON, ["row fuel oil", "row glass clear"]),
+    ],
+    ids=["dated", "article", "calls itself one", "an offer", "below", "others", "sold out"],
+)
+def test_pages_that_are_about_one_product_all_the_same(body: str, found: list[str]) -> None:
+    assert facts(page(body)) == ["name storm lantern", *found]
 
 
 # What facts are
@@ -301,32 +263,18 @@ def test_what_changes_from_visit_to_visit_is_no_fact(extra: str) -> None:
     assert facts(page(PRICED + extra)) == facts(page(PRICED))
 
 
-SPECIFIC = {
-    "a number in a list": "<ul><li>31 cm high</li></ul>",
-    "a model": "<p>Model XT-250</p>",
-    "a unit": "<p>31 mm high</p>",
-    "a row": "<p>Glass: frosted</p>",
-    "a class": "<p>Energy: A+</p>",
-    "another class": "<p>Energy: A++</p>",
-    "a temperature": "<p>-5 °C</p>",
-    "another temperature": "<p>5 °C</p>",
-    "a number in the text": f"<p>{PROSE} It holds 3 litres.</p>",
-    "a unit in the text": f"<p>{PROSE} It holds 3 pints.</p>".replace("pints", "gal"),
-    "a size in a box named for the price": "<div class='price-box'><p>31 cm</p></div>",
-    "a size in feet": "<p>13 ft high</p>",
-    "a rate": "<p>£7.40 a month for 10 months</p>",
-    "an older price": "<p>£99.00</p>",
-    "a price for a quantity": "<p>£7.40 for 100 g</p>",
-}
+SPECIFIC = [
+    *("", "<ul><li>31 cm high</li></ul>", "<p>Model XT-250</p>", "<p>31 mm high</p>", "<p>Glass: frosted</p>"),
+    *("<p>Energy: A+</p>", "<p>Energy: A++</p>", "<p>-5 °C</p>", "<p>5 °C</p>", "<p>13 ft high</p>"),
+    *(f"<p>{PROSE} It holds 3 litres.</p>", f"<p>{PROSE} It holds 3 gal.</p>"),
+    *("<div class='price-box'><p>31 cm</p></div>", "<p>£7.40 a month for 10 months</p>", "<p>£99.00</p>"),
+    "<p>£7.40 for 100 g</p>",
+]
 
 
 def test_every_detail_makes_another_product() -> None:
-    pages = {
-        name: facts(page(f"<h1>Storm lantern</h1><p>£74.00</p>{extra}<p>{PROSE}</p>"))
-        for name, extra in {"nothing": "", **SPECIFIC}.items()
-    }
-    distinct = {tuple(found): name for name, found in pages.items()}
-    assert len(distinct) == len(pages), sorted(distinct.values())
+    found = {tuple(facts(page(f"<h1>Storm lantern</h1><p>£74.00</p>{each}<p>{PROSE}</p>"))): each for each in SPECIFIC}
+    assert len(found) == len(SPECIFIC), sorted(found.values())
 
 
 def test_the_order_does_not_matter() -> None:
@@ -356,24 +304,21 @@ def test_the_name_is_without_the_name_of_the_site(title: str, heading: str) -> N
     assert found == ["name storm lantern", "price £74"]
 
 
-def test_a_heading_that_names_only_the_kind_is_not_the_name() -> None:
+@pytest.mark.parametrize(
+    ("title", "layout"),
+    [
+        ("{} - Lamps 24", "<h1>Lamps 24</h1><h2>{}</h2>"),
+        ("Lamps 24 - {}", "<h1>Lamps 24</h1><h3>{}</h3>"),
+        ("Lamps 24: {}", "<h2>{}</h2>"),
+        ("Lantern, {} | Lamps", "<h1>Lantern</h1>"),
+    ],
+)
+def test_a_heading_that_does_not_name_the_product_does_not_stand_for_its_name(title: str, layout: str) -> None:
     one, other = (
-        facts(page("<h1>Lantern</h1><p>£74</p>", title=f"Lantern, {name} | Lamps"))
+        facts(page(layout.format(name) + f"<p>£74</p>{PROSE}", title=title.format(name)))
         for name in ("the old harbour", "the new harbour")
     )
-    assert one != other
-
-
-@pytest.mark.parametrize("title", ["{} - Lamps 24", "Lamps 24 - {}", "Lamps 24: {}"])
-@pytest.mark.parametrize("layout", ["<h1>Lamps 24</h1><h2>{}</h2>", "<h1>Lamps 24</h1><h3>{}</h3>", "<h2>{}</h2>"])
-def test_a_heading_with_the_name_of_the_site_does_not_stand_for_the_name(title: str, layout: str) -> None:
-    one, other = (
-        facts(page(layout.format(name) + "<p>£74</p>" + PROSE, title=title.format(name)))
-        for name in ("Storm lantern", "Night light")
-    )
-    assert one
-    assert other
-    assert one != other
+    assert [] != one != other != []
 
 
 LAID_OUT = {
@@ -383,6 +328,9 @@ LAID_OUT = {
     "an entry with a mark": "<ul><li><b>Colour:</b> {}</li></ul>",
     "a choice": "<label>Colour <select name='c'><option>blue<option selected>{}</select></label>",
     "a choice behind its label": "<label>Colour</label><select name='c'><option>blue<option selected>{}</select>",
+    "an entry of a table for the layout": "<table><tr><td><ul><li>Colour {}</li></ul></td><td>"
+    + "<p>Nothing</p>" * 30
+    + "</td></tr></table>",
     "a radio button": "<label><input type='radio' name='c' checked> Colour {}</label>",
 }
 
@@ -390,11 +338,6 @@ LAID_OUT = {
 @pytest.mark.parametrize("layout", LAID_OUT.values(), ids=LAID_OUT)
 def test_a_property_is_one_row_however_it_is_laid_out(layout: str) -> None:
     assert facts(page(PRICED + layout.format("red"))) == ["name storm lantern", "price £74", "row colour red"]
-
-
-def test_entries_in_a_table_for_the_layout_are_entries() -> None:
-    table = "<table><tr><td><ul><li>red</li></ul></td><td>" + "<p>Nothing</p>" * 30 + "</td></tr></table>"
-    assert facts(page(PRICED + table)) == ["name storm lantern", "price £74", "row red"]
 
 
 NO_ROWS = {
@@ -414,18 +357,14 @@ def test_other_short_lines_are_no_rows(extra: str) -> None:
     assert facts(page(PRICED + extra)) == facts(page(PRICED))
 
 
-def test_stars_above_the_price_that_lead_down_the_page_are_no_title_of_another_product() -> None:
+def test_a_number_about_reviews_is_none_of_the_product() -> None:
     stars = "<a href='#reviews'><ul><li>4.5</li><li>5</li></ul><div>(44)</div></a>"
     assert "price £74" in facts(page(f"<h1>Storm lantern</h1>{stars}<p>£74.00</p><p>{PROSE}</p>" + BUTTON))
-
-
-@pytest.mark.parametrize(
-    "line", ["<p>33 cm <span class='stars'>{}</span></p>", "<p><span class='stars'>{}</span> 33 cm</p>"]
-)
-def test_a_number_in_a_part_about_reviews_is_left_out_of_its_line(line: str) -> None:
-    found = [facts(page(PRICED + line.format(stars))) for stars in ("", "3", "4")]
-    assert all(any("33" in fact and "cm" in fact for fact in each) for each in found)
-    assert found[1] == found[2]
+    for line in ("<p>33 cm <span class='stars'>{}</span></p>", "<p><span class='stars'>{}</span> 33 cm</p>"):
+        none, three, four = (facts(page(PRICED + line.format(count))) for count in ("", "3", "4"))
+        assert "number 33cm" in none
+        assert three == four
+        assert any("33" in fact and "cm" in fact for fact in three)
 
 
 @pytest.mark.parametrize("part", ["nav", "footer", "dialog"])
@@ -435,167 +374,48 @@ def test_only_an_aside_with_a_buy_button_is_no_boilerplate(part: str) -> None:
     assert "number 31cm" in facts(page(PRICED + box.format("aside")))
 
 
-# Texts
+# Numbers, and nothing
 
 
-@pytest.mark.parametrize("text", [PROSE, f"Storm lantern\n£74.00\n{PROSE}", "awk\n$0 is the line, $1 a field."])
-def test_a_text_without_html_is_no_products(text: str) -> None:
-    assert text_facts(text, "products") is None
-
-
-# Numbers
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Room 7 of 9", "Room 8 of 9"),
-        ("A 5, B 7", "A 7, B 5"),
-        ("1 and 1", "1"),
-        ("It is -5 today", "It is 5 today"),
-        ("version 1.10", "version 1.1"),
-        ("12.5", "12,5"),
-        ("1,299 kg", "1299 kg"),
-        ("5 and 10", "5-10"),
-        ("三月", "四月"),
-        ("二〇二四", "二〇二五"),
-        ("٣ أيام", "٤ أيام"),
-        ("model x1", "model y1"),
-    ],
-)
-def test_texts_with_different_numbers_differ(one: str, other: str) -> None:
-    assert text_facts(one, "numbers") != text_facts(other, "numbers")
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Room 7 of 9", "Chamber 7 out of 9"),
-        ("1,299.00 in all", "1299 in all"),
-        ("1.299,00", "1299"),
-        ("1,234,567", "1 234 567"),
-        ("1'299", "1\u00a0299"),
-        ("２０２４年３月", "2024年3月"),
-        ("٢٠٢٤", "2024"),
-        ("−5", "-5"),
-        ("No numbers", "None at all"),
-    ],
-)
-def test_one_number_in_two_spellings_is_one(one: str, other: str) -> None:
-    assert text_facts(one, "numbers") == text_facts(other, "numbers")
-
-
-def test_without_numbers_there_are_no_facts() -> None:
-    assert text_facts("No numbers", "numbers") is None
+def test_what_is_distinguished_decides_which_facts_there_are() -> None:
+    sold = page(PRICED + script(product(sku="1234")))
+    assert facts_of(page(PRICED), "Storm lantern 74", "numbers") == "name storm lantern\nprice £74\nnumbers 74"
     assert facts_of(page(NAMED, title="Storm"), PROSE, "numbers") is None
-
-
-def test_numbers_come_on_top_of_the_facts_of_a_product() -> None:
-    found = facts_of(page(PRICED), "Storm lantern 74", "numbers")
-    assert found == "name storm lantern\nprice £74\nnumbers 74"
-
-
-def test_nothing_is_nothing() -> None:
-    assert facts_of(page(PRICED + script(product(sku="1234"))), PROSE, "nothing") is None
-    assert text_facts("Storm lantern\n£74", "nothing") is None
-
-
-# Prices
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("£1,299.00", ["£1299"]),
-        ("1.299,00 €", ["€1299"]),
-        ("1 299,50 kr", ["kr1299.5"]),
-        ("19,- €", ["€19"]),
-        ("CHF 1’299.–", ["chf1299"]),
-        ("US$ 1,299", ["$1299"]),
-        ("CA$12.5", ["$12.5"]),
-        ("₹1,29,999", ["₹129999"]),
-        ("Rp 1.250.000", ["rp1250000"]),
-        ("R$ 1.299,90", ["r$1299.9"]),
-        ("1,299円（税込）", ["¥1299"]),
-        ("￥１２９９", ["¥1299"]),
-        ("12元/件", ["¥12"]),
-        ("12,000원", ["₩12000"]),
-        ("١٬٢٩٩٫٠٠ ر.س", ["sar1299"]),
-        ("1 299 ₽", ["₽1299"]),
-        ("49,99 zł", ["zł49.99"]),
-        ("0.99 USD", ["$0.99"]),
-        ("was £99 now £74.00", ["£99", "£74"]),
-        ("5€ 6€", ["€5", "€6"]),
-        ("3 frames for 4 turns", []),
-        ("6.5. 원래", []),
-        ("7.3 đưa", []),
-        ("49,-", ["49"]),
-        ("1.299,–", ["1299"]),
-        ("Fr. 49.90", ["chf49.9"]),
-        ("4 990 Ft", ["huf4990"]),
-        ("Fr. 12. Mai", []),
-        ("Fr 24.12", []),
-        ("Fr. 7.1", []),
-        ("Fr 24.12 –", []),
-        ("Fr. 24.12.–", ["chf24.12"]),
-        ("Fr. 24.–", ["chf24"]),
-        ("Fr. 19.50", ["chf19.5"]),
-        ("Fr. 32.10", ["chf32.1"]),
-        ("SFr. 9.10", ["chf9.1"]),
-        ("13 ft", []),
-        ("a cliff of 1,300 ft", []),
-        ("(1,-1)", []),
-        ("page 12", []),
-    ],
-)
-def test_prices(text: str, expected: list[str]) -> None:
-    assert [str(price) for price in prices(plain(text))] == expected
+    assert facts_of(sold, PROSE, "nothing") is None
+    # A text without HTML is no product.
+    for text in (PROSE, f"Storm lantern\n£74.00\n{PROSE}", "awk\n$0 is the line, $1 a field."):
+        assert text_facts(text, "products") is text_facts(text, "nothing") is None
 
 
 def test_what_could_be_a_friday_is_a_price_where_it_is_marked_as_one() -> None:
     assert [str(price) for price in prices("fr. 9.10", bare=True)] == ["chf9.1"]
-    shown = "<h1>Storm lantern</h1><p class='price'><b>Fr. 9.10</b></p>"
-    assert "price chf9.1" in facts(page(shown))
-
-
-def test_numbers_have_their_units() -> None:
-    text = plain("31 cm, 5kg, 220V, 40 %, 1.5 l, 12公斤, 3 friends")
-    assert numbers(text, units=True) == ["31cm", "5kg", "220v", "40%", "1.5l", "12公斤", "3"]
+    assert "price chf9.1" in facts(page("<h1>Storm lantern</h1><p class='price'><b>Fr. 9.10</b></p>"))
 
 
 # Hostile pages
 
+# With a rule of quadratic time, one of them takes minutes.
 HOSTILE = {
     "digits": "1" * 1_000_000,
-    "numbers": "<b>1</b>&" * 20_000,
     "prices": "<p class=price>" + "£1 " * 40_000,
-    "rows": "<table>" + "<tr><td>a<td>1" * 20_000,
     "cells": "<table><tr>" + "<td>1" * 40_000,
     "nested rows": "<table><tr><td>a<td>" * 60,
     "nested pairs": "<div><b>a</b>" * 100,
     "terms": "<dt>a<dd>1" * 20_000,
-    "headings": "<h1>" * 100 + "x" + "</h1>" * 100,
     "nested lists in JSON": script("[" * 200_000),
     "endless spaces in JSON": script('{"@type": "Product",' + " " * 200_000 + "x"),
-    "semicolons after JSON": script("{" + ";" * 199_000) * 14,
     "slashes before JSON": script("/*" * 40_000),
-    "a huge number in JSON": script('{"@type": "Product", "sku": ' + "9" * 40_000 + "}"),
+    "a huge number in JSON": script('{"@type": "Product", "sku": ' + "9" * 4_000 + "}"),
     "odd values in JSON": script(product(name=[], offers=[None, 7, "x", {"price": True}], sku={"a": 1}, color=[[[]]])),
-    "a number of 4,000 digits in JSON": script('{"@type": "Product", "sku": ' + "9" * 4_000 + "}"),
     "products in products": "<div itemscope itemtype='http://schema.org/Product'>" * 100
     + "<b itemprop=price>5</b>" * 9_000,
     "choices": "<select><option selected>a</select>" * 20_000,
-    "radio buttons": "<label><input type=radio checked>a</label>" * 20_000,
     "buttons": "<p>£1</p><button>Buy now</button>" * 20_000,
     "asides": "<aside><p>£1</p><button>Buy now</button>" * 200 + "</aside>" * 200 + "<aside><button>Buy" * 9_000,
     "radio buttons in one label": "<label>" + "<input type=radio checked>" * 40_000,
-    "nested entries": "<ul>" + "<li>" * 100 + "<li>a" * 20_000,
-    "attributes without an end": "class=price class=" * 20_000,
     "separators": "<title>" + " - a" * 40_000,
     "marks": "<p>" + "a\u0301" * 40_000,
 }
-
-
 EMPTY = "<i></i>" * 1_000
 
 
@@ -603,25 +423,19 @@ EMPTY = "<i></i>" * 1_000
 def test_a_button_is_not_searched_for_its_text(tag: str) -> None:
     """Or else, of 200 within each other, each would be searched to the end."""
     near, far = (parse(f"<p><{tag}>{between}Add to cart</{tag.split()[0]}></p>") for between in ("<i></i>", EMPTY))
-    assert sells(near, "button, a")
-    assert not sells(far, "button, a")
+    assert (sells(near, "button, a"), sells(far, "button, a")) == (True, False)
 
 
-@pytest.mark.parametrize("tag", ["label", "select"])
-def test_a_choice_is_not_searched_for_its_text(tag: str) -> None:
-    inner = "<input type='radio' checked>" if tag == "label" else "<option selected>"
-    near, far = (facts(page(f"{PRICED}<{tag}>{inner}{between}Red</{tag}>")) for between in ("<i></i>", EMPTY))
-    assert near == [*facts(page(PRICED)), "row red"]
-    assert far != near
+@pytest.mark.parametrize("start", ["<label><input type='radio' checked>", "<select><option selected>"])
+def test_a_choice_is_not_searched_for_its_text(start: str) -> None:
+    near, far = (facts(page(f"{PRICED}{start}{between}Red</select>")) for between in ("<i></i>", EMPTY))
+    assert far != near == [*facts(page(PRICED)), "row red"]
 
 
 def test_markup_is_not_searched_for_its_text() -> None:
     marked = "<div itemscope itemtype='http://schema.org/Product'><b itemprop='color'>{}Red</b></div>"
     near, far = (read_declared(parse(page(marked.format(between)))) for between in ("<i></i>", EMPTY))
     assert [set(found.products[0].attributes) for found in (near, far)] == [{"Red"}, set()]
-
-
-MANY = [f"x{number}y" for number in range(1_000)]
 
 
 def in_json(values: list[str]) -> str:
@@ -635,7 +449,8 @@ def in_markup(values: list[str]) -> str:
 
 @pytest.mark.parametrize("declared", [in_json, in_markup])
 def test_of_very_many_values_of_a_product_the_same_few_are_taken(declared: Callable[[list[str]], str]) -> None:
-    found, turned = (facts(page(PRICED + declared(values))) for values in (MANY, MANY[::-1]))
+    many = [f"x{number}y" for number in range(1_000)]
+    found, turned = (facts(page(PRICED + declared(values))) for values in (many, many[::-1]))
     assert 100 < len(found) < 300
     assert found == turned
 
