@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from crawldedup.cli import main
 from crawldedup.errors import ConfigurationError, StoreFullError
 from crawldedup.reading.volatile import VolatileLines, changing_at, numbers_of, without_volatile
 from crawldedup.stores.sqlite.store import SqliteStore
-from crawldedup.verdict import Kind
+from crawldedup.verdict import Kind, Verdict
 
 FORUM = "http://forum.example/t?n={}&sid=a1b2c3d{}"
 WORDS = [f"{first}{last}" for first in ("ab", "lo", "mi", "tur", "sen") for last in "aeioubcdfghklm"]
@@ -31,41 +30,155 @@ def topic(number: int, load: int, words: int = 120) -> str:
     return f"<title>Topic {number}</title><h1>Topic {number}</h1><p>{story(number, words)}</p><div>{counter}</div>"
 
 
-class Clock:
+def visits(first: int = 0) -> list[Page]:
+    """Three pages of the forum, each met twice."""
+    pages = [(number, load) for number in range(first, first + 3) for load in range(2)]
+    return [Page(FORUM.format(*page), html=topic(*page)) for page in pages]
+
+
+def check(dedup: Deduplicator, pages: list[Page]) -> list[Verdict]:
+    return list(dedup.check_many(pages))
+
+
+def archived(month: int, load: int, numbers: int | None = None) -> Page:
+    """A page whose text many have, with numbers of its own."""
+    html = topic(40, month if numbers is None else numbers, words=50).replace("Topic 40", "Figures of the forum")
+    return Page(FORUM.format(month, load), html=html)
+
+
+class Lines(VolatileLines):
+    """What is learned of lines by a clock of the test's own."""
+
     now = 0.0
 
-    def __call__(self) -> float:
-        return self.now
+    def __init__(self) -> None:
+        super().__init__(lambda: self.now)
+
+    def meet(self, url: str, *texts: str, heading: object = "") -> None:
+        """Load a page of one line several times."""
+        for text in texts:
+            self.learn(url, None, numbers_of([text], {f"Page {heading}"}))
+
+    def changing(self, url: str, *others: str) -> dict[int, tuple[int, ...]]:
+        return changing_at(self.known_at(url), url, *others)
 
 
-def changing(lines: VolatileLines, url: str, *others: str) -> dict[int, tuple[int, ...]]:
-    return changing_at(lines.known_at(url), url, *others)
-
-
-def answers(page: int, *lines: str) -> Iterator[dict[int, tuple[int, ...]]]:
-    return (numbers_of([line], {f"Page {page}"}) for line in lines)
-
-
-def test_pages_of_other_headings_are_not_one() -> None:
-    lines = VolatileLines(Clock())
-    for page in range(9):
+def learned(url: str = "http://a.example/p/{}", *, pages: int = 3, between: float = 1.0, same: bool = False) -> Lines:
+    """What is known when pages have come twice whose line has changed."""
+    lines = Lines()
+    for page in range(pages):
         for load in range(2):
-            line = f"Seat {page * 7 + load} is free"
-            lines.learn(f"http://a.example/p?{page}&utm_source={load}", None, numbers_of([line], {f"Talk {load}"}))
-    assert changing(lines, "http://a.example/p") == {}
+            lines.meet(url.format(page), f"seen by {page + load} people", heading="" if same else page)
+            lines.now += between
+    return lines
+
+
+# What is learned
+
+
+@pytest.mark.parametrize(
+    ("pages", "between", "url", "known"),
+    [
+        (3, 1.0, "http://a.example/p/{}", True),
+        (2, 1.0, "http://a.example/p/{}", False),
+        (3, 601.0, "http://a.example/p/{}", False),
+        (9, 1.0, "http://a.example/p/?id=7&utm_source={}", False),
+        (9, 1.0, "http://b.example/p/{}", False),
+        (9, 1.0, "http://a.example/other/{}", False),
+        # A server may take these for another folder's.
+        *((9, 1.0, f"http://a.example/o/{way}{{}}", False) for way in ("..%2fp%2f", "..%5Cp%5C", "%2e%2e%2fp%2f")),
+    ],
+)
+def test_three_pages_that_come_twice_within_minutes_are_evidence(
+    pages: int, between: float, url: str, known: bool
+) -> None:
+    lines = learned(url, pages=pages, between=between)
+    assert bool(lines.changing("http://a.example/p/new")) is known
+    assert not lines.changing("http://a.example/o/new")
 
 
 @pytest.mark.parametrize("name", ["session", "sid", "session_id", "s", "talk", "ref"])
 def test_what_names_the_content_is_no_session(name: str) -> None:
-    lines = VolatileLines(Clock())
+    lines = Lines()
     for page in range(20):
-        for numbers in answers(page, f"Seat {page} is free"):
-            lines.learn(f"http://a.example/talk?{name}={page}", None, numbers)
-    assert changing(lines, "http://a.example/talk") == {}
+        lines.meet(f"http://a.example/talk?{name}={page}", f"Seat {page} is free")
+    assert lines.changing("http://a.example/talk") == {}
+
+
+def test_pages_of_other_headings_are_not_one_and_those_of_one_heading_may_be_about_their_numbers() -> None:
+    lines = Lines()
+    for page in range(9):
+        for load in range(2):
+            url = f"http://a.example/p?{page}&utm_source={load}"
+            lines.meet(url, f"Seat {page * 7 + load} is free", heading=f"{page} {load}")
+    assert lines.changing("http://a.example/p") == {}
+    assert learned(pages=9, same=True).changing("http://a.example/p/old") == {}
+
+
+def test_nobody_has_numbers_of_neighbours_left_out() -> None:
+    for own, others in (("~mallory/", "~alice/"), ("view/mallory/", "view/alice/")):
+        lines = learned(f"http://shared.example/{own}{{}}", pages=50)
+        assert lines.changing(f"http://shared.example/{own}x")
+        assert not lines.changing(f"http://shared.example/{others}x")
+
+
+def test_what_three_pages_of_a_folder_show_holds_in_the_folders_within() -> None:
+    lines = learned("http://a.example/forum/thread-{}")
+    assert lines.changing("http://a.example/forum/thread-7/reply")
+    assert not learned("http://a.example/{}").changing("http://a.example/other/page")
+    lines = Lines()
+    for page in "abc":
+        lines.meet(f"http://a.example/{page}/x", "1 visitor", "2 visitor", heading=page)
+    assert lines.changing("http://a.example/a/y")
+    assert not lines.changing("http://a.example/a/within/y")
+
+
+def test_a_page_counts_where_its_canonical_url_stands() -> None:
+    lines, page = learned("http://shop.example/p/{}"), "http://shop.example/c/knives/p/7"
+    assert not lines.changing(page)
+    assert lines.changing(page, "http://shop.example/p/7")
+    with Deduplicator(volatile=True) as dedup:
+        for load in range(2):
+            for number in range(3):
+                dedup.check(f"http://shop.example/p/{number}?ref={'ab'[load]}", html=topic(number, load))
+        for number, head in ((7, ""), (8, '<link rel="canonical" href="/p/8">')):
+            dedup.check(f"http://shop.example/p/{number}", html=head + topic(number, 3))
+            kind = dedup.check(f"http://shop.example/c/knives/p/{number}", html=head + topic(number, 4)).kind
+            assert kind is (Kind.EXACT_DUPLICATE if head else Kind.NEAR_DUPLICATE)
+
+
+def test_a_line_that_stays_the_same_is_content_again() -> None:
+    lines = learned()
+    for page in range(13):
+        lines.meet(f"http://a.example/p/same{page}", "seen by 7 people", "seen by 7 people", heading=page)
+    assert not lines.changing("http://a.example/p/new")
+
+
+def test_a_worker_or_a_note_with_nonsense_teaches_nothing() -> None:
+    lines = Lines()
+    for numbers in ({7: (1, 2)}, {7: (3,)}, {7: ()}):
+        lines.learn("http://a/p", None, numbers)
+    for text in ("", "{}", "no JSON", '{"a": 7}', '{"a": {"x": [1, [2]]}}', "[" * 10_000):
+        lines.exchange(text)
+        assert lines.changing("http://a/p") == {}
+
+
+def test_memory_is_bounded_whatever_comes() -> None:
+    lines = Lines()
+    for host in range(3000):
+        for page in range(3):
+            lines.meet(f"http://h{host}.example/p/{page}", f"{host} visitors", f"{host + 1} visitors", heading=page)
+    for line in range(200):
+        for page in range(3):
+            shape = "x" * (line + 5)
+            lines.meet(f"http://one.example/{line}-{page}", f"{shape} 1", f"{shape} 2", heading=page)
+    assert len(lines.changing("http://one.example/9")) == 64
+    assert not lines.changing("http://h1.example/p/9")
+    assert len(lines.exchange("")) < 1_000_000
 
 
 def test_threads_may_share_what_is_known() -> None:
-    lines, stop, failures = VolatileLines(), threading.Event(), []
+    lines, stop, failures = Lines(), threading.Event(), []
 
     def exchange() -> None:
         noted = ""
@@ -79,33 +192,20 @@ def test_threads_may_share_what_is_known() -> None:
     thread.start()
     for host in range(400):
         for page in range(3):
-            for numbers in answers(page, f"seen by {host} people", f"seen by {host + 1} people"):
-                lines.learn(f"http://h{host}.example/p/{page}", None, numbers)
+            lines.meet(f"http://h{host}.example/p/{page}", f"{host} visitors", f"{host + 1} visitors", heading=page)
         lines.known_at(f"http://h{host}.example/p/9")
     stop.set()
     thread.join()
     assert failures == []
 
 
-def learned(url: str = "http://a.example/p/{}", *, pages: int = 3, between: float = 1.0) -> VolatileLines:
-    """What is known when pages have come twice whose line has changed."""
-    clock = Clock()
-    lines = VolatileLines(clock)
-    for page in range(pages):
-        for numbers in answers(page, f"seen by {page} people", f"seen by {page + 1} people"):
-            lines.learn(url.format(page), None, numbers)
-            clock.now += between
-    return lines
+# What is left out
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        "Only 6 left for € 12",
-        "USD 12 a piece",
-        "Chapter 7",
-        "no numbers at all",
-        "12 14 15 18 Mon",
+        *("Only 6 left for € 12", "USD 12 a piece", "Chapter 7", "no numbers at all", "12 14 15 18 Mon"),
         "a very long line " * 12 + "7",
     ],
 )
@@ -113,140 +213,38 @@ def test_lines_that_are_content_are_never_left_out(line: str) -> None:
     assert numbers_of([line], headings={"Chapter 7"}) == {}
 
 
-def test_pages_with_the_same_headings_may_be_about_their_numbers() -> None:
-    lines = VolatileLines(Clock())
-    for page in range(9):
-        for numbers in answers(0, f"Water level now: {page} cm", f"Water level now: {page + 1} cm"):
-            lines.learn(f"http://a.example/gauge/{page}", None, numbers)
-    assert changing(lines, "http://a.example/gauge/old") == {}
-
-
-@pytest.mark.parametrize(
-    "detour", ["..%2f~mallory%2f", "..%5C~mallory/", "%2e%2e/~mallory/", "../~mallory/", "..\\~mallory/"]
-)
-def test_a_path_that_a_server_may_take_for_another_is_no_evidence(detour: str) -> None:
-    lines = learned(f"http://shared.example/~alice/{detour}{{}}", pages=9)
-    assert changing(lines, "http://shared.example/~alice/x") == {}
-
-
 def test_a_line_of_a_kind_that_occurs_twice_tells_nothing() -> None:
     assert len(numbers_of(["Time: 1 second", "12 comments", "15 comments"])) == 1 + 1
     assert len(numbers_of(["12 comments", "12 comments"])) == 1 + 1
 
 
-@pytest.mark.parametrize(
-    ("pages", "between", "url", "known"),
-    [
-        (3, 1.0, "http://a.example/p/{}", True),
-        (2, 1.0, "http://a.example/p/{}", False),
-        (3, 601.0, "http://a.example/p/{}", False),
-        (9, 1.0, "http://a.example/p/?id=7&utm_source={}", False),
-        (9, 1.0, "http://b.example/p/{}", False),
-        (9, 1.0, "http://a.example/other/{}", False),
-    ],
-    ids=["three pages", "two pages", "not within minutes", "one page", "another host", "another folder"],
-)
-def test_three_pages_that_come_twice_within_minutes_are_evidence(
-    pages: int, between: float, url: str, known: bool
-) -> None:
-    lines = learned(url, pages=pages, between=between)
-    assert bool(changing(lines, "http://a.example/p/new")) is known
-
-
-def test_nobody_has_numbers_of_neighbours_left_out() -> None:
-    lines = learned("http://shared.example/~mallory/{}", pages=50)
-    assert changing(lines, "http://shared.example/~mallory/x")
-    assert not changing(lines, "http://shared.example/~alice/x")
-    lines = learned("http://shared.example/view/mallory/{}", pages=50)
-    assert changing(lines, "http://shared.example/view/mallory/deeper/x")
-    assert not changing(lines, "http://shared.example/view/alice/x")
-
-
-def test_a_page_counts_where_its_canonical_url_stands() -> None:
-    lines = learned("http://shop.example/p/{}")
-    page = "http://shop.example/c/knives/p/7"
-    assert not changing(lines, page)
-    assert changing(lines, page, "http://shop.example/p/7")
-    head = '<link rel="canonical" href="/p/{}">'
-    with Deduplicator(volatile=True) as dedup:
-        for load in range(2):
-            for number in range(3):
-                dedup.check(f"http://shop.example/p/{number}?ref={'ab'[load]}", html=topic(number, load))
-        for number, (first, second) in enumerate([("", ""), (head, head)], 7):
-            page = f"http://shop.example/{{}}/{number}"
-            dedup.check(page.format("p"), html=first.format(number) + topic(number, 3))
-            kind = dedup.check(page.format("c/knives/p"), html=second.format(number) + topic(number, 4)).kind
-            assert kind is (Kind.EXACT_DUPLICATE if second else Kind.NEAR_DUPLICATE)
-
-
-def test_what_three_pages_of_a_folder_show_holds_in_the_folders_within() -> None:
-    lines = learned("http://a.example/forum/thread-{}")
-    assert changing(lines, "http://a.example/forum/thread-7/reply")
-    assert not changing(learned("http://a.example/{}"), "http://a.example/other/page")
-
-
-def test_a_worker_that_answers_nonsense_teaches_nothing_else() -> None:
-    lines = VolatileLines(Clock())
-    for numbers in ({7: (1, 2)}, {7: (3,)}, {7: ()}):
-        lines.learn("http://a.example/p", None, numbers)
-    assert changing(lines, "http://a.example/p") == {}
-
-
-def test_a_line_that_stays_the_same_is_content_again() -> None:
+def test_of_a_line_only_the_numbers_that_change_are_left_out_and_of_a_page_of_numbers_none() -> None:
     lines = learned()
-    for page in range(13):
-        for numbers in answers(page, "seen by 7 people", "seen by 7 people"):
-            lines.learn(f"http://a.example/p/same{page}", None, numbers)
-    assert not changing(lines, "http://a.example/p/new")
-
-
-def test_of_a_line_only_the_numbers_that_change_are_left_out() -> None:
-    lines = VolatileLines(Clock())
     for page in range(3):
-        for numbers in answers(page, f"Size 42 with {page} left", f"Size 42 with {page + 1} left"):
-            lines.learn(f"http://a.example/p/{page}", None, numbers)
-    text = f"{story(1)}\nSize 43 with 5 left"
-    assert without_volatile(text, changing(lines, "http://a.example/p/9"))[0] == f"{story(1)}\nSize 43 with  left"
-
-
-def test_of_a_page_of_numbers_nothing_is_left_out() -> None:
-    known = changing(learned(), "http://a.example/p/9")
+        url = f"http://a.example/p/shoe{page}"
+        lines.meet(url, f"Size 42 with {page} left", f"Size 42 with {page + 1} left", heading=page)
+    known = lines.changing("http://a.example/p/9")
+    assert without_volatile(f"{story(1)}\nSize 43 with 5 left", known)[0] == f"{story(1)}\nSize 43 with  left"
+    assert without_volatile(f"{story(1)}\nseen by 7 people", known) == (story(1), ["seen by 7 people"])
     text = "seen by 7 people\nseen by 9 people\nand so on"
     assert without_volatile(text, known) == (text, [])
-    assert without_volatile(f"{story(1)}\nseen by 7 people", known) == (story(1), ["seen by 7 people"])
 
 
-def test_memory_is_bounded_whatever_comes() -> None:
-    lines = VolatileLines(Clock())
-    for host in range(3000):
-        for page in range(3):
-            for numbers in answers(page, f"seen by {host} people", f"seen by {host + 1} people"):
-                lines.learn(f"http://h{host}.example/p/{page}", None, numbers)
-    for line in range(200):
-        shape = "x" * (line + 5)
-        for page in range(3):
-            for numbers in answers(page, f"{shape} 1", f"{shape} 2"):
-                lines.learn(f"http://one.example/{line}-{page}", None, numbers)
-    assert len(changing(lines, "http://one.example/9")) == 64
-    assert not changing(lines, "http://h1.example/p/9")
-    assert len(lines.exchange("")) < 1_000_000
+# In an index
 
 
 def test_what_was_learned_lies_in_the_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = f"sqlite:///{tmp_path}/seen.sqlite"
     with Deduplicator(store, volatile=True) as dedup:
-        for number in range(3):
-            for load in range(2):
-                dedup.check(FORUM.format(number, load), html=topic(number, load))
+        check(dedup, visits())
     with Deduplicator(store, volatile="known") as dedup:
         assert dedup.check(FORUM.format(7, 1), html=topic(7, 5)).kind is Kind.NEW
         assert dedup.check(FORUM.format(7, 2), html=topic(7, 6)).kind is Kind.EXACT_DUPLICATE
-        assert dedup.explain(FORUM.format(8, 1), html=topic(8, 5)).left_out == (
-            "Who is online: 46 users online and 20 guests",
-        )
+        left_out = dedup.explain(FORUM.format(8, 1), html=topic(8, 5)).left_out
+        assert left_out == ("Who is online: 46 users online and 20 guests",)
     (tmp_path / "page.html").write_text(topic(8, 5))
     assert main(["explain", str(tmp_path / "page.html"), "--url", FORUM.format(8, 1), "--store", store]) == 0
-    assert "volatile   Who is online: 46 users online and 20 guests: not compared" in capsys.readouterr().out
+    assert f"volatile   {left_out[0]}: not compared" in capsys.readouterr().out
     with Deduplicator(store, volatile=False) as dedup:
         assert dedup.explain(FORUM.format(8, 1), html=topic(8, 5)).left_out == ()
 
@@ -261,124 +259,73 @@ def test_a_store_without_room_for_what_was_learned_still_answers(
 
     monkeypatch.setattr(SqliteStore, "note", note)
     with Deduplicator(f"sqlite:///{tmp_path}/seen.sqlite", volatile=True) as dedup:
-        for number in range(3):
-            for load in range(2):
-                dedup.check(FORUM.format(number, load), html=topic(number, load))
+        check(dedup, visits())
         dedup.heartbeat()
         assert dedup.check(FORUM.format(7, 1), html=topic(7, 5)).kind is Kind.NEW
 
 
 def test_a_page_remembered_before_its_lines_were_known_is_unchanged(tmp_path: Path) -> None:
-    store = f"sqlite:///{tmp_path}/seen.sqlite"
-    with Deduplicator(store, volatile=True) as dedup:
-        first = topic(0, 0)
-        dedup.check(FORUM.format(0, 0), html=first)
-        for number in range(1, 4):
-            for load in range(2):
-                dedup.check(FORUM.format(number, load), html=topic(number, load))
-        again = dedup.check(FORUM.format(0, 0), html=first)
-        assert (again.kind, again.changed) == (Kind.REVISIT, False)
-        # Now the text without the line is remembered.
-        again = dedup.check(FORUM.format(0, 0), html=topic(0, 9))
-        assert (again.kind, again.changed) == (Kind.REVISIT, False)
-        again = dedup.check(FORUM.format(0, 0), html=topic(77, 9))
-        assert (again.kind, again.changed) == (Kind.REVISIT, True)
+    with Deduplicator(f"sqlite:///{tmp_path}/seen.sqlite", volatile=True) as dedup:
+        check(dedup, [visits()[0], *visits(1)])
+        # Once it has come again, the text without the line is remembered.
+        for html, changed in ((topic(0, 0), False), (topic(0, 9), False), (topic(77, 9), True)):
+            again = dedup.check(FORUM.format(0, 0), html=html)
+            assert (again.kind, again.changed) == (Kind.REVISIT, changed)
 
 
-def test_pages_remembered_before_their_lines_were_known_are_read_again(tmp_path: Path) -> None:
+def test_pages_remembered_before_their_lines_were_known_are_read_again_at_the_end(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/seen.sqlite"
 
-    async def crawl() -> None:
-        async with AsyncDeduplicator(store, volatile=True) as dedup:
-            for number in range(6):
-                await dedup.judge(Page(FORUM.format(number, 0), html=topic(number, 0), delivered=number == 3))
-            for number in range(5):
-                dedup.deliver(FORUM.format(number, 0))
-            for number in range(3):
-                await dedup.judge(Page(FORUM.format(number, 1), html=topic(number, 1)))
+    async def crawl() -> object:
+        dedup = AsyncDeduplicator(store, volatile=True)
+        for number in range(6):
+            await dedup.judge(Page(FORUM.format(number, 0), html=topic(number, 0), delivered=number == 3))
+        for number in range(5):
+            dedup.deliver(FORUM.format(number, 0))
+        for page in visits()[1::2]:
+            await dedup.judge(page)
+        # Pages may be judged meanwhile.
+        others = [Page(f"http://other.example/{number}", html=topic(number + 10, 0)) for number in range(6)]
+        return (await asyncio.gather(*map(dedup.judge, others), dedup.close()))[-1]
 
-    asyncio.run(crawl())
+    assert asyncio.run(crawl()) is None
     with Deduplicator(store, volatile="known") as dedup:
         again = [dedup.check(FORUM.format(number, 0), html=topic(number, 9)) for number in range(6)]
         assert [(verdict.changed, verdict.abandoned) for verdict in again] == [(False, False)] * 5 + [(True, True)]
 
 
-def test_pages_may_be_judged_while_others_are_read_again(tmp_path: Path) -> None:
-    async def crawl() -> list[object]:
-        dedup = AsyncDeduplicator(f"sqlite:///{tmp_path}/seen.sqlite", volatile=True)
-        for number in range(6):
-            await dedup.judge(Page(FORUM.format(number, 0), html=topic(number, 0)))
-        for number in range(3):
-            await dedup.judge(Page(FORUM.format(number, 1), html=topic(number, 1)))
-        pages = [Page(f"http://other.example/{number}", html=topic(number + 10, 0)) for number in range(6)]
-        return await asyncio.gather(*map(dedup.judge, pages), dedup.close())
-
-    assert asyncio.run(crawl())[-1] is None
-
-
-def test_the_asynchronous_form_learns_too() -> None:
-    async def kind() -> Kind:
-        async with AsyncDeduplicator(volatile=True) as dedup:
-            for number in range(3):
-                for load in range(2):
-                    await dedup.check(FORUM.format(number, load), html=topic(number, load))
-            await dedup.check(FORUM.format(7, 1), html=topic(7, 5))
-            return (await dedup.check(FORUM.format(7, 2), html=topic(7, 6))).kind
-
-    assert asyncio.run(kind()) is Kind.EXACT_DUPLICATE
-
-
-def archived(numbers: int) -> str:
-    return topic(40, numbers, words=50).replace("Topic 40", "Figures of the forum")
-
-
 def test_pages_that_differ_in_such_numbers_alone_are_kept_if_their_urls_are_of_one_form() -> None:
+    months = [archived(month, 0) for month in range(40, 45)]
     with Deduplicator(volatile=True) as dedup:
-        for number in range(3):
-            for load in range(2):
-                dedup.check(FORUM.format(number, load), html=topic(number, load))
-        urls = [FORUM.format(month, 0) for month in range(40, 45)]
-        assert [dedup.check(url, html=archived(n)).kind for n, url in enumerate(urls)] == [Kind.NEW] * 5
+        check(dedup, visits())
+        assert [verdict.kind for verdict in check(dedup, months)] == [Kind.NEW] * 5
         # Each is found again by its own numbers, and whoever asks is told the same.
-        assert dedup.check(FORUM.format(50, 0), html=archived(3)).original == urls[3]
-        assert dedup.explain(FORUM.format(51, 0), html=archived(9)).verdict.kind is Kind.NEW
-        assert [dedup.check(url, html=archived(n)).changed for n, url in enumerate(urls)] == [False] * 5
+        assert dedup.check(FORUM.format(50, 0), html=months[3].html).original == months[3].url
+        assert dedup.explain(FORUM.format(51, 0), html=archived(9, 0).html).verdict.kind is Kind.NEW
+        assert [verdict.changed for verdict in check(dedup, months)] == [False] * 5
         # Another session, or a print view, shows the same page.
         for url in (FORUM.format(40, 9), "http://forum.example/t?n=40&print=1"):
-            assert dedup.check(url, html=archived(9)).original == urls[0]
+            assert dedup.check(url, html=archived(9, 0).html).original == months[0].url
 
 
 def test_pages_of_one_text_that_change_by_themselves_are_one() -> None:
-    wall = "http://forum.example/reply?n={}&sid=a1b2c3d{}"
+    walls = [archived(number, load, 5 * number + load) for number in range(9) for load in range(2)]
     with Deduplicator(volatile=True) as dedup:
-        for number in range(3):
-            for load in range(2):
-                dedup.check(FORUM.format(number, load), html=topic(number, load))
-        kinds = [
-            dedup.check(wall.format(number, load), html=archived(5 * number + load)).kind
-            for number in range(9)
-            for load in range(2)
-        ]
+        check(dedup, visits(20))
+        kinds = [dedup.check(page.url.replace("/t?", "/reply?"), html=page.html).kind for page in walls]
         assert Kind.NEW not in kinds[8:]
 
 
-def test_the_asynchronous_form_keeps_such_pages_too() -> None:
+def test_the_asynchronous_form_learns_and_keeps_such_pages_too() -> None:
     async def kinds() -> list[Kind]:
         async with AsyncDeduplicator(volatile=True) as dedup:
-            for number in range(3):
-                for load in range(2):
-                    await dedup.check(FORUM.format(number, load), html=topic(number, load))
-            pages = [Page(FORUM.format(month, 0), html=archived(month)) for month in range(40, 45)]
-            return [verdict.kind async for verdict in dedup.check_many(pages)]
+            for page in [*visits(), Page(FORUM.format(7, 1), html=topic(7, 5))]:
+                await dedup.judge(page)
+            copy = await dedup.check(FORUM.format(7, 2), html=topic(7, 6))
+            pages = [archived(month, 0) for month in range(40, 45)]
+            return [copy.kind, *[verdict.kind async for verdict in dedup.check_many(pages)]]
 
-    assert asyncio.run(kinds()) == [Kind.NEW] * 5
-
-
-def test_a_foreign_note_is_left_alone() -> None:
-    lines = VolatileLines()
-    for text in ("", "{}", "no JSON", '{"a": 7}', '{"a": {"x": [1, [2]]}}', "[" * 10_000):
-        lines.exchange(text)
-        assert changing(lines, "http://a/") == {}
+    assert asyncio.run(kinds()) == [Kind.EXACT_DUPLICATE, *[Kind.NEW] * 5]
 
 
 def test_a_wrong_option_is_refused() -> None:
