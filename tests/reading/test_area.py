@@ -26,32 +26,33 @@ def main_of(html: str, content: object) -> str:
     return extract_page(html, None, get_extractor("blocks"), min_words=8, area=area).main
 
 
-def test_only_what_is_matched_is_compared() -> None:
-    assert main_of(PAGE, "#story p") == BODY
-    assert main_of(PAGE, "#story") == f"{BODY}\nBuy boots"
-    assert main_of(PAGE, {"*": {"compare": "#story", "leave_out": ".ad"}}) == BODY
+MARKED = "<div>" + PAGE.replace("<p>", "<p>one<i class=x>x</i>two ")
+CELLS = f"<p><b>one</b> and <b>two</b></p><table><tr><td>item10<td>120<tr><td>item101<td>20</table><p>{BODY}"
 
 
-def test_what_is_left_out_is_not_read_by_the_extractor() -> None:
-    assert MORE in main_of(PAGE.replace("id=story", ""), "body")
-    assert MORE not in main_of(PAGE, {"*": {"leave_out": ".more, .more p"}})
+@pytest.mark.parametrize(
+    ("html", "content", "main"),
+    [
+        (PAGE, "#story p", BODY),
+        (PAGE, "#story", f"{BODY}\nBuy boots"),
+        (PAGE, "div#story, p", f"{BODY}\nBuy boots\n{MORE}"),
+        (PAGE, {"*": {"compare": "#story", "leave_out": ".ad"}}, BODY),
+        (PAGE, {"*": {"leave_out": ".more, .more p"}}, f"{BODY}\nBuy boots"),
+        (PAGE.replace("id=story", ""), {"*": {"compare": "#moved", "leave_out": ".more, .ad"}}, BODY),
+        # Words of neighbours, and of two elements, stay two.
+        (MARKED, {"*": {"compare": "#story p", "leave_out": ".x"}}, f"one two {BODY}"),
+        (CELLS, "b", "one two"),
+        *((CELLS, selector, "item10\n120\nitem101\n20") for selector in ("tr", "td")),
+    ],
+)
+def test_only_what_is_matched_is_compared_once(html: str, content: object, main: str) -> None:
+    assert main_of(html, content) == main
 
 
-def test_a_part_of_what_is_matched_is_compared_once() -> None:
-    assert main_of(PAGE, "div#story, p").count(BODY) == 1
-
-
-def test_a_page_on_which_nothing_is_matched_is_read_as_others_are() -> None:
-    assert main_of(PAGE, "#moved") == main_of(PAGE, None)
-
-
-def test_what_is_left_out_is_left_out_of_a_page_without_a_match_too() -> None:
-    assert "boots" not in main_of(PAGE, {"*": {"compare": "#moved", "leave_out": ".ad"}})
-
-
-def test_the_neighbours_of_what_is_left_out_stay_words_of_their_own() -> None:
-    page = "<div>" + PAGE.replace("<p>", "<p>one<i class=x>x</i>two ")
-    assert main_of(page, {"*": {"compare": "#story p", "leave_out": ".x"}}).startswith("one two ")
+@pytest.mark.parametrize("content", ["#moved", "#empty", {"*": {"leave_out": "#story, .more, nav"}}])
+def test_a_page_without_a_match_or_of_which_nothing_is_left_is_read_as_others_are(content: object) -> None:
+    html = PAGE.replace("<nav>", "<div id=empty></div><nav>")
+    assert main_of(html, content) == main_of(html, None)
 
 
 @pytest.mark.parametrize("where", ["head", "body"])
@@ -103,9 +104,10 @@ def test_the_area_of_the_longest_host_counts(url: str | None, host: str) -> None
 
 
 def test_json_and_what_was_checked_are_taken() -> None:
-    areas = (Area("shop.example", "#a", ".b"),)
-    assert check_areas("content", '{"www.Shop.example": {"compare": "#a", "leave_out": ".b"}}') == areas
-    assert check_areas("content", areas) == areas
+    areas = (Area("b.example", "", ".b"), Area("shop.example", "#a", ".b"))
+    given = {"www.Shop.example": {"compare": "#a", "leave_out": ".b"}, "b.example": {"leave_out": ".b"}}
+    for value in (given, json.dumps(given), areas, json.loads(json.dumps(areas))):
+        assert check_areas("content", value) == areas
 
 
 @pytest.mark.parametrize(
@@ -138,24 +140,6 @@ def test_the_whole_page_cannot_be_left_out(selector: str) -> None:
     with pytest.raises(ConfigurationError):
         check_areas("content", {"*": {"leave_out": selector}})
     assert BODY in main_of(PAGE, selector)
-
-
-def test_areas_come_back_from_json() -> None:
-    areas = check_areas("content", {"*": {"compare": "#a"}, "b.example": {"leave_out": ".b"}})
-    assert check_areas("content", json.loads(json.dumps(areas))) == areas
-
-
-@pytest.mark.parametrize("content", ["#empty", {"*": {"leave_out": "#story, .more, nav"}}])
-def test_a_page_of_which_nothing_would_be_left_is_read_as_others_are(content: object) -> None:
-    html = PAGE.replace("<nav>", "<div id=empty></div><nav>")
-    assert main_of(html, content) == main_of(html, None)
-
-
-def test_words_of_two_elements_stay_two() -> None:
-    html = f"<p><b>one</b> and <b>two</b></p><table><tr><td>item10<td>120<tr><td>item101<td>20</table><p>{BODY}"
-    assert main_of(html, "b").split() == ["one", "two"]
-    assert main_of(html, "tr").split() == ["item10", "120", "item101", "20"]
-    assert main_of(html, "td").split() == ["item10", "120", "item101", "20"]
 
 
 def test_indexes_of_other_areas_are_not_mixed_and_the_site_decides() -> None:

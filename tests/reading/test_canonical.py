@@ -33,7 +33,6 @@ def links_of(body: bytes, encoding: str | None = None) -> HeadLinks:
         ("<link rel=canonical href=''>", None),
         ("<link rel=canonical href=''><link rel=canonical><link rel=canonical href=/a>", "https://e.com/a"),
         ("<base href='javascript:void(0)'><link rel=canonical href=a>", "https://e.com/a"),
-        ("<link rel=canonical>", None),
         ("<link rel=canonical href='javascript:alert(1)'>", None),
         ("<link rel=canonical href='ftp://e.com/a'>", None),
         ("<link rel=canonical href='http://[e.com/'>", None),
@@ -48,9 +47,8 @@ def test_the_link_in_the_head_is_read(head: str, claimed: str | None) -> None:
 
 
 def test_what_visitors_may_have_written_is_no_claim_of_the_page() -> None:
-    body = b"<html><head></head><body><div><link rel=canonical href=/a></div></body></html>"
-    assert links_of(body) == HeadLinks()
-    assert links_of(b"<p>text<link rel=canonical href=/a>") == HeadLinks()
+    for body in (b"<head></head><body><div><link rel=canonical href=/a></div>", b"<p>text<link rel=canonical href=/a>"):
+        assert links_of(body) == HeadLinks()
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,12 @@ def test_a_part_that_moved_is_removed_and_added() -> None:
     assert told.count("[-") == told.count("{+") == 1
 
 
+def test_of_very_many_sentences_the_last_are_one_that_may_have_changed() -> None:
+    told = difference(f"{'a. ' * 600} b", f"{'a. ' * 600} c")
+    assert told is not None
+    assert told.endswith("[-b-] {+c+}")
+
+
 def test_many_changes_are_counted() -> None:
     told = difference(TEXT, " ".join(word if number % 10 else "new" for number, word in enumerate(WORDS)))
     assert told is not None

@@ -17,6 +17,7 @@ from crawldedup.options import Options
 from crawldedup.page import PageReader
 from crawldedup.reading.extract import TEXT_PROFILE
 
+ROOT = Path(__file__).parents[2]
 GOLDEN = ("text7", "a3545cfd")
 READER = """
 import contextlib
@@ -36,22 +37,11 @@ print(f"{digest:08x}")
 """
 
 
-def digest(seed: int) -> str:
-    environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
-    done = subprocess.run(
-        [sys.executable, "-c", READER],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=Path(__file__).parents[2],
-    )
-    return done.stdout.strip()
-
-
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.nightly)])
 def test_the_rules_of_a_profile_read_the_same_in_every_process(seed: int) -> None:
-    assert (TEXT_PROFILE, digest(seed)) == GOLDEN
+    command, environment = [sys.executable, "-c", READER], {**os.environ, "PYTHONHASHSEED": str(seed)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert (TEXT_PROFILE, done.stdout.strip()) == GOLDEN
 
 
 def test_the_release_of_another_package_is_part_of_the_profile() -> None:
