@@ -35,6 +35,15 @@ HOSTILE_URLS: Final = (
 Line = dict[str, Any]
 
 
+def page(url: str, outcome: str = "new", **values: Any) -> Line:
+    """Return what a journal says of a page."""
+    return {"t": 1, "url": url, "outcome": outcome, **values}
+
+
+def copy(url: str, original: str, **values: Any) -> Line:
+    return page(url, "exact", original=original, similarity=1, **values)
+
+
 @dataclass(frozen=True, slots=True)
 class Crawl:
     """What is in a journal. Crawls of one `edition` find the same texts; later ones differ a little."""
@@ -59,18 +68,9 @@ def header(name: str = "news", *, pid: int = 100, started: float = STARTED, **se
         "crawl": name,
         "spider": "news",
         "started": started,
-        "host": "crawler-1",
-        "pid": pid,
-        "version": __version__,
-        "known": 0,
-        "settings": {
-            "store": "redis://redis.example:6379/0",
-            "namespace": "news",
-            "action": "drop-items",
-            "similarity": 0.9,
-            "threshold": THRESHOLD,
-            **settings,
-        },
+        **{"host": "crawler-1", "pid": pid, "version": __version__, "known": 0},
+        "settings": {"store": "redis://r:6379/0", "namespace": "news", "similarity": 0.9, "threshold": THRESHOLD}
+        | settings,
     }
 
 
@@ -82,7 +82,8 @@ def journal(crawl: Crawl) -> Iterator[Line]:
         seconds = number / 40
         cost = {"latency": random.expovariate(5), "waited": 0.01, "read": 0.004, "store": 0.001, "probes": 40}
         line = _page(number, crawl, random)
-        yield {"t": seconds, "bytes": random.randrange(40_000), "status": 200, "depth": number % 9, **line, **cost}
+        more = {"t": seconds, "bytes": random.randrange(40_000), "status": 200, "depth": number % 9}
+        yield {**line, **more, **cost, "action": "items_dropped"}
         if number % 50 == 0:
             yield {"t": seconds, "known": number, "queued": 5000 - number}
         if number == crawl.pages * 2 // 3:
@@ -95,26 +96,21 @@ def _page(number: int, crawl: Crawl, random: Random) -> Line:
     draw, story = random.random(), random.randrange(number // 3 + 1)
     news, thread = f"https://news.example/story-{story}", f"https://forum.example/thread.php?id={story}"
     if draw < 0.02:
-        return {"url": f"{news}.jpg", "outcome": "skipped", "reason": "content_type"}
+        return page(f"{news}.jpg", "skipped", reason="content_type")
     if draw < 0.03:
-        return {"url": f"https://shop.example/{story}", "outcome": "error", "reason": "unavailable"}
+        return page(f"https://shop.example/{story}", "error", reason="unavailable")
     if draw < 0.1 + 0.2 * number / crawl.pages:
         month = f"{2000 + random.randrange(900)}/{random.randrange(1, 13):02}/"
-        return _copy(f"https://town.example/calendar/{month}", "https://town.example/calendar/2026/11/", 1)
+        return copy(f"https://town.example/calendar/{month}", "https://town.example/calendar/2026/11/")
     if draw < 0.4:
-        return _copy(f"{thread}&sid={random.getrandbits(128):032x}", thread, 1)
+        return copy(f"{thread}&sid={random.getrandbits(128):032x}", thread)
     if draw < 0.5:
-        return _copy(f"https://shop.example/p/{story}?color={number % 7}", "https://shop.example/p/", random.random())
+        similarity = round(THRESHOLD + (1 - THRESHOLD) * random.random(), 3)
+        near = {"original": "https://shop.example/p/", "similarity": similarity}
+        return page(f"https://shop.example/p/{story}?color={number % 7}", "near", **near)
     url = f"https://news.example/{crawl.edition if number % 30 == 3 else 1}/story-{number}"
     outcome = "revisit" if draw > 0.97 else "thin" if draw > 0.95 else "new"
-    return {"url": url, "outcome": outcome, "words": 200, "digest": f"{number:x}", "referer": news}
-
-
-def _copy(url: str, original: str, similarity: float) -> Line:
-    if similarity == 1:
-        return {"url": url, "original": original, "outcome": "exact", "similarity": 1.0, "action": "items_dropped"}
-    similarity = round(THRESHOLD + (1 - THRESHOLD) * similarity, 3)
-    return {"url": url, "original": original, "outcome": "near", "similarity": similarity, "action": "items_dropped"}
+    return page(url, outcome, words=200, digest=f"{number:x}", referer=news)
 
 
 def hostile_lines() -> list[Line]:

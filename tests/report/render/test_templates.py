@@ -1,5 +1,6 @@
-"""The page of a report: what it says to a parser, and what it does in a browser."""
+"""A report as a page, to a parser and in a browser, and as the text that a terminal shows."""
 
+import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,12 +9,13 @@ from typing import Any
 import pytest
 from lxml import html
 from playwright.sync_api import Page
+from rich.console import Console
 
-from crawldedup.report.queries import Database
-from crawldedup.report.render.templates import LARGEST_PAGE, page_of
+from crawldedup.report.queries import Database, Report
+from crawldedup.report.render.templates import LARGEST_PAGE, lines_of, page_of
 from tests.browsers import BROWSER, needs_browser
 from tests.report.conftest import ReportOf, report_in
-from tests.report.synthetic_journal import Crawl, hostile_lines, journal
+from tests.report.synthetic_journal import Crawl, copy, hostile_lines, journal, page
 
 BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -25,9 +27,8 @@ def shown(page: str, tag: str) -> list[Any]:
 
 def test_differences_are_marked(report_of: ReportOf) -> None:
     told = "Users online: [-17-] {+18 <b>+} of 30 [-"
-    near = {"outcome": "near", "original": "https://e.com/a", "similarity": 0.97, "difference": told}
-    page = page_of(report_of({"t": 1, "url": "https://e.com/b", **near}))
-    passage = next(each for each in shown(page, "p") if each.get("class") == "difference")
+    html_page = page_of(report_of(page("https://e.com/b", "near", original="a", similarity=0.97, difference=told)))
+    passage = next(each for each in shown(html_page, "p") if each.get("class") == "difference")
     assert html.tostring(passage, encoding="unicode", with_tail=False) == (
         '<p class="difference" dir="auto">Users online: <del>17</del> <ins>18 &lt;b&gt;</ins> of 30 [-</p>'
     )
@@ -43,12 +44,11 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A page with every section."""
     examples = (("https://shop.example/?sort=1", "https://shop.example/"),)
-    rule = ("query", "https://shop.example", "?sort", 12, 0.99, examples)
-    advice = dict(zip(("kind", "site", "what", "support", "confidence", "examples"), rule, strict=True))
+    rule = {"kind": "query", "site": "https://shop.example", "what": "?sort", "support": 12, "confidence": 0.99}
     with Database() as database:
         earlier = [*journal(Crawl(300, edition=2))]
         report = report_in(tmp_path_factory.mktemp("b"), database, journal(Crawl(500)), earlier)
-    return page_of({**report, "advice": [advice]})
+    return page_of({**report, "advice": [{**rule, "examples": examples}]})
 
 
 def test_a_hostile_text_is_nothing_but_text(hostile: str) -> None:
@@ -81,15 +81,45 @@ def test_every_section_is_there(whole: str) -> None:
 
 
 def test_a_large_report_is_a_small_page(report_of: ReportOf) -> None:
-    long = "https://site{}.example/" + "x" * 450
+    long = [f"https://site{number}.example/" + "x" * 450 for number in range(250)]
     lines = [
-        {"t": 1, "url": f"{long.format(number)}/{copy}?{number}=1", "outcome": "near", "similarity": 0.9, **more}
+        copy(f"{long[number]}/{each}?{number}=1", long[number], referer=long[each])
         for number in range(250)
-        for copy in range(8)
-        for more in ({"original": long.format(number), "referer": long.format(copy)},)
+        for each in range(8)
     ]
-    page = page_of(report_of(*lines))
-    assert 100_000 < len(page.encode()) <= LARGEST_PAGE
+    assert 100_000 < len(page_of(report_of(*lines)).encode()) <= LARGEST_PAGE
+
+
+def printed(report: Report, width: int = 400) -> str:
+    text = io.StringIO()
+    Console(file=text, width=width, highlight=False).print(*lines_of(report), sep="\n")
+    return text.getvalue()
+
+
+def test_the_terminal_shows_what_matters(report_of: ReportOf) -> None:
+    text = printed(report_of(*journal(Crawl(3000)), earlier=tuple(journal(Crawl(300, edition=2)))))
+    for wanted in (
+        *("are duplicates", "- A trap (calendar): ", "town.example/calendar/{date}/", "forum.example ?sid="),
+        *("Largest of ", "content_type", "Beside former of ", "reading the page"),
+    ):
+        assert wanted in text
+
+
+def test_a_hostile_text_reaches_no_terminal(report_of: ReportOf) -> None:
+    text = printed(report_of(*hostile_lines(), earlier=tuple(hostile_lines()[::2])))
+    assert all(char.isprintable() or char == "\n" for char in text)
+    assert "\\x1b[2J" in text
+    assert "[red]" in text
+
+
+def test_a_url_is_never_wrapped(report_of: ReportOf) -> None:
+    url = f"https://news.example/{'long/' * 12}story?session=0123456789"
+    report = report_of(*(copy(f"{url}&n={n}", url) for n in range(3)))
+    assert url in printed(report, 200)
+    clusters = printed(report, 60).partition("Largest of 1 clusters")[2]
+    row = next(line.rstrip() for line in clusters.splitlines() if "100 %" in line)
+    assert (len(row) <= 60, row.endswith("0123456789")) == (True, True)
+    assert "https://news.example/long/" in row.partition("…")[0]
 
 
 @pytest.fixture(scope="module")
@@ -122,11 +152,7 @@ def test_nothing_runs_or_breaks_out_in_a_browser(tab: Page, tmp_path: Path, host
 @needs_browser
 def test_tables_sort_and_filter(tab: Page, tmp_path: Path, report_of: ReportOf) -> None:
     sizes = {"a": 500, "b": 70_000, "c": 3_000}
-    lines = [
-        {"t": 1, "url": f"https://{name}{each}.example/", "outcome": "new", "bytes": size}
-        for name, size in sizes.items()
-        for each in range(4)
-    ]
+    lines = [page(f"https://{name}{n}.example/", bytes=sizes[name]) for name in sizes for n in range(4)]
     (tmp_path / "report.html").write_text(page_of(report_of(*lines)), encoding="utf-8")
     tab.goto((tmp_path / "report.html").as_uri())
     table = tab.locator("table[data-sortable='Sites']")

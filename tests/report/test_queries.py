@@ -1,0 +1,453 @@
+"""The figures of a report, compared with those that plain Python counts, and what is concluded from them."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from crawldedup.advice.rules import Rule
+from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
+from crawldedup.journal import find_journals
+from crawldedup.options import Options
+from crawldedup.report.queries import Database, Report, ReportError, limit_at, make_report
+from crawldedup.report.render.templates import lines_of, page_of
+from crawldedup.report.render.wording import headline, index_health
+from crawldedup.search.model import accept_threshold
+from tests.report.conftest import ReportOf
+from tests.report.synthetic_journal import (
+    THRESHOLD,
+    Crawl,
+    Line,
+    copy,
+    header,
+    hostile_lines,
+    journal,
+    page,
+    write_lines,
+)
+
+OUTCOMES = ("new", "near", "exact", "thin", "revisit", "skipped", "error")
+FLEET = [[*journal(Crawl(1500, pid=1))], [*journal(Crawl(1500, pid=2, ended=False)), *hostile_lines()[:-1]]]
+PAGES = [line for lines in FLEET for line in lines if "outcome" in line]
+E_COM = "https://example.com/"
+
+
+def findings(report: Report, wanted: str = "") -> list[str]:
+    return [finding["text"] for finding in report["findings"] if wanted in finding["text"]]
+
+
+# All of a crawl
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """The report of two processes, one of which was killed while it wrote."""
+    # A name with all that SQL and patterns of names would read.
+    folder = tmp_path_factory.mktemp("it's \"[a]*")
+    for pid, lines in enumerate(FLEET, 1):
+        write_lines(folder / f"it's {pid} \"[a]*.jsonl", lines)
+    with (folder / "it's 2 \"[a]*.jsonl").open("a") as file:
+        file.write('{"t": 12.5, "url": "https://cut.example/", "outco')
+    with Database() as database:
+        return make_report(database, find_journals([str(folder)]))
+
+
+def test_every_page_of_a_fleet_is_counted_once(fleet: Report) -> None:
+    totals, outcomes = fleet["totals"], Counter(line["outcome"] for line in PAGES)
+    assert totals["counts"] == {**dict.fromkeys(OUTCOMES, 0), **dict(**outcomes)}
+    assert totals["bytes"] == sum(line.get("bytes", 0) for line in PAGES)
+    copies = [line for line in PAGES if line["outcome"] in ("near", "exact")]
+    assert totals["duplicate_bytes"] == sum(line["bytes"] for line in copies)
+    assert totals["clusters"] == len({line["original"] for line in copies})
+    for groups in (fleet["sites"], fleet["patterns"], fleet["timeline"]["moments"]):
+        assert sum(group["responses"] for group in groups) == len(PAGES)
+    assert sum(each["pages"] for each in fleet["similarity"]["bins"]) == outcomes["near"]
+    assert headline(fleet).startswith(f"{len(PAGES) - outcomes['skipped'] - outcomes['error']:,} pages were checked: ")
+    reasons = {each["reason"]: (each["outcome"], each["pages"]) for each in fleet["reasons"]}
+    for outcome, reason in (("skipped", "content_type"), ("error", "unavailable")):
+        assert reasons[reason] == (outcome, sum(line.get("reason") == reason for line in PAGES))
+    assert json.loads(json.dumps(fleet, allow_nan=False))["totals"]["counts"] == outcomes
+
+
+def test_a_killed_process_is_told_from_one_that_ended(fleet: Report) -> None:
+    assert [process["end"] for process in fleet["crawl"]["processes"]] == ["finished", None]
+    assert fleet["crawl"]["left_out"] == 1
+    assert findings(fleet, "No end of 1 of 2 processes is recorded")
+    assert "1 line of the journals could not be read." in findings(fleet)
+    assert fleet["stats"]["crawldedup/checked"] == 1500
+
+
+def test_processes_that_start_later_are_later(tmp_path: Path, database: Database) -> None:
+    for number, started in enumerate((1000.0, 1100.0)):
+        write_lines(tmp_path / f"{number}.jsonl", [header(started=started), page(f"{E_COM}{number}", t=5)])
+    made = make_report(database, find_journals([str(tmp_path)]))
+    assert made["crawl"]["seconds"] == 105
+    assert [moment["seconds"] for moment in made["timeline"]["moments"] if moment["counts"]["new"]] == [4, 104]
+
+
+BROKEN: list[bytes] = [
+    *(b"garbage", b"null", b"[1, 2]", b'{"t": 1}', b"\0" * 10_000),
+    b'{"t": 1, "url": "https://example.com/", "outcome": "unheard-of"}',
+    b'{"t": 1, "url": "https://example.com/\xff\xfe", "outcome": "new"}',
+    b'{"t": 1, "url": "https://example.com/\\ud800", "outcome": "new"}',
+    b'{"t": 1, "url": "https://example.com/"} {"outcome": "new"}',
+]
+
+
+def test_broken_lines_are_counted_and_left_out(tmp_path: Path, database: Database) -> None:
+    good, path = json.dumps(page(E_COM)).encode(), tmp_path / "journal.jsonl"
+    path.write_bytes(b"\n".join([json.dumps(header()).encode(), good, *BROKEN, good]))
+    made = make_report(database, find_journals([str(path)]))
+    assert made["totals"]["counts"] == {**dict.fromkeys(OUTCOMES, 0), "new": 2}
+    assert made["crawl"]["left_out"] == len(BROKEN)
+    path.write_bytes(json.dumps(header()).encode() + b"\n" + b"x" * 20_000_000)
+    with Database() as other, pytest.raises(ReportError, match=r"the report cannot be made .*maximum_object_size"):
+        make_report(other, find_journals([str(path)]))
+
+
+def test_values_that_cannot_be_are_left_out(report_of: ReportOf) -> None:
+    nan = float("nan")
+    values: list[Line] = [
+        {"t": nan, "similarity": float("inf"), "bytes": -5, "latency": nan, "waited": 1e300},
+        {"t": -1, "similarity": "much", "bytes": [1], "latency": {}, "status": 1e99, "replaces": "maybe"},
+        {"t": 1e300, "similarity": 7, "bytes": 2**70, "original": ["a"], "referer": 5, "copies": None},
+    ]
+    made = report_of(*(page(E_COM, "near", **each) for each in values), {"t": 5, "wall": "x", "share": nan})
+    assert made["totals"]["counts"] == {**dict.fromkeys(OUTCOMES, 0), "near": 3}
+    assert (made["totals"]["bytes"], made["crawl"]["seconds"]) == (0, 5)
+    json.dumps(made, allow_nan=False)
+
+
+def test_stats_of_processes_are_added_up(report_of: ReportOf) -> None:
+    stats = [
+        {"new": 2, "nan": 1, "memusage/max": 5, "reason": "finished", "list": [1], "mixed": 1},
+        {"new": 3, "memusage/max": 4, "reason": "shutdown", "more": 0.5, "mixed": "x"},
+        {"nan": float("nan"), "large": 10**400},
+        *(["no stats"], "none either"),
+    ]
+    made = report_of(*({"t": number, "end": "finished", "stats": each} for number, each in enumerate(stats)))
+    expected = {"memusage/max": 5, "mixed": "x", "more": 0.5, "nan": 1, "new": 5, "reason": "shutdown"}
+    assert made["stats"] == expected
+
+
+def test_the_headline_tells_what_was_delivered_again_and_what_was_not_downloaded(report_of: ReportOf) -> None:
+    actions = ["delivered"] * 5 + ["marked"] * 2 + ["dropped", "items_dropped"]
+    known = [page(f"{E_COM}{number}", "revisit", action=action) for number, action in enumerate(actions)]
+    skipped = [{"t": 1, "skipped": f"{E_COM}?{n}", "rule": f"rule {n % 4}"} for n in range(12)]
+    # Downloads that were made after all are not told.
+    met = [page(f"{E_COM}?{n}", t=2) for n in (2, 3, 6, 7, 11)]
+    made = report_of(*known, copy(f"{E_COM}copy", f"{E_COM}1"), *skipped, *skipped[:4], *met)
+    assert made["crawl"]["left_out"] == 0
+    assert headline(made) == (
+        "15 pages were checked: 5 are new, 1 are duplicates (7 %), 9 were known of which 7 were delivered again. "
+        "7 downloads of copies were skipped: 3 by the rule rule 0, 3 by the rule rule 1, 1 by 1 other rule."
+    )
+    assert all(text in page_of(made) for text in ("Downloads that were skipped", "rule 2"))
+
+
+def test_the_health_of_the_index_is_told(report_of: ReportOf) -> None:
+    end = {"t": 9, "end": "finished", "known": 10**8, "index_bytes": 13 * 10**9}
+    one = page(E_COM, probes=40, candidates=3, known=5)
+    made = report_of(one, end, settings={"similarity": 0.9, "recall": 0.98})
+    text = "The index holds 100,000,000 pages, 130 bytes each."
+    assert index_health(made["index"]) == f"{text} Expected recall: 96 %."
+    assert {each["name"]: each["total"] for each in made["index"]["work"]} == {"probes": 40, "candidates compared": 3}
+    assert text in page_of(made)
+
+
+def test_a_crawl_without_pages_has_a_report(report_of: ReportOf) -> None:
+    made = report_of()
+    assert (made["totals"]["responses"], findings(made)[0]) == (0, "No page was checked.")
+    assert "0 responses came, and none was checked." in page_of(made)
+    assert (made["similarity"]["bins"], made["similarity"]["least"]) == ([], [])
+
+
+def test_up_to_ten_volatile_lines_are_named(report_of: ReportOf) -> None:
+    made = report_of(*({"t": 1, "volatile": f"shop.example: {n} people are looking {n}"} for n in range(10, 22)))
+    html = page_of(made)
+    assert [f"{n} people are looking {n}</li>" in html for n in range(10, 22)] == [True] * 10 + [False] * 2
+    assert "These are ten of 12." in html
+    (text,) = findings(made, "volatile")
+    assert text.endswith("shop.example: 12 people are looking 12; and 9 more.")
+
+
+RULE = {"kind": "query", "site": "https://e.com", "find": "sid", "replace": "", "folders": ["/a/"]}
+
+
+def test_rules_are_mined_from_verdicts_in_their_order_until_there_are_enough(
+    tmp_path: Path, database: Database
+) -> None:
+    bad = [{"url": {}, "outcome": "new"}, {"url": "x", "outcome": "new", "referer": [1]}, {"withdrawn": {"kind": 7}}]
+    others = [{"t": 2, "wall": "https://e.com/a"}, {"skipped": "https://e.com/c", "rule": "r"}, {"withdrawn": RULE}]
+    # Two processes of one crawl, the second of which began two seconds later.
+    begun = {"a": ({0: 0, 4: 5}, 0), "b": ({2: 1, 3: 2}, 2)}
+    for name, (moments, start) in begun.items():
+        first = header(started=header()["started"] + start)
+        pages = [page(f"https://e{number}.com/", t=moment) for number, moment in moments.items()]
+        write_lines(tmp_path / name, (first, *pages, *(others + bad if name == "a" else [])))
+    database.load(find_journals([tmp_path / name for name in begun]))
+    for most, origins in ((30, "0 2 3 4"), (3, "0 2 3")):
+        found, withdrawn = database.evidence(most)
+        assert [each.address.origin[9] for each in found] == origins.split()
+        assert withdrawn == [Rule("query", "https://e.com", "sid", folders=frozenset({"/a/"}))]
+
+
+# Clusters
+
+
+def test_the_largest_clusters_have_their_least_alike_members(fleet: Report, report_of: ReportOf) -> None:
+    original, size = Counter(line["original"] for line in PAGES if "original" in line).most_common(1)[0]
+    largest = fleet["clusters"][0]
+    assert (largest["kept"], largest["near"] + largest["exact"]) == (original, size)
+    similarities = sorted(line["similarity"] for line in PAGES if line.get("original") == original)
+    assert [member["similarity"] for member in largest["members"]] == similarities[:20]
+    made = report_of(*(copy(f"{number}-{one}", f"{number}") for number in range(60) for one in range(number % 3 + 1)))
+    assert [cluster["exact"] for cluster in made["clusters"]] == [3] * 20 + [2] * 20 + [1] * 10
+    assert made["totals"]["clusters"] == 60
+
+
+def test_a_page_that_replaces_another_takes_its_cluster_over(report_of: ReportOf) -> None:
+    lines = [copy("b", "a"), copy("e", "a"), copy("c", "a", replaces=True), copy("d", "c")]
+    made = report_of(*lines, copy("e", "c", replaces=True), copy("f", "e"), copy("y", "x"))
+    assert [(cluster["kept"], cluster["exact"]) for cluster in made["clusters"]] == [("e", 5), ("x", 1)]
+    members = [(member["url"], member["original"], member["action"]) for member in made["clusters"][0]["members"]]
+    assert members == [("a", "c", "replaced"), ("b", "a", ""), ("c", "e", "replaced"), ("d", "c", ""), ("f", "e", "")]
+    assert 'replaced by <span class="url" dir="ltr">e</span>' in page_of(made)
+    assert (made["totals"]["clusters"], made["totals"]["replaced"]) == (2, 2)
+
+
+def test_pages_that_replace_each_other_end_and_copies_of_unknown_pages_are_in_no_cluster(report_of: ReportOf) -> None:
+    lines = [copy(url, original, replaces=True) for url, original in ("ab", "ba", "cc")]
+    made = report_of(*lines, page("d", "exact"))
+    assert sum(cluster["exact"] for cluster in made["clusters"]) == 3
+    assert made["totals"]["counts"]["exact"] == 4
+
+
+# Places
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern"),
+    [
+        ("", ""),
+        ("/news/2026/11/30/the-last-boat.html?a=1#b", "/news/{date}/*"),
+        ("/item/12345/reviews", "/item/{n}/reviews"),
+        ("/shop;jsessionid=0A1B2C3D/cart", "/shop;*/cart"),
+        ("/s/0123456789abcdef0123456789abcdef/page", "/s/{id}/page"),
+        ("/a/b/c/d/e/f", "/a/b/c/d/…"),
+        ("/en/the-last-boat/", "/en/*/"),
+    ],
+)
+def test_what_differs_in_names_only_is_one_pattern(report_of: ReportOf, path: str, pattern: str) -> None:
+    (group,) = report_of(page(f"https://user@www.example.com:8080{path}"))["patterns"]
+    assert (group["site"], group["name"]) == ("example.com:8080", pattern)
+
+
+def test_only_unusual_ports_are_sites_of_their_own(report_of: ReportOf) -> None:
+    urls = ["http://a:8000/", "http://a:9000/", "http://a:80/", "http://a/", "https://a:443/", "https://www.b.com:80/"]
+    copies = [copy("http://a:9000/1", "http://a:80/"), copy("http://a/1", "http://a:80/")]
+    made = report_of(*map(page, [*urls, "http://[::1]:8000/", "http://a:b:c/", "http://[/"]), *copies)
+    sites = {group["site"]: group["responses"] for group in made["sites"]}
+    assert sites == {"a": 5, "a:9000": 2, "a:8000": 1, "b.com:80": 1, "::1:8000": 1, "[": 1}
+    assert made["totals"]["across_sites"] == 1
+
+
+def test_a_folder_of_many_names_is_one_pattern(report_of: ReportOf) -> None:
+    names = [first + second for first in "abcdefghij" for second in "abcdefghij"]
+    groups = report_of(*(page(f"{E_COM}wiki/{name}") for name in names), page(f"{E_COM}a"))["patterns"]
+    assert [(group["name"], group["counts"]["new"]) for group in groups] == [("/wiki/*", 100), ("/a", 1)]
+
+
+NUMBERS = range(120)
+TRAPS = {
+    "calendar": (
+        [f"calendar/{2000 + number // 12}/{number % 12 + 1:02}/" for number in NUMBERS],
+        [f"events?month={2000 + number // 12}-{number % 12 + 1:02}" for number in NUMBERS],
+    ),
+    "session ids": (
+        [f"a;jsessionid={number:032x}/b" for number in NUMBERS],
+        [f"page?PHPSESSID={number:032x}" for number in NUMBERS],
+    ),
+    "many URLs, few texts": ([f"topic/{number}" for number in NUMBERS], []),
+}
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_a_trap_in_a_path_and_in_a_parameter_is_named(report_of: ReportOf, trap: str) -> None:
+    paths, queries = TRAPS[trap]
+    copies = [copy(f"{E_COM}{path}", f"{E_COM}original") for path in paths]
+    copies += [copy(f"https://e.org/{path}", f"https://e.org/{n % 120}") for n, path in enumerate(queries)]
+    made = report_of(*copies)
+    assert [group["trap"] for group in made["stale"] if group["site"] == "example.com"] == [trap]
+    assert findings(made, f"A trap ({trap}): 120 of 120 pages at example.com")
+    parameters = [group for group in made["parameters"] if group["site"] == "e.org"]
+    assert [group["trap"] for group in parameters] == ([trap] if queries else [])
+    assert all(100 < group["values"] < 140 for group in parameters)
+
+
+@pytest.mark.parametrize("known", [75, 1])
+def test_a_calendar_with_texts_of_its_own_is_no_trap_when_it_is_crawled_again(report_of: ReportOf, known: int) -> None:
+    months = [f"{E_COM}calendar/2026/{number:03}?month=2026-{number % 12 + 1:02}" for number in range(150)]
+    step = len(months) // known
+    revisits = [page(url, "revisit", t=number) for number, url in enumerate(months[::step])]
+    copies = [copy(url, f"{E_COM}original", t=number) for number, url in enumerate(months) if number % step]
+    texts = [text.partition(" are ")[0] for text in findings(report_of(*revisits, *copies), "A trap")]
+    # One that has nearly none is a trap again.
+    named = [f"A trap (calendar): 149 of 150 pages at example.com{name}" for name in ("/calendar/{n}/{n}", "?month=")]
+    assert texts == (named if known == 1 else [])
+
+
+def test_a_url_of_many_parameters_does_not_fill_the_table(report_of: ReportOf) -> None:
+    odd = "&".join(f"p{number}={number}" for number in range(900))
+    made = report_of(page(f"{E_COM}?{odd}"), *[page(f"{E_COM}?=1&id=2")] * 2)
+    assert [group["name"] for group in made["parameters"][:3]] == ["", "id", "p0"]
+    assert len(made["parameters"]) == 32
+    assert "(no name)" in page_of(made)
+
+
+def test_mirrors_print_views_and_choices_are_no_traps(report_of: ReportOf) -> None:
+    lines = [copy(f"https://mirror.example.com/print/{number}", f"{E_COM}{number}") for number in NUMBERS]
+    shop, forum = "https://shop.example/", "https://forum.example/thread?id="
+    lines += [copy(f"{shop}list?sort={number % 3}", f"{shop}{number}") for number in NUMBERS]
+    lines += [page(f"{forum}{number}", t=0) for number in range(60)]
+    lines += [copy(f"{forum}{number}&by=1", f"{number}") for number in range(60, 140)]
+    made = report_of(*lines)
+    assert not any(group["trap"] for group in (*made["stale"], *made["patterns"], *made["parameters"]))
+    assert {group["name"] for group in made["stale"]} == {"/print/{n}", "/list", "/thread"}
+
+
+def test_a_place_is_stale_when_its_last_pages_are_not_new(report_of: ReportOf) -> None:
+    lines = [page(f"{E_COM}old/{number}", t=number) for number in range(60)]
+    lines += [copy(f"{E_COM}old/{number}?again", f"{E_COM}{number}", t=100) for number in range(60)]
+    lines += [copy(f"{E_COM}live/{number}", f"{E_COM}{number}", t=0) for number in range(60)]
+    lines += [page(f"{E_COM}live/{number}?now", t=100) for number in range(60)]
+    # Revisits tell nothing of novelty.
+    made = report_of(*lines, *(page(f"https://e.org/{number}", "revisit") for number in range(200)))
+    assert [site["recent"] for site in made["sites"] if site["site"] == "e.org"] == [None]
+    assert [(group["name"], group["since_new"]) for group in made["stale"]] == [("/old/{n}", 60)]
+    recent = {group["name"]: group["recent"] for group in made["patterns"] if group["recent"]}
+    assert recent == {"/old/{n}": 0.4, "/live/{n}": 0.6}
+
+
+# Other similarities, and what came near
+
+
+def test_other_similarities_tell_what_they_would_keep_and_drop(report_of: ReportOf) -> None:
+    near = [page(str(each), "near", similarity=each / 100) for each in range(86, 100)]
+    rejected = [number / 100 for number in range(60, 86)]
+    below = [page(f"{each}", rejected_url="a", rejected_by="similarity", rejected_similarity=each) for each in rejected]
+    made = report_of(*near, *below)
+    similarity = made["similarity"]
+    assert (similarity["wanted"], similarity["limit"]) == (0.9, THRESHOLD)
+    tried = {each["similarity"]: each for each in similarity["what_if"]}
+    assert [tried[looser]["kept"] for looser in (0.8, 0.85)] == [None, None]
+    assert (tried[0.9]["kept"], tried[0.9]["limit"]) == (0, pytest.approx(THRESHOLD))
+    assert tried[0.95]["kept"] == sum(each / 100 < tried[0.95]["limit"] for each in range(86, 100)) > 0
+    bins = [(each["low"], each["pages"]) for each in similarity["bins"]]
+    assert bins == [(0.85, 0), *((each / 100, 1) for each in range(86, 100))]
+    assert [tried[stricter]["dropped"] for stricter in (0.9, 0.95)] == [None, None]
+    for looser in (0.8, 0.85):
+        assert tried[looser]["dropped"] == sum(each >= tried[looser]["limit"] for each in rejected) > 0
+    assert f"At least {tried[0.8]['dropped']} duplicates more." in page_of(made)
+
+
+def test_other_limits_are_those_that_crawls_have() -> None:
+    limits = {wanted: accept_threshold(wanted, VERIFY_BITS, Options().recall) for wanted in (0.8, 0.9, 0.95)}
+    for similarity, limit in limits.items():
+        assert limit_at(similarity, wanted=0.9, limit=limits[0.9]) == pytest.approx(limit)
+
+
+SHOP = "https://shop.example"
+
+
+def test_places_are_listed_with_an_example_those_first_that_differ_by_query_alone(report_of: ReportOf) -> None:
+    paths = [(f"/topic/{number}", f"/topic/{number - 1}", 0.7) for number in range(1, 9)]
+    paths += [("/member?u=1&sid=a", "/member?u=1&sid=b", 0.75), ("/member?u=2&sid=a", "/member?u=2&sid=b", 0.65)]
+    made = report_of(
+        *(
+            page(SHOP + path, rejected_url=SHOP + nearest, rejected_similarity=similarity, rejected_by="similarity")
+            | {"difference": "24 [-users-] {+guests+}"}
+            for path, nearest, similarity in paths
+        ),
+        page(f"{SHOP}/other"),
+        page(f"{SHOP}/x", rejected_url="", rejected_similarity=float("nan")),
+    )
+    rows = [(row["name"], row["pages"], row["by_query"], row["highest"], row["cause"]) for row in made["below"]]
+    assert rows == [("/member", 2, 2, 0.75, "similarity"), ("/topic/{n}", 8, 0, 0.7, "similarity")]
+    assert made["below"][0]["example"]["nearest"] == f"{SHOP}/member?u=1&sid=b"
+    assert findings(made, "2 new pages nearly match a page whose URL differs in its query alone. See")
+    assert all(text in page_of(made) for text in ("Just below the limit", "<del>users</del>"))
+    assert "Just below the limit" in map(str, lines_of(made))
+
+
+@pytest.mark.parametrize(("name", "told"), [("img", True), ("sort", False), ("sid", False)])
+def test_values_of_a_parameter_with_the_same_text_may_be_pictures(report_of: ReportOf, name: str, told: bool) -> None:
+    paths = [(f"/{item}?c=7&{name}={value}", f"/{item}?c=7&{name}=1") for item in range(4) for value in (2, 3)]
+    # Other parameters, one of them beside it, and a value for each page, are no picture.
+    paths.append((f"/1?c=8&{name}=9", f"/1?c=7&{name}=1"))
+    paths += [(f"/own/{item}?v={item}", f"/own/{item}") for item in range(60)]
+    made = report_of(*(copy(f"{SHOP}/p{url}", f"{SHOP}/p{original}") for url, original in paths))
+    assert made["variants"] == ([{"site": "shop.example", "name": name, "values": 3, "pages": 4}] if told else [])
+    found = findings(made, "same text")
+    assert len(found) == told
+    assert not told or found[0].startswith("Parameter img at shop.example: 3 values, same text. If these show")
+
+
+@pytest.mark.parametrize(("name", "told"), [("img", True), ("ref", False)])
+def test_a_page_that_came_first_may_have_no_picture_in_its_url(report_of: ReportOf, name: str, told: bool) -> None:
+    firsts = [f"{SHOP}/p/0", f"{SHOP}/p/1", f"{SHOP}/p/2?ref=home&utm_source=a"]
+    copies = [copy(f"{SHOP}/p/{n}?{name}={value}", firsts[n], t=2) for n in range(3) for value in (1, 2, 3)]
+    expected = [{"site": "shop.example", "name": "img", "values": 3, "pages": 3}]
+    assert report_of(*map(page, firsts), *copies)["variants"] == (expected if told else [])
+
+
+# Two crawls
+
+
+def counted(changes: Line) -> dict[str, int]:
+    """The changes that there were."""
+    return {change: pages for change, pages in changes.items() if pages}
+
+
+def told(path: str, digest: str, outcome: str = "new", **more: object) -> Line:
+    return page(E_COM + path, outcome, digest=digest, **more)
+
+
+EARLIER = (
+    *(told("same", "a"), told("changed", "b"), told("to-copy", "c"), told("old-place", "d"), told("gone", "e")),
+    *(told("copy", "a", "exact"), told("by-flag", "f"), told("404", "", "skipped"), told("skipped", "a", "exact")),
+)
+NOW = (
+    # A page counts as it was met last.
+    *(told("same", "a"), told("changed", "b"), told("changed", "b2", t=2), told("to-copy", "c", "near")),
+    *(told("new-place", "d"), told("copy", "a", "exact"), told("new-copy", "a", "exact")),
+    *(told("by-flag", "f", "revisit", changed=True), told("404", "", "skipped"), page("https://other.example/")),
+    *({"t": 1, "skipped": f"{E_COM}{path}", "rule": "x"} for path in ("skipped", "same")),
+)
+
+
+def test_pages_are_compared_by_url_and_text(report_of: ReportOf) -> None:
+    compared = report_of(*NOW, earlier=EARLIER)["comparison"]
+    expected = {"new": 2, "changed": 2, "same": 2, "duplicated": 2, "moved": 1, "skipped": 1, "gone": 1}
+    assert counted(compared["total"]) == expected
+    assert {each["site"]: each["new"] for each in compared["sites"]} == {"example.com": 1, "other.example": 1}
+    examples = {f"{each['change']} {each['url'].rpartition('/')[2]}" for each in compared["examples"]}
+    assert examples == {
+        *("new new-place", "new ", "changed changed", "changed by-flag", "duplicated to-copy", "duplicated new-copy"),
+        *("moved old-place", "skipped skipped", "gone gone"),
+    }
+    assert compared["name"] == "former"
+
+
+@pytest.mark.parametrize(
+    ("now", "then"), [({}, {"store": "redis://other:6379/0"}), ({"store": "memory://"}, {"store": "memory://"})]
+)
+def test_texts_of_different_indexes_are_not_compared(report_of: ReportOf, now: Line, then: Line) -> None:
+    compared = report_of(*NOW, earlier=EARLIER, settings=now, earlier_settings=then)["comparison"]
+    assert not compared["by_text"]
+    assert counted(compared["total"]) == {"new": 2, "changed": 1, "same": 3, "duplicated": 2, "skipped": 1, "gone": 2}
+
+
+def test_a_crawl_is_the_same_as_itself(report_of: ReportOf) -> None:
+    assert set(counted(report_of(*NOW, earlier=NOW)["comparison"]["total"])) == {"changed", "same"}
