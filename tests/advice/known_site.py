@@ -67,30 +67,27 @@ def known_site(size: int = 12, seed: int = 1) -> list[Made]:
         made.append(Made(host + path, content, WWW + referer))
 
     for number in range(size):
-        for path in (f"/news/{number}", f"/forum/{number}", f"/guides/{number}"):
+        news, forum, shop = f"/news/{number}", f"/forum/{number}", f"/shop/{number}/"
+        for path in (news, forum, f"/guides/{number}"):
             add(path, path)
-            add(f"{path}?utm_source=a{number}&utm_campaign=b", path)
-            add(f"{path}?sid={token()}", path)
-            add(f"{path}?utm_source=c&sid={token()}&utm_campaign=d", path)
+            for query in ("utm_source=a&utm_campaign=b", f"sid={token()}", f"utm_source=c&sid={token()}&utm_campaign="):
+                add(f"{path}?{query}", path)
             add(path, path, host=MOBILE)
-        add(f"/print/{number}", f"/news/{number}")
-        add(f"/print/{number}?sid={token()}", f"/news/{number}")
-        add(f"/news/{number}/amp", f"/news/{number}")
-        add(f"/news/{number}?view=print", f"/news/{number}")
+        for view in (f"/print/{number}", f"/print/{number}?sid={token()}", f"{news}/amp", f"{news}?view=print"):
+            add(view, news)
         # Other views have contents of their own.
-        add(f"/news/{number}?view=comments", f"comments {number}")
-        add(f"/forum/{number}?sort=new", f"/forum/{number}")
+        add(f"{news}?view=comments", f"comments {number}")
+        add(f"{forum}?sort=new", forum)
         add(f"/list/{number}", f"list {number}")
         # The order matters for lists that are cut off.
         add(f"/list/{number}?sort=new", f"list {number} by date")
-        add(f"/shop/{number}/", f"shop {number}")
-        add(f"/shop/{number}/index.html", f"shop {number}")
-        add(f"/shop/{number}/;jsessionid={token()}", f"shop {number}")
+        for path in (shop, f"{shop}index.html", f"{shop};jsessionid={token()}"):
+            add(path, shop)
         # These select contents, and one of them a wall.
         add(f"/show?id={number}", f"shown {number}")
         add(f"/show?id={number}&page=2", f"shown {number}, continued")
-        add(f"/members/{number}?do=answer", "the login form")
-        add(f"/members/{number}?do=quote", "the login form")
+        for what in ("answer", "quote"):
+            add(f"/members/{number}?do={what}", "the login form")
         # All these say the same, but each leads to another page.
         add(f"/calendar/{number}", f"year {number}")
         for month in range(3):
@@ -104,4 +101,9 @@ def verdicts(pages: Iterable[Made]) -> Iterator[Seen]:
     originals: dict[str, str] = {}
     for url, content, referer in pages:
         original = originals.setdefault(content, url)
-        yield Seen(url, "new" if original == url else "exact", original if original != url else None, referer=referer)
+        yield Seen(url, "new", referer=referer) if original == url else Seen(url, "exact", original, referer=referer)
+
+
+def copied(url: str, *views: str) -> list[Seen]:
+    """A page and its copies."""
+    return [Seen(url, "new"), *(Seen(view, "exact", url) for view in views)]

@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from duplicate_url_discarder.url_canonicalizer import UrlCanonicalizer
+from scrapy.http import HtmlResponse
+from scrapy.linkextractors import LinkExtractor
 
 from crawldedup.advice.address import Address
 from crawldedup.advice.export import export, for_discarder, for_link_extractor
@@ -85,13 +88,6 @@ def test_rules_work_together() -> None:
     rewritten([rule("prefix", "/a/", "/b/", "/a/"), rule("prefix", "/b/", "/a/", "/b/")], f"{E}/a/1")
 
 
-def test_a_file_holds_rules_as_they_are(tmp_path: Path) -> None:
-    rules = [rule for rule, _, _ in CASES]
-    rules[0] = dataclasses.replace(rules[0], exceptions=frozenset({f"{E}/b"}), support=7, examples=(("a", "b"),))
-    (tmp_path / "rules.json").write_text(json.dumps([each.as_dict() for each in rules]))
-    assert read_rules(tmp_path / "rules.json") == rules
-
-
 @pytest.mark.parametrize(("copies", "most"), [(0, 0), (19, 1), (400, 2)])
 def test_a_rule_that_held_for_many_copies_outlives_a_first_contradiction(copies: int, most: int) -> None:
     predictor: Predictor[str] = Predictor([rule("query", "sid", "", "/", copies=copies)])
@@ -111,62 +107,65 @@ SOUND = {"kind": "query", "site": E, "find": "a", "folders": ["/"]}
     ("rules", "message"),
     [
         (None, "No such file"),
-        ("", "cannot be read as rules"),
-        ("[" * 100_000, "cannot be read as rules"),
+        *((text, "cannot be read as rules") for text in ("", "[" * 100_000)),
         ({"rules": []}, "Expected `array`"),
         ([1], r"\$\[0\]"),
         ([SOUND, {**SOUND, "support": "9"}], r"\$\[1\]\.support"),
         ([SOUND, {**SOUND, "kind": "session-folder"}], r"query.*\$\[1\]\.kind"),
         ([{**SOUND, "find": ""}], r"\$\[0\]\.find"),
-        ([{**SOUND, "replace": "b"}], "rule 1 names no folders, or what its kind cannot replace"),
-        ([{**SOUND, "kind": "prefix", "find": "/a/", "replace": "x"}], "rule 1 names"),
-        ([{**SOUND, "kind": "host", "find": E, "replace": "javascript:x"}], "rule 1 names"),
-        ([{**SOUND, "kind": "host", "find": E, "replace": "https://other.com"}], "rule 1 names"),
         ([{**SOUND, "site": "x" * 10_000}], r"\$\[0\]\.site"),
-        ([{**SOUND, "folders": []}], "rule 1 names no folders"),
+        *(
+            ([{**SOUND, **change}], "rule 1 names no folders, or what its kind cannot replace")
+            for change in (
+                *({"replace": "b"}, {"folders": []}, {"kind": "prefix", "find": "/a/", "replace": "x"}),
+                *({"kind": "host", "find": E, "replace": to} for to in ("javascript:x", "https://other.com")),
+            )
+        ),
     ],
 )
 def test_what_is_no_rule_is_refused(tmp_path: Path, rules: Any, message: str) -> None:
     path = tmp_path / "rules.json"
+    whole = [dataclasses.replace(CASES[0][0], exceptions=frozenset({f"{E}/b"}), support=7, examples=(("a", "b"),))]
+    path.write_text(json.dumps([each.as_dict() for each in whole]))
+    assert read_rules(path) == whole
+    path.unlink()
     if rules is not None:
         path.write_text(rules if isinstance(rules, str) else json.dumps(rules))
     with pytest.raises(ConfigurationError, match=message):
         read_rules(path)
 
 
+def discarding(folder: Path, rules: list[Any]) -> Callable[[str], str]:
+    """What duplicate-url-discarder makes of URLs by rules."""
+    (folder / "rules.json").write_text(json.dumps(rules))
+    process: Callable[[str], str] = UrlCanonicalizer([folder / "rules.json"]).process_url
+    return process
+
+
 def test_duplicate_url_discarder_does_what_the_rules_say(tmp_path: Path) -> None:
     pages = known_site()
     rules = mine(pages_of(verdicts(pages)))
     made = export(rules, [], for_discarder).rules
-    (tmp_path / "rules.json").write_text(json.dumps(made))
-    process = UrlCanonicalizer([tmp_path / "rules.json"]).process_url
+    process = discarding(tmp_path, made)
     removing = [rule for rule in rules if rule.kind == "query" and rule.find != ";jsessionid"]
     assert len(made) == len(removing) == 4
     for page in pages:
         assert process(page.url) == rewritten(removing, page.url)
     assert for_discarder(dataclasses.replace(removing[0], folders=frozenset({"/", "/thread-0/"}))) is None
-
-
-def test_duplicate_url_discarder_removes_folders(tmp_path: Path) -> None:
     folders = ("/docs/print/", "/docs/print/a/print/")
     rules = [rule("prefix", "/docs/print/", "/docs/", *folders), rule("prefix", "/print/", "/news/", "/print/")]
     made = export(rules, [], for_discarder).rules
     assert len(made) == 1
-    (tmp_path / "rules.json").write_text(json.dumps(made))
-    process = UrlCanonicalizer([tmp_path / "rules.json"]).process_url
+    process = discarding(tmp_path, made)
     for path in ("/docs/print/a/print/b?c=1", "/docs/print/", "/docs/a", "/print/a"):
         assert process(E + path) == rewritten(rules[:1], E + path)
 
 
 def test_links_are_denied_that_a_rule_is_for() -> None:
-    from scrapy.http import HtmlResponse
-    from scrapy.linkextractors import LinkExtractor
-
     for each, path, expected in CASES:
-        body = f'<a href="{E}{path}">x</a>'.encode()
-        links = LinkExtractor(deny=for_link_extractor(each)[0]).extract_links(HtmlResponse(f"{E}/here", body=body))
-        is_rewritten = expected is not None or each.kind == "host"
-        assert len(links) == (not is_rewritten), (each, path)
+        page = HtmlResponse(f"{E}/here", body=f'<a href="{E}{path}">x</a>'.encode())
+        links = LinkExtractor(deny=for_link_extractor(each)[0]).extract_links(page)
+        assert len(links) == (expected is None and each.kind != "host"), (each, path)
 
 
 def linked(*paths: str, by: str = "/list") -> list[Seen]:
@@ -177,6 +176,9 @@ def linked(*paths: str, by: str = "/list") -> list[Seen]:
         pages.append(Seen(first, "new", referer=E + by))
         pages += [Seen(copy, "exact", first, referer=E + by) for copy in copies]
     return pages
+
+
+UNCHECKED = [("p/1?ref=b", "error", "list"), ("more", "new", "p/1?ref=b")]
 
 
 @pytest.mark.parametrize(
@@ -192,11 +194,7 @@ def linked(*paths: str, by: str = "/list") -> list[Seen]:
         ([dataclasses.replace(seen, referer=None, depth=1) for seen in linked("", "?ref=a")], []),
         # An unchecked page leads to contents as others do.
         (
-            [
-                *linked("", "?ref=a"),
-                Seen(f"{E}/p/1?ref=b", "error", referer=f"{E}/list"),
-                Seen(f"{E}/more", "new", referer=f"{E}/p/1?ref=b"),
-            ],
+            [*linked("", "?ref=a"), *(Seen(f"{E}/{url}", what, referer=f"{E}/{by}") for url, what, by in UNCHECKED)],
             ["size"],
         ),
         # The list itself is linked from a page that is no page of a crawl, and the other one starts it.
@@ -213,27 +211,19 @@ def test_denied_links_cost_no_content_of_the_crawl(pages: list[Seen], denied: li
 
 def test_what_a_pattern_would_cost_is_told() -> None:
     """A shop in which no plain link is left: its forms of links excuse each other."""
-    pages = [Seen(f"{E}/", "new")]
-    for number in range(9):
-        first = f"{E}/p/{number}?ref=rec"
-        pages += [Seen(first, "new", referer=f"{E}/"), Seen(f"{E}/p/{number}?size=S", "exact", first, referer=f"{E}/")]
-        pages += [Seen(f"{E}/c/x/p/{number}", "exact", first, referer=f"{E}/")]
-        pages += [Seen(f"{E}/behind/{number}", "new", referer=first)]
+    pages = [*linked("?ref=rec", "?size=S", by="/")]
+    pages += [Seen(f"{E}/c/x/p/{n}", "exact", f"{E}/p/{n}?ref=rec", referer=f"{E}/") for n in range(9)]
+    pages += [Seen(f"{E}/behind/{n}", "new", referer=f"{E}/p/{n}?ref=rec") for n in range(9)]
     rules = [rule("query", "size", "", "/p/"), rule("prefix", "/c/x/", "/", "/c/x/p/"), rule("query", "ref", "", "/p/")]
     exported = export(rules, pages_of(pages), for_link_extractor)
     assert (len(exported.rules), exported.saved) == (2, 18)
     # What stands behind the products counts, too.
     assert exported.left_out == {f"{E}: ?ref": f"it would cost 18 contents, such as {E}/p/0?ref=rec"}
-
-
-def test_a_rule_that_acts_below_its_folders_is_held_against_all_pages_there() -> None:
-    """A parameter that says nothing of products tells their reviews apart, and the tool knows no folders."""
+    # A parameter that says nothing of products tells their reviews apart, and the discarder knows no folders.
     pages = [*linked("", "?ref=a"), *(Seen(f"{E}/p/x/y?ref={n}", "new", referer=f"{E}/list") for n in range(5))]
-    rules = mine(pages_of(pages))
-    assert [each.name for each in rules] == [f"{E}: ?ref"]
-    exported = export(rules, pages_of(pages), for_discarder)
-    assert exported.rules == []
-    assert exported.left_out == {f"{E}: ?ref": f"it would cost 4 contents, such as {E}/p/x/y?ref=1"}
+    mined = export(mine(pages_of(pages)), pages_of(pages), for_discarder)
+    assert mined.rules == []
+    assert mined.left_out == {f"{E}: ?ref": f"it would cost 4 contents, such as {E}/p/x/y?ref=1"}
 
 
 def test_the_few_pages_with_a_content_of_their_own_are_left_alone(tmp_path: Path) -> None:
@@ -241,13 +231,10 @@ def test_the_few_pages_with_a_content_of_their_own_are_left_alone(tmp_path: Path
     pages = [dataclasses.replace(seen, url=seen.url.replace("/p/", f"/p/{n // 19}-")) for n, seen in enumerate(pages)]
     pages = [dataclasses.replace(s, original=s.original and s.url.partition("?")[0]) for s in pages]
     pages.append(Seen(f"{E}/p/3-3?ref=b", "new", referer=f"{E}/list/3"))
-    denying, discarding = (
-        export([rule("query", "ref", "", "/p/")], pages_of(pages), write).rules
-        for write in (for_link_extractor, for_discarder)
-    )
+    ref = [rule("query", "ref", "", "/p/")]
+    denying, made = (export(ref, pages_of(pages), write).rules for write in (for_link_extractor, for_discarder))
     links = [re.search(denying[0], f"{E}/p/{name}?ref=b") for name in ("3-3", "3-33", "4-3")]
     assert [link is not None for link in links] == [False, True, True]
-    (tmp_path / "rules.json").write_text(json.dumps(discarding))
-    process = UrlCanonicalizer([tmp_path / "rules.json"]).process_url
+    process = discarding(tmp_path, made)
     assert process(f"{E}/p/3-3?ref=b") == f"{E}/p/3-3?ref=b"
     assert process(f"{E}/p/4-3?ref=b") == f"{E}/p/4-3"
