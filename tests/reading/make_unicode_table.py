@@ -14,24 +14,12 @@ import numpy as np
 
 from crawldedup.reading.tokenize import LETTER, MARK, SEPARATOR, SOLO, UNKNOWN
 
+# Thai and Lao, Myanmar, Khmer, Tai Le to Tai Tham, ideographic marks and numerals, Kana, Han, and their extensions.
 _SOLO_RANGES: Final = (
-    (0x0E00, 0x0EFF),  # Thai, Lao
-    (0x1000, 0x109F),  # Myanmar
-    (0x1780, 0x17FF),  # Khmer
-    (0x1950, 0x19DF),  # Tai Le, New Tai Lue
-    (0x1A20, 0x1AAF),  # Tai Tham
-    (0x3005, 0x3007),  # ideographic iteration mark, closing mark, zero
-    (0x3021, 0x3029),  # Hangzhou numerals
-    (0x3031, 0x303C),  # Kana repeat marks
-    (0x3041, 0x30FF),  # Hiragana, Katakana
-    (0x31F0, 0x31FF),  # Katakana phonetic extensions
-    (0x3400, 0x4DBF),  # Han, extension A
-    (0x4E00, 0x9FFF),  # Han
-    (0xA9E0, 0xA9FF),  # Myanmar extended B
-    (0xAA60, 0xAADF),  # Myanmar extended A, Tai Viet
-    (0xF900, 0xFAFF),  # Han compatibility
-    (0x1AFF0, 0x1B16F),  # Kana extended and supplement
-    (0x20000, 0x3FFFF),  # Han, extensions B and later
+    *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x1950, 0x19DF), (0x1A20, 0x1AAF)),
+    *((0x3005, 0x3007), (0x3021, 0x3029), (0x3031, 0x303C), (0x3041, 0x30FF), (0x31F0, 0x31FF)),
+    *((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xA9E0, 0xA9FF), (0xAA60, 0xAADF), (0xF900, 0xFAFF)),
+    *((0x1AFF0, 0x1B16F), (0x20000, 0x3FFFF)),
 )
 _JOINERS: Final = frozenset((0x200C, 0x200D))
 

@@ -72,45 +72,21 @@ def test_an_article_in_another_template_keeps_its_text_without_the_template(extr
     assert similarity(one.main, other.main) > 0.9
 
 
-def product(name: str, price: str, specification: dict[str, str]) -> str:
-    rows = "".join(f"<tr><th>{key}</th><td>{value}</td></tr>" for key, value in specification.items())
-    return page(
-        f"<header><a href='/'>Shop</a>{MENU}</header><main><h1>{name}</h1><div class='price'>{price}</div>"
-        f"<p>{PARAGRAPHS[0]} {PARAGRAPHS[1]}</p><table>{rows}</table></main>{FOOTER}",
-        f"<title>{name} | Shop</title>",
-    )
-
-
 @pytest.mark.parametrize("extractor", BUILT_IN)
 def test_products_with_one_description_stay_apart(extractor: str) -> None:
-    green = product("Fjell jacket, green", "129.00", {"Colour": "moss green", "Size": "XL", "Article": "88121"})
-    red = product("Vidda jacket, red", "149.00", {"Colour": "signal red", "Size": "M", "Article": "90017"})
-    one, other = read(green, extractor).main, read(red, extractor).main
+    def product(name: str, colour: str, number: int) -> str:
+        rows = f"<tr><th>Colour</th><td>{colour}</td></tr><tr><th>Article</th><td>{number}</td></tr>"
+        body = f"<main><h1>{name}</h1><p>{PARAGRAPHS[0]} {PARAGRAPHS[1]}</p><table>{rows}</table></main>"
+        return read(page(f"{MENU}{body}{FOOTER}", f"<title>{name} | Shop</title>"), extractor).main
+
+    one, other = product("Fjell jacket, green", "moss green", 88121), product("Vidda jacket, red", "signal red", 90017)
     assert "moss green" in one
     assert "90017" in other
-    assert similarity(one, other) < 0.85
-
-
-@pytest.mark.parametrize("extractor", GUESSING)
-def test_products_that_differ_in_their_names_only_differ(extractor: str) -> None:
-    description = f"<div class='offers'><p>{PARAGRAPHS[0]}</p><p>{PARAGRAPHS[1]}</p></div>"
-    one, other = (
-        read(page(description, f"<meta property='og:title' content='{name}'><title>Shop</title>"), extractor).main
-        for name in ("Fjell jacket", "Vidda jacket")
-    )
-    assert one.startswith("Fjell jacket")
-    assert one != other
+    assert similarity(one, other) < 0.9
 
 
 LISTING = "<ul>" + "".join(f"<li><a href='/p/{n}'>Offer {n}: lamp {n * 7}</a></li>" for n in range(40)) + "</ul>"
-CALENDAR = (
-    "<table>"
-    + "".join(
-        "<tr>" + "".join(f"<td>{day}<br>concert {day * 3}</td>" for day in range(week, week + 7)) + "</tr>"
-        for week in (1, 8, 15, 22)
-    )
-    + "</table>"
-)
+CALENDAR = f"<table>{'<tr>'.join(f'<td>{day}<br>concert {day * 3}</td>' for day in range(1, 29))}</table>"
 FORM = "<form>" + "".join(f"<label>Question {n} of the survey <input></label>" for n in range(20)) + "</form>"
 
 
@@ -150,18 +126,18 @@ def test_short_pages_of_a_site_are_not_alike_for_their_template(extractor: str) 
     assert similarity(one, other) < 0.2
 
 
+@pytest.mark.parametrize("extractor", GUESSING)
 @pytest.mark.parametrize(
     ("head", "name"),
     [
         ("<title>Rain &amp; wind\n in spring</title>", "Rain & wind in spring"),
         ('<title>Rain | Paper</title><meta property="og:title" content="Rain">', "Rain"),
         ("<META content='Rain' name='og:title'><TITLE>Rain | Paper</TITLE>", "Rain"),
-        ('<meta property="og:title" content=""><title>Rain</title>', "Rain"),
-        ('<title lang="en">Rain</title>', "Rain"),
+        ('<meta property="og:title" content=""><title lang="en">Rain</title>', "Rain"),
     ],
 )
-def test_the_name_of_a_short_page_is_its_first_line(head: str, name: str) -> None:
-    assert read(page(f"<p>{PARAGRAPHS[0]}</p><p>{PARAGRAPHS[1]}</p>", head)).main.split("\n")[0] == name
+def test_a_short_page_begins_with_its_name(extractor: str, head: str, name: str) -> None:
+    assert read(page(f"<p>{PARAGRAPHS[0]}</p><p>{PARAGRAPHS[1]}</p>", head), extractor).main.split("\n")[0] == name
 
 
 @pytest.mark.parametrize("extractor", GUESSING)
@@ -173,40 +149,32 @@ def test_an_article_under_another_headline_is_the_same_text(extractor: str) -> N
     assert one == other
 
 
-def test_words_in_neighbouring_blocks_stay_apart_and_inline_markup_does_not_cut_words() -> None:
-    html = page("<div>one</div><div>two</div><table><tr><td>three</td><td>four</td></tr></table><p>fi<b>v</b>e<br>six")
-    assert read(html, "text").main.split() == ["A", "page", "one", "two", "three", "four", "five", "six"]
-
-
-def test_invisible_text_is_no_text() -> None:
-    html = page(
-        "<p>seen</p><script>var hidden = 1;</script><style>p { color: red }</style><template>hidden</template>"
-        "<!-- hidden --><svg><text>hidden</text></svg>"
-    )
-    assert read(html, "text", min_words=1).main == "A page\nseen"
-
-
-def test_a_text_without_tags_is_read() -> None:
-    assert "harbour is already" in read(PARAGRAPHS[0]).main
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("<div>one</div><div>two</div><table><tr><td>three</td><td>four</td></tr></table>", "one two three four"),
+        ("<p>fi<b>v</b>e<br>six", "five six"),
+        (
+            "<p>seen</p><script>var hidden = 1;</script><style>p { color: red }</style><template>hidden</template>",
+            "seen",
+        ),
+        ("seen<!-- hidden --><svg><text>hidden</text></svg>", "seen"),
+    ],
+)
+def test_words_of_blocks_stay_apart_and_invisible_text_is_no_text(body: str, words: str) -> None:
+    assert read(page(body), "text", min_words=1).main.split() == ["A", "page", *words.split()]
 
 
 # Short pages
 
 
-def test_a_short_page_is_for_its_exact_copies_only() -> None:
+def test_a_short_page_is_for_its_exact_copies_only_and_its_name_does_not_make_it_longer() -> None:
     text = read(page("<p>Sorry, gone.</p>"))
     assert text.main == "Sorry, gone."
-    assert text.whole is not None
-    assert "A page" in text.whole
-
-
-def test_the_name_alone_does_not_make_a_page_comparable() -> None:
-    shell = page(
-        "<noscript>You need to enable JavaScript to run this app.</noscript><div id='root'></div>",
-        "<title>The shop for everything that is round, and for much that is not</title>",
-    )
-    for extractor in GUESSING:
-        assert read(shell, extractor).main == ""
+    assert "A page" in (text.whole or "")
+    shell = "<noscript>You need to enable JavaScript to run this app.</noscript><div id='root'></div>"
+    title = "<title>The shop for everything that is round, and for much that is not</title>"
+    assert [read(page(shell, title), extractor).main for extractor in GUESSING] == ["", ""]
 
 
 @pytest.mark.parametrize(
@@ -214,15 +182,10 @@ def test_the_name_alone_does_not_make_a_page_comparable() -> None:
     [
         ("<title>Photo 1</title>", "<title>Photo 2</title>"),
         ("<meta name='description' content='sea'>", "<meta name='description' content='sky'>"),
-        ("<meta property='og:title' content='sea'>", "<meta property='og:title' content='sky'>"),
-        (
-            "<script type='application/json'>{\"id\": 1}</script>",
-            "<script type='application/json'>{\"id\": 2}</script>",
-        ),
+        ("<script type='application/json'>{\"id\": 1}</script>", "<script type='application/json'>{}</script>"),
         ("<script>window.state = {id: 1}</script>", "<script>window.state = {id: 2}</script>"),
         ("<img src='/1.jpg'>", "<img src='/2.jpg'>"),
         ("<img src='data:x' data-src='/1.jpg'>", "<img src='data:x' data-src='/2.jpg'>"),
-        ("<iframe src='/1'></iframe>", "<iframe src='/2'></iframe>"),
         ("<nav>one</nav>", "<nav>two</nav>"),
         ("<p>one</p>", "<p>two</p>"),
         ("<frameset><frame src='/1'></frameset>", "<frameset><frame src='/2'></frameset>"),
@@ -268,23 +231,12 @@ def test_text_can_always_be_encoded_and_endless_accents_are_cut(extractor: str) 
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (b"", "empty"),
-        ("", "empty"),
-        (b" \n\t\r ", "empty"),
-        ("<!-- nothing -->", "empty"),
-        (page("", ""), "empty"),
+        *((body, "empty") for body in (b"", "", b" \n\t\r ", "<!-- nothing -->", page("", ""))),
         (page("<p> &nbsp; </p>", "<title> </title>"), "empty"),
-        (b"\x89PNG\r\n\x1a\n" + b"\0" * 500, "binary"),
-        (b"%PDF-1.7\n1 0 obj << >> endobj", "binary"),
-        (b"PK\x03\x04" + b"mimetype" * 10, "binary"),
-        (b"\x7fELF\x02\x01\x01", "binary"),
-        (b"\xff\xd8\xff\xe0\0\x10JFIF", "binary"),
-        (b"\x1f\x8b\x08\0\0\0\0\0", "binary"),
-        (bytes(range(256)) * 40, "binary"),
-        ("<p>text" + "\0\x01\x02" * 400, "binary"),
-        (page("<p>" + "word " * 3000), "too_large"),
-        (page("<p>" + "ж" * 6000), "too_large"),
-        (page("<i></i>" * 700), "too_large"),
+        *((body, "binary") for body in (b"\x89PNG\r\n\x1a\n" + b"\0" * 500, b"%PDF-1.7\n1 0 obj << >> endobj")),
+        *((body, "binary") for body in (b"PK\x03\x04" + b"mimetype" * 10, b"\x7fELF\x02\x01\x01")),
+        *((body, "binary") for body in (bytes(range(256)) * 40, "<p>text" + "\0\x01\x02" * 400)),
+        *((page(body), "too_large") for body in ("<p>" + "word " * 3000, "<p>" + "ж" * 6000, "<i></i>" * 700)),
     ],
 )
 @pytest.mark.parametrize("extractor", BUILT_IN)
@@ -308,15 +260,14 @@ def test_100_000_levels_reach_no_parser_that_minds(extractor: str, unit: str) ->
     assert reason(page(unit * levels + PARAGRAPHS[0]), extractor) in {"too_deep", None}
 
 
-def test_pages_cut_off_by_the_parser_of_an_extractor_are_refused() -> None:
-    assert reason(page("<div>" * 300 + f"<p>{PARAGRAPHS[0]}</p>"), "trafilatura") == "too_deep"
-
-
 @pytest.mark.parametrize("extractor", BUILT_IN)
-@pytest.mark.parametrize("levels", [20, 60, 70, 240])
+@pytest.mark.parametrize("levels", [20, 70, 240, 300])
 def test_pages_within_the_levels_of_the_parser_are_read(extractor: str, levels: int) -> None:
-    body = "<div>" * levels + ARTICLE + "</div>" * levels
-    assert PARAGRAPHS[1] in read(page(body), extractor).main
+    html = page("<div>" * levels + ARTICLE + "</div>" * levels)
+    if levels > 256 and extractor == "trafilatura":
+        assert reason(html, extractor) == "too_deep"
+    else:
+        assert PARAGRAPHS[1] in read(html, extractor).main
 
 
 SLOPPY = [
@@ -337,26 +288,17 @@ def test_ordinary_pages_without_end_tags_are_read_to_the_end(extractor: str, uni
 
 # Made when they are read, for they are large.
 HOSTILE: dict[str, Callable[[], str]] = {
-    "distinct open fonts": lambda: page("".join(f"<p><font color=c{n}>x" for n in range(9000))),
-    "crossed tags": lambda: page("<b><p>a</b>" * 30_000),
     "300,000 attributes": lambda: page("<div " + " ".join(f"a{n}=1" for n in range(300_000)) + ">x</div>"),
     "2,000 tags of 200 attributes": lambda: page(("<p " + " ".join(f"a{n}" for n in range(200)) + ">") * 2000),
     "one text": lambda: page("<p>" + PARAGRAPHS[0] * 40_000),
-    "entity bomb": lambda: (
-        "<!DOCTYPE l [<!ENTITY a 'lol'>"
-        + "".join(f"<!ENTITY {b} '{f'&{a};' * 10}'>" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
-        + "]>"
-        + page("&i;" * 100)
-    ),
+    "entity bomb": lambda: "<!DOCTYPE l [<!ENTITY a 'lol'><!ENTITY b '&a;&a;'>]>" + page("&b;" * 200_000),
     "open comment": lambda: page(f"{ARTICLE}<!-- " + "x -- " * 400_000),
     "open script": lambda: page(f"{ARTICLE}<script>" + 'var x = "<div>";' * 120_000),
     "one row": lambda: page("<table><tr>" + "<td>a" * 19_000 + "</table>"),
     "text after removed elements": lambda: page("<div>" + "<aside></aside>some text after it " * 19_000 + "</div>"),
     "deeper and wide": lambda: page("<div>" * 240 + "<p>a <a href=x>b</a></p>" * 9000 + "</div>" * 240),
     "lists in lists": lambda: page(("<ul><li>x" * 60 + "</li></ul>" * 60) * 150),
-    "JSON": lambda: page(
-        "x", '<script type="application/ld+json">{"articleBody": "<a ' + "=" * 500_000 + '"}</script>'
-    ),
+    "JSON": lambda: page('<script type="application/ld+json">{"articleBody": "<a ' + "=" * 500_000 + '"}</script>'),
     "pieces in one line": lambda: page("".join(f"<i>{'a, ' * 20}</i>" for n in range(15_000))),
     "open meta": lambda: "<meta " + "og:title " * 400_000,
 }
@@ -427,28 +369,23 @@ def test_the_text_of_a_page_does_not_depend_on_the_pages_before_it(extractor: st
 
 def test_own_extractors_are_taken_at_their_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own_extractors.py").write_text(
-        "import re\n"
-        "def prices(html): return ' '.join(re.findall(r'[0-9.]+', html))\n"
+        "def prices(html): return ' '.join(word for word in html.split() if word[0].isdigit())\n"
         "def nothing(html): return None\n"
         "def number(html): return 7\n"
         "def broken(html): return {}['price']\n"
         "def endless(html): return endless(html)\n"
-        "class Upper:\n"
-        "    def extract(self, html): return html.upper()\n"
-        "upper = Upper()\n"
-        "class Picky:\n"
-        "    def __init__(self, argument): pass\n"
-        "version = '1.0'\n"
+        "class Upper:\n    def extract(self, html): return html.upper()\n"
+        "class Picky:\n    def __init__(self, argument): pass\n"
+        "upper, version = Upper(), '1.0'\n"
     )
     (tmp_path / "broken_module.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(tmp_path)
 
-    assert read("<p>7.50 or 9.00</p>", "own_extractors.prices", min_words=1).main == "7.50 9.00"
+    assert read("7.50 or 9.00", "own_extractors.prices", min_words=1).main == "7.50 9.00"
     nothing = read("<p>seven</p>", "own_extractors.nothing")
     assert (nothing.main, nothing.whole) == ("", "seven")
     assert read("<p>seven", "own_extractors.Upper", min_words=1).main == "<P>SEVEN"
     assert read("<p>seven", "own_extractors.upper", min_words=1).main == "<P>SEVEN"
-    assert get_extractor("own_extractors.upper").name == "own_extractors.upper"
 
     for name, cause in [("broken", KeyError), ("endless", RecursionError), ("number", TypeError)]:
         with pytest.raises(PageError, match=f"'own_extractors.{name}' failed") as caught:
@@ -463,23 +400,12 @@ def test_own_extractors_are_taken_at_their_word(tmp_path: Path, monkeypatch: pyt
         ("no_such_module.extract", "importing 'no_such_module' failed with ModuleNotFoundError"),
         ("broken_module.extract", "importing 'broken_module' failed with ZeroDivisionError"),
         (".extract", "importing '' failed"),
-    ]:
-        with pytest.raises(ConfigurationError, match=message):
-            get_extractor(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
         ("trafilatur", "did you mean 'trafilatura'.*one of blocks, trafilatura, text, or the dotted path"),
         ("Text", "did you mean 'text'"),
         ("", "one of blocks"),
-        ("readability", "no extractor 'readability'"),
-    ],
-)
-def test_a_wrong_name_is_answered_with_the_right_ones(name: str, message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        get_extractor(name)
+    ]:
+        with pytest.raises(ConfigurationError, match=message):
+            get_extractor(path)
 
 
 def test_pages_without_text_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:

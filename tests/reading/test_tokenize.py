@@ -12,17 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from crawldedup.reading.tokenize import (
-    DATA_FILE,
-    LETTER,
-    MARK,
-    SEPARATOR,
-    SOLO,
-    UNKNOWN,
-    class_table,
-    split_words,
-    word_hashes,
-)
+from crawldedup.reading import tokenize
+from crawldedup.reading.tokenize import UNKNOWN, class_table, split_words, word_hashes
 from tests.fingerprinting.definition import hash_of, hashes_of, words_of
 from tests.reading.make_unicode_table import build_runs, classify
 
@@ -119,12 +110,12 @@ def test_words_of(text: str, words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("filler", ["a b ", "é ö ", "ก่า ", "漢字。"])
-@pytest.mark.parametrize("distance", [-3, -1, 0, 1, 3])
-def test_words_across_the_border_of_a_block(filler: str, distance: int) -> None:
-    filling = (filler * BLOCK)[: BLOCK + distance - 4].rpartition(filler[-1])[0] + filler[-1]
-    text = f"{filling}border wörd 界 end"
-    assert hash_list(text)[-60:] == [hash_of(word) for word in split_words(text)[-60:]]
-    assert len(word_hashes(text)) == len(split_words(text))
+def test_words_across_the_border_of_a_block(filler: str) -> None:
+    for distance in (-3, -1, 0, 1, 3):
+        filling = (filler * BLOCK)[: BLOCK + distance - 4].rpartition(filler[-1])[0] + filler[-1]
+        text = f"{filling}border wörd 界 end"
+        assert hash_list(text)[-60:] == [hash_of(word) for word in split_words(text)[-60:]]
+        assert len(word_hashes(text)) == len(split_words(text))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -178,7 +169,7 @@ def test_table_equals_the_running_unicode_database_for_all_that_unicode_14_knew(
 
 
 def test_data_file_is_what_the_module_would_print_again() -> None:
-    data = json.loads(resources.files("crawldedup.reading").joinpath(DATA_FILE).read_text("ascii"))
+    data = json.loads(resources.files("crawldedup.reading").joinpath(tokenize.DATA_FILE).read_text("ascii"))
     assert data["unicode"] == "14.0.0"
     assert sum(data["run_lengths"]) == 0x110000
     assert len(data["run_lengths"]) == len(data["run_classes"])
@@ -189,16 +180,16 @@ def test_data_file_is_what_the_module_would_print_again() -> None:
 
 def test_table_cannot_be_changed_by_accident() -> None:
     with pytest.raises(ValueError, match="read-only"):
-        class_table()[0] = LETTER
+        class_table()[0] = tokenize.LETTER
 
 
 @pytest.mark.parametrize(
     ("expected", "characters"),
     [
-        (SEPARATOR, " \n\t\u3000.,;!?'’\"«»“”-–—/()[]{}@#€$%&*+=<>|~^。、「」・，！\u200b\ufeff\x00😀→©"),
-        (LETTER, "aZéßñøłœΩжשعकতத한글ㅏ09_²½ºªⅫ٣५"),
-        (SOLO, "漢字仮名ひらカタㇰー々〇豈กขໜកខမက\U00020000"),
-        (MARK, "\u0301\u0308\u093f\u094d\u0e31\u0e48\u17b6\u17d2\u102d\u3099\u05b7\u064e\u200c\u200d\ufe0f"),
+        (tokenize.SEPARATOR, " \n\t\u3000.,;!?'’\"«»“”-–—/()[]{}@#€$%&*+=<>|~^。、「」・，！\u200b\ufeff\x00😀→©"),
+        (tokenize.LETTER, "aZéßñøłœΩжשعकতத한글ㅏ09_²½ºªⅫ٣५"),
+        (tokenize.SOLO, "漢字仮名ひらカタㇰー々〇豈กขໜកខမက\U00020000"),
+        (tokenize.MARK, "\u0301\u0308\u093f\u094d\u0e31\u0e48\u17b6\u17d2\u102d\u3099\u05b7\u064e\u200c\u200d\ufe0f"),
         (UNKNOWN, "\u0378\u1acf\U000323b0\U0001fae8\U000e0080\uffff"),
     ],
 )
