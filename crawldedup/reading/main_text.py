@@ -32,6 +32,7 @@ _NEVER_ALONE: Final = _SINGLE | {_PRE}
 _LONG: Final = 60
 _LONG_WITHOUT_PUNCTUATION: Final = 180
 _PUNCTUATION: Final = re.compile(r"[.!?,;:…。！？、，；：．،؛؟।॥።៕၊။።፡፣·]")
+_WORD: Final = re.compile(r"\w+")
 
 # Shares of links from which on a line is one, a list or block a list of links, and a block one of teasers.
 _LINK: Final = 0.5
@@ -51,27 +52,20 @@ _PLAIN_WEIGHT: Final = 2
 _IN_ARTICLE: Final = 3
 _NAMED_ARTICLE: Final = 8
 _BESIDE_HEADLINE: Final = 3
-# Bytes that stand together and weigh half, in parts of a byte so that all sums are exact.
-_TOGETHER: Final = 1000
-_PARTS: Final = 64
+_TOGETHER: Final = 1000  # bytes that stand together and weigh half,
+_PARTS: Final = 64  # in parts of a byte so that all sums are exact
 
-# Bytes, and share of prose, without which a page has no article but is a list, a table or code; links count less.
-_LEAST_PROSE: Final = 250
-_LEAST_SHARE: Final = 0.3
-_LISTED: Final = 0.3
-
-# Share of the weight that leads the way, and share of the prose that may be left behind; with less, articles keep
-# their teasers, with more, manuals lose sections.
-_MOST: Final = 0.5
-_MAY_BE_LEFT: Final = 0.25
+_LEAST_PROSE: Final = 250  # bytes without which a page has no article but is a list, a table or code,
+_LEAST_SHARE: Final = 0.3  # and such a share of the page,
+_LISTED: Final = 0.3  # in which links count less
+_MOST: Final = 0.5  # share of the weight that leads the way
+_MAY_BE_LEFT: Final = 0.25  # share of the prose; with less, articles keep teasers, with more, manuals lose sections
 _LARGE: Final = 0.5  # share of the article's prose; blocks under its headline may have as much, boxes beside it do not
 _CODE: Final = 10  # so code is never left: a signature tells functions apart whose descriptions are alike
-# Bytes beside the headline, and share of the article's lines, from which on they are more than an author and a date.
-_LEAST_BESIDE: Final = 60
-_LEAST_SHARE_BESIDE: Final = 0.05
+_LEAST_BESIDE: Final = 60  # bytes beside the headline from which on they are more than an author and a date,
+_LEAST_SHARE_BESIDE: Final = 0.05  # and the share of the article's lines
 _LEAST_HEADLINE: Final = 15  # characters; "Home" is in many titles
 _LONGEST_TITLE: Final = 1000  # characters, in which every heading is looked for
-_WORD: Final = re.compile(r"\w+")
 
 
 def main_text(page: HtmlPage) -> str:

@@ -38,9 +38,8 @@ _LONGEST: Final = 200  # letters of a line
 _MOST_LINES: Final = 64  # of a page, and of a host
 _MOST_SHARE: Final = 0.25  # of a text that is left out
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
-_CURRENCY: Final = re.compile(
-    r"[$€£¥₹₽₩฿₺₴₫]|(?<![^\W\d_])(?:eur|usd|gbp|chf|jpy|cny|rub|pln|sek|nok|dkk|czk|huf|ft|kr|zł)(?![^\W\d_])", re.I
-)
+_CODES: Final = "eur|usd|gbp|chf|jpy|cny|rub|pln|sek|nok|dkk|czk|huf|ft|kr|zł"
+_CURRENCY: Final = re.compile(rf"[$€£¥₹₽₩฿₺₴₫]|(?<![^\W\d_])(?:{_CODES})(?![^\W\d_])", re.I)
 
 _MOST_PAGES: Final = 4096
 _MOST_HOSTS: Final = 1000

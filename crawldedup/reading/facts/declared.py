@@ -46,8 +46,7 @@ HAN_NUMBER: Final = re.compile("[〇零一二三四五六七八九十百千万�
 _SIGN_OF: Final[dict[str, str]] = {
     spelling: sign for sign, spellings in VOCABULARY["currencies"].items() for spelling in spellings.split()
 }
-# A price and its currency are at most so many spaces and signs apart.
-_GAP: Final = 3
+_GAP: Final = 3  # spaces and signs between a price and its currency
 _REACH: Final = max(map(len, _SIGN_OF)) + _GAP + 1
 
 
@@ -61,8 +60,7 @@ def _beside_a_number(spellings: Iterable[str]) -> re.Pattern[str]:
 
 
 _BEHIND: Final = _beside_a_number(_SIGN_OF)
-# Matched against a text that is turned around.
-_BEFORE: Final = _beside_a_number(spelling[::-1] for spelling in _SIGN_OF)
+_BEFORE: Final = _beside_a_number(spelling[::-1] for spelling in _SIGN_OF)  # in a text that is turned around
 # Currencies whose names mean other things, too, where such a price is the whole text: "Fr. 49", "4 990 Ft".
 _WHOLE_TEXT: Final = re.compile(
     rf"^\s?(?:s?fr\.?\s?(?P<chf>{_NUMERAL.pattern})(?:[.,]?\s?[-–—]+)?|"
@@ -74,10 +72,8 @@ _FRIDAY: Final = re.compile(r"fr\.?\s?(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2
 # Prices without a currency: "49,-" and "49,–".
 _DASHED: Final = re.compile(r"(?<![\w.,:/-])(\d{1,3}(?:[ .']\d{3}){0,3}|\d{1,7})(?:,[-–—]{1,2}|\.(?:--|[–—]))(?![\w-])")
 
-# Longer lines are not about their price.
-_SHOWN: Final = 100
-# The currency may stand in a block of its own.
-_SIGN_ALONE: Final = 5
+_SHOWN: Final = 100  # letters of a line that may be about its price
+_SIGN_ALONE: Final = 5  # letters of a currency, which may stand in a block of its own
 _DIGIT: Final = re.compile(r"\d")
 _ONLY_NUMBER: Final = re.compile(r"\d[\d.,' ]{0,15}+")
 _PRICE_NAMES: Final = ("rice", "reis", "recio", "rezzo", "reço", "prix")
@@ -215,8 +211,7 @@ _NOT_DESCRIPTIVE: Final = re.compile(
 )
 _SCHEMA: Final = re.compile(r"^https?://schema\.org/")
 _IS_NEW: Final = re.compile(r"(?:.*NewCondition|new)?", re.I)
-# Characters of a value that describes; a longer one is prose.
-_LONGEST_DESCRIPTIVE: Final = 100
+_LONGEST_DESCRIPTIVE: Final = 100  # characters of a value that describes; a longer one is prose
 # Comment marks, which scripts were wrapped in for old browsers and for XHTML, several times over.
 _WRAPPING: Final = re.compile(r"\A(?:\s|<!--|//|/\*|<!\[CDATA\[|\*/|-->)*+")
 _JSON: Final = json.JSONDecoder(strict=False)
