@@ -201,6 +201,9 @@ NOT_PRODUCTS = {
     "a newspaper that is for sale itself": "<meta property='og:type' content='article'>"
     + NAMED
     + "<div itemscope itemtype='http://schema.org/Product'><meta itemprop='name' content='Lamps 24'></div>",
+    "a list of things under headings": "<h1>Storm lantern</h1>"
+    + "".join(f"<h2>Lamp {n}</h2><p>{PROSE}</p><p>£{n}.00</p>{BUTTON}" for n in range(1, 16)),
+    "the offers of a site": NAMED + script({"@type": "WebSite", "name": "Storm lantern", "offers": offer(74)}),
     "a part of a work for sale": NAMED + script({"@type": "WebPage", "isPartOf": product(offers=offer(3))}),
     "another product is declared": NAMED + script(product(name="Cork tile", offers=offer(3))),
     "a weekday and a date": "<h1>Storm lantern</h1><p>Fr 24.12</p>",
@@ -226,9 +229,13 @@ TABLE = "<table><tr><th>Fuel</th><td>oil</td></tr><tr><th>Glass</th><td>clear</t
         ("<meta property='og:type' content='article'>" + NAMED + script(product(offers=offer(74))), ["price £74"]),
         (f"<h1>Storm lantern</h1><p>{PROSE}</p><p>{PROSE}</p><p>£74</p>{BUTTON}", ["price £74"]),
         (PRICED + OTHERS + BUTTON, ["price £74"]),
+        (f"<p>£74</p>{BUTTON}{NAMED}", ["price £74"]),
+        (f"<h1>Storm lantern</h1>{BUTTON}<p>{PROSE}</p><p>{PROSE}</p><p>£74</p>", ["price £74"]),
+        (f"{NAMED}<form action='/cart/add'><p>£74</p><input type='submit'></form>", ["price £74"]),
+        (f"{NAMED}<aside><p>£74</p>{BUTTON}</aside>", ["price £74"]),
+        (f"{NAMED}<h2>Price</h2><p>£74</p>{BUTTON}", ["price £74"]),
         (NAMED + TABLE + BUTTON, ["row fuel oil", "row glass clear"]),
     ],
-    ids=["dated", "article", "calls itself one", "an offer", "below", "others", "sold out"],
 )
 def test_pages_that_are_about_one_product_all_the_same(body: str, found: list[str]) -> None:
     assert facts(page(body)) == ["name storm lantern", *found]
