@@ -340,9 +340,10 @@ def test_code_that_differs_in_a_name_is_a_near_duplicate() -> None:
         assert verdict.kind is Kind.NEAR_DUPLICATE
 
 
-def test_short_texts_in_one_template_stay_apart() -> None:
+@pytest.mark.parametrize("extractor", ["blocks", "trafilatura"])
+def test_short_texts_in_one_template_stay_apart(extractor: str) -> None:
     sidebar = f"<aside><p>{TERMS}</p></aside>"
-    with Deduplicator() as dedup:
+    with Deduplicator(extractor=extractor) as dedup:
         for seed in range(20):
             html = page("Notice", f"<p>{text_of(30, seed=seed)}.</p>").replace("<footer>", f"{sidebar}<footer>")
             assert dedup.check(f"https://site.example/{seed}", html=html).kind is Kind.NEW

@@ -113,20 +113,6 @@ def test_an_article_inside_a_navigation_never_closed_is_found(extractor: str, ar
 
 
 @pytest.mark.parametrize("extractor", GUESSING)
-def test_short_pages_of_a_site_are_not_alike_for_their_template(extractor: str) -> None:
-    menu = MENU + "<aside><p>Most read this week: ships, islands, seals, storms and the price of fish</p></aside>"
-    one, other = (
-        read(page(f"{menu}<main><p>{words}</p></main>{FOOTER}", f"<title>{words}</title>"), extractor).main
-        for words in (
-            "A harbour seal that sleeps on a skerry in the morning sun",
-            "Two gulls which fight over a herring behind the market hall",
-        )
-    )
-    assert "skerry" in one
-    assert similarity(one, other) < 0.2
-
-
-@pytest.mark.parametrize("extractor", GUESSING)
 @pytest.mark.parametrize(
     ("head", "name"),
     [
