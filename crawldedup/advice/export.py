@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from crawldedup.advice.address import Address, name_of
-from crawldedup.advice.mining import LEAST_CONFIDENCE, UNTOLD, Page, walk
-from crawldedup.advice.rules import Rule
+from crawldedup.advice.mining import UNTOLD, Page, walk
+from crawldedup.advice.rules import LEAST_CONFIDENCE, Rule
 from crawldedup.printable import pluralize
 
 _ORDER: Final = 100

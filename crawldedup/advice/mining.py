@@ -13,11 +13,10 @@ from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
 from crawldedup.advice.address import VIEWS, Address, is_token, name_of
-from crawldedup.advice.rules import Rule, RuleBook, are_views
+from crawldedup.advice.rules import LEAST_CONFIDENCE, Rule, RuleBook, are_views
 from crawldedup.scope import site_of
 
 LEAST_SUPPORT: Final = 5  # so many different contents must speak for a rule
-LEAST_CONFIDENCE: Final = 0.95  # in each folder, this share of the pages that a rule takes for copies must be copies
 LEAST_COPIES: Final = 2  # so many pages of a folder must speak for a rule that acts there
 MOST_OF_A_SITE: Final = 64  # so many candidates of a site are weighed, those that the most copies speak for
 MOST_FOLDERS: Final = 1_000  # a rule acts in so many folders, those with the most copies

@@ -59,8 +59,7 @@ def report(sources: Sequence[str], given: Namespace, output: Output) -> None:
         return
     # Here, so that `--help` does not wait for DuckDB.
     from crawldedup.report.queries import Database, make_report
-    from crawldedup.report.render.files import check_path, write_report
-    from crawldedup.report.render.templates import lines_of
+    from crawldedup.report.render.files import check_path, lines_of, write_report
 
     if given.output is not None:
         if output.as_json:

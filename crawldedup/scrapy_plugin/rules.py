@@ -1,6 +1,6 @@
 """The downloader middleware of ``CRAWLDEDUP_RULES``: skips requests that a rule for URLs calls copies.
 
-None is sent to another URL than its own. `advice.prediction` decides, and tells what keeps content from getting lost.
+None is sent to another URL than its own. `advice.rules` decides, and tells what keeps content from getting lost.
 """
 
 import logging
@@ -16,8 +16,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.utils.job import job_dir
 from scrapy.utils.request import request_from_dict
 
-from crawldedup.advice.prediction import Aim, Predictor, Step
-from crawldedup.advice.rules import Rule, read_rules
+from crawldedup.advice.rules import Aim, Predictor, Rule, Step, read_rules
 from crawldedup.journal import shown
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware

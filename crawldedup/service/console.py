@@ -18,7 +18,7 @@ from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.explain import Comparison
 from crawldedup.printable import pluralize
 from crawldedup.report.render import wording
-from crawldedup.report.render.templates import templates_of
+from crawldedup.report.render.files import templates_of
 from crawldedup.service import watching
 from crawldedup.service.endpoints import SentPage, converted, problem_of
 from crawldedup.stores.registry import shown_url

@@ -11,7 +11,7 @@ from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.journal import find_journals
 from crawldedup.options import Options
 from crawldedup.report.queries import Database, Report, ReportError, limit_at, make_report
-from crawldedup.report.render.templates import lines_of, page_of
+from crawldedup.report.render.files import lines_of, page_of
 from crawldedup.report.render.wording import headline, index_health
 from crawldedup.search.model import accept_threshold
 from tests.report.conftest import ReportOf

@@ -294,7 +294,7 @@ def test_what_a_wrong_rule_has_skipped_is_asked_for() -> None:
 
 
 def test_without_room_for_what_is_skipped_requests_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crawldedup.advice.prediction.MOST_SKIPPED", 3)
+    monkeypatch.setattr("crawldedup.advice.rules.MOST_SKIPPED", 3)
     crawl = confirmed()
     assert [crawl.make(url) for url in COPIES[1:6]] == ["skipped"] * 3 + ["made"] * 2
     assert crawl.count("no_room") == 2
