@@ -25,13 +25,9 @@ from crawldedup.verdict import Kind
 
 __all__ = ["CrawlSummary", "crawls", "journals"]
 
-FORMAT: Final = "crawldedup_journal"
-"""The key of a header that no other line has. Its value is `VERSION`."""
+FORMAT: Final = "crawldedup_journal"  # the key of a header that no other line has; its value is the version
 VERSION: Final = 1
-
-NAME_FILE: Final = "crawldedup.crawl"
-"""Has the name of the crawl, in the directory of a job that may be paused."""
-
+NAME_FILE: Final = "crawldedup.crawl"  # has the name of the crawl, in the directory of a job that may be paused
 LONGEST_URL: Final = 2048
 
 OUTCOMES: Final = {

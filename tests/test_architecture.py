@@ -18,12 +18,12 @@ LONGEST_MODULE = 500
 # 120 in the library, 97 in the plugin, 25 in the search, 6 in the report and 1 in the workers.
 BUDGETS = {
     "library": 2098,
-    "reading": 3107,
+    "reading": 3105,
     "search": 1366,
     "stores": 2364,
     "workers": 498,
     "scrapy_plugin": 2208,
-    "report": 2067,
+    "report": 2040,
     "scan": 1196,
     "spark": 450,
     "service": 1325,
@@ -31,7 +31,7 @@ BUDGETS = {
     "literature": 1798,
     "adapters": 332,
 }
-MOST_LINES = 20_664
+MOST_LINES = 20_635
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -8,10 +8,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from crawldedup.reading.canonical import TOKEN
 
-LONGEST_URL: Final = 2048
-"""Letters of the longest URL that rules deal with, which is as many as a journal keeps."""
-MOST_PARAMETERS: Final = 32
-"""A URL with more parameters is left alone."""
+LONGEST_URL: Final = 2048  # letters of one that rules deal with, which is as many as a journal keeps
+MOST_PARAMETERS: Final = 32  # of a URL that is not left alone
 
 VIEWS: Final = "print|printer|printable|printview|print-view|printer-friendly|amp|mobile|m"
 """Words, with bars between them, that name views of a page in its URL."""

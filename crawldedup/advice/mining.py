@@ -21,10 +21,14 @@ LEAST_COPIES: Final = 2  # so many pages of a folder must speak for a rule that 
 MOST_OF_A_SITE: Final = 64  # so many candidates of a site are weighed, those that the most copies speak for
 MOST_FOLDERS: Final = 1_000  # a rule acts in so many folders, those with the most copies
 
-_MIRRORS: Final = ("host", "prefix")
-"""Kinds that take a whole place for another one, and not a page for one beside it."""
+MOST_PAGES: Final = 300_000  # so many pages are kept, which takes some 300 MB, and a third of them of one site
+START: Final = 0  # the referer of a page that a crawl began with
+UNTOLD: Final = -1  # the referer of a page whose request did not name the page that led to it
+
+_MIRRORS: Final = ("host", "prefix")  # kinds that take a whole place for another one, not a page for one beside it
 _ROUNDS: Final = 3
 _EXAMPLES: Final = 3
+_CACHED: Final = 20_000
 _MOST_COUNTED: Final = 5_000
 _TWINS: Final = 3
 _MOST_PARAMETERS: Final = 6
@@ -33,21 +37,7 @@ _LONGEST_ENDING: Final = 40
 _MOST_LEVELS: Final = 4
 _VIEW: Final = re.compile(rf"\b(?:{VIEWS}|mirror|wap)\b|^http:", re.IGNORECASE)
 
-_Change = tuple[str, str, str, str]
-"""The kind, site, find and replace of a rule."""
-
-# --- The pages of a crawl
-
-MOST_PAGES: Final = 300_000
-"""So many pages are kept, which takes some 300 MB, and a third of them of one site. Of more, the first count."""
-
-START: Final = 0
-"""The referer of a page that a crawl began with."""
-UNTOLD: Final = -1
-"""The referer of a page whose request did not name the page that led to it."""
-
-_CACHED: Final = 20_000
-
+_Change = tuple[str, str, str, str]  # the kind, site, find and replace of a rule
 Row = tuple[str, str, str | None, str | None, str | None, int | None]
 """The URL, outcome, original, digest, referer and depth of a response, as a journal has them."""
 
@@ -136,9 +126,6 @@ def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Los
             lost.setdefault(page.content, (page, behind))
         skipped.extend((pages[order], behind) for order in led_to.pop(page.key, ()))
     return len(fetched), lost
-
-
-# --- Their rules
 
 
 def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:

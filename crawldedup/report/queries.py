@@ -29,16 +29,10 @@ from crawldedup.search.query import expected_recall
 
 Progress = Callable[[str, float], None]
 Row = dict[str, Any]
+Report = dict[str, Any]  # all that is shown of a crawl, ready for JSON
 
-MEMORY: Final = "600MB"
-"""What DuckDB may take; the rest goes to a temporary folder."""
-
-CURRENT, FORMER = "current", "former"
-"""The schemas of a crawl, and of an earlier one that it is compared with."""
-
-Report = dict[str, Any]
-"""All that is shown of a crawl, ready for JSON."""
-
+MEMORY: Final = "600MB"  # that DuckDB may take; the rest goes to a temporary folder
+CURRENT, FORMER = "current", "former"  # the schemas of a crawl, and of an earlier one that it is compared with
 VERSION: Final = 1
 CHANGES: Final = ("new", "changed", "same", "duplicated", "moved", "skipped", "gone")
 """What became of a page since an earlier crawl."""
@@ -61,8 +55,7 @@ _LEAST_CLUSTER: Final = 50
 _SHARE_NOVEL: Final = 0.1
 _LAST_STEPS: Final = 5
 
-_Finding = tuple[str, str, str]
-"""How urgent it is, its sentence, and the section that shows more of it."""
+_Finding = tuple[str, str, str]  # how urgent it is, its sentence, and the section that shows more of it
 
 
 def check_installed() -> None:

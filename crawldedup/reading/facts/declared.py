@@ -18,8 +18,6 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from crawldedup.reading.blocks import elements_around, text_within
 from crawldedup.reading.facts import VOCABULARY, Most
 
-# --- Numbers and prices
-
 # A number without a sign or unit, with or without separators, in a `plain` text.
 _NUMERAL: Final = re.compile(
     r"(?<!\d)(?:\d{1,3}(?:[ ',.]\d{2,3}){0,4}[ ',.]\d{3}(?!\d)(?:[.,]\d{1,2}(?!\d))?|"

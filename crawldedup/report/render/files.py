@@ -29,15 +29,14 @@ from crawldedup.report.render import wording
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-LARGEST_PAGE: Final = 500_000
-"""Bytes. Tables hold fewer rows where these do not suffice."""
+LARGEST_PAGE: Final = 500_000  # bytes; tables hold fewer rows where these do not suffice
 
 _PACKAGE: Final = "crawldedup.report.render"
 _MOST_ROWS: Final = (200, 100, 50, 25, 10, 5, 2)
 _MOST_LINES: Final = 10
 _NARROWEST: Final = 16
+# How lines begin that have a style, and how they are shown.
 _MARKS: Final = {"= ": ("bold", ""), "! ": ("bold red", "- "), "? ": ("yellow", "- ")}
-"""How lines begin that have a style, and how they are shown."""
 
 # Spreadsheets run a cell that begins as a formula, some of them also after blanks or with full-width letters. In CSV
 # such a text begins with an apostrophe, and control characters are replaced. The others hold what was recorded.
