@@ -23,7 +23,7 @@ BUDGETS = {
     "stores": 2364,
     "workers": 498,
     "scrapy_plugin": 2208,
-    "report": 2040,
+    "report": 2034,
     "scan": 1196,
     "spark": 450,
     "service": 1325,
@@ -31,7 +31,7 @@ BUDGETS = {
     "literature": 1798,
     "adapters": 332,
 }
-MOST_LINES = 20_635
+MOST_LINES = 20_629
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

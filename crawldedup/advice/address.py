@@ -73,13 +73,7 @@ class Address(NamedTuple):
         return hashlib.blake2b(url.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
     def folder(self) -> str:
-        """Return the folder that the page is in, with all numbers alike.
-
-        Example:
-            >>> from crawldedup.advice.address import Address
-            >>> Address.of("https://example.com/news/2026/11/ferry?sid=7").folder()
-            '/news/0/0/'
-        """
+        """Return the folder that the page is in, with all numbers alike: /news/0/0/ for /news/2026/11/ferry."""
         return _NUMBER.sub("0", self.path[: self.path.rstrip("/").rfind("/") + 1]) or "/"
 
 
