@@ -114,8 +114,8 @@ class Options:
     distinguish: str = option(
         "products",
         checks.one_of("nothing", "products", "numbers"),
-        "Which pages differ however alike they read: different products (products), pages with different numbers, "
-        "too (numbers), or none (nothing).",
+        "Which pages differ however alike they read: different products (products), also pages with different numbers "
+        "or main headings (numbers), or none (nothing).",
     )
     distinguish_params: Any = option(
         None,

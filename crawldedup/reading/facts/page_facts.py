@@ -307,8 +307,8 @@ def _said_by(control: LexborNode) -> tuple[str, str]:
 def page_facts(page: PageText, distinguish: str) -> str | None:
     """Return the facts of a page, one a line; None if there are none. Raises PageError.
 
-    "products" gives the attributes of a product page. "numbers" adds the numbers of the main text in order, so that
-    two rows that swap theirs differ. A page too short to be fingerprinted has no facts.
+    "products" gives the attributes of a product page. "numbers" adds the main headings, and the numbers of the main
+    text in order, so that two rows that swap theirs differ. A page too short to be fingerprinted has no facts.
     """
     if distinguish == "nothing" or page.whole is not None:
         return None
@@ -317,6 +317,8 @@ def page_facts(page: PageText, distinguish: str) -> str | None:
     # Parsers may raise anything on hostile input, RecursionError and MemoryError included.
     except Exception as error:
         raise PageError.after(error, "looking for a product") from error
+    headings = page.source.tree.css("h1")[: Most.ASIDES] if distinguish == "numbers" else []
+    attributes += [f"heading {spelled(heading.text()[: Most.VALUE])}" for heading in headings]
     return "\n".join(filter(None, [*attributes, text_facts(page.main, distinguish)])) or None
 
 
