@@ -26,12 +26,12 @@ BUDGETS = {
     "report": 2115,
     "scan": 1197,
     "spark": 450,
-    "service": 1325,
+    "service": 1305,
     "cli": 1855,
     "literature": 1795,
     "adapters": 332,
 }
-MOST_LINES = 20_758
+MOST_LINES = 20_738
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -144,6 +144,7 @@ def test_its_examples_are_answered_as_it_says(
         answered = service.http.request(method, path, content=body, params=query, headers=headers)
         assert (answered.status_code, answered.headers["content-type"]) == (200, kind), answered.text
         validate(answered.json(), answer["schema"])
+        assert isinstance(answered.json(), list) or answered.json().keys() == answer["example"].keys()
 
 
 @pytest.mark.timeout(1200)
