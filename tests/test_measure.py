@@ -93,6 +93,8 @@ def test_pages_of_other_facts_are_kept_apart_and_not_missed() -> None:
     assert [(page.url, page.nearest) for page in trial.apart] == [("/other_lamp", "/lamp"), ("/about_lamps", "/lamp")]
     assert (trial.recall, trial.missed, trial.false) == (1.0, (), ())
     assert urls(flagged(PRODUCTS, lamp_copy="/lamp", other_lamp="/lamp").false) == ["/other_lamp"]
+    nothing = flagged(PRODUCTS)
+    assert (urls(nothing.missed), urls(nothing.apart)) == (["/lamp_copy"], ["/other_lamp", "/about_lamps"])
     without = flagged(PRODUCTS, "without facts", lamp_copy="/lamp", other_lamp="/lamp")
     assert (urls(without.missed), without.apart) == (["/about_lamps"], ())
 

@@ -79,10 +79,7 @@ def estimate(own: Signature, other: Signature) -> float:
     Its standard deviation is sqrt(J (1 - J) / permutations). Raises ConfigurationError for signatures of two lengths.
     """
     if len(own) != len(other):
-        raise ConfigurationError(
-            f"signatures of {len(own)} and {len(other)} numbers cannot be compared; both must be made with the same "
-            f"number of permutations"
-        )
+        raise ConfigurationError(f"signatures of {len(own)} and {len(other)} numbers cannot be compared")
     return float(np.mean(own == other))
 
 

@@ -19,8 +19,8 @@ from crawldedup.explain import Comparison
 from crawldedup.printable import pluralize
 from crawldedup.report.render import wording
 from crawldedup.report.render.files import templates_of
-from crawldedup.service import watching
 from crawldedup.service.endpoints import SentPage, converted, problem_of
+from crawldedup.service.watching import summary
 from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import describe
 
@@ -93,6 +93,6 @@ def _page_in(form: dict[str, str], name: str, url: str) -> SentPage:
 @cache
 def _environment() -> Environment:
     environment = templates_of("crawldedup.service")
-    environment.globals |= vars(wording) | {"describe": describe, "pluralize": pluralize, "shown_url": shown_url}
-    environment.globals["summary"] = watching.summary
+    functions = describe, pluralize, shown_url, summary, wording.link, wording.percent, wording.shown, wording.size
+    environment.globals |= {function.__name__: function for function in functions}
     return environment

@@ -1,16 +1,17 @@
-"""Describe the endpoints as an OpenAPI document: from the types of what is sent and answered, with real examples."""
+"""Describe the endpoints as an OpenAPI document: from the types of what is sent and answered."""
 
 import inspect
+import json
 import re
 from functools import cache
+from importlib.resources import files
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 import msgspec
 from starlette.routing import Route
 
-from crawldedup import __version__, wire
-from crawldedup.deduplicator import Deduplicator
-from crawldedup.explain import Candidate, Comparison, Explanation, compare
+from crawldedup import __version__
+from crawldedup.explain import Candidate, Comparison, Explanation
 from crawldedup.page import Page
 from crawldedup.reading.difference import Change
 from crawldedup.service import endpoints
@@ -28,14 +29,14 @@ _REFUSED: Final = "Why the request was refused: `type` and `status` say it to pr
 _ABOUT: Final = "Recognises near-duplicate pages: compares each with those that the index remembers, and remembers it."
 _TOKEN: Final = "The token that the service was started with, if any."
 _QUERY: Final = "As in JSON, for a page that is sent as HTML or plain text."
-_TEXT: Final = "Low tide uncovers the sand bank twice a day, and the seals come to rest on it until the water is back."
-_PAGE: Final = {"url": "https://example.com/a?sid=1", "html": f"<p>{_TEXT}</p>"}
 
 
 @cache
 def description() -> Schema:
     """Return the OpenAPI document."""
-    examples, paths = _examples(), dict[str, Schema]()
+    # What each endpoint is sent, and what a new index answers.
+    examples = json.loads(files("crawldedup.service").joinpath("examples.json").read_text("utf-8"))
+    paths = dict[str, Schema]()
     for route in endpoints.ENDPOINTS:
         operation = _operation(route, *examples[route.name])
         operation |= {"security": []} if route.path in endpoints.OPEN else {}
@@ -77,32 +78,11 @@ def _operation(route: Route, sent: Any, answered: Any) -> Schema:
         content = {endpoints.JSON: {"schema": _schema_of(kind), "example": sent}}
         operation["requestBody"] = {"required": True, "content": content}
     if kind in endpoints.PAGES:
-        content["text/html"] = {"schema": {"type": "string"}, "example": _PAGE["html"]}
-        content["text/plain"] = {"schema": {"type": "string"}, "example": _TEXT}
+        content["text/html"] = {"schema": {"type": "string"}, "example": "<p>The text of the page ...</p>"}
+        content["text/plain"] = {"schema": {"type": "string"}, "example": "The text of the page ..."}
         named = {"in": "query", "description": _QUERY, "schema": _schema_of(endpoints.Name)}
         operation["parameters"] = [{"name": name, **named} for name in ("url", "identity", "scope_key")]
     return operation
-
-
-def _examples() -> dict[str, tuple[Any, Any]]:
-    """Return what each endpoint is sent, and what it answers."""
-    url, text, empty = "https://example.com/a", {"text": _TEXT}, {"url": "https://example.com/b", "text": ""}
-    pair = {"first": text, "second": {"text": _TEXT.replace("twice", "once")}}
-    problem = endpoints.ProblemError("unreadable-page", 422, "the text is empty", reason="empty").plain()
-    with Deduplicator(key=0) as dedup:
-        dedup.check(url, text=_TEXT)
-        verdict = wire.plain(dedup.check(**_PAGE))
-        return {
-            "check": (_PAGE, verdict),
-            "check_batch": ([_PAGE, empty], [verdict, {"url": empty["url"], "problem": problem}]),
-            "find": (text, {"matches": wire.plain(dedup.find(text=_TEXT))}),
-            "explain": (_PAGE, wire.plain(dedup.explain(**_PAGE))),
-            "compare": (pair, wire.plain(compare(*(Page("", text=each["text"]) for each in pair.values())))),
-            "forget": ({"url": url}, {"forgotten": 1}),
-            "info": (None, wire.plain(dedup.info())),
-            "live": (None, {"status": "live"}),
-            "ready": (None, {"status": "ready"}),
-        }
 
 
 def _object(**kinds: Any) -> Schema:

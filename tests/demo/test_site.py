@@ -7,7 +7,6 @@ import re
 import socket
 import struct
 import time
-from collections import Counter
 from html import unescape
 from itertools import combinations
 from urllib.request import urlopen
@@ -15,31 +14,15 @@ from urllib.request import urlopen
 import pytest
 
 from crawldedup.demo.site import DemoSite, all_articles, serving
-from crawldedup.literature.exact import shingles, words
+from crawldedup.literature.exact import shingles
 from crawldedup.literature.minhash import jaccard_of_sets
 
 SITE = DemoSite()
-LEAST = {
-    40: "article product",
-    20: "session print mirror edited syndicated list",
-    10: "rewritten thin",
-    5: "self",
-    2: "empty latin-1",
-    1: "wrong-charset big redirect error pdf image robots",
-}
-
-
-def test_articles_are_many_long_and_different() -> None:
-    articles = all_articles()
-    assert len({article.cluster for article in articles}) == len(articles) >= 40
-    assert {article.language for article in articles} == {"en", "de", "fr", "es", "ru", "ja"}
-    for article in articles:
-        low, high = (500, 1000) if article.language == "ja" else (250, 500)
-        assert low <= len(words(article.text)) <= high, article.cluster
 
 
 def test_pages_are_near_duplicates_if_they_are_of_one_cluster() -> None:
     texts = {(page.cluster, f"{page.title}\n{page.text}") for page in SITE.pages.values() if page.judged and page.text}
+    assert {article.cluster for article in all_articles()} <= {cluster for cluster, _ in texts}
     sets = [(cluster, shingles(text)) for cluster, text in sorted(texts)]
     rewritten = 0
     for (cluster, one), (other_cluster, other) in combinations(sets, 2):
@@ -57,13 +40,6 @@ def test_what_a_page_says_stands_in_it() -> None:
             assert all("".join(line.split()) in shown for line in (page.title, *page.text.split("\n"))), page.path
 
 
-def test_every_kind_of_page_is_there() -> None:
-    counts = Counter(page.kind for page in SITE.pages.values())
-    for least, kinds in LEAST.items():
-        assert min(counts[kind] for kind in kinds.split()) >= least
-    assert len(SITE.pages) == 307
-
-
 def test_every_page_can_be_reached_and_no_other_link_is_dead() -> None:
     seen, waiting = {"/"}, ["/"]
     while waiting:
@@ -72,7 +48,7 @@ def test_every_page_can_be_reached_and_no_other_link_is_dead() -> None:
             if link not in seen and not link.startswith("/calendar/"):
                 seen.add(link)
                 waiting.append(link)
-    assert set(SITE.pages) - seen == {"/robots.txt"}
+    assert (len(SITE.pages), set(SITE.pages) - seen) == (307, {"/robots.txt"})
     assert [link for link in seen if SITE.reply(link).status == 404] == ["/technical/gone"]
 
 
@@ -110,12 +86,3 @@ def test_it_is_served_with_its_manifest_and_clients_may_leave(capfd: pytest.Capt
     assert listed[path] == {"path": path, "kind": "self", "cluster": "about-the-almanac", "judged": True}
     assert not {"/technical/gone", "/technical/moved", "/technical/harbour.png"} & set(listed)
     assert capfd.readouterr().err == ""
-
-
-def test_encodings_are_what_the_manifest_says() -> None:
-    names = ("latin1-header", "latin1-meta", "wrong-charset")
-    header, meta, wrong = (SITE.reply(f"/technical/{name}.html") for name in names)
-    assert header.content_type == wrong.content_type == "text/html; charset=iso-8859-1"
-    assert "éboulis" in header.body.decode("latin-1")
-    assert (meta.content_type, b"charset=iso-8859-1" in meta.body) == ("text/html", True)
-    assert "Äpfel" in wrong.body.decode("utf-8")

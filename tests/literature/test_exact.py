@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawldedup.literature.exact import LOWEST, KeptPages, compare_all, jaccard, shingles, words
+from crawldedup.literature.exact import (
+    LOWEST,
+    KeptPages,
+    compare_all,
+    hashed_shingles,
+    jaccard,
+    shingles,
+    similar_pairs,
+    words,
+)
 
 SHORT = st.lists(st.sampled_from("abcde"), max_size=14).map(" ".join)
 # Edited copies of one text, in which few shingles are rare.
@@ -41,7 +52,16 @@ def test_similarity_is_the_share_of_common_shingles_and_a_short_text_is_one() ->
     assert (shingles("Two words"), shingles("")) == ({("two", "words")}, set())
 
 
-@given(pages_of(SHORT) | pages_of(LONG))
+@given(st.lists(SHORT, max_size=14) | st.lists(LONG, max_size=14))
+@settings(max_examples=60, deadline=None)
+def test_every_similar_pair_is_found(texts: list[str]) -> None:
+    pairs = similar_pairs([hashed_shingles(words(text)) for text in texts])
+    every = {(i, j): jaccard(texts[i], texts[j]) for i, j in combinations(range(len(texts)), 2)}
+    expected = {pair: pytest.approx(similarity) for pair, similarity in every.items() if similarity >= LOWEST}
+    assert {(first, second): similarity for first, second, similarity in pairs} == expected
+
+
+@given(pages_of(SHORT))
 @settings(max_examples=100, deadline=None)
 def test_the_nearest_kept_page_of_the_same_and_of_other_facts_is_found(pages: list[tuple[str, bool, str]]) -> None:
     texts, facts = [text for text, *_ in pages], [own for *_, own in pages]

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from crawldedup import Page, Verdict, wire
-from crawldedup.service import app
+from crawldedup.service import app, watching
 from crawldedup.service.endpoints import ENDPOINTS, LONGEST_NAME, MOST_PAGES, ProblemError
 from crawldedup.service.openapi import description
 from tests.servers import RedisServer, wait_until
@@ -60,8 +60,11 @@ def test_figures_and_health_are_told(service: Service) -> None:
     assert (figures["pages"] >= 1, figures["namespace"]) == (True, "default")
     assert service.http.get("/health/ready").json() == {"status": "ready"}
     assert "/no/such/path" not in metrics
+    shown = {name: float(value) for name, value in re.findall(r"^crawldedup_(\S+) (\S+)$", metrics, re.MULTILINE)}
     for name in ('verdicts_total{kind="new"}', "index_pages", 'requests_total{endpoint="other",status="404"}'):
-        assert float(re.findall(rf"^crawldedup_{re.escape(name)} (\S+)", metrics, re.MULTILINE)[0]) >= 1
+        assert shown[name] >= 1
+    total, count = (shown[f'request_seconds_{end}{{endpoint="/v1/check"}}'] for end in ("sum", "count"))
+    assert dict(watching.summary())["From first bytes to the answer."]["/v1/check"] == pytest.approx(total / count)
 
 
 def test_more_pages_than_may_wait_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,6 +120,8 @@ def test_it_has_every_field_with_its_bounds() -> None:
     assert schemas["CheckedPage"]["properties"]["url"]["maxLength"] == LONGEST_NAME
     batch = DOCUMENT["paths"]["/v1/check/batch"]["post"]["requestBody"]["content"]["application/json"]
     assert batch["schema"]["maxItems"] == MOST_PAGES
+    answers = DOCUMENT["paths"]["/v1/check/batch"]["post"]["responses"]["200"]["content"]["application/json"]
+    assert answers["schema"]["items"]["oneOf"][0] == {"$ref": "#/components/schemas/Verdict"}
     for name in ("CheckedPage", "Verdict", "Candidate", "StoreInfo", "Problem"):
         assert all(each.get("description") for each in schemas[name]["properties"].values()), name
     problem = ProblemError("store", 503, "no", retry_after=2, reason="x").plain()
@@ -139,6 +144,7 @@ def test_its_examples_are_answered_as_it_says(
         answered = service.http.request(method, path, content=body, params=query, headers=headers)
         assert (answered.status_code, answered.headers["content-type"]) == (200, kind), answered.text
         validate(answered.json(), answer["schema"])
+        assert isinstance(answered.json(), list) or answered.json().keys() == answer["example"].keys()
 
 
 @pytest.mark.timeout(1200)
