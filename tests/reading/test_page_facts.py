@@ -386,8 +386,10 @@ def test_only_an_aside_with_a_buy_button_is_no_boilerplate(part: str) -> None:
 
 def test_what_is_distinguished_decides_which_facts_there_are() -> None:
     sold = page(PRICED + script(product(sku="1234")))
-    assert facts_of(page(PRICED), "Storm lantern 74", "numbers") == "name storm lantern\nprice £74\nnumbers 74"
-    assert facts_of(page(NAMED, title="Storm"), PROSE, "numbers") is None
+    told = facts_of(page(PRICED), "Storm lantern 74", "numbers")
+    assert told == "name storm lantern\nprice £74\nheading storm lantern\nnumbers 74"
+    assert facts_of(page(f"<h2>Storm</h2>{PROSE}", title="Storm"), PROSE, "numbers") is None
+    assert facts_of(page(f"<h1>Nurse, Aldham!</h1>{PROSE}"), PROSE, "numbers") == "heading nurse aldham"
     assert facts_of(sold, PROSE, "nothing") is None
     # A text without HTML is no product.
     for text in (PROSE, f"Storm lantern\n£74.00\n{PROSE}", "awk\n$0 is the line, $1 a field."):

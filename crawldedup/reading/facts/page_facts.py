@@ -317,8 +317,8 @@ def page_facts(page: PageText, distinguish: str) -> str | None:
     # Parsers may raise anything on hostile input, RecursionError and MemoryError included.
     except Exception as error:
         raise PageError.after(error, "looking for a product") from error
-    headings = page.source.tree.css("h1")[: Most.ASIDES] if distinguish == "numbers" else []
-    attributes += [f"heading {spelled(heading.text()[: Most.VALUE])}" for heading in headings]
+    if distinguish == "numbers":
+        attributes += [f"heading {spelled(h1.text()[: Most.VALUE])}" for h1 in page.source.tree.css("h1")[:9]]
     return "\n".join(filter(None, [*attributes, text_facts(page.main, distinguish)])) or None
 
 
