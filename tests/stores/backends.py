@@ -7,12 +7,13 @@ import multiprocessing
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import redis
 
 from crawldedup.stores.base import Layout, Store
-from crawldedup.stores.redis.store import RedisStore
+from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
 from crawldedup.stores.sqlite.store import MemoryStore, SqliteStore
 from tests.servers import RedisServer
 
@@ -20,6 +21,12 @@ CONTEXT = multiprocessing.get_context("forkserver")
 """For processes that have not what this one holds."""
 SHARED_NAMES = ["sqlite", "redis"]
 NAMES = ["memory", *SHARED_NAMES]
+_KINDS: dict[str, Any] = {
+    "memory": MemoryStore,
+    "sqlite": SqliteStore,
+    "redis": RedisStore,
+    "cluster": RedisClusterStore,
+}
 
 
 class Clock:
@@ -37,30 +44,43 @@ class Clock:
 
 @dataclass(frozen=True)
 class Backend:
-    """Where indexes are kept."""
+    """Where indexes are kept: "memory", "sqlite", "redis", or "cluster", whose masters are the servers."""
 
     name: str
     url: str
-    server: RedisServer | None = None
+    servers: tuple[RedisServer, ...] = ()
 
     def store(self, layout: Layout, clock: Clock) -> Store:
-        """A store that is not opened yet. In memory each has an index of its own."""
-        if self.name == "memory":
-            return MemoryStore(self.url, layout, clock=clock)
-        if self.name == "sqlite":
-            return SqliteStore(self.url, layout, clock=clock)
-        return RedisStore(self.url, layout, clock=clock)
+        """Return a store that is not opened yet. In memory each has an index of its own."""
+        # A busy machine shall not make a client ask twice.
+        patience = "?socket_timeout=30" if self.servers else ""
+        store: Store = _KINDS[self.name](f"{self.url}{patience}", layout, clock=clock)
+        return store
 
-    def contents(self) -> object:
-        """Everything that a shared store keeps."""
-        if self.server is not None:
-            return redis_contents(self.server.client)
-        with contextlib.closing(sqlite3.connect(self.url.removeprefix("sqlite:///"))) as db:
-            return list(db.iterdump())
+    def empty(self) -> Backend:
+        for server in self.servers:
+            server.client.flushall()
+        if self.name == "sqlite":
+            path = Path(self.url.removeprefix("sqlite:///"))
+            for file in path.parent.glob(f"{path.name}*"):
+                file.unlink()
+        return self
+
+    def contents(self) -> Any:
+        """Return everything that a shared store keeps."""
+        if self.name == "sqlite":
+            with contextlib.closing(sqlite3.connect(self.url.removeprefix("sqlite:///"))) as db:
+                return list(db.iterdump())
+        return {key: value for server in self.servers for key, value in redis_contents(server.client).items()}
+
+    def mentions(self, data: bytes | str) -> bool:
+        """Return whether these bytes or this text lie in the store, wherever it is."""
+        forms = [data] if isinstance(data, str) else [repr(data)[2:-1], data.hex().upper()]
+        return any(form in repr(self.contents()) for form in forms)
 
 
 def redis_contents(client: redis.Redis) -> dict[Any, Any]:
-    """Every key with its value."""
+    """Return every key with its value."""
     readers: dict[Any, Callable[[Any], Any]] = {
         b"hash": client.hgetall,
         b"zset": lambda key: client.zrange(key, 0, -1, withscores=True),

@@ -187,15 +187,8 @@ class ReferenceStore:
 
     def info(self) -> StoreInfo:
         layout = self.layout
-        return StoreInfo(
-            pages=len(self._index.pages),
-            bytes=0,
-            table_bytes=0,
-            tables=len(layout.tables),
-            profile=layout.profile,
-            namespace=layout.namespace,
-            store="reference",
-        )
+        named = layout.profile, layout.namespace, "reference"
+        return StoreInfo(len(self._index.pages), 0, 0, len(layout.tables), *named)
 
     def _is_at_work(self, crawler: int) -> bool:
         return 0 < self._index.leases.get(crawler, 0) - self._now <= LEASE_SECONDS

@@ -15,9 +15,8 @@ from crawldedup.errors import ConfigurationError, KeyMismatchError, ProfileMisma
 from crawldedup.reading.keys import NO_KEY, Key
 from crawldedup.stores.base import Answer, Store
 from tests.servers import RedisServer
+from tests.stores import pages as stored
 from tests.stores.backends import Backend
-from tests.stores.pages import Page as StoredPage
-from tests.stores.pages import query
 
 pytestmark = pytest.mark.usefixtures("own_keys")
 
@@ -98,31 +97,27 @@ class TestBegunAgain:
             assert newcomer.key == crawler.key == key
             assert newcomer.check(C, text=TEXT).kind is Kind.EXACT_DUPLICATE
 
-    @pytest.mark.parametrize("many", [False, True])
     def test_where_another_was_faster_each_page_is_read_again(
-        self, crawler: Deduplicator, shared_backend: Backend, many: bool
+        self, crawler: Deduplicator, shared_backend: Backend
     ) -> None:
         old, page = crawler.key, crawler.fingerprint(text=TEXT)
         with Deduplicator(shared_backend.url) as newcomer:
             newcomer.check(B, text=TEXT)
             assert newcomer.key != old
-        if many:
-            pages = (Page(f"{C}{number}", text=TEXT) for number in range(4))
-            assert [verdict.original for verdict in crawler.check_many(pages, batch=2)] == [B] * 4
-        else:
-            # A fingerprint of before is never compared.
-            for call in (lambda: crawler.check(C, fingerprint=page), lambda: crawler.forget(page)):
-                with pytest.raises(KeyMismatchError, match=r"the key \w{16} and the index has the key \w{16}"):
-                    call()
-            assert crawler.check(C, text=TEXT).original == B
+        # A fingerprint of before is never compared.
+        for call in (lambda: crawler.check(C, fingerprint=page), lambda: crawler.forget(page)):
+            with pytest.raises(KeyMismatchError, match=r"the key \w{16} and the index has the key \w{16}"):
+                call()
+        pages = (Page(f"{C}{number}", text=TEXT) for number in range(4))
+        assert [verdict.original for verdict in crawler.check_many(pages, batch=2)] == [B] * 4
         assert crawler.key == newcomer.key
 
 
-def test_an_index_lost_with_its_server_is_begun_again_with_the_key_of_the_crawl(session_redis: RedisServer) -> None:
-    first, second = (Deduplicator(session_redis.url, namespace="lost") for _ in range(2))
+def test_an_index_lost_with_its_server_is_begun_again_with_the_key_of_the_crawl(redis_server: RedisServer) -> None:
+    first, second = (Deduplicator(redis_server.url, namespace="lost") for _ in range(2))
     first.check(A, text=TEXT)
     assert first.key == second.key
-    session_redis.client.flushall()
+    redis_server.client.flushall()
     kinds = [each.check(url, fingerprint=each.fingerprint(text=TEXT)).kind for each, url in ((first, B), (second, C))]
     assert kinds == [Kind.NEW, Kind.EXACT_DUPLICATE]
     first.close()
@@ -130,13 +125,11 @@ def test_an_index_lost_with_its_server_is_begun_again_with_the_key_of_the_crawl(
 
 
 def test_pages_of_one_batch_that_have_another_key_are_refused_and_no_others(
-    store: Store, page: StoredPage, other: StoredPage
+    store: Store, page: stored.Page, other: stored.Page
 ) -> None:
-    refused = replace(query(other, B), key_id=7)
-    error, answer = store.check([refused]), store.check([query(page, A)])
-    assert isinstance(error[0], KeyMismatchError)
-    assert isinstance(answer[0], Answer)
-    mixed = store.check([query(page, A), refused, query(page, C)])
-    assert [type(each) for each in mixed] == [Answer, KeyMismatchError, Answer]
+    refused = replace(stored.query(other, B), key_id=7)
+    first, last = (stored.query(page, url) for url in (A, C))
+    answers = [*store.check([refused]), *store.check([first]), *store.check([first, refused, last])]
+    assert list(map(type, answers)) == [KeyMismatchError, Answer, Answer, KeyMismatchError, Answer]
     with pytest.raises(KeyMismatchError):
-        store.find([query(page, A), refused])
+        store.find([first, refused])

@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from crawldedup.stores.base import Query, Retention, Status
+from crawldedup.stores.base import Query, Record, Status
 from crawldedup.stores.sqlite.store import SqliteStore
 from tests.stores.backends import CONTEXT, Backend, Clock
-from tests.stores.pages import LAYOUT, checked, name_of, near_page, query, random_page, similar_page
+from tests.stores.pages import FOR_EVER, LAYOUT, checked, name_of, near_page, query, random_page, similar_page
 from tests.stores.reference import ReferenceIndex, ReferenceStore
 
 PROCESSES = 8
@@ -53,13 +53,18 @@ def asked(content: int, copy: int) -> Query:
         texts.append(similar_page(texts[-1], 0.93, rng))
     # More pages than any race admits, so that a page is found at any moment or never.
     question = query(texts[copy % len(texts)], f"https://example.com/{content}/{copy}", pages=10_000)
-    return replace(question, record=replace(question.record, rank=copy % 3 if content % 2 else 0))
+    record = replace(question.record, rank=copy % 3 if content % 2 else 0, packed_text=b"%d" % copy)
+    return replace(question, record=record)
 
 
 def told(store: Any, question: Query) -> tuple[Any, ...]:
     answer = checked(store, question)
-    original = answer.record and (answer.record.url, answer.record.copies)
+    original = answer.record and (answer.record.url, answer.record.copies, answer.record.packed_text)
     return answer.status, answer.replaces, original
+
+
+def told_of(page: Record) -> tuple[str, int, int, bytes]:
+    return page.url, page.copies, page.rank, page.packed_text
 
 
 def start_together(barrier: Barrier) -> None:
@@ -146,8 +151,8 @@ def test_racing_pages_have_the_answers_of_one_process(
         index = explanation(own)
         assert index is not None, own
         names = [name_of(f"https://example.com/{content}/{copy}") for copy in range(PAGES)]
-        kept = [(page.url, page.copies, page.rank) for page in store.remembered(names, Retention()) if page]
-        assert sorted(kept) == sorted((page.url, page.copies, page.rank) for page, _ in index.pages)
+        kept = [told_of(page) for page in store.remembered(names, FOR_EVER) if page]
+        assert sorted(kept) == sorted(told_of(page) for page, _ in index.pages)
         contested += any(later.began < earlier.ended for earlier, later in pairwise(own))
     assert contested > contents // 20
     store.close()
@@ -165,7 +170,7 @@ def test_what_no_process_could_have_answered_is_refuted(content: int) -> None:
     for place, (status, _, original) in enumerate(answers):
         if status is Status.NEW:
             continue
-        wrong = [(Status.NEW, False, None), (status, False, (original[0], original[1] + 1))]
+        wrong = [(Status.NEW, False, None), (status, False, (original[0], original[1] + 1, original[2]))]
         for answer in wrong:
             assert not explanation([*calls[:place], calls[place]._replace(told=answer), *calls[place + 1 :]])
 

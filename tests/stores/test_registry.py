@@ -1,15 +1,28 @@
+"""URLs of stores: which are taken, what they show, and whether an index is there."""
+
 from __future__ import annotations
 
+import contextlib
 import re
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from crawldedup.errors import ConfigurationError
+from crawldedup.errors import ConfigurationError, StoreError, StoreUnavailableError
 from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
-from crawldedup.stores.registry import check_store_url, is_persistent, make_store, shown_url
+from crawldedup.stores.registry import (
+    MissingIndexError,
+    check_store_url,
+    is_persistent,
+    make_store,
+    require_index,
+    shown_url,
+)
 from crawldedup.stores.sqlite.store import MemoryStore, SqliteStore
+from tests.servers import RedisServer, free_port
+from tests.stores.backends import Backend, redis_contents
 from tests.stores.pages import LAYOUT
 
 
@@ -21,7 +34,6 @@ from tests.stores.pages import LAYOUT
         ("sqlite:////var/lib/index.sqlite", SqliteStore),
         ("sqlite:///with%20space.sqlite", SqliteStore),
         ("redis://localhost", RedisStore),
-        ("redis://localhost:6379/3", RedisStore),
         ("redis://user:pass%2Fword@localhost:6379/0?socket_timeout=5", RedisStore),
         ("redis://[::1]:6379/0", RedisStore),
         ("rediss://example.com:6380", RedisStore),
@@ -40,49 +52,39 @@ def test_the_scheme_chooses_the_store_and_nothing_is_opened(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("url", "said"),
-    [
-        ("seen.sqlite", "did you mean 'sqlite:///seen.sqlite'?"),
-        ("/var/seen.db", "did you mean 'sqlite:////var/seen.db'?"),
-        ("", "must be a URL with one of the schemes memory://, sqlite://, redis://"),
-        ("localhost:6379", "must be a URL"),
-        ("mongodb://localhost", r"must be a URL .* redis\+cluster://$"),
-        ("redsi://localhost", "did you mean 'redis'"),
-        ("mongodb://user:geheim@localhost", "must be a URL"),
-        ("mongodb://user:gehe/im@localhost", "must be a URL"),
-        ("memory:/", "must be a URL"),
-        ("Memory://something", "takes nothing behind it"),
-        ("sqlite://index.sqlite", "sqlite:///relative"),
-        ("sqlite:///", "sqlite:///relative"),
-        ("sqlite:///folder/", "sqlite:///relative"),
-        ("sqlite:///nul%00.sqlite", "sqlite:///relative"),
-        ("redis://one,two", "write redis://user"),
-        ("redis://localhost:port/0", "Port could not"),
-        ("redis://local host", "write redis://user"),
-        ("redis://localhost/zero", "write redis://user"),
-        ("redis://localhost?colour=red", "'colour'"),
-        *((f"redis://localhost?socket_timeout={value}", "number of seconds above 0") for value in ("-1", "0", "inf")),
-        ("redis://localhost?db=one", "'db'"),
-        ("redis://localhost?ssl_cert_reqs=none", "'ssl_cert_reqs'"),
-        ("unix://localhost/run/redis.sock", "write unix://"),
-        ("redis+sentinel://a,b", r"write redis\+sentinel://"),
-        ("redis+sentinel://a,,b/crawl", r"write redis\+sentinel://"),
-        ("redis+sentinel://a/crawl?ssl_ca_certs=x", "'ssl_ca_certs'"),
-        ("redis+cluster://", r"write redis\+cluster://"),
-        ("redis+cluster://a/1", r"write redis\+cluster://"),
-        ("redis+cluster://a?db=1", "no databases"),
-        ("redis+cluster://a?sentinel_username=b", "'sentinel_username'"),
-        ("redis://:geheim@localhost:port/0", "percent-encoded"),
-        ("redis://:gehe/im@localhost:6379/0", "percent-encoded"),
-        ("redis://:gehe#im@localhost:6379/0", "percent-encoded"),
-        ("redis://user:12?geheim@localhost", "percent-encoded"),
-        ("redis://localhost:port/0?password=geheim", "percent-encoded"),
-        ("redis+sentinel://user:gehe,im@a,b", r"write redis\+sentinel://"),
-        ("redis+sentinel://a,b?sentinel_password=geheim", r"write redis\+sentinel://"),
-        ("redis+cluster://user:geheim@a:port", r"write redis\+cluster://"),
+WRONG = {
+    "did you mean 'sqlite:///seen.sqlite'?": ["seen.sqlite"],
+    "did you mean 'sqlite:////var/seen.db'?": ["/var/seen.db"],
+    "did you mean 'redis'": ["redsi://localhost"],
+    "must be a URL with one of the schemes memory://, sqlite://, redis://": ["", "localhost:6379", "memory:/"],
+    r"must be a URL .* redis\+cluster://$": [
+        "mongodb://localhost",
+        "mongodb://u:geheim@localhost",
+        "mongodb://u:gehe/im@l",
     ],
-)
+    "takes nothing behind it": ["Memory://something"],
+    "sqlite:///relative": ["sqlite://index.sqlite", "sqlite:///", "sqlite:///folder/", "sqlite:///nul%00.sqlite"],
+    "write redis://user": ["redis://one,two", "redis://local host", "redis://localhost/zero"],
+    "Port could not": ["redis://localhost:port/0"],
+    "number of seconds above 0": [f"redis://localhost?socket_timeout={value}" for value in ("-1", "0", "inf")],
+    "'(colour|db|ssl_cert_reqs)'": [f"redis://a?{option}" for option in ("colour=red", "db=one", "ssl_cert_reqs=none")],
+    "write unix://": ["unix://localhost/run/redis.sock"],
+    r"write redis\+sentinel://": [
+        *("redis+sentinel://a,b", "redis+sentinel://a,,b/crawl", "redis+sentinel://user:gehe,im@a,b"),
+        "redis+sentinel://a,b?sentinel_password=geheim",
+    ],
+    "'ssl_ca_certs'": ["redis+sentinel://a/crawl?ssl_ca_certs=x"],
+    r"write redis\+cluster://": ["redis+cluster://", "redis+cluster://a/1", "redis+cluster://user:geheim@a:port"],
+    "no databases": ["redis+cluster://a?db=1"],
+    "'sentinel_username'": ["redis+cluster://a?sentinel_username=b"],
+    "percent-encoded": [
+        *("redis://:geheim@localhost:port/0", "redis://:gehe/im@localhost:6379/0", "redis://:gehe#im@localhost:6379/0"),
+        *("redis://user:12?geheim@localhost", "redis://localhost:port/0?password=geheim"),
+    ],
+}
+
+
+@pytest.mark.parametrize(("url", "said"), [(url, said) for said, urls in WRONG.items() for url in urls])
 def test_a_wrong_url_is_refused_at_once_and_shows_no_password(url: str, said: str) -> None:
     for use in (lambda: make_store(url, LAYOUT), lambda: check_store_url("SETTING", url)):
         with pytest.raises(ConfigurationError, match=said) as caught:
@@ -114,8 +116,56 @@ def test_what_is_no_text_is_no_url(value: object) -> None:
             "redis+sentinel://a/c?sentinel_password=geheim&ssl=true",
             "redis+sentinel://a/c?sentinel_password=***&ssl=true",
         ),
-        ("redis+cluster://:ge@he/im@a:1,b:2", "redis+cluster://:***@a:1,b:2"),
     ],
 )
 def test_passwords_are_not_shown(url: str, shown: str) -> None:
     assert shown_url(url) == shown
+
+
+class TestRequiredIndex:
+    def begin(self, url: str, *namespaces: str) -> None:
+        for namespace in namespaces:
+            with contextlib.closing(make_store(url, replace(LAYOUT, namespace=namespace))) as store:
+                store.open()
+
+    def test_one_that_is_not_there_is_named(self, shared_backend: Backend) -> None:
+        said = r"^there is no index 'nwes' in [\w+]+://.*: check the store and the name"
+        with pytest.raises(MissingIndexError, match=said):
+            require_index(shared_backend.url, "nwes")
+        self.begin(shared_backend.url, "news", "a.b:c-d", "news.items")
+        before = shared_backend.contents()
+        for name in ("news", "a.b:c-d", "news.items"):
+            require_index(shared_backend.url, name)
+        with pytest.raises(MissingIndexError):
+            require_index(shared_backend.url, "nwes")
+        assert shared_backend.contents() == before
+        with contextlib.closing(make_store(shared_backend.url, replace(LAYOUT, namespace="news"))) as store:
+            store.clear()
+        with pytest.raises(MissingIndexError):
+            require_index(shared_backend.url, "news")
+
+    def test_keys_of_others_are_none(self, redis_server: RedisServer) -> None:
+        redis_server.client.set("crawldedup:{news}:mine", "x")
+        redis_server.client.set("{news}:m", "x")
+        before = redis_contents(redis_server.client)
+        with pytest.raises(MissingIndexError):
+            require_index(redis_server.url, "news")
+        assert redis_contents(redis_server.client) == before
+
+    def test_a_file_without_one_is_left_as_it_is(self, tmp_path: Path) -> None:
+        (tmp_path / "empty.sqlite").touch()
+        (tmp_path / "other.sqlite").write_text("no database " * 100)
+        for name in ("missing", "folder/missing", "empty", "other"):
+            with pytest.raises(StoreError if name == "other" else ConfigurationError):
+                require_index(f"sqlite:///{tmp_path}/{name}.sqlite", "news")
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.sqlite", "other.sqlite"]
+        assert (tmp_path / "empty.sqlite").stat().st_size == 0
+
+    def test_one_in_memory_is_never_there(self) -> None:
+        with pytest.raises(ConfigurationError, match="ends with the program"):
+            require_index("memory://", "default")
+
+    @pytest.mark.parametrize("scheme", ["redis", pytest.param("redis+cluster", marks=pytest.mark.nightly)])
+    def test_a_server_that_is_down_is_unavailable(self, scheme: str) -> None:
+        with pytest.raises(StoreUnavailableError):
+            require_index(f"{scheme}://127.0.0.1:{free_port()}", "news")

@@ -10,30 +10,13 @@ from typing import Any
 
 import pytest
 import redis
-from redis.exceptions import (
-    AskError,
-    AuthenticationError,
-    BusyLoadingError,
-    ClusterCrossSlotError,
-    ClusterDownError,
-    ClusterError,
-    MasterDownError,
-    MaxConnectionsError,
-    MovedError,
-    NoPermissionError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    RedisClusterException,
-    ResponseError,
-    SlotNotCoveredError,
-    TryAgainError,
-)
+from redis import exceptions as theirs
 from redis.sentinel import MasterNotFoundError, SlaveNotFoundError
 
 from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
 from crawldedup.stores.redis.client import connect, connect_cluster, read_url, store_errors
 from crawldedup.stores.registry import check_store_url
-from tests.servers import Certificates, free_port
+from tests.servers import Certificate, free_port
 
 DOCS = Path(__file__).parents[3] / "docs"
 COMMON = "username=a&password=b&socket_timeout=1&socket_connect_timeout=1&max_connections=9&client_name=a&protocol=3"
@@ -74,17 +57,17 @@ def test_a_url_says_how_to_connect(url: str, expected: dict[str, Any]) -> None:
     assert expected.items() <= settings(client_of(url)).items()
 
 
-def test_sentinels_have_a_login_and_a_share_of_the_time_of_their_own(certificates: Certificates) -> None:
+def test_sentinels_have_a_login_and_a_share_of_the_time_of_their_own(certificate: Certificate) -> None:
     url = (
         f"redis+sentinel://user:s3cret@a,b:1,[::1]:2,d/crawl"
-        f"?ssl=true&ssl_ca_certs={certificates.authority}&sentinel_username=watcher&sentinel_password=hush"
+        f"?ssl=true&ssl_ca_certs={certificate.file}&sentinel_username=watcher&sentinel_password=hush"
     )
     pool = client_of(url).connection_pool
     asked = [settings(client) for client in pool.sentinel_manager.sentinels]
     assert [(each["host"], each["port"]) for each in asked] == [("a", 26379), ("b", 1), ("::1", 2), ("d", 26379)]
     for each in asked:
         assert (each["username"], each["password"], each["socket_timeout"]) == ("watcher", "hush", 0.5)
-        assert each["ssl_ca_certs"] == str(certificates.authority)
+        assert each["ssl_ca_certs"] == str(certificate.file)
     assert (pool.is_master, pool.service_name, pool.connection_kwargs["password"]) == (True, "crawl", "s3cret")
     assert issubclass(pool.connection_class, redis.SSLConnection)
 
@@ -103,53 +86,57 @@ def test_the_options_of_the_documentation_are_taken_where_it_says_so(url: str) -
     assert check_store_url("store", url) == url
 
 
-def taken_for_no_node(answer: str) -> RedisClusterException:
-    """What the client makes of any error that a node answers at first."""
-    error = RedisClusterException("Cluster mode is not enabled on this node")
-    error.__context__ = ResponseError(answer)
+def taken_for_no_node(answer: str) -> theirs.RedisClusterException:
+    """Return what the client makes of any error that a node answers at first."""
+    error = theirs.RedisClusterException("Cluster mode is not enabled on this node")
+    error.__context__ = theirs.ResponseError(answer)
     return error
 
 
 def wrapped(cause: Exception) -> Exception:
-    error = RedisClusterException(f"Redis Cluster cannot be connected: {cause}")
+    error = theirs.RedisClusterException(f"Redis Cluster cannot be connected: {cause}")
     error.__cause__ = cause
     return error
 
 
 MENDED_BY_TIME = [
-    redis.ConnectionError("refused"),
-    redis.TimeoutError("Timeout"),
-    BusyLoadingError("LOADING"),
-    ReadOnlyError("read only"),
-    MaxConnectionsError("too many"),
+    theirs.ConnectionError("refused"),
+    theirs.TimeoutError("Timeout"),
+    theirs.BusyLoadingError("LOADING"),
+    theirs.ReadOnlyError("read only"),
+    theirs.MaxConnectionsError("too many"),
     MasterNotFoundError("no master"),
     SlaveNotFoundError("no replica"),
-    ClusterDownError("CLUSTERDOWN"),
-    MasterDownError("MASTERDOWN"),
-    ClusterError("TTL exhausted."),
-    SlotNotCoveredError("slot 1"),
-    TryAgainError("TRYAGAIN"),
-    AskError("1 127.0.0.1:1"),
-    ClusterCrossSlotError("CROSSSLOT"),
-    RedisClusterException("All slots are not covered"),
-    wrapped(redis.ConnectionError("refused")),
+    theirs.ClusterDownError("CLUSTERDOWN"),
+    theirs.MasterDownError("MASTERDOWN"),
+    theirs.ClusterError("TTL exhausted."),
+    theirs.SlotNotCoveredError("slot 1"),
+    theirs.TryAgainError("TRYAGAIN"),
+    theirs.AskError("1 127.0.0.1:1"),
+    theirs.ClusterCrossSlotError("CROSSSLOT"),
+    theirs.RedisClusterException("All slots are not covered"),
+    wrapped(theirs.ConnectionError("refused")),
     wrapped(taken_for_no_node("BUSY Redis is busy running a script.")),
     ConnectionResetError("reset"),
-    ResponseError("MISCONF disk"),
-    ResponseError("BUSY a script"),
-    ResponseError("Error running script: @user_script: 5: -READONLY You can't write"),
-    ResponseError("Lua script attempted to access a non local key in a cluster node"),
+    theirs.ResponseError("MISCONF disk"),
+    theirs.ResponseError("BUSY a script"),
+    theirs.ResponseError("Error running script: @user_script: 5: -READONLY You can't write"),
+    theirs.ResponseError("Lua script attempted to access a non local key in a cluster node"),
 ]
 MENDED_BY_SETTINGS = [
-    AuthenticationError("WRONGPASS"),
-    NoPermissionError("no"),
-    redis.ConnectionError("[SSL: CERTIFICATE_VERIFY_FAILED] self-signed"),
-    redis.ConnectionError("Error while reading: (1, '[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED]')"),
-    MovedError("1 127.0.0.1:1"),
-    wrapped(AuthenticationError("WRONGPASS")),
+    theirs.AuthenticationError("WRONGPASS"),
+    theirs.NoPermissionError("no"),
+    theirs.ConnectionError("[SSL: CERTIFICATE_VERIFY_FAILED] self-signed"),
+    theirs.ConnectionError("Error while reading: (1, '[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED]')"),
+    theirs.MovedError("1 127.0.0.1:1"),
+    theirs.ResponseError("ERR DB index is out of range"),
+    wrapped(theirs.AuthenticationError("WRONGPASS")),
     wrapped(taken_for_no_node("ERR This instance has cluster support disabled")),
 ]
-MENDED_BY_ROOM = [OutOfMemoryError("OOM"), ResponseError("Error running script: -OOM command not allowed")]
+MENDED_BY_ROOM = [
+    theirs.OutOfMemoryError("OOM"),
+    theirs.ResponseError("Error running script: -OOM command not allowed"),
+]
 
 
 @pytest.mark.parametrize("was_in", [False, True])
@@ -159,22 +146,17 @@ MENDED_BY_ROOM = [OutOfMemoryError("OOM"), ResponseError("Error running script: 
         (MENDED_BY_TIME, StoreUnavailableError, StoreUnavailableError),
         (MENDED_BY_SETTINGS, ConfigurationError, StoreUnavailableError),
         (MENDED_BY_ROOM, StoreFullError, StoreFullError),
-        ([ResponseError("ERR DB index is out of range")], ConfigurationError, StoreUnavailableError),
-        ([ResponseError("WRONGTYPE Operation against a key")], StoreError, StoreError),
     ],
 )
 def test_errors_of_the_client_become_ours(
     errors: list[Exception], kind: type, kind_once_in: type, was_in: bool
 ) -> None:
     for error in errors:
-        with (
-            pytest.raises((StoreError, ConfigurationError)) as caught,
-            store_errors("redis://host", lambda: was_in, "news"),
-        ):
+        raised = pytest.raises((StoreError, ConfigurationError), match=r"^redis://host ")
+        with raised as caught, store_errors("redis://host", lambda: was_in, "news"):
             raise error
         assert type(caught.value) is (kind_once_in if was_in else kind), error
         assert caught.value.__cause__ is error
-        assert str(caught.value).startswith("redis://host ") or kind is StoreError
         assert str(error) in str(caught.value)
 
 
@@ -187,7 +169,7 @@ def test_other_errors_pass_through_unchanged() -> None:
 
 def test_a_moved_slot_of_a_cluster_is_mended_by_time() -> None:
     with pytest.raises(StoreUnavailableError), store_errors("redis+cluster://host", lambda: False, "news"):
-        raise MovedError("1 127.0.0.1:1")
+        raise theirs.MovedError("1 127.0.0.1:1")
 
 
 @pytest.mark.parametrize(
@@ -202,7 +184,7 @@ def test_a_moved_slot_of_a_cluster_is_mended_by_time() -> None:
 )
 def test_a_key_that_is_not_ours_is_told_with_the_way_out(text: str) -> None:
     with pytest.raises(StoreError) as caught, store_errors("redis://host", lambda: True, "news"):
-        raise ResponseError(text)
+        raise theirs.ResponseError(text)
     assert type(caught.value) is StoreError
     assert str(caught.value) == (
         "redis://host has a key in the namespace 'news' with what crawldedup did not write there; remove that key if "
@@ -219,24 +201,20 @@ def test_a_key_that_is_not_ours_is_told_with_the_way_out(text: str) -> None:
     ],
 )
 def test_nobody_at_home_is_unavailable(form: str, use: Callable[[str], object]) -> None:
-    url = form.format(free_port())
-    with (
-        pytest.raises(StoreUnavailableError, match=r"cannot be used|no sentinel"),
-        store_errors(url, lambda: False, ""),
-    ):
-        use(url)
+    refused = pytest.raises(StoreUnavailableError, match=r"cannot be used|no sentinel")
+    with refused, store_errors("", lambda: False, ""):
+        use(form.format(free_port()))
 
 
 def test_silent_sentinels_are_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crawldedup.stores.redis.client.TIMEOUT_SECONDS", 0.3)
     with contextlib.ExitStack() as stack:
         silent = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
-        places = ",".join(f"127.0.0.1:{each.getsockname()[1]}" for each in silent)
-        client = client_of(f"redis+sentinel://{places}/crawl")
-        with (
-            pytest.raises(StoreUnavailableError, match="no sentinel that answers"),
-            store_errors("", lambda: False, ""),
-        ):
+        client = client_of(
+            f"redis+sentinel://{','.join(f'127.0.0.1:{each.getsockname()[1]}' for each in silent)}/crawl"
+        )
+        refused = pytest.raises(StoreUnavailableError, match="no sentinel that answers")
+        with refused, store_errors("", lambda: False, ""):
             client.ping()
         for each in silent:
             each.accept()[0].close()
@@ -253,13 +231,8 @@ def test_the_recipe_of_the_documentation_leaves_a_server_alone_that_is_down(monk
     names: dict[str, Any] = {}
     exec(recipe.replace("localhost:6379", f"127.0.0.1:{free_port()}"), names)
     check = names["dedup"].check
-    asked = []
-
-    def noted(url: str, **page: str) -> Any:
-        asked.append(url)
-        return check(url, **page)
-
-    monkeypatch.setattr(names["dedup"], "check", noted)
+    asked: list[str] = []
+    monkeypatch.setattr(names["dedup"], "check", lambda url, **page: (asked.append(url), check(url, **page)))
     for url in "abc":
         assert names["is_copy"](url, "<p>some words of a page</p>") is False
     assert asked == ["a"]

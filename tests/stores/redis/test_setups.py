@@ -17,7 +17,7 @@ from crawldedup.stores.base import AnchorQuery, PageName, Retention, Status
 from crawldedup.stores.redis.client import connect, read_url, store_errors
 from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
 from crawldedup.stores.registry import shown_url
-from tests.servers import Certificates, ClusterSetup, RedisServer, SentinelSetup, wait_until
+from tests.servers import Certificate, ClusterSetup, RedisServer, SentinelSetup, TlsFront, wait_until
 from tests.stores.pages import LAYOUT, checked, name_of, query, random_page, url_key_of
 from tests.stores.test_contract import exited_process
 
@@ -56,33 +56,31 @@ def open_cluster(url: str) -> None:
 
 
 class TestTls:
-    def test_a_store_works_over_tls(self, tls_url: str, certificates: Certificates) -> None:
-        store = RedisStore(
-            f"{tls_url}?ssl_ca_certs={certificates.authority}&ssl_certfile={certificates.client}"
-            f"&ssl_keyfile={certificates.client_key}",
-            LAYOUT,
-        )
-        store.open()
-        page = query(random_page(np.random.default_rng(1)), "https://example.com/1")
-        assert checked(store, page).status is Status.NEW
-        assert checked(store, page).status is Status.REVISIT
-        store.close()
+    """Of a server that asks for a certificate, too."""
+
+    @pytest.fixture
+    def url(self, redis_server: RedisServer, certificate: Certificate) -> Iterator[str]:
+        with TlsFront(certificate, redis_server) as front:
+            yield f"rediss://localhost:{front.port}/0"
+
+    def test_a_store_works(self, url: str, certificate: Certificate) -> None:
+        own = f"ssl_certfile={certificate.file}&ssl_keyfile={certificate.key}"
+        with contextlib.closing(RedisStore(f"{url}?ssl_ca_certs={certificate.file}&{own}", LAYOUT)) as store:
+            store.open()
+            page = query(random_page(np.random.default_rng(1)), "https://example.com/1")
+            assert [checked(store, page).status for _ in range(2)] == [Status.NEW, Status.REVISIT]
 
     def test_a_certificate_that_is_a_strangers_is_a_configuration_error(
-        self, tls_url: str, certificates: Certificates
+        self, url: str, certificate: Certificate
     ) -> None:
-        with_authority = f"{tls_url}?ssl_ca_certs={certificates.authority}"
-        client = f"&ssl_certfile={certificates.client}&ssl_keyfile={certificates.client_key}"
-        ping(with_authority + client)
-        ping(f"{tls_url}?ssl_cert_reqs=none{client}")
-        for url in (
-            f"{tls_url}?{client[1:]}",
-            f"{with_authority}{client}".replace("localhost", "127.0.0.1"),
-        ):
-            assert "do not agree on TLS" in refusal(url, ping), url
+        trusting = f"{url}?ssl_ca_certs={certificate.file}"
+        own = f"&ssl_certfile={certificate.file}&ssl_keyfile={certificate.key}"
+        ping(f"{url}?ssl_cert_reqs=none{own}")
+        for wrong in (f"{url}?{own[1:]}", f"{trusting}{own}".replace("localhost", "127.0.0.1")):
+            assert "do not agree on TLS" in refusal(wrong, ping), wrong
         # Servers mostly hang up on who has no certificate, without a word.
         with pytest.raises((ConfigurationError, StoreUnavailableError)), store_errors("", lambda: False, "test"):
-            ping(with_authority)
+            ping(trusting)
 
 
 class TestAccess:
