@@ -1,4 +1,4 @@
-"""The store on a real cluster of three masters with a replica each."""
+"""The store on a real cluster of three masters with a replica each. `conftest` runs the contract on one, too."""
 
 from __future__ import annotations
 
@@ -19,18 +19,11 @@ from crawldedup.errors import ProfileMismatchError, StoreFullError, StoreUnavail
 from crawldedup.stores.base import AnchorQuery, PageName, Query, Retention, Status
 from crawldedup.stores.redis.client import exchange
 from crawldedup.stores.redis.store import PREFIXES, RedisClusterStore, prefixes
-from crawldedup.stores.registry import make_store
 from tests.servers import ClusterSetup, wait_until
-from tests.stores.pages import LAYOUT, OTHER_PROFILE, Page, checked, query, random_page, url_key_of
+from tests.stores.pages import LAYOUT, OTHER_PROFILE, checked, query, random_page, url_key_of
 
-# A busy machine may take its time to find a master dead.
-PATIENCE_SECONDS = 30.0
-PATIENCE = "crawldedup.stores.redis.store.FAILOVER_SECONDS"
+pytestmark = pytest.mark.nightly
 NAMES = prefixes("test")
-
-
-def page_number(number: int) -> Page:
-    return random_page(np.random.default_rng(number))
 
 
 def url(number: object) -> str:
@@ -38,7 +31,12 @@ def url(number: object) -> str:
 
 
 def ask(number: int, name: object = None, *, place: int | None = 5, **options: Any) -> Query:
-    return replace(query(page_number(number), url(number if name is None else name), **options), shard_key=place)
+    page = random_page(np.random.default_rng(number))
+    return replace(query(page, url(number if name is None else name), **options), shard_key=place)
+
+
+def each_elsewhere(numbers: range) -> list[Query]:
+    return [ask(number, place=number) for number in numbers]
 
 
 def statuses(store: RedisClusterStore, queries: Sequence[Query]) -> list[Any]:
@@ -54,16 +52,17 @@ def assert_known(store: RedisClusterStore, questions: Sequence[Query]) -> None:
         assert (answer.status, answer.record.url) == (Status.EXACT, question.record.url)
 
 
-pytestmark = pytest.mark.nightly
+@pytest.fixture
+def store(cluster: ClusterSetup) -> Iterator[RedisClusterStore]:
+    with contextlib.closing(RedisClusterStore(cluster.url, LAYOUT)) as store:
+        assert store.open() == 0
+        yield store
 
 
 @pytest.fixture
-def store(cluster: ClusterSetup) -> Iterator[RedisClusterStore]:
-    made = make_store(cluster.url, LAYOUT)
-    assert isinstance(made, RedisClusterStore)
-    assert made.open() == 0
-    yield made
-    made.close()
+def is_patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may take its time to find a master dead."""
+    monkeypatch.setattr("crawldedup.stores.redis.store.FAILOVER_SECONDS", 30.0)
 
 
 class TestPrefixes:
@@ -77,41 +76,38 @@ class TestPrefixes:
     def test_sites_are_spread_over_the_masters_and_a_batch_takes_one_round(
         self, cluster: ClusterSetup, store: RedisClusterStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        statuses(store, [ask(number, place=number) for number in range(1000, 1016)])
-        rounds = []
-
-        def counted(asked: Any) -> list[list[Any]]:
-            rounds.append(asked)
-            return exchange(asked)
-
-        monkeypatch.setattr("crawldedup.stores.redis.client.exchange", counted)
-        assert statuses(store, [ask(number, place=number) for number in range(64)]) == [Status.NEW] * 64
+        statuses(store, each_elsewhere(range(1000, 1016)))
+        rounds: list[Any] = []
+        monkeypatch.setattr(
+            "crawldedup.stores.redis.client.exchange", lambda asked: (rounds.append(asked), exchange(asked))[1]
+        )
+        assert statuses(store, each_elsewhere(range(64))) == [Status.NEW] * 64
         assert (len(rounds), len(rounds[0])) == (1, 3)
-        records = [len(master.client.keys("*:r:0")) for master in cluster.masters]
-        assert sorted(records) == [5, 5, 6]
+        assert sorted(len(master.client.keys("*:r:0")) for master in cluster.masters) == [5, 5, 6]
         assert store.info().pages == 80
 
     def test_an_index_of_the_scope_global_lies_in_one_slot_and_says_so(
         self, cluster: ClusterSetup, store: RedisClusterStore, caplog: pytest.LogCaptureFixture
     ) -> None:
+        asked = [ask(number, place=None) for number in range(40)]
         with caplog.at_level(logging.WARNING):
-            for first in (0, 20):
-                statuses(store, [ask(number, place=None) for number in range(first, first + 20)])
+            statuses(store, asked[:20])
+            statuses(store, asked[20:])
         (warning,) = caplog.messages
         assert warning.startswith(f"{cluster.url}: an index of the scope global lies on one server")
         assert sum(len(master.client.keys("*:r:*")) for master in cluster.masters) == 1
-        assert_known(store, [ask(number, place=None) for number in range(40)])
+        assert_known(store, asked)
 
     def test_what_is_told_of_a_page_reaches_its_prefix(self, cluster: ClusterSetup, store: RedisClusterStore) -> None:
         names = [PageName(url_key_of(url(number)), number) for number in range(5)]
-        pending = [replace(ask(number, place=number), is_pending=True) for number in range(5)]
+        pending = [replace(asked, is_pending=True) for asked in each_elsewhere(range(5))]
         with contextlib.closing(RedisClusterStore(cluster.url, LAYOUT)) as crawler:
             crawler.open()
             statuses(crawler, pending[:4])
             # The last of a batch tells of the first ones, which are elsewhere.
             statuses(crawler, [replace(pending[4], delivered=tuple(names[:2]))])
             crawler.deliver(names[2:3])
-        again = store.check([ask(number, place=number) for number in range(5)])
+        again = store.check(each_elsewhere(range(5)))
         assert [getattr(answer, "abandoned", answer) for answer in again] == [False, False, False, True, True]
         assert [store.forget(names[0]), store.forget(names[0])] == [True, False]
         assert statuses(store, [ask(0, place=0)]) == [Status.NEW]
@@ -119,14 +115,12 @@ class TestPrefixes:
     def test_texts_and_anchors_lie_with_their_pages(self, store: RedisClusterStore) -> None:
         asked = ask(1, place=9)
         checked(store, replace(asked, record=replace(asked.record, packed_text=b"text")))
-        name = PageName(asked.record.url_key, 9)
+        name, other_key = PageName(asked.record.url_key, 9), url_key_of(url(2))
         here, elsewhere = store.remembered([name, PageName(name.url_key, 8)], Retention())
         assert (here and here.packed_text, elsewhere) == (b"text", None)
         assert not store.anchors(AnchorQuery(url(1), name, (1, 2))).is_known
-        other = AnchorQuery(url(2), PageName(url_key_of(url(2)), 9), (2, 3))
-        assert list(store.anchors(other).urls.values()) == [url(1)]
-        elsewhere = replace(other, name=PageName(url_key_of(url(2)), 8))
-        assert store.anchors(elsewhere).urls == {}
+        held = [store.anchors(AnchorQuery(url(2), PageName(other_key, place), (2, 3))).urls for place in (9, 8)]
+        assert [list(urls.values()) for urls in held] == [[url(1)], []]
         assert store.forget(name, anchors_alone=True)
 
     def test_each_part_has_its_share_of_the_limit(self, store: RedisClusterStore) -> None:
@@ -138,10 +132,8 @@ class TestPrefixes:
 
 
 class TestTrouble:
-    def test_a_failover_under_load_loses_nothing(
-        self, cluster: ClusterSetup, store: RedisClusterStore, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(PATIENCE, PATIENCE_SECONDS)
+    @pytest.mark.usefixtures("is_patient")
+    def test_a_failover_under_load_loses_nothing(self, cluster: ClusterSetup, store: RedisClusterStore) -> None:
         answered: list[tuple[float, Any]] = []
         enough = threading.Event()
 
@@ -155,7 +147,7 @@ class TestTrouble:
         wait_until(lambda: len(answered) > 100)
         cluster.masters[0].stop()
         killed = time.monotonic()
-        wait_until(lambda: answered[-1][0] > killed and len(answered) > 300, PATIENCE_SECONDS)
+        wait_until(lambda: answered[-1][0] > killed and len(answered) > 300, 30.0)
         enough.set()
         thread.join()
         assert {status for _, status in answered} == {Status.NEW}
@@ -166,8 +158,8 @@ class TestTrouble:
     def test_a_master_that_is_gone_is_told_and_its_pages_pass(
         self, cluster: ClusterSetup, store: RedisClusterStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(PATIENCE, 3.0)
-        statuses(store, [ask(number, place=number) for number in range(64)])
+        monkeypatch.setattr("crawldedup.stores.redis.store.FAILOVER_SECONDS", 3.0)
+        statuses(store, each_elsewhere(range(64)))
         gone = cluster.master_of(NAMES[0])
         lost = [number for number in range(PREFIXES) if cluster.master_of(NAMES[number]) is gone]
         left = next(number for number in range(PREFIXES) if number not in lost)
@@ -187,49 +179,34 @@ class TestTrouble:
         assert answers[0] is Status.NEW
         assert isinstance(answers[1], StoreUnavailableError)
 
+    @pytest.mark.usefixtures("is_patient")
     def test_a_slot_that_moves_is_waited_for(
         self, cluster: ClusterSetup, store: RedisClusterStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(PATIENCE, PATIENCE_SECONDS)
         before = [ask(number, place=7) for number in range(50)]
         statuses(store, before)
-        key = NAMES[7]
-        source = cluster.master_of(key)
+        key, source = NAMES[7], cluster.master_of(NAMES[7])
         target = next(master for master in cluster.masters if master is not source)
-        done = threading.Event()
-
-        def check() -> None:
-            assert_known(store, before)
-            done.set()
-
-        thread = threading.Thread(target=check)
+        thread = threading.Thread(target=lambda: assert_known(store, before))
         with cluster.moving(key, target):
             # A part of the keys has arrived already.
             some = source.client.keys(f"{key}*")[:3]
             source.client.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *some)
             thread.start()
             time.sleep(0.3)
-            assert not done.is_set()
+            assert thread.is_alive()
+            monkeypatch.setattr("crawldedup.stores.redis.store.FAILOVER_SECONDS", 2.2)
+            (answer,) = store.check([ask(1, "late", place=7)])
+            assert isinstance(answer, StoreUnavailableError)
         thread.join()
-        assert done.is_set()
+        assert_known(store, before)
         assert cluster.master_of(key) is target
         assert store.info().pages == 50
-
-    def test_a_slot_that_moves_for_too_long_is_unavailable(
-        self, cluster: ClusterSetup, store: RedisClusterStore, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(PATIENCE, 2.2)
-        target = next(master for master in cluster.masters if master is not cluster.master_of(NAMES[7]))
-        with cluster.moving(NAMES[7], target):
-            (answer,) = store.check([ask(1, place=7)])
-            assert isinstance(answer, StoreUnavailableError)
-        assert checked(store, ask(1, place=7)).status is Status.NEW
 
     def test_a_call_whose_answer_is_lost_counts_once(
         self, store: RedisClusterStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        originals = [ask(number, place=number) for number in range(8)]
-        statuses(store, originals)
+        statuses(store, each_elsewhere(range(8)))
         cuts = iter([True])
 
         def cut(asked: Any) -> list[list[Any]]:
@@ -241,18 +218,17 @@ class TestTrouble:
         monkeypatch.setattr("crawldedup.stores.redis.client.exchange", cut)
         copies = [ask(number, f"copy/{number}/{copy}", place=number) for copy in range(2) for number in range(8)]
         assert statuses(store, copies) == [Status.EXACT] * 16
-        assert [records[0].copies for records in store.find(originals)] == [2] * 8
+        assert [records[0].copies for records in store.find(each_elsewhere(range(8)))] == [2] * 8
 
     @pytest.mark.parametrize("lost", [[0], [3, 8], range(PREFIXES)], ids=["first", "two", "all"])
     def test_parts_that_were_lost_begin_anew(
         self, cluster: ClusterSetup, store: RedisClusterStore, lost: Sequence[int]
     ) -> None:
-        before = [ask(number, place=number) for number in range(32)]
-        statuses(store, before)
+        statuses(store, each_elsewhere(range(32)))
         for part in lost:
             client = cluster.master_of(NAMES[part]).client
             client.delete(*client.keys(f"{NAMES[part]}*"))
-        after = [ask(number, place=number) for number in range(100, 132)]
+        after = each_elsewhere(range(100, 132))
         assert statuses(store, after) == [Status.NEW] * 32
         assert_known(store, after)
         assert_known(store, [ask(number, place=number) for number in range(32) if number % PREFIXES not in lost])
@@ -260,7 +236,7 @@ class TestTrouble:
     def test_a_full_master_lets_pages_pass_and_tells_what_it_knows(
         self, store: RedisClusterStore, cluster: ClusterSetup
     ) -> None:
-        asked = [ask(number, place=number) for number in range(40)]
+        asked = each_elsewhere(range(40))
         with cluster.masters[0].configured(maxmemory=1):
             refused = [number for number, answer in enumerate(store.check(asked)) if isinstance(answer, StoreFullError)]
             assert 0 < len(refused) < 40
