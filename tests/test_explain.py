@@ -1,109 +1,168 @@
-"""What `Deduplicator.explain` tells."""
+"""What `Deduplicator.explain` and `compare` tell."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-from crawldedup import Deduplicator, Kind, wire
+from crawldedup import Deduplicator, Kind, Page, compare, fingerprint, wire
+from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.explain import Explanation
-from tests.stores.backends import Backend
-from tests.test_check_fingerprint import ALIKE, HALF_ALIKE, TEXT, UNLIKE, A, B, C
+from crawldedup.literature.exact import jaccard
+from tests.stories import FAR, HALF_ALIKE, NEAR, TEXT, A, B, C
+
+SHOP = (
+    "<html><head><title>Chair</title></head><body><main><h1>Chair</h1><p>49.00 EUR</p><p>Colour: {}</p>"
+    f"<form class=add-to-cart></form><p>{TEXT}</p></main></body></html>"
+)
 
 
-@pytest.fixture
-def shared_backend(tmp_path: Path) -> Backend:
-    """A store that several crawlers can share: what another kind does is told by the contract of stores."""
-    return Backend("sqlite", f"sqlite:///{tmp_path}/index.sqlite")
-
-
-def test_a_verdict_is_explained_and_nothing_is_changed() -> None:
-    with Deduplicator() as dedup:
-        dedup.check(A, text=TEXT)
-        told = dedup.explain(B, text=ALIKE)
-        assert told.verdict == dedup.check(B, fingerprint=dedup.fingerprint(text=ALIKE), remember=False)
-        assert (told.verdict.kind, told.verdict.original) == (Kind.NEAR_DUPLICATE, A)
-        assert (told.pages, told.similarity) == (1, 0.9)
-        (candidate,) = told.candidates
-        assert (candidate.match.url, candidate.accepted) == (A, True)
-        assert 0 < candidate.cost <= told.limit
-        assert told.threshold is not None
-        assert 0.8 < told.threshold < 0.9
-        assert dedup.info().pages == 1
-        assert dedup.explain(B, text=ALIKE) == told
-
-
-def test_pages_that_are_not_alike_enough_are_candidates_too() -> None:
-    with Deduplicator(similarity=0.7) as dedup:
-        for url, text in ((C, UNLIKE), (A, TEXT), (B, ALIKE)):
-            dedup.check(url, fingerprint=dedup.fingerprint(text=text), similarity=1.0)
-        told = dedup.explain("https://e.com/d", text=TEXT, similarity=0.99)
-        assert told.verdict.kind is Kind.EXACT_DUPLICATE
-        assert told.candidates[0].match.url == A
-        costs = [candidate.cost for candidate in told.candidates]
-        assert costs == sorted(costs)
-        assert [candidate.accepted for candidate in told.candidates] == [cost <= told.limit for cost in costs]
-        half = dedup.explain("https://e.com/d", text=HALF_ALIKE, similarity=0.95)
-        assert half.verdict.kind is Kind.NEW
-        assert half.verdict.candidates == len(half.candidates)
-        assert {candidate.accepted for candidate in half.candidates} <= {False}
-
-
-def test_a_page_that_names_its_original_is_explained_by_the_lower_similarity() -> None:
-    with Deduplicator() as dedup:
-        dedup.check(A, text=TEXT)
-        assert dedup.explain(B, text=HALF_ALIKE, canonical=C).similarity == 0.9
-        told = dedup.explain(B, text=HALF_ALIKE, canonical=A)
-        assert (told.similarity, told.verdict.kind) == (pytest.approx(0.8), Kind.NEAR_DUPLICATE)
-
-
-def test_a_crowd_is_told() -> None:
-    """Eight pages resemble a ninth alike: it is new, though any of the nearest alone would be its original."""
-    words = [f"word{number}" for number in range(300)]
-
-    def other(number: int) -> str:
-        return " ".join(f"other{number}" if (place - number) % 38 == 4 else word for place, word in enumerate(words))
-
-    with Deduplicator(key=0) as dedup:
-        dedup.check(A, text=other(0))
-        alone = dedup.explain(B, text=" ".join(words))
-        assert (alone.crowd, alone.threshold, alone.verdict.kind) == (1, 0.8547, Kind.NEAR_DUPLICATE)
-        for number in range(1, 8):
-            dedup.check(f"{A}/{number}", fingerprint=dedup.fingerprint(text=other(number)), similarity=1.0)
-        told = dedup.explain(B, text=" ".join(words))
-        assert (told.crowd, told.threshold, told.verdict.kind) == (8, 0.9, Kind.NEW)
-        assert told.limit < told.candidates[0].cost < alone.limit
-        assert not any(candidate.accepted for candidate in told.candidates)
-        assert dedup.check(B, text=" ".join(words)).kind is Kind.NEW
-
-
-def test_a_page_is_named_by_its_identity_and_its_scope() -> None:
-    with Deduplicator(scope="site") as dedup:
-        dedup.check(A, text=TEXT, identity="a")
-        assert dedup.explain(B, text=TEXT, identity="a").verdict.kind is Kind.REVISIT
-        assert dedup.explain("https://other.com/", text=TEXT).verdict.kind is Kind.NEW
-        assert dedup.explain("https://other.com/", text=TEXT, scope_key="e.com").verdict.is_duplicate
-
-
-def test_it_is_ready_for_json() -> None:
-    with Deduplicator() as dedup:
-        dedup.check(A, text=TEXT)
-        told = dedup.explain(B, text=ALIKE)
+class TestExplain:
+    def test_a_verdict_is_explained_and_nothing_is_changed(self) -> None:
+        with Deduplicator() as dedup:
+            dedup.check(A, text=TEXT)
+            told = dedup.explain(B, text=NEAR)
+            assert told.verdict == dedup.check(B, fingerprint=dedup.fingerprint(text=NEAR), remember=False)
+            assert (told.verdict.kind, told.verdict.original) == (Kind.NEAR_DUPLICATE, A)
+            assert (told.pages, told.similarity) == (1, 0.9)
+            (candidate,) = told.candidates
+            assert (candidate.match.url, candidate.accepted) == (A, True)
+            assert 0 < candidate.cost <= told.limit
+            assert 0.8 < (told.threshold or 0) < 0.9
+            assert dedup.info().pages == 1
+            assert dedup.explain(B, text=NEAR) == told
         values = json.loads(wire.encode(told))
         assert values["verdict"]["kind"] == "near_duplicate"
         assert (values["candidates"][0]["url"], values["candidates"][0]["accepted"]) == (A, True)
         assert wire.from_plain(Explanation, values) == told
 
+    def test_pages_that_are_not_alike_enough_are_candidates_too(self) -> None:
+        with Deduplicator(similarity=0.7) as dedup:
+            for url, text in ((C, FAR), (A, TEXT), (B, NEAR)):
+                dedup.check(url, text=text, similarity=1.0)
+            told = dedup.explain("https://e.com/d", text=TEXT, similarity=0.99)
+            assert told.verdict.kind is Kind.EXACT_DUPLICATE
+            assert told.candidates[0].match.url == A
+            costs = [candidate.cost for candidate in told.candidates]
+            assert costs == sorted(costs)
+            assert [candidate.accepted for candidate in told.candidates] == [cost <= told.limit for cost in costs]
+            half = dedup.explain("https://e.com/d", text=HALF_ALIKE, similarity=0.95)
+            assert (half.verdict.kind, half.verdict.candidates) == (Kind.NEW, len(half.candidates))
+            assert {candidate.accepted for candidate in half.candidates} <= {False}
 
-def test_an_index_that_is_begun_after_a_look_is_found(shared_backend: Backend) -> None:
-    """What was hashed with a key of one's own, while there was no index, is not compared with those of its key."""
-    with contextlib.closing(Deduplicator(shared_backend.url)) as looking:
-        assert looking.find(text=TEXT) == []
-        assert looking.explain(A, text=TEXT).candidates == ()
-        with Deduplicator(shared_backend.url) as crawling:
-            crawling.check(A, text=TEXT)
-        assert looking.explain(B, text=TEXT).verdict.original == A
-        assert [match.url for match in looking.find(text=TEXT)] == [A]
+    def test_a_page_that_names_its_original_is_explained_by_the_lower_similarity(self) -> None:
+        with Deduplicator() as dedup:
+            dedup.check(A, text=TEXT)
+            assert dedup.explain(B, text=HALF_ALIKE, canonical=C).similarity == 0.9
+            told = dedup.explain(B, text=HALF_ALIKE, canonical=A)
+        assert (told.similarity, told.verdict.kind) == (pytest.approx(0.8), Kind.NEAR_DUPLICATE)
+
+    def test_a_crowd_is_told(self) -> None:
+        """Eight pages resemble a ninth alike: it is new, though any of the nearest alone would be its original."""
+        words = [f"word{number}" for number in range(300)]
+
+        def other(number: int) -> str:
+            return " ".join(f"other{number}" if (at - number) % 38 == 4 else word for at, word in enumerate(words))
+
+        with Deduplicator() as dedup:
+            dedup.check(A, text=other(0))
+            alone = dedup.explain(B, text=" ".join(words))
+            assert (alone.crowd, alone.threshold, alone.verdict.kind) == (1, 0.8547, Kind.NEAR_DUPLICATE)
+            for number in range(1, 8):
+                dedup.check(f"{A}/{number}", text=other(number), similarity=1.0)
+            told = dedup.explain(B, text=" ".join(words))
+            assert (told.crowd, told.threshold, told.verdict.kind) == (8, 0.9, Kind.NEW)
+            assert told.limit < told.candidates[0].cost < alone.limit
+            assert not any(candidate.accepted for candidate in told.candidates)
+            assert dedup.check(B, text=" ".join(words)).kind is Kind.NEW
+
+    def test_a_page_is_named_by_its_identity_and_its_scope(self) -> None:
+        with Deduplicator(scope="site") as dedup:
+            dedup.check(A, text=TEXT, identity="a")
+            assert dedup.explain(B, text=TEXT, identity="a").verdict.kind is Kind.REVISIT
+            assert dedup.explain("https://other.com/", text=TEXT).verdict.kind is Kind.NEW
+            assert dedup.explain("https://other.com/", text=TEXT, scope_key="e.com").verdict.is_duplicate
+
+
+def compared(first: str, second: str, **options: Any) -> Any:
+    return compare(Page(A, text=first), Page(B, text=second), **options)
+
+
+class TestCompare:
+    @pytest.mark.parametrize("second", [TEXT, NEAR, HALF_ALIKE, FAR])
+    def test_the_exact_similarity_is_told_and_the_verdict_is_a_crawls(self, second: str) -> None:
+        told = compared(TEXT, second)
+        assert told.similarity == pytest.approx(jaccard(TEXT, second))
+        with Deduplicator() as dedup:
+            dedup.check(A, text=TEXT)
+            found, checked = dedup.find(text=second), dedup.check(B, text=second)
+        assert (told.verdict.kind, told.verdict.original) == (checked.kind, checked.original)
+        assert told.verdict.similarity == checked.similarity
+        assert [match.similarity for match in found] in ([], [told.candidate.match.similarity])
+        assert told.candidate.accepted == (told.candidate.cost <= told.limit)
+        assert json.loads(wire.encode(told))["verdict"]["kind"] == checked.kind
+
+    def test_what_differs_is_told(self) -> None:
+        told = compared(f"{TEXT} once {TEXT}", f"{TEXT} twice or more {TEXT}")
+        (change,) = told.changes
+        assert (change.removed, change.added) == ("once", "twice or more")
+        assert compared(TEXT, TEXT).changes == ()
+        assert told.words[1] == told.words[0] + 2
+
+    def test_every_bit_that_differs_has_its_probability_and_the_estimate_its_error(self) -> None:
+        candidate, other = compared(TEXT, NEAR).candidate, fingerprint(NEAR)
+        assert sum(1 << 63 - flip.bit for flip in candidate.flips) == fingerprint(TEXT).search ^ other.search
+        assert len(candidate.flips) == candidate.match.hamming > 0
+        # The likeliest to differ are those of small weight.
+        by_weight = sorted(candidate.flips, key=lambda flip: abs(other.search_weights[flip.bit]))
+        probabilities = [flip.probability for flip in by_weight]
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert all(0 < probability < 0.5 for probability in probabilities)
+        assert abs(candidate.match.similarity - jaccard(TEXT, NEAR)) < 4 * candidate.deviation
+        assert compared(TEXT, TEXT).candidate.deviation == 0
+
+    def test_pages_of_other_facts_are_kept_apart_and_the_facts_are_told(self) -> None:
+        red, blue = (Page(url, html=SHOP.format(colour)) for url, colour in ((A, "red"), (B, "blue")))
+        told = compare(red, blue)
+        assert (told.verdict.kind, told.candidate.accepted) == (Kind.NEW, True)
+        assert told.facts == (("row colour red",), ("row colour blue",))
+        alike = compare(red, blue, distinguish="nothing")
+        assert (alike.verdict.kind, alike.facts) == (Kind.NEAR_DUPLICATE, ((), ()))
+
+    def test_so_are_pages_of_other_parameters(self) -> None:
+        params = {"shop.example": ["img", "colour"]}
+        urls = (f"https://shop.example/lamp?{query}" for query in ("img=1", "img=2", "p=2"))
+        first, second, third = (Page(url, text=TEXT) for url in urls)
+        told = compare(first, second, distinguish_params=params)
+        assert (told.verdict.kind, told.drops, told.candidate.match.similarity) == (Kind.NEW, 0, 1)
+        assert told.facts == (("parameter img=1",), ("parameter img=2",))
+        assert compare(first, third, distinguish_params=params).facts == (("parameter img=1",), ())
+        assert compare(first, second).verdict.kind is Kind.EXACT_DUPLICATE
+
+    def test_a_page_that_the_search_misses_is_told_as_such(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("crawldedup.search.plan.PROBE_BUDGET", 2)
+        told = (compared(TEXT, f"{NEAR} {number}", expected_pages=10**8) for number in range(500))
+        missed = next(each for each in told if each.candidate.accepted and each.candidate.probe is None)
+        assert not missed.candidate.match.exact
+        assert missed.verdict.kind is Kind.NEW
+
+    def test_thin_pages_are_compared_by_their_text(self) -> None:
+        same, other = (compared("three small words", f"{first} small words") for first in ("three", "four"))
+        assert (same.verdict.kind, other.verdict.kind) == (Kind.EXACT_DUPLICATE, Kind.THIN)
+        assert (same.thin, other.candidate.flips) == (True, ())
+        assert compared("two words", "two words").similarity is None
+
+    def test_equal_urls_are_no_revisit(self) -> None:
+        assert compare(Page(A, text=TEXT), Page(A, text=TEXT)).verdict.kind is Kind.EXACT_DUPLICATE
+
+    def test_what_cannot_be_compared_is_refused(self) -> None:
+        with pytest.raises(PageError):
+            compared("", TEXT)
+        with pytest.raises(ConfigurationError, match="give html or text"):
+            compare(Page(A, fingerprint=fingerprint(TEXT)), Page(B, text=TEXT))
+        with pytest.raises(ConfigurationError, match="'a'; it must be a Page"):
+            compare("a", "b")  # type: ignore[arg-type]
+        with pytest.raises(ConfigurationError, match="similarity"):
+            compared(TEXT, TEXT, similarity=2)

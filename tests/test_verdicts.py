@@ -1,0 +1,417 @@
+"""What verdicts tell beside their kind: changes of revisits, differences, known paragraphs, the nearest other page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from crawldedup import Deduplicator, Kind, Verdict, wire
+from crawldedup.errors import StoreError
+from crawldedup.reading.difference import LONGEST_TEXT
+from crawldedup.search import decision
+from crawldedup.search.model import estimate_similarity
+from crawldedup.verdict import describe
+from tests.stories import NEAR, OTHER, TEXT, A, B, C, edited, story
+
+WORDS = TEXT.split()
+PRODUCT = (
+    '<html><head><script type="application/ld+json">{{"@type": "Product", "name": "Kettle", '
+    '"offers": {{"price": "{0}", "priceCurrency": "EUR"}}}}</script></head><body><main><h1>Kettle</h1><p>{0} EUR</p>'
+    + "".join(f"<p>{' '.join(WORDS[at : at + 30])}.</p>" for at in range(0, 300, 30))
+    + "</main></body></html>"
+)
+
+Ask = Callable[..., Verdict]
+
+
+def check(dedup: Deduplicator, url: str, text: str, **rules: Any) -> Verdict:
+    return dedup.check(url, text=text, **rules)
+
+
+def look_first(dedup: Deduplicator, url: str, text: str, **rules: Any) -> Verdict:
+    """Ask what a visit would tell, make it, and return what was foretold."""
+    page = dedup.fingerprint(text=text)
+    looked = dedup.check(url, fingerprint=page, remember=False, **rules)
+    for told in (dedup.explain(url, fingerprint=page, **rules).verdict, dedup.check(url, fingerprint=page, **rules)):
+        assert (told.kind, told.changed, told.difference) == (looked.kind, looked.changed, looked.difference)
+        assert told.coverage == looked.coverage
+    return looked
+
+
+both_ways = pytest.mark.parametrize("ask", [check, look_first])
+
+
+class TestRevisits:
+    def test_a_page_that_drifts_is_changed_when_it_is_far_from_what_was_delivered(self) -> None:
+        with Deduplicator() as dedup:
+            assert dedup.check(A, text=TEXT).kind is Kind.NEW
+            pages = [dedup.fingerprint(text=edited(TEXT, places)) for places in range(1, 38, 4)]
+            seen = [dedup.check(A, fingerprint=page, revisit_similarity=0.9) for page in pages]
+        assert {verdict.kind for verdict in seen} == {Kind.REVISIT}
+        changed = [verdict.changed for verdict in seen]
+        # Each resembles the one before it, and some are delivered all the same.
+        assert changed[0] is False
+        assert 3 <= sum(changed) <= 5
+        assert changed == [(verdict.similarity or 0) < 0.9 for verdict in seen]
+        assert all(verdict.hamming is not None for verdict in seen)
+
+    @pytest.mark.parametrize(("places", "expected"), [(1, 0.985), (2, 0.970), (10, 0.860), (27, 0.662), (40, 0.537)])
+    def test_without_a_similarity_texts_must_be_equal_and_how_much_is_left_is_told(
+        self, places: int, expected: float
+    ) -> None:
+        with Deduplicator() as dedup:
+            dedup.check(A, text=TEXT)
+            verdicts = [dedup.check(A, text=edited(TEXT, places)) for _ in range(2)]
+            assert [verdict.changed for verdict in verdicts] == [True, False]
+            assert [verdict.similarity for verdict in verdicts] == [pytest.approx(expected, abs=0.09), 1.0]
+            # The index has the new text, and only that.
+            assert dedup.check(B, text=edited(TEXT, places)).original == A
+
+    @both_ways
+    @pytest.mark.parametrize(("similarity", "changed"), [(None, True), (0.9, False), (0.99, True)])
+    def test_a_similarity_says_what_is_unchanged(self, ask: Ask, similarity: float | None, changed: bool) -> None:
+        with Deduplicator() as dedup:
+            dedup.check(A, text=TEXT)
+            verdict = ask(dedup, A, edited(TEXT, 3), revisit_similarity=similarity)
+        assert (verdict.kind, verdict.changed) == (Kind.REVISIT, changed)
+
+    def test_a_thin_page_is_unchanged_only_if_it_is_equal(self) -> None:
+        with Deduplicator() as dedup:
+            pages = ["on 17 pages", "on 18 pages", "on 18 pages", TEXT]
+            verdicts = [dedup.check(A, text=f"a few words {page}", revisit_similarity=0.9) for page in pages]
+        assert [verdict.changed for verdict in verdicts] == [False, True, False, True]
+        assert (verdicts[1].similarity, verdicts[1].hamming) == (None, None)
+
+    def test_a_product_of_another_price_is_changed_however_alike_it_reads(self) -> None:
+        with Deduplicator() as dedup:
+            prices = (20, 20, 18)
+            verdicts = [dedup.check(A, html=PRODUCT.format(price), revisit_similarity=0.6) for price in prices]
+        assert [(verdict.kind, verdict.changed) for verdict in verdicts[1:]] == [
+            (Kind.REVISIT, False),
+            (Kind.REVISIT, True),
+        ]
+        assert (verdicts[2].similarity or 1) < 0.3
+
+    @pytest.mark.parametrize(
+        ("changed", "similarity", "said"),
+        [
+            (False, 1.0, "known and unchanged"),
+            (False, None, "known and unchanged"),
+            (False, 0.97, "known and hardly changed (0.970)"),
+            (True, 0.5, "known, with other text (0.500)"),
+            (True, None, "known, with other text"),
+        ],
+    )
+    def test_one_is_put_into_words(self, changed: bool, similarity: float | None, said: str) -> None:
+        assert describe(Verdict(Kind.REVISIT, A, A, similarity, changed=changed)) == said
+
+
+LINKS: Final = ("/boats?utm_source=front&page=1", "/piers?sid=a1b2c3d4e5")
+loads = count(1)
+
+
+def hub(
+    text: str = "Boats and piers of the harbour.",
+    links: tuple[str, ...] = LINKS,
+    picture: str = "/harbour.jpg",
+    title: str = "Harbour",
+    data: str = '{"boats": 3}',
+    visitors: int = 24,
+) -> str:
+    """Return a page of few words, whose programs and footer change with every load."""
+    return (
+        f"<title>{title}</title><script>var nonce = {next(loads)};</script>"
+        f"<script type='application/json'>{data}</script><main><p>{text}</p><img src='{picture}'>"
+        + "".join(f"<a href='{link}'>more</a>" for link in links)
+        + f"</main><footer>{visitors} visitors, page {next(loads)}</footer>"
+    )
+
+
+class TestThinRevisits:
+    """Their programs and surroundings may change with every load, their content may not."""
+
+    @pytest.mark.parametrize(
+        "page", [{}, {"visitors": 31}, {"links": ("/boats?page=1", "/piers?sid=9f8e7d6c5b")}], ids=str
+    )
+    def test_what_has_the_same_text_and_links_is_unchanged(self, page: dict[str, Any]) -> None:
+        with Deduplicator() as dedup:
+            first, again = dedup.check(A, html=hub()), dedup.check(A, html=hub(**page))
+        assert (first.kind, again.kind, again.changed) == (Kind.THIN, Kind.REVISIT, False)
+        assert (again.similarity, again.hamming, describe(again)) == (1, 0, "known and unchanged")
+
+    @pytest.mark.parametrize(
+        "page",
+        [
+            {"links": (*LINKS, "/news")},
+            {"links": LINKS[::-1]},
+            {"links": ("/boats?page=2", LINKS[1])},
+            {"text": "Boats and piers of the river."},
+            {"picture": "/river.jpg"},
+            {"title": "River"},
+            {"data": '{"boats": 4}'},
+        ],
+        ids=str,
+    )
+    def test_what_has_another_text_or_link_is_changed(self, page: dict[str, Any]) -> None:
+        with Deduplicator() as dedup:
+            dedup.check(A, html=hub())
+            again, same = (dedup.check(A, html=hub(**page)) for _ in range(2))
+        assert (again.kind, again.changed, again.similarity) == (Kind.REVISIT, True, None)
+        assert not same.changed
+
+    def test_at_another_url_only_an_exact_copy_is_a_duplicate(self) -> None:
+        page = hub()
+        with Deduplicator() as dedup:
+            kinds = [dedup.check(f"{A}/{at}", html=html).kind for at, html in enumerate((page, hub(), page))]
+        assert kinds == [Kind.THIN, Kind.THIN, Kind.EXACT_DUPLICATE]
+
+    def test_two_crawlers_at_work_deliver_it_once(self, tmp_path: Path) -> None:
+        store = f"sqlite:///{tmp_path}/index.sqlite"
+        with Deduplicator(store) as one, Deduplicator(store) as other:
+            visits = [(one, {}), (other, {}), (other, {"links": (*LINKS, "/news")}), (one, {})]
+            verdicts = [dedup.check(A, html=hub(**page)) for dedup, page in visits]  # type: ignore[arg-type]
+        # What has changed is new, and belongs to the crawler that saw it so.
+        assert [str(verdict.kind) for verdict in verdicts] == ["thin", "near_duplicate", "thin", "thin"]
+        assert (verdicts[1].original, verdicts[1].similarity) == (A, 1)
+
+
+class TestKeptTexts:
+    TOLD = f"{' '.join(WORDS[:4])} [-{WORDS[4]}-] {{+edit0+}} {' '.join(WORDS[5:9])}"
+
+    @both_ways
+    def test_a_changed_page_says_what_changed_and_a_near_duplicate_how_it_differs(self, ask: Ask) -> None:
+        with Deduplicator(keep_texts=True) as dedup:
+            texts = (TEXT, TEXT, edited(TEXT, 1), edited(TEXT, 1))
+            assert [ask(dedup, A, text).difference for text in texts] == [None, None, self.TOLD, None]
+            assert ask(dedup, B, edited(TEXT, 1)).difference is None
+            dedup.check(A, text=TEXT)
+            near = ask(dedup, B, edited(TEXT, 1))
+            assert (near.kind, near.original, near.difference) == (Kind.NEAR_DUPLICATE, A, self.TOLD)
+            assert describe(near).endswith(f" of {A}: {self.TOLD}")
+            assert (dedup.text_of(A), dedup.text_of(B)) == (TEXT, None)
+
+    def test_what_hardly_changed_is_told_once_all_of_it_counts(self) -> None:
+        with Deduplicator(keep_texts=True) as dedup:
+            dedup.check(A, text=TEXT)
+            unchanged = dedup.check(A, text=edited(TEXT, 1), revisit_similarity=0.9)
+            assert (unchanged.changed, unchanged.difference, dedup.text_of(A)) == (False, None, TEXT)
+            changed = dedup.check(A, text=edited(TEXT, 30), revisit_similarity=0.9)
+            assert str(changed.difference).startswith(self.TOLD[:40])
+
+    def test_it_may_be_switched_on_and_off(self, tmp_path: Path) -> None:
+        told = []
+        visits = [(False, 0), (True, 0), (True, 1), (False, 2), (True, 3), (True, 0)]
+        for keep_texts, places in visits:
+            with Deduplicator(f"sqlite:///{tmp_path}/index.sqlite", keep_texts=keep_texts) as dedup:
+                told.append(dedup.check(A, text=edited(TEXT, places)).difference is not None)
+        # The third visit knows the text of the second, which was the text of the first. The fourth keeps none.
+        assert told == [False, False, True, False, False, True]
+        with Deduplicator() as dedup:
+            # Whoever made the fingerprint.
+            dedup.check(A, fingerprint=Deduplicator(keep_texts=True).fingerprint(text=TEXT))
+            assert dedup.text_of(A) is None
+
+    @pytest.mark.parametrize(
+        ("old", "new", "difference"),
+        [
+            # What is compared is kept: product attributes, and all there is to see of a short page.
+            (PRODUCT.format(20), PRODUCT.format(18), "Kettle [-20-] {+18+} EUR"),
+            (PRODUCT.format(20), PRODUCT.format(20).replace('"20"', '"18"'), "name kettle {+price €18+} price €20"),
+            (
+                "<title>T</title><p>three short words",
+                "<title>T</title><p>four words",
+                "T [-three short-] {+four+} words",
+            ),
+        ],
+    )
+    def test_all_that_is_compared_is_kept(self, old: str, new: str, difference: str) -> None:
+        with Deduplicator(keep_texts=True) as dedup:
+            assert dedup.check(A, html=old).kind in (Kind.NEW, Kind.THIN)
+            verdict = dedup.check(A, html=new)
+        assert verdict.changed
+        assert difference in str(verdict.difference)
+
+    def test_a_page_is_named_as_when_it_was_checked(self) -> None:
+        name = {"identity": "post 1", "scope_key": "e"}
+        with Deduplicator(keep_texts=True, scope="site") as dedup:
+            dedup.check(A, text=TEXT, **name)
+            assert (dedup.text_of(A), dedup.text_of(B, **name)) == (None, TEXT)
+            dedup.forget(B, **name)
+            assert dedup.text_of(B, **name) is None
+
+    def test_the_beginning_of_a_long_text_is_kept(self) -> None:
+        words = [f"word{number}" for number in range(LONGEST_TEXT // 6)]
+        with Deduplicator(keep_texts=True) as dedup:
+            dedup.check(A, text=" ".join(words))
+            assert dedup.text_of(A) == " ".join(words)[:LONGEST_TEXT]
+            behind = dedup.check(A, text=" ".join([*words[:-1], "other"]))
+            assert (behind.changed, behind.difference) == (True, None)
+            words[0] = "other"
+            assert str(dedup.check(A, text=" ".join(words)).difference).startswith("[-word0-] {+other+} word1")
+
+    def test_a_difference_is_safe_to_show(self) -> None:
+        verdict = Verdict(Kind.REVISIT, A, A, 0.97, changed=True, difference="now [-1-] {+\x1b[31m2\u2028+}")
+        assert describe(verdict) == "known, with other text (0.970): now [-1-] {+\\x1b[31m2\\u2028+}"
+
+    def test_verdicts_of_earlier_versions_are_read(self) -> None:
+        values = wire.plain(Verdict(Kind.NEW, A))
+        del values["difference"]
+        assert wire.from_plain(Verdict, values) == Verdict(Kind.NEW, A)
+
+
+def paragraphs(seed: int, number: int = 6) -> list[str]:
+    """Return paragraphs of 90 words, each of which is judged by itself."""
+    return [story(100 * seed + place, 90) for place in range(number)]
+
+
+ONE, TWO = paragraphs(1), paragraphs(2)
+WHOLE = "\n".join(ONE)
+HALF = "\n".join([*TWO[:3], *ONE[:3], *TWO[3:], *ONE[3:]])
+MOSTLY = "\n".join([*ONE, *paragraphs(4, 7)])
+D, E = "https://d.example/story", "https://e.example/story"
+
+
+class TestKnownParagraphs:
+    """Of pages of which a part stands on earlier pages."""
+
+    def known_words(self, dedup: Deduplicator) -> int:
+        coverage = dedup.check(E, text=HALF, remember=False).coverage
+        return coverage.known_words if coverage else 0
+
+    @both_ways
+    def test_a_new_page_tells_which_share_of_it_is_known(self, ask: Ask) -> None:
+        with Deduplicator(paragraphs="mark") as dedup:
+            first, second = ask(dedup, D, WHOLE).coverage, ask(dedup, E, HALF)
+            assert first is not None
+            assert (first.share_new, first.sources) == (1, ())
+            coverage = second.coverage
+            assert coverage is not None
+            assert (second.kind, second.is_partial) == (Kind.NEW, False)
+            share_new, known = coverage.share_new or 0, coverage.known_words
+            assert 0.4 < share_new < 0.6
+            assert coverage.sources == ((D, known),)
+            assert {str(each.kind) for each in coverage.paragraphs if each.excerpt[:20] in ONE[1]} <= {"known"}
+            assert describe(second) == f"new, {share_new:.0%} of its words new, {known} words on {D}"
+            # A duplicate's paragraphs are known by definition.
+            assert ask(dedup, C, WHOLE).coverage is None
+
+    def test_without_the_option_nothing_is_told_or_kept(self) -> None:
+        with Deduplicator() as dedup:
+            assert [dedup.check(url, text=text).coverage for url, text in ((D, WHOLE), (E, MOSTLY))] == [None, None]
+
+    def test_a_partial_page_adds_nothing(self) -> None:
+        """Or the pages that hold a story would make boilerplate of it, and its copies would name copies."""
+        lines = HALF.split("\n")
+        with Deduplicator(paragraphs=0.2) as dedup:
+            dedup.check(D, text=WHOLE)
+            dedup.check(E, text="\n".join(TWO))
+            for place in range(12):
+                # In another order each, so that none is a near duplicate of the one before.
+                text = "\n".join(lines[place:] + lines[:place])
+                found = dedup.check(f"https://{place}.example/", text=text).coverage
+                assert found is None or {source for source, _ in found.sources} == {D, E}
+
+    def test_boilerplate_is_told_as_such(self) -> None:
+        """It stands on every page, between paragraphs of the page's own."""
+        boilerplate, found = paragraphs(99, 2), []
+        with Deduplicator(paragraphs="mark") as dedup:
+            for number in range(12):
+                text = "\n".join([*boilerplate, *paragraphs(100 + number, 4)])
+                coverage = dedup.check(f"https://example.com/{number}", text=text).coverage
+                assert coverage is not None
+                found.append((coverage.known_words > 0, coverage.boilerplate_words > 0))
+        assert found == [(False, False), *[(True, False)] * 7, *[(False, True)] * 4]
+
+    def test_what_was_added_later_does_not_make_a_page_partial(self) -> None:
+        """A compilation that takes a story over whole does not cost the story its next visit."""
+        with Deduplicator(paragraphs=0.2) as dedup:
+            dedup.check(D, text=WHOLE)
+            assert not dedup.check(E, text=MOSTLY).is_partial
+            visits = [dedup.check(D, text=WHOLE) for _ in range(2)]
+        told = [(again.kind, again.coverage and again.coverage.share_new) for again in visits]
+        assert told == [(Kind.REVISIT, 1)] * 2
+
+    @pytest.mark.parametrize(("least", "is_partial"), [(0.3, False), (0.7, True)])
+    def test_a_share_decides_what_is_partial(self, least: float, is_partial: bool) -> None:
+        with Deduplicator(paragraphs=least) as dedup:
+            dedup.check(D, text=WHOLE)
+            assert [dedup.check(E, text=HALF).is_partial for _ in range(2)] == [is_partial] * 2
+
+    def test_pages_of_other_scopes_are_not_compared(self) -> None:
+        with Deduplicator(scope="site", paragraphs="mark") as dedup:
+            dedup.check(D, text=WHOLE)
+            verdicts = [dedup.check(url, text=HALF) for url in (E, f"{D}/2")]
+        assert [bool(verdict.coverage and verdict.coverage.known_words) for verdict in verdicts] == [False, True]
+
+    def test_a_page_that_is_forgotten_is_no_source(self) -> None:
+        with Deduplicator(paragraphs="mark") as dedup:
+            for forget in (lambda: dedup.forget(D), dedup.clear):
+                dedup.check(D, text=WHOLE)
+                assert self.known_words(dedup) > 0
+                forget()
+                assert self.known_words(dedup) == 0
+            assert dedup.forget(D) == 0
+
+    def test_urls_need_not_be_kept(self) -> None:
+        with Deduplicator(paragraphs="mark", store_urls=False) as dedup:
+            dedup.check(D, text=WHOLE)
+            verdict = dedup.check(E, text=HALF)
+        assert verdict.coverage is not None
+        assert [url for url, _ in verdict.coverage.sources] == [""]
+        assert "on an unknown page" in describe(verdict)
+
+    def test_the_verdict_stands_when_the_store_fails_at_paragraphs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(*_: Any, **__: Any) -> None:
+            raise StoreError("the store is full")
+
+        with Deduplicator(paragraphs=0.2) as dedup:
+            dedup.check(D, text=WHOLE)
+            monkeypatch.setattr(dedup._store, "anchors", fail)
+            verdict = dedup.check(E, text=MOSTLY)
+        assert (verdict.kind, verdict.coverage, verdict.is_partial) == (Kind.NEW, None, False)
+
+
+class TestNearestOther:
+    """The nearest page that a new one was compared with, and that is not alike enough."""
+
+    def test_a_new_page_tells_it(self) -> None:
+        with Deduplicator() as dedup:
+            for url, text in ((A, OTHER), (B, edited(TEXT, 40)), (C, TEXT)):
+                dedup.check(url, text=text)
+            verdict = dedup.check(D, text=edited(TEXT, 16))
+        assert (verdict.kind, verdict.rejected, verdict.rejected_by) == (Kind.NEW, C, "similarity")
+        assert 0.7 < (verdict.rejected_similarity or 0) < 0.855
+
+    def test_a_copy_a_revisit_and_a_page_like_no_other_tell_none(self) -> None:
+        with Deduplicator() as dedup:
+            dedup.check(A, text=edited(TEXT, 16))
+            dedup.check(B, text=TEXT)
+            pages = {C: TEXT, B: NEAR, D: OTHER, E: "Two words."}
+            verdicts = [dedup.check(url, text=text) for url, text in pages.items()]
+        assert [str(verdict.kind) for verdict in verdicts] == ["exact_duplicate", "revisit", "new", "thin"]
+        assert {(each.rejected, each.rejected_similarity, each.rejected_by) for each in verdicts} == {(None,) * 3}
+
+    def test_a_crowd_keeps_pages_apart(self) -> None:
+        """Each is as near to the template as the others, and would be accepted alone."""
+        told = []
+        with Deduplicator() as dedup:
+            for page in range(30):
+                words = story(0, 300).split(" ")
+                words[page * 10 : page * 10 + 8] = [f"page{page * 8 + number}" for number in range(8)]
+                told.append(dedup.check(f"{A}/{page}", text=" ".join(words)))
+        crowded = [verdict.rejected_similarity or 0 for verdict in told if verdict.rejected_by == "crowd"]
+        assert crowded
+        assert min(crowded) >= 0.85
+
+    @pytest.mark.parametrize("places", [10, 14, 18, 22])
+    def test_its_similarity_is_about_the_estimate(self, places: int) -> None:
+        rule = decision.crowd_rule(0.9, 0.98, 256)
+        dedup = Deduplicator()
+        first, second = dedup.fingerprint(text=TEXT), dedup.fingerprint(text=edited(TEXT, places))
+        cost = decision.likelihood_rule(second.verify_weights, rule.thresholds[0]).cost(second.verify, first.verify)
+        estimate = estimate_similarity(second.verify_weights, second.verify, first.verify)
+        assert rule.similarity(cost) == pytest.approx(estimate, abs=0.03)
