@@ -1,3 +1,5 @@
+"""Options, pages and the checks of their values."""
+
 from __future__ import annotations
 
 import inspect
@@ -7,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from crawldedup import AsyncDeduplicator, Deduplicator
+from crawldedup import AsyncDeduplicator, Deduplicator, Page, checks, fingerprint
 from crawldedup.errors import ConfigurationError
 from crawldedup.options import Options, options_of
 
@@ -54,9 +56,10 @@ REFUSED: dict[str, list[Any]] = {
     "max_pages": [0, "many", "1"],
     "min_words": [0, 1.5, True, "1"],
     "expected_pages": ["1"],
-    "ttl_refresh": ["no", "1"],
+    "ttl_refresh": ["no", "1", 1, None],
     "store_urls": [None],
-    "keep_texts": ["yes", 1, None],
+    "distinguish": ["number"],
+    "distinguish_params": [7, [], {}, [7], [""], "a,,b", "{", {"shop.example": []}, {"https://a.example/": ["a"]}],
 }
 
 
@@ -82,9 +85,80 @@ def test_a_name_that_is_no_option_is_refused(name: str, said: str) -> None:
             make(**{name: 1})
 
 
+@pytest.mark.parametrize(
+    ("given", "hosts"),
+    [
+        (None, None),
+        ("", None),
+        ("img, colour", {"*": ["img", "colour"]}),
+        (("img",), {"*": ["img"]}),
+        ('["img"]', {"*": ["img"]}),
+        ({"WWW.Shop.example": ["img"], "*": ("v",)}, {"shop.example": ["img"], "*": ["v"]}),
+        ('{"bücher.example": ["img"]}', {"xn--bcher-kva.example": ["img"]}),
+    ],
+)
+def test_distinguish_params_takes_names_or_hosts(given: object, hosts: object) -> None:
+    options = Options(distinguish_params=given)
+    assert options.distinguish_params == hosts == Options(distinguish_params=hosts).distinguish_params
+
+
 def test_a_deduplicator_is_made_of_options_and_tells_them() -> None:
     options = Options(namespace="news", ttl="1d", similarity=0.8, distinguish="nothing")
     assert options.ttl == 86400
     for cls in (Deduplicator, AsyncDeduplicator):
         assert cls.from_options(options).options == options
     assert Deduplicator().options == Options() == replace(options, **Deduplicator().options.index_values())
+
+
+@pytest.mark.parametrize("page", [{"html": b"<p>"}, {"text": ""}, {"fingerprint": fingerprint("some words")}])
+def test_a_page_is_of_one_kind(page: dict[str, Any]) -> None:
+    assert Page("https://example.com/", **page).url == "https://example.com/"
+
+
+@pytest.mark.parametrize(
+    ("url", "page", "said"),
+    [
+        ("u", {}, "must have one of html, text and fingerprint"),
+        ("u", {"html": "<p>", "text": "x"}, "must have one of html, text and fingerprint"),
+        (None, {"html": "<p>"}, "url is None; it must be a str"),
+        (b"u", {"html": "<p>"}, "url is b'u'; it must be a str"),
+        *(("u", {name: 5}, f"{name} is 5") for name in ("html", "text")),
+        ("u", {"text": b"x"}, "text is b'x'"),
+        *(("u", {"text": "", name: 5}, f"{name} is 5") for name in ("encoding", "identity", "scope_key", "canonical")),
+        *(("u", {"text": "", "rank": rank}, f"rank is {rank}") for rank in (-1, 256, 1.5, True)),
+        ("u", {"fingerprint": "f0"}, "fingerprint is 'f0'; it must be one that"),
+        ("u", {"text": "x", "similarity": 7}, "^similarity is 7"),
+        ("u", {"text": "x", "revisit_similarity": 7}, "^revisit_similarity is 7"),
+    ],
+)
+def test_what_is_no_page_is_refused_at_once(url: Any, page: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        Page(url, **page)
+
+
+@pytest.mark.parametrize("number", [0, -1, "5", 1.5, None, True, 8])
+def test_a_whole_number_lies_within_bounds(number: Any) -> None:
+    with pytest.raises(ConfigurationError, match=rf"^batch is {number!r}; it must be a whole number from 1 to 7$"):
+        checks.whole(1, 7)("batch", number)
+    assert checks.whole(1, 7)("batch", 7) == 7
+
+
+@pytest.mark.parametrize(
+    ("ttl", "seconds"),
+    [(None, None), ("", None), (90, 90), ("90", 90), ("90m", 5400), ("1.5h", 5400), (" 8 w ", 4838400)],
+)
+def test_a_time_to_live_has_a_unit(ttl: Any, seconds: int | None) -> None:
+    assert checks.ttl_seconds("ttl", ttl) == seconds
+
+
+def test_a_word_names_the_closest_one_that_is_allowed() -> None:
+    said = r"it must be 'nothing' or 'products' or 'numbers'; did you mean 'numbers'\?"
+    with pytest.raises(ConfigurationError, match=f"^distinguish is 'number'; {said}"):
+        Options(distinguish="number")
+
+
+def test_of_a_large_value_only_the_beginning_is_shown() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        checks.string("text", b"\x1b[2J" + b"words of a page " * 1000)
+    assert len(str(caught.value)) < 200
+    assert "\x1b" not in str(caught.value)
