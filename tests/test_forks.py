@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from crawldedup import Deduplicator
-from tests.service.serving import story
 from tests.stores.backends import Backend
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+from tests.stories import story
 
 
 def forked(work: Callable[[], None]) -> int:
@@ -38,7 +36,7 @@ def exit_status(child: int) -> int:
 
 def add(dedup: Deduplicator, first: int, end: int) -> None:
     for number in range(first, end):
-        assert dedup.check(f"https://a.example/{number}", text=story(number)).kind == "new"
+        assert dedup.check(f"https://a.example/{number}", text=story(number, 80)).kind == "new"
 
 
 @pytest.mark.parametrize("uses", ["inherited", "own"])
@@ -53,7 +51,7 @@ def test_a_child_outlives_what_its_parent_had_open(shared_backend: Backend, uses
         os.write(tell_ready, b".")
         os.read(may_go_on, 1)
         add(dedup, 6, 11)
-        again = dedup.check("https://a.example/0", text=story(0))
+        again = dedup.check("https://a.example/0", text=story(0, 80))
         assert (again.kind == "revisit") == (uses == "inherited")
 
     session = parent.session
@@ -72,7 +70,7 @@ def test_a_child_has_a_copy_of_an_index_in_memory() -> None:
         add(dedup, 0, 1)
 
         def work() -> None:
-            assert dedup.find(text=story(0))
+            assert dedup.find(text=story(0, 80))
             add(dedup, 1, 2)
 
         assert exit_status(forked(work)) == 0
@@ -83,17 +81,17 @@ def test_a_child_that_only_looks(shared_backend: Backend) -> None:
     with Deduplicator(shared_backend.url) as dedup:
         add(dedup, 0, 1)
     looking = Deduplicator(shared_backend.url)
-    assert looking.find(text=story(0))
+    assert looking.find(text=story(0, 80))
 
     def work() -> None:
-        assert looking.find(text=story(0))
+        assert looking.find(text=story(0, 80))
         looking.clear()
         assert looking.info().pages == 0
 
     assert exit_status(forked(work)) == 0
 
 
-def test_a_fork_does_not_wait_for_the_parents_threads(tmp_path: object) -> None:
+def test_a_fork_does_not_wait_for_the_parents_threads(tmp_path: Path) -> None:
     dedup = Deduplicator(f"sqlite:///{tmp_path}/index.sqlite")
     add(dedup, 0, 1)
     held, done = threading.Event(), threading.Event()
