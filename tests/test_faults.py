@@ -5,9 +5,7 @@ The site decides by the pages that are asked for when the fault begins and when 
 
 from __future__ import annotations
 
-import contextlib
 import random
-import socket
 import threading
 import time
 from collections import Counter
@@ -16,8 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import pytest
 import redis
@@ -40,7 +37,7 @@ _PAUSE_SECONDS: Final = 0.1
 
 
 def content_of(number: int) -> int:
-    """Which content a page shows: that of its two neighbours, or, at the end, one that came before the fault."""
+    """Return which content a page shows: that of its two neighbours, or one from before the fault at the end."""
     first_again = PAGES - COPIES * len(OLD_CONTENTS)
     return number // COPIES if number < first_again else OLD_CONTENTS[(number - first_again) // COPIES]
 
@@ -62,103 +59,26 @@ def number_of(url: str) -> int:
     return int(url.rpartition("/")[2])
 
 
-@dataclass(frozen=True)
-class World:
-    """What a fault can act upon."""
-
-    server: RedisServer
-    proxy: CuttingProxy
-
-
-def nothing(world: World, number: int) -> None:
-    pass
+Act = Callable[[RedisServer], object]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """What happens at the first page of the fault, at each one, and when it is over.
+    """What happens at the first page of the fault, at every sixth one, and when it is over.
 
     `errors` are the kinds that pages are counted under which passed unjudged; none if nobody should notice.
     `forgets` says that the index is empty afterwards; `unsure`, that the server may have done what it could not say;
     not `counts`, that it tells duplicates but cannot count them. `options` are the server's.
     """
 
-    begin: Callable[[World, int], object] = nothing
-    each: Callable[[World, int], object] = nothing
-    end: Callable[[World, int], object] = nothing
+    begin: Act = id
+    each: Act = id
+    end: Act = id
     errors: frozenset[str] = frozenset()
     forgets: bool = False
     unsure: bool = False
     counts: bool = True
-    proxied: bool = False
     options: Sequence[str] = ()
-
-
-class CuttingProxy:
-    """Stands between client and server, and cuts connections in the middle of an answer or a question."""
-
-    def __init__(self, port: int) -> None:
-        self._server_port = port
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"redis://127.0.0.1:{self._listener.getsockname()[1]}/0"
-        self.cuts = 0
-        self._lock = threading.Lock()
-        self._armed: dict[str, int] = {}
-        self._goes_on = False
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._accept, daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._listener.close()
-
-    def cut(self, what: str, after: int, *, goes_on: bool = False) -> None:
-        """Let the next "answer" or "question" end after so many bytes, and all later ones if it `goes_on`."""
-        with self._lock:
-            self._armed, self._goes_on = {what: after}, goes_on
-
-    def heal(self) -> None:
-        with self._lock:
-            self._armed = {}
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                server = socket.create_connection(("127.0.0.1", self._server_port))
-                for source, target, what in ((client, server, "question"), (server, client, "answer")):
-                    threading.Thread(target=self._pass_on, args=(source, target, what), daemon=True).start()
-
-    def _pass_on(self, source: socket.socket, target: socket.socket, what: str) -> None:
-        with contextlib.suppress(OSError):
-            while data := source.recv(1 << 16):
-                if (after := self._cut_now(what)) is not None:
-                    target.sendall(data[:after])
-                    break
-                target.sendall(data)
-        for end in (source, target):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
-
-    def _cut_now(self, what: str) -> int | None:
-        with self._lock:
-            after = self._armed.get(what) if self._goes_on else self._armed.pop(what, None)
-            self.cuts += after is not None
-            return after
-
-
-def every(pages: int, act: Callable[[World, int], object]) -> Callable[[World, int], None]:
-    """Not so often that it comes twice while one page is judged: a call is tried again once."""
-
-    def each(world: World, number: int) -> None:
-        if number % pages == 0:
-            act(world, number)
-
-    return each
 
 
 # In one step, or the crawl would meet an index that lost a key, which is another fault; and the index removes keys too.
@@ -169,13 +89,6 @@ redis.call('RENAME', KEYS[1], KEYS[2])
 redis.call(kind == 'string' and 'RPUSH' or 'SET', KEYS[1], 'not ours')
 return 1
 """
-
-
-def spoil(client: redis.Redis, key: bytes) -> bool:
-    """Put something of another type in a key's place. False if the index has removed the key meanwhile."""
-    return bool(client.eval(_SPOIL, 2, key, b"spared:" + key))
-
-
 # What the index keeps for some seconds only may have gone meanwhile.
 _MEND: Final = """
 redis.call('UNLINK', KEYS[1])
@@ -183,83 +96,69 @@ if redis.call('EXISTS', KEYS[2]) == 1 then redis.call('RENAME', KEYS[2], KEYS[1]
 """
 
 
+def spoil(client: redis.Redis, key: bytes) -> bool:
+    """Put something of another type in a key's place. Return False if the index has removed the key meanwhile."""
+    return bool(client.eval(_SPOIL, 2, key, b"spared:" + key))
+
+
 def mend(client: redis.Redis, key: bytes) -> None:
     client.eval(_MEND, 2, key, b"spared:" + key)
 
 
-def spoil_every_key(world: World, number: int) -> None:
-    for key in keys_of_index(world.server.client):
-        spoil(world.server.client, key)
+def spoil_every_key(server: RedisServer) -> None:
+    for key in keys_of_index(server.client):
+        spoil(server.client, key)
 
 
-def mend_all(world: World, number: int) -> None:
-    for spared in world.server.client.keys("spared:*"):
-        mend(world.server.client, spared.removeprefix(b"spared:"))
+def mend_all(server: RedisServer) -> None:
+    for spared in server.client.keys("spared:*"):
+        mend(server.client, spared.removeprefix(b"spared:"))
 
 
 def keys_of_index(client: redis.Redis) -> list[bytes]:
     return sorted(set(client.scan_iter("crawldedup:*")))  # SCAN may return a key twice
 
 
+UNAVAILABLE = frozenset({"unavailable"})
 FAULTS: dict[str, Fault] = {
     "killed, and empty when it starts again": Fault(
-        begin=lambda world, _: world.server.stop(),
-        end=lambda world, _: world.server.start(),
-        errors=frozenset({"unavailable"}),
-        forgets=True,
+        begin=RedisServer.stop, end=RedisServer.start, errors=UNAVAILABLE, forgets=True
     ),
     "killed, and starts again from its file": Fault(
-        begin=lambda world, _: world.server.stop(),
-        end=lambda world, _: world.server.start(),
-        errors=frozenset({"unavailable"}),
+        begin=RedisServer.stop,
+        end=RedisServer.start,
+        errors=UNAVAILABLE,
         unsure=True,
         options=("--appendonly", "yes", "--appendfsync", "always"),
     ),
-    "scripts flushed": Fault(
-        begin=lambda world, _: world.server.client.script_flush(),
-        end=lambda world, _: world.server.client.script_flush(),
-    ),
     "paused for three seconds": Fault(
-        begin=lambda world, _: world.server.client.client_pause(3000), errors=frozenset({"unavailable"}), unsure=True
+        begin=lambda server: server.client.client_pause(3000), errors=UNAVAILABLE, unsure=True
     ),
     "full": Fault(
-        begin=lambda world, _: world.server.client.config_set("maxmemory", 1),
-        end=lambda world, _: world.server.client.config_set("maxmemory", 0),
+        begin=lambda server: server.client.config_set("maxmemory", 1),
+        end=lambda server: server.client.config_set("maxmemory", 0),
         errors=frozenset({"full"}),
         counts=False,
     ),
     "read only": Fault(
         # Nothing listens at this port, so the server goes on with what it has.
-        begin=lambda world, _: world.server.client.replicaof("127.0.0.1", "1"),
-        end=lambda world, _: world.server.client.replicaof("no", "one"),
-        errors=frozenset({"unavailable"}),
+        begin=lambda server: server.client.replicaof("127.0.0.1", "1"),
+        end=lambda server: server.client.replicaof("no", "one"),
+        errors=UNAVAILABLE,
         counts=False,
     ),
     "every key of the wrong type": Fault(begin=spoil_every_key, end=mend_all, errors=frozenset({"store"})),
-    "connections killed": Fault(
-        each=every(6, lambda world, _: world.server.client.client_kill_filter(_type="normal", skipme=True))
-    ),
-    "answers cut": Fault(
-        each=every(6, lambda world, number: world.proxy.cut("answer", (number - BEGIN) // 6)), proxied=True
-    ),
-    "questions cut": Fault(
-        each=every(6, lambda world, number: world.proxy.cut("question", (number - BEGIN) * 10)), proxied=True
-    ),
-    "every answer cut": Fault(
-        begin=lambda world, _: world.proxy.cut("answer", 3, goes_on=True),
-        end=lambda world, _: world.proxy.heal(),
-        errors=frozenset({"unavailable"}),
-        unsure=True,
-        proxied=True,
-    ),
+    # A call is tried again once, so these come at most once while a page is judged.
+    "connections killed": Fault(each=lambda server: server.client.client_kill_filter(_type="normal", skipme=True)),
+    "scripts flushed": Fault(each=lambda server: server.client.script_flush()),
 }
 
 
 class Disturbance:
     """Brings a fault about when its first page is asked for, and ends it when the first one behind it is."""
 
-    def __init__(self, fault: Fault, world: World) -> None:
-        self._fault, self._world = fault, world
+    def __init__(self, fault: Fault, server: RedisServer) -> None:
+        self._fault, self._server = fault, server
         self._lock = threading.Lock()
         self._has_begun = self._is_over = False
 
@@ -267,18 +166,18 @@ class Disturbance:
         with self._lock:
             if number >= BEGIN and not self._has_begun:
                 self._has_begun = True
-                self._fault.begin(self._world, number)
-            if BEGIN <= number < END and not self._is_over:
-                self._fault.each(self._world, number)
+                self._fault.begin(self._server)
+            if BEGIN <= number < END and not self._is_over and number % 6 == 0:
+                self._fault.each(self._server)
             if number >= END and not self._is_over:
                 self._is_over = True
-                self._fault.end(self._world, number)
+                self._fault.end(self._server)
         if END <= number < AGAIN:
             time.sleep(_PAUSE_SECONDS)
 
 
-def crawl_under(fault: Fault, world: World, folder: Path) -> Crawl:
-    disturb = Disturbance(fault, world)
+def crawl_under(fault: Fault, server: RedisServer, folder: Path) -> Crawl:
+    disturb = Disturbance(fault, server)
     with Site({f"/{number}": Answer(html_of(number)) for number in range(PAGES)}) as site:
         site.actions = {f"/{number}": partial(disturb, number) for number in range(PAGES)}
         return crawl_apart(
@@ -286,7 +185,7 @@ def crawl_under(fault: Fault, world: World, folder: Path) -> Crawl:
             folder,
             list(site.pages),
             **QUICK,
-            CRAWLDEDUP_STORE=world.proxy.url if fault.proxied else world.server.url,
+            CRAWLDEDUP_STORE=server.url,
             CRAWLDEDUP_PREFER=[],
             CRAWLDEDUP_WORKERS=1,
             CONCURRENT_REQUESTS=AT_ONCE,
@@ -302,8 +201,8 @@ NAMES = [pytest.param(name, marks=pytest.mark.nightly if number else ()) for num
 @pytest.mark.parametrize("name", NAMES)
 def test_a_fault_costs_no_page_and_no_second_verdict_and_leaves_the_index_whole(name: str, tmp_path: Path) -> None:
     fault = FAULTS[name]
-    with RedisServer(*fault.options) as server, CuttingProxy(server.port) as proxy:
-        crawl = crawl_under(fault, World(server, proxy), tmp_path)
+    with RedisServer(*fault.options) as server:
+        crawl = crawl_under(fault, server, tmp_path)
         with Deduplicator(server.url, extractor="text") as dedup:
             found = [match for number in range(PAGES) for match in dedup.find(html=html_of(number))]
             copies, pages = {number_of(match.url): match.copies for match in found}, dedup.info().pages
