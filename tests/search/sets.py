@@ -13,7 +13,7 @@ Floats = NDArray[np.float32]
 
 
 def pairs_of_similarity(similarity: float, size: int, count: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
-    """The verify weights of `count` pairs of sets of about `size` shingles, of exactly that Jaccard similarity.
+    """Yield the verify weights of `count` pairs of sets of about `size` shingles, of exactly that similarity.
 
     `size` x (1 + similarity) should be a multiple of 2 and give whole numbers.
     """
@@ -32,3 +32,7 @@ def weights_of(shingles: NDArray[np.uint64]) -> Floats:
 
 def signature_of(weights: Floats) -> bytes:
     return np.packbits(weights >= 0).tobytes()
+
+
+def bits_of(signature: bytes) -> NDArray[np.bool_]:
+    return np.unpackbits(np.frombuffer(signature, np.uint8)).astype(bool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from statistics import NormalDist
 
 import numpy as np
@@ -29,18 +30,13 @@ from crawldedup.search.model import (
 from tests.search.sets import pairs_of_similarity, signature_of
 
 NORMAL = NormalDist()
-# Similarities and sizes that sets can have: size x 2 J / (1 + J) is whole.
-SIMULATED = [(0.6, 800), (0.9, 950)]
-SHORT = [(0.9, 19), (0.8, 18), (0.9, 57)]
 
 
 @pytest.mark.parametrize("x", [0.0, 0.25, 0.5, 1.0, 2.0, 5.0, 8.0])
 def test_tables_hold_the_normal_distribution(x: float) -> None:
     row = int(grid_rows(np.array([x], np.float32), 1.0)[0])
     tables = normal_tables()
-    stay = NORMAL.cdf(x)
-    flip = 0.5 * math.erfc(x / math.sqrt(2))
-    density = NORMAL.pdf(x)
+    stay, flip, density = NORMAL.cdf(x), 0.5 * math.erfc(x / math.sqrt(2)), NORMAL.pdf(x)
     assert tables.log_stay[row] == pytest.approx(math.log(stay), rel=1e-9, abs=1e-15)
     assert tables.log_odds[row] == pytest.approx(math.log(flip / stay), rel=1e-9, abs=1e-12)
     assert tables.equal[row] == pytest.approx(x * density / stay, rel=1e-9)
@@ -100,45 +96,32 @@ def test_flip_probabilities_follow_the_formula() -> None:
         assert flip_probabilities(weights, similarity).tolist() == pytest.approx(expected, abs=0.002)
 
 
-@pytest.mark.parametrize(("similarity", "size"), SIMULATED)
+@cache
+def estimates(similarity: float, size: int) -> np.ndarray:
+    """Return the estimates of 500 pairs of that similarity."""
+    pairs = pairs_of_similarity(similarity, size, 500, seed=2)
+    return np.array([estimate_similarity(first, *map(signature_of, (first, second))) for first, second in pairs])
+
+
+@pytest.mark.parametrize(("similarity", "size"), [(0.6, 800), (0.9, 950)])
 def test_estimates_are_unbiased_within_their_predicted_deviation(similarity: float, size: int) -> None:
-    count = 500
-    estimates = np.array(
-        [
-            estimate_similarity(first, signature_of(first), signature_of(second))
-            for first, second in pairs_of_similarity(similarity, size, count, seed=2)
-        ]
-    )
-    deviation = estimate_deviation(similarity, 256)
-    assert abs(float(estimates.mean()) - similarity) < 4 * deviation / math.sqrt(count) + 0.1 * deviation
-    assert float(estimates.std()) == pytest.approx(deviation, rel=0.15)
+    found, deviation = estimates(similarity, size), estimate_deviation(similarity, 256)
+    assert abs(float(found.mean()) - similarity) < 4 * deviation / math.sqrt(500) + 0.1 * deviation
+    assert float(found.std()) == pytest.approx(deviation, rel=0.15)
 
 
 @pytest.mark.parametrize("recall", [0.8, 0.98])
-@pytest.mark.parametrize(("similarity", "size"), SIMULATED[1:])
-def test_accept_threshold_accepts_the_promised_share(similarity: float, size: int, recall: float) -> None:
-    count = 500
-    threshold = accept_threshold(similarity, 256, recall)
-    accepted = sum(
-        estimate_similarity(first, signature_of(first), signature_of(second)) >= threshold
-        for first, second in pairs_of_similarity(similarity, size, count, seed=3)
-    )
+def test_accept_threshold_accepts_the_promised_share(recall: float) -> None:
+    accepted = float((estimates(0.9, 950) >= accept_threshold(0.9, 256, recall)).mean())
     # The distribution of the estimate is a little skewed: a hundredth is left to that.
-    assert accepted / count == pytest.approx(recall, abs=4 * math.sqrt(recall * (1 - recall) / count) + 0.01)
+    assert accepted == pytest.approx(recall, abs=4 * math.sqrt(recall * (1 - recall) / 500) + 0.01)
 
 
-@pytest.mark.parametrize(("similarity", "size"), SHORT)
+@pytest.mark.parametrize(("similarity", "size"), [(0.9, 19), (0.8, 18), (0.9, 57)])
 def test_short_pages_get_the_promised_share_too(similarity: float, size: int) -> None:
     """Their sums are few and far between, where the model thinks of a continuum."""
-    count = 400
-    estimates = np.array(
-        [
-            estimate_similarity(first, signature_of(first), signature_of(second))
-            for first, second in pairs_of_similarity(similarity, size, count, seed=4)
-        ]
-    )
-    assert abs(float(estimates.mean()) - similarity) < 0.01
-    assert (estimates >= accept_threshold(similarity, 256, 0.98)).mean() > 0.955
+    assert abs(float(estimates(similarity, size).mean()) - similarity) < 0.01
+    assert (estimates(similarity, size) >= accept_threshold(similarity, 256, 0.98)).mean() > 0.955
 
 
 @pytest.mark.parametrize("bits", [64, 256])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,19 +64,12 @@ class LongWay:
 
 
 def volatile_plan(
-    fingerprint: int,
-    weights: np.ndarray,
-    tables: tuple[Table, ...],
-    *,
-    prefix: int,
-    similarity: float,
-    recall: float,
-    budget: int,
+    fingerprint: int, weights: np.ndarray, tables: tuple[Table, ...], prefix: int, similarity: float, **limits: Any
 ) -> ProbePlan:
-    """The plan but for its first probe, the page's own key."""
+    """Return the plan but for its first probe, the page's own key."""
     keys = np.array([[table.key(fingerprint) for table in tables]], np.uint64)
     slopes = np.array([steepness(similarity)], np.float32)
-    (plan,) = volatile_plans(keys, weights[None], tables, prefix, slopes, recall, budget)
+    (plan,) = volatile_plans(keys, weights[None], tables, prefix, slopes, **limits)
     key, rest = int(keys[0, 0]), (1 << KEY_BITS - STORED_BITS) - 1
     assert (plan.tables[0], plan.lows[0], plan.highs[0]) == (0, key & ~rest, key | rest)
     return ProbePlan(plan.tables[1:], plan.lows[1:], plan.highs[1:], plan.recall)
@@ -95,7 +89,7 @@ def test_volatile_plan_is_the_beginning_of_the_order_of_vosh(
 ) -> None:
     tables = rotated_tables(number_of_tables)
     weights = weights_from(seed)
-    plan = volatile_plan(fingerprint, weights, tables, prefix=prefix, similarity=similarity, recall=1.0, budget=budget)
+    plan = volatile_plan(fingerprint, weights, tables, prefix, similarity, recall=1.0, budget=budget)
     long_way = LongWay(fingerprint, weights, tables, prefix, similarity)
     assert len(plan) == min(budget, number_of_tables << prefix) or plan.recall > 1 - 1e-9
 
@@ -119,9 +113,7 @@ def test_volatile_plan_stops_at_the_wanted_recall(seed: int, recall: float, simi
     tables = rotated_tables(2)
 
     def planned(recall: float, budget: int) -> ProbePlan:
-        return volatile_plan(
-            seed, weights_from(seed), tables, prefix=20, similarity=similarity, recall=recall, budget=budget
-        )
+        return volatile_plan(seed, weights_from(seed), tables, 20, similarity, recall=recall, budget=budget)
 
     plan = planned(recall, 64)
     longest = planned(1.0, 64)
@@ -147,12 +139,8 @@ def test_a_plan_is_the_same_alone_and_among_others(pages: list[tuple[int, int]])
 
     for place, plan in enumerate(planned([*range(len(pages))])):
         (alone,) = planned([place])
-        assert (plan.recall, plan.lows.tolist(), plan.highs.tolist(), plan.tables.tolist()) == (
-            alone.recall,
-            alone.lows.tolist(),
-            alone.highs.tolist(),
-            alone.tables.tolist(),
-        )
+        for name in ("recall", "lows", "highs", "tables"):
+            assert np.array_equal(getattr(plan, name), getattr(alone, name))
 
 
 def test_prefix_grows_with_the_index() -> None:
