@@ -1,6 +1,8 @@
 """The pool of worker processes, with real processes that are killed, stopped, filled and taken over."""
 
 import asyncio
+import functools
+import inspect
 import os
 import random
 import signal
@@ -9,6 +11,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,15 +35,34 @@ def run(work: Callable[[WorkerPool], Awaitable[None]], *, workers: int = 1, seco
             await asyncio.sleep(0)
         assert not pool._workers
 
-    asyncio.run(whole(), debug=False)
+    asyncio.run(whole())
+
+
+def pooled(workers: int = 1, **how: Any) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
+    """Run a test with a pool, which is its first argument; the others are fixtures, of which `workers` may be one."""
+
+    def decorate(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def with_pool(**fixtures: Any) -> None:
+            run(lambda pool: test(pool, **fixtures), workers=fixtures.get("workers", workers), **how)
+
+        _, *others = inspect.signature(test).parameters.values()
+        with_pool.__signature__ = inspect.Signature(others)  # type: ignore[attr-defined]
+        return with_pool
+
+    return decorate
 
 
 def pids(pool: WorkerPool) -> list[int]:
     return [worker.process.pid for worker in pool._workers]
 
 
+def called(pool: WorkerPool, message: object, number: int = 1) -> list[asyncio.Future[Any]]:
+    return [asyncio.ensure_future(pool.call(message)) for _ in range(number)]
+
+
 async def outcomes(pool: WorkerPool, messages: list[object]) -> list[object]:
-    """The messages that were answered, and the errors of the others, or the reasons of pages."""
+    """Return the messages that were answered, and the errors of the others, or the reasons of pages."""
     results = await asyncio.gather(*map(pool.call, messages), return_exceptions=True)
     return [
         getattr(result, "reason", type(result)) if isinstance(result, BaseException) else result[1]  # type: ignore[index]
@@ -49,150 +71,121 @@ async def outcomes(pool: WorkerPool, messages: list[object]) -> list[object]:
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(3, marks=pytest.mark.nightly)])
-def test_what_ends_a_worker_costs_itself_alone(workers: int) -> None:
-    async def work(pool: WorkerPool) -> None:
-        messages: list[object] = [
-            *["a", "crash", "b", "stop", "c", "forever", "d", "exit", "e", "nonsense", "f", "huge", "g"]
-        ]
-        assert await outcomes(pool, messages) == [
-            *("a", WorkerError, "b", "too_slow", "c", "too_slow", "d", WorkerError, "e", WorkerError, "f"),
-            *(WorkerError, "g"),
-        ]
-        assert len(pool._workers) <= workers
-
-    run(work, workers=workers, seconds=1)
+@pooled(seconds=1)
+async def test_what_ends_a_worker_costs_itself_alone(pool: WorkerPool, workers: int) -> None:
+    ends = {"crash": WorkerError, "stop": "too_slow", "forever": "too_slow", "exit": WorkerError}
+    ends |= {"nonsense": WorkerError, "huge": WorkerError}
+    messages = [each for end in ends for each in (f"before {end}", end)]
+    assert await outcomes(pool, [*messages, "last"]) == [*(ends.get(each, each) for each in messages), "last"]
+    assert len(pool._workers) <= workers
 
 
-def test_what_raises_in_a_worker_leaves_it_alive() -> None:
-    async def work(pool: WorkerPool) -> None:
-        messages: list[object] = ["a", "raise", "refuse", "leave", "hungry", "interrupt", "print", "z"]
-        assert await outcomes(pool, messages) == [
-            *("a", UnexpectedReadError, "binary", UnexpectedReadError, "out_of_memory", "interrupt", "print", "z")
-        ]
-        with pytest.raises(UnexpectedReadError, match=r"ZeroDivisionError: bad \\x1b\[31m page") as raised:
-            await pool.call("raise")
-        assert raised.value.kind == "ZeroDivisionError"
-        assert len({(await pool.call("a"))[0] for _ in range(3)} | set(pids(pool))) == 1
-
-    run(work)
+@pooled()
+async def test_what_raises_in_a_worker_leaves_it_alive(pool: WorkerPool) -> None:
+    messages: list[object] = ["a", "raise", "refuse", "leave", "hungry", "interrupt", "print", "z"]
+    assert await outcomes(pool, messages) == [
+        *("a", UnexpectedReadError, "binary", UnexpectedReadError, "out_of_memory", "interrupt", "print", "z")
+    ]
+    with pytest.raises(UnexpectedReadError, match=r"ZeroDivisionError: bad \\x1b\[31m page") as raised:
+        await pool.call("raise")
+    assert raised.value.kind == "ZeroDivisionError"
+    assert len({(await pool.call("a"))[0] for _ in range(3)} | set(pids(pool))) == 1
 
 
-def test_a_worker_that_was_killed_from_outside_costs_nothing(tmp_path: Path) -> None:
+@pooled()
+async def test_a_worker_that_was_killed_from_outside_costs_nothing(pool: WorkerPool, tmp_path: Path) -> None:
     (tmp_path / "once").touch()
-
-    async def work(pool: WorkerPool) -> None:
-        assert await outcomes(pool, ["a", ["once", str(tmp_path / "once")], "b"]) == [
-            "a",
-            ["once", str(tmp_path / "once")],
-            "b",
-        ]
-        reading = [asyncio.ensure_future(pool.call(["sleep", 0.3])) for _ in range(4)]
-        await asyncio.sleep(0.1)
-        os.kill(pids(pool)[0], signal.SIGKILL)
-        assert len(await asyncio.gather(*reading)) == 4
-
-    run(work)
+    messages: list[object] = ["a", ["once", str(tmp_path / "once")], "b"]
+    assert await outcomes(pool, messages) == messages
+    reading = called(pool, ["sleep", 0.3], 4)
+    await asyncio.sleep(0.1)
+    os.kill(pids(pool)[0], signal.SIGKILL)
+    assert len(await asyncio.gather(*reading)) == 4
 
 
 @pytest.mark.parametrize("number", [1, pytest.param(20, marks=pytest.mark.nightly)])
-def test_killing_workers_over_and_over_costs_no_request(number: int) -> None:
-    async def work(pool: WorkerPool) -> None:
-        reading = [asyncio.ensure_future(pool.call(["sleep", 0.005])) for _ in range(300 * number)]
-        kills = 0
-        while not all(each.done() for each in reading):
-            await asyncio.sleep(random.uniform(0.2, 0.6))
-            # Nobody promises anything to a request at which two workers are killed.
-            if ready := [each for each in pool._workers if each.is_ready and each.tasks and each.tasks[0].tries == 2]:
-                os.kill(random.choice(ready).process.pid, signal.SIGKILL)
-                kills += 1
-        assert kills
-        assert [each for each in reading if each.exception()] == []
-
-    run(work, workers=2)
+@pooled(workers=2)
+async def test_killing_workers_over_and_over_costs_no_request(pool: WorkerPool, number: int) -> None:
+    reading = called(pool, ["sleep", 0.005], 300 * number)
+    kills = 0
+    while not all(each.done() for each in reading):
+        await asyncio.sleep(random.uniform(0.2, 0.6))
+        # Nobody promises anything to a request at which two workers are killed.
+        if ready := [each for each in pool._workers if each.is_ready and each.tasks and each.tasks[0].tries == 2]:
+            os.kill(random.choice(ready).process.pid, signal.SIGKILL)
+            kills += 1
+    assert kills
+    assert [each for each in reading if each.exception()] == []
 
 
 @pytest.mark.nightly
-def test_thousands_of_requests_are_answered_to_whom_they_belong() -> None:
-    async def work(pool: WorkerPool) -> None:
-        bodies = [os.urandom(random.randrange(2000)) for _ in range(10_000)]
-        answers = await asyncio.gather(*map(pool.call, bodies))
-        assert [body for _, body in answers] == bodies
-        assert len({pid for pid, _ in answers}) == 2
-        large = os.urandom(40 << 20)
-        assert (await asyncio.gather(*(pool.call(large) for _ in range(3))))[2][1] == large
-
-    run(work, workers=2)
+@pooled(workers=2)
+async def test_thousands_of_requests_are_answered_to_whom_they_belong(pool: WorkerPool) -> None:
+    bodies = [os.urandom(random.randrange(2000)) for _ in range(10_000)]
+    answers = await asyncio.gather(*map(pool.call, bodies))
+    assert [body for _, body in answers] == bodies
+    assert len({pid for pid, _ in answers}) == 2
+    large = os.urandom(40 << 20)
+    assert (await asyncio.gather(*called(pool, large, 3)))[2][1] == large
 
 
-def test_a_worker_that_stays_large_is_replaced_between_two_requests() -> None:
-    async def work(pool: WorkerPool) -> None:
-        messages: list[object] = ["a", "keep", "b", "keep", "keep", "c"]
-        answers = await asyncio.gather(*map(pool.call, messages))
-        assert [message for _, message in answers] == messages
-        assert [answers[place][0] == answers[place + 1][0] for place in range(5)] == [True, False, True, False, False]
-
-    run(work)
+@pooled()
+async def test_a_worker_that_stays_large_is_replaced_between_two_requests(pool: WorkerPool) -> None:
+    messages: list[object] = ["a", "keep", "b", "keep", "keep", "c"]
+    answers = await asyncio.gather(*map(pool.call, messages))
+    assert [message for _, message in answers] == messages
+    assert [answers[place][0] == answers[place + 1][0] for place in range(5)] == [True, False, True, False, False]
 
 
-def test_the_time_limit_is_that_of_the_request() -> None:
-    async def work(pool: WorkerPool) -> None:
-        slow = pool.call(["sleep", 0.8], seconds=5)
-        assert (await asyncio.gather(slow, pool.call(["sleep", 2]), return_exceptions=True))[0][1] == ["sleep", 0.8]
-        # Idle time is nobody's.
-        await asyncio.sleep(0.8)
-        assert (await pool.call("a"))[1] == "a"
-
-    run(work, seconds=0.6)
+@pooled(seconds=0.6)
+async def test_the_time_limit_is_that_of_the_request(pool: WorkerPool) -> None:
+    slow = pool.call(["sleep", 0.8], seconds=5)
+    assert (await asyncio.gather(slow, *called(pool, ["sleep", 2]), return_exceptions=True))[0][1] == ["sleep", 0.8]
+    # Idle time is nobody's.
+    await asyncio.sleep(0.8)
+    assert (await pool.call("a"))[1] == "a"
 
 
-def test_a_blocked_event_loop_costs_no_request() -> None:
-    async def work(pool: WorkerPool) -> None:
-        await pool.call("a")
-        reading = [asyncio.ensure_future(pool.call(["sleep", 0.2])) for _ in range(2)]
-        await asyncio.sleep(0.05)
-        time.sleep(2.5)
-        assert len(await asyncio.gather(*reading)) == 2
-
-    run(work, seconds=1)
+@pooled(seconds=1)
+async def test_a_blocked_event_loop_costs_no_request(pool: WorkerPool) -> None:
+    await pool.call("a")
+    reading = called(pool, ["sleep", 0.2], 2)
+    await asyncio.sleep(0.05)
+    time.sleep(2.5)
+    assert len(await asyncio.gather(*reading)) == 2
 
 
-def test_who_leaves_delays_nobody() -> None:
-    async def work(pool: WorkerPool) -> None:
-        left = [asyncio.ensure_future(pool.call(["sleep", 0.1])) for _ in range(200)]
-        await asyncio.sleep(0.3)
-        for each in left:
-            each.cancel()
-        begun = time.monotonic()
-        assert (await pool.call("a"))[1] == "a"
-        assert time.monotonic() - begun < 6  # what was sent ahead is read still, and no more
-        assert all(each.cancelled() for each in left[4:])
-
-    run(work)
+@pooled()
+async def test_who_leaves_delays_nobody(pool: WorkerPool) -> None:
+    left = called(pool, ["sleep", 0.1], 200)
+    await asyncio.sleep(0.3)
+    for each in left:
+        each.cancel()
+    begun = time.monotonic()
+    assert (await pool.call("a"))[1] == "a"
+    assert time.monotonic() - begun < 6  # what was sent ahead is read still, and no more
+    assert all(each.cancelled() for each in left[4:])
 
 
-def test_a_closed_pool_ends_its_processes_and_starts_others_when_asked() -> None:
-    async def work(pool: WorkerPool) -> None:
-        waiting = [asyncio.ensure_future(pool.call("forever")) for _ in range(40)]
-        await asyncio.sleep(0.5)
-        before = pids(pool)
-        pool.close()
-        assert set(map(type, await asyncio.gather(*waiting, return_exceptions=True))) == {WorkerError}
-        assert not any(map(is_there, before))
-        assert (await pool.call("a"))[0] not in before
-
-    run(work, workers=2)
+@pooled(workers=2)
+async def test_a_closed_pool_ends_its_processes_and_starts_others_when_asked(pool: WorkerPool) -> None:
+    waiting = called(pool, "forever", 40)
+    await asyncio.sleep(0.5)
+    before = pids(pool)
+    pool.close()
+    assert set(map(type, await asyncio.gather(*waiting, return_exceptions=True))) == {WorkerError}
+    assert not any(map(is_there, before))
+    assert (await pool.call("a"))[0] not in before
 
 
-def test_a_handler_that_refuses_its_setup_is_told_as_it_is() -> None:
-    async def work(pool: WorkerPool) -> None:
-        for _ in range(2):
-            with pytest.raises(ConfigurationError, match=r"^no such thing$"):
-                await pool.call("a")
-        begun = time.monotonic()
-        assert await outcomes(pool, ["b"] * 50) == [ConfigurationError] * 50
-        assert time.monotonic() - begun < 1  # it is left alone for a while
-
-    run(work, refuse="no such thing")
+@pooled(refuse="no such thing")
+async def test_a_handler_that_refuses_its_setup_is_told_as_it_is(pool: WorkerPool) -> None:
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match=r"^no such thing$"):
+            await pool.call("a")
+    begun = time.monotonic()
+    assert await outcomes(pool, ["b"] * 50) == [ConfigurationError] * 50
+    assert time.monotonic() - begun < 1  # it is left alone for a while
 
 
 @pytest.mark.parametrize(("deaths", "expected"), [(1, "a"), (2, NoWorkerError)])
@@ -208,27 +201,24 @@ def test_a_worker_that_dies_while_it_starts_is_tried_once_more(tmp_path: Path, d
     run(work, die=str(tmp_path))
 
 
-def test_a_program_that_is_none_is_an_error_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work(pool: WorkerPool) -> None:
-        pool.start()
-        assert await outcomes(pool, ["a", "b"]) == [NoWorkerError] * 2
-
-    with monkeypatch.context() as patch:
-        patch.setattr(pools, "command_of", lambda *_: ["/no/such/program"])
-        run(work)
-        patch.setattr(pools, "command_of", lambda *_: ["false"])
-        run(work)
+@pytest.mark.parametrize("program", ["/no/such/program", "false"])
+@pooled()
+async def test_a_program_that_is_none_is_an_error_at_once(
+    pool: WorkerPool, program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools, "command_of", lambda *_: [program])
+    pool.start()
+    assert await outcomes(pool, ["a", "b"]) == [NoWorkerError] * 2
 
 
-def test_a_worker_knows_no_secret_of_its_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pooled()
+async def test_a_worker_knows_no_secret_of_its_parent(
+    pool: WorkerPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("CRAWLDEDUP_TOKEN", "REDIS_URL", "AWS_SECRET_ACCESS_KEY", "HOMEBREW_GITHUB_API_TOKEN", "TZ_PASSWORD"):
         monkeypatch.setenv(name, "hunter2")
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
-
-    async def work(pool: WorkerPool) -> None:
-        await pool.call(["environment", str(tmp_path / "shown")])
-
-    run(work)
+    await pool.call(["environment", str(tmp_path / "shown")])
     known = (tmp_path / "shown").read_text()
     assert "hunter2" not in known
     assert {"PATH", "HOME", "LC_ALL"} <= eval(known).keys()
