@@ -30,12 +30,6 @@ def shared_backend(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
     return make_backend(request.param, request, tmp_path)
 
 
-@pytest.fixture
-def backends(request: pytest.FixtureRequest, tmp_path: Path) -> list[Backend]:
-    """All of them at once, without the cluster."""
-    return [make_backend(name, request, tmp_path) for name in NAMES]
-
-
 @pytest.fixture(scope="session")
 def session_sentinels() -> Iterator[SentinelSetup]:
     with SentinelSetup() as setup:

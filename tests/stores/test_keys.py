@@ -14,7 +14,6 @@ from crawldedup import Deduplicator, Kind, Page
 from crawldedup.errors import ConfigurationError, KeyMismatchError, ProfileMismatchError
 from crawldedup.reading.keys import NO_KEY, Key
 from crawldedup.stores.base import Answer, Store
-from tests.servers import RedisServer
 from tests.stores import pages as stored
 from tests.stores.backends import Backend
 
@@ -54,14 +53,6 @@ def test_what_is_no_key_is_refused_unshown(key: object) -> None:
     with pytest.raises(ConfigurationError, match="key must be None, 16 to 64 bytes, or a whole number") as caught:
         Deduplicator(key=key)  # type: ignore[arg-type]
     assert "short" not in str(caught.value)
-
-
-def test_looking_begins_no_index_and_its_key_is_the_one_that_begins_it(shared_backend: Backend) -> None:
-    with contextlib.closing(Deduplicator(shared_backend.url)) as dedup:
-        page = dedup.fingerprint(text=TEXT)
-        assert dedup.find(text=TEXT) == []
-        assert dedup.check(A, fingerprint=page).kind is Kind.NEW
-        assert page.key_id == dedup.key.id
 
 
 def test_those_who_begin_one_index_at_once_have_one_key(shared_backend: Backend) -> None:
@@ -111,17 +102,6 @@ class TestBegunAgain:
         pages = (Page(f"{C}{number}", text=TEXT) for number in range(4))
         assert [verdict.original for verdict in crawler.check_many(pages, batch=2)] == [B] * 4
         assert crawler.key == newcomer.key
-
-
-def test_an_index_lost_with_its_server_is_begun_again_with_the_key_of_the_crawl(redis_server: RedisServer) -> None:
-    first, second = (Deduplicator(redis_server.url, namespace="lost") for _ in range(2))
-    first.check(A, text=TEXT)
-    assert first.key == second.key
-    redis_server.client.flushall()
-    kinds = [each.check(url, fingerprint=each.fingerprint(text=TEXT)).kind for each, url in ((first, B), (second, C))]
-    assert kinds == [Kind.NEW, Kind.EXACT_DUPLICATE]
-    first.close()
-    second.close()
 
 
 def test_pages_of_one_batch_that_have_another_key_are_refused_and_no_others(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,7 +17,6 @@ from crawldedup.stores.base import FEW, LEASE_SECONDS, AnchorQuery, Query, Reten
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import (
     EQUAL_ONLY,
-    FOR_EVER,
     LAYOUT,
     Page,
     checked,
@@ -222,25 +220,6 @@ def test_stores_follow_the_rules(backend: Backend, steps: list[Step], retention:
     assert Play(partial(backend.empty().store, LAYOUT), retention).answers(steps) == expected
 
 
-def large_web(pages: int, seed: int) -> list[tuple[str, Page]]:
-    """URLs and texts of a crawl: a fifth resembles earlier pages, some URLs come again, with the same text or other."""
-    rng = np.random.default_rng(seed)
-    seen: list[Page] = []
-    crawl = []
-    for number in range(pages):
-        chance = rng.random()
-        if seen and chance < 0.2:
-            page = similar_page(seen[rng.integers(len(seen))], rng.choice([0.85, 0.9, 0.95, 0.99]), rng)
-        elif seen and chance < 0.25:
-            page = seen[rng.integers(len(seen))]
-        else:
-            page = thin_page(rng) if chance > 0.95 else random_page(rng)
-        seen.append(page)
-        url = number if rng.random() < 0.9 else rng.integers(pages)
-        crawl.append((f"https://example.com/{url}", page))
-    return crawl
-
-
 CROWD_PAGE = random_page(np.random.default_rng(4))
 IN_CROWD = query(CROWD_PAGE, "https://example.com/asked", pages=4)
 # Of the decision: pages of these costs are the limits of crowds of one, two, three; and beyond reach.
@@ -285,104 +264,20 @@ def answers_in_a_crowd(store: Store | ReferenceStore, planted: Sequence[Query], 
     return told
 
 
-# An index that is limited has its size after two thirds of these pages.
-@pytest.mark.parametrize(
-    ("retention", "crawled"),
-    [
-        pytest.param(FOR_EVER, 700, id="for ever"),
-        pytest.param(Retention(ttl_seconds=700), 1200, id="ttl", marks=pytest.mark.nightly),
-        pytest.param(Retention(max_pages=600), 1200, id="limit", marks=pytest.mark.nightly),
-    ],
-)
-def test_a_growing_index_gives_the_same_answers_everywhere_and_finds_every_page_again(
-    backends: list[Backend], retention: Retention, crawled: int
-) -> None:
-    rng = np.random.default_rng(12)
-    clock = Clock()
-    with opened(backends, clock) as stores:
-        seen: dict[str, Page] = {}
-        pages = 0
-        statuses = []
-        for number, (url, page) in enumerate(large_web(crawled, seed=11)):
-            clock.wait(1)
-            question = query(page, url, pages=pages, retention=retention)
-            answers = {name: checked(store, question) for name, store in stores.items()}
-            answer = alike({name: promised(answer, retention) for name, answer in answers.items()})
-            pages = max(answer.pages for answer in answers.values())
-            statuses.append(answer.status)
-            if answer.status in (Status.NEW, Status.REVISIT):
-                seen[url] = page
-            if number % 50 == 49:
-                forgotten = list(seen)[rng.integers(len(seen))]
-                for store in stores.values():
-                    store.forget(name_of(forgotten))
-                del seen[forgotten]
-        assert min(statuses.count(status) for status in Status) > 15
-        kept = 0 if retention.ttl_seconds else alike({name: store.info().pages for name, store in stores.items()})
-        assert retention != FOR_EVER or kept == len(seen) > 400
-        again = 0
-        for url, page in seen.items():
-            (records,) = same(stores, "find", [query(page, "", pages=pages, retention=retention)])
-            again += url in {record.url for record in records}
-        assert again == (kept or again) > 400
-    for backend in backends:
-        if backend.servers and kept:
-            assert_small_packed_keys(backend, kept)
-
-
 @pytest.mark.nightly
-def test_where_pages_crowd_the_likeliest_are_compared(backends: list[Backend]) -> None:
+def test_where_pages_crowd_the_likeliest_are_compared(store: Store) -> None:
     """Of a template's pages, most of which differ in their volatile bits only, more lie in the ranges than are read."""
     rng = np.random.default_rng(17)
     template = random_page(rng)
     pages = [
         replace(random_page(rng), search_weights=similar_page(template, 0.8, rng).search_weights) for _ in range(400)
     ]
-    with opened(backends, Clock()) as stores:
-        for number, page in enumerate(pages):
-            for store in stores.values():
-                checked(store, query(page, f"https://example.com/{number}", pages=100))
-        for store in stores.values():
-            copies = [
-                checked(store, query(page, f"https://copy.example/{number}", pages=100))
-                for number, page in enumerate(pages[::20])
-            ]
-            assert {answer.status for answer in copies} == {Status.EXACT}
-            assert {answer.candidates for answer in copies} == {MAX_CANDIDATES}
-            near = [found(store, query(near_page(page), "", pages=100)) for page in pages[::10]]
-            # Comparing whichever come first would find one in three.
-            assert sum(map(len, near)) >= 0.7 * len(near)
-
-
-@contextlib.contextmanager
-def opened(backends: list[Backend], clock: Clock) -> Iterator[dict[str, Store]]:
-    stores = {backend.name: backend.store(LAYOUT, clock) for backend in backends}
-    for store in stores.values():
-        store.open()
-    yield stores
-    for store in stores.values():
-        store.close()
-
-
-def same(stores: dict[str, Store], call: str, argument: Any) -> Any:
-    return alike({name: getattr(store, call)(argument) for name, store in stores.items()})
-
-
-def alike(answers: dict[str, Any]) -> Any:
-    """What all stores answered."""
-    expected = next(iter(answers.values()))
-    assert answers == dict.fromkeys(answers, expected)
-    return expected
-
-
-def assert_small_packed_keys(backend: Backend, pages: int) -> None:
-    """Every page is filed once in every table, in buckets that the server keeps as one packed list."""
-    client, contents = backend.servers[0].client, backend.contents()
-    for table in (b"t0", b"t1", b"u"):
-        buckets = {key: len(value) for key, value in contents.items() if b":%s:" % table in key}
-        assert sum(buckets.values()) == pages
-        assert max(buckets.values()) <= 128
-        assert {client.object("encoding", key) for key in buckets} <= {b"listpack", b"ziplist"}
-    lists = [value for key, value in contents.items() if b":r:" in key]
-    assert max(map(len, lists)) == 512
-    assert sum(bool(record) for records in lists for record in records) == pages
+    store.check([query(page, f"https://example.com/{number}", pages=100) for number, page in enumerate(pages)])
+    copies = [
+        checked(store, query(page, f"https://copy.example/{number}", pages=100))
+        for number, page in enumerate(pages[::20])
+    ]
+    assert {(copy.status, copy.candidates) for copy in copies} == {(Status.EXACT, MAX_CANDIDATES)}
+    near = [found(store, query(near_page(page), "", pages=100)) for page in pages[::10]]
+    # Comparing whichever come first would find one in three.
+    assert sum(map(len, near)) >= 0.7 * len(near)

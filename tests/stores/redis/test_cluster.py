@@ -15,12 +15,12 @@ import pytest
 import redis
 from redis.crc import key_slot
 
-from crawldedup.errors import ProfileMismatchError, StoreFullError, StoreUnavailableError
+from crawldedup.errors import StoreFullError, StoreUnavailableError
 from crawldedup.stores.base import AnchorQuery, PageName, Query, Retention, Status
 from crawldedup.stores.redis.client import exchange
 from crawldedup.stores.redis.store import PREFIXES, RedisClusterStore, prefixes
 from tests.servers import ClusterSetup, wait_until
-from tests.stores.pages import LAYOUT, OTHER_PROFILE, checked, query, random_page, url_key_of
+from tests.stores.pages import LAYOUT, checked, query, random_page, url_key_of
 
 pytestmark = pytest.mark.nightly
 NAMES = prefixes("test")
@@ -245,11 +245,3 @@ class TestTrouble:
                 assert late.open() == 40 - len(refused)
         assert statuses(store, [asked[number] for number in refused]) == [Status.NEW] * len(refused)
         assert store.info().pages == 40
-
-    def test_a_part_of_another_profile_is_refused(self, cluster: ClusterSetup, store: RedisClusterStore) -> None:
-        cluster.master_of(NAMES[5]).client.hset(f"{NAMES[5]}m", "profile", OTHER_PROFILE.profile)
-        other = RedisClusterStore(cluster.url, LAYOUT)
-        for begin in (other.open, other.open_read_only):
-            with pytest.raises(ProfileMismatchError, match="profile-2"):
-                begin()
-        other.close()

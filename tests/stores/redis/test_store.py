@@ -177,6 +177,24 @@ def test_queries_of_a_batch_are_packed_as_each_of_them_alone(rng: np.random.Gene
     assert protocol.pack_names([PageName(1), PageName(2, 5)]) == bytes(7) + b"\1" + bytes(7) + b"\2"
 
 
+def test_every_page_of_a_large_index_is_found_in_buckets_that_the_server_keeps_as_packed_lists(
+    client: redis.Redis, store: RedisStore, rng: np.random.Generator
+) -> None:
+    pages = [random_page(rng) for _ in range(700)]
+    store.check([query(page, url(number), pages=number) for number, page in enumerate(pages)])
+    for number, page in enumerate(pages):
+        assert [record.url for record in found(store, query(page, "", pages=700))] == [url(number)]
+    contents = redis_contents(client)
+    for table in (b"t0", b"t1", b"u"):
+        buckets = {key: len(value) for key, value in contents.items() if b":%s:" % table in key}
+        assert sum(buckets.values()) == 700
+        assert max(buckets.values()) <= 128
+        assert {client.object("encoding", key) for key in buckets} <= {b"listpack", b"ziplist"}
+    lists = [value for key, value in contents.items() if b":r:" in key]
+    assert max(map(len, lists)) == 512
+    assert sum(bool(record) for records in lists for record in records) == 700
+
+
 class TestServerTrouble:
     def test_flushed_scripts_and_cut_connections_are_mended(self, client: redis.Redis, store: RedisStore) -> None:
         for number in range(3):
