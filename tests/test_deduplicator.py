@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -505,22 +503,6 @@ class TestLife:
             assert "(open)" in repr(dedup)
         assert "(closed)" in repr(dedup)
 
-    def test_processes_of_one_crawl_share_its_session(self, shared: Backend) -> None:
-        """A page that one of them delivered is a revisit for the other; a third crawler takes it for a copy."""
-        with Deduplicator(shared.url) as first:
-            session = first.session
-            assert session is not None
-            first.check(A, text=TEXT)
-            second = Deduplicator(shared.url)
-            second.open(session)
-            assert second.session == session
-            assert second.check(A, text=TEXT).kind is Kind.REVISIT
-            second.close(leave=False)
-            with Deduplicator(shared.url) as third:
-                assert third.session != session
-                assert third.check(A, text=TEXT).kind is Kind.EXACT_DUPLICATE
-            assert second.session is None
-
     @pytest.mark.parametrize("is_slow", [False, True])
     def test_a_crawler_at_work_is_heard_of_in_time(
         self, shared: Backend, is_slow: bool, monkeypatch: pytest.MonkeyPatch
@@ -537,17 +519,6 @@ class TestLife:
             next(verdicts)
             two.open()
             assert two.check(A, text=TEXT).kind is Kind.EXACT_DUPLICATE
-
-    def test_a_crawler_that_died_without_a_word_is_no_fellow(self, shared: Backend) -> None:
-        program = (
-            "import os, sys; from crawldedup import Deduplicator; dedup = Deduplicator(sys.argv[1], namespace='died'); "
-            "print(dedup.check('https://a.example/', text=sys.argv[2]).kind, flush=True); os._exit(9)"
-        )
-        command = [sys.executable, "-c", program, shared.url, NEAR]
-        died = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert (died.stdout.strip(), died.returncode) == ("new", 9)
-        with Deduplicator(shared.url, namespace="died") as dedup:
-            assert dedup.check("https://a.example/", text=NEAR).kind == Kind.REVISIT
 
 
 class TestDeliveries:
