@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import mmh3
 import pytest
 
 from crawldedup import Deduplicator, Kind, Page, compare, fingerprint, wire
@@ -166,3 +167,16 @@ class TestCompare:
             compare("a", "b")  # type: ignore[arg-type]
         with pytest.raises(ConfigurationError, match="similarity"):
             compared(TEXT, TEXT, similarity=2)
+
+    def test_lines_that_a_deduplicator_has_learned_are_left_out(self) -> None:
+        def board(topic: str, online: int) -> Page:
+            counter = f"<p>{online} users online, {online + 9} guests</p>"
+            html = f"<title>{topic}</title><main><h1>{topic}</h1><p>{topic} {TEXT}</p>{counter}</main>"
+            return Page(f"https://board.example/t/{topic}?sid={mmh3.hash128(f'{topic} {online}'):032x}", html=html)
+
+        with Deduplicator(volatile=True) as dedup:
+            for topic in ("moorings", "engines", "sails"):
+                list(dedup.check_many([board(topic, 11), board(topic, 38)], batch=1))
+            pages = board("anchors", 11), board("anchors", 38)
+            assert compare(*pages).similarity != 1
+            assert compare(*pages, volatile_lines=dedup.volatile_lines).similarity == 1

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import redis
 from redis.crc import key_slot
 
 from crawldedup.errors import StoreFullError, StoreUnavailableError
@@ -202,23 +201,6 @@ class TestTrouble:
         assert_known(store, before)
         assert cluster.master_of(key) is target
         assert store.info().pages == 50
-
-    def test_a_call_whose_answer_is_lost_counts_once(
-        self, store: RedisClusterStore, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        statuses(store, each_elsewhere(range(8)))
-        cuts = iter([True])
-
-        def cut(asked: Any) -> list[list[Any]]:
-            answers = exchange(asked)
-            if next(cuts, False):
-                answers[0] = [redis.ConnectionError("the answer is lost")] * len(answers[0])
-            return answers
-
-        monkeypatch.setattr("crawldedup.stores.redis.client.exchange", cut)
-        copies = [ask(number, f"copy/{number}/{copy}", place=number) for copy in range(2) for number in range(8)]
-        assert statuses(store, copies) == [Status.EXACT] * 16
-        assert [records[0].copies for records in store.find(each_elsewhere(range(8)))] == [2] * 8
 
     @pytest.mark.parametrize("lost", [[0], [3, 8], range(PREFIXES)], ids=["first", "two", "all"])
     def test_parts_that_were_lost_begin_anew(

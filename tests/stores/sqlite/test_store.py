@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import signal
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -195,21 +194,6 @@ def process_of(work: Callable[[str, Connection], None], path: Path) -> Iterator[
     process.join()
 
 
-def fill_until_refused(path: str, pipe: Connection) -> None:
-    store, pages = store_at(path), 0
-    store.open()
-    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))
-    with contextlib.suppress(StoreError):
-        while True:
-            pages = add(store, pages)
-    with pytest.raises(StoreError):
-        add(store, pages)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    recovered = add(store, pages)
-    store.close()
-    pipe.send((pages, recovered))
-
-
 def write_for_ever(path: str, pipe: Connection) -> None:
     store, pages = store_at(path), 0
     store.open()
@@ -224,14 +208,6 @@ def check_for_ever(path: str, pipe: Connection) -> None:
     pipe.send(len(store.check(questions)))
     while True:
         store.check(questions)
-
-
-@nightly
-def test_a_disk_that_refuses_to_write_costs_no_page_that_was_kept(path: Path) -> None:
-    with process_of(fill_until_refused, path) as pipe:
-        refused, recovered = pipe.recv()
-    assert refused == recovered - 1 > 0
-    assert_whole(path, recovered)
 
 
 @nightly
