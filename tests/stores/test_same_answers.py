@@ -107,7 +107,7 @@ retentions = st.sampled_from(
     ]
 )
 small = settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
 )
 
 
