@@ -99,25 +99,16 @@ def wrapped(cause: Exception) -> Exception:
     return error
 
 
+NAMES_OF_PASSING_ERRORS = (
+    "ConnectionError TimeoutError BusyLoadingError ReadOnlyError MaxConnectionsError ClusterDownError MasterDownError "
+    "ClusterError SlotNotCoveredError TryAgainError ClusterCrossSlotError RedisClusterException"
+)
 MENDED_BY_TIME = [
-    theirs.ConnectionError("refused"),
-    theirs.TimeoutError("Timeout"),
-    theirs.BusyLoadingError("LOADING"),
-    theirs.ReadOnlyError("read only"),
-    theirs.MaxConnectionsError("too many"),
-    MasterNotFoundError("no master"),
-    SlaveNotFoundError("no replica"),
-    theirs.ClusterDownError("CLUSTERDOWN"),
-    theirs.MasterDownError("MASTERDOWN"),
-    theirs.ClusterError("TTL exhausted."),
-    theirs.SlotNotCoveredError("slot 1"),
-    theirs.TryAgainError("TRYAGAIN"),
+    *(getattr(theirs, name)("said") for name in NAMES_OF_PASSING_ERRORS.split()),
+    *(kind("said") for kind in (MasterNotFoundError, SlaveNotFoundError, ConnectionResetError)),
     theirs.AskError("1 127.0.0.1:1"),
-    theirs.ClusterCrossSlotError("CROSSSLOT"),
-    theirs.RedisClusterException("All slots are not covered"),
     wrapped(theirs.ConnectionError("refused")),
     wrapped(taken_for_no_node("BUSY Redis is busy running a script.")),
-    ConnectionResetError("reset"),
     theirs.ResponseError("MISCONF disk"),
     theirs.ResponseError("BUSY a script"),
     theirs.ResponseError("Error running script: @user_script: 5: -READONLY You can't write"),
