@@ -24,18 +24,18 @@ def test_it_follows_the_compose_specification_and_is_open_to_this_machine_alone(
     assert {name for name, service in SERVICES.items() if "ports" in service} >= {"service", "redis"}
 
 
-def test_the_crawl_and_the_service_are_commands_of_ours() -> None:
-    for name in ("crawl", "service"):
-        assert parser().parse_args(SERVICES[name]["command"])
-    assert SERVICES["service"]["environment"] == {"CRAWLDEDUP_TOKEN": "${CRAWLDEDUP_TOKEN:-}"}
-    assert "'.[server]'" in SERVICES["service"]["build"]["dockerfile_inline"]
-
-
-def test_the_crawl_waits_for_a_healthy_redis_that_refuses_rather_than_forgets() -> None:
-    crawl, redis = SERVICES["crawl"], SERVICES["redis"]
-    assert crawl["depends_on"]["redis"]["condition"] == "service_healthy"
+def test_the_service_is_a_command_of_ours_that_waits_for_a_healthy_redis() -> None:
+    service, redis = SERVICES["service"], SERVICES["redis"]
+    assert parser().parse_args(service["command"])
+    assert "redis://redis:6379/0" in service["command"]
+    assert service["environment"] == {"CRAWLDEDUP_TOKEN": "${CRAWLDEDUP_TOKEN:-}"}
+    assert "'.[server]'" in service["build"]["dockerfile_inline"]
+    assert service["depends_on"]["redis"]["condition"] == "service_healthy"
     assert redis["healthcheck"]["test"]
-    assert "redis://redis:6379/0" in crawl["command"]
+
+
+def test_redis_refuses_rather_than_forgets() -> None:
+    redis = SERVICES["redis"]
     command = redis["command"]
     assert command[command.index("--maxmemory-policy") + 1] == "noeviction"
     assert command[command.index("--appendonly") + 1] == "yes"
