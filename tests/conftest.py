@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import random
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 from zlib import crc32
 
 import pytest
 
 from crawldedup.reading.keys import KEY_BYTES, Key
 from tests.servers import ClusterSetup, RedisServer
-from tests.stores.backends import NAMES, SHARED_NAMES, Backend
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+from tests.stores.backends import SHARED_NAMES, Backend
 
 ROOT = Path(__file__).parents[1]
 
@@ -69,12 +65,6 @@ def make_backend(name: str, request: pytest.FixtureRequest, folder: Path) -> Bac
         return Backend(name, setup.url, tuple(setup.nodes)).empty()
     server: RedisServer = request.getfixturevalue("session_redis")
     return Backend(name, server.url, (server,)).empty()
-
-
-@pytest.fixture(params=NAMES)
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
-    """Every store, empty."""
-    return make_backend(request.param, request, tmp_path)
 
 
 @pytest.fixture(params=SHARED_NAMES)
