@@ -1,7 +1,5 @@
 """Extractors that misbehave, for worker processes."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -11,16 +9,6 @@ from pathlib import Path
 
 _TAG = re.compile("<[^>]*>")
 _kept: list[bytes] = []
-
-
-def deadly(html: str) -> str:
-    """Kills its process where a page says so, or never comes to an end."""
-    text = _TAG.sub(" ", html)
-    while "endless" in text:
-        time.sleep(0.02)
-    if "deadly" in text:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return text
 
 
 def obedient(html: str) -> str:
@@ -65,11 +53,11 @@ def waiting(html: str) -> str:
 
 
 def counting(html: str) -> str:
-    """Writes down that it was asked for a page of the site."""
+    """Does what the first word of a page says, and writes down that it was asked for an article."""
     if "Article" in html:
         with Path("reads").open("a") as reads:
             reads.write("page\n")
-    return _TAG.sub(" ", html)
+    return obedient(html)
 
 
 def greedy(html: str) -> str:

@@ -3,20 +3,16 @@
 A task and a report are plain values, for they come from and go to another process.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from itemadapter import ItemAdapter
 from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler, CrawlerRunnerBase
 from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.misc import load_object
 from twisted.python.failure import Failure
 
@@ -95,33 +91,14 @@ class PageSpider(Spider):
             kind = str(error).replace(self.task["base"], "")
         self.report["failed"].append([self.shown(failure.request.url), kind])
 
-    def shown(self, url: str | None) -> str | None:
-        return url and url.removeprefix(self.task["base"])
-
-
-class ItemPipeline:
-    """Sees what users' pipelines see."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> ItemPipeline:
-        return cls(crawler)
-
-    def process_item(self, item: Any) -> Any:
-        spider = self._crawler.spider
-        assert isinstance(spider, PageSpider)
-        adapter = ItemAdapter(item)
-        values = {name: adapter.get(name) for name in ("url", "dedup_kind", "dedup_original", "dedup_similarity")}
-        spider.report["items"].append({**values, "dedup_original": spider.shown(values["dedup_original"])})
-        return item
+    def shown(self, value: Any) -> Any:
+        """Return a URL of the site as its path, and any other value as it is."""
+        return value.removeprefix(self.task["base"]) if isinstance(value, str) else value
 
 
 async def on_page_judged(request: Request, verdict: Verdict, dropped: bool, spider: PageSpider) -> None:
-    if is_asyncio_available():
-        # The page waits for handlers that are coroutines.
-        await asyncio.sleep(0.01)
+    # The page waits for handlers that are coroutines.
+    await asyncio.sleep(0.001)
     spider.report["signals"].append([spider.shown(request.url), str(verdict.kind), dropped])
 
 
@@ -133,17 +110,12 @@ def on_wall_suspected(original: str, share: float, window: int, spider: PageSpid
     spider.report["walls"].append([spider.shown(original), round(share * window), window])
 
 
-def on_item_scraped(item: Any, spider: PageSpider) -> None:
-    spider.report["kept"].append(ItemAdapter(item).asdict())
+def on_item_scraped(item: dict[str, Any], spider: PageSpider) -> None:
+    spider.report["kept"].append({name: spider.shown(value) for name, value in item.items() if name != "body"})
 
 
-def on_item_dropped(item: Any, exception: Exception, spider: PageSpider) -> None:
-    spider.report["refused"].append([ItemAdapter(item)["url"], str(exception)])
-
-
-def settings_of(task: dict[str, Any]) -> dict[str, Any]:
-    """The settings of the project that the task's spider belongs to."""
-    return {**SETTINGS, "ITEM_PIPELINES": {ItemPipeline: 100}, **task["settings"]}
+def on_item_dropped(item: dict[str, Any], exception: Exception, spider: PageSpider) -> None:
+    spider.report["refused"].append([item["url"], str(exception)])
 
 
 def crawler_of(runner: CrawlerRunnerBase, task: dict[str, Any]) -> Crawler:
@@ -159,7 +131,7 @@ def crawler_of(runner: CrawlerRunnerBase, task: dict[str, Any]) -> Crawler:
 
 
 def new_report() -> dict[str, Any]:
-    names = ("passed", "failed", "flags", "signals", "duplicates", "walls", "items", "kept", "refused")
+    names = ("passed", "failed", "flags", "signals", "duplicates", "walls", "kept", "refused")
     return {name: [] for name in names}
 
 
