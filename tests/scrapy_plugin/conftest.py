@@ -1,8 +1,8 @@
 """Crawls in a process of each mode of Scrapy's event loop, and the stores for them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 import scrapy
@@ -16,10 +16,8 @@ if scrapy.version_info < (2, 15):
     install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
 
 
-class Crawler(Protocol):
-    """Crawls pages of a site; the arguments are those of `crawling.task_of`."""
-
-    def __call__(self, site: Site, pages: list[Any], **options: Any) -> Crawl: ...
+Crawler = Callable[..., Crawl]
+"""Crawls pages of a site; the arguments are those of `crawling.task_of`."""
 
 
 @pytest.fixture(scope="session")

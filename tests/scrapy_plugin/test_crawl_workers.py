@@ -17,9 +17,7 @@ from tests.scrapy_plugin.website import Answer, Site, article
 from tests.servers import RedisServer
 
 
-def test_pages_that_kill_or_outlast_their_worker_cost_only_themselves_and_each_is_read_once(
-    site: Site, tmp_path: Path
-) -> None:
+def test_pages_that_kill_or_outlast_their_worker_cost_only_themselves(site: Site, tmp_path: Path) -> None:
     for word in ("crash", "forever"):
         site.pages[f"/{word}"] = Answer(f"<p>{word} {'this page is no good for its reader ' * 20}".encode())
     copies = [f"/{name}?session={number}" for name in "ab" for number in range(6)]

@@ -187,7 +187,6 @@ def marked(flag: str, *, refused: bool = True, unchanged: bool = False) -> Outco
         (Verdict(Kind.EXACT_DUPLICATE, "", None, copies=1), TRUSTING_ITSELF, False, PASSES),
         # What earlier crawls have seen.
         (REVISIT, DAILY, False, UNCHANGED),
-        (REVISIT, replace(DAILY, action="drop-items"), False, replace(UNCHANGED, fate=Fate.ITEMS_DROPPED)),
         (REVISIT, replace(DAILY, action="mark"), False, marked("unchanged", unchanged=True)),
         (REVISIT, DAILY, True, PASSES),
         (replace(REVISIT, changed=True), DAILY, False, PASSES),
@@ -199,7 +198,6 @@ def marked(flag: str, *, refused: bool = True, unchanged: bool = False) -> Outco
         (PARTIAL, replace(ITEMS, paragraphs=0.2), False, flagged("new=0.10", fate=Fate.ITEMS_DROPPED, refused=True)),
         (PARTIAL, replace(MARK, paragraphs=0.2), False, flagged("new=0.10", refused=True)),
         (PARTIAL, replace(DROP, paragraphs=0.1), False, flagged("new=0.10")),
-        (PARTIAL, replace(DROP, paragraphs="mark"), False, flagged("new=0.10")),
         (PARTIAL, DROP, False, flagged("new=0.10")),
         (PARTIAL, replace(TRUSTING_ITSELF, paragraphs=0.2), False, flagged("new=0.10")),
     ],
@@ -281,12 +279,10 @@ PLAIN, QUERY = "https://e.com/a", "https://e.com/a?page=1"
 @pytest.mark.parametrize(
     ("url", "canonical", "rank", "claimed", "ranked"),
     [
-        (PLAIN, (), 0, None, 0),
         (PLAIN, ("/a",), 0, None, 0),
         (PLAIN, ("/b",), 0, "https://e.com/b", 1),
         (PLAIN, ("/",), 0, "https://e.com/", 0),  # sites that name their home page on every page mean nothing
         (PLAIN, ("/b", "/c"), 0, None, 0),
-        (PLAIN, ("/b",), 1, "https://e.com/b", 1),
         (PLAIN, ("/b",), 2, "https://e.com/b", 3),
         (PLAIN, ("/b",), None, "https://e.com/b", 0),
         # Only the page itself tells whether the query matters.

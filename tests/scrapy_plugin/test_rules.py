@@ -4,7 +4,7 @@ import asyncio
 import json
 import pickle
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from tests.scrapy_plugin.fakes import FakeCrawler
 from tests.scrapy_plugin.test_command import Project
 from tests.scrapy_plugin.website import Answer, Site, article
 
+Advise = Callable[[], list[dict[str, Any]]]
 SIDS = ("?sid=0a1b2c3d", "?sid=1b2c3d4e", "?sid=2c3d4e5f", "?sid=3d4e5f6a")
 
 
@@ -50,17 +51,20 @@ def texts(paths: list[str]) -> set[str]:
     return {path.partition("?")[0] for path in paths}
 
 
-def advise(folder: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    """Write the rules that the crawls of a journal lead to, by `scrapy dedup`, and return them."""
-    project = Project("memory://", capsys, journal=str(folder / "journal"))
-    assert project.run("advise", "--output", str(folder / "rules.json"))[0] == 0
-    rules: list[dict[str, Any]] = json.loads((folder / "rules.json").read_text())
-    return rules
+@pytest.fixture
+def advise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Advise:
+    """Writes the rules that the crawls of a journal lead to, by `scrapy dedup`, and returns them."""
+
+    def by_command() -> list[dict[str, Any]]:
+        project = Project("memory://", capsys, journal=str(tmp_path / "journal"))
+        assert project.run("advise", "--output", str(tmp_path / "rules.json"))[0] == 0
+        rules: list[dict[str, Any]] = json.loads((tmp_path / "rules.json").read_text())
+        return rules
+
+    return by_command
 
 
-def test_copies_are_not_downloaded_and_no_content_is_lost(
-    crawl: Crawler, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_copies_are_not_downloaded(crawl: Crawler, tmp_path: Path, advise: Advise) -> None:
     """With rules that the first crawl has led to, for session ids and print views."""
     stories = numbered("news", 8)
     printed = {path.replace("news", "print"): answer for path, answer in stories.items()}
@@ -69,7 +73,7 @@ def test_copies_are_not_downloaded_and_no_content_is_lost(
     with Site({**stories, **printed}) as site:
         first = crawl(site, pages, CRAWLDEDUP_JOURNAL=journal, CRAWLDEDUP_CRAWL="first")
         assert site.asked.total() == len(pages)
-        advise(tmp_path, capsys)
+        advise()
         site.asked.clear()
         rules = {"CRAWLDEDUP_RULES": str(tmp_path / "rules.json"), "CRAWLDEDUP_CRAWL": "second"}
         result = crawl(site, pages, CRAWLDEDUP_JOURNAL=journal, **rules)
@@ -91,15 +95,9 @@ def test_copies_are_not_downloaded_and_no_content_is_lost(
 def test_copies_are_fetched_if_their_target_fails(crawl: Crawler, tmp_path: Path) -> None:
     """Wherever in their order it stands, and although the rule is right at other targets."""
     stories = numbered("news", 14)
-    failures = [
-        Answer(b"gone", 404),
-        Answer(b"down", 503),
-        article(999)._replace(missing_bytes=9),
-        Answer(b"{}", content_type="application/json"),
-        article(999),
-        article(998),
-        Answer(b"", 302, headers={"Location": "/wall"}),
-    ]
+    failures = [Answer(b"gone", 404), Answer(b"down", 503), Answer(b"", 302, headers={"Location": "/wall"})]
+    failures += [article(999)._replace(missing_bytes=9), Answer(b"{}", content_type="application/json")]
+    failures += [article(999), article(998)]
     with Site({path + each: answer for path, answer in stories.items() for each in SIDS}) as site:
         # All others come.
         site.pages |= {**stories, **dict(zip(stories, failures, strict=False)), "/wall": article(999)}
@@ -111,16 +109,11 @@ def test_copies_are_fetched_if_their_target_fails(crawl: Crawler, tmp_path: Path
     assert result.report["stats"]["finish_reason"] == "finished"
 
 
-def test_a_rule_that_proves_wrong_is_told_and_is_no_advice(
-    crawl: Crawler, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_rule_is_no_advice(crawl: Crawler, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first copies of each page are copies indeed, and none of the later ones."""
     stories = numbered("news", 6)
-    later = {
-        f"{path}?sid={number}": article(5000 + 9 * place + number, words=120)
-        for place, path in enumerate(stories)
-        for number in range(6)
-    }
+    urls = [f"{path}?sid={number}" for path in stories for number in range(6)]
+    later = {url: article(5000 + number, words=120) for number, url in enumerate(urls)}
     with Site({**stories, **later}) as site:
         settings = {"CRAWLDEDUP_RULES": rules_file(tmp_path, sid(site)), "CRAWLDEDUP_JOURNAL": str(tmp_path)}
         result = crawl(site, [*with_sids(stories), *map(page, later)], **settings)
@@ -138,14 +131,12 @@ def test_a_rule_that_proves_wrong_is_told_and_is_no_advice(
 
 
 @pytest.mark.nightly
-def test_no_request_goes_to_another_host_in_place_of_its_own(
-    crawl: Crawler, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_request_goes_to_another_host(crawl: Crawler, tmp_path: Path, advise: Advise) -> None:
     """Attack H1: a site that has mirrored the first pages of another falsifies later ones."""
     with Site(numbered("p", 40)) as victim, Site(victim.pages) as evil:
         pages = [page(f"{site.url}{path}") for path in victim.pages for site in (victim, evil)]
         crawl(victim, pages, CRAWLDEDUP_JOURNAL=str(tmp_path / "journal"))
-        assert advise(tmp_path, capsys) == []
+        assert advise() == []
         # Not even by a file that somebody else has written.
         forged = Rule("host", victim.url, victim.url, evil.url, frozenset({"/p/"}))
         refused = crawl(victim, pages, CRAWLDEDUP_RULES=rules_file(tmp_path, forged))
@@ -153,16 +144,14 @@ def test_no_request_goes_to_another_host_in_place_of_its_own(
 
 
 @pytest.mark.nightly
-def test_folders_that_support_a_rule_say_nothing_of_another(
-    crawl: Crawler, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_folders_of_a_rule_say_nothing_of_others(crawl: Crawler, tmp_path: Path, advise: Advise) -> None:
     """Attack H2: whoever may publish pages at which a parameter says nothing has others' pages skipped."""
     junk = {**numbered("u", 12), **numbered("v", 12, first=100)}
     stories = {f"/story?ref={n}": article(3000 + n, words=120) for n in range(30)}
     pages = [page(f"{path}?ref={n}") for n in range(12) for path in junk]
     with Site({**junk, **stories}) as site:
         crawl(site, pages, CRAWLDEDUP_JOURNAL=str(tmp_path / "journal"))
-        (rule,) = advise(tmp_path, capsys)
+        (rule,) = advise()
         assert (rule["what"], rule["folders"]) == ("?ref", ["/u/", "/v/"])
         drowned = [*pages, *map(page, stories)]
         random.Random(1).shuffle(drowned)
