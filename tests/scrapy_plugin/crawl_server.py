@@ -15,13 +15,14 @@ from scrapy.crawler import AsyncCrawlerRunner
 from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.log import configure_logging
+from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import install_reactor
 
 FORMAT = "%(asctime)s [%(name)s] %(levelname)s: %(message)s"
 
 
 async def crawl(task: dict[str, Any]) -> dict[str, Any]:
-    from page_spider import SETTINGS, crawler_of, new_report, stats_of
+    from page_spider import SETTINGS, new_report, stats_of
 
     # Each crawl has a handler of its own.
     log, report = io.StringIO(), new_report()
@@ -29,7 +30,7 @@ async def crawl(task: dict[str, Any]) -> dict[str, Any]:
     handler.setFormatter(logging.Formatter(FORMAT))
     logging.root.addHandler(handler)
     runner = AsyncCrawlerRunner({**SETTINGS, **task["settings"]})
-    crawler = crawler_of(runner, task)
+    crawler = runner.create_crawler(load_object(task["spider_class"]))
     try:
         await runner.crawl(crawler, task=task, report=report)
     finally:

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import sys
 import time
 from pathlib import Path
 
@@ -17,8 +16,6 @@ def obedient(html: str) -> str:
     match text.split(" ")[0]:
         case "crash":
             os.kill(os.getpid(), signal.SIGKILL)
-        case "exit":
-            os._exit(3)
         case "leave":
             raise SystemExit(3)
         case "raise":
@@ -26,20 +23,6 @@ def obedient(html: str) -> str:
         case "forever":
             while True:
                 time.sleep(0.05)
-        case "slow":
-            time.sleep(0.3)
-        case "interrupt":
-            os.kill(os.getpid(), signal.SIGINT)
-        case "print":
-            print("noise that must not break the protocol", flush=True)
-            os.write(1, b"more noise\n")
-        case "stdin":
-            text += sys.stdin.read()
-        case "show":
-            # A file named by the page takes what only the process knows.
-            _, name, *_ = text.split(" ")
-            modules = [module for module in ("scrapy", "twisted") if module in sys.modules]
-            Path(name).write_text(f"{os.getpid()} {' '.join(modules)}")
     return text
 
 

@@ -417,6 +417,8 @@ def test_pages_with_too_little_of_their_own_are_dropped_and_items_are_not(crawl:
     # Items have no paragraphs.
     of_items = [url.removeprefix("/item") for url in result.items if url.startswith("/item")]
     assert of_items == ["/one", "/two", "/framed", "/both"]
+    # Another copy, and those of the three pages.
+    assert result.counts["item/dropped"] == 4
 
 
 def test_pages_and_items_are_judged_beside_each_other_and_never_meet(crawl: Crawler, lasting_store: str) -> None:
