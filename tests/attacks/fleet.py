@@ -5,21 +5,18 @@ of which no record tells what came of it. A page is delivered when its line is i
 before the library is told.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import count
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from crawldedup import Deduplicator, Page
-from crawldedup.verdict import Verdict
 from tests.scrapy_plugin.prepared import CONTEXT
 
 BATCH: Final = 20
@@ -31,13 +28,7 @@ NAMESPACE: Final = "fleet"
 _SPREAD: Final = 20
 _PATIENCE_SECONDS: Final = 60.0
 
-_SYLLABLES: Final = (
-    ("bar", "cor", "den", "fal", "gor", "kel", "lin", "mor", "pas", "ret"),
-    ("a", "e", "i", "o", "u"),
-    ("ster", "ning", "ton", "mer", "dle", "ck", "ply", "rn", "sop", "vid"),
-    ("", "s", "ed", "ing", "er", "al"),
-)
-_VOCABULARY: Final = ["".join(parts) for parts in product(*_SYLLABLES)]
+_VOCABULARY: Final = [f"word{number}" for number in range(3000)]
 
 Place = tuple[int, int]
 """A content, and which of its copies. The copies of even contents are exact, those of odd ones near duplicates."""
@@ -92,19 +83,13 @@ def work(queue: Queue, life: str) -> None:
     record = os.open(queue.record, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     with Deduplicator(queue.store, namespace=NAMESPACE, expected_pages=10_000) as dedup:
         left = queue.left()
-        for place, verdict in zip(left, _verdicts(dedup, left, queue.batch), strict=True):
+        pages = (Page(url_of(place), text=text_of(place), delivered=False) for place in left)
+        for place, verdict in zip(left, dedup.check_many(pages, batch=queue.batch), strict=True):
             is_delivered = not verdict.is_duplicate
             os.write(record, f"{place[0]} {place[1]} {int(is_delivered)} {time.monotonic_ns()} {life}\n".encode())
             if is_delivered:
                 dedup.deliver(url_of(place))
             time.sleep(queue.pause)
-
-
-def _verdicts(dedup: Deduplicator, places: Sequence[Place], batch: int) -> Iterator[Verdict]:
-    if batch == 1:
-        return (dedup.check(url_of(place), text=text_of(place), delivered=False) for place in places)
-    pages = (Page(url_of(place), text=text_of(place), delivered=False) for place in places)
-    return dedup.check_many(pages, batch=batch)
 
 
 class Outcome(NamedTuple):
@@ -156,14 +141,13 @@ class Fleet:
 
     def __init__(self, store: str, folder: Path, rng: random.Random, *, crawlers: int = 8, untold: int = 1) -> None:
         self._store, self._folder, self._rng = store, folder, rng
-        self._crawlers = crawlers
-        self._untold = untold
-        self._lives: Counter[int] = Counter()
+        self._crawlers, self._untold = crawlers, untold
+        self._lives = count(1)
 
     def crawl(self, contents: range, *, kills: int, every: float, pause: float = 0.003) -> Outcome:
         """Crawl contents that no earlier crawl of this fleet had. About `every` so many seconds a crawler is killed."""
         queues = self._queues(contents, pause)
-        crawlers = [self._start(number, queue) for number, queue in enumerate(queues)]
+        crawlers = [self._start(queue) for queue in queues]
         killed: set[str] = set()
         while any(process.is_alive() for process, _ in crawlers):
             time.sleep(self._rng.uniform(0, 2 * every))
@@ -174,7 +158,7 @@ class Fleet:
                 process.join(_PATIENCE_SECONDS)
                 if process.exitcode:
                     killed.add(life)
-                    crawlers[number] = self._start(number, queues[number])
+                    crawlers[number] = self._start(queues[number])
         for process, _ in crawlers:
             assert process.exitcode == 0, "a crawler ended with an error"
         return judge(queues, killed, untold=self._untold)
@@ -182,20 +166,14 @@ class Fleet:
     def _queues(self, contents: range, pause: float) -> list[Queue]:
         places = [(content, copy) for content in contents for copy in range(COPIES)]
         places.sort(key=lambda place: place[0] + self._rng.random() * _SPREAD)
+        name = str(self._folder / str(contents.start))
         return [
-            Queue(
-                self._store,
-                places[number :: self._crawlers],
-                self._folder / f"{contents.start}-{number}",
-                BATCH if number % 2 else 1,
-                pause,
-            )
-            for number in range(self._crawlers)
+            Queue(self._store, places[at :: self._crawlers], Path(f"{name}-{at}"), BATCH if at % 2 else 1, pause)
+            for at in range(self._crawlers)
         ]
 
-    def _start(self, number: int, queue: Queue) -> tuple[ForkServerProcess, str]:
-        self._lives[number] += 1
-        life = f"{number}.{self._lives[number]}"
+    def _start(self, queue: Queue) -> tuple[ForkServerProcess, str]:
+        life = str(next(self._lives))
         process = CONTEXT.Process(target=work, args=(queue, life), daemon=True)
         process.start()
         return process, life

@@ -1,7 +1,5 @@
 """What an attacker makes who knows the code and not the key: pages, texts, URLs and words that collide without one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,8 +12,13 @@ from crawldedup.reading.tokenize import mix, word_hashes
 
 WORD_LIKE: Final = ("recall", "occturvuwnjyknxrbodqrvfm")
 """Two words of one hash without a key: found in a few seconds by a generalised birthday search (Wagner 2002)."""
-_MASK: Final = (1 << 64) - 1
-_C1, _C2 = 0x87C37B91114253D5, 0x4CF5AD432745937F
+ALIKE_FOR_MMH3: Final = (
+    bytes(range(69)),
+    bytes(range(16))
+    + bytes.fromhex("70b10f35b8886bdfd63881478d34ab9120212223a172f4a928292a2b2c2d2e2f")
+    + bytes(range(48, 69)),
+)
+"""Two texts with one mmh3 hash under every seed (Aumasson, Bernstein, Bosslet 2012)."""
 
 
 def page_near(victim: Fingerprint, pool: Sequence[str], words: int = 500) -> str:
@@ -61,30 +64,3 @@ def _verify_signs(shingles: NDArray[np.uint64]) -> NDArray[np.float64]:
     within, of_byte = np.arange(8, dtype=np.uint64), np.arange(8, dtype=np.uint64) * np.uint64(8)
     bits = (stretched[:, :, None] >> within)[..., None] >> of_byte & np.uint64(1)
     return bits.transpose(1, 2, 0, 3).reshape(len(shingles), 256) * 2.0 - 1
-
-
-def texts_of_every_seed() -> tuple[bytes, bytes]:
-    """Return two texts with one mmh3 hash under every seed (Aumasson, Bernstein, Bosslet 2012)."""
-    one = bytes(range(69))
-    words = [int.from_bytes(one[16 + 8 * place : 24 + 8 * place], "little") for place in range(4)]
-    words[0] = _partner(words[0], 1 << 36, _C1, 31, _C2)
-    words[1] = _partner(words[1], 1 << 32, _C2, 33, _C1)
-    words[2] = _partner(words[2], 1 << 63, _C1, 31, _C2)
-    return one, one[:16] + b"".join(word.to_bytes(8, "little") for word in words) + one[48:]
-
-
-def _partner(word: int, difference: int, first: int, turn: int, second: int) -> int:
-    mixed = _left(word * first & _MASK, turn) * second & _MASK ^ difference
-    return _right(mixed * _inverse(second) & _MASK, turn) * _inverse(first) & _MASK
-
-
-def _inverse(value: int) -> int:
-    return pow(value, -1, 1 << 64)
-
-
-def _left(value: int, bits: int) -> int:
-    return (value << bits | value >> 64 - bits) & _MASK
-
-
-def _right(value: int, bits: int) -> int:
-    return _left(value, 64 - bits)

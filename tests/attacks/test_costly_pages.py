@@ -1,7 +1,5 @@
 """Pages below every limit of size that take much memory: each is read within bounds, or refused."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,11 +1,11 @@
 """The pages of the documentation, as the tests read them."""
 
-from __future__ import annotations
-
-import importlib.util
 import re
+import runpy
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
@@ -69,11 +69,18 @@ def shell_lines(program: str, pages: list[Path] = PAGES) -> list[tuple[str, str]
     return found
 
 
-def module_at(path: Path) -> ModuleType:
-    """Return the module in a file that belongs to no package."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def module_at(path: Path) -> SimpleNamespace:
+    """Return the names of a file that belongs to no package."""
+    return SimpleNamespace(**runpy.run_path(str(path)))
+
+
+@cache
+def _named_stats() -> re.Pattern[str]:
+    named = re.findall(r"`(crawldedup/[^`\s]*[^`\s/])`", (SITE / "reference" / "stats.md").read_text("utf-8"))
+    # `<reason>` and the like stand for any word.
+    return re.compile("|".join(re.sub(r"<\w+>", "[^/]+", re.escape(name)) for name in named))
+
+
+def undocumented_stats(stats: Iterable[str]) -> set[str]:
+    """Return those of Scrapy's stats that are ours and that the reference does not name."""
+    return {name for name in stats if name.startswith("crawldedup/") and not _named_stats().fullmatch(name)}

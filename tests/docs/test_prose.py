@@ -1,10 +1,8 @@
 """The documentation is plain English: short sentences, no phrases that are hard to read, a way out of each limit."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -19,48 +17,30 @@ LONGEST_SENTENCE = 30
 CHECKED = [*PAGES, *PROJECT_PAGES]
 
 
-def is_marked_up(line: str) -> bool:
-    """Return True for a line that is no prose: a heading, an anchor, a picture, a rule of a table."""
-    return bool(re.match(r"#|\(\S+\)=|!\[|:\w[\w-]*:|\|[-| :]+\|$|:::|---$", line))
-
-
-def without_code(text: str) -> str:
-    """Return a page without its blocks of code and its directives."""
-    return re.sub(r"^(`{3,}|:{3,})(?!\{(?:note|tip|warning)).*?^\1$", "\n", text, flags=re.MULTILINE | re.DOTALL)
-
-
 def passages(text: str) -> list[str]:
-    """Return the paragraphs, the items of lists, and the cells of tables."""
-    found: list[list[str]] = [[]]
-    for line in without_code(text).splitlines():
-        stripped = line.strip()
-        if not stripped or is_marked_up(stripped):
-            found.append([])
-        elif stripped.startswith("|"):
-            found += [[cell] for cell in re.split(r"(?<!\\)\|", stripped)]
-            found.append([])
-        else:
-            if re.match(r"(?:[-*+]|\d+\.|:) ", stripped):
-                found.append([])
-            found[-1].append(re.sub(r"^(?:[-*+]|\d+\.|:) ", "", stripped))
-    return [" ".join(lines).strip() for lines in found if "".join(lines).strip()]
-
-
-def plain(passage: str) -> str:
-    """Return a passage with each link as its words, and each name of code as one word."""
-    passage = re.sub(r"\{\w+\}`(?:([^`<]*?)\s*<[^`]*>|[^`]*)`", lambda role: role[1] or "NAME", passage)
-    passage = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", passage)
-    return re.sub(r"`[^`]+`", "NAME", passage).replace("**", "")
+    """Return the paragraphs, the items of lists, and the cells of tables, without blocks of code and directives."""
+    text = re.sub(r"^(`{3,}|:{3,})(?!\{(?:note|tip|warning)).*?^\1$", "\n", text, flags=re.MULTILINE | re.DOTALL)
+    # No prose: a heading, an anchor, a picture, a rule of a table.
+    text = re.sub(r"^\s*(?:#|\(\S+\)=|!\[|:\w[\w-]*:|\|[-| :]+\|$|:::|---$).*", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^\s*(?:[-*+]|\d+\.|:) ", "\n\n", text, flags=re.MULTILINE)
+    text = re.sub(r"^\s*\|.*", lambda row: re.sub(r"(?<!\\)\|", "\n\n", row[0]), text, flags=re.MULTILINE)
+    return [" ".join(passage.split()) for passage in re.split(r"\n\s*\n", text) if passage.strip()]
 
 
 def sentences(passage: str) -> list[str]:
-    """Return the sentences of a passage. A colon or a semicolon ends none."""
-    return re.split(r"(?<=[.!?])\)?\s+(?=[\"(*]?[A-Z0-9])", plain(passage))
+    """Return the sentences of a passage, each link as its words, and each name of code as one word.
+
+    A colon or a semicolon ends none.
+    """
+    passage = re.sub(r"\{\w+\}`(?:([^`<]*?)\s*<[^`]*>|[^`]*)`", lambda role: role[1] or "NAME", passage)
+    passage = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", passage)
+    plain = re.sub(r"`[^`]+`", "NAME", passage).replace("**", "")
+    return re.split(r"(?<=[.!?])\)?\s+(?=[\"(*]?[A-Z0-9])", plain)
 
 
-def words(sentence: str) -> list[str]:
-    """Return the words of a sentence."""
-    return re.findall(r"\w[\w'’.,-]*", sentence)
+def long_sentences(texts: Iterable[str]) -> list[str]:
+    found = [each for text in texts for each in sentences(text)]
+    return [each for each in found if len(re.findall(r"\w[\w'’.,-]*", each)) > LONGEST_SENTENCE]
 
 
 def option_texts() -> list[str]:
@@ -85,12 +65,10 @@ def http_texts() -> list[str]:
 
 @pytest.mark.parametrize("page", CHECKED, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_sentence_is_long(page: Path) -> None:
-    found = [each for passage in passages(page.read_text("utf-8")) for each in sentences(passage)]
-    assert [each for each in found if len(words(each)) > LONGEST_SENTENCE] == []
+    assert long_sentences(passages(page.read_text("utf-8"))) == []
 
 
 @pytest.mark.parametrize("texts", [option_texts, command_texts, http_texts])
 def test_no_sentence_of_a_generated_page_is_long(texts: Callable[[], list[str]]) -> None:
-    found = [each for text in texts() for each in sentences(text)]
-    assert len(found) > 30
-    assert [each for each in found if len(words(each)) > LONGEST_SENTENCE] == []
+    assert len(texts()) > 30
+    assert long_sentences(texts()) == []

@@ -1,13 +1,11 @@
-"""The reference names all that users can name, and no page names what does not exist."""
-
-from __future__ import annotations
+"""The reference names all that users can name, and no page shows a name or a command line that does not exist."""
 
 import importlib
 import inspect
 import re
+import shlex
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import Any
 
 import pytest
 from scrapy.settings import Settings
@@ -15,11 +13,12 @@ from scrapy.settings import Settings
 import crawldedup
 import crawldedup.journal as crawl_journal
 from crawldedup import client, errors, scrapy_plugin
+from crawldedup.cli import parser
 from crawldedup.scrapy_plugin import command, policy, signals
 from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
 from crawldedup.service import console, watching
 from crawldedup.stores import registry
-from tests.docs.pages import PAGES, ROOT, SITE, section
+from tests.docs.pages import PAGES, ROOT, SITE, section, shell_lines
 
 REFERENCE = SITE / "reference"
 PYTHON = (REFERENCE / "python.md").read_text("utf-8")
@@ -38,13 +37,12 @@ def test_a_page_names_no_setting_that_does_not_exist(page: Path) -> None:
     assert named - NOT_SETTINGS <= {name.removeprefix(PREFIX) for name in crawl_settings()}
 
 
-def test_every_key_of_meta_is_in_the_reference() -> None:
+def test_the_reference_has_every_key_of_meta_signal_and_scheme_of_a_store() -> None:
     assert first_column("meta.md", "crawldedup") - {"True", "False"} == set(policy._OVERRIDABLE)
-
-
-def test_every_signal_is_in_the_reference() -> None:
     names = {name for name, value in vars(signals).items() if type(value) is object}
     assert set(re.findall(r"```\{signal\} (\w+)\n", (REFERENCE / "meta.md").read_text("utf-8"))) == names
+    schemes = re.findall(r"^(\S+)://", (REFERENCE / "settings.md").read_text("utf-8"), re.MULTILINE)
+    assert {*schemes} == {*registry._STORES}
 
 
 def test_every_kind_of_error_is_in_the_reference() -> None:
@@ -59,43 +57,61 @@ def test_every_kind_of_error_is_in_the_reference() -> None:
     }
 
 
-def test_every_option_of_scrapy_dedup_is_in_the_reference() -> None:
-    page = (REFERENCE / "commands.md").read_text("utf-8")
+def dedup_parser() -> ArgumentParser:
     parser, own = ArgumentParser(), command.Command()
     own.settings = Settings()
     own.add_options(parser)
-    (group,) = (group for group in parser._action_groups if group.title == "Deduplication")
+    return parser
+
+
+def test_every_option_of_scrapy_dedup_is_in_the_reference() -> None:
+    (group,) = (group for group in dedup_parser()._action_groups if group.title == "Deduplication")
     options = {option for action in group._group_actions for option in action.option_strings}
+    page = (REFERENCE / "commands.md").read_text("utf-8")
     assert {option for option in options if not re.search(rf"`{option}[` ]", page)} == set()
 
 
-def test_every_public_name_is_in_the_reference() -> None:
+def test_the_reference_names_every_public_name_and_no_other() -> None:
     of_errors = {name for name in vars(errors) if name.endswith("Error")}
     ours = {f"crawldedup.{name}" for name in {*crawldedup.__all__} - of_errors}
     of_scrapy = {*scrapy_plugin.__all__} - {*crawldedup.__all__} - {"signals"}
     ours |= {f"crawldedup.scrapy_plugin.{name}" for name in of_scrapy}
     ours |= {f"{module.__name__}.{name}" for module in (client, crawl_journal) for name in module.__all__}
     assert {name for name in ours if f":: {name}\n" not in PYTHON} == set()
-
-
-def test_the_reference_names_no_name_that_does_not_exist() -> None:
     named = re.findall(r"auto(?:class|function|exception|data):: (crawldedup[\w.]*)\.(\w+)\n", PYTHON)
     # Apache Spark is not here to import its module.
-    homes = {module: importlib.import_module(module) for module, _ in named if module != "crawldedup.spark"}
-    assert [(module, name) for module, name in named if module in homes and not hasattr(homes[module], name)] == []
-
-
-def test_every_scheme_of_a_store_is_in_the_reference() -> None:
-    schemes = set(re.findall(r"^(\S+)://", (REFERENCE / "settings.md").read_text("utf-8"), re.MULTILINE))
-    assert schemes == set(registry._STORES)
+    named = [(module, name) for module, name in named if module != "crawldedup.spark"]
+    assert [name for module, name in named if not hasattr(importlib.import_module(module), name)] == []
 
 
 def test_every_page_and_metric_of_the_service_is_in_the_reference() -> None:
     routes = {(method, route.path) for route in console.PAGES for method in (route.methods or set()) - {"HEAD"}}
     assert set(re.findall(r"`(GET|POST) (/\S*)`", section(REFERENCE / "http.md", "Pages for browsers"))) == routes
-    counted = {f"{each._name}_total" if each._type == "counter" else each._name for each in made_metrics()}
+    metrics = [each for each in vars(watching).values() if hasattr(each, "_labelnames")]
+    counted = {f"{each._name}_total" if each._type == "counter" else each._name for each in metrics}
     assert first_column("http.md", "Metrics") == counted
 
 
-def made_metrics() -> list[Any]:
-    return [each for each in vars(watching).values() if hasattr(each, "_labelnames")]
+LINES = shell_lines("crawldedup")
+LINES += [(place, line) for place, line in shell_lines("scrapy") if line.split()[1] == "dedup"]
+
+
+@pytest.mark.parametrize(("place", "line"), LINES, ids=[f"{place} {line}" for place, line in LINES])
+def test_a_command_line_is_understood(place: str, line: str) -> None:
+    program, *arguments = shlex.split(line)
+    if program == "crawldedup":
+        # A wrong line ends the program.
+        assert parser().parse_args(arguments)
+    else:
+        _, unknown = dedup_parser().parse_known_args(arguments[1:])
+        assert not [each for each in unknown if each.startswith("-")]
+
+
+def test_lines_of_benchmarks_name_their_options() -> None:
+    shown = re.findall(r"python benchmarks/(\w+)\.py([^`&]*)", "".join(page.read_text("utf-8") for page in PAGES))
+    assert len(shown) > 10
+    programs = "".join(path.read_text("utf-8") for path in (ROOT / "benchmarks").glob("*.py"))
+    for script, arguments in shown:
+        assert (ROOT / "benchmarks" / f"{script}.py").exists(), script
+        for option in re.findall(r"--[\w-]+", arguments):
+            assert f'"{option}"' in programs, (script, option)

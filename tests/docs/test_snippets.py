@@ -1,20 +1,23 @@
-"""The code that the documentation shows runs as it is shown."""
+"""The code that the documentation and the docstrings show runs as it is shown."""
 
-from __future__ import annotations
-
+import doctest
 import textwrap
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from scrapy.settings import Settings
 
+from crawldedup.journal import FileJournal, line_of
 from crawldedup.reading.extract import custom_extractor
 from crawldedup.reading.html import HtmlPage
 from crawldedup.scrapy_plugin import DuplicatePageError
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions
 from crawldedup.verdict import Kind, Verdict
-from tests.docs.pages import SITE, Block, blocks
+from tests.docs.pages import ROOT, SITE, Block, blocks
+from tests.journal.lines import END, header, page
 
 # What needs Apache Spark or crawl4ai is run in tests of its own.
 PYTHON = [block for block in blocks("python") if "spark" not in block.page.name and "crawl4ai" not in block.code]
@@ -48,33 +51,43 @@ def test_settings_can_be_pasted(block: Block) -> None:
         assert CrawlOptions.from_settings(settings) != CrawlOptions.from_settings(Settings())
 
 
-def snippet(page: str, start: str) -> dict[str, Any]:
-    (block,) = (block for block in PYTHON if block.page == SITE / page and start in block.code)
-    return run(block)
+def test_snippets_do_what_they_are_for(tmp_path: Path) -> None:
+    def snippet(page: str, start: str) -> Any:
+        (block,) = (block for block in PYTHON if block.page == SITE / page and start in block.code)
+        return run(block)[start.split()[1]]
 
-
-def test_the_errback_gets_the_original() -> None:
-    said = []
-
-    class Failure:
-        value = DuplicatePageError("a copy", Verdict(Kind.EXACT_DUPLICATE, "https://b/", "https://a/"))
-        request = type("Request", (), {"url": "https://b/"})
-
-        def check(self, *kinds: type) -> bool:
-            return isinstance(self.value, kinds)
-
-    logger = type("Logger", (), {"info": staticmethod(lambda *words: said.append(words))})
-    on_error = snippet("how-to/choose-an-action.md", "def on_error")["on_error"]
-    on_error(type("Spider", (), {"logger": logger}), Failure())
+    verdict, said = Verdict(Kind.EXACT_DUPLICATE, "https://b/", "https://a/"), []
+    error = DuplicatePageError("a copy", verdict)
+    failure = SimpleNamespace(
+        value=error, request=SimpleNamespace(url="https://b/"), check=lambda *kinds: isinstance(error, kinds)
+    )
+    spider = SimpleNamespace(logger=SimpleNamespace(info=lambda *words: said.append(words)))
+    snippet("how-to/choose-an-action.md", "def on_error")(spider, failure)
     assert said == [("%s repeats %s", "https://b/", "https://a/")]
-
-
-def test_the_extension_writes_duplicates(tmp_path: Path) -> None:
-    extension = snippet("how-to/choose-an-action.md", "class DuplicatesFile")["DuplicatesFile"](tmp_path / "d.jsonl")
-    extension.page_deduplicated(Verdict(Kind.EXACT_DUPLICATE, "https://b/", "https://a/"), dropped=True)
+    extension = snippet("how-to/choose-an-action.md", "class DuplicatesFile")(tmp_path / "d.jsonl")
+    extension.page_deduplicated(verdict, dropped=True)
     assert '"original": "https://a/"' in (tmp_path / "d.jsonl").read_text()
-
-
-def test_the_extractor_is_one() -> None:
-    main_text = snippet("how-to/own-extractor.md", "def main_text")["main_text"]
+    main_text = snippet("how-to/own-extractor.md", "def main_text")
     assert custom_extractor("myproject.pages.main_text", main_text).extract(HtmlPage("<p>")) == ""
+
+
+EXAMPLES = [path for path in sorted((ROOT / "crawldedup").rglob("*.py")) if ">>>" in path.read_text("utf-8")]
+
+
+@pytest.mark.usefixtures("own_keys")
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_examples_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    tests = [test for test in doctest.DocTestFinder().find(module) if test.examples]
+    assert tests
+    said: list[str] = []
+    for number, test in enumerate(tests):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        journal = FileJournal(folder / "journals", header("news"), keep=1)
+        for line in (page(1), page(2), END):
+            journal.write(line_of(line))
+        journal.close()
+        doctest.DocTestRunner().run(test, out=said.append)
+    assert "".join(said) == ""

@@ -1,38 +1,32 @@
 """Crawls in a process of each mode of Scrapy's event loop, and the stores for them."""
 
-from __future__ import annotations
-
-import contextlib
-import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 import scrapy
 from scrapy.utils.reactor import install_reactor
 
-from tests.conftest import make_backend
 from tests.scrapy_plugin.crawling import MODES, QUICK, Crawl, Crawling
-from tests.scrapy_plugin.website import Site
-from tests.stores.backends import NAMES
+from tests.scrapy_plugin.website import Site, article
 
 if scrapy.version_info < (2, 15):
     # There Scrapy's own functions ask which reactor is installed, whatever loop runs: tests without a crawl need one.
     install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
 
 
-class Crawler(Protocol):
-    """Crawls pages of a site with one store; the arguments are those of `crawling.task_of`."""
-
-    def __call__(self, site: Site, pages: list[Any], **options: Any) -> Crawl: ...
+Crawler = Callable[..., Crawl]
+"""Crawls pages of a site; the arguments are those of `crawling.task_of`."""
 
 
 @pytest.fixture(scope="session")
-def crawlings() -> Iterator[dict[str, Crawling]]:
-    """A process that crawls, for each mode, from its first crawl on."""
-    with contextlib.ExitStack() as stack:
-        yield {mode: stack.enter_context(Crawling(mode)) for mode in MODES}
+def crawlings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Crawling]]:
+    """A process that crawls, for each mode."""
+    crawlings = {mode: Crawling(mode, tmp_path_factory.mktemp("crawls")) for mode in MODES}
+    yield crawlings
+    for each in crawlings.values():
+        each.close()
 
 
 @pytest.fixture
@@ -41,24 +35,18 @@ def crawling(request: pytest.FixtureRequest, crawlings: dict[str, Crawling]) -> 
     return crawlings[getattr(request, "param", "asyncio")]
 
 
-# Mode and store do not meet: the event loop waits for a worker process, and the worker asks the store.
-with_every_store = pytest.mark.parametrize(
-    ("crawling", "store"), list(zip(itertools.cycle(MODES), NAMES, strict=False)), indirect=True
-)
-in_every_mode = pytest.mark.parametrize("crawling", MODES, indirect=True)
-nightly = pytest.mark.nightly
-
-
-@pytest.fixture
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of an empty index in memory, unless the test asks for another kind."""
-    return make_backend(getattr(request, "param", "memory"), request, tmp_path).url
-
-
 @pytest.fixture
 def lasting_store(tmp_path: Path) -> str:
     """The URL of an empty index that outlasts a crawl."""
     return f"sqlite:///{tmp_path}/index.sqlite"
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    """A site of two articles and their copies, to which tests may add pages."""
+    copies = {"/a": article(1), "/a-copy": article(1), "/a-near": article(1, changed_words=2)}
+    with Site({**copies, "/b": article(2), "/b-copy": article(2)}) as running:
+        yield running
 
 
 @pytest.fixture

@@ -1,26 +1,13 @@
 """Extractors that misbehave, for worker processes."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
-import sys
 import time
 from pathlib import Path
 
 _TAG = re.compile("<[^>]*>")
 _kept: list[bytes] = []
-
-
-def deadly(html: str) -> str:
-    """Kills its process where a page says so, or never comes to an end."""
-    text = _TAG.sub(" ", html)
-    while "endless" in text:
-        time.sleep(0.02)
-    if "deadly" in text:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return text
 
 
 def obedient(html: str) -> str:
@@ -29,8 +16,6 @@ def obedient(html: str) -> str:
     match text.split(" ")[0]:
         case "crash":
             os.kill(os.getpid(), signal.SIGKILL)
-        case "exit":
-            os._exit(3)
         case "leave":
             raise SystemExit(3)
         case "raise":
@@ -38,20 +23,6 @@ def obedient(html: str) -> str:
         case "forever":
             while True:
                 time.sleep(0.05)
-        case "slow":
-            time.sleep(0.3)
-        case "interrupt":
-            os.kill(os.getpid(), signal.SIGINT)
-        case "print":
-            print("noise that must not break the protocol", flush=True)
-            os.write(1, b"more noise\n")
-        case "stdin":
-            text += sys.stdin.read()
-        case "show":
-            # A file named by the page takes what only the process knows.
-            _, name, *_ = text.split(" ")
-            modules = [module for module in ("scrapy", "twisted") if module in sys.modules]
-            Path(name).write_text(f"{os.getpid()} {' '.join(modules)}")
     return text
 
 
@@ -65,11 +36,11 @@ def waiting(html: str) -> str:
 
 
 def counting(html: str) -> str:
-    """Writes down that it was asked for a page of the site."""
+    """Does what the first word of a page says, and writes down that it was asked for an article."""
     if "Article" in html:
         with Path("reads").open("a") as reads:
             reads.write("page\n")
-    return _TAG.sub(" ", html)
+    return obedient(html)
 
 
 def greedy(html: str) -> str:

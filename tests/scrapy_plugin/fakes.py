@@ -1,10 +1,9 @@
 """Stand-ins for the parts around the plugin: a crawler, and the index that is asked about pages."""
 
 import asyncio
-from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from scrapy import Request, Spider, signals
 from scrapy.settings import Settings
@@ -16,35 +15,12 @@ from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import PageError, UnexpectedReadError
 from crawldedup.page import Page, ReadPage
 from crawldedup.reading.canonical import HeadLinks
-from crawldedup.stores.base import CrawlSession
 from crawldedup.verdict import Kind, Match, Verdict
 from tests.scrapy_plugin.crawling import counts_in
 
-FINGERPRINTS = Deduplicator(key=0)
+FINGERPRINT = Deduplicator(key=0).fingerprint(text="some words")
+T = TypeVar("T")
 TRACE = "ZeroDivisionError: bad \x1b[31m page"
-
-
-class Clock:
-    """Shows what it is set to."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Stats(StatsCollector):
-    """Needs no crawler."""
-
-    def __init__(self) -> None:
-        self._stats = {}
-
-
-class Slot:
-    """The requests that Scrapy's engine is not done with."""
-
-    def __init__(self) -> None:
-        self.inprogress: set[Request] = set()
 
 
 class FakeEngine:
@@ -52,7 +28,7 @@ class FakeEngine:
         self.spider: Spider | None = spider
         self.closed: list[str] = []
         self.crawled: list[Request] = []
-        self._slot = Slot()
+        self._slot = SimpleNamespace(inprogress=set())
 
     def crawl(self, request: Request) -> None:
         self.crawled.append(request)
@@ -64,7 +40,7 @@ class FakeEngine:
 class FakeCrawler:
     def __init__(self, *, has_item_middleware: bool = False, **settings: Any) -> None:
         self.settings = Settings(settings)
-        self.stats = Stats()
+        self.stats: Any = StatsCollector(self)  # type: ignore[arg-type]
         self.signals = SignalManager(self)
         self.spider = Spider("news")
         self.engine = FakeEngine(self.spider)
@@ -76,47 +52,49 @@ class FakeCrawler:
     def get_spider_middleware(self, cls: type) -> object | None:
         return cls if self._has_item_middleware else None
 
+    def work_for(self, command: str) -> None:
+        """Crawl for an interactive command, which puts a `start` of its own into the class of the spider."""
+        self.spider.start = SimpleNamespace(__module__=f"scrapy.commands.{command}")  # type: ignore[assignment]
+
 
 class FakeDedup:
     """Takes texts that differ in case only for near duplicates, and raises the errors that it is given."""
+
+    session = None
 
     def __init__(self) -> None:
         self.errors: list[Exception | None] = []
         self.calls: list[str] = []
         self.pages_asked: list[Page] = []
         self.delivered: list[str] = []
-        self.links = HeadLinks()
+        self.matches: list[Match] = []
         self.seen: dict[str, list[str]] = {}
-        self.session: CrawlSession | None = None
 
     @property
     def pages(self) -> int:
         return len(self.seen)
 
     async def open(self) -> None:
-        self.calls.append("open")
-        self._raise()
+        self._call("open")
 
     async def info(self) -> SimpleNamespace:
-        self.calls.append("info")
-        self._raise()
+        self._call("info")
         return SimpleNamespace(pages=len(self.seen), bytes=0)
 
     async def judge(self, page: Page, prepare: Callable[[Page, ReadPage], Page] = lambda page, _: page) -> Judged:
-        self.calls.append("judge")
         text = page.text or (page.html if isinstance(page.html, str) else (page.html or b"").decode())
         if text.startswith("page error"):
             raise PageError("too_deep", "The page is nested too deeply.")
         if text.startswith("unexpected"):
             raise UnexpectedReadError("ZeroDivisionError", TRACE)
-        self._raise()
-        read = ReadPage(FINGERPRINTS.fingerprint(text=text), self.links)
+        self._call("judge")
+        read = ReadPage(FINGERPRINT, HeadLinks())
         page = prepare(page, read)
         self.pages_asked.append(page)
         return Judged(self._verdict(page, text), read, 0.01, 0.001, 0.02)
 
     async def find(self, **_: Any) -> list[Match]:
-        return []
+        return self.matches
 
     def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
         self.delivered.append(url)
@@ -124,7 +102,8 @@ class FakeDedup:
     async def close(self) -> None:
         self.calls.append("close")
 
-    def _raise(self) -> None:
+    def _call(self, name: str) -> None:
+        self.calls.append(name)
         if self.errors and (error := self.errors.pop(0)) is not None:
             raise error
 
@@ -143,31 +122,29 @@ class FakeDedup:
         return Verdict(Kind.NEAR_DUPLICATE, page.url, urls[0], 0.97, 2, copies=len(urls) - 1)
 
 
-class HandedIn(ABC):
-    """A crawl whose pages or items a test hands in one by one."""
+class HandedIn:
+    """A crawl, whose pages or items a test hands in one by one, while it is open. Its subject is told of that."""
 
-    def __init__(self, *, has_item_middleware: bool = False, dedup: Any = None) -> None:
-        self.dedup = dedup or FakeDedup()
-        self.crawler = FakeCrawler(has_item_middleware=has_item_middleware)
+    opened: Callable[[], Coroutine[Any, Any, None]]
+    closed: Callable[[], Coroutine[Any, Any, None]]
 
-    @abstractmethod
-    async def opened(self) -> None:
-        """Tell the subject of the test that the spider was opened."""
+    def __init__(self, **crawler: Any) -> None:
+        self.dedup = FakeDedup()
+        self.crawler: Any = FakeCrawler(**crawler)
+        self._runner = asyncio.Runner()
 
-    @abstractmethod
-    async def closed(self) -> None:
-        """Tell the subject of the test that the spider was closed."""
-
-    def run(self, work: Callable[[Self], Awaitable[None]]) -> Self:
-        async def whole() -> None:
-            await self.opened()
-            await self.crawler.signals.send_catch_log_async(signals.engine_started)
-            await work(self)
-            await asyncio.sleep(0)  # lets a spider that is being closed get there
-            await self.closed()
-
-        asyncio.run(whole())
+    def __enter__(self) -> Self:
+        self.wait(self.opened())
+        self.wait(self.crawler.signals.send_catch_log_async(signals.engine_started))
         return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wait(asyncio.sleep(0))  # lets a spider that is being closed get there
+        self.wait(self.closed())
+        self._runner.close()
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._runner.run(work)
 
     @property
     def counts(self) -> dict[str, int]:

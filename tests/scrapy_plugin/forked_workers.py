@@ -4,8 +4,6 @@ Importing this module makes it so. What a process of Python's own has that these
 `crawling.start` begins, and in `tests/workers`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
@@ -65,8 +63,8 @@ def _become(program: str, stdin: int) -> NoReturn:
         exec(program, {"__name__": "__main__"})
     except BaseException:
         traceback.print_exc()
-        os._exit(1)
-    os._exit(0)
+    finally:
+        os._exit(0)
 
 
 # Estimates depend on the key: see `tests/conftest.py`. Crawls of processes of their own have keys as for users.

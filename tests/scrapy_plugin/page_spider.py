@@ -3,21 +3,16 @@
 A task and a report are plain values, for they come from and go to another process.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Self
 
-from itemadapter import ItemAdapter
 from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
-from scrapy.crawler import Crawler, CrawlerRunnerBase
+from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.asyncio import is_asyncio_available
-from scrapy.utils.misc import load_object
 from twisted.python.failure import Failure
 
 from crawldedup import Verdict, add_verdict
@@ -42,6 +37,15 @@ class PageSpider(Spider):
     name = "pages"
     task: dict[str, Any]
     report: dict[str, Any]
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        for name in ("page_judged", "page_deduplicated", "wall_suspected"):
+            crawler.signals.connect(getattr(spider, name), signal=getattr(signals, name))
+        for name in ("item_scraped", "item_dropped"):
+            crawler.signals.connect(getattr(spider, name), signal=getattr(scrapy_signals, name))
+        return spider
 
     async def start(self) -> AsyncIterator[Request]:
         if self.task["items"]:
@@ -95,71 +99,30 @@ class PageSpider(Spider):
             kind = str(error).replace(self.task["base"], "")
         self.report["failed"].append([self.shown(failure.request.url), kind])
 
-    def shown(self, url: str | None) -> str | None:
-        return url and url.removeprefix(self.task["base"])
+    def shown(self, value: Any) -> Any:
+        """Return a URL of the site as its path, and any other value as it is."""
+        return value.removeprefix(self.task["base"]) if isinstance(value, str) else value
 
-
-class ItemPipeline:
-    """Sees what users' pipelines see."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> ItemPipeline:
-        return cls(crawler)
-
-    def process_item(self, item: Any) -> Any:
-        spider = self._crawler.spider
-        assert isinstance(spider, PageSpider)
-        adapter = ItemAdapter(item)
-        values = {name: adapter.get(name) for name in ("url", "dedup_kind", "dedup_original", "dedup_similarity")}
-        spider.report["items"].append({**values, "dedup_original": spider.shown(values["dedup_original"])})
-        return item
-
-
-async def on_page_judged(request: Request, verdict: Verdict, dropped: bool, spider: PageSpider) -> None:
-    if is_asyncio_available():
+    async def page_judged(self, request: Request, verdict: Verdict, dropped: bool) -> None:
         # The page waits for handlers that are coroutines.
-        await asyncio.sleep(0.01)
-    spider.report["signals"].append([spider.shown(request.url), str(verdict.kind), dropped])
+        await asyncio.sleep(0.001)
+        self.report["signals"].append([self.shown(request.url), str(verdict.kind), dropped])
 
+    def page_deduplicated(self, response: Response, verdict: Verdict, dropped: bool) -> None:
+        self.report["duplicates"].append([self.shown(response.url), self.shown(verdict.original), dropped])
 
-def on_page_deduplicated(response: Response, verdict: Verdict, dropped: bool, spider: PageSpider) -> None:
-    spider.report["duplicates"].append([spider.shown(response.url), spider.shown(verdict.original), dropped])
+    def wall_suspected(self, original: str, share: float, window: int) -> None:
+        self.report["walls"].append([self.shown(original), round(share * window), window])
 
+    def item_scraped(self, item: dict[str, Any]) -> None:
+        self.report["kept"].append({name: self.shown(value) for name, value in item.items() if name != "body"})
 
-def on_wall_suspected(original: str, share: float, window: int, spider: PageSpider) -> None:
-    spider.report["walls"].append([spider.shown(original), round(share * window), window])
-
-
-def on_item_scraped(item: Any, spider: PageSpider) -> None:
-    spider.report["kept"].append(ItemAdapter(item).asdict())
-
-
-def on_item_dropped(item: Any, exception: Exception, spider: PageSpider) -> None:
-    spider.report["refused"].append([ItemAdapter(item)["url"], str(exception)])
-
-
-def settings_of(task: dict[str, Any]) -> dict[str, Any]:
-    """The settings of the project that the task's spider belongs to."""
-    return {**SETTINGS, "ITEM_PIPELINES": {ItemPipeline: 100}, **task["settings"]}
-
-
-def crawler_of(runner: CrawlerRunnerBase, task: dict[str, Any]) -> Crawler:
-    """A crawler for the task's spider, with handlers for our signals."""
-    spider_class = load_object(task["spider_class"])
-    crawler = runner.create_crawler(type("TaskSpider", (spider_class,), {"name": task["spider"]}))
-    crawler.signals.connect(on_page_judged, signal=signals.page_judged)
-    crawler.signals.connect(on_page_deduplicated, signal=signals.page_deduplicated)
-    crawler.signals.connect(on_wall_suspected, signal=signals.wall_suspected)
-    crawler.signals.connect(on_item_scraped, signal=scrapy_signals.item_scraped)
-    crawler.signals.connect(on_item_dropped, signal=scrapy_signals.item_dropped)
-    return crawler
+    def item_dropped(self, item: dict[str, Any], exception: Exception) -> None:
+        self.report["refused"].append([item["url"], str(exception)])
 
 
 def new_report() -> dict[str, Any]:
-    names = ("passed", "failed", "flags", "signals", "duplicates", "walls", "items", "kept", "refused")
+    names = ("passed", "failed", "flags", "signals", "duplicates", "walls", "kept", "refused")
     return {name: [] for name in names}
 
 

@@ -1,7 +1,5 @@
 """A spider that is handed the browser's tab with each page, as scrapy-playwright's `playwright_include_page` does."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

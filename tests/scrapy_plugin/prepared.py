@@ -4,12 +4,9 @@ Each is forked off a process that has imported these modules and has done nothin
 begins, such as signals or what is imported first, is tested in processes that Python itself starts.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import runpy
-import socket
 import subprocess
 import sys
 import tempfile
@@ -28,67 +25,23 @@ def run_prepared(program: str, *arguments: str, folder: Path, stdin: str = "") -
     Raises `subprocess.TimeoutExpired`.
     """
     with tempfile.TemporaryDirectory() as name:
-        streams = [Path(name) / stream for stream in ("stdin", "stdout", "stderr")]
-        streams[0].write_text(stdin)
-        process = CONTEXT.Process(target=_run, args=(program, arguments, str(folder), *map(str, streams)))
+        streams = Path(name)
+        (streams / "0").write_text(stdin)
+        process = CONTEXT.Process(target=_run, args=(program, arguments, str(folder), name))
         process.start()
         process.join(PATIENCE_SECONDS)
         if process.exitcode is None:
             process.kill()
             raise subprocess.TimeoutExpired(program, PATIENCE_SECONDS)
-        return subprocess.CompletedProcess(
-            [program, *arguments], process.exitcode, streams[1].read_text(), streams[2].read_text()
-        )
+        out, log = ((streams / stream).read_text() for stream in "12")
+        return subprocess.CompletedProcess([program, *arguments], process.exitcode, out, log)
 
 
-class PreparedServant:
-    """A program that works in the folder, and answers each line of its stdin with a line on its stdout."""
-
-    def __init__(self, program: str, *arguments: str, folder: Path) -> None:
-        self._channel, channel = socket.socketpair()
-        self._process = CONTEXT.Process(target=_serve, args=(program, arguments, str(folder), channel))
-        self._process.start()
-        channel.close()
-        self._lines = self._channel.makefile("rw", encoding="utf-8")
-
-    @property
-    def is_alive(self) -> bool:
-        return self._process.is_alive()
-
-    def ask(self, line: str) -> str:
-        """The answer; empty if the program has ended."""
-        self._lines.write(line + "\n")
-        self._lines.flush()
-        return self._lines.readline()
-
-    def kill(self) -> None:
-        self._process.kill()
-
-    def end(self) -> None:
-        """Let it come to the end of its stdin, and wait until it has ended."""
-        self._lines.close()
-        self._channel.close()
-        self._process.join(PATIENCE_SECONDS)
-
-
-def _serve(program: str, arguments: tuple[str, ...], folder: str, channel: socket.socket) -> None:
-    for stream in (0, 1):
-        os.dup2(channel.fileno(), stream)
-    channel.close()
-    _run_program(program, arguments, folder)
-
-
-def _run(program: str, arguments: tuple[str, ...], folder: str, stdin: str, stdout: str, stderr: str) -> None:
-    for stream, (path, flags) in enumerate(
-        [(stdin, os.O_RDONLY), (stdout, os.O_WRONLY | os.O_CREAT), (stderr, os.O_WRONLY | os.O_CREAT)]
-    ):
-        os.dup2(os.open(path, flags), stream)
-    _run_program(program, arguments, folder)
-
-
-def _run_program(program: str, arguments: tuple[str, ...], folder: str) -> None:
+def _run(program: str, arguments: tuple[str, ...], folder: str, streams: str) -> None:
     import tests.scrapy_plugin.forked_workers  # noqa: F401
 
+    for stream in range(3):
+        os.dup2(os.open(f"{streams}/{stream}", os.O_WRONLY | os.O_CREAT if stream else os.O_RDONLY), stream)
     os.chdir(folder)
     # Python has opened another one for this process.
     sys.stdin = os.fdopen(0)

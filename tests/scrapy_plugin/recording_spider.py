@@ -1,7 +1,5 @@
 """A spider whose pages take their time behind the middleware, and a pipeline that records at once what it has got."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import AsyncIterator

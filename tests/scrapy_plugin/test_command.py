@@ -1,10 +1,7 @@
-"""`scrapy dedup`, in this process and as a program."""
+"""`scrapy dedup`, and what Scrapy's own commands show as a person or cron runs them."""
 
 import argparse
 import json
-import re
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,23 +13,18 @@ from scrapy.settings import Settings
 from crawldedup import Deduplicator
 from crawldedup.scrapy_plugin.command import Command
 from crawldedup.scrapy_plugin.items import identity_in
-from tests.advice.known_site import BUILT_WITH
-from tests.commands.test_advise import journal, rules_in
 from tests.scrapy_plugin.prepared import run_prepared
-from tests.scrapy_plugin.website import article
+from tests.scrapy_plugin.website import Site, article
 
-A, NEAR, OTHER = article(1).body, article(1, changed_words=2).body, article(2).body
-FURTHER = article(1, changed_words=14).body
+A, NEAR = article(1).body, article(1, changed_words=2).body
 URL = "https://example.com/a"
 
 
-class News:
-    @staticmethod
-    def update_settings(settings: Settings) -> None:
-        settings.set("CRAWLDEDUP_NAMESPACE", "of-news", priority="spider")
+def update_settings(settings: Settings) -> None:
+    settings.set("CRAWLDEDUP_NAMESPACE", "of-news", priority="spider")
 
 
-SPIDERS = {"news": News}
+SPIDERS = {"news": SimpleNamespace(update_settings=update_settings)}
 
 
 def parsed(command: Command, *arguments: str) -> tuple[list[str], argparse.Namespace]:
@@ -42,6 +34,10 @@ def parsed(command: Command, *arguments: str) -> tuple[list[str], argparse.Names
     command.add_options(parser)
     options, rest = parser.parse_known_args(arguments)
     return rest, options
+
+
+def sqlite(folder: Path) -> str:
+    return f"sqlite:///{folder}/index.sqlite"
 
 
 class Project:
@@ -76,164 +72,189 @@ def project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Project:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> dict[str, str]:
-    pages = {
-        "a": A,
-        "near": NEAR,
-        "further": FURTHER,
-        "other": OTHER,
-        "empty": b"<p>",
-        "few": b"<p>Three small words</p>",
-    }
-    for name, body in pages.items():
-        (tmp_path / f"{name}.html").write_bytes(body)
-    return {name: str(tmp_path / f"{name}.html") for name in pages}
+def near(tmp_path: Path) -> str:
+    """A file with a page that is near the one that was crawled."""
+    (tmp_path / "near.html").write_bytes(NEAR)
+    return str(tmp_path / "near.html")
 
 
-def test_a_page_that_comes_again_is_judged_as_the_crawls_judge_it(project: Project, files: dict[str, str]) -> None:
+def test_a_page_that_comes_again_is_judged_as_the_crawls_judge_it(project: Project, near: str) -> None:
     project.settings["CRAWLDEDUP_REVISIT_SIMILARITY"] = 0.8
     for revisit, changed in (("keep", True), ("drop", False)):
         project.settings["CRAWLDEDUP_REVISIT"] = revisit
-        (explained,) = project.json("explain", files["near"], "--url", URL)
+        (explained,) = project.json("explain", near, "--url", URL)
         assert (explained["kind"], explained["changed"]) == ("revisit", changed)
 
 
-def test_forget_and_clear(project: Project) -> None:
-    assert project.json("forget", URL, "https://example.com/unknown") == [{"forgotten": 1}]
-    assert project.json("info")[0]["pages"] == 0
-    status, _, err = project.run("clear")
-    assert status == 2
-    assert "add --yes" in err
-    assert project.run("clear", "--yes")[0] == 0
-
-
-def test_the_index_of_items_is_another(project: Project, tmp_path: Path) -> None:
+def test_pages_are_forgotten_and_the_index_of_items_is_another(project: Project, tmp_path: Path) -> None:
     project.settings["CRAWLDEDUP_ITEM_FIELDS"] = "body"
     with Deduplicator(sqlite(tmp_path), namespace="default.items", extractor="text") as items:
         for number in range(3):
-            url, identity = identity_in({"url": f"https://example.com/#{number}"})
+            url, identity = identity_in({"url": f"{URL}#{number}"})
             items.check(url, text=f"{number} words of an item", identity=identity)
-    assert project.json("info", "--items")[0]["pages"] == 3
-    assert project.json("forget", "--items", "https://example.com/#1", "https://example.com/#3") == [{"forgotten": 1}]
-    assert project.json("info", "--items")[0]["pages"] == 2
-    assert project.json("info")[0]["pages"] == 1
-    project.run("clear", "--items", "--yes")
+    assert project.json("forget", "--items", f"{URL}#1", f"{URL}#3") == [{"forgotten": 1}]
+    assert [project.json("info", *index)[0]["pages"] for index in (["--items"], [])] == [2, 1]
+    status, _, err = project.run("clear", "--items")
+    assert (status, "add --yes" in err) == (2, True)
+    assert project.run("clear", "--items", "--yes")[0] == 0
     assert "there is no index" in project.run("info", "--items")[2]
-    assert project.json("info")[0]["pages"] == 1
+    assert project.json("forget", URL, f"{URL}/unknown") == [{"forgotten": 1}]
+    assert project.json("info")[0]["pages"] == 0
 
 
-def test_items_are_forgotten_in_their_scope(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    url = "https://shop.example.com/a"
-    for scope, spider in (("site", []), ("spider", ["--spider", "news"])):
-        project = Project(sqlite(tmp_path), capsys, scope=scope, item_fields="body", namespace=scope)
-        namespace = "of-news.items" if spider else "site.items"
-        with Deduplicator(sqlite(tmp_path), namespace=namespace, extractor="text", scope=scope) as items:
-            key = "news" if spider else None
-            items.check(url, text="words of an item", identity=identity_in({"url": url})[1], scope_key=key)
-        assert project.json("forget", "--items", url, "A-1", *spider) == [{"forgotten": 1}]
+@pytest.mark.parametrize(("scope", "spider"), [("site", None), ("spider", "news")])
+def test_items_are_forgotten_in_their_scope(project: Project, tmp_path: Path, scope: str, spider: str | None) -> None:
+    project.settings |= {"CRAWLDEDUP_ITEM_FIELDS": "body", "CRAWLDEDUP_SCOPE": scope}
+    namespace = "of-news.items" if spider else "default.items"
+    with Deduplicator(sqlite(tmp_path), namespace=namespace, extractor="text", scope=scope) as items:
+        items.check(URL, text="words of an item", identity=identity_in({"url": URL})[1], scope_key=spider)
+    options = ["--spider", spider] if spider else []
+    assert project.json("forget", "--items", URL, "A-1", *options) == [{"forgotten": 1}]
 
 
-def sqlite(folder: Path) -> str:
-    return f"sqlite:///{folder}/index.sqlite"
-
-
-def test_a_scope_of_spiders_needs_a_spider(
-    tmp_path: Path, files: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_scope_of_spiders_needs_a_spider(project: Project, tmp_path: Path, near: str) -> None:
     with Deduplicator(sqlite(tmp_path), extractor="text", namespace="of-news", scope="spider") as crawled:
         crawled.check(URL, html=A, scope_key="news")
-    project = Project(sqlite(tmp_path), capsys, scope="spider")
-    status, _, err = project.run("explain", files["a"])
-    assert (status, "add --spider NAME" in err) == (2, True)
-    (verdict,) = project.json("explain", files["a"], "--spider", "news")
+    project.settings["CRAWLDEDUP_SCOPE"] = "spider"
+    (verdict,) = project.json("explain", near, "--spider", "news")
     assert (verdict["original"], verdict["scope_key"]) == (URL, "news")
     assert project.json("forget", URL, "--spider", "news") == [{"forgotten": 1}]
-    status, _, err = project.run("explain", files["a"], "--spider", "nobody")
-    assert (status, "there is no spider 'nobody'; the project's: news" in err) == (2, True)
+    refusals = {(): "add --spider NAME", ("--spider", "x"): "there is no spider 'x'; the project's: news"}
+    for options, message in refusals.items():
+        status, _, err = project.run("explain", near, *options)
+        assert (status, message in err) == (2, True)
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("setting", "value", "message"),
     [
-        ({"store": "memory://"}, "the project's crawls keep no index"),
-        ({"store": "sqlite:///missing.sqlite"}, "there is no index 'default' in sqlite:///missing.sqlite"),
-        ({"similarity": 9}, "CRAWLDEDUP_SIMILARITY is 9"),
-        ({"similarty": 0.9}, "did you mean 'CRAWLDEDUP_SIMILARITY'?"),
+        ("STORE", "memory://", "the project's crawls keep no index"),
+        ("STORE", "sqlite:///missing.sqlite", "there is no index 'default' in sqlite:///missing.sqlite"),
+        ("SIMILARTY", 0.9, "did you mean 'CRAWLDEDUP_SIMILARITY'?"),
+        ("JOURNAL", False, "CRAWLDEDUP_JOURNAL is False: name the journals to read"),
     ],
 )
 def test_what_is_not_possible_is_said_in_one_line(
-    settings: dict[str, Any],
-    message: str,
-    files: dict[str, str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    project: Project, near: str, setting: str, value: object, message: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    project = Project(capsys=capsys, **{"store": sqlite(tmp_path), **settings})
-    for action, *pages in (["explain", files["a"]], ["forget", URL], ["info"]):
-        status, out, err = project.run(action, *pages)
+    project.settings[f"CRAWLDEDUP_{setting}"] = value
+    for action in (["report"], ["advise"]) if setting == "JOURNAL" else (["explain", near], ["forget", URL], ["info"]):
+        status, out, err = project.run(*action)
         assert (status, out, err.count("\n")) == (2, "", 1)
         assert message in err
-    assert not list(tmp_path.glob("*.sqlite"))
+    assert not Path("missing.sqlite").exists()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        (["explain"], "explain needs the pages"),
-        (["forget"], "forget needs the pages"),
-        (["info", "a.html"], "info takes no pages"),
-        (["explain", "a.html", "--jsn"], "there is no option --jsn"),
-    ],
+    [("explain", "explain needs the pages"), ("info a", "takes no pages"), ("info --jsn", "there is no option --jsn")],
 )
-def test_what_cannot_be_meant_is_refused(arguments: list[str], message: str) -> None:
+def test_what_cannot_be_meant_is_refused(arguments: str, message: str) -> None:
     command = Command()
-    with pytest.raises(UsageError, match=re.escape(message)):
-        command.run(*parsed(command, *arguments))
+    with pytest.raises(UsageError, match=message):
+        command.run(*parsed(command, *arguments.split()))
 
 
-def test_advice_is_that_of_the_projects_journals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    project = Project("memory://", capsys, journal=journal(tmp_path))
-    (rules,) = project.json("advise", "--crawl", "known")
-    assert rules_in(rules) == {*BUILT_WITH}
-    status, out, err = project.run("advise", "--format", "duplicate-url-discarder", str(tmp_path / "known.jsonl"))
-    assert status == 0
-    assert len(json.loads(out)) == 4
-    assert " is left out: the tool can only remove parts of URLs" in err
-    project.settings["CRAWLDEDUP_JOURNAL"] = False
-    assert project.run("advise")[::2] == (2, "crawldedup: CRAWLDEDUP_JOURNAL is False: name the journals to read\n")
-
-
-def test_as_a_program_it_asks_the_index_of_a_job_and_touches_nothing_of_its_crawls(tmp_path: Path) -> None:
-    job, page, feed = tmp_path / "job", tmp_path / "near.html", tmp_path / "items.jsonl"
+def test_as_a_program_it_asks_the_index_of_a_job_and_touches_nothing_of_its_crawls(tmp_path: Path, near: str) -> None:
+    job, feed = tmp_path / "job", tmp_path / "items.jsonl"
     job.mkdir()
-    page.write_bytes(NEAR)
     feed.write_text("what an earlier crawl wrote\n")
     with Deduplicator(f"sqlite:///{job}/crawldedup.sqlite", extractor="text") as crawled:
         crawled.check(URL, html=A)
     feeds = json.dumps({str(feed): {"format": "jsonlines", "overwrite": True}})
     settings = {"JOBDIR": str(job), "CRAWLDEDUP_EXTRACTOR": "text", "FEEDS": feeds}
     options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
-    done = run_prepared("scrapy", "dedup", "explain", str(page), *options, folder=tmp_path)
+    done = run_prepared("scrapy", "dedup", "explain", near, *options, folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "near.html: near duplicate (0.9" in done.stdout
     assert feed.read_text() == "what an earlier crawl wrote\n"
     assert [path.name for path in job.iterdir() if not path.name.startswith("crawldedup.sqlite")] == []
 
 
-def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
-    with Deduplicator(sqlite(tmp_path), extractor="text") as crawled:
-        crawled.check(URL, html=A)
-    settings = ["-s", f"CRAWLDEDUP_STORE={sqlite(tmp_path)}", "-s", "CRAWLDEDUP_EXTRACTOR=text"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "scrapy", "dedup", "info", "--json", *settings],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    process.stdout.close()
-    assert process.stderr is not None
-    assert process.stderr.read() == b""
-    assert process.wait(60) == 0
+SPIDER = '''
+import scrapy
+
+
+class Pages(scrapy.Spider):
+    name = "pages"
+    start_urls = ["{url}/a"]
+
+    def parse(self, response):
+        """Contracts.
+
+        @url {url}/a-near
+        @returns items 1 1
+        """
+        verdict = response.meta.get("crawldedup_verdict")
+        yield {{"body": response.text, "kind": verdict and str(verdict.kind)}}
+'''
+SETTINGS = """
+SPIDER_MODULES = ["spiders"]
+ADDONS = {"crawldedup.Addon": 500}
+DUPEFILTER_CLASS = "scrapy.dupefilters.RFPDupeFilter"
+CRAWLDEDUP_EXTRACTOR = "text"
+"""
+
+
+def scrapy(folder: Path, site: Site, *command: str, settings: str = "") -> tuple[int, str, list[str]]:
+    """Run a command in a project of this folder. `{url}` in it is the site's. Return status, output, and errors."""
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = project_settings\n")
+    (folder / "project_settings.py").write_text(SETTINGS + settings)
+    (folder / "spiders.py").write_text(SPIDER.format(url=site.url))
+    site.asked.clear()
+    done = run_prepared("scrapy", *(part.format(url=site.url) for part in command), folder=folder)
+    assert "Traceback" not in done.stderr
+    errors = [line for line in done.stderr.splitlines() if " ERROR: " in line]
+    return done.returncode, (done.stderr + done.stdout).replace(site.url, ""), errors
+
+
+STORE = "CRAWLDEDUP_STORE = 'sqlite:///index.sqlite'\n"
+
+
+@pytest.fixture
+def index(site: Site, tmp_path: Path) -> str:
+    """The URL of an index of one page of the site, beside that of another program's items."""
+    store = f"sqlite:///{tmp_path}/index.sqlite"
+    with Deduplicator(store, extractor="text") as dedup:
+        dedup.check(f"{site.url}/a", html=site.pages["/a"].body)
+    with Deduplicator(store, namespace="default.items", extractor="text", distinguish="nothing") as items:
+        items.check("https://e.com/", text="some words")
+    return store
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        # The add-on adds the pipeline, which refuses them, too.
+        ("CRAWLDEDUP_SIMILARITY = 9", "CRAWLDEDUP_SIMILARITY is 9; it must be a number above 0.5"),
+        (STORE, "holds fingerprints of the profile"),
+    ],
+)
+def test_a_crawl_that_cannot_start_ends_with_1_and_one_line(
+    site: Site, tmp_path: Path, index: str, setting: str, message: str
+) -> None:
+    settings = f"CRAWLDEDUP_ITEM_FIELDS = ['body']\n{setting}"
+    status, _, (line,) = scrapy(tmp_path, site, "crawl", "pages", settings=settings)
+    assert (status, message in line, site.asked.total()) == (1, True, 0)
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("fetch {url}/a-near -s CRAWLDEDUP_ACTION=drop", "/a-near is near duplicate (0.9"),
+        ("parse --spider=pages {url}/a-near --nocolour", "'kind': 'near_duplicate'}]"),
+        ("shell {url}/b -c [fetch('{url}/a-near'),response.flags]", "\n[None, ['crawldedup:near_duplicate']]"),
+        ("check pages", "OK"),
+    ],
+)
+def test_a_page_is_shown_with_its_verdict_and_not_remembered(
+    site: Site, tmp_path: Path, index: str, command: str, shown: str
+) -> None:
+    assert shown in scrapy(tmp_path, site, *command.split(), settings=STORE)[1]
+    with Deduplicator(index, extractor="text") as dedup:
+        assert dedup.info().pages == 1
+
+
+def test_an_index_that_is_not_there_is_not_begun(site: Site, tmp_path: Path) -> None:
+    assert "/a is new" in scrapy(tmp_path, site, "fetch", "{url}/a", settings=STORE)[1]
+    assert not (tmp_path / "index.sqlite").exists()

@@ -1,20 +1,30 @@
-from __future__ import annotations
+"""The settings of a crawl: how values are read, what is refused and with which words, and what the add-on does."""
 
+import asyncio
 import re
 from pathlib import Path
 
 import pytest
 import regex
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
+from scrapy.utils.misc import load_object
 
 from crawldedup.errors import ConfigurationError
+from crawldedup.scrapy_plugin import Addon, DedupItemPipeline, DedupMiddleware
+from crawldedup.scrapy_plugin.items import DropItemsMiddleware
+from crawldedup.scrapy_plugin.postpone import PostponeMiddleware
+from crawldedup.scrapy_plugin.rules import RulesMiddleware
 from crawldedup.scrapy_plugin.settings import (
     CrawlOptions,
     check_patterns,
+    crawl_options,
     default_workers,
     is_enabled,
     matches,
 )
+from tests.scrapy_plugin.fakes import FakeCrawler
 
 
 def read(**given: object) -> CrawlOptions:
@@ -24,46 +34,31 @@ def read(**given: object) -> CrawlOptions:
 def test_defaults() -> None:
     settings = read()
     assert settings == CrawlOptions(workers=default_workers("blocks"), volatile=True)
-    assert (settings.store, settings.namespace, settings.action, settings.similarity) == (
-        "memory://",
-        "default",
-        "drop-items",
-        0.9,
-    )
+    assert (settings.store, settings.action, settings.similarity) == ("memory://", "drop-items", 0.9)
 
 
 @pytest.mark.parametrize(
     ("name", "given", "read_as"),
     [
         ("SIMILARITY", "0.85", 0.85),
-        ("SIMILARITY", "1", 1.0),
         ("SIMILARITY", 1, 1),
         ("KEEP_PER_CLUSTER", "3", 3),
-        ("PAGE_SECONDS", "5", 5),
-        ("MIN_WORDS", "20", 20),
         ("TTL", "30d", 30 * 86400),
-        ("TTL", "3600", 3600),
-        ("TTL", 3600, 3600),
-        ("MAX_PAGES", "1000000", 1_000_000),
-        ("ACTION", "mark", "mark"),
-        ("SCOPE", "site", "site"),
-        ("ON_ERROR", "fail", "fail"),
         ("REMEMBER", "False", False),
-        ("REVISIT", "drop", "drop"),
-        ("REVISIT_SIMILARITY", "0.95", 0.95),
+        ("REMEMBER", 0, False),
         ("PARAGRAPHS", "0.2", 0.2),
         ("PARAGRAPHS", "mark", "mark"),
-        ("MAX_PARAGRAPHS", "50000", 50_000),
-        ("REMEMBER", 0, False),
-        ("ENABLED", "true", True),
         ("JOURNAL", "False", False),
         ("JOURNAL", "journals", "journals"),
-        ("CRAWL", "news-1", "news-1"),
         ("DISTINGUISH_PARAMS", '{"shop.example": ["img"]}', {"shop.example": ["img"]}),
-        ("WORKERS", "2", 2),
+        ("TRUSTED_SITES", "www.e.com, https://e.org/a", frozenset({"e.com", "e.org"})),
+        ("ITEM_FIELDS", "title, body", ("title", "body")),
+        ("ITEM_FIELDS", ["title", "body"], ("title", "body")),
         ("DENY", r"/(a|b),\d{1,2}", (regex.compile(r"/(a|b),\d{1,2}"),)),
-        ("DENY", [], ()),
         ("DENY", ["x", re.compile("Y", re.IGNORECASE)], (regex.compile("x"), regex.compile("Y", regex.I))),
+        ("PREFER", '["^a", "^b"]', (regex.compile("^a"), regex.compile("^b"))),
+        ("PREFER", "[]", ()),
+        ("PREFER", "[1]", (regex.compile("[1]"),)),
     ],
 )
 def test_values_as_code_and_command_line_give_them(name: str, given: object, read_as: object) -> None:
@@ -72,89 +67,67 @@ def test_values_as_code_and_command_line_give_them(name: str, given: object, rea
     assert type(value) is type(read_as)
 
 
+# Those of the index are in tests/test_options.py.
 REFUSED: dict[str, list[object]] = {
-    "SIMILARITY": [0.5, "90%", 1.01, True],
+    "SIMILARITY": ["90%", 1.01, True],
     "KEEP_PER_CLUSTER": [0, 1.5],
-    "WORKERS": [0],
-    "PAGE_SECONDS": [0],
-    "MIN_WORDS": [0],
     "ACTION": ["delete", ["drop"]],
-    "SCOPE": ["page"],
-    "ON_ERROR": [True],
     "REMEMBER": ["seldom"],
-    "REVISIT": ["skip"],
     "REVISIT_SIMILARITY": [0.5],
     "PARAGRAPHS": ["half", 0, 1, True],
-    "MAX_PARAGRAPHS": [999],
     "DENY": [7, "", re.compile("")],
-    "ITEM_ACTION": ["marc", ""],
-    "STORE": [""],
-    "WALL": ["retry"],
+    "ITEM_FIELDS": [[], "", 5, ["body", 5], {"Article": ["body"]}, {"body"}, '["body"]'],
+    "STORE": ["", "rdis://localhost"],
     "JOURNAL": [""],
-    "NAMESPACE": [7],
-    "TTL": ["soon"],
-    "MAX_PAGES": [0, "1e99", True],
+    "NAMESPACE": [7, "a b"],
     "TRUSTED_SITES": [5, [""], "two words"],
 }
 
 
 @pytest.mark.parametrize(("name", "given"), [(name, value) for name, values in REFUSED.items() for value in values])
-def test_what_is_not_allowed_is_refused_by_name(name: str, given: object) -> None:
+def test_a_value_that_is_not_allowed_is_refused_by_name(name: str, given: object) -> None:
     with pytest.raises(ConfigurationError) as refused:
         read(**{f"CRAWLDEDUP_{name}": given})
-    assert str(refused.value).startswith(f"CRAWLDEDUP_{name} is {given!r}; it must be ")
+    assert str(refused.value).startswith(f"CRAWLDEDUP_{name} is {given!r}")
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "shown"),
+    ("settings", "message"),
     [
-        ("SIMILARITY", "nan", "nan"),
-        ("SIMILARITY", "inf", "inf"),
-        ("DENY", [b"bytes"], "b'bytes'"),
-        ("DENY", ["/news/", ""], "''"),
+        ({"CRAWLDEDUP_SIMILARITY": "nan"}, "CRAWLDEDUP_SIMILARITY is nan; it must be "),
+        ({"CRAWLDEDUP_DENY": ["/news/", ""]}, "CRAWLDEDUP_DENY is ''; it must be "),
+        ({"CRAWLDEDUP_DENY": ["ok", "(page"]}, r"CRAWLDEDUP_DENY is '\(page'; .*missing \)"),
+        ({"CRAWLDEDUP_DENY": "['/login']"}, "a list is JSON, with double quotes"),
+        ({"CRAWLDEDUP_SIMILARTY": 1}, "CRAWLDEDUP_SIMILARTY is not .* did you mean 'CRAWLDEDUP_SIMILARITY'"),
+        ({"REDIS_URL": "rdis://localhost"}, "^REDIS_URL is 'rdis://localhost'"),
+        ({"CRAWLDEDUP_REPORT": "report.pdf"}, "CRAWLDEDUP_REPORT.*must end with one of .html"),
+        ({"CRAWLDEDUP_REPORT": "nowhere/report.html"}, "CRAWLDEDUP_REPORT.*there is no folder"),
+        (
+            {"CRAWLDEDUP_REPORT": "report.html", "CRAWLDEDUP_JOURNAL": False},
+            "needs a journal, and CRAWLDEDUP_JOURNAL is",
+        ),
+        ({"CRAWLDEDUP_RULES": "r.json", "CRAWLDEDUP_KEEP_PER_CLUSTER": 2}, "CRAWLDEDUP_KEEP_PER_CLUSTER wants some"),
     ],
 )
-def test_what_is_wrong_of_it_is_shown(name: str, given: object, shown: str) -> None:
-    with pytest.raises(ConfigurationError) as refused:
-        read(**{f"CRAWLDEDUP_{name}": given})
-    assert str(refused.value).startswith(f"CRAWLDEDUP_{name} is {shown}; it must be ")
-
-
-def test_a_broken_expression_is_refused_with_what_is_wrong_in_it() -> None:
-    with pytest.raises(ConfigurationError, match=r"^CRAWLDEDUP_DENY is '\(page'; .*missing \)"):
-        read(CRAWLDEDUP_DENY=["ok", "(page"])
-
-
-@pytest.mark.parametrize(
-    ("unknown", "closest"),
-    [
-        ("CRAWLDEDUP_SIMILARTY", "CRAWLDEDUP_SIMILARITY"),
-        ("CRAWLDEDUP_THRESHOLD", "CRAWLDEDUP_"),
-        ("CRAWLDEDUP_STORE_URL", "CRAWLDEDUP_STORE"),
-    ],
-)
-def test_an_unknown_setting_is_refused_with_the_closest_name(unknown: str, closest: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"{unknown} is not .* did you mean '{closest}"):
-        read(**{unknown: 1})
+def test_settings_are_refused_with_what_is_wrong_in_them(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        read(**settings)
 
 
 def test_the_store_falls_back_to_redis_then_to_the_job_directory(tmp_path: Path) -> None:
     job = str(tmp_path / "job")
     assert read(JOBDIR=job).store == f"sqlite:///{job}/crawldedup.sqlite"
+    assert not Path(job).exists(), "interactive commands leave no trace"
     assert read(JOBDIR=job, REDIS_URL="redis://cache").store == "redis://cache"
-    assert not Path(job).exists(), "who only looks at an index leaves no trace"
-    own = read(JOBDIR=job, REDIS_URL="redis://cache", CRAWLDEDUP_STORE="redis://own")
-    assert own.store == "redis://own"
+    assert read(JOBDIR=job, REDIS_URL="redis://cache", CRAWLDEDUP_STORE="redis://own").store == "redis://own"
 
 
-@pytest.mark.parametrize(("cores", "quick", "slow"), [(1, 1, 1), (2, 1, 1), (3, 1, 2), (16, 1, 4)])
-def test_the_quicker_an_extractor_the_fewer_processes(
-    monkeypatch: pytest.MonkeyPatch, cores: int, quick: int, slow: int
-) -> None:
+@pytest.mark.parametrize(("cores", "slow"), [(1, 1), (3, 2), (16, 4)])
+def test_workers_are_chosen_by_extractor_and_cores(monkeypatch: pytest.MonkeyPatch, cores: int, slow: int) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(cores)))
     extractors = ("text", "blocks", "textwrap.dedent")
-    assert [read(CRAWLDEDUP_EXTRACTOR=name).workers for name in extractors] == [1, quick, slow]
-    assert read(CRAWLDEDUP_EXTRACTOR="text", CRAWLDEDUP_WORKERS=2).workers == 2
+    assert [read(CRAWLDEDUP_EXTRACTOR=name).workers for name in extractors] == [1, 1, slow]
+    assert read(CRAWLDEDUP_EXTRACTOR="text", CRAWLDEDUP_WORKERS="2").workers == 2
 
 
 def test_a_plugin_that_is_switched_off_reads_nothing_else() -> None:
@@ -164,58 +137,56 @@ def test_a_plugin_that_is_switched_off_reads_nothing_else() -> None:
         is_enabled(Settings({"CRAWLDEDUP_ENABLED": "perhaps"}))
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("CRAWLDEDUP_STORE", "rdis://localhost"),
-        ("REDIS_URL", "rdis://localhost"),
-        ("CRAWLDEDUP_EXTRACTOR", "trafilatur"),
-        ("CRAWLDEDUP_NAMESPACE", "a b"),
-        ("CRAWLDEDUP_TTL", "3 fortnights"),
-    ],
-)
-def test_what_only_the_core_can_judge_is_refused_under_the_settings_name(name: str, value: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"^{name} is {value!r}"):
-        CrawlOptions.from_settings(Settings({name: value}))
-
-
-def test_a_report_is_written_from_a_journal(tmp_path: Path) -> None:
-    path = str(tmp_path / "report.html")
-    assert read(CRAWLDEDUP_REPORT=path).report == path
-    with pytest.raises(ConfigurationError, match="CRAWLDEDUP_REPORT needs a journal, and CRAWLDEDUP_JOURNAL is False"):
-        read(CRAWLDEDUP_REPORT=path, CRAWLDEDUP_JOURNAL=False)
-    for wrong, why in (("report.pdf", "must end with one of .html"), ("nowhere/report.html", "there is no folder")):
-        with pytest.raises(ConfigurationError, match=f"CRAWLDEDUP_REPORT.*{why}"):
-            read(CRAWLDEDUP_REPORT=wrong)
-
-
-ENDLESS = "https://e.com/" + "a" * 5000 + "b"
-
-
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("otherwise", [True, False])
 def test_a_search_without_end_is_given_up_and_named_once(otherwise: bool, caplog: pytest.LogCaptureFixture) -> None:
     (slow,) = check_patterns("DENY", [rf"(a|aa)+${otherwise}?"])
     for _ in range(2):
-        assert matches(slow, ENDLESS, otherwise=otherwise) is otherwise
+        assert matches(slow, f"https://e.com/{'a' * 5000}b", otherwise=otherwise) is otherwise
     (message,) = caplog.messages
     assert message.startswith("crawldedup: the regular expression (a|aa)+$")
     assert message.endswith(f"it counts as {'' if otherwise else 'not '}found.")
 
 
-def test_a_compiled_expression_keeps_its_flags() -> None:
-    one, other = check_patterns("DENY", [re.compile("/NEWS/ .", re.IGNORECASE | re.VERBOSE), "/NEWS/."])
-    assert matches(one, "https://e.com/news/1")
-    assert not matches(other, "https://e.com/news/1")
-    assert not matches(one, "https://e.com/news/", otherwise=True)
+@pytest.mark.parametrize("has_spider", [True, False])
+def test_a_refused_crawl_ends_with_each_reason_once_and_a_shell_without_spider_goes_on(
+    has_spider: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    crawler = FakeCrawler()
+    if not has_spider:
+        crawler.engine.spider = None
+
+    async def start() -> None:
+        for message in ("X is \x1b[31m1.", "X is \x1b[31m1.", "Y is 2."):
+            with pytest.raises(NotConfigured), crawl_options(crawler):  # type: ignore[arg-type]
+                raise ConfigurationError(message)
+        await crawler.signals.send_catch_log_async(signals.engine_started)
+
+    asyncio.run(start())
+    assert crawler.engine.closed == ["crawldedup_error"] * has_spider
+    assert sorted(caplog.messages) == ["crawldedup: X is \\x1b[31m1.", "crawldedup: Y is 2."]
 
 
-@pytest.mark.parametrize(("text", "count"), [('["^a", "^b"]', 2), ("[]", 0), ("[ab]", 1), ("[1]", 1), ("a", 1)])
-def test_lists_of_expressions_are_json_on_the_command_line(text: str, count: int) -> None:
-    assert len(check_patterns("PREFER", text)) == count
+def placed(settings: Settings, name: str = "DOWNLOADER_MIDDLEWARES") -> dict[object, int | None]:
+    Addon().update_settings(settings)
+    return {load_object(key): order for key, order in settings.getdict(name).items()}
 
 
-@pytest.mark.parametrize("text", ["['/login']", "[\"/login']", '[ "a", ]'])
-def test_a_list_that_is_no_json_is_refused(text: str) -> None:
-    with pytest.raises(ConfigurationError, match="a list is JSON, with double quotes"):
-        check_patterns("DENY", text)
+def test_the_addon_puts_the_middlewares_where_they_belong() -> None:
+    settings = Settings()
+    assert placed(settings) == placed(settings) == {PostponeMiddleware: 40, DedupMiddleware: 545}
+    assert DropItemsMiddleware in settings.getdict("SPIDER_MIDDLEWARES")
+    assert placed(Settings({"CRAWLDEDUP_RULES": "rules.json"}))[RulesMiddleware] == 544
+
+
+@pytest.mark.parametrize("key", [DedupMiddleware, "crawldedup.scrapy_plugin.DedupMiddleware"])
+def test_the_addon_respects_what_the_project_says(key: object) -> None:
+    for order in (300, None):
+        assert placed(Settings({"DOWNLOADER_MIDDLEWARES": {key: order}}))[DedupMiddleware] == order
+
+
+@pytest.mark.parametrize(
+    ("fields", "pipelines"), [(["body"], {DedupItemPipeline: 400}), ("", {DedupItemPipeline: 400}), (None, {})]
+)
+def test_the_pipeline_is_there_where_fields_are_named_or_named_wrongly(fields: object, pipelines: object) -> None:
+    assert placed(Settings({"CRAWLDEDUP_ITEM_FIELDS": fields}), "ITEM_PIPELINES") == pipelines

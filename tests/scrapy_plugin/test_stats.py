@@ -1,235 +1,204 @@
-"""What a crawl counts, and what its log says."""
+"""What a crawl counts, and what its log says: whole sentences, that are true."""
 
+import asyncio
+import logging
 from collections import Counter
 from typing import Any
 
 import pytest
 
 from crawldedup.aio import Judged
-from crawldedup.deduplicator import Deduplicator
+from crawldedup.errors import PageError, StoreUnavailableError, UnexpectedReadError, WorkerError
 from crawldedup.page import ReadPage
 from crawldedup.scrapy_plugin import stats as stats_module
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions
-from crawldedup.scrapy_plugin.stats import CrawlStats
+from crawldedup.scrapy_plugin.stats import SILENT_SECONDS, CrawlStats
 from crawldedup.verdict import Kind, Verdict
-from tests.scrapy_plugin.fakes import FakeCrawler
+from tests.scrapy_plugin.fakes import FINGERPRINT, FakeCrawler
 
 PASSED = Outcome(Fate.DELIVERED)
 DROPPED = Outcome(Fate.DROPPED, refused=True)
+ITEMS_DROPPED = Outcome(Fate.ITEMS_DROPPED, refused=True)
 UNCHANGED = Outcome(Fate.DROPPED, refused=True, unchanged=True)
-NEW = Verdict(Kind.NEW, "u")
-READ = ReadPage(Deduplicator(key=0).fingerprint(text="some words"))
+NEW, REVISIT = Verdict(Kind.NEW, "u"), Verdict(Kind.REVISIT, "u")
+DOWN = StoreUnavailableError("redis://host cannot be used: Connection refused")
 
 
 def near(original: str, copies: int) -> Verdict:
     return Verdict(Kind.NEAR_DUPLICATE, "https://e.com/x", original, 0.95, 3, copies=copies)
 
 
-def counting(noun: str = "page", **settings: Any) -> tuple[CrawlStats, dict[str, Any]]:
+class Counting(CrawlStats):
     """Stats, and what they set in Scrapy's."""
-    crawler = FakeCrawler(**settings)
-    return CrawlStats(crawler, CrawlOptions(workers=1), noun), crawler.stats.get_stats()  # type: ignore[arg-type]
+
+    def __init__(self, noun: str = "page", **options: Any) -> None:
+        crawler: Any = FakeCrawler()
+        super().__init__(crawler, CrawlOptions(**{"workers": 1, **options}), noun)
+        self.collected: dict[str, Any] = crawler.stats.get_stats()
+
+    def check(self, verdict: Verdict, outcome: Outcome = PASSED, seconds: float = 0.0, **options: Any) -> None:
+        judged = Judged(verdict, ReadPage(FINGERPRINT), seconds / 2, min(seconds, 0.0625), seconds)
+        self.checked(judged, outcome, **options)
 
 
-def checked(stats: CrawlStats, verdict: Verdict, outcome: Outcome, seconds: float = 0.0, **options: Any) -> None:
-    stats.checked(Judged(verdict, READ, seconds / 2, min(seconds, 0.0625), seconds), outcome, **options)
-
-
-def test_the_summary_tells_changed_pages_and_dropped_ones_that_are_no_duplicates() -> None:
-    stats, _ = counting()
-    checked(stats, near("u", 1), DROPPED)
-    checked(stats, Verdict(Kind.REVISIT, "u", changed=True), PASSED)
-    for _ in range(2):
-        checked(stats, Verdict(Kind.REVISIT, "u"), UNCHANGED)
-    checked(stats, Verdict(Kind.REVISIT, "u"), PASSED)
-    summary = stats.summary()
-    assert "0 exact duplicates (1 dropped), 4 revisits (1 changed, 2 unchanged, 2 dropped), 0 thin" in summary
-    checked(stats, Verdict(Kind.REVISIT, "u"), Outcome(Fate.ITEMS_DROPPED, refused=True, unchanged=True))
-    assert "5 revisits (1 changed, 3 unchanged, 2 dropped, items of 1 dropped)" in stats.summary()
-
-
-def test_counts_go_into_stats_and_add_up() -> None:
-    stats, collected = counting()
-    checked(stats, NEW, PASSED)
-    checked(stats, near("u", 1), DROPPED, size=100)
-    checked(stats, Verdict(Kind.EXACT_DUPLICATE, "u", "v", copies=1), PASSED, size=1000)
-    checked(stats, Verdict(Kind.REVISIT, "u"), PASSED)
-    checked(stats, Verdict(Kind.THIN, "u"), PASSED)
-    checked(stats, Verdict(Kind.EXACT_DUPLICATE, "https://a.com/", "https://b.com/", copies=71), PASSED)
-    assert "\n  2 duplicates of pages on other sites" in stats.summary()
-    stats.count("skipped/status")
-    stats.count("error/unavailable")
-    assert {name: value for name, value in collected.items() if "seconds" not in name} == {
-        "crawldedup/checked": 6,
+def test_counts_go_into_stats_and_into_the_summary() -> None:
+    stats = Counting()
+    stats.check(NEW)
+    stats.check(near("u", 1), DROPPED, size=100)
+    stats.check(near("u", 2), ITEMS_DROPPED, size=1000)
+    stats.check(Verdict(Kind.EXACT_DUPLICATE, "https://a.com/", "https://b.com/", copies=71), size=1000)
+    stats.check(REVISIT)
+    stats.check(Verdict(Kind.REVISIT, "u", changed=True))
+    stats.check(REVISIT, UNCHANGED)
+    stats.check(Verdict(Kind.THIN, "u"))
+    for name in ("skipped/status", "skipped/content_type", "skipped/status", "error/worker"):
+        stats.count(name)
+    assert {name: value for name, value in stats.collected.items() if "seconds" not in name} == {
+        "crawldedup/checked": 8,
         "crawldedup/new": 1,
-        "crawldedup/duplicate/near": 1,
-        "crawldedup/duplicate/exact": 2,
-        "crawldedup/duplicate/across_sites": 2,
+        "crawldedup/duplicate/near": 2,
+        "crawldedup/duplicate/exact": 1,
+        "crawldedup/duplicate/across_sites": 3,
         "crawldedup/largest_cluster": 71,
-        "crawldedup/revisit": 1,
+        "crawldedup/revisit": 3,
+        "crawldedup/changed": 1,
+        "crawldedup/unchanged": 1,
         "crawldedup/thin": 1,
         "crawldedup/novelty": 0.2,
-        "crawldedup/dropped": 1,
+        "crawldedup/dropped": 2,
         "crawldedup/bytes_saved": 100,
-        "crawldedup/skipped/status": 1,
-        "crawldedup/error/unavailable": 1,
+        "crawldedup/skipped/status": 2,
+        "crawldedup/skipped/content_type": 1,
+        "crawldedup/error/worker": 1,
     }
-
-
-def test_novelty_is_that_of_the_last_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stats_module, "NOVELTY_PAGES", 4)
-    stats, collected = counting()
-    told = []
-    for kind in (Kind.NEW, Kind.NEW, Kind.NEAR_DUPLICATE, Kind.REVISIT, Kind.THIN, Kind.EXACT_DUPLICATE, Kind.THIN):
-        checked(stats, Verdict(kind, "u"), PASSED)
-        told.append(collected["crawldedup/novelty"])
-    assert told == [1, 1, 0.667, 0.667, 0.5, 0.25, 0]
-
-
-def test_the_summary_tells_what_happened() -> None:
-    stats, _ = counting()
-    checked(stats, NEW, PASSED)
-    for copies in range(1, 4):
-        checked(stats, near("https://e.com/a", copies), DROPPED)
-    for reason in ("status", "content_type", "status"):
-        stats.count(f"skipped/{reason}")
-    stats.count("error/worker")
     assert stats.summary().splitlines() == [
-        "crawldedup checked 4 pages: 1 new, 3 near and 0 exact duplicates (3 dropped), 0 revisits, 0 thin",
+        "crawldedup checked 8 pages: 1 new, 2 near and 1 exact duplicates (1 dropped, items of 1 dropped), "
+        "3 revisits (1 changed, 1 unchanged, 1 dropped), 1 thin",
+        "  3 duplicates of pages on other sites",
         "  3 not checked: content_type 1, status 2",
         "  1 passed unchecked after an error: worker 1",
     ]
 
 
-def test_items_are_counted_apart_and_called_items() -> None:
-    stats, collected = counting("item")
-    checked(stats, NEW, PASSED)
-    counted = {name: value for name, value in collected.items() if "seconds" not in name}
+def test_items_are_counted_apart_and_called_items(caplog: pytest.LogCaptureFixture) -> None:
+    stats = Counting("item")
+    stats.check(NEW)
+    counted = {name: value for name, value in stats.collected.items() if "seconds" not in name}
     assert counted == {"crawldedup/item/checked": 1, "crawldedup/item/new": 1, "crawldedup/item/novelty": 1.0}
     assert stats.summary().startswith("crawldedup checked 1 item: 1 new")
+    assert not stats.ends_at_start(KeyError("x"))
+    for error in (DOWN, KeyError("y"), UnexpectedReadError("Oops", "a trace"), WorkerError("It died.")):
+        stats.failed("http://a/", error)
+    stats.check(NEW)
+    assert [line for line in caplog.messages if "page" in line.lower()] == []
+    said = ("tems pass", "tems are checked", "he item passes")
+    assert sum(any(words in line for words in said) for line in caplog.messages) == 5
 
 
-def seconds_in(collected: dict[str, Any]) -> dict[str, float]:
-    prefix = "crawldedup/seconds/"
-    return {name.removeprefix(prefix): value for name, value in collected.items() if name.startswith(prefix)}
+def test_novelty_is_that_of_the_last_pages_without_revisits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stats_module, "NOVELTY_PAGES", 4)
+    stats, novelty = Counting(), []
+    for kind in (Kind.NEW, Kind.NEW, Kind.NEAR_DUPLICATE, Kind.REVISIT, Kind.THIN, Kind.EXACT_DUPLICATE, Kind.THIN):
+        stats.check(Verdict(kind, "u"))
+        novelty.append(stats.collected["crawldedup/novelty"])
+    assert novelty == [1, 1, 0.667, 0.667, 0.5, 0.25, 0]
 
 
 def test_seconds_add_up_and_their_maxima_are_kept() -> None:
-    stats, collected = counting()
+    stats = Counting()
     for seconds in (0.25, 4, 1):
-        checked(stats, NEW, PASSED, seconds)
-    assert seconds_in(collected) == {
-        "waiting": 5.25,
-        "waiting_max": 4,
-        "reading": 2.625,
-        "reading_max": 2,
-        "store": 0.1875,
-        "store_max": 0.0625,
+        stats.check(NEW, seconds=seconds)
+    sums, most = {"waiting": 5.25, "reading": 2.625, "store": 0.1875}, {"waiting": 4, "reading": 2, "store": 0.0625}
+    assert {name: value for name, value in stats.collected.items() if "seconds" in name} == {
+        **{f"crawldedup/seconds/{name}": value for name, value in sums.items()},
+        **{f"crawldedup/seconds/{name}_max": value for name, value in most.items()},
     }
 
 
-def with_counts(noun: str = "page", *, starts: int = 0, lost_starts: int = 0, **counts: int) -> list[str]:
-    """What is complained of where so much was counted."""
-    stats, _ = counting(noun)
-    stats._counts = Counter(counts)
-    stats._fates = Counter({"starts": starts, "lost starts": lost_starts})
-    return stats.complaints()
-
-
 @pytest.mark.parametrize(
-    "counts",
+    ("noun", "counts", "sentence"),
     [
-        {},
-        {"checked": 1, "skipped/http_404": 500},
-        {"checked": 1, "error/unavailable": 9},
-        {"checked": 1000, "error/unavailable": 52},
-        {"skipped/disabled": 50, "skipped/url": 3, "skipped/no_callback": 1, "skipped/robots_txt": 1},
-        {"skipped/content_type": 50, "skipped/method": 3},
-        {"checked": 40, "error/mark": 40},
-        {"skipped/status": 1, "error/full": 1},
-    ],
-    ids=str,
-)
-def test_nothing_is_wrong(counts: dict[str, int]) -> None:
-    assert with_counts(**counts) == []
-
-
-@pytest.mark.parametrize(
-    ("noun", "counts", "said"),
-    [
-        (
-            "page",
-            {"checked": 90, "error/unavailable": 8, "error/full": 2},
-            "10 of 100 pages passed unchecked after an error: full 2, unavailable 8.",
-        ),
+        ("page", {"checked": 1, "skipped/http_404": 500}, None),
+        ("page", {"checked": 1, "error/unavailable": 9}, None),
+        ("page", {"checked": 1000, "error/unavailable": 52}, None),
         (
             "page",
             {"checked": 1000, "error/worker": 53},
             "53 of 1,053 pages passed unchecked after an error: worker 53.",
         ),
-        ("item", {"error/full": 10}, "10 of 10 items passed unchecked after an error: full 10."),
+        # Such an item was checked.
+        ("item", {"checked": 40, "error/mark": 40}, None),
+        ("item", {"error/io": 8, "error/full": 2}, "10 of 10 items passed unchecked after an error: full 2, io 8."),
     ],
     ids=str,
 )
-def test_what_is_wrong_is_said_with_its_reasons(noun: str, counts: dict[str, int], said: str) -> None:
-    assert with_counts(noun, **counts) == [said]
+def test_too_many_errors_are_a_warning(noun: str, counts: dict[str, int], sentence: str | None) -> None:
+    stats = Counting(noun)
+    stats._counts = Counter(counts)
+    assert stats.complaints() == ([sentence] if sentence else [])
 
 
-@pytest.mark.parametrize(
-    ("starts", "lost", "counts", "is_said"),
-    [
-        (1, 1, {"checked": 1, "duplicate/near": 1}, True),
-        (2, 2, {"checked": 9, "duplicate/exact": 8, "unchanged": 1, "revisit": 1}, True),
-        (2, 1, {"checked": 2, "duplicate/near": 2}, False),
-        (2, 2, {"checked": 9, "duplicate/exact": 8, "new": 1}, False),
-        (0, 0, {"checked": 9, "duplicate/exact": 9}, False),
-    ],
-)
-def test_a_crawl_that_found_only_what_was_delivered_before(
-    starts: int, lost: int, counts: dict[str, int], is_said: bool
-) -> None:
-    said = with_counts(starts=starts, lost_starts=lost, **counts)
-    start = f"nothing new was found: all start pages ({starts}) were duplicates"
-    assert [sentence.startswith(start) for sentence in said] == [True] * is_said
-
-
-def test_start_pages_are_counted_for_that() -> None:
-    stats, _ = counting()
-    checked(stats, near("u", 1), Outcome(Fate.ITEMS_DROPPED, refused=True), is_start=True)
-    assert "all start pages (1) were duplicates" in stats.complaints()[0]
-    checked(stats, NEW, PASSED, is_start=True)
+def test_a_crawl_that_found_nothing_but_start_pages_of_before_is_a_warning() -> None:
+    stats = Counting()
+    stats.check(near("u", 9), DROPPED)
+    assert stats.complaints() == []
+    stats.check(near("u", 1), ITEMS_DROPPED, is_start=True)
+    stats.check(REVISIT, UNCHANGED)
+    assert "nothing new was found: all start pages (1) were duplicates" in stats.complaints()[0]
+    stats.check(NEW)
     assert stats.complaints() == []
 
 
-@pytest.mark.parametrize(
-    ("noun", "options", "known", "line"),
-    [
-        (
-            "page",
-            {"store": "redis://:secret@cache/0", "namespace": "news", "action": "mark", "similarity": 0.85},
-            1204,
-            "store redis://:***@cache/0, namespace 'news', 1,204 pages known, action mark, similarity 0.85, "
-            "extractor blocks, 3 workers",
-        ),
-        (
-            "page",
-            {"action": "drop"},
-            None,
-            "store memory://, namespace 'default', an unknown number of pages known, action drop, similarity 0.9, "
-            "extractor blocks, 3 workers",
-        ),
-        (
-            "item",
-            {"item_action": "mark"},
-            1,
-            "store memory://, namespace 'default', 1 item known, action mark, similarity 0.9",
-        ),
-    ],
-)
-def test_the_start_line_tells_what_is_compared_with_what(
-    caplog: pytest.LogCaptureFixture, noun: str, options: dict[str, Any], known: int | None, line: str
-) -> None:
+def test_the_start_line_tells_what_is_compared_with_what(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    CrawlStats(FakeCrawler(), CrawlOptions(workers=3, **options), noun).begin(known)  # type: ignore[arg-type]
-    assert caplog.messages == [f"crawldedup: checks {noun}s: {line}"]
+    options = {"store": "redis://:secret@cache/0", "namespace": "news", "similarity": 0.85, "reloads": 2, "workers": 3}
+    Counting(action="mark", **options).begin(1204)
+    Counting("item", item_action="mark").begin(None)
+    assert caplog.messages == [
+        "crawldedup: checks pages: store redis://:***@cache/0, namespace 'news', 1,204 pages known, action mark, "
+        "similarity 0.85, 2 pages of each host loaded twice, extractor blocks, 3 workers",
+        "crawldedup: checks items: store memory://, namespace 'default', an unknown number of items known, "
+        "action mark, similarity 0.9",
+    ]
+
+
+def test_the_first_failure_of_an_extractor_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    stats = Counting()
+    for url in ("http://a/1", "http://a/2"):
+        stats.failed(url, PageError("empty", "the body is empty"))
+        stats.failed(url, PageError("broken", "reading with 'mine.text' failed: ValueError: boom"))
+    assert [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING] == [
+        "crawldedup: cannot read http://a/1: reading with 'mine.text' failed: ValueError: boom; "
+        "pages like this pass (further ones are only counted)"
+    ]
+
+
+def test_where_an_error_closes_the_spider_no_page_is_said_to_pass(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail() -> None:
+        Counting(on_error="fail").failed("http://a/", DOWN)
+
+    assert Counting(on_error="fail").ends_at_start(DOWN)
+    assert not caplog.records
+    asyncio.run(fail())
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR
+    assert record.getMessage().endswith("Connection refused. CRAWLDEDUP_ON_ERROR is 'fail'.")
+
+
+def test_a_store_that_fails_again_and_again_is_mentioned_now_and_then(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    down = f"crawldedup: {DOWN}. Pages pass unchecked until the store answers"
+    again = "crawldedup: the store answers again, pages are checked"
+    stats = Counting()
+    for seconds, said in ((0, [down, again]), (1, []), (SILENT_SECONDS, [down, again])):
+        monkeypatch.setattr(stats_module, "monotonic", lambda seconds=seconds: seconds)
+        caplog.clear()
+        for _ in range(3):
+            stats.failed("http://a/", DOWN)
+            stats.failed("http://a/", DOWN)
+            stats.check(NEW)
+            stats.check(NEW)
+        assert caplog.messages == said

@@ -4,8 +4,6 @@ Scrapy imports its own parts, by what its settings name, and the library makes t
 installs a reactor or starts a thread, so processes may be forked off one that has done it.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import redis.cluster  # noqa: F401

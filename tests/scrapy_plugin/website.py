@@ -1,14 +1,11 @@
 """A web site on the loopback, with real prose: pages are made of sentences of a small vocabulary."""
 
-from __future__ import annotations
-
 import gzip
 import random
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from crawldedup.demo.site import LocalServer
@@ -103,11 +100,6 @@ class Site:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
