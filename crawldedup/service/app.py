@@ -128,7 +128,7 @@ class Edge:
 
         async def receiving() -> Message:
             nonlocal taken
-            self._check_size(int(declared) if declared.isdigit() else 0)
+            self._check_size(int(declared) if declared.isdigit() else 0, ends=True)
             seconds = self._settings.client_seconds
             try:
                 async with asyncio.timeout(begun + seconds - time.perf_counter()):
@@ -138,7 +138,7 @@ class Edge:
                 raise ProblemError("too-slow", 408, detail, headers=_CLOSE) from None
             part = len(message.get("body", b""))
             taken, self._held = taken + part, self._held + part
-            self._check_size(taken)
+            self._check_size(taken, ends=declared.isdigit())
             return message
 
         async def sending(message: Message) -> None:
@@ -181,10 +181,11 @@ class Edge:
         fits = [hmac.compare_digest(token.strip(), each) for each in self._tokens]
         return kind.lower() in (b"bearer", b"basic") and any(fits)
 
-    def _check_size(self, size: int) -> None:
+    def _check_size(self, size: int, *, ends: bool) -> None:
         if size > self._settings.max_body:
             detail = f"the body may have {self._settings.max_body:,} bytes: send less, or set --max-body higher"
-            raise ProblemError("too-large", 413, detail, headers=_CLOSE)
+            # Most clients look for no answer while they send, so what has an end is still taken from them.
+            raise ProblemError("too-large", 413, detail, headers={} if ends and size <= _MOST_HELD else _CLOSE)
         if self._held > _MOST_HELD or self._dedup.waiting >= _MOST_WAITING:
             detail = "too many pages or large requests wait: try again later, or start more workers"
             raise ProblemError("busy", 503, detail, retry_after=1)
@@ -196,8 +197,7 @@ class Edge:
         watching.REQUEST_SECONDS.labels(endpoint).observe(seconds)
         watching.INDEX_PAGES.set(self._dedup.pages)
         level = logging.DEBUG if scope["path"] in OPEN else logging.INFO if entry["status"] < 500 else logging.WARNING
-        client = (scope.get("client") or [None])[0]
-        fields = {**entry, "milliseconds": round(seconds * 1000, 2), "client": client}
+        fields = {**entry, "milliseconds": round(seconds * 1000, 2), "client": (scope.get("client") or [None])[0]}
         _log.log(level, "request", extra={"fields": fields})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import gzip
+import http.client
 import json
 import resource
 import socket
@@ -134,6 +135,17 @@ def test_large_and_slow_bodies_are_given_up(guarded: Service) -> None:
     answer = guarded.http.post("/v1/check", content=chunks, headers={"content-type": "application/json", **ALLOWED})
     assert (answer.status_code, "20,000 bytes" in answer.json()["detail"]) == (413, True)
     assert guarded.post("/v1/check", PAGE, headers=ALLOWED).status_code == 200
+
+
+def test_a_client_that_sends_all_of_a_large_body_gets_its_answer(guarded: Service) -> None:
+    # Where it closes the connection meanwhile, the client gets an error in place of the answer.
+    connection = http.client.HTTPConnection("127.0.0.1", guarded.port, timeout=30)
+    headers = {"Content-Type": "text/html", "Authorization": f"Bearer {TOKEN}"}
+    for _ in range(3):
+        connection.request("POST", "/v1/check?url=u", b"x" * (8 << 20), headers)
+        answer = connection.getresponse()
+        assert (answer.status, b"--max-body" in answer.read()) == (413, True)
+    connection.close()
 
 
 def test_a_long_content_type_takes_no_time(service: Service) -> None:
