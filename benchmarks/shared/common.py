@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import gzip
 import json
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -94,7 +95,7 @@ def _texts(folder: Path) -> Path:
     with pages.open("w", encoding="utf-8") as lines:
         for article in all_articles():
             # Half of the second sentence goes: a near duplicate.
-            sentence = article.text.split(". ")[1]
+            sentence = re.split("[.。] ?", article.text)[1]
             shorter = article.text.replace(sentence, sentence[::2], 1)
             for name, text in (("page", article.text), ("copy", shorter)):
                 lines.write(json.dumps({"url": f"https://example.com{article.path}{name}", "text": text}) + "\n")
