@@ -22,16 +22,16 @@ BUDGETS = {
     "search": 1366,
     "stores": 2364,
     "workers": 498,
-    "scrapy_plugin": 2208,
+    "scrapy_plugin": 2140,
     "report": 2034,
     "scan": 1196,
     "spark": 450,
     "service": 1305,
     "cli": 1855,
     "literature": 1795,
-    "adapters": 332,
+    "adapters": 410,
 }
-MOST_LINES = 20_608
+MOST_LINES = 20_618
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.
@@ -47,7 +47,7 @@ ROOMS = {
     "service": "service client",
     "cli": "cli commands",
     "literature": "literature measure demo",
-    "adapters": "adapter crawlee crawl4ai archives",
+    "adapters": "adapter crawlee crawl4ai archives scrapy_plugin/postpone",
 }
 ROOM_OF = {place: room for room, places in ROOMS.items() for place in places.split()}
 
@@ -86,8 +86,8 @@ def lines_of(path: Path) -> int:
 
 
 def room_of(path: Path) -> str:
-    place = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    return ROOM_OF.get(place, "library")
+    place = path.relative_to(PACKAGE).with_suffix("").as_posix()
+    return ROOM_OF.get(place) or ROOM_OF.get(place.partition("/")[0], "library")
 
 
 @pytest.mark.parametrize("module", MODULES, ids=name_of)

@@ -40,6 +40,7 @@ from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
 from crawldedup.scrapy_plugin.journal import CrawlJournal
 from crawldedup.scrapy_plugin.policy import Copies, Deliveries, DuplicatePageError, Fate, Outcome, key_of
+from crawldedup.scrapy_plugin.postpone import pattern_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions, crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
@@ -51,7 +52,8 @@ BROWSER_PAGE_KEY: Final = "playwright_page"
 _CLOSE_SECONDS: Final = 10.0
 _RELOAD_KEY: Final = "_crawldedup_reload"
 _MOST_LEFT_OUT: Final = 200  # kinds of lines are told
-_MOST_HOSTS: Final = 10_000  # have pages that are loaded a second time
+_MOST_HOSTS: Final = 10_000  # and patterns have pages that are loaded a second time
+_RELOADED: Final = range(4, 7)  # of the pages of a pattern
 
 
 class DedupMiddleware:
@@ -74,6 +76,7 @@ class DedupMiddleware:
         self._began = time.time()
         self._left_out: set[tuple[str, str]] = set()
         self._reloads: Counter[str] = Counter()
+        self._met: Counter[str] = Counter()
         self._copies = Copies(options.prefer, options.trusted_sites)
         self._deliveries = Deliveries(crawler)
         self._stats = CrawlStats(crawler, options)
@@ -170,11 +173,15 @@ class DedupMiddleware:
         return await self._carry_out(request, response, judged.verdict, outcome)
 
     def _load_again(self, request: Request, read: ReadPage) -> None:
-        """Ask for a page a second time, if it has numbers and few pages of its host were."""
-        host, most = urlparse_cached(request).netloc, self._options.reloads
-        if not read.numbers or request.method != "GET" or BROWSER_PAGE_KEY in request.meta:
+        """Ask for a page a second time, if it has numbers and few pages of its host were: three of a pattern of URLs.
+
+        A pattern of a few pages is one of lists.
+        """
+        host, most, pattern = urlparse_cached(request).netloc, self._options.reloads, pattern_of(request.url)
+        if not most or not read.numbers or request.method != "GET" or BROWSER_PAGE_KEY in request.meta:
             return
-        if self._reloads[host] < most and len(self._reloads) < _MOST_HOSTS:
+        self._met[pattern] += len(self._met) < _MOST_HOSTS
+        if self._reloads[host] < most and self._met[pattern] in _RELOADED:
             self._reloads[host] += 1
             self._stats.count("reloads")
             meta = {**request.meta, _RELOAD_KEY: True, "dont_cache": True, "dont_retry": True}

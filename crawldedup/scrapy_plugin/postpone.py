@@ -2,6 +2,7 @@
 
 import re
 from collections import deque
+from collections.abc import Sequence
 from typing import Final, Self
 
 from scrapy import Request
@@ -11,7 +12,7 @@ from scrapy.exceptions import NotConfigured
 from crawldedup.reading.volatile import put_last
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.policy import is_exempt
-from crawldedup.scrapy_plugin.settings import crawl_options, is_interactive
+from crawldedup.scrapy_plugin.settings import Pattern, crawl_options, is_interactive, matches
 from crawldedup.verdict import Verdict
 
 _PAGES: Final = 20  # of a pattern tell what its next one will be
@@ -25,11 +26,13 @@ class PostponeMiddleware:
     """Lets a request wait behind others if the last pages of its pattern of URLs were copies: the more, the longer.
 
     An endless calendar or a maze of sessions comes last, so a crawl that ends early has found more. Requests wait for
-    long, so what is known when one has its turn decides: it is sent back into the queue then.
+    long, so what is known when one has its turn decides: it is sent back into the queue then. URLs that the setting
+    `deny` names bring nothing new either.
     """
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, deny: Sequence[Pattern] = ()) -> None:
         self._crawler = crawler
+        self._deny = deny
         self._recent: dict[str, deque[bool]] = {}
 
     @classmethod
@@ -39,7 +42,7 @@ class PostponeMiddleware:
             # A page that is met later may be deeper, and its links beyond the limit.
             if not options.postpone or is_interactive(crawler) or crawler.settings.getint("DEPTH_LIMIT"):
                 raise NotConfigured
-        middleware = cls(crawler)
+        middleware = cls(crawler, options.deny)
         crawler.signals.connect(middleware.page_judged, signal=signals.page_judged)
         return middleware
 
@@ -54,12 +57,12 @@ class PostponeMiddleware:
         """Let a request pass, or send it back with a lower priority."""
         # Spiders hand the meta of a page on to the next request.
         level, request.dont_filter = request.meta.pop(_LEVEL_KEY, (0, request.dont_filter))
-        recent = self._recent.get(pattern_of(request.url))
-        if not recent or is_exempt(request):
-            return None
+        recent = self._recent.get(pattern_of(request.url), ())
         # Of a pattern that is hardly known, half of the pages may be copies.
-        wanted = round(_LEVELS * (sum(recent) + 1) / (len(recent) + 2))
-        if wanted <= level:
+        wanted = round(_LEVELS * (sum(recent) + 1) / (len(recent) + 2)) if recent else 0
+        if any(matches(pattern, request.url) for pattern in self._deny):
+            wanted = _LEVELS
+        if wanted <= level or is_exempt(request):
             return None
         assert self._crawler.stats is not None
         self._crawler.stats.inc_value("crawldedup/postponed")

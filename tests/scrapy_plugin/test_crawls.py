@@ -3,7 +3,6 @@
 import json
 import random
 import re
-from collections import Counter
 from functools import partial
 from itertools import count, cycle
 from pathlib import Path
@@ -362,9 +361,9 @@ def test_a_crawl_may_load_some_pages_with_numbers_twice(crawl: Crawler) -> None:
     with counting_site() as site:
         paths = list(site.pages)
         result = crawl(site, paths, CRAWLDEDUP_RELOADS=4)
-    assert Counter(site.asked.values()) == {1: 2 * TOPICS - 4, 2: 4}
-    assert not any(times > 1 for path, times in site.asked.items() if path.startswith("/plain"))
-    assert (result.counts["reloads"], result.counts["checked"]) == (4, 2 * TOPICS)
+    # Three of a pattern suffice, and the first ones may be lists.
+    assert [path for path, times in site.asked.items() if times > 1] == [f"/{number}" for number in (3, 4, 5)]
+    assert (result.counts["reloads"], result.counts["checked"]) == (3, 2 * TOPICS)
     assert result.passed == paths
 
 

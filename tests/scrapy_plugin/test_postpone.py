@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
+import regex
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
 
@@ -60,6 +61,13 @@ def test_a_pattern_of_copies_waits_behind_others(postpone: PostponeMiddleware) -
 def test_what_was_asked_for_by_name_does_not_wait(postpone: PostponeMiddleware, values: dict[str, Any]) -> None:
     judge(postpone, COPY, MONTHS[:20])
     assert waits(postpone, Request(MONTHS[30], **values)) == []
+
+
+def test_pages_that_are_not_checked_wait_from_the_first_on() -> None:
+    crawler: Any = FakeCrawler()
+    postpone = PostponeMiddleware(crawler, deny=(regex.compile("/login"),))
+    assert waits(postpone, Request("http://a/login?to=1")) == [-3]
+    assert waits(postpone, Request("http://a/topic?id=1")) == []
 
 
 def test_patterns_of_urls() -> None:
