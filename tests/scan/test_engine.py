@@ -9,13 +9,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from crawldedup import Deduplicator, Kind, Page, fingerprint
+from crawldedup import Deduplicator, Kind, Page
 from crawldedup.literature.exact import jaccard
-from crawldedup.scan.columns import Columns
-from crawldedup.scan.engine import MOST_RESEMBLING, Order, Resemblances, costs_of, find_duplicates, similarities_of
+from crawldedup.scan.engine import Order, Resemblances, find_duplicates
 from crawldedup.scan.pairs import earlier_of, later_of
-from crawldedup.search.model import estimate_similarity
-from crawldedup.search.query import TABLES, searches
 from tests.scan.pages import GOAL, collection, columns, columns_in, edited, packed, shingles, shingles_in, text
 
 PRODUCT = """
@@ -95,24 +92,6 @@ def alike(texts: list[str]) -> Iterator[tuple[int, int]]:
                 yield later, earlier
 
 
-def test_an_exact_copy_of_a_dropped_page_shares_its_verdict() -> None:
-    random = Random(2)
-    one = text(random)
-    near = edited(one, random, 1)
-    found = find_duplicates(columns([one, near, near]), GOAL)
-    assert found.original.tolist() == [0, 0, 0]
-    assert found.exact.tolist() == [False, False, False]
-    assert found.similarity[1] == found.similarity[2] < 1
-
-
-def test_a_chain_of_edits_is_cut_where_a_page_no_longer_resembles_the_kept_one() -> None:
-    random = Random(3)
-    chain = [text(random, 400)]
-    for _ in range(30):
-        chain.append(edited(chain[-1], random, 4))
-    assert find_duplicates(columns(chain), GOAL).original.tolist() == [original for original, _, _ in online(chain)]
-
-
 def test_copies_without_number_of_one_page_are_found_at_once() -> None:
     """Each meets the first of them, however many others share its keys."""
     random = Random(4)
@@ -130,42 +109,6 @@ def test_a_template_on_all_pages_hides_no_near_duplicate() -> None:
     found = find_duplicates(columns([*texts, *copies]), GOAL)
     assert (found.original[1000:] == np.arange(0, 1000, 10)).mean() > 0.97
     assert found.kept[:1000].mean() > 0.99
-
-
-def test_few_pages_or_none_are_no_matter() -> None:
-    assert find_duplicates(Columns.of([], GOAL.threshold), GOAL).original.tolist() == []
-    assert find_duplicates(columns(["short", "short", "other"]), GOAL).original.tolist() == [0, 0, 2]
-    assert find_duplicates(columns([text(Random(1))]), GOAL).original.tolist() == [0]
-
-
-def test_costs_and_similarities_are_those_of_one_page() -> None:
-    random = Random(1)
-    originals = [text(random, random.randrange(60, 800)) for _ in range(60)]
-    pages = [fingerprint(each) for each in originals]
-    pages += [fingerprint(edited(each, random, random.randrange(8))) for each in originals]
-    later, earlier = np.arange(60, 120), np.arange(60)
-    columns = Columns.of([(page, 0) for page in pages], GOAL.threshold)
-    keys = np.array([[table.key(page.search) for table in TABLES] for page in pages[60:]], np.uint64)
-    rules = [found.rule for found in searches(pages[60:], keys, [0.9] * 60, [1000] * 60, 0.98)]
-    pairs = list(zip(pages[60:], pages[:60], strict=True))
-    expected = [rule.cost(page.verify, other.verify) for rule, (page, other) in zip(rules, pairs, strict=True)]
-    assert costs_of(columns, later, earlier).tolist() == expected
-    assert {rule.crowd for rule in rules} == {GOAL.crowd}
-    estimates = [estimate_similarity(page.verify_weights, page.verify, other.verify) for page, other in pairs]
-    assert similarities_of(columns, later, earlier, GOAL.threshold) == pytest.approx(estimates, abs=5e-4)
-    assert any(each == 1 for each in estimates)
-
-
-def test_no_page_that_counts_differs_in_too_many_bits() -> None:
-    """Bits of pages at the edge of what counts, made by the model itself."""
-    random = np.random.default_rng(1)
-    farthest = GOAL.crowd.farthest
-    rho = 2 * farthest / (1 + farthest)
-    first = random.standard_normal((20_000, 256))
-    second = rho * first + np.sqrt(1 - rho * rho) * random.standard_normal((20_000, 256))
-    differing = ((first >= 0) != (second >= 0)).sum(axis=1)
-    assert (differing > GOAL.most_verify_bits).mean() < 1e-3
-    assert GOAL.most_verify_bits < 90
 
 
 NEAR = 100
@@ -200,12 +143,6 @@ def test_a_dropped_page_drops_none() -> None:
     assert order.original.tolist() == [0, 0, 0]
 
 
-def test_nothing_is_presumed_in_the_end() -> None:
-    order = Order(3, GOAL.crowd)
-    assert wanted(order, found((1, 0, NEAR), (2, 1, NEAR)), presumes=False) == [(2, 0)]
-    assert order.original.tolist() == [0, 0, 2]
-
-
 def test_a_page_that_several_kept_ones_resemble_alike_stands_out_of_none() -> None:
     limit = GOAL.crowd.limits[-1] + 1
     assert limit <= GOAL.crowd.limits[0]
@@ -214,11 +151,3 @@ def test_a_page_that_several_kept_ones_resemble_alike_stands_out_of_none() -> No
     assert order.original[9] == 9
     order.decide(found((9, 0, limit)))
     assert order.original[9] == 0
-
-
-def test_only_the_nearest_pages_are_looked_at() -> None:
-    pairs = found(*((1000, other, 1 + other % 7) for other in range(200)), (1001, 3, 5))
-    nearest = pairs.nearest()
-    assert len(nearest) == MOST_RESEMBLING + 1
-    assert set(nearest.costs[:MOST_RESEMBLING]) == {1, 2, 3}
-    assert nearest.later[-1] == 1001
