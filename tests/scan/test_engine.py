@@ -11,8 +11,7 @@ import pytest
 
 from crawldedup import Deduplicator, Kind, Page
 from crawldedup.literature.exact import jaccard
-from crawldedup.scan.engine import Order, Resemblances, find_duplicates
-from crawldedup.scan.pairs import earlier_of, later_of
+from crawldedup.scan.engine import find_duplicates
 from tests.scan.pages import GOAL, collection, columns, columns_in, edited, packed, shingles, shingles_in, text
 
 PRODUCT = """
@@ -92,6 +91,16 @@ def alike(texts: list[str]) -> Iterator[tuple[int, int]]:
                 yield later, earlier
 
 
+def test_an_exact_copy_of_a_dropped_page_shares_its_verdict() -> None:
+    random = Random(2)
+    one = text(random)
+    near = edited(one, random, 1)
+    found = find_duplicates(columns([one, near, near]), GOAL)
+    assert found.original.tolist() == [0, 0, 0]
+    assert found.exact.tolist() == [False, False, False]
+    assert found.similarity[1] == found.similarity[2] < 1
+
+
 def test_copies_without_number_of_one_page_are_found_at_once() -> None:
     """Each meets the first of them, however many others share its keys."""
     random = Random(4)
@@ -111,43 +120,17 @@ def test_a_template_on_all_pages_hides_no_near_duplicate() -> None:
     assert found.kept[:1000].mean() > 0.99
 
 
-NEAR = 100
-FAR = GOAL.crowd.limits[0] + 1
-
-
-def found(*pairs: tuple[int, int, int]) -> Resemblances:
-    later, earlier, costs = np.array(pairs, np.int64).reshape(-1, 3).T
-    return Resemblances(later, earlier, costs)
-
-
-def wanted(order: Order, resemblances: Resemblances, *, presumes: bool = True) -> list[tuple[int, int]]:
-    pairs = order.decide(resemblances, presumes=presumes)
-    return list(zip(later_of(pairs).tolist(), earlier_of(pairs).tolist(), strict=True))
-
-
-def test_a_page_is_dropped_for_the_nearest_kept_one() -> None:
-    order = Order(4, GOAL.crowd)
-    assert wanted(order, found((2, 0, NEAR), (2, 1, NEAR - 1), (3, 0, FAR))) == []
-    assert order.original.tolist() == [0, 1, 1, 3]
-
-
-def test_a_dropped_page_drops_none() -> None:
-    """What resembles it alone is presumed to be a copy of what it was dropped for, until that is known."""
-    order = Order(3, GOAL.crowd)
-    pairs = found((1, 0, NEAR), (2, 1, NEAR))
-    assert wanted(order, pairs) == [(2, 0)]
-    assert order.original.tolist() == [0, 0, 0]
-    assert wanted(order, pairs.joined(found((2, 0, FAR)))) == []
-    assert order.original.tolist() == [0, 0, 2]
-    assert wanted(order, pairs.joined(found((2, 0, NEAR)))) == []
-    assert order.original.tolist() == [0, 0, 0]
-
-
-def test_a_page_that_several_kept_ones_resemble_alike_stands_out_of_none() -> None:
-    limit = GOAL.crowd.limits[-1] + 1
-    assert limit <= GOAL.crowd.limits[0]
-    order = Order(10, GOAL.crowd)
-    order.decide(found(*((9, other, limit) for other in range(9))))
-    assert order.original[9] == 9
-    order.decide(found((9, 0, limit)))
-    assert order.original[9] == 0
+def test_chains_and_crowds_end_where_they_do_in_a_crawl() -> None:
+    random = Random(3)
+    chain = [text(random, 400)]
+    for edits in [4] * 30 + [10] * 30:
+        chain.append(edited(chain[-1], random, edits))
+    words = [f"word{number}" for number in range(300)]
+    crowd = [
+        " ".join(f"other{page}" if (place - page) % 38 == 4 else word for place, word in enumerate(words))
+        for page in range(8)
+    ]
+    texts = [*chain, *crowd, " ".join(words)]
+    expected = [original for original, _, _ in online(texts)]
+    assert expected[-1] == len(texts) - 1
+    assert find_duplicates(columns(texts), GOAL).original.tolist() == expected
