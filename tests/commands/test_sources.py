@@ -93,7 +93,7 @@ BROKEN = "1: this cannot be read, nor what follows: "
         ("a.csv", "text,url\nno url,\na,a\ntoo short\nc,c\n", 2, ["item 1: ", "item 3: "]),
         ("a.csv", f"url,html,text\na,<p>a,\nb,,{'b' * 200_000}\n", 2, []),
         # Of many, the number is told, and what is no feed is refused.
-        ("a.jl", f"{LINE}\n" + "{}\n" * 10, 1, [f"line {number}: " for number in range(2, 12)]),
+        ("a.jl", f"{LINE}\n" + "{}\n" * 11, 1, ["line"] * 10 + [": 1 further item without a page"]),
         ("a.jl", "no feed\n" * 10 + LINE, 0, [REFUSED]),
         ("a.jl", "[" * 100_000, 0, [f"line 1: this is not JSON.*{REFUSED}"]),
         ("a.jl", '{"url": "a", "html": "<p>a", "text": "a"}', 0, ['line 1: the fields "html" and "text" both hold']),
