@@ -189,3 +189,16 @@ def test_a_folder_that_has_changed_is_refused(run: Run, change: str) -> None:
         Path("pages/x.html" if change == "a new page" else "pages/1.html").write_text("<p>Something else.</p>")
     said = run("scan pages --work work")
     assert (said.status, "begun with other files" in said.err) == (2, True)
+
+
+def test_what_was_read_until_ctrl_c_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    line = f"scan {feed(TEXTS[:3])} -o out.csv"
+    with monkeypatch.context() as patch:
+        patch.setattr("crawldedup.scan.run.find_duplicates", interrupted)
+        said = run(line)
+    assert (said.status, "goes on from out.csv.scan" in said.err) == (130, True)
+    said = run(line)
+    assert (said.status, "going on after" in said.err) == (0, True)
