@@ -76,7 +76,8 @@ class TestExplain:
             assert (told.crowd, told.threshold, told.verdict.kind) == (8, 0.9, Kind.NEW)
             assert told.limit < told.candidates[0].cost < alone.limit
             assert not any(candidate.accepted for candidate in told.candidates)
-            assert dedup.check(B, text=" ".join(words)).kind is Kind.NEW
+            checked = dedup.check(B, text=" ".join(words))
+            assert (checked.kind, checked.rejected_by) == (Kind.NEW, "crowd")
 
 
 def compared(first: str, second: str, **options: Any) -> Any:
