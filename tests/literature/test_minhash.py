@@ -49,7 +49,9 @@ def test_what_is_published() -> None:
     assert jaccard_of_sets(set(PUBLISHED[0]), set(PUBLISHED[1])) == 0.7391304347826086
     assert estimate(*(np.array(signature, np.uint32) for signature in PUBLISHED)) == 17 / 20
     assert jaccard_of_sets(set(), set()) == 0
-    assert similar_pairs([minhash(each, 100) for each in sets], bands=10, threshold=0.7) == {(0, 1)}
+    signatures = [minhash(each, 100) for each in sets]
+    assert similar_pairs(signatures, bands=10, threshold=0.7) == {(0, 1)}
+    assert similar_pairs(signatures, bands=50, threshold=0.95) == set()
     assert brute_force(sets, 0.7) == {(0, 1)}
 
 
