@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -19,9 +19,11 @@ from crawldedup.literature.simhash_py import (
     compute,
     find_all,
     num_differing_bits,
+    shingle,
 )
 
 HASHES = st.integers(0, (1 << 64) - 1)
+DISTANCE = 3
 
 
 def every_two(numbers: list[int], distance: int) -> list[tuple[int, int]]:
@@ -66,6 +68,13 @@ def test_published_simhashes() -> None:
     assert compute([number, inverse]) == 0
     assert compute([0b1100, 0b1010, 0b0110]) == 0b1110
     assert compute([0x1234, 0x2345, 0x3456]) == 0x3254
+
+
+def test_shingles_are_windows_of_any_tokens() -> None:
+    assert list(shingle("abcd", 3)) == [["a", "b", "c"], ["b", "c", "d"]]
+    assert list(shingle(range(5))) == [[0, 1, 2, 3], [1, 2, 3, 4]]
+    assert list(shingle(iter(["a", "b"]), 2)) == [["a", "b"]]
+    assert list(shingle(["a", "b"], 3)) == list(shingle([], 1)) == []
 
 
 # The blocks, the corpus' fingerprint and the query of the README of simhash-py.
@@ -120,6 +129,21 @@ def test_a_corpus_and_shards_of_it_find_what_is_near(numbers: list[int], blocks:
         assert shard.find_all(query) == []
 
 
+@pytest.mark.parametrize("blocks", range(4, 10))
+def test_published_pairs(blocks: int) -> None:
+    """Pairs in each byte; and numbers with three of four distant bits, which differ in two, and from 0 in three."""
+    near, alone, shifts = (0xCE, 0xEE, 0xEF, 0xFF), 0x33, (0, 8, 16, 24)
+    numbers = [number << shift for shift in shifts for number in (*near, alone)]
+    expected = [(first << shift, second << shift) for shift in shifts for first, second in combinations(near, 2)]
+    assert find_all(numbers, blocks, DISTANCE) == sorted(expected)
+    groups = [
+        sorted(sum(1 << bit for bit in three) for three in combinations(bits, 3)) for bits in (shifts, (4, 12, 20, 28))
+    ]
+    expected = [pair for group in groups for pair in combinations(group, 2)]
+    expected += [(0, number) for group in groups for number in group]
+    assert find_all([0, *groups[0], *groups[1]], blocks, DISTANCE) == sorted(expected)
+
+
 @pytest.mark.parametrize("bits", [2, 8, 13, 32, 63, 64])
 @pytest.mark.parametrize(
     ("blocks", "distance"), [(1, 0), (2, 1), (4, 3), (5, 3), (6, 3), (7, 1), (8, 6), (13, 2), (64, 1), (64, 0)]
@@ -131,12 +155,24 @@ def test_pairs_are_those_of_brute_force(blocks: int, distance: int, bits: int) -
     assert find_all(numbers, blocks, distance, bits=bits) == every_two(numbers, distance)
 
 
+@pytest.mark.parametrize("kind", [list, set, tuple, iter, lambda numbers: np.array(numbers, np.uint64)])
+def test_any_collection_will_do(kind: Callable[[list[int]], Iterable[int]]) -> None:
+    assert find_all(kind([9, 1, 8, (1 << 64) - 1]), 4, 1) == [(1, 9), (8, 9)]
+    assert find_all(kind([7, 7]), 64, 63) == find_all(kind([]), 4, 3) == []
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: find_all([], 3, 3), "more blocks than bits"),
+        (lambda: find_all([], 9, 3, bits=8), "more blocks than bits"),
+        (lambda: Corpus(65, 3), "more blocks than bits"),
+        (lambda: Corpus(4, -1), "more blocks than bits"),
         (lambda: find_all([1, 1 << 32], 4, 3, bits=32), "more than 32 bits"),
+        (lambda: compute([1], bits=128), "bits is 128"),
+        (lambda: shingle(["a"], 0), "a shingle of 0 tokens"),
         (lambda: Table(1, [0xFF, 0xF]), "no masks that cover every bit once"),
+        (lambda: Table(2, [0xF0, 0x0F]), "there must be more blocks"),
         (lambda: Corpus(10, 9, first_bytes=range(8)), "a shard needs 8"),
     ],
 )

@@ -1,13 +1,15 @@
-"""The pages for people: what they show, and what would break them."""
+"""The pages for people: what they show, and what would break them. A browser tries them at length."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from tests.browsers import BROWSER, needs_browser
 from tests.service.serving import TIDES, Service, service_here, story
 
 SCRIPT = "javascript:window.broken=1"
@@ -98,6 +100,7 @@ def test_a_hostile_text_is_nothing_but_text(console: Service, path: str, fields:
     ("path", "form", "status", "said"),
     [
         ("/", {}, 400, "the first page is empty"),
+        ("/", {"first": TIDES, "second": " "}, 400, "the second page is empty"),
         ("/", {f"{each}": "x" for each in range(11)}, 400, "no form of this page"),
         ("/search", {"page": TIDES, "url": "u" * 9000}, 400, "8192"),
         ("/search", {"page": f"{'<div>' * 100_000}{TIDES}"}, 422, "deep"),
@@ -119,3 +122,65 @@ def test_every_page_forbids_what_it_does_not_need(console: Service, path: str) -
     headers = console.http.get(path).headers
     assert "default-src 'none'; style-src 'self'; form-action 'self'" in headers["content-security-policy"]
     assert (headers["x-content-type-options"], headers["cache-control"]) == ("nosniff", "no-store")
+
+
+@pytest.fixture
+def tab(console: Service) -> Iterator[Any]:
+    """A tab of a browser that does not heed the policy of the pages. `trouble` has what went wrong in it."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        opened: Any = browser.new_context(base_url=console.url, bypass_csp=True).new_page()
+        opened.trouble = []
+        for event, what in {"request": "url", "pageerror": "message", "dialog": "message", "console": "text"}.items():
+            opened.on(event, lambda met, what=what: opened.trouble.append(getattr(met, what)))
+        # There is none.
+        opened.route("**/favicon.ico", lambda route: route.fulfill(body=""))
+        yield opened
+        browser.close()
+
+
+def send(tab: Any, path: str, **fields: str) -> None:
+    """Send the form of a page, and open all that is folded in its answer."""
+    tab.goto(path)
+    for name, text in fields.items():
+        tab.locator(f"[name={name}]").fill(text)
+    tab.locator("main button").click()
+    for summary in tab.locator("summary").all():
+        summary.click()
+
+
+@needs_browser
+@pytest.mark.nightly
+def test_a_browser_runs_and_loads_nothing_of_a_hostile_text_and_sends_no_form_of_others(
+    tab: Any, console: Service
+) -> None:
+    text = f"{HOSTILE} {story(1)} {HOSTILE}"
+    for path, fields in (("/", {"first": text, "second": text + "x"}), ("/search", {"page": text, "url": EVIL})):
+        send(tab, path, **fields)
+        assert tab.get_by_role("heading", level=2).count() == 2
+        assert tab.evaluate("window.broken") is None
+    assert [each for each in tab.trouble if not each.startswith(console.url)] == []
+    tab.goto("about:blank")
+    with tab.expect_response(f"{console.url}/search") as answered:
+        tab.set_content(f'<form method=post action="{console.url}/search"><input name=page value=x></form>')
+        tab.evaluate("document.forms[0].submit()")
+    assert answered.value.status == 403
+
+
+@needs_browser
+@pytest.mark.nightly
+def test_the_pages_fit_a_phone_and_are_accessible(tab: Any) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = list[Any]()
+    tab.set_viewport_size({"width": 390, "height": 800})
+    long = {"first": f"{TIDES} {'x' * 300}", "second": TIDES.replace("fog", "mist " * 30)}
+    for path, fields in (("/", long), ("/search", {"page": LONG.replace("word9 ", "")}), ("/search", {})):
+        send(tab, path, **fields)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+        for scheme, options in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
+            tab.emulate_media(color_scheme=scheme)
+            found += Axe().run(tab, options=options).response["violations"]
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []

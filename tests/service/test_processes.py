@@ -58,6 +58,14 @@ def test_a_store_that_is_not_up_yet_is_waited_for(is_of_use: bool) -> None:
 
 
 @WORKERS
+def test_a_signal_while_it_starts_ends_it(workers: str, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/index.sqlite"
+    with ServiceProcess("--store", store, "--workers", workers, wait=False) as service:
+        wait_until(lambda: "serves" in service.log())
+        assert service.stop() in ENDED
+
+
+@WORKERS
 def test_nothing_is_lost_when_the_service_is_stopped_under_load(workers: str, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'index.sqlite'}"
     verdicts: dict[int, dict[str, Any]] = {}
