@@ -5,15 +5,13 @@ import functools
 import gc
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ParamSpec
 
 import pytest
 
 from crawldedup import AsyncDeduplicator, Deduplicator, Kind, Page, PageError, aio
-from crawldedup.errors import ClosedError, ConfigurationError, ProfileMismatchError, StoreUnavailableError, WorkerError
-from crawldedup.options import Options
+from crawldedup.errors import ClosedError, ConfigurationError, StoreUnavailableError, WorkerError
 from tests.servers import RedisServer
 
 A, B = "https://example.com/a", "https://example.com/b"
@@ -80,21 +78,6 @@ async def test_verdicts_are_those_of_the_other_form(options: dict[str, Any]) -> 
 
 
 @in_a_loop
-async def test_a_fingerprint_is_what_it_is_elsewhere() -> None:
-    contents: list[dict[str, Any]] = [
-        {"html": f"<p>{story(1)} é"},
-        {"html": f"<p>{story(1)} é".encode("latin-1"), "encoding": "latin-1"},
-        {"text": story(1, 20_000)},
-        {"text": story(1)},
-    ]
-    with Deduplicator(keep_texts=True) as other:
-        async with AsyncDeduplicator(keep_texts=True) as dedup:
-            for content in contents:
-                own, expected = await dedup.fingerprint(**content), other.fingerprint(**content)
-                assert (repr(own), own.packed_text) == (repr(expected), expected.packed_text)
-
-
-@in_a_loop
 async def test_a_verdict_is_not_held_back_until_the_next_page_comes() -> None:
     async def slowly() -> AsyncIterator[Page]:
         for url in (A, B):
@@ -149,26 +132,6 @@ async def test_pages_that_end_or_outlast_their_worker_cost_themselves_alone() ->
 
 
 @in_a_loop
-async def test_what_was_read_decides_what_is_asked() -> None:
-    link = '<head><link rel="canonical" href="https://e.com/original"></head>'
-    read: list[object] = []
-
-    def prepare(page: Page, found: Any) -> Page:
-        read.append(found.links.canonical)
-        return replace(page, rank=1 if found.links.canonical else 0)
-
-    async with AsyncDeduplicator() as dedup:
-        first = await dedup.judge(Page(A, html=f"{link}<p>{story(1)}"), prepare)
-        better = await dedup.judge(Page(B, html=f"<p>{story(1)}"), prepare)
-        assert (first.verdict.kind, better.verdict.replaces) == (Kind.NEW, True)
-        assert read == [("https://e.com/original",), ()]
-        assert 0 < better.reading < better.waited
-        with pytest.raises(ZeroDivisionError):
-            await dedup.judge(Page(A, text="Closed."), lambda *_: 1 // 0)  # type: ignore[arg-type, return-value]
-        assert dedup.waiting == 0
-
-
-@in_a_loop
 async def test_pages_that_wait_are_asked_about_together_and_a_lone_one_waits_for_nobody() -> None:
     sizes: list[int] = []
     async with AsyncDeduplicator() as dedup:
@@ -215,19 +178,6 @@ async def test_a_store_that_fails_is_left_alone_and_found_again() -> None:
         server.stop()
         while await outcomes(dedup, [Page(A, html=html("a"))]) != ["unavailable"]:
             await asyncio.sleep(0.05)
-        await dedup.close()
-
-
-@in_a_loop
-async def test_errors_of_the_index_are_what_they_were(tmp_path: Path) -> None:
-    store = f"sqlite:///{tmp_path}/index.sqlite"
-    with Deduplicator(store, extractor="trafilatura") as earlier:
-        earlier.check(A, text=story(1))
-    for _ in range(2):
-        dedup = AsyncDeduplicator(store, extractor="text")
-        for ask in (dedup.open(), dedup.check(A, text=story(1)), dedup.check(A, html=html("a"))):
-            with pytest.raises(ProfileMismatchError, match="trafilatura"):
-                await ask
         await dedup.close()
 
 
@@ -341,12 +291,3 @@ async def test_it_can_be_explained_compared_and_searched() -> None:
         assert await dedup.note("a name", "a text") == await dedup.note("a name") == "a text"
         await dedup.clear()
         assert (await dedup.info()).pages == 0
-
-
-def test_options_are_checked_where_it_is_made() -> None:
-    dedup = AsyncDeduplicator.from_options(Options(similarity=0.8), workers=2)
-    assert dedup.options.similarity == 0.8
-    assert repr(dedup).startswith("<AsyncDeduplicator memory://")
-    for wrong in ({"workers": 0}, {"similarity": 2}, {"no_option": 1}):
-        with pytest.raises(ValueError, match=next(iter(wrong))):
-            AsyncDeduplicator(**wrong)  # type: ignore[arg-type]

@@ -6,27 +6,22 @@ import contextlib
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from crawldedup import Deduplicator, Fingerprint, Kind, Page, Verdict, fingerprint
 from crawldedup.errors import (
     ClosedError,
-    ConfigurationError,
     PageError,
     ProfileMismatchError,
     StoreError,
-    StoreFullError,
     StoreUnavailableError,
 )
 from crawldedup.literature.exact import jaccard
-from crawldedup.stores.base import Answer, Query
 from crawldedup.stores.sqlite.store import MemoryStore
 from tests.stores.backends import Backend
 from tests.stories import FAR, HALF_ALIKE, NEAR, OTHER, TEXT, A, B, C, edited, story
@@ -74,15 +69,6 @@ class TestVerdicts:
         assert (exact.similarity, exact.hamming) == (1.0, 0)
         assert (near.url, near.words) == (B, 400)
 
-    def test_copies_in_mojibake_meet_the_right_page(self, dedup: Deduplicator) -> None:
-        page = f"<p>À l’été {TEXT} château</p>"
-        kinds = [
-            dedup.check(A, html=page.encode(), encoding="utf-8").kind,
-            dedup.check(B, html=page.encode(), encoding="iso-8859-1").kind,
-            dedup.check(C, html=page.encode("cp1252"), encoding="utf-8").kind,
-        ]
-        assert kinds == [Kind.NEW, Kind.EXACT_DUPLICATE, Kind.EXACT_DUPLICATE]
-
     def test_a_page_that_cannot_be_read_is_a_page_error_and_not_remembered(self, dedup: Deduplicator) -> None:
         with pytest.raises(PageError):
             dedup.check(A, html=b"\0\1\2\3" * 1000)
@@ -100,13 +86,6 @@ class TestVerdicts:
             dedup.check(A, text=TEXT)
             assert dedup.check(B, text=edited(TEXT, places), **page).kind is Kind.NEAR_DUPLICATE
             assert dedup.check(C, text=edited(TEXT, places * 5), **page).kind is Kind.NEW
-
-    @settings(max_examples=50, deadline=None)
-    @given(url=st.text(st.characters(exclude_categories=()), max_size=60))
-    def test_any_text_may_be_a_url(self, url: str) -> None:
-        dedup = Deduplicator(scope="site")
-        assert [dedup.check(url, text=TEXT).kind for _ in range(2)] == [Kind.NEW, Kind.REVISIT]
-        assert dedup.forget(url) == 1
 
     @pytest.mark.parametrize("refresh", [True, False])
     def test_the_time_to_live_can_count_from_when_a_page_was_added(
@@ -167,24 +146,6 @@ class TestLooking:
             assert shared.contents() == before
             with Deduplicator(shared.url) as dedup:
                 dedup.check(A, text=TEXT)
-
-    def test_an_index_that_is_begun_after_a_look_is_found(self, shared: Backend) -> None:
-        """What was hashed with another key, while there was no index, is not compared with those of its key."""
-        with contextlib.closing(Deduplicator(shared.url)) as looking:
-            assert looking.find(text=TEXT) == []
-            assert looking.explain(A, text=TEXT).candidates == ()
-            with Deduplicator(shared.url) as crawling:
-                crawling.check(A, text=TEXT)
-            assert looking.explain(B, text=TEXT).verdict.original == A
-            assert [match.url for match in looking.find(text=TEXT)] == [A]
-
-    def test_info(self) -> None:
-        with Deduplicator(namespace="news") as dedup:
-            dedup.check(A, text=TEXT)
-            info = dedup.info()
-        assert (info.pages, info.tables, info.namespace, info.store) == (1, 2, "news", "memory://")
-        assert info.bytes > 0
-        assert info.profile.startswith("blocks/")
 
 
 class TestForgetting:
@@ -287,41 +248,6 @@ class TestManyPages:
         assert dedup.info().pages == 1
         assert [verdict.url for verdict in dedup.check_many(pages)] == [page.url for page in self.PAGES[3:]]
 
-    @pytest.mark.parametrize("page", [5, None])
-    def test_other_errors_come_in_their_place_too(self, dedup: Deduplicator, page: Any) -> None:
-        def all_pages() -> Iterator[Page]:
-            yield from self.PAGES[:2]
-            if page is None:
-                raise ConfigurationError("each must be right in the file")
-            yield page
-
-        verdicts = dedup.check_many(all_pages())
-        assert [next(verdicts).url for _ in range(2)] == [A, B]
-        with pytest.raises(ConfigurationError, match="each must be"):
-            next(verdicts)
-        with pytest.raises(ConfigurationError, match=r"batch is 1\.5"):
-            dedup.check_many([], batch=1.5)  # type: ignore[arg-type]
-
-    @pytest.mark.parametrize("error", [StoreUnavailableError("gone"), StoreFullError("no room")])
-    def test_behind_a_store_that_is_gone_it_ends_and_behind_one_that_is_full_it_goes_on(
-        self, dedup: Deduplicator, error: StoreError, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("crawldedup.deduplicator.BATCH_SECONDS", 100)  # the first page pays for imports
-        real, place = MemoryStore.check, 4
-
-        def failing(self: MemoryStore, queries: Sequence[Query]) -> list[Answer | StoreError]:
-            return [*real(self, queries[:place]), *[error] * (len(queries[place:]))]
-
-        monkeypatch.setattr(MemoryStore, "check", failing)
-        verdicts = dedup.check_many(self.PAGES[:6])
-        assert [next(verdicts).kind for _ in range(place)][-1] is Kind.REVISIT
-        for _ in range(2 if isinstance(error, StoreFullError) else 1):
-            with pytest.raises(type(error)):
-                next(verdicts)
-        assert list(verdicts) == []
-        monkeypatch.undo()
-        assert [verdict.url for verdict in dedup.check_many(self.PAGES[4:])] == [page.url for page in self.PAGES[4:]]
-
 
 class TestClaimedOriginals:
     """Less similarity is enough for a page that names its original."""
@@ -348,11 +274,6 @@ class TestClaimedOriginals:
             verdicts = [dedup.check(url, text=HALF_ALIKE, canonical=A, remember=False) for url in urls]
         assert list(map(bool, verdicts)) == [True, False]
 
-    @pytest.mark.parametrize("similarity", [0.505, 0.55, 0.6])
-    def test_the_lowest_similarities_have_a_lower_one_too(self, similarity: float) -> None:
-        with Deduplicator(similarity=similarity) as dedup:
-            assert dedup.check(B, text=TEXT, canonical=A).kind is Kind.NEW
-
 
 class TestScopes:
     @pytest.mark.parametrize(
@@ -375,14 +296,6 @@ class TestScopes:
             assert len(dedup.find(text=texts[1], **elsewhere)) == copies_found
             assert dedup.check(text=texts[1], **elsewhere).is_duplicate is copies_found
             assert dedup.check(B, text=texts[1], **key).original == A
-
-    def test_one_url_may_be_in_two_scopes(self) -> None:
-        with Deduplicator(scope="spider") as dedup:
-            for key in ("books", "news"):
-                assert dedup.check(A, text=TEXT, scope_key=key).kind is Kind.NEW
-            assert dedup.forget(A, scope_key="news") == 1
-            assert dedup.check(A, text=TEXT, scope_key="books").kind is Kind.REVISIT
-            assert dedup.forget(read(TEXT), scope_key="books") == 1
 
     @pytest.mark.parametrize("text", [LAMP, "A lamp."], ids=["full", "thin"])
     def test_values_of_parameters_keep_pages_apart(self, text: str) -> None:
@@ -432,13 +345,6 @@ class TestLife:
         assert two.check(A, text=TEXT).kind is Kind.NEW
         two.close()
 
-    def test_a_new_index_says_so_once(self, shared: Backend, caplog: pytest.LogCaptureFixture) -> None:
-        for url, place in ((shared.url, "news"), (shared.url, "news"), (shared.url, "other"), ("memory://", "news")):
-            with Deduplicator(url, namespace=place) as dedup:
-                dedup.check(A, text=TEXT)
-        places = [f"{shared.url}, namespace {place}" for place in ("news", "other")]
-        assert caplog.messages == [f"crawldedup: a new index begins in {place}" for place in places]
-
     def test_threads_may_share_an_instance(self, dedup: Deduplicator) -> None:
         pages = [read(story(seed)) for seed in range(20)]
         kinds: list[Kind] = []
@@ -480,12 +386,7 @@ class TestLife:
             lambda dedup: dedup.check(A, text=TEXT),
             lambda dedup: dedup.check(A, fingerprint=dedup.fingerprint(text=TEXT), remember=False),
             lambda dedup: list(dedup.check_many([Page(A, text=TEXT)])),
-            lambda dedup: dedup.find(text=TEXT),
-            lambda dedup: dedup.explain(A, text=TEXT),
             lambda dedup: dedup.forget(A),
-            lambda dedup: dedup.deliver(A),
-            lambda dedup: dedup.clear(),
-            lambda dedup: dedup.info(),
             lambda dedup: dedup.heartbeat(),
         ],
     )

@@ -105,16 +105,6 @@ def mend(client: redis.Redis, key: bytes) -> None:
     client.eval(_MEND, 2, key, b"spared:" + key)
 
 
-def spoil_every_key(server: RedisServer) -> None:
-    for key in keys_of_index(server.client):
-        spoil(server.client, key)
-
-
-def mend_all(server: RedisServer) -> None:
-    for spared in server.client.keys("spared:*"):
-        mend(server.client, spared.removeprefix(b"spared:"))
-
-
 def keys_of_index(client: redis.Redis) -> list[bytes]:
     return sorted(set(client.scan_iter("crawldedup:*")))  # SCAN may return a key twice
 
@@ -147,7 +137,6 @@ FAULTS: dict[str, Fault] = {
         errors=UNAVAILABLE,
         counts=False,
     ),
-    "every key of the wrong type": Fault(begin=spoil_every_key, end=mend_all, errors=frozenset({"store"})),
     # A call is tried again once, so these come at most once while a page is judged.
     "connections killed": Fault(each=lambda server: server.client.client_kill_filter(_type="normal", skipme=True)),
     "scripts flushed": Fault(each=lambda server: server.client.script_flush()),

@@ -65,32 +65,6 @@ def test_a_child_outlives_what_its_parent_had_open(shared_backend: Backend, uses
         assert dedup.session != session
 
 
-def test_a_child_has_a_copy_of_an_index_in_memory() -> None:
-    with Deduplicator() as dedup:
-        add(dedup, 0, 1)
-
-        def work() -> None:
-            assert dedup.find(text=story(0, 80))
-            add(dedup, 1, 2)
-
-        assert exit_status(forked(work)) == 0
-        assert dedup.info().pages == 1
-
-
-def test_a_child_that_only_looks(shared_backend: Backend) -> None:
-    with Deduplicator(shared_backend.url) as dedup:
-        add(dedup, 0, 1)
-    looking = Deduplicator(shared_backend.url)
-    assert looking.find(text=story(0, 80))
-
-    def work() -> None:
-        assert looking.find(text=story(0, 80))
-        looking.clear()
-        assert looking.info().pages == 0
-
-    assert exit_status(forked(work)) == 0
-
-
 def test_a_fork_does_not_wait_for_the_parents_threads(tmp_path: Path) -> None:
     dedup = Deduplicator(f"sqlite:///{tmp_path}/index.sqlite")
     add(dedup, 0, 1)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
 from crawldedup.cli import main
-from crawldedup.errors import ConfigurationError
-from crawldedup.literature import word_scores
 from crawldedup.literature.detectors import METHODS
 from crawldedup.literature.exact import compare_all
-from crawldedup.measure import DEFAULT, Check, Corpus, Document, Outcome, Trial, methods, read_corpus, run_trial
+from crawldedup.measure import DEFAULT, Check, Corpus, Document, Outcome, Trial, methods, run_trial
 from crawldedup.options import Options
 
 Capture = pytest.CaptureFixture[str]
@@ -79,13 +76,6 @@ def test_pages_are_counted_by_the_best_page_that_was_kept() -> None:
     # To find are the copy, the near one and the nearer one; the close one is near enough to be no mistake.
     assert (trial.to_find, trial.found, trial.recall, trial.between) == (3, 2, 2 / 3, 1)
     assert (urls(trial.missed), urls(trial.false), trial.apart) == (["/nearer"], ["/other"], ())
-
-
-def test_mistakes_say_what_they_were_mistaken_for() -> None:
-    trial = flagged(near="/first", half="/first", other="", thin="/first")
-    assert trial.missed == (Outcome("/nearer", 0.95, "/first", None), Outcome("/copy", 1.0, "/first", None))
-    half = Outcome("/half", pytest.approx(75 / 95), "/nearer", "/first")
-    assert trial.false == (half, Outcome("/other", 0, None, ""))
 
 
 def test_pages_of_other_facts_are_kept_apart_and_not_missed() -> None:
@@ -159,14 +149,6 @@ def test_the_json_has_what_was_found(tmp_path: Path, capsys: Capture) -> None:
     assert (trial["found"], trial["missed"], trial["false"]) == (1, [], [])
 
 
-def test_a_method_whose_package_is_absent_is_left_out(pages: Path, capsys: Capture) -> None:
-    word_scores._segmenter.cache_clear()
-    with mock.patch.dict(sys.modules, {"jieba": None}):
-        assert "Yu: left out: Chinese words need the package jieba" in run(capsys, pages)[1]
-        status, _, err = run(capsys, pages, "--only", "simhash of words, Yu")
-        assert (status, "pip install jieba" in err) == (2, True)
-
-
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [("only", "minhsh", "did you mean 'minhash'"), ("limit", "0", "--limit is 0"), ("similarity", "2", "similarity")],
@@ -174,25 +156,3 @@ def test_a_method_whose_package_is_absent_is_left_out(pages: Path, capsys: Captu
 def test_what_cannot_be_measured_is_said(pages: Path, capsys: Capture, option: str, value: str, message: str) -> None:
     status, _, err = run(capsys, pages, f"--{option}", value)
     assert (status, message in err) == (2, True)
-
-
-def test_texts_are_those_that_are_fingerprinted(tmp_path: Path) -> None:
-    paragraph = f"The ferry leaves the island at seven {numbered_words(0, 20)}"
-    pages = [
-        {"url": "https://a.example/", "text": " one two "},
-        {"url": "https://b.example/", "html": f"<title>Ferry</title><article><p>{paragraph}</p></article>"},
-        {"url": "https://a.example/", "text": "again"},
-        {"url": "https://c.example/", "text": "   "},
-        {"url": "https://d.example/", "html": product_page("19.90", paragraph)},
-    ]
-    path, empty = tmp_path / "pages.jsonl", tmp_path / "empty.txt"
-    path.write_text("\n".join(map(json.dumps, pages)))
-    empty.write_text(" ")
-    corpus = read_corpus(str(path))
-    a, b, d = corpus.documents
-    assert (a.text, a.facts, b.facts) == ("one two", None, "")
-    assert paragraph in b.text
-    assert "19.9" in str(d.facts)
-    assert (corpus.unreadable, corpus.repeated) == (1, 1)
-    with pytest.raises(ConfigurationError, match="no page that can be read"):
-        read_corpus(str(empty))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -12,10 +11,8 @@ import pytest
 from crawldedup import Deduplicator, Kind, Verdict, wire
 from crawldedup.errors import StoreError
 from crawldedup.reading.difference import LONGEST_TEXT
-from crawldedup.search import decision
-from crawldedup.search.model import estimate_similarity
 from crawldedup.verdict import describe
-from tests.stories import NEAR, OTHER, TEXT, A, B, C, edited, story
+from tests.stories import OTHER, TEXT, A, B, C, edited, story
 
 WORDS = TEXT.split()
 PRODUCT = (
@@ -79,13 +76,6 @@ class TestRevisits:
             verdict = ask(dedup, A, edited(TEXT, 3), revisit_similarity=similarity)
         assert (verdict.kind, verdict.changed) == (Kind.REVISIT, changed)
 
-    def test_a_thin_page_is_unchanged_only_if_it_is_equal(self) -> None:
-        with Deduplicator() as dedup:
-            pages = ["on 17 pages", "on 18 pages", "on 18 pages", TEXT]
-            verdicts = [dedup.check(A, text=f"a few words {page}", revisit_similarity=0.9) for page in pages]
-        assert [verdict.changed for verdict in verdicts] == [False, True, False, True]
-        assert (verdicts[1].similarity, verdicts[1].hamming) == (None, None)
-
     def test_a_product_of_another_price_is_changed_however_alike_it_reads(self) -> None:
         with Deduplicator() as dedup:
             prices = (20, 20, 18)
@@ -95,19 +85,6 @@ class TestRevisits:
             (Kind.REVISIT, True),
         ]
         assert (verdicts[2].similarity or 1) < 0.3
-
-    @pytest.mark.parametrize(
-        ("changed", "similarity", "said"),
-        [
-            (False, 1.0, "known and unchanged"),
-            (False, None, "known and unchanged"),
-            (False, 0.97, "known and hardly changed (0.970)"),
-            (True, 0.5, "known, with other text (0.500)"),
-            (True, None, "known, with other text"),
-        ],
-    )
-    def test_one_is_put_into_words(self, changed: bool, similarity: float | None, said: str) -> None:
-        assert describe(Verdict(Kind.REVISIT, A, A, similarity, changed=changed)) == said
 
 
 LINKS: Final = ("/boats?utm_source=front&page=1", "/piers?sid=a1b2c3d4e5")
@@ -147,11 +124,7 @@ class TestThinRevisits:
         "page",
         [
             {"links": (*LINKS, "/news")},
-            {"links": LINKS[::-1]},
-            {"links": ("/boats?page=2", LINKS[1])},
             {"text": "Boats and piers of the river."},
-            {"picture": "/river.jpg"},
-            {"title": "River"},
             {"data": '{"boats": 4}'},
         ],
         ids=str,
@@ -169,15 +142,6 @@ class TestThinRevisits:
             kinds = [dedup.check(f"{A}/{at}", html=html).kind for at, html in enumerate((page, hub(), page))]
         assert kinds == [Kind.THIN, Kind.THIN, Kind.EXACT_DUPLICATE]
 
-    def test_two_crawlers_at_work_deliver_it_once(self, tmp_path: Path) -> None:
-        store = f"sqlite:///{tmp_path}/index.sqlite"
-        with Deduplicator(store) as one, Deduplicator(store) as other:
-            visits = [(one, {}), (other, {}), (other, {"links": (*LINKS, "/news")}), (one, {})]
-            verdicts = [dedup.check(A, html=hub(**page)) for dedup, page in visits]  # type: ignore[arg-type]
-        # What has changed is new, and belongs to the crawler that saw it so.
-        assert [str(verdict.kind) for verdict in verdicts] == ["thin", "near_duplicate", "thin", "thin"]
-        assert (verdicts[1].original, verdicts[1].similarity) == (A, 1)
-
 
 class TestKeptTexts:
     TOLD = f"{' '.join(WORDS[:4])} [-{WORDS[4]}-] {{+edit0+}} {' '.join(WORDS[5:9])}"
@@ -193,47 +157,6 @@ class TestKeptTexts:
             assert (near.kind, near.original, near.difference) == (Kind.NEAR_DUPLICATE, A, self.TOLD)
             assert describe(near).endswith(f" of {A}: {self.TOLD}")
             assert (dedup.text_of(A), dedup.text_of(B)) == (TEXT, None)
-
-    def test_what_hardly_changed_is_told_once_all_of_it_counts(self) -> None:
-        with Deduplicator(keep_texts=True) as dedup:
-            dedup.check(A, text=TEXT)
-            unchanged = dedup.check(A, text=edited(TEXT, 1), revisit_similarity=0.9)
-            assert (unchanged.changed, unchanged.difference, dedup.text_of(A)) == (False, None, TEXT)
-            changed = dedup.check(A, text=edited(TEXT, 30), revisit_similarity=0.9)
-            assert str(changed.difference).startswith(self.TOLD[:40])
-
-    def test_it_may_be_switched_on_and_off(self, tmp_path: Path) -> None:
-        told = []
-        visits = [(False, 0), (True, 0), (True, 1), (False, 2), (True, 3), (True, 0)]
-        for keep_texts, places in visits:
-            with Deduplicator(f"sqlite:///{tmp_path}/index.sqlite", keep_texts=keep_texts) as dedup:
-                told.append(dedup.check(A, text=edited(TEXT, places)).difference is not None)
-        # The third visit knows the text of the second, which was the text of the first. The fourth keeps none.
-        assert told == [False, False, True, False, False, True]
-        with Deduplicator() as dedup:
-            # Whoever made the fingerprint.
-            dedup.check(A, fingerprint=Deduplicator(keep_texts=True).fingerprint(text=TEXT))
-            assert dedup.text_of(A) is None
-
-    @pytest.mark.parametrize(
-        ("old", "new", "difference"),
-        [
-            # What is compared is kept: product attributes, and all there is to see of a short page.
-            (PRODUCT.format(20), PRODUCT.format(18), "Kettle [-20-] {+18+} EUR"),
-            (PRODUCT.format(20), PRODUCT.format(20).replace('"20"', '"18"'), "name kettle {+price €18+} price €20"),
-            (
-                "<title>T</title><p>three short words",
-                "<title>T</title><p>four words",
-                "T [-three short-] {+four+} words",
-            ),
-        ],
-    )
-    def test_all_that_is_compared_is_kept(self, old: str, new: str, difference: str) -> None:
-        with Deduplicator(keep_texts=True) as dedup:
-            assert dedup.check(A, html=old).kind in (Kind.NEW, Kind.THIN)
-            verdict = dedup.check(A, html=new)
-        assert verdict.changed
-        assert difference in str(verdict.difference)
 
     def test_a_page_is_named_as_when_it_was_checked(self) -> None:
         name = {"identity": "post 1", "scope_key": "e"}
@@ -356,14 +279,6 @@ class TestKnownParagraphs:
                 assert self.known_words(dedup) == 0
             assert dedup.forget(D) == 0
 
-    def test_urls_need_not_be_kept(self) -> None:
-        with Deduplicator(paragraphs="mark", store_urls=False) as dedup:
-            dedup.check(D, text=WHOLE)
-            verdict = dedup.check(E, text=HALF)
-        assert verdict.coverage is not None
-        assert [url for url, _ in verdict.coverage.sources] == [""]
-        assert "on an unknown page" in describe(verdict)
-
     def test_the_verdict_stands_when_the_store_fails_at_paragraphs(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(*_: Any, **__: Any) -> None:
             raise StoreError("the store is full")
@@ -385,33 +300,3 @@ class TestNearestOther:
             verdict = dedup.check(D, text=edited(TEXT, 16))
         assert (verdict.kind, verdict.rejected, verdict.rejected_by) == (Kind.NEW, C, "similarity")
         assert 0.7 < (verdict.rejected_similarity or 0) < 0.855
-
-    def test_a_copy_a_revisit_and_a_page_like_no_other_tell_none(self) -> None:
-        with Deduplicator() as dedup:
-            dedup.check(A, text=edited(TEXT, 16))
-            dedup.check(B, text=TEXT)
-            pages = {C: TEXT, B: NEAR, D: OTHER, E: "Two words."}
-            verdicts = [dedup.check(url, text=text) for url, text in pages.items()]
-        assert [str(verdict.kind) for verdict in verdicts] == ["exact_duplicate", "revisit", "new", "thin"]
-        assert {(each.rejected, each.rejected_similarity, each.rejected_by) for each in verdicts} == {(None,) * 3}
-
-    def test_a_crowd_keeps_pages_apart(self) -> None:
-        """Each is as near to the template as the others, and would be accepted alone."""
-        told = []
-        with Deduplicator() as dedup:
-            for page in range(30):
-                words = story(0, 300).split(" ")
-                words[page * 10 : page * 10 + 8] = [f"page{page * 8 + number}" for number in range(8)]
-                told.append(dedup.check(f"{A}/{page}", text=" ".join(words)))
-        crowded = [verdict.rejected_similarity or 0 for verdict in told if verdict.rejected_by == "crowd"]
-        assert crowded
-        assert min(crowded) >= 0.85
-
-    @pytest.mark.parametrize("places", [10, 14, 18, 22])
-    def test_its_similarity_is_about_the_estimate(self, places: int) -> None:
-        rule = decision.crowd_rule(0.9, 0.98, 256)
-        dedup = Deduplicator()
-        first, second = dedup.fingerprint(text=TEXT), dedup.fingerprint(text=edited(TEXT, places))
-        cost = decision.likelihood_rule(second.verify_weights, rule.thresholds[0]).cost(second.verify, first.verify)
-        estimate = estimate_similarity(second.verify_weights, second.verify, first.verify)
-        assert rule.similarity(cost) == pytest.approx(estimate, abs=0.03)

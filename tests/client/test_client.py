@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -147,9 +145,3 @@ def test_another_server_is_told_from_a_service(answering: Any, body: bytes) -> N
     answering((200, body))
     with pytest.raises(ServiceError, match="no problem of its own"):
         Client().check("u", text="a")
-
-
-def test_a_client_does_without_what_reads_pages() -> None:
-    loaded = "[name for name in sys.modules if name in ('crawldedup.page', 'crawldedup.deduplicator', 'selectolax')]"
-    code = f"import sys, crawldedup.client; sys.exit(str({loaded} or ''))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False).stderr == "\n"

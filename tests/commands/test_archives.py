@@ -93,12 +93,9 @@ def chunked(body: bytes) -> bytes:
     ("encoding", "body"),
     [
         ("gzip", gzip.compress(HTML, mtime=0)),
-        ("GZIP", HTML),
         ("deflate", zlib.compress(HTML)),
         ("deflate", raw_deflate(HTML)),
-        ("deflate", HTML),
         ("br", brotli.compress(HTML)),
-        ("br", HTML),
         ("unknown", HTML),
     ],
 )
@@ -181,8 +178,6 @@ CASES = [
     *((b"".join(each)[:-cut], (URLS[:4], ["at byte "])) for each in (PLAIN, PACKED_PIECES) for cut in (90, 900)),
     (WHOLE, (URLS, [])),
     (WHOLE[: len(WHOLE) // 2], (URLS[:2], ["at byte 0: the file is cut off in this record"])),
-    (b"", ([], [])),
-    (gzip.compress(b""), ([], [])),
     *((b * 20, NO_ARCHIVE) for b in (b"no archive\n" * 99, gzip.compress(b"no\n"), b"\x1f\x8b", b"WARC/1.0\r\n")),
 ]
 

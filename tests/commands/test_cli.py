@@ -5,18 +5,13 @@ from __future__ import annotations
 import io
 import json
 import re
-import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from crawldedup import Deduplicator
 from tests.commands.conftest import Run
 from tests.service.serving import TIDES, story
-
-WORDS = [f"word{number}" for number in range(400)]
 
 
 def html(text: str, title: str = "A page") -> str:
@@ -69,16 +64,6 @@ def test_find_explain_and_info_tell_what_is_known_and_remember_nothing(pages: Ru
     assert 0.95 < info["expected_recall"] < 0.98
 
 
-def test_pages_are_explained_in_their_scope(pages: Run) -> None:
-    pages("check pages/a.html --scope site --url https://www.example.com/a")
-    line = "explain pages/b.html --scope site --url https://example.com/b"
-    (why,) = pages(f"{line} --json").values
-    assert (why["kind"], why["scope_key"]) == ("near_duplicate", "example.com")
-    assert "  scope      site: example.com\n" in pages(line).out
-    Path("thin.txt").write_text("Few words.")
-    assert "an exact copy only" in pages("explain thin.txt").out
-
-
 @pytest.mark.usefixtures("own_keys")
 def test_compare_tells_how_alike_two_pages_are(pages: Run) -> None:
     (near,) = pages("compare pages/a.html pages/b.html --json").values
@@ -101,30 +86,6 @@ def test_compare_tells_how_alike_two_pages_are(pages: Run) -> None:
     assert pages("compare --content #story d.html e.html --json").values[0]["similarity"] == 1
 
 
-@pytest.mark.usefixtures("own_keys")
-def test_compare_decides_as_an_index_does_and_without_one_as_ten_do(run: Run) -> None:
-    Path("x.txt").write_text(" ".join(WORDS))
-    Path("y.txt").write_text(" ".join(word if number % 40 else "other" for number, word in enumerate(WORDS)))
-    (alone,) = run("compare x.txt y.txt --json").values
-    assert 0 < alone["drops"] < 10
-    for number in range(8):
-        store = f"--store sqlite:///{number}.sqlite"
-        checked = run(f"check x.txt y.txt {store} --json").values[1]
-        (compared,) = run(f"compare x.txt y.txt {store} --json").values
-        assert (compared["verdict"]["kind"], compared["drops"]) == (checked["kind"], alone["drops"])
-    assert "namespace default" in run(f"compare x.txt y.txt {store}").out
-
-
-def test_compare_shows_what_keeps_pages_apart(run: Run) -> None:
-    for name, number in (("a", "1904"), ("b", "1905")):
-        Path(f"{name}.txt").write_text(f"{TIDES} {story(1)} The house was built in {number}. {TIDES}")
-    said = run("compare a.txt b.txt --distinguish numbers").out
-    for words in ("their product attributes differ", "  - attribute numbers", "built in [-1904.-] {+1905.+}"):
-        assert words in said
-    for options, kind in (("", "near_duplicate"), ("--distinguish numbers", "new")):
-        assert run(f"check a.txt b.txt {options} --store memory:// --json").values[1]["kind"] == kind
-
-
 def test_pages_are_forgotten_and_an_index_is_cleared(pages: Run) -> None:
     pages("check pages")
     assert pages(f"forget https://example.com/never {uri('a')} --json").values == [{"forgotten": 1}]
@@ -141,7 +102,6 @@ def test_pages_are_forgotten_and_an_index_is_cleared(pages: Run) -> None:
     ("text", "urls"),
     [
         ('\ufeff{"link": "/a", "body": "Grüße"}\n{\n{"link": "/b", "body": "b"}', ["/a", "/b"]),
-        ('\n{"link": "/a", "body": "a"}', ["stdin:"]),
         (html(TIDES), ["stdin:"]),
     ],
 )
@@ -191,17 +151,9 @@ NO_INDEX = "there is no index 'nwes' in sqlite:///crawldedup.sqlite: check the s
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("scan --similarity 2 no-such-file", "similarity"),
-        ("find no-such-file", "no-such-file"),
         ("find http://[::1", "http://[::1"),
-        ("check --max-pages many a.html", "--max-pages is 'many'"),
         ("check --store rdis://localhost a.html", "redis://"),
-        ("check --similarity 2 a.html", "--similarity is 2.0; it must be a number above 0.5"),
-        ("check --extractor trafilatur a.html", "trafilatura"),
-        ("check --scope sight a.html", "did you mean 'site'?"),
         ("check --scope spider a.html", "scrapy dedup --spider"),
-        ("find .", "exactly one"),
-        ("check --url https://x.example/ .", "--url"),
         ("info --store redis://127.0.0.1:1/0", "127.0.0.1:1"),
         *((f"{command} --namespace nwes", NO_INDEX) for command in ("info", "find a.html", "forget x", "clear --yes")),
         (
@@ -247,21 +199,3 @@ def test_check_tells_which_paragraphs_are_known(run: Run) -> None:
     assert re.match(rf" +known +\d+ words, on {re.escape(source)}: word1x0", known)
     assert re.match(r" +new +\d+ words: .*own", new)
     assert ("\x1b" in out, "[red]" in out) == (False, True)
-
-
-@pytest.mark.parametrize(("arguments", "channel", "status"), [("check -", "<&-", 1), ("info", ">&-", 0)])
-def test_a_channel_may_be_closed(pages: Run, arguments: str, channel: str, status: int) -> None:
-    pages("check pages")
-    program = Path(sys.executable).with_name("crawldedup")
-    done = subprocess.run(["sh", "-c", f"{program} {arguments} {channel}"], stderr=subprocess.PIPE, text=True)
-    assert (done.returncode, "Traceback" in done.stderr) == (status, False)
-    assert ("there is no standard input" in done.stderr) == (channel == "<&-")
-
-
-def test_urls_need_not_be_remembered_and_info_warns(pages: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert pages("check pages --no-store-urls --json").values[1]["original"] is None
-    assert "a page without URL" in pages("find pages/b.html").out
-    warned = replace(Deduplicator().info(), warnings=("set \x1b zset-max to 128",))
-    monkeypatch.setattr(Deduplicator, "info", lambda _: warned)
-    out = pages("info").out
-    assert ("warning: set \\x1b zset-max to 128" in out, "bytes a page" in out) == (True, False)

@@ -19,9 +19,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from crawldedup.commands import sources
-from crawldedup.commands.archives import Item
-from crawldedup.page import Page
-from crawldedup.scan import read
 from crawldedup.scan.run import Results
 from tests.commands.conftest import Run
 from tests.servers import wait_until
@@ -178,14 +175,8 @@ def test_what_an_index_knows_is_left_out(feed: Run, options: str) -> None:
         ("feed.jsonl -o o.jsonl --dropped pages.jsonl/../o.jsonl", "--output and --dropped both name"),
         ("feed.jsonl -o - --json", "--json writes to standard output itself"),
         ("feed.jsonl -o pages.jsonl --force", "pages.jsonl is there already, and is no file"),
-        ("feed.jsonl -o no/o.jsonl", "there is no folder 'no'"),
-        ("feed.jsonl -o o.parquet.gz", "tells no form"),
         ("feed.jsonl -o o.warc", "filter keeps the form"),
-        ("feed.jsonl no.jsonl -o o.jsonl", "'no.jsonl' is no file"),
-        ("- - -o o.jsonl", "standard input can be read only once"),
-        ("feed.jsonl -o o.jsonl --workers 0", "--workers is 0"),
         ("feed.jsonl -o o.jsonl --text-field txt", "none of the first 10 items is a page"),
-        ("feed.jsonl -o o.jsonl --against sqlite:///no.sqlite", "there is no index 'default'"),
         ("feed.jsonl -o o.jsonl --against memory://", "ends with the program"),
     ],
 )
@@ -197,13 +188,6 @@ def test_mistakes_write_nothing(feed: Run, arguments: str, message: str) -> None
     said = feed(f"filter {arguments}")
     assert (said.status, said.out, message in said.err, said.err.count("\n")) == (2, "", True, 1), said.err
     assert {path: path.is_file() and path.read_bytes() for path in Path().iterdir()} == before
-
-
-def test_a_file_is_replaced_by_force_and_through_a_link(feed: Run) -> None:
-    Path("real.jsonl").write_text("old")
-    Path("link.jsonl").symlink_to("real.jsonl")
-    assert feed("filter feed.jsonl -o link.jsonl --force").status == 0
-    assert (Path("link.jsonl").is_symlink(), items_in("real.jsonl")) == (True, KEPT)
 
 
 def test_of_several_inputs_what_stands_before_a_cut_is_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,19 +236,3 @@ def test_what_is_killed_leaves_no_file_of_that_name(tmp_path: Path, stop: int, r
         wait_until(lambda: [*tmp_path.glob(".*.part")])
         os.kill(process.pid, stop)
     assert [path.suffix for path in tmp_path.iterdir()] == [".part"] * remains
-
-
-def test_a_long_feed_is_read_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hold no more than a chunk, however many items have no page."""
-    monkeypatch.setattr(read, "_CHARACTERS_A_CHUNK", 10_000)
-    taken: list[int] = []
-
-    def items() -> Any:
-        for number in range(5000):
-            taken.append(number)
-            yield Item("", number, Page("", text=text(number)) if number % 1000 < 20 else None)
-
-    for _, numbers, pages in read.chunked(items()):
-        assert numbers[-1] <= taken[-1] <= numbers[-1] + 1000
-        assert sum(len(page.text or "") for page in pages) < 20_000
-    assert len(taken) == 5000

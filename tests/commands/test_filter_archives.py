@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import re
 from itertools import permutations
 from pathlib import Path
 
@@ -35,10 +34,6 @@ def noted(**names: str) -> bytes:
     return written(metadata(PLACE, **names), packed=False)
 
 
-def nameless(record: bytes) -> bytes:
-    return re.sub(rb"WARC-Record-ID: .*?\r\n", b"", record)
-
-
 def in_order(order: tuple[int, ...], *, is_named_by_request: bool) -> tuple[list[bytes], list[int]]:
     """Return a page, its copy and another page, each with a request and metadata, and what stays."""
     records = []
@@ -62,8 +57,6 @@ CASES = {
         [page(1, id="a"), page(1, id="b", of="q"), image(id="c", of="q"), asked(id="q")],
         [0, 2, 3],
     ),
-    "records of one id": ([page(1, id="a"), asked(id="q", of="a")] * 2, [0, 1, 3]),
-    "records without id": ([nameless(page(1)), nameless(page(1)), nameless(asked(of="a")), page(2)], [0, 2, 3]),
     **{f"{order}, {by}": in_order(order, is_named_by_request=by) for order in permutations(range(3)) for by in (0, 1)},
 }
 
@@ -124,11 +117,3 @@ def test_what_is_damaged_is_told_and_what_cannot_be_compared_is_kept(run: Run) -
         "https://e.example/empty: kept without being compared (empty)",
     ):
         assert message in said.err
-
-
-def test_a_record_without_the_empty_lines_behind_it_gets_them(run: Run) -> None:
-    records = [page(1), page(2)]
-    for name, record in zip(("a.warc", "b.warc"), records, strict=True):
-        Path(name).write_bytes(record.removesuffix(b"\r\n\r\n"))
-    assert run("filter a.warc b.warc -o out.warc").status == 0
-    assert Path("out.warc").read_bytes() == b"".join(records)

@@ -15,7 +15,6 @@ from crawldedup.literature.simhash_py import num_differing_bits
 from crawldedup.literature.volatility import (
     FlipSet,
     VolatilitySearch,
-    children,
     flip_probabilities,
     flip_sets,
     recall_by_probes,
@@ -38,15 +37,6 @@ def test_sets_come_in_the_order_of_brute_force(probabilities: list[float]) -> No
     assert [p for _, p in found] == pytest.approx(sorted(map(probability, every), reverse=True), rel=1e-9)
 
 
-def test_children_of_the_published_example() -> None:
-    assert children((1, 2, 3), 6) == [(1, 2, 4)]
-    assert children((1, 2, 4), 6) == [(1, 2, 5), (1, 3, 4)]
-    assert children((1, 3, 4), 6) == [(1, 3, 5), (2, 3, 4)]
-    assert children((1, 2, 5), 6) == [(1, 2, 6)]
-    assert children((4, 5, 6), 6) == []
-    assert children((), 6) == []
-
-
 def noisy_pairs(number: int, similarity: float = 0.9) -> list[tuple[int, NDArray[np.float64], int]]:
     """Hashes, their weights, and a hash in which each bit is flipped by the model."""
     generator = np.random.default_rng(11)
@@ -59,13 +49,6 @@ def noisy_pairs(number: int, similarity: float = 0.9) -> list[tuple[int, NDArray
         )
         pairs.append((one, weights, other))
     return pairs
-
-
-def test_probabilities_are_those_of_the_normal_model() -> None:
-    assert flip_probabilities(np.array([0.0, 1.0, -1.0]), 1 / 3) == pytest.approx([0.5, 0.28185143, 0.28185143])
-    assert flip_probabilities(np.array([0.5, 50.0]), 1.0).tolist() == sorted(
-        flip_probabilities(np.array([0.5, 50.0]), 1.0).tolist(), reverse=True
-    )
 
 
 @pytest.mark.parametrize("recall", [0.5, 0.9, 1.0])

@@ -9,13 +9,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from crawldedup import Deduplicator, Kind, Page, fingerprint
+from crawldedup import Deduplicator, Kind, Page
 from crawldedup.literature.exact import jaccard
-from crawldedup.scan.columns import Columns
-from crawldedup.scan.engine import MOST_RESEMBLING, Order, Resemblances, costs_of, find_duplicates, similarities_of
-from crawldedup.scan.pairs import earlier_of, later_of
-from crawldedup.search.model import estimate_similarity
-from crawldedup.search.query import TABLES, searches
+from crawldedup.scan.engine import find_duplicates
 from tests.scan.pages import GOAL, collection, columns, columns_in, edited, packed, shingles, shingles_in, text
 
 PRODUCT = """
@@ -105,14 +101,6 @@ def test_an_exact_copy_of_a_dropped_page_shares_its_verdict() -> None:
     assert found.similarity[1] == found.similarity[2] < 1
 
 
-def test_a_chain_of_edits_is_cut_where_a_page_no_longer_resembles_the_kept_one() -> None:
-    random = Random(3)
-    chain = [text(random, 400)]
-    for _ in range(30):
-        chain.append(edited(chain[-1], random, 4))
-    assert find_duplicates(columns(chain), GOAL).original.tolist() == [original for original, _, _ in online(chain)]
-
-
 def test_copies_without_number_of_one_page_are_found_at_once() -> None:
     """Each meets the first of them, however many others share its keys."""
     random = Random(4)
@@ -132,93 +120,17 @@ def test_a_template_on_all_pages_hides_no_near_duplicate() -> None:
     assert found.kept[:1000].mean() > 0.99
 
 
-def test_few_pages_or_none_are_no_matter() -> None:
-    assert find_duplicates(Columns.of([], GOAL.threshold), GOAL).original.tolist() == []
-    assert find_duplicates(columns(["short", "short", "other"]), GOAL).original.tolist() == [0, 0, 2]
-    assert find_duplicates(columns([text(Random(1))]), GOAL).original.tolist() == [0]
-
-
-def test_costs_and_similarities_are_those_of_one_page() -> None:
-    random = Random(1)
-    originals = [text(random, random.randrange(60, 800)) for _ in range(60)]
-    pages = [fingerprint(each) for each in originals]
-    pages += [fingerprint(edited(each, random, random.randrange(8))) for each in originals]
-    later, earlier = np.arange(60, 120), np.arange(60)
-    columns = Columns.of([(page, 0) for page in pages], GOAL.threshold)
-    keys = np.array([[table.key(page.search) for table in TABLES] for page in pages[60:]], np.uint64)
-    rules = [found.rule for found in searches(pages[60:], keys, [0.9] * 60, [1000] * 60, 0.98)]
-    pairs = list(zip(pages[60:], pages[:60], strict=True))
-    expected = [rule.cost(page.verify, other.verify) for rule, (page, other) in zip(rules, pairs, strict=True)]
-    assert costs_of(columns, later, earlier).tolist() == expected
-    assert {rule.crowd for rule in rules} == {GOAL.crowd}
-    estimates = [estimate_similarity(page.verify_weights, page.verify, other.verify) for page, other in pairs]
-    assert similarities_of(columns, later, earlier, GOAL.threshold) == pytest.approx(estimates, abs=5e-4)
-    assert any(each == 1 for each in estimates)
-
-
-def test_no_page_that_counts_differs_in_too_many_bits() -> None:
-    """Bits of pages at the edge of what counts, made by the model itself."""
-    random = np.random.default_rng(1)
-    farthest = GOAL.crowd.farthest
-    rho = 2 * farthest / (1 + farthest)
-    first = random.standard_normal((20_000, 256))
-    second = rho * first + np.sqrt(1 - rho * rho) * random.standard_normal((20_000, 256))
-    differing = ((first >= 0) != (second >= 0)).sum(axis=1)
-    assert (differing > GOAL.most_verify_bits).mean() < 1e-3
-    assert GOAL.most_verify_bits < 90
-
-
-NEAR = 100
-FAR = GOAL.crowd.limits[0] + 1
-
-
-def found(*pairs: tuple[int, int, int]) -> Resemblances:
-    later, earlier, costs = np.array(pairs, np.int64).reshape(-1, 3).T
-    return Resemblances(later, earlier, costs)
-
-
-def wanted(order: Order, resemblances: Resemblances, *, presumes: bool = True) -> list[tuple[int, int]]:
-    pairs = order.decide(resemblances, presumes=presumes)
-    return list(zip(later_of(pairs).tolist(), earlier_of(pairs).tolist(), strict=True))
-
-
-def test_a_page_is_dropped_for_the_nearest_kept_one() -> None:
-    order = Order(4, GOAL.crowd)
-    assert wanted(order, found((2, 0, NEAR), (2, 1, NEAR - 1), (3, 0, FAR))) == []
-    assert order.original.tolist() == [0, 1, 1, 3]
-
-
-def test_a_dropped_page_drops_none() -> None:
-    """What resembles it alone is presumed to be a copy of what it was dropped for, until that is known."""
-    order = Order(3, GOAL.crowd)
-    pairs = found((1, 0, NEAR), (2, 1, NEAR))
-    assert wanted(order, pairs) == [(2, 0)]
-    assert order.original.tolist() == [0, 0, 0]
-    assert wanted(order, pairs.joined(found((2, 0, FAR)))) == []
-    assert order.original.tolist() == [0, 0, 2]
-    assert wanted(order, pairs.joined(found((2, 0, NEAR)))) == []
-    assert order.original.tolist() == [0, 0, 0]
-
-
-def test_nothing_is_presumed_in_the_end() -> None:
-    order = Order(3, GOAL.crowd)
-    assert wanted(order, found((1, 0, NEAR), (2, 1, NEAR)), presumes=False) == [(2, 0)]
-    assert order.original.tolist() == [0, 0, 2]
-
-
-def test_a_page_that_several_kept_ones_resemble_alike_stands_out_of_none() -> None:
-    limit = GOAL.crowd.limits[-1] + 1
-    assert limit <= GOAL.crowd.limits[0]
-    order = Order(10, GOAL.crowd)
-    order.decide(found(*((9, other, limit) for other in range(9))))
-    assert order.original[9] == 9
-    order.decide(found((9, 0, limit)))
-    assert order.original[9] == 0
-
-
-def test_only_the_nearest_pages_are_looked_at() -> None:
-    pairs = found(*((1000, other, 1 + other % 7) for other in range(200)), (1001, 3, 5))
-    nearest = pairs.nearest()
-    assert len(nearest) == MOST_RESEMBLING + 1
-    assert set(nearest.costs[:MOST_RESEMBLING]) == {1, 2, 3}
-    assert nearest.later[-1] == 1001
+def test_chains_and_crowds_end_where_they_do_in_a_crawl() -> None:
+    random = Random(3)
+    chain = [text(random, 400)]
+    for edits in [4] * 30 + [10] * 30:
+        chain.append(edited(chain[-1], random, edits))
+    words = [f"word{number}" for number in range(300)]
+    crowd = [
+        " ".join(f"other{page}" if (place - page) % 38 == 4 else word for place, word in enumerate(words))
+        for page in range(8)
+    ]
+    texts = [*chain, *crowd, " ".join(words)]
+    expected = [original for original, _, _ in online(texts)]
+    assert expected[-1] == len(texts) - 1
+    assert find_duplicates(columns(texts), GOAL).original.tolist() == expected

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +10,10 @@ import pytest
 
 from crawldedup.scan.columns import VOLATILITY_UNIT
 from crawldedup.scan.pairs import (
-    KEYS_A_TABLE,
     NEIGHBOURS,
     Nearness,
     WaitingPairs,
     candidate_pairs,
-    crowded,
     distinct,
     earlier_of,
     key_bits,
@@ -67,21 +65,6 @@ def test_a_long_run_is_paired_with_neighbours_and_with_its_first_page() -> None:
     assert len(found) < pages * (NEIGHBOURS + 20)
 
 
-def test_pages_next_to_each_other_in_a_long_run_are_paired() -> None:
-    """Runs are in the order of whole keys, so the nearest of many pages are met."""
-    pages = 10 * NEIGHBOURS
-    keys = np.array([1 << 48 | (page * 7919 % pages) << 34 for page in range(pages)], np.uint64)
-    found = pairs_of(np.sort(pack(keys, np.arange(pages, dtype=np.uint64))), alike(pages))
-    by_key = np.argsort(keys).tolist()
-    assert all(tuple(sorted(each)) in found for each in pairwise(by_key))
-
-
-def test_only_pages_of_long_runs_are_crowded() -> None:
-    prefixes = [1] * (NEIGHBOURS + 1) + [2] * (NEIGHBOURS + 2) + [3]
-    expected = range(NEIGHBOURS + 1, 2 * NEIGHBOURS + 3)
-    assert crowded(packed_keys(prefixes), BITS).tolist() == list(expected)
-
-
 def test_runs_are_not_cut_where_many_keys_are_worked_on_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_KEYS_AT_ONCE", "_PAIRS_AT_ONCE"):
         monkeypatch.setattr(f"crawldedup.scan.pairs.{name}", 3)
@@ -125,26 +108,3 @@ def test_near_duplicates_meet(similarity: float, least: float) -> None:
     first = random.standard_normal((5000, 64))
     second = rho * first + np.sqrt(1 - rho * rho) * random.standard_normal((5000, 64))
     assert share_a_key(first, second, key_bits(1_000_000)).mean() > least
-
-
-def test_unrelated_pages_rarely_meet() -> None:
-    random = np.random.default_rng(2)
-    first, second = random.standard_normal((2, 20_000, 64))
-    expected = 2 * KEYS_A_TABLE**2 / 2**12
-    assert share_a_key(first, second, 12).mean() == pytest.approx(expected, rel=0.3)
-
-
-def test_a_page_is_filed_under_its_own_key_and_under_keys_one_or_more_bits_away() -> None:
-    search, volatility = pages(np.random.default_rng(3).standard_normal((100, 64)))
-    for table in TABLES:
-        own = np.array([table.key(int(each)) for each in search], np.uint64)
-        keys = keys_of(search, volatility, table, bits=16, similarity=0.9)
-        assert (keys[:, 0] == own).all()
-        differing = np.bitwise_count(keys ^ own[:, None])
-        assert (differing[:, 1:] >= 1).all()
-        assert ((keys ^ own[:, None]) << np.uint64(16) == 0).all()
-        assert all(len(set(row)) == KEYS_A_TABLE for row in keys.tolist())
-
-
-def test_keys_grow_with_the_collection() -> None:
-    assert [key_bits(pages) for pages in (0, 1, 2000, 1_000_000, 10_000_000, 2**40)] == [8, 8, 8, 17, 21, 34]

@@ -72,11 +72,6 @@ def test_all_parts_make_one_collection(tmp_path: Path, parts: list[Packed]) -> N
         assert len(list((tmp_path / "scan").glob("*.part"))) == 2
 
 
-def test_a_folder_without_pages_is_an_empty_collection(tmp_path: Path) -> None:
-    with opened_folder(tmp_path, TASK) as folder:
-        assert len(folder.pages()[0]) == 0
-
-
 @pytest.mark.parametrize("tear", [lambda part: part[:-1], lambda part: bytes(len(part)), lambda _: b"", None])
 @pytest.mark.parametrize(("torn", "whole"), [(0, 0), (1, 20)])
 def test_what_a_power_cut_has_torn_is_read_again(
@@ -98,7 +93,6 @@ def test_what_a_power_cut_has_torn_is_read_again(
     ("change", "task", "message"),
     [
         (None, {"similarity": 0.8}, "begun with other similarity"),
-        (None, TASK | {"sources": []}, "begun with other sources"),
         (lambda path: (path / "scan.json").write_bytes(b"short"), TASK, "damaged"),
         (lambda path: (path / "scan.json").unlink(), TASK, "something else"),
     ],
@@ -210,21 +204,6 @@ def test_a_page_that_ends_its_process_is_skipped_alone(
     assert list(map(str, skipped)) == [f"{hostile.url}: skipped ({reason})"]
 
 
-def test_the_same_bytes_are_read_once_for_each_area(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "counting_pages.py").write_text("seen = []\ndef extract(html):\n    seen.append(html)\n    return html")
-    monkeypatch.syspath_prepend(tmp_path)
-    html = b"<main>some text</main><p>other text</p>"
-    hosts = ["a.example", "b.example", "a.example", "b.example"]
-    options = Options(extractor="counting_pages.extract", content={"a.example": "main"})
-    columns = columns_in(packed([Page(f"https://{host}/", html=html) for host in hosts], options))
-    import counting_pages  # type: ignore[import-not-found]
-
-    # Of the other host an area is compared, without an extractor.
-    assert len(counting_pages.seen) == 1
-    assert len(set(columns.digest.tolist())) == 2
-    assert columns.digest[:2].tolist() == columns.digest[2:].tolist()
-
-
 def test_an_interrupt_ends_the_processes(tmp_path: Path) -> None:
     running: list[int] = []
 
@@ -241,10 +220,7 @@ def test_an_interrupt_ends_the_processes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", [
     lambda columns, skipped: ({**columns, "search": columns["search"][:-8]}, skipped),
-    lambda columns, skipped: ({**columns, "verify": columns["verify"][:-1]}, skipped),
-    lambda columns, skipped: ({"search": columns["search"]}, skipped),
     lambda columns, skipped: ({**columns, "shingles": columns["shingles"][:-4]}, skipped),
-    lambda columns, skipped: (columns, {0: "a page too many"}),
     lambda columns, skipped: (dict.fromkeys(columns, b""), {place + 1: "empty" for place in range(20)}),
 ])  # fmt: skip
 def test_an_answer_that_is_none_is_refused(change: object) -> None:

@@ -135,17 +135,6 @@ def test_a_killed_scan_goes_on_and_ends_as_if_undisturbed(run: Run) -> None:
     assert Path("out.jsonl").read_bytes() == Path("expected.jsonl").read_bytes()
 
 
-def test_what_was_read_is_not_read_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    line = f"scan {feed(TEXTS[:60])} --work work --json"
-    (first,) = run(line).values
-    with monkeypatch.context() as patch:
-        patch.setattr("crawldedup.scan.read.WorkerPool.call", None)
-        del first["clusters"]
-        assert run(f"{line} -o out.csv").values == [first]
-    Path("pages.jl").write_text(Path("pages.jl").read_text() + "\n")
-    assert "begun with other files" in run(line).err
-
-
 @pytest.mark.parametrize(
     ("urls", "options", "kept"),
     [
@@ -160,20 +149,10 @@ def test_the_options_decide_which_copies_are_kept(run: Run, urls: list[str], opt
     assert [number for number, row in enumerate(rows("out.jsonl")) if row["kept_url"] is None] == kept
 
 
-def test_clusters_are_shown_in_part_and_skipped_pages_by_reason(run: Run) -> None:
-    said = run(f"scan {feed(['', *TEXTS[:40], *TEXTS[1:2] * 30, TEXTS[2], *[' '] * 20])} --most 1")
-    for shown in ("    and 20 more\n", "not shown: 1 smaller cluster", "21 skipped (empty 21)"):
-        assert shown in said.out
-    assert (said.err.count("skipped (empty)"), "11 further pages skipped" in said.err) == (10, True)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ("--output out.xls", "name that ends with"),
-        ("--output out.parquet", "ends with .jsonl, .csv (also .gz) or .html"),
-        ("--workers 0", "--workers is 0"),
-        ("--most 0", "--most is 0"),
         ("--output pages.jl --force", "is read"),
         ("--output there.csv", "--force"),
         ("pages --output pages/out.html", "a folder that is read"),
@@ -210,30 +189,6 @@ def test_a_folder_that_has_changed_is_refused(run: Run, change: str) -> None:
         Path("pages/x.html" if change == "a new page" else "pages/1.html").write_text("<p>Something else.</p>")
     said = run("scan pages --work work")
     assert (said.status, "begun with other files" in said.err) == (2, True)
-
-
-def test_a_page_that_cannot_be_read_costs_no_other(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    html_folder(TEXTS[:3])
-    opened = Path.open
-
-    def forbidden(path: Path, *arguments: Any, **options: Any) -> Any:
-        if path.name == "1.html":
-            raise PermissionError(13, "Permission denied", str(path))
-        return opened(path, *arguments, **options)
-
-    monkeypatch.setattr(Path, "open", forbidden)
-    said = run("scan pages")
-    assert (said.status, "2 pages, " in said.out, ", 1 error reported" in said.out) == (1, True, True)
-    assert "Permission denied" in said.err
-
-
-@pytest.mark.parametrize(("content", "pages"), [("broken{\n", 3), ("url,text\n", 3), ("[]", 2)])
-def test_standard_input_holds_json_lines(run: Run, content: str, pages: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = content + "".join(json.dumps({"url": "https://a.example/1", "text": "page"}) + "\n" for _ in range(3))
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
-    said = run("scan - --json")
-    result = json.loads(said.out)
-    assert (said.status, result["pages"], result["unreadable"]) == (1, pages, 1)
 
 
 def test_what_was_read_until_ctrl_c_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

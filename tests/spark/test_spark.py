@@ -153,23 +153,6 @@ def test_html_is_read_and_other_columns_stay(spark: SparkSession) -> None:
     ]
 
 
-def test_no_rows_give_no_rows(spark: SparkSession) -> None:
-    found = deduplicate(spark.createDataFrame([], SCHEMA), text="text")
-    assert found.collect() == []
-    assert found.columns == ["url", "text", "rank", "kind", "kept_url", "similarity", "reason"]
-
-
-def test_options_count(spark: SparkSession) -> None:
-    rng = random.Random(4)
-    texts = [text for text in real_texts()[:5] for text in (text, varied(text, len(text.split()) // 60 + 1, rng))]
-    frame = spark.createDataFrame([(f"u{place}", text, 0) for place, text in enumerate(texts)], SCHEMA)
-    kinds = [
-        Counter(row.kind for row in deduplicate(frame, text="text", similarity=similarity).collect())
-        for similarity in (0.8, 1.0)
-    ]
-    assert kinds[0]["near_duplicate"] > kinds[1]["near_duplicate"]
-
-
 def test_rows_that_come_in_another_order_are_noticed(spark: SparkSession, tmp_path: Path) -> None:
     lines = [json.dumps({"url": url, "text": real_texts()[0]}) for url in ("a", "b")]
     file = tmp_path / "pages.json"
@@ -195,13 +178,9 @@ def test_a_checkpoint_directory_is_used(spark: SparkSession, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "give either text or html"),
         ({"text": "text", "html": "text"}, "give either text or html"),
-        ({"text": "words"}, "there is no column 'words'"),
         ({"text": "rank"}, "the column 'rank' holds int; it must hold string"),
-        ({"text": "text", "url": "rank"}, "the column 'rank' holds int"),
         ({"text": "text", "order": ["date"]}, "there is no column 'date'"),
-        ({"text": "text", "similarity": 2}, "similarity is 2"),
         ({"text": "text", "similarty": 0.8}, "did you mean 'similarity'"),
         ({"text": "text", "ttl": "3d"}, "ttl"),
     ],
@@ -209,9 +188,3 @@ def test_a_checkpoint_directory_is_used(spark: SparkSession, tmp_path: Path) -> 
 def test_what_does_not_fit_is_refused(spark: SparkSession, arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         deduplicate(spark.createDataFrame([], SCHEMA), **arguments)  # type: ignore[arg-type]
-
-
-def test_columns_that_are_there_already_are_refused(spark: SparkSession) -> None:
-    frame = spark.createDataFrame([], "url string, text string, kind string")
-    with pytest.raises(ConfigurationError, match="kind"):
-        deduplicate(frame, text="text")

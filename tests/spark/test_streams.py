@@ -15,7 +15,7 @@ import pyarrow as pa
 from crawldedup.scan.engine import Goal, Order, Resemblances
 from crawldedup.scan.pairs import Nearness, candidate_pairs, crowded, distinct, pair
 from crawldedup.spark import deduplication
-from crawldedup.spark.deduplication import batch, decide_pairs, make_pairs, matrix, of_matrix
+from crawldedup.spark.deduplication import batch, decide_pairs, make_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,13 +77,3 @@ def test_pages_are_decided_as_in_one_block(at_once: int, monkeypatch: pytest.Mon
     assert told == set(zip(near.tolist(), order.original[near].tolist(), strict=True))
     assert len(wanted) > 10
     assert distinct(pair(asked[:, 0], asked[:, 1])).tolist() == wanted.tolist()
-
-
-def test_bytes_of_a_column_become_a_matrix_and_back() -> None:
-    rows = np.arange(24, dtype=np.uint16).reshape(4, 6)
-    column = of_matrix(rows)
-    assert matrix(column, "uint16", 6).tolist() == rows.tolist()
-    assert matrix(column.slice(1, 2), "uint16", 6).tolist() == rows[1:3].tolist()
-    large = pa.array(column.to_pylist(), pa.large_binary())
-    assert matrix(large, "uint16", 6).tolist() == rows.tolist()
-    assert matrix(column.slice(0, 0), "uint16", 6).shape == (0, 6)
