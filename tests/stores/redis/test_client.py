@@ -31,10 +31,8 @@ def settings(client: redis.Redis) -> dict[str, Any]:
         ("redis://example.com:6380/3", {"host": "example.com", "port": 6380, "db": 3}),
         ("redis://user:pass%2Fw%40rd@localhost", {"username": "user", "password": "pass/w@rd"}),
         ("redis://localhost", {"socket_timeout": 2.0, "socket_connect_timeout": 2.0, "host": "localhost"}),
-        ("redis://localhost?decode_responses=1", {"decode_responses": False}),
         ("rediss://localhost?ssl_cert_reqs=none", {"ssl_cert_reqs": "none", "ssl_check_hostname": False}),
         ("unix://user:s3cret@/run/redis.sock?db=1", {"path": "/run/redis.sock", "db": 1, "password": "s3cret"}),
-        ("redis+sentinel://user:s3cret@a:1,b/crawl/2", {"username": "user", "password": "s3cret", "db": 2}),
     ],
 )
 def test_a_url_says_how_to_connect(url: str, expected: dict[str, Any]) -> None:

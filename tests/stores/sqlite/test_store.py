@@ -193,3 +193,10 @@ def test_a_killed_writer_leaves_every_page_it_was_told_of(path: Path) -> None:
     # The last page may be kept without our being told.
     assert told <= pages <= told + 1
     assert_whole(path, pages)
+
+
+def test_a_store_without_page_numbers_left_is_full(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crawldedup.stores.sqlite.index.MAX_PAGES", 2)
+    add(store, 0)
+    with pytest.raises(StoreFullError, match="page numbers"):
+        add(store, 1)
