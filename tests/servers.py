@@ -1,4 +1,7 @@
-"""Real servers for tests and benchmarks, each of its own, on free ports of the loopback."""
+"""Real servers for tests and benchmarks, each of its own, on free ports of the loopback.
+
+One server, a server with a replica, one that sentinels watch, a cluster, and TLS.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import datetime
 import os
 import random
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -29,7 +33,6 @@ from redis.crc import key_slot
 _PATIENCE_SECONDS = 60.0
 _SERVICE = "crawl"
 _SLOTS = 16384
-_MASTERS = 3
 # Above the port of a node of a cluster by as much is the one its fellows talk to.
 _BUS_PORT_OFFSET = 10000
 
@@ -107,16 +110,25 @@ class RedisServer:
     def configured(self, **settings: str | int) -> Iterator[None]:
         """Change server settings for a while; `_` in a name stands for `-`."""
         named = {name.replace("_", "-"): value for name, value in settings.items()}
-        # This client stays logged in when a password is set.
-        keeper = self.client
-        before: dict[str, Any] = {name: keeper.config_get(name)[name] for name in named}
+        before: dict[str, Any] = {name: self.client.config_get(name)[name] for name in named}
         try:
             for name, value in named.items():
-                keeper.config_set(name, value)
+                self.client.config_set(name, value)
             yield
         finally:
             for name, value in before.items():
-                keeper.config_set(name, value)
+                self.client.config_set(name, value)
+
+    @contextlib.contextmanager
+    def locked(self, password: str) -> Iterator[None]:
+        """Ask for a password for a while."""
+        keeper = self.client
+        keeper.config_set("requirepass", password)
+        try:
+            yield
+        finally:
+            keeper.auth(password)
+            keeper.config_set("requirepass", "")
 
     def start(self) -> None:
         self._process = subprocess.Popen(self._command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -138,6 +150,17 @@ class RedisServer:
     @property
     def is_up(self) -> bool:
         return self._process is not None
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Take connections and answer nothing for a while."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            if self._process is not None:
+                self._process.send_signal(signal.SIGCONT)
 
     def follow(self, master: RedisServer) -> None:
         """Become a replica of another server, and wait until all is copied."""
@@ -169,11 +192,6 @@ class _SentinelServer(RedisServer):
         masters: Any = self.client.sentinel_masters()
         return masters[_SERVICE]  # type: ignore[no-any-return]
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether it knows the master's replica and the other sentinels."""
-        return (self.master["num-slaves"], self.master["num-other-sentinels"]) == (1, 2)
-
 
 class SentinelSetup:
     """A master, a replica and three sentinels, two of which must agree that the master is down."""
@@ -191,8 +209,7 @@ class SentinelSetup:
             second.follow(first)
             for sentinel in self.sentinels:
                 stack.enter_context(sentinel)
-            for sentinel in self.sentinels:
-                wait_until(lambda watching=sentinel: watching.is_settled)
+            self.settle()
             self._stack = stack.pop_all()
         return self
 
@@ -202,26 +219,66 @@ class SentinelSetup:
     @property
     def master(self) -> RedisServer:
         """The one that most sentinels hold to be the master."""
-        ports = sorted(sentinel.master["port"] for sentinel in self.sentinels)
+        ports = sorted(sentinel.master["port"] for sentinel in self.sentinels if sentinel.is_up)
         (server,) = (server for server in self.servers if server.port == ports[len(ports) // 2])
         return server
 
+    @property
+    def replica(self) -> RedisServer:
+        # The sentinels may change their minds meanwhile.
+        master = self.master
+        (server,) = (server for server in self.servers if server is not master)
+        return server
+
+    def settle(self) -> None:
+        """Start what was stopped, and wait until everyone agrees on who is who."""
+        for sentinel in self.sentinels:
+            if not sentinel.is_up:
+                sentinel.start()
+        for server in self.servers:
+            if not server.is_up:
+                server.start()
+                # The sentinels would do this too, ten seconds later.
+                if server is not self.master:
+                    server.follow(self.master)
+        wait_until(self._is_settled, 2 * _PATIENCE_SECONDS)
+
+    def _is_settled(self) -> bool:
+        # The delay makes the first copy take its time; a server that was started again has forgotten it.
+        self.master.client.config_set("repl-diskless-sync-delay", 0)
+        return (
+            all(_is_valid(sentinel.master) for sentinel in self.sentinels)
+            and len({sentinel.master["port"] for sentinel in self.sentinels}) == 1
+            and self.master.client.role()[0] == b"master"
+            and self.replica.client.info("replication").get("master_link_status") == "up"
+            and all(
+                len(sentinel.sentinel_slaves(_SERVICE)) == 1 and not sentinel.sentinel_slaves(_SERVICE)[0]["is_sdown"]
+                for sentinel in (server.client for server in self.sentinels)
+            )
+        )
+
+
+def _is_valid(state: dict[str, Any]) -> bool:
+    return bool(state["is_master"] and not state["is_sdown"] and state["num-other-sentinels"] == 2)
+
 
 class ClusterSetup:
-    """A cluster of three masters, with a replica each, or without."""
+    """A cluster of three masters, or more, with a replica each, or without."""
 
-    def __init__(self, *, has_replicas: bool = True) -> None:
+    def __init__(self, *, masters: int = 3, has_replicas: bool = True) -> None:
+        self._first_masters = masters
         options = (
             *("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-replica-validity-factor", "0"),
             # A replica that has never heard anything from its master is not shown to clients.
             *("--repl-ping-replica-period", "1"),
         )
+        count = (1 + has_replicas) * masters
         ports: list[int] = []
-        for _ in range((1 + has_replicas) * _MASTERS):
+        for _ in range(count):
             # None of them is listened to yet.
             ports.append(free_cluster_port(ports))
         self.nodes = [RedisServer(*options, port=port) for port in ports]
-        self.url = "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:_MASTERS])
+        self.url = "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:masters])
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -237,8 +294,8 @@ class ClusterSetup:
         self._stack.close()
 
     def _make(self) -> None:
-        masters, replicas = self.nodes[:_MASTERS], self.nodes[_MASTERS:]
-        bounds = [round(share * _SLOTS / _MASTERS) for share in range(_MASTERS + 1)]
+        masters, replicas = self.nodes[: self._first_masters], self.nodes[self._first_masters :]
+        bounds = [round(share * _SLOTS / len(masters)) for share in range(len(masters) + 1)]
         for number, node in enumerate(self.nodes):
             node.client.execute_command("CLUSTER SET-CONFIG-EPOCH", number + 1)
             node.client.config_set("repl-diskless-sync-delay", 0)
@@ -259,7 +316,7 @@ class ClusterSetup:
 
     def _is_settled(self) -> bool:
         roles = []
-        replicas = len(self.nodes) // _MASTERS - 1
+        replicas = len(self.nodes) // self._first_masters - 1
         for node in self.nodes:
             info = node.client.execute_command("CLUSTER INFO")
             if info["cluster_state"] != "ok" or info["cluster_slots_ok"] != str(_SLOTS):
@@ -274,7 +331,7 @@ class ClusterSetup:
             is_linked = replication.get("master_link_status", "up") == "up"
             if not is_linked or (replication["role"] == "master" and replication["connected_slaves"] < replicas):
                 return False
-        return sorted(roles) == ["master"] * _MASTERS + ["slave"] * replicas * _MASTERS
+        return sorted(roles) == ["master"] * self._first_masters + ["slave"] * replicas * self._first_masters
 
     @property
     def masters(self) -> list[RedisServer]:
@@ -290,6 +347,18 @@ class ClusterSetup:
                 port = int(address.rpartition(":")[2])
                 return next(node for node in self.nodes if node.port == port)
         raise LookupError(key)
+
+    @contextlib.contextmanager
+    def moving(self, key: str, target: RedisServer) -> Iterator[None]:
+        """While a slot moves: its keys are where they were, new ones go to the target. In the end all are there."""
+        slot, source = key_slot(key.encode()), self.master_of(key)
+        target.client.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", _own_id(source))
+        source.client.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", _own_id(target))
+        yield
+        while keys := source.client.execute_command("CLUSTER GETKEYSINSLOT", slot, 100):
+            source.client.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
+        for node in (target, source, *self.masters):
+            node.client.execute_command("CLUSTER SETSLOT", slot, "NODE", _own_id(target))
 
 
 def _own_id(node: RedisServer) -> str:

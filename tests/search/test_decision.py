@@ -5,24 +5,29 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.search.decision import (
+    MAX_COST,
     SCALED_LIMIT,
     crowd_rule,
     identity_rule,
     likelihood_prefilters,
     likelihood_rule,
+    likelihood_rules,
 )
 from crawldedup.search.model import (
     accept_threshold,
     estimate_similarity,
     flip_probabilities,
+    mean_of_largest,
     search_similarity,
     steepness,
 )
+from crawldedup.search.plan import MAX_CANDIDATES
 from crawldedup.search.query import KEPT
 from tests.search.sets import bits_of, signature_of
 
@@ -100,12 +105,26 @@ def test_a_bit_more_that_differs_never_helps(seed: int, threshold: float) -> Non
         assert estimate_similarity(weights, own, worse) <= estimate_similarity(weights, own, other)
 
 
+def test_rules_of_many_pages_are_those_of_each() -> None:
+    weights = np.random.default_rng(1).standard_normal((5, 256)).astype(np.float32)
+    thresholds = [0.8, 0.85, 0.9, 0.8, 0.95]
+    alone = [likelihood_rule(own, threshold) for own, threshold in zip(weights, thresholds, strict=True)]
+    assert likelihood_rules(weights, thresholds, [None] * 5) == alone
+
+
 def test_identity_rule_accepts_equal_signatures_only_and_is_what_weights_leave_that_say_nothing() -> None:
     rule, own = identity_rule(256), bytes(range(32))
     assert rule.cost(own, own) <= rule.limit
     others = [(int.from_bytes(own, "big") ^ 1 << bit).to_bytes(32, "big") for bit in range(256)]
     assert all(rule.cost(own, other) > rule.limit for other in others)
     assert likelihood_rule(np.zeros(256, np.float32), 0.86) == rule
+
+
+def test_a_bit_that_is_sure_costs_more_than_the_limit() -> None:
+    weights = np.full(256, 0.05, np.float32)
+    weights[0] = 6
+    rule = likelihood_rule(weights, 0.9)
+    assert rule.costs[0] == MAX_COST > rule.limit
 
 
 def test_estimate_of_equal_and_of_unrelated_signatures() -> None:
@@ -154,6 +173,12 @@ class TestCrowds:
         assert len(set(limits[:3])) == 3
         assert bars[-1].threshold == 0.9
 
+    def test_a_page_that_stands_out_is_alone(self) -> None:
+        least = 100 * self.RULE.reach // SCALED_LIMIT
+        assert self.RULE.bar([100, least]).crowd == 2
+        assert self.RULE.bar([100, least + 1, 300, 400]).crowd == 1
+        assert self.RULE.bar([0, 1, 2]) == (SCALED_LIMIT, self.RULE.thresholds[0], 1)
+
     @given(COSTS, st.integers(0, 600))
     def test_another_page_never_makes_a_farther_one_acceptable(self, costs: list[int], another: int) -> None:
         if another >= min(costs, default=601):
@@ -161,3 +186,18 @@ class TestCrowds:
         if costs and min(costs) <= SCALED_LIMIT:
             # Pages beyond reach do not matter where one is accepted.
             assert self.RULE.bar([cost for cost in costs if cost <= self.RULE.reach]) == self.RULE.bar(costs)
+
+    @given(st.floats(0.51, 1.0), st.floats(0.5, 0.9999))
+    @settings(deadline=None, max_examples=50)
+    def test_none_asks_for_more_than_the_wanted_similarity(self, similarity: float, recall: float) -> None:
+        rule = crowd_rule(similarity, recall, VERIFY_BITS)
+        assert rule.limits[0] == SCALED_LIMIT <= rule.reach
+        assert list(rule.limits) == sorted(rule.limits, reverse=True)
+        assert list(rule.thresholds) == sorted(rule.thresholds)
+        assert max(rule.thresholds) <= similarity
+        assert len(rule.limits) == len(rule.thresholds) <= MAX_CANDIDATES
+
+    @pytest.mark.parametrize("count", [1, 2, 5, 30])
+    def test_the_mean_of_the_largest_of_normal_numbers(self, count: int) -> None:
+        drawn = np.random.default_rng(1).standard_normal((200_000, count)).max(axis=1).mean()
+        assert mean_of_largest(count) == pytest.approx(drawn, abs=0.01)

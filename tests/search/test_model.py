@@ -11,14 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawldedup.demo.site import all_articles
+from crawldedup.fingerprinting.fingerprint import damped_weights, pair_hashes, shingle_hashes
+from crawldedup.reading.tokenize import mix, word_hashes
 from crawldedup.search.model import (
     MAX_SIMILARITY,
     accept_threshold,
     cosine,
     estimate_deviation,
     estimate_similarity,
+    flip_probabilities,
     grid_rows,
     normal_tables,
+    search_similarity,
     similarity_of,
     steepness,
 )
@@ -50,6 +55,45 @@ def test_tables_are_finite_and_monotonous() -> None:
 def test_steepness_and_similarity_are_inverse(similarity: float) -> None:
     assert similarity_of(steepness(similarity)) == pytest.approx(similarity, rel=1e-9)
     assert cosine(similarity) >= similarity
+
+
+def test_search_features_show_less_of_an_edit_than_shingles() -> None:
+    text = "\n".join(article.text for article in all_articles() if article.language == "en")
+    words = text.split()[:3000]
+    for edits, seed in [(15, 1), (50, 2), (120, 3)]:
+        edited = list(words)
+        for place in np.random.default_rng(seed).choice(len(words), edits, replace=False):
+            edited[place] = f"other{place}"
+        shingles, searched = similarities(" ".join(words), " ".join(edited))
+        assert 0.5 < shingles < 0.99
+        # Scattered edits arrive least of all, so the model must not expect more likeness than they leave.
+        assert shingles < search_similarity(shingles) < searched + 0.02
+
+
+def weights_of(words: np.ndarray) -> dict[int, float]:
+    """The weights of the search features of a text: of its words, twice, and of its pairs of words."""
+    weights: dict[int, float] = {}
+    for features, factor in ((words, 2), (mix(pair_hashes(words)), 1)):
+        distinct, counts = np.unique(features, return_counts=True)
+        weights |= dict(zip(distinct.tolist(), (factor * damped_weights(counts)).tolist(), strict=True))
+    return weights
+
+
+def similarities(first: str, second: str) -> tuple[float, float]:
+    """Of the 3-shingles, and of the default search features: the similarity that has their cosine."""
+    hashes = [word_hashes(text) for text in (first, second)]
+    one, other = (set(shingle_hashes(words, pair_hashes(words)).tolist()) for words in hashes)
+    mine, theirs = map(weights_of, hashes)
+    product = sum(weight * theirs.get(feature, 0) for feature, weight in mine.items())
+    rho = product / math.sqrt(sum(w * w for w in mine.values()) * sum(w * w for w in theirs.values()))
+    return len(one & other) / len(one | other), rho / (2 - rho)
+
+
+def test_flip_probabilities_follow_the_formula() -> None:
+    weights = np.array([0, 0.1, -0.1, 0.7, -2.5], np.float32)
+    for similarity in (0.5, 0.8, 0.95):
+        expected = [0.5 * math.erfc(abs(float(w)) * steepness(similarity) / math.sqrt(2)) for w in weights]
+        assert flip_probabilities(weights, similarity).tolist() == pytest.approx(expected, abs=0.002)
 
 
 @cache

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from redis.crc import key_slot
 
-from crawldedup.errors import StoreUnavailableError
-from crawldedup.stores.base import PageName, Query, Retention, Status
+from crawldedup.errors import StoreFullError, StoreUnavailableError
+from crawldedup.stores.base import AnchorQuery, PageName, Query, Retention, Status
+from crawldedup.stores.redis.client import exchange
 from crawldedup.stores.redis.store import PREFIXES, RedisClusterStore, prefixes
 from tests.servers import ClusterSetup, wait_until
 from tests.stores.pages import LAYOUT, checked, query, random_page, url_key_of
@@ -71,10 +72,18 @@ class TestPrefixes:
         assert all(key_slot(name.encode()) == key_slot(f"{name}m".encode()) for name in names)
         assert not set(names) & set(prefixes(f"{namespace}.0"))
 
-    def test_sites_are_spread_over_the_masters(self, cluster: ClusterSetup, store: RedisClusterStore) -> None:
+    def test_sites_are_spread_over_the_masters_and_a_batch_takes_one_round(
+        self, cluster: ClusterSetup, store: RedisClusterStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        statuses(store, each_elsewhere(range(1000, 1016)))
+        rounds: list[Any] = []
+        monkeypatch.setattr(
+            "crawldedup.stores.redis.client.exchange", lambda asked: (rounds.append(asked), exchange(asked))[1]
+        )
         assert statuses(store, each_elsewhere(range(64))) == [Status.NEW] * 64
+        assert (len(rounds), len(rounds[0])) == (1, 3)
         assert sorted(len(master.client.keys("*:r:0")) for master in cluster.masters) == [5, 5, 6]
-        assert store.info().pages == 64
+        assert store.info().pages == 80
 
     def test_an_index_of_the_scope_global_lies_in_one_slot_and_says_so(
         self, cluster: ClusterSetup, store: RedisClusterStore, caplog: pytest.LogCaptureFixture
@@ -101,6 +110,17 @@ class TestPrefixes:
         assert [getattr(answer, "abandoned", answer) for answer in again] == [False, False, False, True, True]
         assert [store.forget(names[0]), store.forget(names[0])] == [True, False]
         assert statuses(store, [ask(0, place=0)]) == [Status.NEW]
+
+    def test_texts_and_anchors_lie_with_their_pages(self, store: RedisClusterStore) -> None:
+        asked = ask(1, place=9)
+        checked(store, replace(asked, record=replace(asked.record, packed_text=b"text")))
+        name, other_key = PageName(asked.record.url_key, 9), url_key_of(url(2))
+        here, elsewhere = store.remembered([name, PageName(name.url_key, 8)], Retention())
+        assert (here and here.packed_text, elsewhere) == (b"text", None)
+        assert not store.anchors(AnchorQuery(url(1), name, (1, 2))).is_known
+        held = [store.anchors(AnchorQuery(url(2), PageName(other_key, place), (2, 3))).urls for place in (9, 8)]
+        assert [list(urls.values()) for urls in held] == [[url(1)], []]
+        assert store.forget(name, anchors_alone=True)
 
     def test_each_part_has_its_share_of_the_limit(self, store: RedisClusterStore) -> None:
         limit = Retention(max_pages=64)
@@ -157,3 +177,53 @@ class TestTrouble:
         answers = statuses(store, [ask(101, place=left), ask(102, place=lost[0])])
         assert answers[0] is Status.NEW
         assert isinstance(answers[1], StoreUnavailableError)
+
+    @pytest.mark.usefixtures("is_patient")
+    def test_a_slot_that_moves_is_waited_for(
+        self, cluster: ClusterSetup, store: RedisClusterStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        before = [ask(number, place=7) for number in range(50)]
+        statuses(store, before)
+        key, source = NAMES[7], cluster.master_of(NAMES[7])
+        target = next(master for master in cluster.masters if master is not source)
+        thread = threading.Thread(target=lambda: assert_known(store, before))
+        with cluster.moving(key, target):
+            # A part of the keys has arrived already.
+            some = source.client.keys(f"{key}*")[:3]
+            source.client.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *some)
+            thread.start()
+            time.sleep(0.3)
+            assert thread.is_alive()
+            monkeypatch.setattr("crawldedup.stores.redis.store.FAILOVER_SECONDS", 2.2)
+            (answer,) = store.check([ask(1, "late", place=7)])
+            assert isinstance(answer, StoreUnavailableError)
+        thread.join()
+        assert_known(store, before)
+        assert cluster.master_of(key) is target
+        assert store.info().pages == 50
+
+    @pytest.mark.parametrize("lost", [[0], [3, 8], range(PREFIXES)], ids=["first", "two", "all"])
+    def test_parts_that_were_lost_begin_anew(
+        self, cluster: ClusterSetup, store: RedisClusterStore, lost: Sequence[int]
+    ) -> None:
+        statuses(store, each_elsewhere(range(32)))
+        for part in lost:
+            client = cluster.master_of(NAMES[part]).client
+            client.delete(*client.keys(f"{NAMES[part]}*"))
+        after = each_elsewhere(range(100, 132))
+        assert statuses(store, after) == [Status.NEW] * 32
+        assert_known(store, after)
+        assert_known(store, [ask(number, place=number) for number in range(32) if number % PREFIXES not in lost])
+
+    def test_a_full_master_lets_pages_pass_and_tells_what_it_knows(
+        self, store: RedisClusterStore, cluster: ClusterSetup
+    ) -> None:
+        asked = each_elsewhere(range(40))
+        with cluster.masters[0].configured(maxmemory=1):
+            refused = [number for number, answer in enumerate(store.check(asked)) if isinstance(answer, StoreFullError)]
+            assert 0 < len(refused) < 40
+            assert_known(store, [question for number, question in enumerate(asked) if number not in refused])
+            with contextlib.closing(RedisClusterStore(cluster.url, LAYOUT)) as late:
+                assert late.open() == 40 - len(refused)
+        assert statuses(store, [asked[number] for number in refused]) == [Status.NEW] * len(refused)
+        assert store.info().pages == 40

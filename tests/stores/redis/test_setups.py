@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import redis
 
 from crawldedup.errors import ConfigurationError, StoreUnavailableError
-from crawldedup.stores.base import AnchorQuery, PageName, Query, Retention, Status
+from crawldedup.stores.base import AnchorQuery, Retention, Status
 from crawldedup.stores.redis.client import connect, read_url, store_errors
 from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.registry import make_store, shown_url
-from tests.servers import Certificate, RedisServer, SentinelSetup, TlsFront, wait_until
+from tests.servers import Certificate, ClusterSetup, RedisServer, SentinelSetup, TlsFront, wait_until
 from tests.stores.pages import FOR_EVER, LAYOUT, Page, checked, name_of, query, random_page
 from tests.stores.test_contract import exited_process
 
@@ -93,7 +93,7 @@ class TestAccess:
     def test_a_wrong_password_is_a_configuration_error_that_does_not_show_it(
         self, restricted: RedisServer, credentials: str
     ) -> None:
-        with restricted.configured(requirepass="s3cret"):
+        with restricted.locked("s3cret"):
             said = refusal(restricted.url.replace("//", f"//{credentials}"), open_store)
             assert "refuses the user or the password" in said
             assert "wr0ng" not in said
@@ -114,61 +114,72 @@ class TestAccess:
         by_others = {"acl", "config", "info", "flushall", "flushdb", "del", "auth", "hello", "client", "eval", "ping"}
         assert allowed <= called <= allowed | by_others
 
+    def test_other_keys_are_out_of_reach(self, restricted: RedisServer) -> None:
+        with client_of(restricted.url.replace("//", "//crawler:s3cret@")) as client:
+            for call in (lambda: client.hget("mine", "a"), client.flushall, client.keys):
+                with pytest.raises(redis.exceptions.NoPermissionError):
+                    call()
+
 
 def use_everything(store: RedisStore, others: str) -> None:
     """Call every method of a store, with enough pages that every step of its scripts is taken."""
     rng = np.random.default_rng(2)
+    server = redis.Redis.from_url(others)
+    pages, other = [random_page(rng) for _ in range(300)], random_page(rng)
 
-    def ask(name: object, page: Page | None = None, text: bytes = b"", **values: Any) -> Query:
-        asked = query(page or random_page(rng), f"https://example.com/{name}")
-        return replace(asked, record=replace(asked.record, packed_text=text), **values)
+    def url(name: object) -> str:
+        return f"https://example.com/{name}"
 
-    def name(number: object) -> PageName:
-        return name_of(f"https://example.com/{number}")
+    def check(page: Page, name: object, text: bytes = b"", **values: object) -> Status:
+        asked = query(page, url(name))
+        return checked(store, replace(asked, record=replace(asked.record, packed_text=text), **values)).status  # type: ignore[arg-type]
 
     store.open()
-    pages = [random_page(rng) for _ in range(300)]
-    # Pages of one template, too: a range holds more of them than are read.
-    alike = [replace(random_page(rng), search_weights=pages[1].search_weights) for _ in range(100)]
-    for number, page in enumerate(pages + alike):
-        checked(store, ask(number, page))
-    # One more text for a known URL, and a URL that another crawler at work has.
-    checked(store, ask(0))
+    assert {check(page, number) for number, page in enumerate(pages)} == {Status.NEW}
+    # One more text for a known URL, and pages of one template: a range holds more of them than are read.
+    check(random_page(rng), 0)
+    for number in range(100):
+        check(replace(random_page(rng), search_weights=pages[1].search_weights), f"template/{number}")
+    store.find([query(pages[1], "")])
+    # A URL that another crawler at work has.
     with contextlib.closing(RedisStore(others, LAYOUT)) as fellow:
         fellow.open()
-        checked(fellow, ask("fellow", pages[0]))
-        assert checked(store, ask("fellow", pages[0])).status is Status.EXACT
-    store.find([ask("", pages[1])])
+        assert checked(fellow, query(other, url("fellow"))).status is Status.NEW
+        assert check(other, "fellow") is Status.EXACT
     store.heartbeat()
-    store.info()
-    store.note("rules", "text")
+    assert store.info().pages > 0
+    assert store.note("rules", "text") == "text"
+    assert [page and page.packed_text for page in store.remembered([name_of(url(3))], FOR_EVER)] == [b""]
+    assert store.forget(name_of(url(2)))
+    store.check([query(random_page(rng), url(f"batch/{number}")) for number in range(3)])
     # Copies in a batch whose answer was lost.
-    copies = [ask(f"copy/{number}", pages[3]) for number in range(2)]
-    store.check(copies)
+    copies = [query(pages[3], url(f"copy/{number}")) for number in range(2)]
     store._run({place: call.retried() for place, call in enumerate(store._checks(copies))})
     # A text that is kept, and one that takes its place.
-    for text in (b"one", b"two"):
-        checked(store, ask("text", text=text, is_pending=True))
-    store.deliver([name("text")])
-    store.remembered([name("text")], FOR_EVER)
-    store.forget(name(2))
+    for page, text in ((pages[4], b"one"), (random_page(rng), b"two")):
+        check(page, "text", text, is_pending=True)
+    store.deliver([name_of(url("text"))])
     # The oldest pages go, and at last a whole list of them.
     for number in range(500):
-        checked(store, ask(f"limited/{number}", retention=Retention(10_000, max_pages=20)))
+        check(random_page(rng), f"limited/{number}", retention=Retention(10_000, max_pages=20))
     # Of two pages with anchors, the second is in the place of the first.
     for number in range(2):
-        store.anchors(AnchorQuery("url", name(number), (number, number + 1), most_anchors=3))
-    store.forget(name(1), anchors_alone=True)
+        store.anchors(AnchorQuery(url(number), name_of(url(number)), (number, number + 1), most_anchors=3))
+    store.forget(name_of(url(1)), anchors_alone=True)
+    # A store that lost a part of its records goes on.
+    server.delete(*server.scan_iter("crawldedup:*:r:*"))
+    check(random_page(rng), "later")
     # The lease of a crawler of this machine that died is expired.
-    redis.Redis.from_url(others).hset("crawldedup:{test}:w", "7", exited_process())
+    server.hset("crawldedup:{test}:w", "7", exited_process())
     store.open()
     store.clear()
+    assert store.info().pages == 0
 
 
 @pytest.mark.nightly
 class TestSentinels:
-    def test_a_client_goes_on_with_the_new_master_after_a_kill(self) -> None:
-        with SentinelSetup() as sentinels, contextlib.closing(client_of(sentinels.url)) as client:
+    def test_a_client_goes_on_with_the_new_master_after_a_kill(self, sentinels: SentinelSetup) -> None:
+        with contextlib.closing(client_of(sentinels.url)) as client:
             client.eval(WRITING, 1, "a", 5)
             client.wait(1, 1000)
             dead = sentinels.master
@@ -178,3 +189,52 @@ class TestSentinels:
             wait_until(lambda: client.eval(WRITING, 1, "b", 6))
             assert client.mget("a", "b") == [b"5", b"6"]
             assert sentinels.master is not dead
+
+    def test_a_client_follows_when_the_roles_are_exchanged(self, sentinels: SentinelSetup) -> None:
+        with contextlib.closing(client_of(sentinels.url)) as client:
+            client.eval(WRITING, 1, "a", 5)
+            before = sentinels.master
+            wait_until(lambda: sentinels.sentinels[0].client.sentinel_failover("crawl"))
+            wait_until(lambda: sentinels.master is not before)
+            # What the sentinels do ten seconds later.
+            before.follow(sentinels.master)
+            before.client.client_kill_filter(_type="normal", skipme=True)
+            wait_until(lambda: client.eval(WRITING, 1, "b", 6))
+            assert sentinels.master.client.mget("a", "b") == [b"5", b"6"]
+
+    def test_one_sentinel_is_enough_to_find_the_master(self, sentinels: SentinelSetup) -> None:
+        sentinels.sentinels[0].stop()
+        with sentinels.sentinels[1].frozen(), contextlib.closing(client_of(sentinels.url)) as client:
+            # On a busy machine it may hold the master to be dead for a moment.
+            wait_until(client.ping)
+
+    def test_sentinels_with_a_user_of_their_own(self, sentinels: SentinelSetup) -> None:
+        for sentinel in sentinels.sentinels:
+            sentinel.client.execute_command("ACL SETUSER", "watcher", "reset", "on", ">hush", "+sentinel|masters")
+        url = f"{sentinels.url}?sentinel_username=watcher&sentinel_password="
+        ping(f"{url}hush")
+        for wrong in (f"{url}wr0ng", sentinels.url.replace("/crawl", "/crwal")):
+            with pytest.raises(StoreUnavailableError, match="no sentinel that answers names a master") as caught:
+                open_store(wrong)
+            assert "wr0ng" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.nightly
+class TestCluster:
+    def test_users_need_some_commands_more(self, cluster: ClusterSetup) -> None:
+        for node in cluster.nodes:
+            more = ("+cluster|slots", "+command")
+            node.client.execute_command("ACL SETUSER", "crawler", "reset", "on", ">s3cret", *ACL_RULES, *more)
+        url = cluster.url.replace("//", "//crawler:s3cret@")
+        open_store(url)
+        said = refusal(url.replace("s3cret", "wr0ng"), open_store)
+        assert "refuses the user or the password" in said
+        assert "wr0ng" not in said
+
+    def test_a_server_of_another_kind_is_a_configuration_error(
+        self, cluster: ClusterSetup, redis_server: RedisServer
+    ) -> None:
+        said = refusal(redis_server.url.removesuffix("/0").replace("redis:", "redis+cluster:"), open_store)
+        assert "is not a node of a cluster, so write redis://" in said
+        other = next(node for node in cluster.masters if node is not cluster.master_of("crawldedup:{test}:m"))
+        assert "is a node of a cluster, so write redis+cluster://" in refusal(other.url, open_store)

@@ -6,6 +6,7 @@ import contextlib
 import socketserver
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -13,22 +14,31 @@ import numpy as np
 import pytest
 import redis
 
-from crawldedup.errors import StoreError, StoreFullError, StoreUnavailableError
-from crawldedup.stores.base import PageName, Query, Status
+from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
+from crawldedup.search.plan import KEY_BITS
+from crawldedup.search.query import TABLES
+from crawldedup.stores.base import PageName, Query, Record, Status
+from crawldedup.stores.redis import protocol
 from crawldedup.stores.redis.client import exchange
 from crawldedup.stores.redis.store import RedisStore
+from crawldedup.stores.registry import make_store
 from tests.servers import RedisServer
-from tests.stores.backends import redis_contents
+from tests.stores.backends import Clock, redis_contents
 from tests.stores.pages import (
+    EQUAL_ONLY,
     LAYOUT,
+    NO_PROBES,
     OTHER_NAMESPACE,
     Page,
     checked,
+    filler,
     found,
     name_of,
     near_page,
     query,
     random_page,
+    revisit_rule,
+    thin_page,
 )
 
 PREFIX = "crawldedup:{test}:"
@@ -89,11 +99,42 @@ def test_every_key_is_below_the_namespace_and_clear_leaves_the_others(client: re
     foreign = ["crawldedup", "crawldedup:{test", "crawldedup:{test2}:t0:1", "crawldedup:{tes*}:u:1", "x"]
     store.check([ask(number) for number in range(300)])
     assert {bytes(key)[:18] for key in client.scan_iter()} == {PREFIX.encode()}
+    assert all(store.forget(name_of(url(number))) for number in range(300))
+    epoch = client.hget(META, "epoch")
+    # Filters only say where a key may be.
+    left = {key.split(b"}:")[1].removeprefix(epoch + b":")[:1] for key in client.scan_iter()}
+    assert left == {b"m", b"c", b"w", b"r", b"f"}
     for key in foreign:
         client.set(key, 1)
     store.clear()
     store.close()
     assert sorted(client.keys()) == sorted([*map(str.encode, foreign), META.encode()])
+
+
+def test_times_are_the_servers(client: redis.Redis, store: RedisStore) -> None:
+    before, _ = client.time()
+    check(store, 0)
+    (record,) = found(store, ask(0, "asked"))
+    assert before <= record.added_at == record.seen_at <= client.time()[0]
+
+
+@pytest.mark.nightly
+def test_a_unix_socket_serves_as_well(tmp_path_factory: pytest.TempPathFactory) -> None:
+    socket = tmp_path_factory.mktemp("s") / "redis.sock"
+    with RedisServer("--unixsocket", str(socket)):
+        store = RedisStore(f"unix://{socket}?db=2", LAYOUT)
+        store.open()
+        assert check(store, 0) is Status.NEW
+
+
+def test_threads_that_open_one_store_at_once_make_one_crawler(client: redis.Redis, store: RedisStore) -> None:
+    store.close()
+    start = threading.Barrier(8)
+    with ThreadPoolExecutor(8) as threads:
+        assert set(threads.map(lambda _: (start.wait(), store.open())[1], range(8))) == {0}
+    assert client.zcard(f"{PREFIX}c") == 1
+    store.close()
+    assert client.zcard(f"{PREFIX}c") == 0
 
 
 def test_urls_that_were_made_to_share_the_bits_of_their_keys_do_not_slow_each_other(
@@ -109,6 +150,31 @@ def test_urls_that_were_made_to_share_the_bits_of_their_keys_do_not_slow_each_ot
     assert client.info("commandstats")["cmdstat_lindex"]["calls"] < 30
     # The first of them, which may have been there before the crowd, are still known.
     assert checked(store, sharing(301, 0)).status is Status.REVISIT
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_of_equal_keys_the_first_pages_are_compared_from_whichever_end_a_bucket_is_read(
+    store: RedisStore, half: int
+) -> None:
+    rng = np.random.default_rng(half)
+    page = random_page(rng)
+    # In this half of all tables it is in this half of their buckets, while there is one a table.
+    while any(table.key(page.search) >> KEY_BITS - 1 != half for table in TABLES):
+        page = random_page(rng)
+    asked = replace(query(page, ""), plan=NO_PROBES, rule=EQUAL_ONLY, prefilter=None)
+    signatures = [page.signature, *(rng.bytes(LAYOUT.signature_bytes) for _ in range(19))]
+    for number, signature in enumerate(signatures):
+        store.check([replace(asked, record=Record(url(number), number, page.search, signature, number))])
+    assert [record.url for record in found(store, query(page, "", max_candidates=3))] == [url(0)]
+
+
+def test_queries_of_a_batch_are_packed_as_each_of_them_alone(rng: np.random.Generator) -> None:
+    batch = [query(random_page(rng), url(size), pages=size) for size in (0, 10, 10**4, 10**7, 10**9)]
+    batch[3:3] = [filler(rng, url("filler")), query(thin_page(rng), url("thin"))]
+    alone = [question for asked in batch for question in protocol.pack_questions([asked], LAYOUT, 7)]
+    assert protocol.pack_questions(batch, LAYOUT, 7) == alone
+    assert protocol.pack_questions([], LAYOUT, 7) == []
+    assert protocol.pack_names([PageName(1), PageName(2, 5)]) == bytes(7) + b"\1" + bytes(7) + b"\2"
 
 
 def test_every_page_of_a_large_index_is_found_in_buckets_that_the_server_keeps_as_packed_lists(
@@ -155,12 +221,15 @@ class TestServerTrouble:
             assert_holds(store, range(2))
             store.close()
 
-    def test_an_index_that_was_lost_begins_anew(self, redis_server: RedisServer) -> None:
+    @pytest.mark.parametrize("first_call", ["check", "heartbeat"])
+    def test_an_index_that_was_lost_begins_anew(self, redis_server: RedisServer, first_call: str) -> None:
         first, second, later, next_crawl = (RedisStore(redis_server.url, LAYOUT) for _ in range(4))
         first.open()
         second.open()
         first.check([ask(number) for number in range(100)])
         redis_server.client.flushall()
+        if first_call == "heartbeat":
+            first.heartbeat()
         assert check(first, 0) is Status.NEW
         # The crawl goes on: everyone in it still knows whose pages are whose.
         assert check(second, 0) is Status.EXACT
@@ -177,7 +246,15 @@ class TestServerTrouble:
         next_crawl.open()
         assert check(next_crawl, 1) is Status.REVISIT
 
-    @pytest.mark.parametrize("lost", ["m", "*:t*", "*:r:*"])
+    @pytest.mark.parametrize(
+        "lost",
+        [
+            "m",
+            "*:t*",
+            "*:r:*",
+            *(pytest.param(k, marks=pytest.mark.nightly) for k in ("*:r:0", "*:u:*", "*:f*", "*[mr]*")),
+        ],
+    )
     def test_an_index_that_lost_some_of_its_keys_keeps_what_comes_after(
         self, client: redis.Redis, store: RedisStore, lost: str
     ) -> None:
@@ -189,6 +266,22 @@ class TestServerTrouble:
             assert [record.url for record in found(store, ask(number))] == [url(number)]
             assert [check(store, number), check(store, number, "copy")] == [Status.REVISIT, Status.EXACT]
             assert store.forget(name_of(url(number)))
+
+    def test_of_two_who_clear_at_once_neither_removes_what_came_after(
+        self, redis_server: RedisServer, store: RedisStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        other = RedisStore(redis_server.url, LAYOUT)
+        remove = other._remove_epochs
+
+        def be_slow(over: dict[str, int]) -> None:
+            store.clear()
+            check(store, 1)
+            remove(over)
+
+        monkeypatch.setattr(other, "_remove_epochs", be_slow)
+        other.clear()
+        other.close()
+        assert check(store, 1, "copy") is Status.EXACT
 
 
 class TestLostAnswers:
@@ -207,7 +300,7 @@ class TestLostAnswers:
 
         monkeypatch.setattr("crawldedup.stores.redis.client.exchange", cut)
 
-    @pytest.mark.parametrize(("done", "read"), [(0, 0), (2, 0), (None, 0), (None, 1)])
+    @pytest.mark.parametrize(("done", "read"), [*((done, 0) for done in range(4)), (None, 0), (None, 1), (None, 2)])
     def test_a_batch_counts_once(
         self, store: RedisStore, monkeypatch: pytest.MonkeyPatch, done: int | None, read: int
     ) -> None:
@@ -217,6 +310,32 @@ class TestLostAnswers:
         expected = [Status.EXACT, Status.NEW, Status.EXACT, Status.EXACT, Status.REVISIT]
         assert statuses(store, pages) == expected
         assert [record.copies for text in (0, 1) for record in found(store, ask(text))] == [2, 1]
+
+    def test_an_abandoned_page_is_told_as_such(
+        self, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        clock = Clock()
+        dead, store = (RedisStore(redis_server.url, LAYOUT, clock=clock) for _ in range(2))
+        asked = ask(1, is_pending=True)
+        dead.open()
+        checked(dead, asked)
+        dead.close()
+        clock.wait(60)
+        store.open()
+        self.lose(monkeypatch)
+        answer = checked(store, asked)
+        assert (answer.status, answer.abandoned) == (Status.REVISIT, True)
+        store.close()
+
+    def test_a_question_makes_no_batch_whatever_its_rule_of_revisits(
+        self, client: redis.Redis, store: RedisStore
+    ) -> None:
+        asked = [ask(1, name, revisit_rule=revisit_rule(page_number(1), 0.9)) for name in (1, 2)]
+        assert [checked(store, each).status for each in asked] == [Status.NEW, Status.EXACT]
+        assert list(client.scan_iter("*:b:*")) == []
+        assert statuses(store, asked) == [Status.REVISIT, Status.EXACT]
+        (name,) = client.scan_iter("*:b:*")
+        assert len(name) == len(f"{PREFIX}b:12345678")
 
     def test_a_batch_above_the_size_of_one_round_trip_is_answered_in_order(self, store: RedisStore) -> None:
         pages = [ask(number) for number in range(230)]
@@ -245,6 +364,12 @@ class TestMaxMemory:
             assert told == [Status.REVISIT, Status.EXACT, Status.NEAR]
             assert redis_contents(client) == before
             assert store.forget(name_of(url(99)))
+            with contextlib.closing(RedisStore(redis_server.url, LAYOUT)) as late:
+                assert late.open() == 99
+            with pytest.raises(StoreFullError):
+                # The index is gone, and there is no room to begin another.
+                store.clear()
+            assert not [key for key in client.scan_iter() if b":t" in key or b":r:" in key]
         assert check(store, 100) is Status.NEW
 
     def test_a_full_server_is_told_what_was_delivered_and_takes_no_page_for_it(
@@ -261,7 +386,10 @@ class TestMaxMemory:
 
 
 class TestForeignKeys:
-    @pytest.mark.parametrize("fields", [{"colour": "red"}, {"epoch": 7, "colour": "red"}])
+    @pytest.mark.parametrize(
+        "fields",
+        [{"colour": "red"}, {"pages": 3, "next": 3}, {"epoch": 7, "colour": "red"}, {"epoch": 7, "order": "x"}],
+    )
     def test_a_hash_of_others_at_the_head_is_refused_and_left_alone(
         self, redis_server: RedisServer, client: redis.Redis, fields: dict[Any, Any]
     ) -> None:
@@ -275,9 +403,28 @@ class TestForeignKeys:
         assert redis_contents(client) == before
         client.delete(META)
         assert store.open() == 0
+        # In mid-crawl, too.
+        assert check(store, 1) is Status.NEW
+        client.delete(META)
+        client.hset(META, "colour", "red")
+        before = redis_contents(client)
+        with pytest.raises(StoreError, match=f"FOREIGN hash at {META}"):
+            check(store, 1)
+        assert redis_contents(client) == before
         store.close()
 
-    @pytest.mark.parametrize("key", ["m", "c", "7:r:0", "7:t0:1"])
+    @pytest.mark.parametrize("fields", [{"epoch": 7}, {"epoch": 7, "crawlers": 3}, {"crawlers": 3}])
+    def test_what_is_left_of_a_head_of_ours_is_taken_up(
+        self, redis_server: RedisServer, fields: dict[Any, Any]
+    ) -> None:
+        redis_server.client.hset(META, mapping=fields)
+        with contextlib.closing(RedisStore(redis_server.url, LAYOUT)) as store:
+            assert store.open() == 0
+        head = redis_server.client.hgetall(META)
+        assert head[b"profile"] == LAYOUT.profile.encode()
+        assert head[b"epoch"] == b"7" or "epoch" not in fields
+
+    @pytest.mark.parametrize("key", ["m", "c", "7:r:0", "7:t0:1", "7:f1:0", "7:u:1"])
     def test_a_key_of_another_type_is_a_store_error_with_the_way_out(
         self, redis_server: RedisServer, client: redis.Redis, key: str
     ) -> None:
@@ -305,12 +452,16 @@ class Answering(socketserver.StreamRequestHandler):
             self.wfile.write(b":1\r\n")
 
 
-def test_what_is_no_answer_is_an_error_of_the_store() -> None:
+@pytest.mark.parametrize("form", ["redis://{}/0", "redis+sentinel://{}/mymaster", "redis+cluster://{}"])
+def test_what_is_no_answer_is_an_error_of_the_store(form: str) -> None:
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Answering) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        with contextlib.closing(RedisStore(f"redis://127.0.0.1:{server.server_address[1]}/0", LAYOUT)) as store:
-            for use in (store.open, store.open_read_only, lambda: check(store, 1), lambda: found(store, ask(1))):
-                with pytest.raises(StoreError, match="does not answer as Redis does"):
+        with contextlib.closing(make_store(form.format(f"127.0.0.1:{server.server_address[1]}"), LAYOUT)) as store:
+            uses = [store.open, store.open_read_only, lambda: checked(store, ask(1)), lambda: found(store, ask(1))]
+            is_plain = form.startswith("redis:")
+            for use in uses if is_plain else uses[:1]:
+                with pytest.raises((StoreError, ConfigurationError)) as caught:
                     use()
+                assert "does not answer as Redis does" in str(caught.value) or not is_plain
         server.shutdown()
