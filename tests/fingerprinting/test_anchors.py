@@ -48,33 +48,10 @@ def test_a_passage_has_its_anchors_in_any_frame_and_with_any_line_breaks() -> No
     assert passage <= anchors_of("\n".join(["Another headline", " ".join(WORDS[500:800]), *WORDS[1500:1600]]))
 
 
-def test_an_edit_costs_the_anchors_around_it() -> None:
-    lost = anchors_of(TEXT) - anchors_of(" ".join([*WORDS[:1000], "edited", *WORDS[1001:]]))
-    assert lost <= anchors_of(" ".join(WORDS[993:1008]))
-
-
 def test_without_its_key_nobody_can_tell_the_anchors_of_a_text() -> None:
     keyed = {anchor for each in paragraphs_of(TEXT, Key(bytes(16))) for anchor in each.anchors}
     assert keyed
     assert not keyed & anchors_of(TEXT)
-
-
-def test_lines_are_joined_until_they_can_be_judged() -> None:
-    text = wrapped(WORDS[:90], 30) + "\n\n" + " ".join(WORDS[90:240]) + "\n" + " ".join(WORDS[240:250])
-    first, second = paragraphs_of(text)
-    assert (first.words, second.words) == (90, 160)
-    assert first.excerpt == TEXT[:80]
-    assert second.excerpt.startswith(" ".join(WORDS[90:99]))
-    # Every anchor is of the paragraph that it begins in, and of no other.
-    assert not set(first.anchors) & set(second.anchors)
-
-
-def test_long_lines_are_cut() -> None:
-    """A text without any line breaks is judged by its parts, too."""
-    paragraphs = paragraphs_of(" ".join(WORDS[:500]))
-    assert [paragraph.words for paragraph in paragraphs] == [83, 83, 84, 83, 83, 84]
-    assert anchors_of(" ".join(WORDS[:500])) == anchors_of(wrapped(WORDS[:500], 10))
-    assert " ".join(WORDS[252:258]) in paragraphs[3].excerpt
 
 
 def test_a_long_text_is_looked_at_up_to_a_limit() -> None:

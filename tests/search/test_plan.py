@@ -107,25 +107,6 @@ def test_volatile_plan_is_the_beginning_of_the_order_of_vosh(
     assert plan.recall == pytest.approx(1 - missed, rel=1e-7)
 
 
-@given(SEEDS, st.floats(0.05, 0.999), st.floats(0.6, 0.97))
-@settings(max_examples=80, deadline=None)
-def test_volatile_plan_stops_at_the_wanted_recall(seed: int, recall: float, similarity: float) -> None:
-    tables = rotated_tables(2)
-
-    def planned(recall: float, budget: int) -> ProbePlan:
-        return volatile_plan(seed, weights_from(seed), tables, 20, similarity, recall=recall, budget=budget)
-
-    plan = planned(recall, 64)
-    longest = planned(1.0, 64)
-    assert len(plan) <= len(longest) == 64
-    assert plan.lows.tolist() == longest.lows[: len(plan)].tolist()
-    assert plan.tables.tolist() == longest.tables[: len(plan)].tolist()
-    if len(plan) < 64:
-        assert plan.recall >= recall
-    if len(plan) > 1:
-        assert planned(1.0, len(plan) - 1).recall < recall
-
-
 @given(st.lists(st.tuples(SEEDS, st.sampled_from([10, 10**4, 10**9])), min_size=1, max_size=40))
 @settings(max_examples=20, deadline=None)
 def test_a_plan_is_the_same_alone_and_among_others(pages: list[tuple[int, int]]) -> None:

@@ -14,7 +14,6 @@ from crawldedup.options import Options
 from crawldedup.reading.keys import NO_KEY
 from crawldedup.search.plan import HOT_EFFORT, MAX_CANDIDATES, MAX_KEYS
 from crawldedup.search.query import (
-    MAX_EXTRA_BITS,
     TABLES,
     HotPrefixes,
     QueryBuilder,
@@ -99,27 +98,6 @@ def test_a_crowd_is_remembered_where_it_was() -> None:
     meet(hot_prefixes, MOST)
     assert hot_prefixes.extra_bits([HERE]) == hot_prefixes.extra_bits([HERE_TOO]) > [0]
     assert hot_prefixes.extra_bits([ELSEWHERE]) == hot_prefixes.extra_bits([HALF_HERE]) == [0]
-
-
-def test_the_larger_the_crowd_the_narrower_the_ranges_up_to_a_limit() -> None:
-    hot_prefixes = HotPrefixes()
-    seen = []
-    for _ in range(40):
-        meet(hot_prefixes, MOST)
-        seen += hot_prefixes.extra_bits([HERE])
-    assert seen == sorted(seen)
-    assert seen[0] < seen[1] < seen[-1] == MAX_EXTRA_BITS
-
-
-def test_a_crowd_that_has_left_is_forgotten() -> None:
-    hot_prefixes = HotPrefixes()
-    meet(hot_prefixes, MOST)
-    (crowded,) = hot_prefixes.extra_bits([HERE])
-    meet(hot_prefixes, MOST // 2)
-    assert hot_prefixes.extra_bits([HERE]) == [crowded]
-    for _ in range(crowded):
-        meet(hot_prefixes, 0)
-    assert hot_prefixes.extra_bits([HERE]) == [0]
 
 
 def test_in_a_crowd_ranges_are_narrower_and_more_is_compared() -> None:

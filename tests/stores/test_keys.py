@@ -81,13 +81,6 @@ class TestBegunAgain:
                 other.clear()
             yield dedup
 
-    def test_the_first_to_go_on_keeps_the_key(self, crawler: Deduplicator, shared_backend: Backend) -> None:
-        key = crawler.key
-        assert crawler.check(B, text=TEXT).kind is Kind.NEW
-        with Deduplicator(shared_backend.url) as newcomer:
-            assert newcomer.key == crawler.key == key
-            assert newcomer.check(C, text=TEXT).kind is Kind.EXACT_DUPLICATE
-
     def test_where_another_was_faster_each_page_is_read_again(
         self, crawler: Deduplicator, shared_backend: Backend
     ) -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from crawldedup.errors import KeyMismatchError
 from crawldedup.fingerprinting.anchors import ANCHOR_BITS
-from crawldedup.stores.base import MOST_HOLDERS, AnchorQuery, Answer, Query, Retention, Status, Store
+from crawldedup.stores.base import MOST_HOLDERS, AnchorQuery, Query, Retention, Status, Store
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import FOR_EVER, OTHER_NAMESPACE, Page, checked, filler, name_of, near_page, query
 
@@ -27,14 +25,12 @@ def url_of(number: int) -> str:
 
 
 class TestPages:
-    def sizes(self, store: Store, numbers: range, retention: Retention, *, at_once: bool = False) -> list[int]:
-        """Add pages; return the size of the index after each."""
+    def add(self, store: Store, numbers: range, retention: Retention) -> int:
+        """Add pages; return the size of the index after the last."""
         rng = np.random.default_rng(numbers.start)
-        asked = [filler(rng, url_of(number), retention=retention) for number in numbers]
-        answers = store.check(asked) if at_once else [checked(store, question) for question in asked]
-        added = [answer for answer in answers if isinstance(answer, Answer) and answer.status is Status.NEW]
-        assert len(added) == len(numbers)
-        return [answer.pages for answer in added]
+        answers = [checked(store, filler(rng, url_of(number), retention=retention)) for number in numbers]
+        assert {answer.status for answer in answers} == {Status.NEW}
+        return answers[-1].pages
 
     def held(self, store: Store, most: int) -> list[int]:
         """Return the numbers of the pages that the index holds, expired or not."""
@@ -44,46 +40,13 @@ class TestPages:
     @pytest.mark.parametrize("refresh", [True, False])
     def test_expired_ones_are_freed_while_others_are_added(self, store: Store, clock: Clock, refresh: bool) -> None:
         retention = replace(TTL, refresh=refresh)
-        self.sizes(store, range(30), retention)
+        self.add(store, range(30), retention)
         clock.wait(101)
         assert store.find([filler(np.random.default_rng(1), "", retention=retention)]) == [[]]
         # Looking frees nothing.
         assert self.held(store, 90) == list(range(30))
-        assert self.sizes(store, range(30, 90), retention)[-1] == store.info().pages == 60
+        assert self.add(store, range(30, 90), retention) == store.info().pages == 60
         assert self.held(store, 90) == list(range(30, 90))
-
-    @pytest.mark.parametrize("at_once", [False, True])
-    def test_an_index_far_above_its_limit_shrinks_page_by_page(self, store: Store, at_once: bool) -> None:
-        self.sizes(store, range(20), FOR_EVER)
-        after = self.sizes(store, range(20, 50), Retention(max_pages=3), at_once=at_once)
-        assert after == [*range(19, 3, -1), *[3] * 14]
-        assert self.held(store, 50) == [47, 48, 49]
-        assert self.sizes(store, range(50, 55), Retention(max_pages=1), at_once=at_once) == [2, 1, 1, 1, 1]
-        assert self.held(store, 55) == [54]
-
-    def test_an_index_that_pages_come_to_all_the_time_stays_small(self, store: Store, clock: Clock) -> None:
-        """One page of ten is seen again and again."""
-        rng = np.random.default_rng(1)
-        pages = []
-        for number in range(600):
-            clock.wait(1)
-            pages.append(checked(store, filler(rng, url_of(number), retention=TTL)).pages)
-            if number % 10 == 0:
-                checked(store, filler(rng, url_of(-(number // 10 % 10)), retention=TTL))
-        assert max(pages) < 200
-
-    @pytest.mark.nightly
-    def test_an_index_at_its_limit_grows_no_more(self, store: Store) -> None:
-        """Pages come to six times the limit, and every third of them has other text when it is seen again."""
-        rng = np.random.default_rng(1)
-        bytes_taken = []
-        for number in range(6 * 200):
-            for _ in range(2 if number % 3 == 0 else 1):
-                checked(store, filler(rng, url_of(number), retention=Retention(max_pages=200)))
-            if number % 200 == 199:
-                bytes_taken.append(store.info().bytes)
-        assert store.info().pages == 200
-        assert max(bytes_taken[3:]) < 1.2 * max(bytes_taken[:3])
 
 
 def with_text(page: Page, url: str, text: bytes, *, rank: int = 0, retention: Retention = FOR_EVER) -> Query:
@@ -126,20 +89,6 @@ class TestTexts:
         end(self, store, clock, page, other)
         assert text_of(store, A) != FIRST
         assert not backend.mentions(FIRST)
-
-    def test_one_outlives_the_pages_around_its_own(
-        self, store: Store, clock: Clock, page: Page, rng: np.random.Generator
-    ) -> None:
-        """Whatever a store does with the room that pages leave."""
-        others = [filler(rng, f"{B}{number}", retention=HOUR) for number in range(900)]
-        for start, seconds in ((0, 0), (300, 3000), (600, 3000)):
-            clock.wait(seconds)
-            checked(store, with_text(page, A, FIRST, retention=HOUR))
-            # The last ones free what has expired.
-            store.check(others[start : start + 300])
-            checked(store, with_text(page, A, FIRST, retention=HOUR))
-        assert store.info().pages < 900
-        assert text_of(store, A) == FIRST
 
 
 def anchors_of(seed: int) -> tuple[int, ...]:
@@ -211,49 +160,3 @@ class TestAnchors:
             store.anchors(asked(url_of(number), anchors_of(number), most_anchors=100))
         are_gone = [seen(store, anchors_of(number)) == [set()] * 20 for number in range(12)]
         assert are_gone == [True] * 7 + [False] * 5
-        # With a lower limit they go some at a time.
-        for number in range(12, 14):
-            store.anchors(asked(f"{A}{number}", anchors_of(number), most_anchors=20))
-        assert [seen(store, anchors_of(number)) for number in (11, 13)] == [[set()] * 20, [{f"{A}13"}] * 20]
-
-    def test_a_page_added_again_is_as_new(self, store: Store, clock: Clock) -> None:
-        """It was the oldest when it was forgotten."""
-        store.anchors(asked(A, ONE))
-        store.anchors(asked(B, OTHER))
-        store.forget(name_of(A), anchors_alone=True)
-        clock.wait(1800)
-        store.anchors(asked(A, ONE))
-        clock.wait(1801)
-        store.anchors(asked(C, anchors_of(3), **AN_HOUR))
-        assert seen(store, ONE + OTHER) == [{A}] * 20 + [set()] * 20
-
-    def test_pages_hashed_with_another_key_are_refused(self, store: Store) -> None:
-        with pytest.raises(KeyMismatchError):
-            store.anchors(replace(asked(A, ONE), key_id=7))
-
-    def test_a_store_that_only_looks_finds_them(self, shared: Callable[[], Store]) -> None:
-        reader, writer = shared(), shared()
-        reader.open_read_only()
-        assert seen(reader, ONE) == [set()] * 20
-        writer.open()
-        writer.anchors(asked(A, ONE))
-        reader.close()
-        reader.open_read_only()
-        assert seen(reader, ONE) == [{A}] * 20
-
-    def test_of_pages_that_come_at_once_one_is_first(self, shared: Callable[[], Store]) -> None:
-        stores = [shared() for _ in range(4)]
-        for store in stores:
-            store.open()
-        with ThreadPoolExecutor(4) as threads:
-            for number in range(5):
-                questions = [asked(f"{url_of(number)}/{place}", anchors_of(number)) for place in range(4)]
-                answers = threads.map(lambda store, question: store.anchors(question).urls, stores, questions)
-                assert sorted(map(len, answers)) == [0, 1, 2, 3]
-
-    def test_what_they_take_is_a_part_of_the_index(self, store: Store, backend: Backend) -> None:
-        before = store.info().bytes
-        for number in range(300):
-            store.anchors(asked(url_of(number), anchors_of(number)))
-        # Some 22 bytes an anchor, 70 a page, and the URL. Redis estimates them by the number of pages.
-        assert store.info().bytes - before > 300 * 20 * 15 or backend.servers

@@ -15,14 +15,12 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 from multiprocessing.synchronize import Barrier
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from crawldedup.stores.base import Query, Record, Status
-from crawldedup.stores.sqlite.store import SqliteStore
 from tests.stores.backends import CONTEXT, Backend, Clock
 from tests.stores.pages import FOR_EVER, LAYOUT, checked, name_of, near_page, query, random_page, similar_page
 from tests.stores.reference import ReferenceIndex, ReferenceStore
@@ -90,17 +88,6 @@ def race(name: str, url: str, contents: int, process: int) -> list[Call]:
     _together.wait()
     store.close()
     return calls
-
-
-def open_new_files(folder: str, process: int) -> list[int]:
-    """Open files that do not exist yet, each at the same moment as everyone else."""
-    pages = []
-    for number in range(12):
-        store = SqliteStore(f"sqlite:///{folder}/{number}.sqlite", LAYOUT)
-        _together.wait()
-        pages.append(store.open())
-        store.close()
-    return pages
 
 
 def explanation(calls: Sequence[Call]) -> ReferenceIndex | None:
@@ -173,8 +160,3 @@ def test_what_no_process_could_have_answered_is_refuted(content: int) -> None:
         wrong = [(Status.NEW, False, None), (status, False, (original[0], original[1] + 1, original[2]))]
         for answer in wrong:
             assert not explanation([*calls[:place], calls[place]._replace(told=answer), *calls[place + 1 :]])
-
-
-def test_a_new_sqlite_file_may_be_opened_by_many_at_once(processes: ProcessPoolExecutor, tmp_path: Path) -> None:
-    tasks = [processes.submit(open_new_files, str(tmp_path), process) for process in range(PROCESSES)]
-    assert [task.result(timeout=60) for task in tasks] == [[0] * 12] * PROCESSES

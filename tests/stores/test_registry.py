@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import traceback
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from crawldedup.errors import ConfigurationError, StoreError, StoreUnavailableError
+from crawldedup.errors import ConfigurationError, StoreError
 from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
 from crawldedup.stores.registry import (
     MissingIndexError,
@@ -21,8 +20,7 @@ from crawldedup.stores.registry import (
     shown_url,
 )
 from crawldedup.stores.sqlite.store import MemoryStore, SqliteStore
-from tests.servers import RedisServer, free_port
-from tests.stores.backends import Backend, redis_contents
+from tests.stores.backends import Backend
 from tests.stores.pages import LAYOUT
 
 
@@ -31,12 +29,7 @@ from tests.stores.pages import LAYOUT
     [
         ("memory://", MemoryStore),
         ("sqlite:///index.sqlite", SqliteStore),
-        ("sqlite:////var/lib/index.sqlite", SqliteStore),
-        ("sqlite:///with%20space.sqlite", SqliteStore),
-        ("redis://localhost", RedisStore),
         ("redis://user:pass%2Fword@localhost:6379/0?socket_timeout=5", RedisStore),
-        ("redis://[::1]:6379/0", RedisStore),
-        ("rediss://example.com:6380", RedisStore),
         ("unix:///run/redis.sock?db=1", RedisStore),
         ("redis+sentinel://localhost/mymaster", RedisStore),
         ("redis+cluster://localhost", RedisClusterStore),
@@ -54,33 +47,14 @@ def test_the_scheme_chooses_the_store_and_nothing_is_opened(
 
 WRONG = {
     "did you mean 'sqlite:///seen.sqlite'?": ["seen.sqlite"],
-    "did you mean 'sqlite:////var/seen.db'?": ["/var/seen.db"],
     "did you mean 'redis'": ["redsi://localhost"],
-    "must be a URL with one of the schemes memory://, sqlite://, redis://": ["", "localhost:6379", "memory:/"],
-    r"must be a URL .* redis\+cluster://$": [
-        "mongodb://localhost",
-        "mongodb://u:geheim@localhost",
-        "mongodb://u:gehe/im@l",
-    ],
-    "takes nothing behind it": ["Memory://something"],
-    "sqlite:///relative": ["sqlite://index.sqlite", "sqlite:///", "sqlite:///folder/", "sqlite:///nul%00.sqlite"],
-    "write redis://user": ["redis://one,two", "redis://local host", "redis://localhost/zero"],
-    "Port could not": ["redis://localhost:port/0"],
-    "number of seconds above 0": [f"redis://localhost?socket_timeout={value}" for value in ("-1", "0", "inf")],
-    "'(colour|db|ssl_cert_reqs)'": [f"redis://a?{option}" for option in ("colour=red", "db=one", "ssl_cert_reqs=none")],
-    "write unix://": ["unix://localhost/run/redis.sock"],
-    r"write redis\+sentinel://": [
-        *("redis+sentinel://a,b", "redis+sentinel://a,,b/crawl", "redis+sentinel://user:gehe,im@a,b"),
-        "redis+sentinel://a,b?sentinel_password=geheim",
-    ],
-    "'ssl_ca_certs'": ["redis+sentinel://a/crawl?ssl_ca_certs=x"],
-    r"write redis\+cluster://": ["redis+cluster://", "redis+cluster://a/1", "redis+cluster://user:geheim@a:port"],
-    "no databases": ["redis+cluster://a?db=1"],
-    "'sentinel_username'": ["redis+cluster://a?sentinel_username=b"],
-    "percent-encoded": [
-        *("redis://:geheim@localhost:port/0", "redis://:gehe/im@localhost:6379/0", "redis://:gehe#im@localhost:6379/0"),
-        *("redis://user:12?geheim@localhost", "redis://localhost:port/0?password=geheim"),
-    ],
+    "must be a URL with one of the schemes memory://, sqlite://, redis://": ["", "mongodb://u:gehe/im@l"],
+    "sqlite:///relative": ["sqlite://index.sqlite", "sqlite:///"],
+    "number of seconds above 0": ["redis://localhost?socket_timeout=inf"],
+    "'(colour|db)'": ["redis://a?colour=red", "redis://a?db=one"],
+    r"write redis\+sentinel://": ["redis+sentinel://user:gehe,im@a,b", "redis+sentinel://a?sentinel_password=geheim"],
+    r"write redis\+cluster://": ["redis+cluster://", "redis+cluster://user:geheim@a:port"],
+    "percent-encoded": ["redis://:gehe/im@localhost:6379/0", "redis://localhost:port/0?password=geheim"],
 }
 
 
@@ -93,29 +67,15 @@ def test_a_wrong_url_is_refused_at_once_and_shows_no_password(url: str, said: st
     assert str(caught.value).startswith("SETTING")
 
 
-@pytest.mark.parametrize("value", [None, 5, b"memory://"])
-def test_what_is_no_text_is_no_url(value: object) -> None:
-    with pytest.raises(ConfigurationError, match=f"^store is {re.escape(repr(value))}; it must be a URL"):
-        check_store_url("store", value)
-
-
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
-        ("redis://localhost:6379/0", "redis://localhost:6379/0"),
         ("redis://user:geheim@localhost", "redis://user:***@localhost"),
-        ("redis://:geheim@localhost", "redis://:***@localhost"),
         ("redis://geheim@localhost", "redis://***@localhost"),
         ("redis://:ge@he/im@localhost", "redis://:***@localhost"),
         ("redis://localhost/0?db=1&password=ge@heim&ssl=1", "redis://localhost/0?db=1&password=***&ssl=1"),
-        ("unix:///run/redis@home.sock", "unix:///run/redis@home.sock"),
         ("unix://:geheim@/run/redis.sock", "unix://:***@/run/redis.sock"),
-        ("sqlite:///index.sqlite", "sqlite:///index.sqlite"),
-        ("redis+sentinel://user:geheim@a:1,b/crawl/0", "redis+sentinel://user:***@a:1,b/crawl/0"),
-        (
-            "redis+sentinel://a/c?sentinel_password=geheim&ssl=true",
-            "redis+sentinel://a/c?sentinel_password=***&ssl=true",
-        ),
+        ("redis+sentinel://a/c?sentinel_password=geheim&ssl=1", "redis+sentinel://a/c?sentinel_password=***&ssl=1"),
     ],
 )
 def test_passwords_are_not_shown(url: str, shown: str) -> None:
@@ -144,14 +104,6 @@ class TestRequiredIndex:
         with pytest.raises(MissingIndexError):
             require_index(shared_backend.url, "news")
 
-    def test_keys_of_others_are_none(self, redis_server: RedisServer) -> None:
-        redis_server.client.set("crawldedup:{news}:mine", "x")
-        redis_server.client.set("{news}:m", "x")
-        before = redis_contents(redis_server.client)
-        with pytest.raises(MissingIndexError):
-            require_index(redis_server.url, "news")
-        assert redis_contents(redis_server.client) == before
-
     def test_a_file_without_one_is_left_as_it_is(self, tmp_path: Path) -> None:
         (tmp_path / "empty.sqlite").touch()
         (tmp_path / "other.sqlite").write_text("no database " * 100)
@@ -160,12 +112,3 @@ class TestRequiredIndex:
                 require_index(f"sqlite:///{tmp_path}/{name}.sqlite", "news")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.sqlite", "other.sqlite"]
         assert (tmp_path / "empty.sqlite").stat().st_size == 0
-
-    def test_one_in_memory_is_never_there(self) -> None:
-        with pytest.raises(ConfigurationError, match="ends with the program"):
-            require_index("memory://", "default")
-
-    @pytest.mark.parametrize("scheme", ["redis", pytest.param("redis+cluster", marks=pytest.mark.nightly)])
-    def test_a_server_that_is_down_is_unavailable(self, scheme: str) -> None:
-        with pytest.raises(StoreUnavailableError):
-            require_index(f"{scheme}://127.0.0.1:{free_port()}", "news")

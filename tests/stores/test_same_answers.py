@@ -8,19 +8,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crawldedup.search.plan import MAX_CANDIDATES
-from crawldedup.stores.base import FEW, LEASE_SECONDS, AnchorQuery, Query, Retention, Status, Store, StoreInfo
+from crawldedup.stores.base import FEW, LEASE_SECONDS, AnchorQuery, Query, Retention, Store, StoreInfo
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import (
     EQUAL_ONLY,
     LAYOUT,
     Page,
-    checked,
-    found,
     name_of,
     near_page,
     query,
@@ -261,22 +257,3 @@ def answers_in_a_crowd(store: Store | ReferenceStore, planted: Sequence[Query], 
     told = [answer, *store.check([copy])], store.find([IN_CROWD])
     store.close()
     return told
-
-
-@pytest.mark.nightly
-def test_where_pages_crowd_the_likeliest_are_compared(store: Store) -> None:
-    """Of a template's pages, most of which differ in their volatile bits only, more lie in the ranges than are read."""
-    rng = np.random.default_rng(17)
-    template = random_page(rng)
-    pages = [
-        replace(random_page(rng), search_weights=similar_page(template, 0.8, rng).search_weights) for _ in range(400)
-    ]
-    store.check([query(page, f"https://example.com/{number}", pages=100) for number, page in enumerate(pages)])
-    copies = [
-        checked(store, query(page, f"https://copy.example/{number}", pages=100))
-        for number, page in enumerate(pages[::20])
-    ]
-    assert {(copy.status, copy.candidates) for copy in copies} == {(Status.EXACT, MAX_CANDIDATES)}
-    near = [found(store, query(near_page(page), "", pages=100)) for page in pages[::10]]
-    # Comparing whichever come first would find one in three.
-    assert sum(map(len, near)) >= 0.7 * len(near)
