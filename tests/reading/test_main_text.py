@@ -75,12 +75,6 @@ def test_a_column_of_prose_does_not_stand_for_the_page(column: str, content: str
     assert text_of(page + column) == text_of(page)
 
 
-@pytest.mark.parametrize("line_break", ["<br>", "<br><br>", "</div><div>", "</p><p>"])
-def test_paragraphs_are_paragraphs_however_they_are_made(line_break: str) -> None:
-    body = f"<div class=a><p>{NOTICE}</p></div><div class=b><div>{line_break.join(SENTENCES)}</div></div>"
-    assert text_of(body).split("\n") == SENTENCES
-
-
 @pytest.mark.parametrize(
     "article", {article.language: article for article in all_articles()}.values(), ids=lambda article: article.language
 )

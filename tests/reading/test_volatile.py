@@ -273,15 +273,3 @@ def test_pages_that_differ_in_such_numbers_alone_are_kept_if_their_urls_are_of_o
         # Another session, or a print view, shows the same page.
         for url in (FORUM.format(40, 9), "http://forum.example/t?n=40&print=1"):
             assert dedup.check(url, html=archived(9, 0).html).original == months[0].url
-
-
-def test_the_asynchronous_form_learns_and_keeps_such_pages_too() -> None:
-    async def kinds() -> list[Kind]:
-        async with AsyncDeduplicator(volatile=True) as dedup:
-            for page in [*visits(), Page(FORUM.format(7, 1), html=topic(7, 5))]:
-                await dedup.judge(page)
-            copy = await dedup.check(FORUM.format(7, 2), html=topic(7, 6))
-            pages = [archived(month, 0) for month in range(40, 45)]
-            return [copy.kind, *[verdict.kind async for verdict in dedup.check_many(pages)]]
-
-    assert asyncio.run(kinds()) == [Kind.EXACT_DUPLICATE, *[Kind.NEW] * 5]
