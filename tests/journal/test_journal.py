@@ -108,11 +108,7 @@ def test_a_place_of_journals_is_a_directory_or_false() -> None:
             check_journal("JOURNAL", place)
 
 
-HOSTILE = [
-    "https://e.com/\"}\n{'",
-    "https://e.com/\u202e\u2028\x1b[31m\udce9",
-    "https://e.com/" + "\U0001f600" * 10_000,
-]
+HOSTILE = ["https://e.com/\"}\n{'", "https://e.com/\u202e\u2028\x1b[31m\udce9", "\U0001f600" * 10_000]
 
 
 @pytest.mark.parametrize("url", HOSTILE, ids=range(len(HOSTILE)))

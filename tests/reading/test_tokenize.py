@@ -52,19 +52,6 @@ def test_words_and_hashes_are_as_defined(text: str) -> None:
     assert split_words(text, fold_case=False) == words_of(text, fold_case=False)
 
 
-@pytest.mark.nightly
-def test_every_character_between_letters() -> None:
-    """Alone in its text, so that each has its chance of going the short way."""
-    for code_point in np.flatnonzero(class_table()[:0x30000] != UNKNOWN).tolist():
-        character = chr(code_point)
-        if code_point > 0x3400 and unicodedata.normalize("NFKC", character) == character and code_point % 97:
-            continue  # Han and Hangul by the ten thousand
-        text = f"no{character}on"
-        words = words_of(text)
-        assert split_words(text) == words, hex(code_point)
-        assert hash_list(text) == [hash_of(word) for word in words], hex(code_point)
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
