@@ -216,16 +216,6 @@ def test_100_000_levels_reach_no_parser_that_minds(extractor: str, unit: str) ->
     assert reason(page(unit * levels + PARAGRAPHS[0]), extractor) in {"too_deep", None}
 
 
-@pytest.mark.parametrize("extractor", BUILT_IN)
-@pytest.mark.parametrize("levels", [20, 70, 240, 300])
-def test_pages_within_the_levels_of_the_parser_are_read(extractor: str, levels: int) -> None:
-    html = page("<div>" * levels + ARTICLE + "</div>" * levels)
-    if levels > 256 and extractor == "trafilatura":
-        assert reason(html, extractor) == "too_deep"
-    else:
-        assert PARAGRAPHS[1] in read(html, extractor).main
-
-
 SLOPPY = [
     *("<p>{}", "<li>{}", "{}<br>", "<dt>term<dd>{}", "<option>{}", "<p><b>{}</p>", "<p>{}<img src=x><hr>"),
     *("<tr><td><font size=2>{}</td>", '<p>{}</p><svg><path d="M0 0"/><circle r="1"/></svg>'),
@@ -345,10 +335,3 @@ def test_own_extractors_are_taken_at_their_word(tmp_path: Path, monkeypatch: pyt
     ]:
         with pytest.raises(ConfigurationError, match=message):
             get_extractor(path)
-
-
-@pytest.mark.parametrize("extractor", ["trafilatura", "text"])
-def test_what_is_appended_behind_the_end_of_the_document_counts(extractor: str) -> None:
-    head = "<html><body><h1>News of the day from our little town by the sea shore</h1></body></html>"
-    appended = " ".join(f"word{number}" for number in range(300))
-    assert "word299" in extract_page(f"{head}<div><p>{appended}.</p></div>", None, get_extractor(extractor)).main

@@ -10,7 +10,7 @@ import pytest
 
 from crawldedup import AsyncDeduplicator, Deduplicator, Page
 from crawldedup.cli import main
-from crawldedup.errors import StoreFullError
+from crawldedup.errors import ConfigurationError, StoreFullError
 from crawldedup.reading.volatile import VolatileLines, changing_at, numbers_of, without_volatile
 from crawldedup.stores.sqlite.store import SqliteStore
 from crawldedup.verdict import Kind, Verdict
@@ -273,3 +273,8 @@ def test_pages_that_differ_in_such_numbers_alone_are_kept_if_their_urls_are_of_o
         # Another session, or a print view, shows the same page.
         for url in (FORUM.format(40, 9), "http://forum.example/t?n=40&print=1"):
             assert dedup.check(url, html=archived(9, 0).html).original == months[0].url
+
+
+def test_a_wrong_option_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="volatile is 'no'; it must be True or False or 'known'"):
+        Deduplicator(volatile="no")

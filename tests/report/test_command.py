@@ -94,16 +94,6 @@ write, files.write_report = files.write_report, limited
     assert {*folder.rglob("*")} == before
 
 
-@pytest.mark.parametrize("package", ["duckdb", "jinja2"])
-@pytest.mark.usefixtures("folder")
-def test_what_must_be_installed_is_said(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, package: str
-) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    status, _, err = run(capsys)
-    assert (status, f"pip install {package}" in err) == (2, True)
-
-
 def test_a_project_reports_its_own_crawls(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     project = Project("", capsys)
     project.settings = {}

@@ -101,6 +101,13 @@ def test_the_headline_tells_what_was_delivered_again_and_what_was_not_downloaded
     assert "Downloads that were skipped" in page_of(made)
 
 
+def test_the_health_of_the_index_is_told(report_of: ReportOf) -> None:
+    end = {"t": 9, "end": "finished", "known": 10**8, "index_bytes": 13 * 10**9}
+    settings = {"similarity": 0.9, "recall": 0.98}
+    made = report_of(page(E_COM, probes=40), end, settings=settings)
+    assert "The index holds 100,000,000 pages, 130 bytes each. Expected recall: 96 %." in page_of(made)
+
+
 def test_a_crawl_without_pages_has_a_report(report_of: ReportOf) -> None:
     made = report_of()
     assert (made["totals"]["responses"], findings(made)[0]) == (0, "No page was checked.")
