@@ -1,6 +1,6 @@
 """Pages that read alike and are not the same, and pages that are the same and do not look it.
 
-Products, short pages, templates, listings, calendars, repetition: what counts as a duplicate
+Products, short pages, templates, listings, tables, code, calendars, repetition: what counts as a duplicate
 there, and what the setting `distinguish` changes.
 """
 
@@ -175,6 +175,17 @@ def printed(item: Item) -> str:
     return document(f"<title>{item.name} (print)</title>", body, item.shop.language)
 
 
+def mirrored(item: Item) -> str:
+    """Another site's template, of the time of layout tables."""
+    rows = item.table("<TR><TD><B>{}:</B></TD><TD>{}</TD></TR>")
+    body = (
+        f"<TABLE><TR><TD COLSPAN=2>mirror.example - document 815</TD></TR><TR><TD><A HREF='/'>Index</A><BR>"
+        f"Mirrored nightly</TD><TD><H2>{item.name}</H2><B>{item.price}</B><P>{item.paragraphs}"
+        f"<TABLE BORDER=1>{rows}</TABLE></TD></TR></TABLE><HR><ADDRESS>Webmaster 1999</ADDRESS>"
+    )
+    return document(f"<TITLE>{item.name}</TITLE>", body, item.shop.language)
+
+
 TEMPLATES: tuple[Callable[[Item, int], str], ...] = (modern, broken_data, microdata, undeclared)
 
 
@@ -203,16 +214,17 @@ def test_one_difference_makes_another_product_and_a_session_does_not(
 
 @pytest.mark.parametrize("language", SHOPS)
 @pytest.mark.parametrize("make", TEMPLATES)
-def test_a_print_view_has_the_same_facts_and_is_found(make: Callable[[Item, int], str], language: str) -> None:
+def test_every_view_has_the_same_facts_and_is_found(make: Callable[[Item, int], str], language: str) -> None:
     items = group(SHOPS[language], 600)
     with Deduplicator() as dedup:
         for kind, item in items.items():
             page = make(item, 0)
-            assert facts(printed(item)) == facts(page) is not None, kind
+            assert facts(printed(item)) == facts(mirrored(item)) == facts(page) is not None, kind
             assert dedup.check(f"https://shop.example/{kind}", html=page).kind is Kind.NEW
-        for kind, item in items.items():
-            verdict = dedup.check(f"https://other.example/{kind}", html=printed(item))
-            assert verdict.original == f"https://shop.example/{kind}", verdict
+        for view in (printed, mirrored):
+            for kind, item in items.items():
+                verdict = dedup.check(f"https://other.example/{view.__name__}/{kind}", html=view(item))
+                assert verdict.original == f"https://shop.example/{kind}", (view, verdict)
 
 
 def test_a_text_without_html_and_pages_not_distinguished_are_compared_by_their_words_alone() -> None:
@@ -222,6 +234,24 @@ def test_a_text_without_html_and_pages_not_distinguished_are_compared_by_their_w
             text = "\n".join((item.name, item.price, *item.description, item.table("{}: {}\n")))
             found = texts.check(kind, text=text), pages.check(kind, html=modern(item, 0))
             assert [verdict.is_duplicate for verdict in found] == [kind != "first"] * 2
+
+
+@pytest.mark.parametrize("distinguish", ["products", "nothing"])
+def test_an_article_on_prices_is_found_on_another_site(distinguish: str) -> None:
+    body = "".join(f"<p>{text} The kettle costs £{30 + n}.</p>" for n, text in enumerate(sentences(SHOPS["en"], 300)))
+    data = json.dumps({"@type": "NewsArticle", "headline": "Kettles", "about": {"@type": "Product", "name": "Kettles"}})
+    one = document(
+        f"<title>Kettles get dearer - The Herald 24</title><script type='application/ld+json'>{data}</script>",
+        around(f"<article><h1>Kettles get dearer</h1><p>4 May</p>{body}</article>"),
+    )
+    other = document(
+        "<title>Why kettles get dearer | Gazette</title>",
+        f"<div id='top'>Gazette, only £1 a month</div><div class='story'><h1>Why kettles get dearer</h1>{body}</div>"
+        "<div class='box'><a href='/offer'>Our offer</a><span>£9.99</span><a href='/cart/add/3'>Buy now</a></div>",
+    )
+    with Deduplicator(distinguish=distinguish) as dedup:
+        assert dedup.check("https://herald.example/", html=one).kind is Kind.NEW
+        assert dedup.check("https://gazette.example/", html=other).is_duplicate
 
 
 # Short pages
@@ -253,10 +283,19 @@ def test_one_changed_word(length: int, expected: Kind) -> None:
 # Numbers
 
 TERMS = " ".join(sentences(SHOPS["en"], 300, seed=3))
+CELLS = [[VOCABULARY[row], *(str(row * 13 + column * 7) for column in range(4))] for row in range(60)]
+CODE = [f"    {VOCABULARY[n]} = {VOCABULARY[n + 1]}({VOCABULARY[n + 2]}, {VOCABULARY[n + 3]})" for n in range(80)]
 
 
 def page(title: str, body: str) -> str:
     return document(f"<title>{title} | The Site</title>", around(f"<main><h1>{title}</h1>{body}</main>"))
+
+
+def table(**changed: str) -> str:
+    """A table with other values in some cells, named by row and column."""
+    rows = [[changed.get(f"at_{r}_{c}", cell) for c, cell in enumerate(row)] for r, row in enumerate(CELLS)]
+    cells = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return page("Results", f"<table>{cells}</table>")
 
 
 def month(name: str, first: int) -> str:
@@ -271,6 +310,12 @@ SAME_TEMPLATE = {
         for number in (10442, 10443)
     ),
     "months of a calendar": (month("April 2024", 1), month("September 2024", 3)),
+    "tables but for a cell": (table(at_30_2="404"), table(at_30_2="405")),
+    "tables but for the order of two cells": (table(), table(at_30_2=CELLS[31][2], at_31_2=CELLS[30][2])),
+    "Japanese but for a date": tuple(
+        page("お知らせ", f"<p>{date}。{''.join(sentences(SHOPS['ja'], 500))}</p>")
+        for date in ("二〇二四年三月", "二〇二四年四月")
+    ),
 }
 
 
@@ -284,7 +329,15 @@ def test_pages_that_differ_in_numbers_alone(pages: tuple[str, str]) -> None:
             assert all(dedup.check(f"https://site.example/{html[-99:]}", html=html).is_duplicate for html in pages)
 
 
-# Templates and lists
+# Code, templates and lists
+
+
+def test_code_that_differs_in_a_name_is_a_near_duplicate() -> None:
+    one, other = ("\n".join([*CODE[:40], f"    {name} = 1", *CODE[40:]]) for name in ("alpha", "beta"))
+    with Deduplicator() as dedup:
+        assert dedup.check("https://code.example/1", html=page("A function", f"<pre>{one}</pre>")).kind is Kind.NEW
+        verdict = dedup.check("https://code.example/2", html=page("A function", f"<pre>{other}</pre>"))
+        assert verdict.kind is Kind.NEAR_DUPLICATE
 
 
 @pytest.mark.parametrize("extractor", ["blocks", "trafilatura"])
@@ -320,3 +373,6 @@ def test_repetition_makes_no_two_pages_alike(distinguish: str) -> None:
     with Deduplicator(distinguish=distinguish) as dedup:
         for number, text in enumerate(REPETITIVE):
             assert dedup.check(f"https://spam.example/{number}", text=text).kind is Kind.NEW, text[:30]
+        prints = [dedup.fingerprint(text=text) for text in REPETITIVE]
+    for number, one in enumerate(prints):
+        assert all(one.search != other.search and one.verify != other.verify for other in prints[:number])

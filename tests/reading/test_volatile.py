@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 from pathlib import Path
 
 import pytest
@@ -96,7 +97,7 @@ def test_three_pages_that_come_twice_within_minutes_are_evidence(
     assert not lines.changing("http://a.example/o/new")
 
 
-@pytest.mark.parametrize("name", ["session", "sid", "ref"])
+@pytest.mark.parametrize("name", ["session", "sid", "session_id", "s", "talk", "ref"])
 def test_what_names_the_content_is_no_session(name: str) -> None:
     lines = Lines()
     for page in range(20):
@@ -125,6 +126,11 @@ def test_what_three_pages_of_a_folder_show_holds_in_the_folders_within() -> None
     lines = learned("http://a.example/forum/thread-{}")
     assert lines.changing("http://a.example/forum/thread-7/reply")
     assert not learned("http://a.example/{}").changing("http://a.example/other/page")
+    lines = Lines()
+    for page in "abc":
+        lines.meet(f"http://a.example/{page}/x", "1 visitor", "2 visitor", heading=page)
+    assert lines.changing("http://a.example/a/y")
+    assert not lines.changing("http://a.example/a/within/y")
 
 
 def test_a_page_counts_where_its_canonical_url_stands() -> None:
@@ -171,6 +177,28 @@ def test_memory_is_bounded_whatever_comes() -> None:
     assert len(lines.exchange("")) < 1_000_000
 
 
+def test_threads_may_share_what_is_known() -> None:
+    lines, stop, failures = Lines(), threading.Event(), []
+
+    def exchange() -> None:
+        noted = ""
+        while not stop.is_set():
+            try:
+                noted = lines.exchange(noted)
+            except RuntimeError as error:
+                failures.append(error)
+
+    thread = threading.Thread(target=exchange)
+    thread.start()
+    for host in range(400):
+        for page in range(3):
+            lines.meet(f"http://h{host}.example/p/{page}", f"{host} visitors", f"{host + 1} visitors", heading=page)
+        lines.known_at(f"http://h{host}.example/p/9")
+    stop.set()
+    thread.join()
+    assert failures == []
+
+
 # What is left out
 
 
@@ -183,6 +211,11 @@ def test_memory_is_bounded_whatever_comes() -> None:
 )
 def test_lines_that_are_content_are_never_left_out(line: str) -> None:
     assert numbers_of([line], headings={"Chapter 7"}) == {}
+
+
+def test_a_line_of_a_kind_that_occurs_twice_tells_nothing() -> None:
+    assert len(numbers_of(["Time: 1 second", "12 comments", "15 comments"])) == 1 + 1
+    assert len(numbers_of(["12 comments", "12 comments"])) == 1 + 1
 
 
 def test_of_a_line_only_the_numbers_that_change_are_left_out_and_of_a_page_of_numbers_none() -> None:
@@ -273,6 +306,26 @@ def test_pages_that_differ_in_such_numbers_alone_are_kept_if_their_urls_are_of_o
         # Another session, or a print view, shows the same page.
         for url in (FORUM.format(40, 9), "http://forum.example/t?n=40&print=1"):
             assert dedup.check(url, html=archived(9, 0).html).original == months[0].url
+
+
+def test_pages_of_one_text_that_change_by_themselves_are_one() -> None:
+    walls = [archived(number, load, 5 * number + load) for number in range(9) for load in range(2)]
+    with Deduplicator(volatile=True) as dedup:
+        check(dedup, visits(20))
+        kinds = [dedup.check(page.url.replace("/t?", "/reply?"), html=page.html).kind for page in walls]
+        assert Kind.NEW not in kinds[8:]
+
+
+def test_the_asynchronous_form_learns_and_keeps_such_pages_too() -> None:
+    async def kinds() -> list[Kind]:
+        async with AsyncDeduplicator(volatile=True) as dedup:
+            for page in [*visits(), Page(FORUM.format(7, 1), html=topic(7, 5))]:
+                await dedup.judge(page)
+            copy = await dedup.check(FORUM.format(7, 2), html=topic(7, 6))
+            pages = [archived(month, 0) for month in range(40, 45)]
+            return [copy.kind, *[verdict.kind async for verdict in dedup.check_many(pages)]]
+
+    assert asyncio.run(kinds()) == [Kind.EXACT_DUPLICATE, *[Kind.NEW] * 5]
 
 
 def test_a_wrong_option_is_refused() -> None:
