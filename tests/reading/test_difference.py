@@ -26,9 +26,7 @@ def with_words(**words: str) -> str:
     ("old", "new", "told"),
     [
         ("Users online: 17 of 30", "Users online: 18 of 30", "Users online: [-17-] {+18+} of 30"),
-        ("a b c", "a b c d", "a b c {+d+}"),
         ("a b c", "b c", "[-a-] b c"),
-        ("a b a b c a b", "a b x a b c a b", "a b {+x+} a b c a"),
         ("", "some words", "{+some words+}"),
         ("a b c", "x y z", "[-a b c-] {+x y z+}"),
         ("one\ntwo\nthree", "one\n2\nthree", "one [-two-] {+2+} three"),
@@ -43,38 +41,11 @@ def with_words(**words: str) -> str:
             "word46 word47 word48 word49 [-word50-] {+new+} word51 word52 word53 word54 … "
             "word146 word147 word148 word149 [-word150-] word151 word152 word153 word154",
         ),
-        (
-            TEXT,
-            with_words(_50="new", _53="newer"),
-            "word46 word47 word48 word49 [-word50 word51 word52 word53-] {+new word51 word52 newer+} "
-            "word54 word55 word56 word57",
-        ),
-        ("x " * 40 + "17 y", "x " * 40 + "18 y", "x x x x [-17-] {+18+} y"),
         ("b" * 200, "c" * 200, f"[-{'b' * 80}…-] {{+{'c' * 80}…+}}"),
-        (f"{'b' * 50} 1", f"{'b' * 50} 2", f"…{'b' * 40} [-1-] {{+2+}}"),
     ],
 )
 def test_what_changed_is_told_among_its_words(old: str, new: str, told: str) -> None:
     assert difference(old, new) == told
-
-
-def test_a_part_that_moved_is_removed_and_added() -> None:
-    told = difference(TEXT, " ".join([*WORDS[:20], *WORDS[40:180], *WORDS[20:40], *WORDS[180:]]))
-    assert told is not None
-    assert told.count("[-") == told.count("{+") == 1
-
-
-def test_of_very_many_sentences_the_last_are_one_that_may_have_changed() -> None:
-    told = difference(f"{'a. ' * 600} b", f"{'a. ' * 600} c")
-    assert told is not None
-    assert told.endswith("[-b-] {+c+}")
-
-
-def test_many_changes_are_counted() -> None:
-    told = difference(TEXT, " ".join(word if number % 10 else "new" for number, word in enumerate(WORDS)))
-    assert told is not None
-    assert told.endswith("… and 14 more")
-    assert told.count("{+new+}") == 6
 
 
 NUMBERS = [f"{number:x}" for number in range(20_000)]
@@ -83,7 +54,6 @@ HOSTILE = {
     "pairs swapped": (NUMBERS, [NUMBERS[number ^ 1] for number in range(20_000)]),
     "shuffled": (NUMBERS, random.Random(1).sample(NUMBERS, k=20_000)),
     "few words": (random.Random(1).choices(WORDS, k=16_000), random.Random(2).choices(WORDS, k=16_000)),
-    "two letters": (random.Random(1).choices("ab", k=50_000), random.Random(2).choices("ab", k=50_000)),
 }
 
 

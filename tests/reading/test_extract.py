@@ -106,27 +106,6 @@ def test_pages_without_prose_keep_their_content_but_not_the_navigation(
 
 
 @pytest.mark.parametrize("extractor", GUESSING)
-@pytest.mark.parametrize("around", ["nav", "aside", "footer", "button"])
-def test_an_article_inside_a_navigation_never_closed_is_found(extractor: str, around: str) -> None:
-    text = read(page(f"<{around}><a href='/'>Section 3</a><div><h1>To the islands</h1>{ARTICLE}</div>"), extractor)
-    assert PARAGRAPHS[1] in text.main
-
-
-@pytest.mark.parametrize("extractor", GUESSING)
-@pytest.mark.parametrize(
-    ("head", "name"),
-    [
-        ("<title>Rain &amp; wind\n in spring</title>", "Rain & wind in spring"),
-        ('<title>Rain | Paper</title><meta property="og:title" content="Rain">', "Rain"),
-        ("<META content='Rain' name='og:title'><TITLE>Rain | Paper</TITLE>", "Rain"),
-        ('<meta property="og:title" content=""><title lang="en">Rain</title>', "Rain"),
-    ],
-)
-def test_a_short_page_begins_with_its_name(extractor: str, head: str, name: str) -> None:
-    assert read(page(f"<p>{PARAGRAPHS[0]}</p><p>{PARAGRAPHS[1]}</p>", head), extractor).main.split("\n")[0] == name
-
-
-@pytest.mark.parametrize("extractor", GUESSING)
 def test_an_article_under_another_headline_is_the_same_text(extractor: str) -> None:
     one, other = (
         read(page(f"<article>{ARTICLE}</article>", f"<title>{name}</title>"), extractor).main
@@ -166,13 +145,9 @@ def test_a_short_page_is_for_its_exact_copies_only_and_its_name_does_not_make_it
 @pytest.mark.parametrize(
     "difference",
     [
-        ("<title>Photo 1</title>", "<title>Photo 2</title>"),
         ("<meta name='description' content='sea'>", "<meta name='description' content='sky'>"),
-        ("<script type='application/json'>{\"id\": 1}</script>", "<script type='application/json'>{}</script>"),
         ("<script>window.state = {id: 1}</script>", "<script>window.state = {id: 2}</script>"),
         ("<img src='/1.jpg'>", "<img src='/2.jpg'>"),
-        ("<img src='data:x' data-src='/1.jpg'>", "<img src='data:x' data-src='/2.jpg'>"),
-        ("<nav>one</nav>", "<nav>two</nav>"),
         ("<p>one</p>", "<p>two</p>"),
         ("<frameset><frame src='/1'></frameset>", "<frameset><frame src='/2'></frameset>"),
     ],
@@ -183,11 +158,6 @@ def test_short_pages_that_differ_in_anything_shown_are_no_copies(difference: tup
     one, other = (read(html).whole for html in pages)
     assert one is not None
     assert one != other
-
-
-def test_copies_of_a_short_page_are_copies_whatever_the_white_space() -> None:
-    one, other = (read(page(body)).whole for body in ("<p>Not  found</p>", "\n<p>\n Not found </p>\n"))
-    assert one == other
 
 
 @pytest.mark.parametrize(("min_words", "given"), [(5, False), (6, False), (7, True), (FALLBACK_WORDS * 2, True)])
@@ -246,16 +216,6 @@ def test_100_000_levels_reach_no_parser_that_minds(extractor: str, unit: str) ->
     assert reason(page(unit * levels + PARAGRAPHS[0]), extractor) in {"too_deep", None}
 
 
-@pytest.mark.parametrize("extractor", BUILT_IN)
-@pytest.mark.parametrize("levels", [20, 70, 240, 300])
-def test_pages_within_the_levels_of_the_parser_are_read(extractor: str, levels: int) -> None:
-    html = page("<div>" * levels + ARTICLE + "</div>" * levels)
-    if levels > 256 and extractor == "trafilatura":
-        assert reason(html, extractor) == "too_deep"
-    else:
-        assert PARAGRAPHS[1] in read(html, extractor).main
-
-
 SLOPPY = [
     *("<p>{}", "<li>{}", "{}<br>", "<dt>term<dd>{}", "<option>{}", "<p><b>{}</p>", "<p>{}<img src=x><hr>"),
     *("<tr><td><font size=2>{}</td>", '<p>{}</p><svg><path d="M0 0"/><circle r="1"/></svg>'),
@@ -275,25 +235,19 @@ def test_ordinary_pages_without_end_tags_are_read_to_the_end(extractor: str, uni
 # Made when they are read, for they are large.
 HOSTILE: dict[str, Callable[[], str]] = {
     "300,000 attributes": lambda: page("<div " + " ".join(f"a{n}=1" for n in range(300_000)) + ">x</div>"),
-    "2,000 tags of 200 attributes": lambda: page(("<p " + " ".join(f"a{n}" for n in range(200)) + ">") * 2000),
     "one text": lambda: page("<p>" + PARAGRAPHS[0] * 40_000),
     "entity bomb": lambda: "<!DOCTYPE l [<!ENTITY a 'lol'><!ENTITY b '&a;&a;'>]>" + page("&b;" * 200_000),
     "open comment": lambda: page(f"{ARTICLE}<!-- " + "x -- " * 400_000),
     "open script": lambda: page(f"{ARTICLE}<script>" + 'var x = "<div>";' * 120_000),
-    "one row": lambda: page("<table><tr>" + "<td>a" * 19_000 + "</table>"),
     "text after removed elements": lambda: page("<div>" + "<aside></aside>some text after it " * 19_000 + "</div>"),
     "deeper and wide": lambda: page("<div>" * 240 + "<p>a <a href=x>b</a></p>" * 9000 + "</div>" * 240),
-    "lists in lists": lambda: page(("<ul><li>x" * 60 + "</li></ul>" * 60) * 150),
     "JSON": lambda: page('<script type="application/ld+json">{"articleBody": "<a ' + "=" * 500_000 + '"}</script>'),
-    "pieces in one line": lambda: page("".join(f"<i>{'a, ' * 20}</i>" for n in range(15_000))),
     "open meta": lambda: "<meta " + "og:title " * 400_000,
 }
 SLOW: dict[str, Callable[[], str]] = {
     "200,000 open paragraphs": lambda: page("<p>" * 200_000),
     "attributes with tags in them": lambda: page("<div " + " ".join(f'a{n}="<b"' for n in range(40_000)) + ">x</div>"),
-    "only <": lambda: page("<" * 2_000_000),
     "spanned cells": lambda: page("<table>" + "<tr><td colspan=1000 rowspan=1000>a</td></tr>" * 9000 + "</table>"),
-    "nested and wide": lambda: page("<div>" * 60 + "<p>a <a href=x>b</a></p>" * 4000 + "</div>" * 60),
     "formatting in blocks": lambda: page("<p>" + "".join(f"<i id={n}>" for n in range(60)) + "</p>" + "<p>x" * 19_000),
 }
 HOSTILE_PAGES = [pytest.param(make, id=name) for name, make in HOSTILE.items()]
@@ -313,13 +267,10 @@ def test_hostile_pages_end_in_a_text_or_a_refusal(make: Callable[[], str]) -> No
 
 # Where the bounds lie: what is beyond is refused, since parsers take seconds for it, and what is within is read.
 OPEN = {
-    "divisions": ("<div>x", 19_000, 25_000),
-    "readings of no word": ("<rt>x", 19_000, 60_000),
     "one formatting": ("<p><b>x</p>", 2_000, 40_000),
     "closed formatting": ("<p><b>x</b></p>", 60_000, None),
     "ends that close nothing": ("<div><object></div></object>x", 3_000, 60_000),
     "formatting of many kinds": ("<p><font color=c{}>x", 500, 3_000),
-    "links": ("<p><a href=/{}>x", 9_000, 40_000),
 }
 
 
@@ -357,12 +308,9 @@ def test_own_extractors_are_taken_at_their_word(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "own_extractors.py").write_text(
         "def prices(html): return ' '.join(word for word in html.split() if word[0].isdigit())\n"
         "def nothing(html): return None\n"
-        "def number(html): return 7\n"
         "def broken(html): return {}['price']\n"
         "def endless(html): return endless(html)\n"
         "class Upper:\n    def extract(self, html): return html.upper()\n"
-        "class Picky:\n    def __init__(self, argument): pass\n"
-        "upper, version = Upper(), '1.0'\n"
     )
     (tmp_path / "broken_module.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -371,9 +319,8 @@ def test_own_extractors_are_taken_at_their_word(tmp_path: Path, monkeypatch: pyt
     nothing = read("<p>seven</p>", "own_extractors.nothing")
     assert (nothing.main, nothing.whole) == ("", "seven")
     assert read("<p>seven", "own_extractors.Upper", min_words=1).main == "<P>SEVEN"
-    assert read("<p>seven", "own_extractors.upper", min_words=1).main == "<P>SEVEN"
 
-    for name, cause in [("broken", KeyError), ("endless", RecursionError), ("number", TypeError)]:
+    for name, cause in [("broken", KeyError), ("endless", RecursionError)]:
         with pytest.raises(PageError, match=f"'own_extractors.{name}' failed") as caught:
             read("<p>seven</p>", f"own_extractors.{name}")
         assert caught.value.reason == "broken"
@@ -381,27 +328,10 @@ def test_own_extractors_are_taken_at_their_word(tmp_path: Path, monkeypatch: pyt
 
     for path, message in [
         ("own_extractors.price", "did you mean 'prices'"),
-        ("own_extractors.version", "is a str; it must be a function"),
-        ("own_extractors.Picky", r"Picky\(\) failed with TypeError"),
         ("no_such_module.extract", "importing 'no_such_module' failed with ModuleNotFoundError"),
         ("broken_module.extract", "importing 'broken_module' failed with ZeroDivisionError"),
-        (".extract", "importing '' failed"),
         ("trafilatur", "did you mean 'trafilatura'.*one of blocks, trafilatura, text, or the dotted path"),
-        ("Text", "did you mean 'text'"),
         ("", "one of blocks"),
     ]:
         with pytest.raises(ConfigurationError, match=message):
             get_extractor(path)
-
-
-def test_pages_without_text_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    for html in (page("<p></p>", "<title>x</title>"), page(LISTING), "<p>short", "plain"):
-        read(html)
-    assert not [record for record in caplog.records if record.name.startswith("trafilatura")]
-
-
-@pytest.mark.parametrize("extractor", ["trafilatura", "text"])
-def test_what_is_appended_behind_the_end_of_the_document_counts(extractor: str) -> None:
-    head = "<html><body><h1>News of the day from our little town by the sea shore</h1></body></html>"
-    appended = " ".join(f"word{number}" for number in range(300))
-    assert "word299" in extract_page(f"{head}<div><p>{appended}.</p></div>", None, get_extractor(extractor)).main

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from crawldedup.reading.blocks import parse
 from crawldedup.reading.extract import PageText
-from crawldedup.reading.facts.declared import prices, read_declared
+from crawldedup.reading.facts.declared import read_declared
 from crawldedup.reading.facts.page_facts import page_facts, sells, text_facts
 from crawldedup.reading.html import HtmlPage
 
@@ -54,21 +53,15 @@ def offer(price: Any, **members: Any) -> dict[str, Any]:
 
 # What is declared
 
-DEEP: Any = product(offers=offer(74))
-for _ in range(40):
-    DEEP = {"@type": "WebPage", "mainEntity": [DEEP]}
 
 DECLARED = [
     product(offers=offer("74.00")),
     [{"@type": "WebSite", "name": "Lamps"}, product(offers=[offer(74)])],
     {"@context": SCHEMA, "@graph": [{"@type": "Organization"}, product(offers=offer("74"))]},
     product(offers=offer("74"), **{"@type": ["Thing", "http://schema.org/Product"]}),
-    DEEP,
     product(offers={"priceSpecification": {"price": 74, "priceCurrency": "GBP"}}),
     product(offers={"@type": "AggregateOffer", "lowPrice": "74", "priceCurrency": "gbp"}),
-    product(offers=offer("74"), **{"@type": "ProductGroup"}),
     "<!--//--><![CDATA[ " + json.dumps(product(offers=offer("74"))) + " //]]>;",
-    json.dumps(product(offers=offer("74"), text="a\nb")).replace("\\n", "\n"),
     [product(name="Cork", offers=offer(3)), product(offers=offer(74)), product(name="Wick")],
     *(product(offers=offer(74)) | {"@type": kind} for kind in ("Book", "Car", "Event")),
 ]
@@ -80,18 +73,10 @@ def test_json_declares_a_price_that_the_page_does_not_show(data: Any) -> None:
     assert "price £3" not in facts(page(NAMED + script(data)))
 
 
-def test_a_script_that_is_no_json_declares_nothing() -> None:
-    broken = script(json.dumps(product(offers=offer(74)))[:-1])
-    assert facts(page(NAMED + broken)) == []
-    assert "price £74" in facts(page(NAMED + broken + script(product(offers=offer(74)))))
-
-
 MARKED_UP = {
     "microdata": "<div itemscope itemtype='http://schema.org/Product'><h1 itemprop='name'>Storm lantern</h1><div "
     "itemprop='offers' itemscope itemtype='http://schema.org/Offer'><meta itemprop='price' content='74'>"
     "<meta itemprop='priceCurrency' content='GBP'></div></div>",
-    "without a name": "<h1>Storm lantern</h1><div itemscope itemtype='https://schema.org/Product'>"
-    "<span itemprop='price' content='74.00'></span><span itemprop='priceCurrency' content='GBP'></span></div>",
     "RDFa": "<div typeof='schema:Product'><h1 property='schema:name'>Storm lantern</h1><div property='offers' "
     "typeof='Offer'><b property='price'>74</b><meta property='schema:priceCurrency' content='GBP'></div></div>",
     "beside other products": "<h1>Storm lantern</h1>"
@@ -103,8 +88,6 @@ MARKED_UP = {
     "Open Graph": "<meta property='og:title' content='Storm lantern'><meta property='og:type' content='product'>"
     "<meta property='product:price:amount' content='74.00'><meta property='product:price:currency' content='GBP'>"
     "<h1>Storm lantern</h1>",
-    "Open Graph of a shop": "<meta property='og:price:amount' content='74.00'>"
-    "<meta property='og:price:currency' content='GBP'><h1>Storm lantern</h1>",
 }
 
 
@@ -120,15 +103,10 @@ def test_markup_declares_a_price_that_the_page_does_not_show(markup: str) -> Non
     ("member", "value"),
     [
         ("sku", "KT-10442"),
-        ("mpn", 925872),
-        ("color", "moss green"),
-        ("material", {"@type": "Text", "name": "brass"}),
         ("weight", {"@type": "QuantitativeValue", "value": 1.9, "unitCode": "KGM"}),
         ("additionalProperty", [{"@type": "PropertyValue", "name": "Fuel", "value": "lamp oil"}]),
-        ("name", "Storm lantern, red"),
         ("brand", {"@type": "Brand", "name": "Acme"}),
         ("itemCondition", "https://schema.org/UsedCondition"),
-        ("countryOfAssembly", "Norway"),
     ],
 )
 def test_what_is_declared_and_not_shown_tells_apart(member: str, value: Any) -> None:
@@ -152,12 +130,10 @@ def test_what_is_declared_of_a_visit_tells_nothing_apart() -> None:
     [
         "<table><tr><th>Item</th><td>KT-10442</td></tr><tr><th>Colour</th><td>moss green</td></tr></table>",
         "<dl><dt>Item</dt><dd>KT-10442</dd><dt>Colour:</dt><dd><span>moss green</span></dd></dl>",
-        "<ul><li>Item: KT-10442</li><li><b>Colour:</b> moss green</li></ul>",
         "<div><div><b>Item</b><span>KT-10442</span></div><div><b>Colour</b><span>moss green</span></div></div>",
         "<p>Colour: moss green</p><p>Item : KT-10442</p>",
-        "<table><tr><td>Colour<td><ul><li>moss green</li></ul><tr><td>Item<td>KT-10442</table>",
     ],
-    ids=["table", "terms", "list", "div", "lines", "list in a table"],
+    ids=["table", "terms", "div", "lines"],
 )
 def test_a_specification_is_one_however_it_is_laid_out_and_declared(rows: str) -> None:
     expected = ["name storm lantern", "price £74", "row colour moss green", "row item kt-10442"]
@@ -185,7 +161,6 @@ NOT_PRODUCTS = {
     "a price in the text": f"<h1>Storm lantern</h1><p>{PROSE} A lantern costs £74 or so, we were told.</p>",
     "a price far below": f"<h1>Storm lantern</h1><p>{PROSE}</p>" + "<p>Nothing.</p>" * 30 + "<p>£74</p>",
     "a price under another heading": f"<h1>Storm lantern</h1><p>{PROSE}</p><h2>Subscribe</h2><p>£74</p>",
-    "a price below the text": f"<h1>Storm lantern</h1><p>{PROSE}</p><p>{PROSE}</p><p>£74</p>",
     "a price in a line about other things": "<h1>Storm lantern</h1><p>Lantern repair at home from $49 by our "
     "friendly team in all of the county</p>",
     "a price in a link": "<h1>Storm lantern</h1><p><a href='/offer'>Only £74</a></p>",
@@ -196,18 +171,10 @@ NOT_PRODUCTS = {
     "an article on a product": PRICED + script([{"@type": "NewsArticle"}, product(offers=offer(74))]),
     "an article by Open Graph": "<meta property='og:type' content='article'>" + PRICED,
     "an article with a date": f"<article>{PRICED}<time>17 minutes ago</time></article>",
-    "an article that gives its date": "<meta property='article:published_time' content='2026-11-23'>" + PRICED,
-    "an article in microdata": "<div itemscope itemtype='http://schema.org/NewsArticle'></div>" + PRICED,
-    "a newspaper that is for sale itself": "<meta property='og:type' content='article'>"
-    + NAMED
-    + "<div itemscope itemtype='http://schema.org/Product'><meta itemprop='name' content='Lamps 24'></div>",
     "a list of things under headings": "<h1>Storm lantern</h1>"
     + "".join(f"<h2>Lamp {n}</h2><p>{PROSE}</p><p>£{n}.00</p>{BUTTON}" for n in range(1, 16)),
     "the offers of a site": NAMED + script({"@type": "WebSite", "name": "Storm lantern", "offers": offer(74)}),
-    "a part of a work for sale": NAMED + script({"@type": "WebPage", "isPartOf": product(offers=offer(3))}),
     "another product is declared": NAMED + script(product(name="Cork tile", offers=offer(3))),
-    "a weekday and a date": "<h1>Storm lantern</h1><p>Fr 24.12</p>",
-    "a chapter's number": "<h1>Storm lantern</h1><p>6.5 원래 이야기</p><p>7.3 đưa</p><p>3 frames</p>",
 }
 
 
@@ -224,14 +191,9 @@ TABLE = "<table><tr><th>Fuel</th><td>oil</td></tr><tr><th>Glass</th><td>clear</t
     ("body", "found"),
     [
         (f"<article>{PRICED}{BUTTON}<time>17 minutes ago</time></article>", ["price £74"]),
-        (f"<article>{PRICED}</article>", ["price £74"]),
         (f"<meta property='og:type' content='article'>{PRICED}{BUTTON}", ["price £74"]),
-        ("<meta property='og:type' content='article'>" + NAMED + script(product(offers=offer(74))), ["price £74"]),
         (f"<h1>Storm lantern</h1><p>{PROSE}</p><p>{PROSE}</p><p>£74</p>{BUTTON}", ["price £74"]),
         (PRICED + OTHERS + BUTTON, ["price £74"]),
-        (f"<p>£74</p>{BUTTON}{NAMED}", ["price £74"]),
-        (f"<h1>Storm lantern</h1>{BUTTON}<p>{PROSE}</p><p>{PROSE}</p><p>£74</p>", ["price £74"]),
-        (f"{NAMED}<form action='/cart/add'><p>£74</p><input type='submit'></form>", ["price £74"]),
         (f"{NAMED}<aside><p>£74</p>{BUTTON}</aside>", ["price £74"]),
         (f"{NAMED}<h2>Price</h2><p>£74</p>{BUTTON}", ["price £74"]),
         (NAMED + TABLE + BUTTON, ["row fuel oil", "row glass clear"]),
@@ -248,20 +210,13 @@ PASSING = [
     "<p>12 customer reviews</p>",
     "<div class='ratings'>4.5 of 5</div>",
     "<p>Delivery by 24 November</p>",
-    "<p>Lieferzeit: 3 Tage</p>",
-    "<p>在庫: 3</p>",
     "<p>When <select class='delivery-slot' name='slot'><option selected>Monday</option></select></p>",
-    "<p>Ready <select id='stock'><option selected>in 3 days</option></select></p>",
     "<p>24.11.2024</p>",
     "<section class='related'><h2>More</h2><p>Cork, 3 cm</p><p>£3.00</p></section>",
-    "<div id='recently_viewed'><p>Colour: red</p></div>",
     "<div><a href='/cork'>Cork 5 cm</a> <span>£3.00</span></div>",
-    "<aside>Call 0800 123</aside>",
     "<footer>© 2024, No. 17</footer>",
-    "<p>© 2024 Lamps</p>",
     "<p>https://lamps.example/storm?sid=17</p>",
     f"<div class='main-nav'><p>Lamps, 31 cm</p><p>{PROSE}</p></div>",
-    f"<form class='nav-search'><select name='in'><option selected>All lamps</option><option>{PROSE}</option></select>",
 ]
 
 
@@ -284,24 +239,15 @@ def test_every_detail_makes_another_product() -> None:
     assert len(found) == len(SPECIFIC), sorted(found.values())
 
 
-def test_the_order_does_not_matter() -> None:
-    rows = ["<li>Glass: clear</li>", "<li>Fuel: oil</li>", "<li>31 cm</li>"]
-    body = "<h1>Storm lantern</h1><p>£74</p><ul>{}</ul>"
-    assert facts(page(body.format("".join(rows)))) == facts(page(body.format("".join(rows[::-1]))))
-
-
 @pytest.mark.parametrize(
     ("title", "heading"),
     [
         ("Storm lantern - Lamps 24", "<h1>Storm lantern</h1>"),
-        ("Storm lantern | Lamps 24", "<h2>Storm lantern</h2>"),
         ("Buy Storm lantern online", "<h1>Storm Lantern</h1>"),
-        ("Storm lantern (print)", "<h1>Storm lantern</h1>"),
         ("Lamps 24: Storm lantern", "<h1><a href='/'>Lamps 24</a></h1><h2>Storm lantern</h2>"),
         ("Lamps 24: Storm lantern", "<h1><a href='/'>Lamps 24</a></h1><div>Storm lantern</div>"),
         ("Lamps 24 | Storm lantern", "<h1>Storm lantern</h1><p><a href='/'>Lamps 24</a></p>"),
         ("Storm lantern – Lamps 24", "<div>Storm lantern</div>"),
-        ("Storm lantern – Lamps 24", "<div><div>Storm lantern</div><div>£74.00</div></div>"),
         ("Storm lantern", ""),
         ("", "<h1>Storm lantern</h1>"),
     ],
@@ -315,8 +261,6 @@ def test_the_name_is_without_the_name_of_the_site(title: str, heading: str) -> N
     ("title", "layout"),
     [
         ("{} - Lamps 24", "<h1>Lamps 24</h1><h2>{}</h2>"),
-        ("Lamps 24 - {}", "<h1>Lamps 24</h1><h3>{}</h3>"),
-        ("Lamps 24: {}", "<h2>{}</h2>"),
         ("Lantern, {} | Lamps", "<h1>Lantern</h1>"),
     ],
 )
@@ -330,14 +274,9 @@ def test_a_heading_that_does_not_name_the_product_does_not_stand_for_its_name(ti
 
 LAID_OUT = {
     "parts in a block": "<div><span>Colour</span><span>{}</span></div>",
-    "blocks in a block": "<div><div>Colour</div><div><p>{}</p></div></div>",
     "a marked word": "<p>Colour <b>{}</b></p>",
     "an entry with a mark": "<ul><li><b>Colour:</b> {}</li></ul>",
     "a choice": "<label>Colour <select name='c'><option>blue<option selected>{}</select></label>",
-    "a choice behind its label": "<label>Colour</label><select name='c'><option>blue<option selected>{}</select>",
-    "an entry of a table for the layout": "<table><tr><td><ul><li>Colour {}</li></ul></td><td>"
-    + "<p>Nothing</p>" * 30
-    + "</td></tr></table>",
     "a radio button": "<label><input type='radio' name='c' checked> Colour {}</label>",
 }
 
@@ -352,33 +291,13 @@ NO_ROWS = {
     "a pair with a link": "<div><span>Colour</span><a href='/red'>red</a></div>",
     "a pair with a heading": "<div><h3>Colour</h3><p>red</p></div>",
     "a table for the layout": "<table><tr><td><h2>Colour</h2></td><td>red</td></tr></table>",
-    "a table around one": "<table><tr><td>red<table><tr><td>Lamps</td></tr></table></td></tr></table>",
-    "an entry with a link": "<ul><li><a href='/red'>red</a></li></ul>",
     "a choice of the visitor's": "<label>Sort <select name='sort'><option selected>by price</select></label>",
-    "a choice in the footer": "<footer><label>Colour <select><option selected>red</select></label></footer>",
 }
 
 
 @pytest.mark.parametrize("extra", NO_ROWS.values(), ids=NO_ROWS)
 def test_other_short_lines_are_no_rows(extra: str) -> None:
     assert facts(page(PRICED + extra)) == facts(page(PRICED))
-
-
-def test_a_number_about_reviews_is_none_of_the_product() -> None:
-    stars = "<a href='#reviews'><ul><li>4.5</li><li>5</li></ul><div>(44)</div></a>"
-    assert "price £74" in facts(page(f"<h1>Storm lantern</h1>{stars}<p>£74.00</p><p>{PROSE}</p>" + BUTTON))
-    for line in ("<p>33 cm <span class='stars'>{}</span></p>", "<p><span class='stars'>{}</span> 33 cm</p>"):
-        none, three, four = (facts(page(PRICED + line.format(count))) for count in ("", "3", "4"))
-        assert "number 33cm" in none
-        assert three == four
-        assert any("33" in fact and "cm" in fact for fact in three)
-
-
-@pytest.mark.parametrize("part", ["nav", "footer", "dialog"])
-def test_only_an_aside_with_a_buy_button_is_no_boilerplate(part: str) -> None:
-    box = "<{0}><p>31 cm</p>" + BUTTON + "</{0}>"
-    assert facts(page(PRICED + box.format(part))) == ["name storm lantern", "price £74"]
-    assert "number 31cm" in facts(page(PRICED + box.format("aside")))
 
 
 # Numbers, and nothing
@@ -396,11 +315,6 @@ def test_what_is_distinguished_decides_which_facts_there_are() -> None:
         assert text_facts(text, "products") is text_facts(text, "nothing") is None
 
 
-def test_what_could_be_a_friday_is_a_price_where_it_is_marked_as_one() -> None:
-    assert [str(price) for price in prices("fr. 9.10", bare=True)] == ["chf9.1"]
-    assert "price chf9.1" in facts(page("<h1>Storm lantern</h1><p class='price'><b>Fr. 9.10</b></p>"))
-
-
 # Hostile pages
 
 # With a rule of quadratic time, one of them takes minutes.
@@ -410,11 +324,8 @@ HOSTILE = {
     "cells": "<table><tr>" + "<td>1" * 40_000,
     "nested rows": "<table><tr><td>a<td>" * 60,
     "nested pairs": "<div><b>a</b>" * 100,
-    "terms": "<dt>a<dd>1" * 20_000,
     "nested lists in JSON": script("[" * 200_000),
     "endless spaces in JSON": script('{"@type": "Product",' + " " * 200_000 + "x"),
-    "slashes before JSON": script("/*" * 40_000),
-    "a huge number in JSON": script('{"@type": "Product", "sku": ' + "9" * 4_000 + "}"),
     "odd values in JSON": script(product(name=[], offers=[None, 7, "x", {"price": True}], sku={"a": 1}, color=[[[]]])),
     "products in products": "<div itemscope itemtype='http://schema.org/Product'>" * 100
     + "<b itemprop=price>5</b>" * 9_000,
@@ -422,7 +333,6 @@ HOSTILE = {
     "buttons": "<p>£1</p><button>Buy now</button>" * 20_000,
     "asides": "<aside><p>£1</p><button>Buy now</button>" * 200 + "</aside>" * 200 + "<aside><button>Buy" * 9_000,
     "radio buttons in one label": "<label>" + "<input type=radio checked>" * 40_000,
-    "separators": "<title>" + " - a" * 40_000,
     "marks": "<p>" + "a\u0301" * 40_000,
 }
 EMPTY = "<i></i>" * 1_000
@@ -441,25 +351,14 @@ def test_a_choice_is_not_searched_for_its_text(start: str) -> None:
     assert far != near == [*facts(page(PRICED)), "row red"]
 
 
-def test_markup_is_not_searched_for_its_text() -> None:
-    marked = "<div itemscope itemtype='http://schema.org/Product'><b itemprop='color'>{}Red</b></div>"
-    near, far = (read_declared(parse(page(marked.format(between)))) for between in ("<i></i>", EMPTY))
-    assert [set(found.products[0].attributes) for found in (near, far)] == [{"Red"}, set()]
-
-
-def in_json(values: list[str]) -> str:
-    return script(product(hasVariant=[{"material": values[first : first + 20]} for first in range(0, 1_000, 20)]))
-
-
 def in_markup(values: list[str]) -> str:
     members = "".join(f"<meta itemprop='material' content='{value}'>" for value in values)
     return f"<div itemscope itemtype='http://schema.org/Product'><b itemprop='name'>Storm lantern</b>{members}</div>"
 
 
-@pytest.mark.parametrize("declared", [in_json, in_markup])
-def test_of_very_many_values_of_a_product_the_same_few_are_taken(declared: Callable[[list[str]], str]) -> None:
+def test_of_very_many_values_of_a_product_the_same_few_are_taken() -> None:
     many = [f"x{number}y" for number in range(1_000)]
-    found, turned = (facts(page(PRICED + declared(values))) for values in (many, many[::-1]))
+    found, turned = (facts(page(PRICED + in_markup(values))) for values in (many, many[::-1]))
     assert 100 < len(found) < 300
     assert found == turned
 

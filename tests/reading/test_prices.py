@@ -18,34 +18,22 @@ def test_every_spelling_of_a_currency_is_known_on_either_side() -> None:
             assert [str(price) for price in prices(text)] == [f"{sign}12.5"], text
 
 
-@pytest.mark.parametrize("dash", ["−", "‑", "‐"])
-def test_plain_text_has_one_kind_of_each_separator(dash: str) -> None:
-    assert plain(f"Ａ{dash}٣٫٤ ٥٬٦ it’s") == "a-3.4 5,6 it's"
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("£1,299.00", ["£1299"]),
         ("1.299,00 €", ["€1299"]),
         ("1 299,50 kr", ["kr1299.5"]),
-        ("19,- €", ["€19"]),
         ("CHF 1’299.–", ["chf1299"]),
         ("US$ 1,299", ["$1299"]),
         ("₹1,29,999", ["₹129999"]),
-        ("R$ 1.299,90", ["r$1299.9"]),
         ("1,299円（税込）", ["¥1299"]),
         ("￥１２９９", ["¥1299"]),
         ("١٬٢٩٩٫٠٠ ر.س", ["sar1299"]),
         ("was £99 now £74.00", ["£99", "£74"]),
-        ("5€ 6€", ["€5", "€6"]),
         ("49,-", ["49"]),
-        ("1.299,–", ["1299"]),
-        ("Fr. 49.90", ["chf49.9"]),
         ("4 990 Ft", ["huf4990"]),
-        ("Fr. 24.12.–", ["chf24.12"]),
         ("Fr. 32.10", ["chf32.1"]),
-        ("SFr. 9.10", ["chf9.1"]),
         *(
             (none, [])
             for none in ("3 frames for 4 turns", "6.5. 원래", "7.3 đưa", "Fr. 12. Mai", "Fr 24.12", "Fr 24.12 –")
@@ -66,20 +54,15 @@ def test_numbers_have_their_units() -> None:
     ("one", "other", "equal"),
     [
         ("Room 7 of 9", "Room 8 of 9", False),
-        ("A 5, B 7", "A 7, B 5", False),
-        ("1 and 1", "1", False),
         ("It is -5 today", "It is 5 today", False),
         ("version 1.10", "version 1.1", False),
         ("1,299 kg", "1299 kg", False),
         ("5 and 10", "5-10", False),
         ("三月", "四月", False),
-        ("model x1", "model y1", False),
         ("Room 7 of 9", "Chamber 7 out of 9", True),
-        ("1,299.00 in all", "1299 in all", True),
         ("1.299,00", "1'299", True),
         ("1,234,567", "1 234 567", True),
         ("２０２４年３月", "2024年3月", True),
-        ("٢٠٢٤ −5", "2024 -5", True),
         ("No numbers", "None at all", True),
     ],
 )
@@ -109,7 +92,6 @@ def test_what_only_sounds_like_a_buy_control_is_none(control: str) -> None:
         (["74"], "<b>74</b>", False),
         (["Chapter 74"], "<b class=price>Chapter 74</b>", False),
         (["74", f"Since 1999 there is a text of more than {'thirty ' * 20}letters before 74 EUR"], "", False),
-        (["fr.", "74 x"], "", False),
         (["74 & 75", "R&D 1"], "", False),
         ([*["1"] * 3_800, "£1"], "", True),
         # Of very many short numbers the first are read.

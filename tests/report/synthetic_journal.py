@@ -26,10 +26,7 @@ HOSTILE_URLS: Final = (
     "https://evil.example/\x1b[2J\x1b]0;owned\x07",
     "https://evil.example/{{7*7}}/{% raw %}/[red]",
     "https://evil.example/" + "a" * 10_000,
-    "https://evil.example/\ufffd\x00\ufffe",
-    "data:text/html,<script>window.broken=1</script>",
     "https://[::1/]]>--><svg/onload=window.broken=1>",
-    "https://evil.example/?" + "&".join(f"p{number}={number}" for number in range(300)),
 )
 
 Line = dict[str, Any]

@@ -1,7 +1,6 @@
 """`crawldedup report` and `scrapy dedup report`."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -34,10 +33,8 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 
 
 def test_the_last_crawl_of_the_project_is_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run(capsys)
-    assert (status, err) == (0, "")
-    assert out.startswith("news-2: ")
-    assert "news-1" in run(capsys, "--crawl", "news-1")[1]
+    assert run(capsys)[1].startswith("news-2: ")
+    assert run(capsys, "--crawl", "news-1")[1].startswith("news-1: ")
     made = json.loads(run(capsys, "--json", "--against", "news-1")[1])
     assert (made["crawl"]["name"], made["comparison"]["name"]) == ("news-2", "news-1")
     assert len(made["crawl"]["processes"]) == 2
@@ -63,7 +60,6 @@ def test_a_file_is_written_in_the_format_of_its_name(folder: Path, capsys: pytes
         (["--output", "report.pdf"], "--output is 'report.pdf'; it must end with one of .html, .json, .csv, .jsonl"),
         (["--json", "--output", "report.json"], "--json prints the report, and --output writes it into a file"),
         (["--output", "nowhere/report.html"], "there is no folder"),
-        (["--output", "made.html"], "--output is 'made.html', which is a folder; name a file in it"),
         (["nowhere"], "there is no file or folder 'nowhere'"),
         (["--crawl", "\x1b[2J"], r"there is no crawl '\x1b[2J' in .scrapy/crawldedup; there are: news-2, news-1"),
     ],
@@ -71,17 +67,14 @@ def test_a_file_is_written_in_the_format_of_its_name(folder: Path, capsys: pytes
 def test_what_cannot_be_done_is_said_in_one_line(
     folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    (folder / "made.html").mkdir()
     status, out, err = run(capsys, *arguments)
     assert (status, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("limit", ["the file", "temporary files"])
-def test_a_full_disk_is_said_in_one_line_and_leaves_no_file(folder: Path, limit: str) -> None:
-    """A limit of files stands for the disk: of all, or when the temporary files are there."""
-    (folder / "temporary").mkdir()
+def test_a_full_disk_is_said_in_one_line_and_leaves_no_file(folder: Path) -> None:
+    """A limit of files stands for the disk."""
     program = """
 import resource, sys
 from crawldedup.cli import main
@@ -89,46 +82,26 @@ from crawldedup.report.render import files
 def limited(*given):
     resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
     return write(*given)
-write = files.write_report
+write, files.write_report = files.write_report, limited
 """
-    program += "files.write_report = limited" if limit == "the file" else "write = main; main = limited"
     path = folder / "report.csv"
     before = {*folder.rglob("*")}
-    done = subprocess.run(
-        [sys.executable, "-c", f"{program}\nsys.exit(main(['report', '--output', {str(path)!r}]))"],
-        env={**os.environ, "TMPDIR": str(folder / "temporary")},
-        capture_output=True,
-        text=True,
-    )
-    place = f"{folder}/.report.csv." if limit == "the file" else f"temporary files in {folder}/temporary"
+    command = [sys.executable, "-c", f"{program}\nsys.exit(main(['report', '--output', {str(path)!r}]))"]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert place in done.stderr
+    assert f"{folder}/.report.csv." in done.stderr
     assert "File too large" in done.stderr
     assert {*folder.rglob("*")} == before
-
-
-@pytest.mark.parametrize("package", ["duckdb", "jinja2"])
-@pytest.mark.usefixtures("folder")
-def test_what_must_be_installed_is_said(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, package: str
-) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    for options in ((), ("--output", "report.html")):
-        status, _, err = run(capsys, *options)
-        assert (status, f"pip install {package}" in err) == (2, True)
 
 
 def test_a_project_reports_its_own_crawls(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     project = Project("", capsys)
     project.settings = {}
     assert project.run("report")[1].startswith("news-2: ")
-    assert project.run("report", "--output", str(folder / "report.html"))[0] == 0
-    assert (folder / "report.html").exists()
     # They are where the settings say.
     (folder / ".scrapy" / "crawldedup").rename(folder / "elsewhere")
     project.settings = {"CRAWLDEDUP_JOURNAL": str(folder / "elsewhere")}
     assert project.run("report")[1].startswith("news-2: ")
     project.settings = {"CRAWLDEDUP_JOURNAL": "False"}
     status, _, err = project.run("report")
-    assert status == 2
-    assert "CRAWLDEDUP_JOURNAL is False" in err
+    assert (status, "CRAWLDEDUP_JOURNAL is False" in err) == (2, True)

@@ -10,13 +10,12 @@ from crawldedup.advice.rules import Rule
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.journal import find_journals
 from crawldedup.options import Options
-from crawldedup.report.queries import Database, Report, ReportError, limit_at, make_report
-from crawldedup.report.render.files import lines_of, page_of
-from crawldedup.report.render.wording import headline, index_health
+from crawldedup.report.queries import Database, Report, limit_at, make_report
+from crawldedup.report.render.files import page_of
+from crawldedup.report.render.wording import headline
 from crawldedup.search.model import accept_threshold
 from tests.report.conftest import ReportOf
 from tests.report.synthetic_journal import (
-    THRESHOLD,
     Crawl,
     Line,
     copy,
@@ -64,9 +63,6 @@ def test_every_page_of_a_fleet_is_counted_once(fleet: Report) -> None:
         assert sum(group["responses"] for group in groups) == len(PAGES)
     assert sum(each["pages"] for each in fleet["similarity"]["bins"]) == outcomes["near"]
     assert headline(fleet).startswith(f"{len(PAGES) - outcomes['skipped'] - outcomes['error']:,} pages were checked: ")
-    reasons = {each["reason"]: (each["outcome"], each["pages"]) for each in fleet["reasons"]}
-    for outcome, reason in (("skipped", "content_type"), ("error", "unavailable")):
-        assert reasons[reason] == (outcome, sum(line.get("reason") == reason for line in PAGES))
     assert json.loads(json.dumps(fleet, allow_nan=False))["totals"]["counts"] == outcomes
 
 
@@ -75,23 +71,13 @@ def test_a_killed_process_is_told_from_one_that_ended(fleet: Report) -> None:
     assert fleet["crawl"]["left_out"] == 1
     assert findings(fleet, "No end of 1 of 2 processes is recorded")
     assert "1 line of the journals could not be read." in findings(fleet)
-    assert fleet["stats"]["crawldedup/checked"] == 1500
-
-
-def test_processes_that_start_later_are_later(tmp_path: Path, database: Database) -> None:
-    for number, started in enumerate((1000.0, 1100.0)):
-        write_lines(tmp_path / f"{number}.jsonl", [header(started=started), page(f"{E_COM}{number}", t=5)])
-    made = make_report(database, find_journals([str(tmp_path)]))
-    assert made["crawl"]["seconds"] == 105
-    assert [moment["seconds"] for moment in made["timeline"]["moments"] if moment["counts"]["new"]] == [4, 104]
 
 
 BROKEN: list[bytes] = [
-    *(b"garbage", b"null", b"[1, 2]", b'{"t": 1}', b"\0" * 10_000),
+    *(b"garbage", b"[1, 2]", b'{"t": 1}', b"\0" * 10_000),
     b'{"t": 1, "url": "https://example.com/", "outcome": "unheard-of"}',
     b'{"t": 1, "url": "https://example.com/\xff\xfe", "outcome": "new"}',
     b'{"t": 1, "url": "https://example.com/\\ud800", "outcome": "new"}',
-    b'{"t": 1, "url": "https://example.com/"} {"outcome": "new"}',
 ]
 
 
@@ -101,95 +87,44 @@ def test_broken_lines_are_counted_and_left_out(tmp_path: Path, database: Databas
     made = make_report(database, find_journals([str(path)]))
     assert made["totals"]["counts"] == {**dict.fromkeys(OUTCOMES, 0), "new": 2}
     assert made["crawl"]["left_out"] == len(BROKEN)
-    path.write_bytes(json.dumps(header()).encode() + b"\n" + b"x" * 20_000_000)
-    with Database() as other, pytest.raises(ReportError, match=r"the report cannot be made .*maximum_object_size"):
-        make_report(other, find_journals([str(path)]))
-
-
-def test_values_that_cannot_be_are_left_out(report_of: ReportOf) -> None:
-    nan = float("nan")
-    values: list[Line] = [
-        {"t": nan, "similarity": float("inf"), "bytes": -5, "latency": nan, "waited": 1e300},
-        {"t": -1, "similarity": "much", "bytes": [1], "latency": {}, "status": 1e99, "replaces": "maybe"},
-        {"t": 1e300, "similarity": 7, "bytes": 2**70, "original": ["a"], "referer": 5, "copies": None},
-    ]
-    made = report_of(*(page(E_COM, "near", **each) for each in values), {"t": 5, "wall": "x", "share": nan})
-    assert made["totals"]["counts"] == {**dict.fromkeys(OUTCOMES, 0), "near": 3}
-    assert (made["totals"]["bytes"], made["crawl"]["seconds"]) == (0, 5)
-    json.dumps(made, allow_nan=False)
-
-
-def test_stats_of_processes_are_added_up(report_of: ReportOf) -> None:
-    stats = [
-        {"new": 2, "nan": 1, "memusage/max": 5, "reason": "finished", "list": [1], "mixed": 1},
-        {"new": 3, "memusage/max": 4, "reason": "shutdown", "more": 0.5, "mixed": "x"},
-        {"nan": float("nan"), "large": 10**400},
-        *(["no stats"], "none either"),
-    ]
-    made = report_of(*({"t": number, "end": "finished", "stats": each} for number, each in enumerate(stats)))
-    expected = {"memusage/max": 5, "mixed": "x", "more": 0.5, "nan": 1, "new": 5, "reason": "shutdown"}
-    assert made["stats"] == expected
 
 
 def test_the_headline_tells_what_was_delivered_again_and_what_was_not_downloaded(report_of: ReportOf) -> None:
-    actions = ["delivered"] * 5 + ["marked"] * 2 + ["dropped", "items_dropped"]
-    known = [page(f"{E_COM}{number}", "revisit", action=action) for number, action in enumerate(actions)]
-    skipped = [{"t": 1, "skipped": f"{E_COM}?{n}", "rule": f"rule {n % 4}"} for n in range(12)]
+    known = [page(f"{E_COM}{n}", "revisit", action=action) for n, action in enumerate(["delivered", "dropped"])]
+    skipped = [{"t": 1, "skipped": f"{E_COM}?{n}", "rule": f"rule {n % 2}"} for n in range(4)]
     # Downloads that were made after all are not told.
-    met = [page(f"{E_COM}?{n}", t=2) for n in (2, 3, 6, 7, 11)]
-    made = report_of(*known, copy(f"{E_COM}copy", f"{E_COM}1"), *skipped, *skipped[:4], *met)
-    assert made["crawl"]["left_out"] == 0
+    made = report_of(*known, copy(f"{E_COM}copy", f"{E_COM}1"), *skipped, skipped[0], page(f"{E_COM}?3", t=2))
     assert headline(made) == (
-        "15 pages were checked: 5 are new, 1 are duplicates (7 %), 9 were known of which 7 were delivered again. "
-        "7 downloads of copies were skipped: 3 by the rule rule 0, 3 by the rule rule 1, 1 by 1 other rule."
+        "4 pages were checked: 1 are new, 1 are duplicates (25 %), 2 were known of which 1 were delivered again. "
+        "3 downloads of copies were skipped: 2 by the rule rule 0, 1 by the rule rule 1."
     )
-    assert all(text in page_of(made) for text in ("Downloads that were skipped", "rule 2"))
+    assert "Downloads that were skipped" in page_of(made)
 
 
 def test_the_health_of_the_index_is_told(report_of: ReportOf) -> None:
     end = {"t": 9, "end": "finished", "known": 10**8, "index_bytes": 13 * 10**9}
-    one = page(E_COM, probes=40, candidates=3, known=5)
-    made = report_of(one, end, settings={"similarity": 0.9, "recall": 0.98})
-    text = "The index holds 100,000,000 pages, 130 bytes each."
-    assert index_health(made["index"]) == f"{text} Expected recall: 96 %."
-    assert {each["name"]: each["total"] for each in made["index"]["work"]} == {"probes": 40, "candidates compared": 3}
-    assert text in page_of(made)
+    settings = {"similarity": 0.9, "recall": 0.98}
+    made = report_of(page(E_COM, probes=40), end, settings=settings)
+    assert "The index holds 100,000,000 pages, 130 bytes each. Expected recall: 96 %." in page_of(made)
 
 
 def test_a_crawl_without_pages_has_a_report(report_of: ReportOf) -> None:
     made = report_of()
     assert (made["totals"]["responses"], findings(made)[0]) == (0, "No page was checked.")
     assert "0 responses came, and none was checked." in page_of(made)
-    assert (made["similarity"]["bins"], made["similarity"]["least"]) == ([], [])
-
-
-def test_up_to_ten_volatile_lines_are_named(report_of: ReportOf) -> None:
-    made = report_of(*({"t": 1, "volatile": f"shop.example: {n} people are looking {n}"} for n in range(10, 22)))
-    html = page_of(made)
-    assert [f"{n} people are looking {n}</li>" in html for n in range(10, 22)] == [True] * 10 + [False] * 2
-    assert "These are ten of 12." in html
-    (text,) = findings(made, "volatile")
-    assert text.endswith("shop.example: 12 people are looking 12; and 9 more.")
 
 
 RULE = {"kind": "query", "site": "https://e.com", "find": "sid", "replace": "", "folders": ["/a/"]}
 
 
-def test_rules_are_mined_from_verdicts_in_their_order_until_there_are_enough(
-    tmp_path: Path, database: Database
-) -> None:
+def test_verdicts_and_withdrawn_rules_are_the_evidence_for_rules(tmp_path: Path, database: Database) -> None:
+    pages = [page(f"https://e{number}.com/", t=number) for number in range(4)]
     bad = [{"url": {}, "outcome": "new"}, {"url": "x", "outcome": "new", "referer": [1]}, {"withdrawn": {"kind": 7}}]
-    others = [{"t": 2, "wall": "https://e.com/a"}, {"skipped": "https://e.com/c", "rule": "r"}, {"withdrawn": RULE}]
-    # Two processes of one crawl, the second of which began two seconds later.
-    begun = {"a": ({0: 0, 4: 5}, 0), "b": ({2: 1, 3: 2}, 2)}
-    for name, (moments, start) in begun.items():
-        first = header(started=header()["started"] + start)
-        pages = [page(f"https://e{number}.com/", t=moment) for number, moment in moments.items()]
-        write_lines(tmp_path / name, (first, *pages, *(others + bad if name == "a" else [])))
-    database.load(find_journals([tmp_path / name for name in begun]))
-    for most, origins in ((30, "0 2 3 4"), (3, "0 2 3")):
+    write_lines(tmp_path / "a", (header(), *pages, *bad, {"withdrawn": RULE}))
+    database.load(find_journals([tmp_path / "a"]))
+    for most, origins in ((30, 4), (3, 3)):
         found, withdrawn = database.evidence(most)
-        assert [each.address.origin[9] for each in found] == origins.split()
+        assert [each.address.origin for each in found] == [f"https://e{number}.com" for number in range(origins)]
         assert withdrawn == [Rule("query", "https://e.com", "sid", folders=frozenset({"/a/"}))]
 
 
@@ -213,15 +148,6 @@ def test_a_page_that_replaces_another_takes_its_cluster_over(report_of: ReportOf
     assert [(cluster["kept"], cluster["exact"]) for cluster in made["clusters"]] == [("e", 5), ("x", 1)]
     members = [(member["url"], member["original"], member["action"]) for member in made["clusters"][0]["members"]]
     assert members == [("a", "c", "replaced"), ("b", "a", ""), ("c", "e", "replaced"), ("d", "c", ""), ("f", "e", "")]
-    assert 'replaced by <span class="url" dir="ltr">e</span>' in page_of(made)
-    assert (made["totals"]["clusters"], made["totals"]["replaced"]) == (2, 2)
-
-
-def test_pages_that_replace_each_other_end_and_copies_of_unknown_pages_are_in_no_cluster(report_of: ReportOf) -> None:
-    lines = [copy(url, original, replaces=True) for url, original in ("ab", "ba", "cc")]
-    made = report_of(*lines, page("d", "exact"))
-    assert sum(cluster["exact"] for cluster in made["clusters"]) == 3
-    assert made["totals"]["counts"]["exact"] == 4
 
 
 # Places
@@ -245,12 +171,9 @@ def test_what_differs_in_names_only_is_one_pattern(report_of: ReportOf, path: st
 
 
 def test_only_unusual_ports_are_sites_of_their_own(report_of: ReportOf) -> None:
-    urls = ["http://a:8000/", "http://a:9000/", "http://a:80/", "http://a/", "https://a:443/", "https://www.b.com:80/"]
-    copies = [copy("http://a:9000/1", "http://a:80/"), copy("http://a/1", "http://a:80/")]
-    made = report_of(*map(page, [*urls, "http://[::1]:8000/", "http://a:b:c/", "http://[/"]), *copies)
-    sites = {group["site"]: group["responses"] for group in made["sites"]}
-    assert sites == {"a": 5, "a:9000": 2, "a:8000": 1, "b.com:80": 1, "::1:8000": 1, "[": 1}
-    assert made["totals"]["across_sites"] == 1
+    urls = ["http://a:9000/", "http://a:80/", "http://a/", "https://a:443/", "http://[/"]
+    sites = report_of(*map(page, urls), copy("http://a:9000/1", "http://a:80/"))["sites"]
+    assert {group["site"]: group["responses"] for group in sites} == {"a": 3, "a:9000": 2, "[": 1}
 
 
 def test_a_folder_of_many_names_is_one_pattern(report_of: ReportOf) -> None:
@@ -269,7 +192,6 @@ TRAPS = {
         [f"a;jsessionid={number:032x}/b" for number in NUMBERS],
         [f"page?PHPSESSID={number:032x}" for number in NUMBERS],
     ),
-    "many URLs, few texts": ([f"topic/{number}" for number in NUMBERS], []),
 }
 
 
@@ -282,20 +204,7 @@ def test_a_trap_in_a_path_and_in_a_parameter_is_named(report_of: ReportOf, trap:
     assert [group["trap"] for group in made["stale"] if group["site"] == "example.com"] == [trap]
     assert findings(made, f"A trap ({trap}): 120 of 120 pages at example.com")
     parameters = [group for group in made["parameters"] if group["site"] == "e.org"]
-    assert [group["trap"] for group in parameters] == ([trap] if queries else [])
-    assert all(100 < group["values"] < 140 for group in parameters)
-
-
-@pytest.mark.parametrize("known", [75, 1])
-def test_a_calendar_with_texts_of_its_own_is_no_trap_when_it_is_crawled_again(report_of: ReportOf, known: int) -> None:
-    months = [f"{E_COM}calendar/2026/{number:03}?month=2026-{number % 12 + 1:02}" for number in range(150)]
-    step = len(months) // known
-    revisits = [page(url, "revisit", t=number) for number, url in enumerate(months[::step])]
-    copies = [copy(url, f"{E_COM}original", t=number) for number, url in enumerate(months) if number % step]
-    texts = [text.partition(" are ")[0] for text in findings(report_of(*revisits, *copies), "A trap")]
-    # One that has nearly none is a trap again.
-    named = [f"A trap (calendar): 149 of 150 pages at example.com{name}" for name in ("/calendar/{n}/{n}", "?month=")]
-    assert texts == (named if known == 1 else [])
+    assert [group["trap"] for group in parameters] == [trap]
 
 
 def test_a_url_of_many_parameters_does_not_fill_the_table(report_of: ReportOf) -> None:
@@ -303,18 +212,14 @@ def test_a_url_of_many_parameters_does_not_fill_the_table(report_of: ReportOf) -
     made = report_of(page(f"{E_COM}?{odd}"), *[page(f"{E_COM}?=1&id=2")] * 2)
     assert [group["name"] for group in made["parameters"][:3]] == ["", "id", "p0"]
     assert len(made["parameters"]) == 32
-    assert "(no name)" in page_of(made)
 
 
 def test_mirrors_print_views_and_choices_are_no_traps(report_of: ReportOf) -> None:
     lines = [copy(f"https://mirror.example.com/print/{number}", f"{E_COM}{number}") for number in NUMBERS]
-    shop, forum = "https://shop.example/", "https://forum.example/thread?id="
-    lines += [copy(f"{shop}list?sort={number % 3}", f"{shop}{number}") for number in NUMBERS]
-    lines += [page(f"{forum}{number}", t=0) for number in range(60)]
-    lines += [copy(f"{forum}{number}&by=1", f"{number}") for number in range(60, 140)]
+    lines += [copy(f"https://shop.example/list?sort={n % 3}", f"https://shop.example/{n}") for n in NUMBERS]
     made = report_of(*lines)
     assert not any(group["trap"] for group in (*made["stale"], *made["patterns"], *made["parameters"]))
-    assert {group["name"] for group in made["stale"]} == {"/print/{n}", "/list", "/thread"}
+    assert {group["name"] for group in made["stale"]} == {"/print/{n}", "/list"}
 
 
 def test_a_place_is_stale_when_its_last_pages_are_not_new(report_of: ReportOf) -> None:
@@ -322,9 +227,7 @@ def test_a_place_is_stale_when_its_last_pages_are_not_new(report_of: ReportOf) -
     lines += [copy(f"{E_COM}old/{number}?again", f"{E_COM}{number}", t=100) for number in range(60)]
     lines += [copy(f"{E_COM}live/{number}", f"{E_COM}{number}", t=0) for number in range(60)]
     lines += [page(f"{E_COM}live/{number}?now", t=100) for number in range(60)]
-    # Revisits tell nothing of novelty.
-    made = report_of(*lines, *(page(f"https://e.org/{number}", "revisit") for number in range(200)))
-    assert [site["recent"] for site in made["sites"] if site["site"] == "e.org"] == [None]
+    made = report_of(*lines)
     assert [(group["name"], group["since_new"]) for group in made["stale"]] == [("/old/{n}", 60)]
     recent = {group["name"]: group["recent"] for group in made["patterns"] if group["recent"]}
     assert recent == {"/old/{n}": 0.4, "/live/{n}": 0.6}
@@ -337,19 +240,14 @@ def test_other_similarities_tell_what_they_would_keep_and_drop(report_of: Report
     near = [page(str(each), "near", similarity=each / 100) for each in range(86, 100)]
     rejected = [number / 100 for number in range(60, 86)]
     below = [page(f"{each}", rejected_url="a", rejected_by="similarity", rejected_similarity=each) for each in rejected]
-    made = report_of(*near, *below)
-    similarity = made["similarity"]
-    assert (similarity["wanted"], similarity["limit"]) == (0.9, THRESHOLD)
+    similarity = report_of(*near, *below)["similarity"]
     tried = {each["similarity"]: each for each in similarity["what_if"]}
-    assert [tried[looser]["kept"] for looser in (0.8, 0.85)] == [None, None]
-    assert (tried[0.9]["kept"], tried[0.9]["limit"]) == (0, pytest.approx(THRESHOLD))
     assert tried[0.95]["kept"] == sum(each / 100 < tried[0.95]["limit"] for each in range(86, 100)) > 0
+    for looser in (0.8, 0.85):
+        assert tried[looser]["kept"] is None
+        assert tried[looser]["dropped"] == sum(each >= tried[looser]["limit"] for each in rejected) > 0
     bins = [(each["low"], each["pages"]) for each in similarity["bins"]]
     assert bins == [(0.85, 0), *((each / 100, 1) for each in range(86, 100))]
-    assert [tried[stricter]["dropped"] for stricter in (0.9, 0.95)] == [None, None]
-    for looser in (0.8, 0.85):
-        assert tried[looser]["dropped"] == sum(each >= tried[looser]["limit"] for each in rejected) > 0
-    assert f"At least {tried[0.8]['dropped']} duplicates more." in page_of(made)
 
 
 def test_other_limits_are_those_that_crawls_have() -> None:
@@ -364,42 +262,27 @@ SHOP = "https://shop.example"
 def test_places_are_listed_with_an_example_those_first_that_differ_by_query_alone(report_of: ReportOf) -> None:
     paths = [(f"/topic/{number}", f"/topic/{number - 1}", 0.7) for number in range(1, 9)]
     paths += [("/member?u=1&sid=a", "/member?u=1&sid=b", 0.75), ("/member?u=2&sid=a", "/member?u=2&sid=b", 0.65)]
+    told = {"rejected_by": "similarity", "difference": "24 [-users-] {+guests+}"}
     made = report_of(
-        *(
-            page(SHOP + path, rejected_url=SHOP + nearest, rejected_similarity=similarity, rejected_by="similarity")
-            | {"difference": "24 [-users-] {+guests+}"}
-            for path, nearest, similarity in paths
-        ),
-        page(f"{SHOP}/other"),
-        page(f"{SHOP}/x", rejected_url="", rejected_similarity=float("nan")),
+        *(page(SHOP + path, rejected_url=SHOP + near, rejected_similarity=at, **told) for path, near, at in paths)
     )
     rows = [(row["name"], row["pages"], row["by_query"], row["highest"], row["cause"]) for row in made["below"]]
     assert rows == [("/member", 2, 2, 0.75, "similarity"), ("/topic/{n}", 8, 0, 0.7, "similarity")]
     assert made["below"][0]["example"]["nearest"] == f"{SHOP}/member?u=1&sid=b"
     assert findings(made, "2 new pages nearly match a page whose URL differs in its query alone. See")
     assert all(text in page_of(made) for text in ("Just below the limit", "<del>users</del>"))
-    assert "Just below the limit" in map(str, lines_of(made))
 
 
 @pytest.mark.parametrize(("name", "told"), [("img", True), ("sort", False), ("sid", False)])
 def test_values_of_a_parameter_with_the_same_text_may_be_pictures(report_of: ReportOf, name: str, told: bool) -> None:
     paths = [(f"/{item}?c=7&{name}={value}", f"/{item}?c=7&{name}=1") for item in range(4) for value in (2, 3)]
-    # Other parameters, one of them beside it, and a value for each page, are no picture.
-    paths.append((f"/1?c=8&{name}=9", f"/1?c=7&{name}=1"))
+    # A value for each page is no picture.
     paths += [(f"/own/{item}?v={item}", f"/own/{item}") for item in range(60)]
     made = report_of(*(copy(f"{SHOP}/p{url}", f"{SHOP}/p{original}") for url, original in paths))
     assert made["variants"] == ([{"site": "shop.example", "name": name, "values": 3, "pages": 4}] if told else [])
     found = findings(made, "same text")
     assert len(found) == told
     assert not told or found[0].startswith("Parameter img at shop.example: 3 values, same text. If these show")
-
-
-@pytest.mark.parametrize(("name", "told"), [("img", True), ("ref", False)])
-def test_a_page_that_came_first_may_have_no_picture_in_its_url(report_of: ReportOf, name: str, told: bool) -> None:
-    firsts = [f"{SHOP}/p/0", f"{SHOP}/p/1", f"{SHOP}/p/2?ref=home&utm_source=a"]
-    copies = [copy(f"{SHOP}/p/{n}?{name}={value}", firsts[n], t=2) for n in range(3) for value in (1, 2, 3)]
-    expected = [{"site": "shop.example", "name": "img", "values": 3, "pages": 3}]
-    assert report_of(*map(page, firsts), *copies)["variants"] == (expected if told else [])
 
 
 # Two crawls
@@ -447,7 +330,3 @@ def test_texts_of_different_indexes_are_not_compared(report_of: ReportOf, now: L
     compared = report_of(*NOW, earlier=EARLIER, settings=now, earlier_settings=then)["comparison"]
     assert not compared["by_text"]
     assert counted(compared["total"]) == {"new": 2, "changed": 1, "same": 3, "duplicated": 2, "skipped": 1, "gone": 2}
-
-
-def test_a_crawl_is_the_same_as_itself(report_of: ReportOf) -> None:
-    assert set(counted(report_of(*NOW, earlier=NOW)["comparison"]["total"])) == {"changed", "same"}
