@@ -29,8 +29,9 @@ from crawldedup.measure import read_corpus
 from crawldedup.page import Page as Asked
 from crawldedup.reading.keys import NO_KEY
 from crawldedup.search.query import TABLES, QueryBuilder
-from crawldedup.stores.base import DIGEST_MASK, Answer, Layout, Query, Record, Status
+from crawldedup.stores.base import DIGEST_MASK, Answer, Layout, Query, Record
 from crawldedup.stores.registry import make_store
+from crawldedup.verdict import Kind
 from tests.servers import RedisServer
 from tests.stores.pages import EQUAL_ONLY, NO_PROBES, random_page, similar_page
 
@@ -156,7 +157,7 @@ def _ask_all(url: str, queries: Sequence[Query], batch: int) -> Done:
             for answer in answers:
                 if not isinstance(answer, Answer):
                     raise answer
-                new += answer.status is Status.NEW
+                new += answer.kind is Kind.NEW
         return Done(np.array(latencies), began, time.monotonic(), new)
 
 
@@ -352,7 +353,7 @@ def new_fingerprints(files: Sequence[str], maker: QueryBuilder) -> list[Fingerpr
         for document in read_corpus(file).documents:
             page = fingerprint(document.text)
             (answer,) = store.check([query_of(maker, document.url, page, len(new))])
-            if not page.thin and getattr(answer, "status", None) is Status.NEW:
+            if not page.thin and getattr(answer, "kind", None) is Kind.NEW:
                 new.append(page)
     # A measurement takes the first of them: those of all corpora alike.
     Random(3).shuffle(new)

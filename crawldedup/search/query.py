@@ -23,7 +23,7 @@ from crawldedup.search import plan as planning
 from crawldedup.search.decision import Prefilter, WeightedThreshold
 from crawldedup.search.model import accept_threshold, estimate_similarity, search_similarity, steepness
 from crawldedup.search.plan import KEY_BITS, MAX_CANDIDATES, MAX_KEYS, ProbePlan
-from crawldedup.stores.base import DIGEST_MASK, Answer, PageName, Query, Record, Retention, Status
+from crawldedup.stores.base import DIGEST_MASK, Answer, PageName, Query, Record, Retention
 from crawldedup.verdict import Kind, Match, Verdict
 
 TABLES: Final = planning.rotated_tables(2)
@@ -34,7 +34,6 @@ CANONICAL_MARGIN: Final = 0.1  # So much less is enough for a page that names th
 
 _IDENTITY: Final = decision.identity_rule(VERIFY_BITS)
 _PAGES_TRIED: Final = 400
-_KINDS: Final = {Status.NEAR: Kind.NEAR_DUPLICATE, Status.EXACT: Kind.EXACT_DUPLICATE, Status.REVISIT: Kind.REVISIT}
 _LEADING_BITS: Final = 10
 MAX_EXTRA_BITS: Final = 16
 _STEP: Final = 2
@@ -67,7 +66,7 @@ class HotPrefixes:
     def learn(self, query: Query, answer: Answer) -> None:
         """Note how many candidates a page met. Pages that were not searched for tell nothing."""
         most, met = query.max_candidates, answer.candidates
-        if query.exact_only or answer.status is Status.REVISIT or not (self._extra_bits or met >= most):
+        if query.exact_only or answer.kind is Kind.REVISIT or not (self._extra_bits or met >= most):
             return
         for leading in _leading(query.keys):
             known = self._extra_bits.get(leading, 0)
@@ -261,7 +260,7 @@ def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Ver
     earlier = unpacked_text(record.packed_text)
     text = None if earlier is None else unpacked_text(query.record.packed_text)
     return Verdict(
-        kind=_KINDS[answer.status],
+        kind=answer.kind,
         url=url,
         original=record.url or None,
         similarity=match.similarity if match else None,
@@ -282,11 +281,11 @@ def preview(query: Query, records: Sequence[Record], text_of: Callable[[PageName
     own = [record for record in records if record.url_key == query.record.url_key]
     record = next(iter([*own, *records]), None)
     if record is None:
-        return Answer(Status.NEW, None, changed=False, pages=0, candidates=0)
+        return Answer(Kind.NEW, None, changed=False, pages=0, candidates=0)
     is_exact = record.digest == query.record.digest
-    status = Status.REVISIT if own else Status.EXACT if is_exact else Status.NEAR
+    kind = Kind.REVISIT if own else Kind.EXACT_DUPLICATE if is_exact else Kind.NEAR_DUPLICATE
     counted = record if own else replace(record, copies=record.copies + 1)
     changed = bool(own) and query.has_new_text(record.signature, record.digest)
-    if (changed or status is Status.NEAR) and query.record.packed_text:
+    if (changed or kind is Kind.NEAR_DUPLICATE) and query.record.packed_text:
         counted = replace(counted, packed_text=text_of(PageName(record.url_key, query.shard_key)))
-    return Answer(status, counted, changed, pages=0, candidates=len(records))
+    return Answer(kind, counted, changed, pages=0, candidates=len(records))

@@ -21,7 +21,6 @@ pages beyond the limit of pages. Of paragraphs, a store keeps which pages hold w
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import ClassVar, Final, Protocol, Self
 
 from crawldedup.checks import LONGEST_KEY
@@ -29,6 +28,7 @@ from crawldedup.errors import KeyMismatchError, ProfileMismatchError, StoreError
 from crawldedup.reading.keys import NO_KEY, Key
 from crawldedup.search.decision import Prefilter, WeightedThreshold
 from crawldedup.search.plan import MAX_CANDIDATES, MAX_KEYS, ProbePlan, Table
+from crawldedup.verdict import Kind
 
 LEASE_SECONDS: Final = 120  # A crawler without a heartbeat for this long is at work no more; see `CrawlSession`.
 # For a page that is added, so few others are freed that an index far above its limits shrinks gradually.
@@ -129,15 +129,6 @@ class Query:
         return rule is None or abandoned or rule.cost(self.record.signature, signature) > rule.limit
 
 
-class Status(StrEnum):
-    """How a page was decided."""
-
-    NEW = "new"
-    NEAR = "near"
-    EXACT = "exact"
-    REVISIT = "revisit"
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to a query.
@@ -146,7 +137,7 @@ class Answer:
     one.
     """
 
-    status: Status
+    kind: Kind  # never "thin"
     record: Record | None  # the earlier page, with this one counted in; None for a new page
     changed: bool  # a revisit with new text
     pages: int  # in the index

@@ -21,7 +21,8 @@ from crawldedup.search.query import (
     expected_recall,
     searches,
 )
-from crawldedup.stores.base import Answer, Status
+from crawldedup.stores.base import Answer
+from crawldedup.verdict import Kind
 from tests.fingerprinting.golden import TEXTS
 from tests.stores.pages import Page, random_page, similar_page
 
@@ -88,7 +89,7 @@ ASKED = [(AskedPage("https://example.com/", text=TEXTS["english"]), fingerprint(
 def meet(hot_prefixes: HotPrefixes, candidates: int) -> None:
     """Let a page that lies here be compared with so many pages, of at most MOST."""
     query = replace(QUERY, keys=tuple(HERE), max_candidates=MOST)
-    hot_prefixes.learn(query, Answer(Status.NEW, None, False, 1_000_000, candidates))
+    hot_prefixes.learn(query, Answer(Kind.NEW, None, False, 1_000_000, candidates))
 
 
 def test_a_crowd_is_remembered_where_it_was() -> None:
@@ -105,7 +106,7 @@ def test_in_a_crowd_ranges_are_narrower_and_more_is_compared() -> None:
 
     def limits() -> tuple[int, int, int]:
         (query,) = builder.queries(ASKED, NO_KEY, 1_000_000)
-        builder.hot_prefixes.learn(query, Answer(Status.NEW, None, False, 1_000_000, query.max_candidates))
+        builder.hot_prefixes.learn(query, Answer(Kind.NEW, None, False, 1_000_000, query.max_candidates))
         return query.max_candidates, query.max_keys, int(query.plan.highs[-1] - query.plan.lows[-1])
 
     alone, crowded = limits(), limits()

@@ -22,9 +22,9 @@ from crawldedup.stores.base import (
     Query,
     Record,
     Retention,
-    Status,
     StoreInfo,
 )
+from crawldedup.verdict import Kind
 from tests.stores.backends import Clock
 
 
@@ -94,7 +94,7 @@ class ReferenceStore:
                 pending.pop(asked.url_key, None)
             pages[own] = (new, self.session.number)
             told = seen if changed else replace(seen, packed_text=b"")
-            return Answer(Status.REVISIT, told, changed, len(pages), 0, is_abandoned)
+            return Answer(Kind.REVISIT, told, changed, len(pages), 0, is_abandoned)
         places = self._candidates(query)
         accepted = self._accepted(query, places)
         if own is not None and query.exact_only and not accepted and self._is_same(pages[own][0], query):
@@ -102,13 +102,13 @@ class ReferenceStore:
         rejected = self._rejected(query, places, accepted)
         abandoned = list(takewhile(self._is_abandoned, accepted))
         accepted = accepted[len(abandoned) :]
-        status, earlier = Status.NEW, None
+        status, earlier = Kind.NEW, None
         replaces = bool(accepted) and all(pages[place][0].rank > asked.rank for place in accepted)
         if accepted:
             page, crawler = pages[accepted[0]]
             counted = replace(page, seen_at=self._now, copies=page.copies + 1)
-            status = Status.EXACT if page.digest == asked.digest else Status.NEAR
-            tells_text = status is Status.NEAR and asked.packed_text
+            status = Kind.EXACT_DUPLICATE if page.digest == asked.digest else Kind.NEAR_DUPLICATE
+            tells_text = status is Kind.NEAR_DUPLICATE and asked.packed_text
             earlier = counted if tells_text else replace(counted, packed_text=b"")
             if not replaces:
                 pages[accepted[0]] = (counted, crawler)

@@ -17,8 +17,9 @@ from crawldedup.errors import ProfileMismatchError
 from crawldedup.search.decision import Prefilter
 from crawldedup.search.plan import ProbePlan
 from crawldedup.search.query import TABLES
-from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, Query, Record, Status, Store
+from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, Query, Record, Store
 from crawldedup.stores.process import has_exited, own_process
+from crawldedup.verdict import Kind
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import (
     FOR_EVER,
@@ -40,8 +41,8 @@ A, B, C = "https://example.com/a", "https://example.com/b", "https://example.com
 Shared = Callable[..., Store]
 
 
-def status(store: Store, page: Page, url: str) -> Status:
-    return checked(store, query(page, url)).status
+def status(store: Store, page: Page, url: str) -> Kind:
+    return checked(store, query(page, url)).kind
 
 
 def record_of(answer: Answer) -> Record:
@@ -64,15 +65,17 @@ def whole_tables(page: Page, url: str, max_candidates: int = 256) -> Query:
 
 
 @pytest.mark.parametrize(
-    ("copy_of", "expected"), [(lambda page: page, Status.EXACT), (near_page, Status.NEAR)], ids=["exact", "near"]
+    ("copy_of", "expected"),
+    [(lambda page: page, Kind.EXACT_DUPLICATE), (near_page, Kind.NEAR_DUPLICATE)],
+    ids=["exact", "near"],
 )
 def test_a_copy_names_its_original_and_is_not_added(
-    store: Store, clock: Clock, page: Page, copy_of: Callable[[Page], Page], expected: Status
+    store: Store, clock: Clock, page: Page, copy_of: Callable[[Page], Page], expected: Kind
 ) -> None:
     checked(store, query(page, A))
     clock.wait(60)
     first, second = (checked(store, query(copy_of(page), url)) for url in (B, C))
-    assert [(answer.status, answer.pages, answer.candidates) for answer in (first, second)] == [(expected, 1, 1)] * 2
+    assert [(answer.kind, answer.pages, answer.candidates) for answer in (first, second)] == [(expected, 1, 1)] * 2
     assert [record_of(first).copies, record_of(second).copies] == [1, 2]
     now = int(clock.now)
     assert first.record == replace(query(page, A).record, added_at=now - 60, seen_at=now, copies=1)
@@ -83,8 +86,8 @@ def test_of_thin_pages_the_digest_decides_even_where_bits_agree_by_chance(
 ) -> None:
     page = thin_page(rng)
     lookalike = replace(query(page, C), record=replace(query(page, C).record, digest=5))
-    assert status(store, page, A) is checked(store, lookalike).status is Status.NEW
-    assert status(store, page, B) is Status.EXACT
+    assert status(store, page, A) is checked(store, lookalike).kind is Kind.NEW
+    assert status(store, page, B) is Kind.EXACT_DUPLICATE
     assert [record.url for record in found(store, query(page, ""))] == [A]
 
 
@@ -96,7 +99,7 @@ def test_a_note_is_kept_until_the_index_is_cleared(store: Store, page: Page) -> 
     checked(store, query(page, A))
     store.clear()
     assert store.note("rules") == ""
-    assert status(store, page, A) is Status.NEW
+    assert status(store, page, A) is Kind.NEW
 
 
 def test_info_tells_pages_bytes_tables_profile_and_namespace(store: Store, rng: np.random.Generator) -> None:
@@ -115,7 +118,7 @@ def test_a_closed_store_can_be_opened_again_and_closed_twice(store: Store, backe
     store.close()
     store.close()
     assert store.open_read_only() == store.open() == 1
-    assert status(store, page, A) is Status.REVISIT
+    assert status(store, page, A) is Kind.REVISIT
     assert Backend("memory", "memory://").store(OTHER_NAMESPACE, Clock()).open() == 0
 
 
@@ -154,7 +157,7 @@ class TestSearch:
             assert [record.url for record in found(store, replace(whole_tables(near, C), prefilter=rule))] == expected
         likely = query(page, C).prefilter
         answers = [checked(store, replace(whole_tables(page, C), prefilter=rule)) for rule in (likely, None)]
-        assert [answer.status for answer in answers] == [Status.EXACT] * 2
+        assert [answer.kind for answer in answers] == [Kind.EXACT_DUPLICATE] * 2
         assert answers[0].candidates < 30 < answers[1].candidates == 61
 
     def test_no_more_records_are_compared_than_asked_for(self, store: Store, rng: np.random.Generator) -> None:
@@ -170,7 +173,7 @@ class TestSearch:
             lows, highs = np.append(key, asked.plan.lows), np.append(key, asked.plan.highs)
             plan = ProbePlan(np.append(best, asked.plan.tables), lows, highs, 1.0)
             answer = checked(store, replace(asked, plan=plan))
-            assert (answer.status, answer.candidates) == (Status.EXACT, 20)
+            assert (answer.kind, answer.candidates) == (Kind.EXACT_DUPLICATE, 20)
 
 
 class TestBatches:
@@ -193,7 +196,7 @@ class TestBatches:
         alone.open()
         answers = store.check(asked[:40]) + store.check(asked[40:])
         assert answers == [checked(alone, question) for question in asked]
-        assert {getattr(answer, "status", None) for answer in answers} >= {Status.NEW, Status.REVISIT}
+        assert {getattr(answer, "kind", None) for answer in answers} >= {Kind.NEW, Kind.REVISIT}
 
     def test_no_pages_get_no_answers(self, store: Store) -> None:
         assert store.check([]) == store.find([]) == []
@@ -213,7 +216,7 @@ class TestLooking:
         assert shared_backend.contents() == before
         # Whoever looked first may remember afterwards.
         assert store.open_read_only() == store.open() == 0
-        assert status(store, page, A) is Status.NEW
+        assert status(store, page, A) is Kind.NEW
         assert store.open_read_only() == 1
 
     def test_who_only_looks_is_no_fellow_of_a_crawl(self, shared: Shared, shared_backend: Backend, page: Page) -> None:
@@ -227,9 +230,9 @@ class TestLooking:
         first.close()
         # With nobody at work this is another crawl, to which the page is a revisit and no fellow's.
         second.open()
-        assert status(second, page, A) is Status.REVISIT
+        assert status(second, page, A) is Kind.REVISIT
         assert looker.forget(name_of(A))
-        assert status(second, page, A) is Status.NEW
+        assert status(second, page, A) is Kind.NEW
 
     def test_pages_are_seen_in_full_or_not_at_all_while_others_write(self, shared: Shared, page: Page) -> None:
         writer, reader, question = shared(), shared(), query(page, A)
@@ -259,15 +262,15 @@ class TestSessions:
         assert NO_SESSION != worker.session == first.session == session
         foreign.open()
         checked(first, query(page, A))
-        assert status(worker, page, A) is Status.REVISIT
-        assert status(foreign, page, A) is Status.EXACT
+        assert status(worker, page, A) is Kind.REVISIT
+        assert status(foreign, page, A) is Kind.EXACT_DUPLICATE
         checked(foreign, query(other, B))
-        assert status(worker, other, B) is Status.EXACT
+        assert status(worker, other, B) is Kind.EXACT_DUPLICATE
         first.close(leave=False)
         assert first.session == NO_SESSION
         first.open(session)
         assert first.session == session
-        assert status(first, other, B) is Status.EXACT
+        assert status(first, other, B) is Kind.EXACT_DUPLICATE
         foreign.close()
         # A worker renews the lease of its session, and the last store that leaves ends it.
         clock.wait(LEASE_SECONDS - 1)
@@ -275,9 +278,9 @@ class TestSessions:
         clock.wait(LEASE_SECONDS - 1)
         worker.close(leave=False)
         late.open()
-        assert status(late, page, A) is Status.EXACT
+        assert status(late, page, A) is Kind.EXACT_DUPLICATE
         first.close()
-        assert status(late, page, A) is Status.REVISIT
+        assert status(late, page, A) is Kind.REVISIT
 
     def test_a_lease_from_before_the_clock_went_back_counts_for_nothing(
         self, shared: Shared, clock: Clock, page: Page
@@ -286,9 +289,9 @@ class TestSessions:
         dead.open(CrawlSession(0, "elsewhere:1:1"))
         checked(dead, query(page, A))
         successor.open()
-        assert status(successor, page, A) is Status.EXACT
+        assert status(successor, page, A) is Kind.EXACT_DUPLICATE
         clock.wait(-86400)
-        assert status(successor, page, A) is Status.REVISIT
+        assert status(successor, page, A) is Kind.REVISIT
 
     @pytest.mark.parametrize("exited", [True, False])
     def test_a_lease_ends_early_when_the_process_of_its_session_has_exited(
@@ -301,7 +304,7 @@ class TestSessions:
         worker.open(first.session)
         checked(worker, query(page, A))
         second.open()
-        assert status(second, page, A) is (Status.REVISIT if exited else Status.EXACT)
+        assert status(second, page, A) is (Kind.REVISIT if exited else Kind.EXACT_DUPLICATE)
 
     def test_a_process_that_nobody_has_waited_for_has_exited(self) -> None:
         with subprocess.Popen(["true"], stdout=subprocess.PIPE) as process:
@@ -318,7 +321,7 @@ class TestSharing:
         two.open()
         checked(one, query(page, A))
         assert found(two, query(page, A)) == []
-        assert [status(two, page, A) for _ in range(2)] == [Status.NEW, Status.REVISIT]
+        assert [status(two, page, A) for _ in range(2)] == [Kind.NEW, Kind.REVISIT]
         one.clear()
         assert (one.info().pages, two.info().pages) == (0, 1)
         assert not one.forget(name_of(A))
@@ -336,15 +339,15 @@ class TestSharing:
                 begin()
             assert (caught.value.index_profile, caught.value.own_profile) == ("profile-1", "profile-2")
         assert shared_backend.contents() == before
-        assert status(store, page, A) is Status.REVISIT
+        assert status(store, page, A) is Kind.REVISIT
         foreign.clear()
         assert foreign.open() == 0
-        assert status(foreign, page, A) is Status.NEW
+        assert status(foreign, page, A) is Kind.NEW
         assert foreign.info().profile == "profile-2"
         for call in (store.check, store.find):
             with pytest.raises(ProfileMismatchError):
                 call([query(page, A)])
-        assert status(foreign, page, A) is Status.REVISIT
+        assert status(foreign, page, A) is Kind.REVISIT
 
     def test_who_clears_without_joining_leaves_no_index_and_crawlers_at_work_go_on(
         self, shared: Shared, shared_backend: Backend, page: Page
@@ -358,7 +361,7 @@ class TestSharing:
         checked(worker, query(page, A))
         keeper.clear()
         assert found(worker, query(page, B)) == []
-        assert status(worker, page, B) is Status.NEW
+        assert status(worker, page, B) is Kind.NEW
         worker.close()
         keeper.clear()
         # Now it is nobody's: whoever comes first makes it his.

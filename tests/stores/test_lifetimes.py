@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from crawldedup.fingerprinting.anchors import ANCHOR_BITS
-from crawldedup.stores.base import MOST_HOLDERS, AnchorQuery, Query, Retention, Status, Store
+from crawldedup.stores.base import MOST_HOLDERS, AnchorQuery, Query, Retention, Store
+from crawldedup.verdict import Kind
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import FOR_EVER, OTHER_NAMESPACE, Page, checked, filler, name_of, near_page, query
 
@@ -29,7 +30,7 @@ class TestPages:
         """Add pages; return the size of the index after the last."""
         rng = np.random.default_rng(numbers.start)
         answers = [checked(store, filler(rng, url_of(number), retention=retention)) for number in numbers]
-        assert {answer.status for answer in answers} == {Status.NEW}
+        assert {answer.kind for answer in answers} == {Kind.NEW}
         return answers[-1].pages
 
     def held(self, store: Store, most: int) -> list[int]:
@@ -68,7 +69,7 @@ class TestTexts:
 
     def expire_and_return(self, store: Store, clock: Clock, page: Page, other: Page) -> None:
         clock.wait(3601)
-        assert checked(store, with_text(page, A, SECOND, retention=HOUR)).status is Status.NEW
+        assert checked(store, with_text(page, A, SECOND, retention=HOUR)).kind is Kind.NEW
         assert text_of(store, A, HOUR) == SECOND
 
     def be_evicted(self, store: Store, clock: Clock, page: Page, other: Page) -> None:

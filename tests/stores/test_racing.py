@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from crawldedup.stores.base import Query, Record, Status
+from crawldedup.stores.base import Query, Record
+from crawldedup.verdict import Kind
 from tests.stores.backends import CONTEXT, Backend, Clock
 from tests.stores.pages import FOR_EVER, LAYOUT, checked, name_of, near_page, query, random_page, similar_page
 from tests.stores.reference import ReferenceIndex, ReferenceStore
@@ -58,7 +59,7 @@ def asked(content: int, copy: int) -> Query:
 def told(store: Any, question: Query) -> tuple[Any, ...]:
     answer = checked(store, question)
     original = answer.record and (answer.record.url, answer.record.copies, answer.record.packed_text)
-    return answer.status, answer.replaces, original
+    return answer.kind, answer.replaces, original
 
 
 def told_of(page: Record) -> tuple[str, int, int, bytes]:
@@ -128,7 +129,7 @@ def test_racing_pages_have_the_answers_of_one_process(
     name, url = shared_backend.name, shared_backend.url
     tasks = [processes.submit(race, name, url, contents, process) for process in range(PROCESSES)]
     calls = [call for task in tasks for call in task.result(timeout=110)]
-    assert {call.told[0] for call in calls} == {Status.NEW, Status.NEAR, Status.EXACT}
+    assert {call.told[0] for call in calls} == {Kind.NEW, Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE}
     store = shared_backend.store(LAYOUT, Clock())
     store.open()
     contested = 0
@@ -155,8 +156,8 @@ def test_what_no_process_could_have_answered_is_refuted(content: int) -> None:
     assert explanation(at_once)
     assert not explanation([call._replace(began=-call.ended, ended=-call.began) for call in calls])
     for place, (status, _, original) in enumerate(answers):
-        if status is Status.NEW:
+        if status is Kind.NEW:
             continue
-        wrong = [(Status.NEW, False, None), (status, False, (original[0], original[1] + 1, original[2]))]
+        wrong = [(Kind.NEW, False, None), (status, False, (original[0], original[1] + 1, original[2]))]
         for answer in wrong:
             assert not explanation([*calls[:place], calls[place]._replace(told=answer), *calls[place + 1 :]])

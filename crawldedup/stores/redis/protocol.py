@@ -14,7 +14,8 @@ import numpy as np
 from crawldedup.search.decision import Crowd, WeightedThreshold
 from crawldedup.search.plan import KEY_BITS, STORED_BITS, ProbePlan, Table
 from crawldedup.stores import base
-from crawldedup.stores.base import Answer, Layout, PageName, Query, Record, Status
+from crawldedup.stores.base import Answer, Layout, PageName, Query, Record
+from crawldedup.verdict import Kind
 
 KEY_BYTES: Final = 5
 
@@ -24,7 +25,7 @@ _QUESTION: Final = struct.Struct(">IIBBIIIH")
 _BODY: Final = struct.Struct(">QIQ")
 _ANSWER: Final = struct.Struct(">BBIII")
 _CHANGED, _ABANDONED, _REPLACES = 1, 2, 4
-_STATUSES: Final = (Status.NEW, Status.NEAR, Status.EXACT, Status.REVISIT)
+_KINDS: Final = (Kind.NEW, Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE, Kind.REVISIT)
 _MOST: Final = 0xFFFF_FFFF
 _RANK_MARK: Final = b"\xfe"  # before the rank of a page, if that is not 0
 _NIBBLES: Final = 9
@@ -104,13 +105,13 @@ def crawler_of(reply: bytes) -> int:
 
 def unpack_answer(reply: bytes, layout: Layout) -> Answer:
     """Return what the script `check` replied."""
-    status, how, pages, candidates, size = _ANSWER.unpack_from(reply)
+    kind, how, pages, candidates, size = _ANSWER.unpack_from(reply)
     end = _ANSWER.size + size
     rest = reply[end:]
     record = unpack_record(reply[_ANSWER.size : end], layout, rest) if size else None
     rejected = unpack_record(rest, layout) if rest and not size else None
     is_changed, is_abandoned, replaces = (bool(how & flag) for flag in (_CHANGED, _ABANDONED, _REPLACES))
-    return Answer(_STATUSES[status], record, is_changed, pages, candidates, is_abandoned, replaces, rejected)
+    return Answer(_KINDS[kind], record, is_changed, pages, candidates, is_abandoned, replaces, rejected)
 
 
 def unpack_record(record: bytes, layout: Layout, text: bytes = b"") -> Record:

@@ -29,6 +29,7 @@ from crawldedup.stores.process import has_exited, own_process
 from crawldedup.stores.redis import client, protocol
 from crawldedup.stores.redis.client import ANY_ERROR, Command
 from crawldedup.stores.registry import shown_url
+from crawldedup.verdict import Kind
 
 # As measured in large indexes, without URLs, texts and paragraphs: see the page of benchmarks.
 BYTES_A_PAGE, TABLE_BYTES_A_PAGE = 130, 38
@@ -230,7 +231,7 @@ class RedisStore:
         own = [
             place
             for place, (query, answer) in enumerate(zip(queries, answers, strict=True))
-            if isinstance(answer, Answer) and answer.status in (base.Status.NEAR, base.Status.EXACT)
+            if isinstance(answer, Answer) and answer.kind in (Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE)
             if answer.record and answer.record.url_key == query.record.url_key
         ]
         if own:

@@ -6,9 +6,10 @@ A page whose answer cannot be told from what was read is asked alone, after all 
 
 from collections.abc import Sequence
 
-from crawldedup.stores.base import FEW, MAX_EVICTED, MAX_FREED, MAX_SWEPT, Answer, Answers, Query, Record, Status
+from crawldedup.stores.base import FEW, MAX_EVICTED, MAX_FREED, MAX_SWEPT, Answer, Answers, Query, Record
 from crawldedup.stores.sqlite.index import NEVER, Candidate, Page, SqliteIndex, candidates, candidates_alone
 from crawldedup.stores.sqlite.schema import Crawlers
+from crawldedup.verdict import Kind
 
 
 def find(index: SqliteIndex, query: Query, now: int) -> list[Record]:
@@ -80,22 +81,22 @@ class _Turn:
         nearest = self._pages[near[0]] if near else None
         replaces = nearest is not None and min([self._pages[number].rank for number in near]) > record.rank
         self._free(query, met, live, is_added=nearest is None or replaces)
-        status, earlier, rejected = Status.NEW, None, next((self._pages[number].record() for number in others), None)
+        kind, earlier, rejected = Kind.NEW, None, next((self._pages[number].record() for number in others), None)
         if nearest is not None:
             rejected = None
-            status = Status.EXACT if nearest.digest == record.digest else Status.NEAR
-            text = self._text(nearest.number) if status is Status.NEAR and record.packed_text else b""
+            kind = Kind.EXACT_DUPLICATE if nearest.digest == record.digest else Kind.NEAR_DUPLICATE
+            text = self._text(nearest.number) if kind is Kind.NEAR_DUPLICATE and record.packed_text else b""
             counted = nearest._replace(seen_at=self._now, copies=nearest.copies + 1)
             earlier = counted.record(text)
             if not replaces:
                 self._change(counted)
-                return Answer(status, earlier, False, index.pages, len(live))
+                return Answer(kind, earlier, False, index.pages, len(live))
             gone.append(nearest)
         for page in gone:
             self._remove(page)
             self._pending[page.url_key] = False
         self._add(place, earlier.copies if earlier else 0)
-        return Answer(status, earlier, False, index.pages, len(live), replaces=replaces, rejected=rejected)
+        return Answer(kind, earlier, False, index.pages, len(live), replaces=replaces, rejected=rejected)
 
     def write(self) -> None:
         index = self._index
@@ -166,7 +167,7 @@ class _Turn:
             # Texts may not have been kept when the page was added.
             self._texts[own.number] = record.packed_text
         self._change(seen)
-        return Answer(Status.REVISIT, earlier, is_changed, index.pages, 0, is_abandoned)
+        return Answer(Kind.REVISIT, earlier, is_changed, index.pages, 0, is_abandoned)
 
     def _free(self, query: Query, met: Sequence[Candidate], live: Sequence[Candidate], *, is_added: bool) -> None:
         """Remove pages that have expired, and what has the URL of a page that is added."""

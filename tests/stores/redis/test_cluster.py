@@ -15,9 +15,10 @@ import pytest
 from redis.crc import key_slot
 
 from crawldedup.errors import StoreFullError, StoreUnavailableError
-from crawldedup.stores.base import AnchorQuery, PageName, Query, Retention, Status
+from crawldedup.stores.base import AnchorQuery, PageName, Query, Retention
 from crawldedup.stores.redis.client import exchange
 from crawldedup.stores.redis.store import PREFIXES, RedisClusterStore, prefixes
+from crawldedup.verdict import Kind
 from tests.servers import ClusterSetup, wait_until
 from tests.stores.pages import LAYOUT, checked, query, random_page, url_key_of
 
@@ -39,7 +40,7 @@ def each_elsewhere(numbers: range) -> list[Query]:
 
 
 def statuses(store: RedisClusterStore, queries: Sequence[Query]) -> list[Any]:
-    return [getattr(answer, "status", answer) for answer in store.check(queries)]
+    return [getattr(answer, "kind", answer) for answer in store.check(queries)]
 
 
 def assert_known(store: RedisClusterStore, questions: Sequence[Query]) -> None:
@@ -48,7 +49,7 @@ def assert_known(store: RedisClusterStore, questions: Sequence[Query]) -> None:
         copy = replace(question.record, url="copy", url_key=question.record.url_key ^ 1)
         answer = checked(store, replace(question, record=copy))
         assert answer.record is not None
-        assert (answer.status, answer.record.url) == (Status.EXACT, question.record.url)
+        assert (answer.kind, answer.record.url) == (Kind.EXACT_DUPLICATE, question.record.url)
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ class TestPrefixes:
         monkeypatch.setattr(
             "crawldedup.stores.redis.client.exchange", lambda asked: (rounds.append(asked), exchange(asked))[1]
         )
-        assert statuses(store, each_elsewhere(range(64))) == [Status.NEW] * 64
+        assert statuses(store, each_elsewhere(range(64))) == [Kind.NEW] * 64
         assert (len(rounds), len(rounds[0])) == (1, 3)
         assert sorted(len(master.client.keys("*:r:0")) for master in cluster.masters) == [5, 5, 6]
         assert store.info().pages == 80
@@ -109,7 +110,7 @@ class TestPrefixes:
         again = store.check(each_elsewhere(range(5)))
         assert [getattr(answer, "abandoned", answer) for answer in again] == [False, False, False, True, True]
         assert [store.forget(names[0]), store.forget(names[0])] == [True, False]
-        assert statuses(store, [ask(0, place=0)]) == [Status.NEW]
+        assert statuses(store, [ask(0, place=0)]) == [Kind.NEW]
 
     def test_texts_and_anchors_lie_with_their_pages(self, store: RedisClusterStore) -> None:
         asked = ask(1, place=9)
@@ -149,7 +150,7 @@ class TestTrouble:
         wait_until(lambda: answered[-1][0] > killed and len(answered) > 300, 30.0)
         enough.set()
         thread.join()
-        assert {status for _, status in answered} == {Status.NEW}
+        assert {status for _, status in answered} == {Kind.NEW}
         # What the replica has not heard of in time is lost.
         kept = [number for number, (at, _) in enumerate(answered) if not -0.5 < at - killed < 0]
         assert_known(store, [ask(number, place=number) for number in kept])
@@ -172,10 +173,10 @@ class TestTrouble:
             assert late.open() == 4 * (PREFIXES - len(lost))
             (warning,) = late.info().warnings
             assert warning.startswith(f"of 16 parts, {len(lost)} do not answer")
-            assert statuses(late, [ask(100, place=left)]) == [Status.NEW]
+            assert statuses(late, [ask(100, place=left)]) == [Kind.NEW]
             late.heartbeat()
         answers = statuses(store, [ask(101, place=left), ask(102, place=lost[0])])
-        assert answers[0] is Status.NEW
+        assert answers[0] is Kind.NEW
         assert isinstance(answers[1], StoreUnavailableError)
 
     @pytest.mark.usefixtures("is_patient")
@@ -211,7 +212,7 @@ class TestTrouble:
             client = cluster.master_of(NAMES[part]).client
             client.delete(*client.keys(f"{NAMES[part]}*"))
         after = each_elsewhere(range(100, 132))
-        assert statuses(store, after) == [Status.NEW] * 32
+        assert statuses(store, after) == [Kind.NEW] * 32
         assert_known(store, after)
         assert_known(store, [ask(number, place=number) for number in range(32) if number % PREFIXES not in lost])
 
@@ -225,5 +226,5 @@ class TestTrouble:
             assert_known(store, [question for number, question in enumerate(asked) if number not in refused])
             with contextlib.closing(RedisClusterStore(cluster.url, LAYOUT)) as late:
                 assert late.open() == 40 - len(refused)
-        assert statuses(store, [asked[number] for number in refused]) == [Status.NEW] * len(refused)
+        assert statuses(store, [asked[number] for number in refused]) == [Kind.NEW] * len(refused)
         assert store.info().pages == 40

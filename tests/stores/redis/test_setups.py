@@ -13,10 +13,11 @@ import pytest
 import redis
 
 from crawldedup.errors import ConfigurationError, StoreUnavailableError
-from crawldedup.stores.base import AnchorQuery, Retention, Status
+from crawldedup.stores.base import AnchorQuery, Retention
 from crawldedup.stores.redis.client import connect, read_url, store_errors
 from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.registry import make_store, shown_url
+from crawldedup.verdict import Kind
 from tests.servers import Certificate, ClusterSetup, RedisServer, SentinelSetup, TlsFront, wait_until
 from tests.stores.pages import FOR_EVER, LAYOUT, Page, checked, name_of, query, random_page
 from tests.stores.test_contract import exited_process
@@ -62,7 +63,7 @@ class TestTls:
         with contextlib.closing(RedisStore(f"{url}?ssl_ca_certs={certificate.file}&{own}", LAYOUT)) as store:
             store.open()
             page = query(random_page(np.random.default_rng(1)), "https://example.com/1")
-            assert [checked(store, page).status for _ in range(2)] == [Status.NEW, Status.REVISIT]
+            assert [checked(store, page).kind for _ in range(2)] == [Kind.NEW, Kind.REVISIT]
 
     def test_a_certificate_that_is_a_strangers_is_a_configuration_error(
         self, url: str, certificate: Certificate
@@ -130,12 +131,12 @@ def use_everything(store: RedisStore, others: str) -> None:
     def url(name: object) -> str:
         return f"https://example.com/{name}"
 
-    def check(page: Page, name: object, text: bytes = b"", **values: object) -> Status:
+    def check(page: Page, name: object, text: bytes = b"", **values: object) -> Kind:
         asked = query(page, url(name))
-        return checked(store, replace(asked, record=replace(asked.record, packed_text=text), **values)).status  # type: ignore[arg-type]
+        return checked(store, replace(asked, record=replace(asked.record, packed_text=text), **values)).kind  # type: ignore[arg-type]
 
     store.open()
-    assert {check(page, number) for number, page in enumerate(pages)} == {Status.NEW}
+    assert {check(page, number) for number, page in enumerate(pages)} == {Kind.NEW}
     # One more text for a known URL, and pages of one template: a range holds more of them than are read.
     check(random_page(rng), 0)
     for number in range(100):
@@ -144,8 +145,8 @@ def use_everything(store: RedisStore, others: str) -> None:
     # A URL that another crawler at work has.
     with contextlib.closing(RedisStore(others, LAYOUT)) as fellow:
         fellow.open()
-        assert checked(fellow, query(other, url("fellow"))).status is Status.NEW
-        assert check(other, "fellow") is Status.EXACT
+        assert checked(fellow, query(other, url("fellow"))).kind is Kind.NEW
+        assert check(other, "fellow") is Kind.EXACT_DUPLICATE
     store.heartbeat()
     assert store.info().pages > 0
     assert store.note("rules", "text") == "text"

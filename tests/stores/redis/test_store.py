@@ -17,11 +17,12 @@ import redis
 from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
 from crawldedup.search.plan import KEY_BITS
 from crawldedup.search.query import TABLES
-from crawldedup.stores.base import PageName, Query, Record, Status
+from crawldedup.stores.base import PageName, Query, Record
 from crawldedup.stores.redis import protocol
 from crawldedup.stores.redis.client import exchange
 from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.registry import make_store
+from crawldedup.verdict import Kind
 from tests.servers import RedisServer
 from tests.stores.backends import Clock, redis_contents
 from tests.stores.pages import (
@@ -58,12 +59,12 @@ def ask(number: int, name: object = None, **values: Any) -> Query:
     return replace(query(page_number(number), url(number if name is None else name)), **values)
 
 
-def check(store: RedisStore, number: int, name: object = None) -> Status:
-    return checked(store, ask(number, name)).status
+def check(store: RedisStore, number: int, name: object = None) -> Kind:
+    return checked(store, ask(number, name)).kind
 
 
 def statuses(store: RedisStore, queries: list[Query]) -> list[Any]:
-    return [getattr(answer, "status", answer) for answer in store.check(queries)]
+    return [getattr(answer, "kind", answer) for answer in store.check(queries)]
 
 
 def assert_holds(store: RedisStore, numbers: range) -> None:
@@ -124,7 +125,7 @@ def test_a_unix_socket_serves_as_well(tmp_path_factory: pytest.TempPathFactory) 
     with RedisServer("--unixsocket", str(socket)):
         store = RedisStore(f"unix://{socket}?db=2", LAYOUT)
         store.open()
-        assert check(store, 0) is Status.NEW
+        assert check(store, 0) is Kind.NEW
 
 
 def test_threads_that_open_one_store_at_once_make_one_crawler(client: redis.Redis, store: RedisStore) -> None:
@@ -144,12 +145,12 @@ def test_urls_that_were_made_to_share_the_bits_of_their_keys_do_not_slow_each_ot
         asked = ask(number)
         return replace(asked, record=replace(asked.record, url_key=0xABCDEF0123 << 24 | name))
 
-    assert statuses(store, [sharing(number, number) for number in range(300)]) == [Status.NEW] * 300
+    assert statuses(store, [sharing(number, number) for number in range(300)]) == [Kind.NEW] * 300
     client.config_resetstat()
-    assert checked(store, sharing(300, 300)).status is Status.NEW
+    assert checked(store, sharing(300, 300)).kind is Kind.NEW
     assert client.info("commandstats")["cmdstat_lindex"]["calls"] < 30
     # The first of them, which may have been there before the crowd, are still known.
-    assert checked(store, sharing(301, 0)).status is Status.REVISIT
+    assert checked(store, sharing(301, 0)).kind is Kind.REVISIT
 
 
 @pytest.mark.parametrize("half", [0, 1])
@@ -200,7 +201,7 @@ class TestServerTrouble:
         for number in range(3):
             client.script_flush()
             client.client_kill_filter(_type="normal", skipme=True)
-            assert check(store, number) is Status.NEW
+            assert check(store, number) is Kind.NEW
             client.client_kill_filter(_type="normal", skipme=True)
             store.heartbeat()
         client.script_flush()
@@ -210,14 +211,14 @@ class TestServerTrouble:
         with RedisServer("--appendonly", "yes", "--appendfsync", "always") as server:
             store = RedisStore(server.url, LAYOUT)
             store.open()
-            assert check(store, 0) is Status.NEW
+            assert check(store, 0) is Kind.NEW
             server.stop()
             calls = [lambda: check(store, 1), lambda: found(store, ask(0)), lambda: store.forget(PageName(1))]
             for call in (*calls, store.heartbeat, store.info, store.clear, store.open):
                 with pytest.raises(StoreUnavailableError, match=server.url):
                     call()
             server.start()
-            assert [check(store, number) for number in range(2)] == [Status.REVISIT, Status.NEW]
+            assert [check(store, number) for number in range(2)] == [Kind.REVISIT, Kind.NEW]
             assert_holds(store, range(2))
             store.close()
 
@@ -230,21 +231,21 @@ class TestServerTrouble:
         redis_server.client.flushall()
         if first_call == "heartbeat":
             first.heartbeat()
-        assert check(first, 0) is Status.NEW
+        assert check(first, 0) is Kind.NEW
         # The crawl goes on: everyone in it still knows whose pages are whose.
-        assert check(second, 0) is Status.EXACT
+        assert check(second, 0) is Kind.EXACT_DUPLICATE
         later.open()
         second.heartbeat()
-        assert [check(second, 1), check(later, 2)] == [Status.NEW] * 2
+        assert [check(second, 1), check(later, 2)] == [Kind.NEW] * 2
         for delivered, store in enumerate((first, second, later)):
             kinds = [check(store, number) for number in range(3)]
-            assert kinds.pop(delivered) is Status.REVISIT
-            assert kinds == [Status.EXACT] * 2
+            assert kinds.pop(delivered) is Kind.REVISIT
+            assert kinds == [Kind.EXACT_DUPLICATE] * 2
         assert_holds(first, range(3))
         for store in (first, second, later):
             store.close()
         next_crawl.open()
-        assert check(next_crawl, 1) is Status.REVISIT
+        assert check(next_crawl, 1) is Kind.REVISIT
 
     @pytest.mark.parametrize(
         "lost",
@@ -261,10 +262,10 @@ class TestServerTrouble:
         store.check([ask(number) for number in range(100)])
         client.delete(*client.scan_iter(f"{PREFIX}{lost}"))
         later = range(100, 200)
-        assert statuses(store, [ask(number) for number in later]) == [Status.NEW] * 100
+        assert statuses(store, [ask(number) for number in later]) == [Kind.NEW] * 100
         for number in later:
             assert [record.url for record in found(store, ask(number))] == [url(number)]
-            assert [check(store, number), check(store, number, "copy")] == [Status.REVISIT, Status.EXACT]
+            assert [check(store, number), check(store, number, "copy")] == [Kind.REVISIT, Kind.EXACT_DUPLICATE]
             assert store.forget(name_of(url(number)))
 
     def test_of_two_who_clear_at_once_neither_removes_what_came_after(
@@ -281,7 +282,7 @@ class TestServerTrouble:
         monkeypatch.setattr(other, "_remove_epochs", be_slow)
         other.clear()
         other.close()
-        assert check(store, 1, "copy") is Status.EXACT
+        assert check(store, 1, "copy") is Kind.EXACT_DUPLICATE
 
 
 class TestLostAnswers:
@@ -307,7 +308,7 @@ class TestLostAnswers:
         check(store, 0)
         self.lose(monkeypatch, done=done, read=read)
         pages = [ask(text, name) for text, name in ((0, 2), (1, 1), (1, 3), (0, 4), (1, 1))]
-        expected = [Status.EXACT, Status.NEW, Status.EXACT, Status.EXACT, Status.REVISIT]
+        expected = [Kind.EXACT_DUPLICATE, Kind.NEW, Kind.EXACT_DUPLICATE, Kind.EXACT_DUPLICATE, Kind.REVISIT]
         assert statuses(store, pages) == expected
         assert [record.copies for text in (0, 1) for record in found(store, ask(text))] == [2, 1]
 
@@ -324,22 +325,22 @@ class TestLostAnswers:
         store.open()
         self.lose(monkeypatch)
         answer = checked(store, asked)
-        assert (answer.status, answer.abandoned) == (Status.REVISIT, True)
+        assert (answer.kind, answer.abandoned) == (Kind.REVISIT, True)
         store.close()
 
     def test_a_question_makes_no_batch_whatever_its_rule_of_revisits(
         self, client: redis.Redis, store: RedisStore
     ) -> None:
         asked = [ask(1, name, revisit_rule=revisit_rule(page_number(1), 0.9)) for name in (1, 2)]
-        assert [checked(store, each).status for each in asked] == [Status.NEW, Status.EXACT]
+        assert [checked(store, each).kind for each in asked] == [Kind.NEW, Kind.EXACT_DUPLICATE]
         assert list(client.scan_iter("*:b:*")) == []
-        assert statuses(store, asked) == [Status.REVISIT, Status.EXACT]
+        assert statuses(store, asked) == [Kind.REVISIT, Kind.EXACT_DUPLICATE]
         (name,) = client.scan_iter("*:b:*")
         assert len(name) == len(f"{PREFIX}b:12345678")
 
     def test_a_batch_above_the_size_of_one_round_trip_is_answered_in_order(self, store: RedisStore) -> None:
         pages = [ask(number) for number in range(230)]
-        assert statuses(store, [*pages, *pages]) == [Status.NEW] * 230 + [Status.REVISIT] * 230
+        assert statuses(store, [*pages, *pages]) == [Kind.NEW] * 230 + [Kind.REVISIT] * 230
 
 
 class TestMaxMemory:
@@ -360,8 +361,8 @@ class TestMaxMemory:
             assert_holds(store, range(100))
             # What is known is still told, though nobody can count it.
             near = query(near_page(page_number(1)), url(101))
-            told = [checked(store, question).status for question in (ask(1), ask(1, 101), near)]
-            assert told == [Status.REVISIT, Status.EXACT, Status.NEAR]
+            told = [checked(store, question).kind for question in (ask(1), ask(1, 101), near)]
+            assert told == [Kind.REVISIT, Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE]
             assert redis_contents(client) == before
             assert store.forget(name_of(url(99)))
             with contextlib.closing(RedisStore(redis_server.url, LAYOUT)) as late:
@@ -370,7 +371,7 @@ class TestMaxMemory:
                 # The index is gone, and there is no room to begin another.
                 store.clear()
             assert not [key for key in client.scan_iter() if b":t" in key or b":r:" in key]
-        assert check(store, 100) is Status.NEW
+        assert check(store, 100) is Kind.NEW
 
     def test_a_full_server_is_told_what_was_delivered_and_takes_no_page_for_it(
         self, redis_server: RedisServer, store: RedisStore
@@ -382,7 +383,7 @@ class TestMaxMemory:
             with pytest.raises(StoreFullError):
                 checked(store, ask(2, delivered=delivered))
             assert (store.info().pages, redis_server.client.hlen(f"{PREFIX}n")) == (2, 0)
-            assert check(store, 0, 3) is Status.EXACT
+            assert check(store, 0, 3) is Kind.EXACT_DUPLICATE
 
 
 class TestForeignKeys:
@@ -404,7 +405,7 @@ class TestForeignKeys:
         client.delete(META)
         assert store.open() == 0
         # In mid-crawl, too.
-        assert check(store, 1) is Status.NEW
+        assert check(store, 1) is Kind.NEW
         client.delete(META)
         client.hset(META, "colour", "red")
         before = redis_contents(client)

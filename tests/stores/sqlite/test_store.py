@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from crawldedup.errors import ForeignStoreError, StoreError, StoreFullError, StoreUnavailableError
-from crawldedup.stores.base import Answer, Query, Status
+from crawldedup.stores.base import Answer, Query
 from crawldedup.stores.sqlite.store import SqliteStore
+from crawldedup.verdict import Kind
 from tests.stores.backends import CONTEXT
 from tests.stores.pages import LAYOUT, checked, found, query, random_page
 
@@ -36,7 +37,7 @@ def question(number: int) -> Query:
 
 def add(store: SqliteStore, number: int) -> int:
     answer = checked(store, question(number))
-    assert answer.status is Status.NEW
+    assert answer.kind is Kind.NEW
     return answer.pages
 
 
@@ -149,12 +150,12 @@ def test_of_many_pages_on_a_full_disk_those_that_found_room_are_answered_and_kep
     assert answered[:kept] == answers
     assert all(isinstance(error, StoreFullError) and "no room left" in str(error) for error in answered[kept:])
     assert [answer.pages for answer in answers] == list(range(1, kept + 1))
-    assert [answer.status for answer in answers] == [Status.REVISIT] + [Status.NEW] * (kept - 1)
+    assert [answer.kind for answer in answers] == [Kind.REVISIT] + [Kind.NEW] * (kept - 1)
     with pytest.raises(StoreFullError, match=f"no room left for {path}"):
         add(store, kept)
     assert len(found(store, question(0))) == 1
     store._db.execute(f"PRAGMA max_page_count = {size + 1000}")
-    assert checked(store, question(0)).status is Status.REVISIT
+    assert checked(store, question(0)).kind is Kind.REVISIT
     store.close()
     assert_whole(path, kept, absent=kept)
 
