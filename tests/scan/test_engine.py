@@ -11,8 +11,15 @@ import pytest
 
 from crawldedup import Deduplicator, Kind, Page, fingerprint
 from crawldedup.literature.exact import jaccard
-from crawldedup.scan.columns import Columns
-from crawldedup.scan.engine import MOST_RESEMBLING, Order, Resemblances, costs_of, find_duplicates, similarities_of
+from crawldedup.scan.engine import (
+    MOST_RESEMBLING,
+    Columns,
+    Order,
+    Resemblances,
+    costs_of,
+    find_duplicates,
+    similarities_of,
+)
 from crawldedup.scan.pairs import earlier_of, later_of
 from crawldedup.search.model import estimate_similarity
 from crawldedup.search.query import TABLES, searches

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crawldedup.scan.columns import VOLATILITY_UNIT
 from crawldedup.scan.pairs import (
     KEYS_A_TABLE,
     NEIGHBOURS,
+    VOLATILITY_UNIT,
     Nearness,
     WaitingPairs,
     candidate_pairs,
