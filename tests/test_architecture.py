@@ -23,7 +23,7 @@ BUDGETS = {
     "stores": 2364,
     "workers": 498,
     "scrapy_plugin": 2140,
-    "report": 2034,
+    "report": 1999,
     "scan": 1100,
     "spark": 449,
     "service": 1305,
@@ -31,7 +31,7 @@ BUDGETS = {
     "literature": 1795,
     "adapters": 410,
 }
-MOST_LINES = 20_464
+MOST_LINES = 20_429
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

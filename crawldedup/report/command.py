@@ -10,7 +10,7 @@ from typing import Any, Final
 from crawldedup.commands.command import Command
 from crawldedup.commands.output import Output
 from crawldedup.errors import ConfigurationError
-from crawldedup.journal import CrawlSummary, Journal, crawls, find_journals
+from crawldedup.journal import Journal, crawls, find_journals
 from crawldedup.printable import pluralize, printable
 
 DEFAULT_SOURCE: Final = ".scrapy/crawldedup"
@@ -55,7 +55,9 @@ def report(sources: Sequence[str], given: Namespace, output: Output) -> None:
     if given.crawls:
         for source in sources:
             for crawl in crawls(source):
-                output.show(asdict(crawl), _line_of(crawl))
+                began = time.strftime("%Y-%m-%d %H:%M", time.gmtime(crawl.started))
+                count, state = pluralize(crawl.pages, "page"), printable(crawl.state)
+                output.show(asdict(crawl), f"{printable(crawl.name)}  {began} UTC, {count}, {state}")
         return
     # Here, so that `--help` does not wait for DuckDB.
     from crawldedup.report.queries import Database, make_report
@@ -78,8 +80,3 @@ def report(sources: Sequence[str], given: Namespace, output: Output) -> None:
             write_report(database, made, given.output)
     if given.output is None:
         output.show(made, *lines_of(made))
-
-
-def _line_of(crawl: CrawlSummary) -> str:
-    began = time.strftime("%Y-%m-%d %H:%M", time.gmtime(crawl.started))
-    return f"{printable(crawl.name)}  {began} UTC, {pluralize(crawl.pages, 'page')}, {printable(crawl.state)}"
