@@ -2,7 +2,6 @@
 
 import time
 from argparse import Namespace
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -46,14 +45,9 @@ REPORT: Final = Command(
 
 
 def run(given: Namespace, output: Output) -> None:
-    """Make a report of the sources."""
-    report(given.sources, given, output)
-
-
-def report(sources: Sequence[str], given: Namespace, output: Output) -> None:
-    """Make a report, and show it or write it; or list the crawls. Raises ConfigurationError."""
+    """Make a report of the sources, and show it or write it; or list the crawls. Raises ConfigurationError."""
     if given.crawls:
-        for source in sources:
+        for source in given.sources:
             for crawl in crawls(source):
                 began = time.strftime("%Y-%m-%d %H:%M", time.gmtime(crawl.started))
                 count, state = pluralize(crawl.pages, "page"), printable(crawl.state)
@@ -70,10 +64,10 @@ def report(sources: Sequence[str], given: Namespace, output: Output) -> None:
                 "a file that ends with .json holds the same"
             )
         check_path("--output", given.output)
-    journals, against = find_journals(sources, given.crawl), list[Journal]()
+    journals, against = find_journals(given.sources, given.crawl), list[Journal]()
     if given.against:
         is_source = Path(given.against).exists()
-        against = find_journals([given.against]) if is_source else find_journals(sources, given.against)
+        against = find_journals([given.against]) if is_source else find_journals(given.sources, given.against)
     with output.shares() as progress, Database(progress) as database:
         made = make_report(database, journals, against)
         if given.output is not None:
