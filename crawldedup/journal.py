@@ -152,7 +152,15 @@ class FileJournal:
         try:
             directory.mkdir(parents=True, exist_ok=True)
             _prune(directory, keep, present=header["crawl"])
-            self._file = _create(directory, f"{header['crawl']}-{_safe(header['host'])}-{header['pid']}")
+            stem, number = f"{header['crawl']}-{_safe(header['host'])}-{header['pid']}", 1
+            path = directory / f"{stem}.jsonl"
+            # Process ids are used again, and one process may run several crawls.
+            while path.exists():
+                number += 1
+                path = directory / f"{stem}-{number}.jsonl"
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
+            with suppress(OSError):
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             self.trouble = str(error)
         self.write(b"")
@@ -177,18 +185,6 @@ class FileJournal:
             with suppress(OSError):
                 os.close(self._file)
             self._file = None
-
-
-def _create(directory: Path, stem: str) -> int:
-    """Create a file that was not there: process ids are used again, and one process may run several crawls."""
-    path, number = directory / f"{stem}.jsonl", 1
-    while path.exists():
-        number += 1
-        path = directory / f"{stem}-{number}.jsonl"
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
-    with suppress(OSError):
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return file
 
 
 def _prune(directory: Path, keep: int, *, present: str) -> None:
@@ -272,7 +268,21 @@ def crawls(source: str | Path) -> list[CrawlSummary]:
         ...     print(crawl.spider, crawl.pages, crawl.state)
         news 2 finished
     """
-    return [_summary(*of_crawl) for of_crawl in _by_crawl(_journals_at(Path(source))).values()]
+    summaries = []
+    for crawl in _by_crawl(_journals_at(Path(source))).values():
+        pages, ends, is_running = 0, set[str](), False
+        for journal in crawl:
+            with journal.path.open("rb") as file:
+                line = b""
+                for line in file:
+                    pages += b'"outcome":' in line
+            ended = re.search(rb'"end":"([^"]*)"', line)
+            ends.add(ended[1].decode() if ended else "unfinished")
+            is_running |= ended is None and _is_written(journal.path)
+        state = "running" if is_running else "unfinished" if "unfinished" in ends else ", ".join(sorted(ends))
+        first = crawl[0]
+        summaries.append(CrawlSummary(first.crawl, first.spider, first.started, len(crawl), pages, state))
+    return summaries
 
 
 def _journals_at(place: Path) -> list[Journal]:
@@ -302,18 +312,3 @@ def _by_crawl(found: Iterable[Journal]) -> dict[str, list[Journal]]:
         # The last journal of a crawl tells its place.
         of_crawls[journal.crawl] = [*of_crawls.pop(journal.crawl, ()), journal]
     return dict(reversed(of_crawls.items()))
-
-
-def _summary(*crawl: Journal) -> CrawlSummary:
-    pages, ends, is_running = 0, set[str](), False
-    for journal in crawl:
-        with journal.path.open("rb") as file:
-            line = b""
-            for line in file:
-                pages += b'"outcome":' in line
-        ended = re.search(rb'"end":"([^"]*)"', line)
-        ends.add(ended[1].decode() if ended else "unfinished")
-        is_running |= ended is None and _is_written(journal.path)
-    state = "running" if is_running else "unfinished" if "unfinished" in ends else ", ".join(sorted(ends))
-    first = crawl[0]
-    return CrawlSummary(first.crawl, first.spider, first.started, len(crawl), pages, state)

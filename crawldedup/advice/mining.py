@@ -141,25 +141,22 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
         for name in {sites[page.key], sites.get(page.referer, sites[page.key])}:
             of_sites[name].append(page)
     rules = [rule for name, of_site in of_sites.items() for rule in _Site(name, of_site, wrong).mined()]
-    return _confirmed(sorted(rules, key=lambda rule: -rule.support), pages)
-
-
-def _confirmed(rules: list[Rule], pages: Sequence[Page]) -> list[Rule]:
-    """Return rules with the targets of which copies were seen, and nothing else."""
+    rules.sort(key=lambda rule: -rule.support)
+    # Confirmed are the targets of which copies were seen, and nothing else.
     book = RuleBook(rules)
     firsts: dict[int, tuple[int, tuple[Rule, ...]]] = {}
     confirmed: defaultdict[str, set[str]] = defaultdict(set)
-    wrong: set[str] = set()
+    contradicted: set[str] = set()
     for page in pages:
         if page.content:
             target, used = book.rewritten(page.address)
             content, others = firsts.setdefault(target.key(), (page.content, used))
             if content != page.content:
-                wrong.add(target.digest())
+                contradicted.add(target.digest())
             elif not page.is_thin and page.twin is not None:
                 for rule in {*used, *others}:
                     confirmed[rule.name].add(target.digest())
-    return [replace(rule, confirmed=frozenset(confirmed[rule.name] - wrong)) for rule in rules]
+    return [replace(rule, confirmed=frozenset(confirmed[rule.name] - contradicted)) for rule in rules]
 
 
 # --- What differs between two copies

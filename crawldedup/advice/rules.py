@@ -277,9 +277,14 @@ class Predictor(Generic[Request]):
             return [], None
         if target.urls and original.url not in target.urls:
             target.is_wrong = True
-            withdrawn = self._withdrawn(aim.rules)
-            rule = withdrawn.name if withdrawn else ""
-            is_wanted = [skipped.target is target or rule in skipped.rules for _, skipped in self.skipped]
+            # Of rules that work together, the one that has done the least so far is to blame.
+            blamed = min(aim.rules & self.rules.keys(), key=lambda name: (self._copies[name], name), default="")
+            self._others[blamed] += 1
+            withdrawn = None
+            if blamed and self._others[blamed] > (1 - LEAST_CONFIDENCE) * (self._others[blamed] + self._copies[blamed]):
+                withdrawn = self.rules.pop(blamed)
+                self._book = RuleBook(self.rules.values())
+            is_wanted = [each.target is target or (withdrawn and blamed in each.rules) for _, each in self.skipped]
             wanted = [request for request, _ in compress(self.skipped, is_wanted)]
             self.skipped = [*compress(self.skipped, map(not_, is_wanted))]
             return wanted, withdrawn
@@ -289,16 +294,3 @@ class Predictor(Generic[Request]):
             self._copies.update(aim.rules)
         target.urls[aim.url] = True
         return [], None
-
-    def _withdrawn(self, names: frozenset[str]) -> Rule | None:
-        """Leave out a rule whose checks fail too often, and return it.
-
-        Of rules that work together, the one that has done the least so far is to blame.
-        """
-        name = min(names & self.rules.keys(), key=lambda name: (self._copies[name], name), default="")
-        self._others[name] += 1
-        if not name or self._others[name] <= (1 - LEAST_CONFIDENCE) * (self._others[name] + self._copies[name]):
-            return None
-        withdrawn = self.rules.pop(name)
-        self._book = RuleBook(self.rules.values())
-        return withdrawn

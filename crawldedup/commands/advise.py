@@ -17,16 +17,11 @@ from crawldedup.printable import pluralize, printable
 
 
 def run(given: Namespace, output: Output) -> None:
-    """Show or write the rules that the journals speak for."""
-    advise(given.sources, given, output)
-
-
-def advise(sources: Sequence[str], given: Namespace, output: Output) -> None:
-    """Show or write rules as the options say. Raises ConfigurationError and OSError."""
+    """Show or write the rules that the journals speak for. Raises ConfigurationError and OSError."""
     # Here, so that `--help` does not wait for DuckDB.
     from crawldedup.report.queries import Database
 
-    journals = find_journals(sources, given.crawl)
+    journals = find_journals(given.sources, given.crawl)
     with output.shares() as progress, Database(progress) as database:
         unreadable = database.load(journals)
         pages, withdrawn = database.evidence()

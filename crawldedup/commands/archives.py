@@ -212,7 +212,12 @@ def _page_of(head: Message, content: bytes) -> Page | None:
 def _decoded(body: bytes, headers: Message) -> bytes:
     """Return a body without the encodings it was sent in, as it is if it has none. A few bytes may hold gigabytes."""
     if headers.get("Transfer-Encoding", "").strip().lower() == "chunked":
-        body = _unchunked(body)
+        content, place = bytearray(), 0
+        while chunk := _CHUNK.match(body, place):
+            place = chunk.end() + int(chunk[1], 16)
+            content += body[chunk.end() : place]
+            place += len(b"\r\n")
+        body = bytes(content) if place else body
     encoding = headers.get("Content-Encoding", "").strip().lower()
     if encoding == "br":
         with suppress(ImportError):
@@ -225,12 +230,3 @@ def _decoded(body: bytes, headers: Message) -> bytes:
         with suppress(zlib.error):
             return zlib.decompressobj(wbits).decompress(body, MOST_BYTES)
     return body
-
-
-def _unchunked(body: bytes) -> bytes:
-    content, place = bytearray(), 0
-    while chunk := _CHUNK.match(body, place):
-        place = chunk.end() + int(chunk[1], 16)
-        content += body[chunk.end() : place]
-        place += len(b"\r\n")
-    return bytes(content) if place else body

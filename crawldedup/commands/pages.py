@@ -67,11 +67,8 @@ def find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     matches = dedup.find(html=page.html, text=page.text, encoding=page.encoding, url=page.url)
     lines = [] if matches else ["no remembered page resembles it"]
     for match in matches:
-        kind, url = (
-            "exact" if match.exact else f"{match.similarity:.3f}",
-            printable(match.url) or "(a page without URL)",
-        )
-        lines.append(f"{kind}: {url} ({match.copies:,} {'copy' if match.copies == 1 else 'copies'} seen)")
+        kind, copies = "exact" if match.exact else f"{match.similarity:.3f}", "copy" if match.copies == 1 else "copies"
+        lines.append(f"{kind}: {printable(match.url) or '(a page without URL)'} ({match.copies:,} {copies} seen)")
     output.show([wire.plain(match) for match in matches], *lines)
 
 

@@ -119,7 +119,11 @@ def readable_items(
 def _items_of(name: str, on_error: OnError, fields: Fields, needs_lines: bool) -> Iterator[Item]:
     path = Path(name)
     if name == STANDARD:
-        return _items_of_standard_input(on_error, fields, needs_lines)
+        stream = standard_input()
+        first = stream.readline(MOST_BYTES)
+        if needs_lines or first.removeprefix(_BOM).lstrip().startswith(b"{"):
+            return items_of_lines(stream, fields, on_error, first)
+        return iter([Item(STANDARD, page=Page("stdin:", html=first + stream.read(MOST_BYTES - len(first))))])
     if name.partition("?")[0].lower().endswith(_SITEMAP_SUFFIXES):
         return readable_items(urls_of_sitemap(name), on_error, fields)
     if name.startswith(_SCHEMES):
@@ -175,14 +179,6 @@ def standard_input() -> BinaryIO:
     if sys.stdin is None:
         raise ConfigurationError("there is no standard input to read: it is closed")
     return sys.stdin.buffer
-
-
-def _items_of_standard_input(on_error: OnError, fields: Fields, needs_lines: bool) -> Iterator[Item]:
-    body = standard_input()
-    first = body.readline(MOST_BYTES)
-    if needs_lines or first.removeprefix(_BOM).lstrip().startswith(b"{"):
-        return items_of_lines(body, fields, on_error, first)
-    return iter([Item(STANDARD, page=Page("stdin:", html=first + body.read(MOST_BYTES - len(first))))])
 
 
 def _fetched(url: str) -> tuple[bytes, str, str | None]:
@@ -299,27 +295,26 @@ def _items_of_rows(
     file: Any, rows: Iterator[_Row], name: str, fields: Fields | None, on_error: OnError
 ) -> Iterator[Item]:
     """Return the items in the rows of a file, whose places begin with this name."""
-    items, source = _items_in(file, rows, name, fields), name.rpartition(", ")[0]
+    source = name.rpartition(", ")[0]
     refusal = f"none of the first {MOST_TOLD} items is a page, so the rest is not read"
-    return _told(items, source, "item", "without a page", refusal, on_error, Page if fields else object)
 
+    def items() -> Iterator[Item]:
+        number = 0
+        with file:
+            try:
+                for number, (value, raw, head) in enumerate(rows, 1):
+                    if raw is not None or value is not None:
+                        place = f"{name} {number}"
+                        yield Item(place, raw, None if fields is None else _page_of(value, fields, place), head)
+            except ConfigurationError:
+                raise
+            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+                raise ConfigurationError(f"{source} cannot be decompressed any further: {error}") from error
+            except (csv.Error, ValueError, RecursionError) as error:
+                problem = f"{name} {number + 1}: this cannot be read, nor what follows: {error}"
+                raise ConfigurationError(problem) from error
 
-def _items_in(file: Any, rows: Iterator[_Row], name: str, fields: Fields | None) -> Iterator[Item]:
-    number = 0
-    with file:
-        try:
-            for number, (value, raw, head) in enumerate(rows, 1):
-                if raw is not None or value is not None:
-                    place = f"{name} {number}"
-                    yield Item(place, raw, None if fields is None else _page_of(value, fields, place), head)
-        except ConfigurationError:
-            raise
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            message = f"{name.rpartition(', ')[0]} cannot be decompressed any further: {error}"
-            raise ConfigurationError(message) from error
-        except (csv.Error, ValueError, RecursionError) as error:
-            problem = f"{name} {number + 1}: this cannot be read, nor what follows: {error}"
-            raise ConfigurationError(problem) from error
+    return _told(items(), source, "item", "without a page", refusal, on_error, Page if fields else object)
 
 
 def _page_of(item: Any, fields: Fields, place: str) -> Page | ConfigurationError:

@@ -76,9 +76,10 @@ def run(_: object, output: Output) -> None:
             output.show({"pages": len(pages), "outcomes": dict(outcomes), "manifest": asdict(score)})
             return
         if all(map(find_spec, ("duckdb", "jinja2"))):
-            from crawldedup.report.command import report
+            from crawldedup.report import command
 
-            report([str(folder / "journal")], Namespace(crawls=False, crawl=None, against=None, output=None), output)
+            asked = Namespace(sources=[str(folder / "journal")], crawls=False, crawl=None, against=None, output=None)
+            command.run(asked, output)
         else:
             output.show(None, f"{len(pages)} pages; `pip install duckdb jinja2` lets `crawldedup report` tell of them")
         output.show(None, *score_lines(score))
@@ -123,8 +124,7 @@ def crawl(site: DemoSite, folder: Path, progress: Callable[..., None]) -> list[d
 
 def scored(pages: Sequence[Mapping[str, Any]], site: DemoSite) -> Score:
     """Compare the lines of a journal with the manifest: copies of a page of the same cluster are dropped rightly."""
-    right, unscored, wrong, missed = 0, 0, list[str](), list[str]()
-    kept = set[str]()
+    right, unscored, wrong, missed, kept = 0, 0, list[str](), list[str](), set[str]()
     for page in pages:
         entry = site.entry(page["url"])
         if entry is None:

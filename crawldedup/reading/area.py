@@ -104,25 +104,10 @@ def cut_to(area: Area, page: HtmlPage) -> tuple[HtmlPage, bool]:
         node.insert_before(" ")
         node.decompose()
     wanted = _outermost(tree, area.compare)
-    if wanted:
-        _leave_only(wanted, tree)
-    elif not left_out:
+    if not wanted and not left_out:
         return page, False
-    cut = HtmlPage(tree.html or "")
-    return (cut, bool(wanted)) if cut.blocks.lines else (page, False)
-
-
-def _outermost(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:
-    """Return what a selector matches, but not the parts of what it matches."""
-    matched = tree.css(selector) if selector else []
-    known = {node.mem_id for node in matched}
-    return [node for node in matched if known.isdisjoint(outer.mem_id for outer in elements_around(node))]
-
-
-def _leave_only(wanted: list[LexborNode], tree: LexborHTMLParser) -> None:
-    """Remove all but these nodes, the head, declared data, and what is around them: a cell needs its table."""
-    # Declared data describe the page wherever they stand.
-    described = [*wanted, *tree.css("head, script[type*='ld+json' i]")]
+    # All but these nodes goes, except what is around them, since a cell needs its table, and what describes the page.
+    described = [*wanted, *tree.css("head, script[type*='ld+json' i]")] if wanted else []
     kept = {node.mem_id for node in described}
     around = {outer.mem_id: outer for node in described for outer in elements_around(node)}
     for outer in around.values():
@@ -133,3 +118,12 @@ def _leave_only(wanted: list[LexborNode], tree: LexborHTMLParser) -> None:
         if node.tag not in ("html", "body"):
             # Or words of two elements would be one.
             node.insert_before(" ")
+    cut = HtmlPage(tree.html or "")
+    return (cut, bool(wanted)) if cut.blocks.lines else (page, False)
+
+
+def _outermost(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:
+    """Return what a selector matches, but not the parts of what it matches."""
+    matched = tree.css(selector) if selector else []
+    known = {node.mem_id for node in matched}
+    return [node for node in matched if known.isdisjoint(outer.mem_id for outer in elements_around(node))]

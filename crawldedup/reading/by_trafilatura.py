@@ -53,8 +53,14 @@ def parse_with_lxml(html: str) -> HtmlElement:
 def main_text(page: HtmlPage) -> str:
     """Return what trafilatura's fast mode finds, tables included; "" for a page that would take it too long."""
     tags = page.html.count("<") - page.html.count("</")
-    tree = parse_with_lxml(page.html) if tags <= _MOST_TAGS else None
-    if tree is None or _is_too_much(tree, tags, len(page.html)):
+    if tags > _MOST_TAGS:
+        return ""
+    tree = parse_with_lxml(page.html)
+    values = tree.xpath("//@*")
+    in_attributes = sum(len(value) for value in values if not value.startswith("data:"))
+    if len(values) > _MOST_ATTRIBUTES or in_attributes > _MOST_IN_ATTRIBUTES or _too_deep(tree):
+        return ""
+    if tags * len(page.html) > _MOST_WORK and tags * sum(map(len, _seen_texts(tree))) > _MOST_WORK:
         return ""
     # If trafilatura finds little text, it takes all there is, out of scripts and JSON, too, in quadratic time.
     for element in tree.iter(*BOILERPLATE_TAGS):
@@ -69,11 +75,3 @@ def main_text(page: HtmlPage) -> str:
         tree, fast=True, include_comments=False, include_tables=not is_wide, deduplicate=False
     )
     return str(getattr(document, "text", None) or "")
-
-
-def _is_too_much(tree: HtmlElement, tags: int, letters: int) -> bool:
-    values = tree.xpath("//@*")
-    in_attributes = sum(len(value) for value in values if not value.startswith("data:"))
-    if len(values) > _MOST_ATTRIBUTES or in_attributes > _MOST_IN_ATTRIBUTES or _too_deep(tree):
-        return True
-    return tags * letters > _MOST_WORK and tags * sum(map(len, _seen_texts(tree))) > _MOST_WORK

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from typing import Any, Final
 
 LONGEST_DIFFERENCE: Final = 450  # characters of the passages that are shown; others are only counted
@@ -82,7 +82,15 @@ def changes(old: str, new: str, *, longest: int = _LONGEST_SIDE) -> list[Change]
             is_close = gaps and start + k - gaps[-1][1] <= _CLOSE_WORDS
             k_start, m_start = gaps.pop()[::2] if is_close else (start + k, other + m)
             gaps.append((k_start, start + k_end, m_start, other + m_end))
-    return list(_passages(a, b, gaps, longest))
+    changed, shown_to = list[Change](), 0
+    for (start, end, other, other_end), (following, *_) in pairwise([*gaps, (len(a), 0, 0, 0)]):
+        before = " ".join(a[max(shown_to, start - _CONTEXT_WORDS) : start])
+        before = before if len(before) <= _LONGEST_CONTEXT else f"…{before[-_LONGEST_CONTEXT:]}"
+        # No word is shown twice.
+        shown_to = min(following, end + _CONTEXT_WORDS)
+        removed, added = _beginning(a[start:end], longest), _beginning(b[other:other_end], longest)
+        changed.append(Change(before, removed, added, _beginning(a[end:shown_to], _LONGEST_CONTEXT)))
+    return changed
 
 
 def _sentences(text: str) -> list[tuple[str, ...]]:
@@ -128,22 +136,6 @@ def unpacked_text(packed: bytes) -> str | None:
     except zlib.error:
         return None
     return text.decode("utf-8", "replace")[:LONGEST_TEXT]
-
-
-def _passages(a: Sequence[str], b: Sequence[str], gaps: Sequence[_Gap], longest: int) -> Iterator[Change]:
-    """Yield each change with the words around it, and no word twice."""
-    shown_to = 0
-    for number, (start, end, other_start, other_end) in enumerate(gaps):
-        before = " ".join(a[max(shown_to, start - _CONTEXT_WORDS) : start])
-        following = gaps[number + 1][0] if number + 1 < len(gaps) else len(a)
-        shown_to = min(following, end + _CONTEXT_WORDS)
-        removed, added = a[start:end], b[other_start:other_end]
-        yield Change(
-            before if len(before) <= _LONGEST_CONTEXT else f"…{before[-_LONGEST_CONTEXT:]}",
-            _beginning(removed, longest),
-            _beginning(added, longest),
-            _beginning(a[end:shown_to], _LONGEST_CONTEXT),
-        )
 
 
 def _beginning(words: Sequence[str], longest: int) -> str:

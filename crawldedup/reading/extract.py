@@ -87,29 +87,25 @@ def extract_page(
         page, is_sure = HtmlPage.read(body, encoding), False
         if area is not None:
             page, is_sure = cut_to(area, page)
-        unselected = area is not None and bool(area.compare) and not is_sure
-        return _page_text(page, _AS_IT_IS if is_sure else extractor, min_words, unselected=unselected)
+        extractor = _AS_IT_IS if is_sure else extractor
+        main = tidy(extractor.extract(page))
+        words = count_words(main)
+        if extractor.is_heuristic and words < FALLBACK_WORDS:
+            main = max(main, tidy(content_text(page)), key=count_words)
+            words = count_words(main)
+        whole = core = None
+        if words < min_words:
+            whole, core = tidy(_identity_text(page)), tidy(_identity_text(page, main))
+            if not whole:
+                raise PageError("empty", "there is nothing to see on the page")
+        elif extractor.is_heuristic and words < NAMED_WORDS:
+            main = f"{tidy(page.name)}\n{main}".strip()
+        return PageText(main, whole, page, area is not None and bool(area.compare) and not is_sure, core)
     except PageError:
         raise
     # Other people's code on hostile input may raise anything, RecursionError and MemoryError included.
     except Exception as error:
         raise PageError.after(error, f"reading with {extractor.name!r}") from error
-
-
-def _page_text(page: HtmlPage, extractor: Extractor, min_words: int, *, unselected: bool) -> PageText:
-    main = tidy(extractor.extract(page))
-    words = count_words(main)
-    if extractor.is_heuristic and words < FALLBACK_WORDS:
-        main = max(main, tidy(content_text(page)), key=count_words)
-        words = count_words(main)
-    whole = core = None
-    if words < min_words:
-        whole, core = tidy(_identity_text(page)), tidy(_identity_text(page, main))
-        if not whole:
-            raise PageError("empty", "there is nothing to see on the page")
-    elif extractor.is_heuristic and words < NAMED_WORDS:
-        main = f"{tidy(page.name)}\n{main}".strip()
-    return PageText(main, whole, page, unselected, core)
 
 
 _AS_IT_IS: Final = Extractor(

@@ -31,7 +31,6 @@ MARK: Final = 3  # belongs to the letter before it: a combining mark or joiner
 UNKNOWN: Final = 4  # is not assigned in Unicode 14, and blanked out, since newer Pythons might normalise it
 
 DATA_FILE: Final = "unicode14.json"
-
 # Odd, so that it has an inverse mod 2^64; 3 mod 8, so that B - 1 and B^2 - 1 keep few factors of two and
 # words that are permutations of each other differ in the high bits at least.
 _BASE: Final = 0x9E3779B97F4A7C13

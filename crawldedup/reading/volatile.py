@@ -72,7 +72,8 @@ def numbers_of(lines: Iterable[str], headings: Collection[str] = ()) -> Numbers:
 
 def changing_at(known: Known, *urls: str) -> Changing:
     """Return what is known of the lines in the folders of a page with these URLs."""
-    folders = {folder for url in urls for folder in _folders_of(url)}
+    own = {_place_of(url)[1] for url in urls}
+    folders = {*map(mmh3.hash, [*own, *(f"{folder.partition('/')[0]}/*" for folder in own)])}
     return {name: numbers for name, (numbers, seen_in) in known.items() if not folders.isdisjoint(seen_in)}
 
 
@@ -256,9 +257,3 @@ def _form_of(url: str) -> str:
     """Return a URL without the end of its path and the values in its query."""
     path, _, query = url.partition("?")
     return path.rpartition("/")[0] + "?" + re.sub("=[^&]*", "", query)
-
-
-def _folders_of(url: str) -> tuple[int, int]:
-    """Return the hashes of the folder of a URL, and of all that is within its first folder."""
-    folder = _place_of(url)[1]
-    return mmh3.hash(folder), mmh3.hash(folder.partition("/")[0] + "/*")

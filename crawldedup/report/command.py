@@ -2,7 +2,6 @@
 
 import time
 from argparse import Namespace
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +9,7 @@ from typing import Any, Final
 from crawldedup.commands.command import Command
 from crawldedup.commands.output import Output
 from crawldedup.errors import ConfigurationError
-from crawldedup.journal import CrawlSummary, Journal, crawls, find_journals
+from crawldedup.journal import Journal, crawls, find_journals
 from crawldedup.printable import pluralize, printable
 
 DEFAULT_SOURCE: Final = ".scrapy/crawldedup"
@@ -46,16 +45,13 @@ REPORT: Final = Command(
 
 
 def run(given: Namespace, output: Output) -> None:
-    """Make a report of the sources."""
-    report(given.sources, given, output)
-
-
-def report(sources: Sequence[str], given: Namespace, output: Output) -> None:
-    """Make a report, and show it or write it; or list the crawls. Raises ConfigurationError."""
+    """Make a report of the sources, and show it or write it; or list the crawls. Raises ConfigurationError."""
     if given.crawls:
-        for source in sources:
+        for source in given.sources:
             for crawl in crawls(source):
-                output.show(asdict(crawl), _line_of(crawl))
+                began = time.strftime("%Y-%m-%d %H:%M", time.gmtime(crawl.started))
+                count, state = pluralize(crawl.pages, "page"), printable(crawl.state)
+                output.show(asdict(crawl), f"{printable(crawl.name)}  {began} UTC, {count}, {state}")
         return
     # Here, so that `--help` does not wait for DuckDB.
     from crawldedup.report.queries import Database, make_report
@@ -68,18 +64,13 @@ def report(sources: Sequence[str], given: Namespace, output: Output) -> None:
                 "a file that ends with .json holds the same"
             )
         check_path("--output", given.output)
-    journals, against = find_journals(sources, given.crawl), list[Journal]()
+    journals, against = find_journals(given.sources, given.crawl), list[Journal]()
     if given.against:
         is_source = Path(given.against).exists()
-        against = find_journals([given.against]) if is_source else find_journals(sources, given.against)
+        against = find_journals([given.against]) if is_source else find_journals(given.sources, given.against)
     with output.shares() as progress, Database(progress) as database:
         made = make_report(database, journals, against)
         if given.output is not None:
             write_report(database, made, given.output)
     if given.output is None:
         output.show(made, *lines_of(made))
-
-
-def _line_of(crawl: CrawlSummary) -> str:
-    began = time.strftime("%Y-%m-%d %H:%M", time.gmtime(crawl.started))
-    return f"{printable(crawl.name)}  {began} UTC, {pluralize(crawl.pages, 'page')}, {printable(crawl.state)}"

@@ -37,12 +37,10 @@ VERSION: Final = 1
 CHANGES: Final = ("new", "changed", "same", "duplicated", "moved", "skipped", "gone")
 """What became of a page since an earlier crawl."""
 
-_LISTS: Final = (
-    *("sites", "patterns", "parameters", "stale", "below", "clusters"),
-    *("reasons", "walls", "times", "savings"),
-)
-"""The parts of a report that are the rows of the query of their name."""
-_MOST_PAGES_FOR_ADVICE: Final = 100_000
+# The parts of a report that are the rows of the query of their name.
+_ROWS: Final = ("sites", "patterns", "parameters", "stale", "below", "clusters", "reasons", "walls", "times", "savings")
+_ADVISED: Final = ("kind", "site", "what", "support", "confidence", "examples")  # what is shown of a mined rule
+_MOST_PAGES_FOR_ADVICE: Final = 100_000  # the first ones
 _TRIED: Final = (0.8, 0.85, 0.9, 0.95)
 _MOST_STEPS: Final = 60
 _STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
@@ -189,6 +187,7 @@ def make_report(database: Database, journals: Sequence[Journal], against: Sequen
     database.rows("make_clusters")
     crawl = _crawl(database, journals, left_out)
     database.rows("make_places")
+    rules = [] if crawl["is_scan"] else mine(*database.evidence(_MOST_PAGES_FOR_ADVICE))
     report = {
         "crawldedup_report": VERSION,
         "crawl": crawl,
@@ -196,15 +195,17 @@ def make_report(database: Database, journals: Sequence[Journal], against: Sequen
         "timeline": _timeline(database, crawl["seconds"]),
         "similarity": _similarity(database, crawl["settings"]),
         "variants": database.rows("variants", views=f"^{VIEW_PARAMETERS}(=|$)"),
-        **{name: database.rows(name) for name in _LISTS},
+        **{name: database.rows(name) for name in _ROWS},
         "index": _index(database, journals),
         "stats": {row["name"]: row["text"] or _whole(row["number"]) for row in database.rows("stats")},
         "comparison": _comparison(database, journals, against) if against else None,
-        "advice": [] if crawl["is_scan"] else _advice(database),
+        "advice": [{name: getattr(rule, name) for name in _ADVISED} for rule in rules],
         "withdrawn": [row["rule"] for row in database.rows("withdrawn")],
         "volatile": [row["line"] for row in database.rows("volatile")],
     }
-    return report | {"findings": _findings_of(report)}
+    findings = sorted((*_trouble(report), *_traps(report), *_hints(report)), key=lambda each: _LEVELS.index(each[0]))
+    names = ("level", "text", "section")
+    return report | {"findings": [dict(zip(names, finding, strict=True)) for finding in findings]}
 
 
 def _crawl(database: Database, journals: Sequence[Journal], left_out: int) -> Row:
@@ -233,8 +234,7 @@ def _timeline(database: Database, seconds: float) -> Row:
     """Return the crawl in at most 60 steps of a round length; one in which nothing came is there, too."""
     step: float = next((step for step in _STEPS if seconds / step < _MOST_STEPS), 0) or seconds / (_MOST_STEPS - 1)
     last = int(seconds // step)
-    moments = database.rows("moments", step=step, last=last, last_step=seconds - last * step)
-    return {"step": step, "moments": moments}
+    return {"step": step, "moments": database.rows("moments", step=step, last=last, last_step=seconds - last * step)}
 
 
 def _similarity(database: Database, settings: Row) -> Row:
@@ -271,12 +271,6 @@ def _index(database: Database, journals: Sequence[Journal]) -> Row:
     return index | {"recall": expected, "work": database.rows("work")}
 
 
-def _advice(database: Database) -> list[Row]:
-    """Return rules about URLs that would have saved downloads. So many pages, the first ones, are looked at."""
-    names = ("kind", "site", "what", "support", "confidence", "examples")
-    return [{name: getattr(rule, name) for name in names} for rule in mine(*database.evidence(_MOST_PAGES_FOR_ADVICE))]
-
-
 def _comparison(database: Database, journals: Sequence[Journal], former: Sequence[Journal]) -> Row:
     """Return what became of pages since an earlier crawl, in all and by site.
 
@@ -304,13 +298,6 @@ def _is_share(value: object) -> TypeGuard[float]:
 
 def _whole(number: float) -> float:
     return int(number) if number.is_integer() else number
-
-
-def _findings_of(report: Report) -> list[dict[str, str]]:
-    """Return the findings of a report."""
-    findings = [*_trouble(report), *_traps(report), *_hints(report)]
-    findings.sort(key=lambda finding: _LEVELS.index(finding[0]))
-    return [dict(zip(("level", "text", "section"), finding, strict=True)) for finding in findings]
 
 
 def _trouble(report: Report) -> Iterator[_Finding]:

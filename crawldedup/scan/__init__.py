@@ -1,5 +1,4 @@
 """Find the duplicates among many pages at once, where all of them are at hand: the engine behind `crawldedup scan`.
 
-`read` makes `columns` of pages, `pairs` meets those that share a key, and `engine` tells which of them are kept: on one
-machine, or by `crawldedup.spark` on many.
+`read` makes columns of pages, `pairs` meets those that share a key, and `engine` tells which are kept, for Spark, too.
 """

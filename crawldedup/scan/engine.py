@@ -1,4 +1,4 @@
-"""Find the duplicates among the pages of some columns, on one machine.
+"""Make columns of what is compared of pages, and find the duplicates among them, on one machine.
 
 Pairs of pages are decided as a crawl does, by the likelihood of the bits in which their signatures differ, or by the
 shingles that they have in common. One pass over the pages in their order tells which are kept: those that are no
@@ -6,20 +6,20 @@ duplicates of a kept one.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
+from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint, pair_hashes, shingle_hashes
+from crawldedup.reading.tokenize import word_hashes
 from crawldedup.scan import pairs as pairing
-from crawldedup.scan.columns import Columns, Lists
 from crawldedup.scan.pairs import MOST_PAGES, Keys, Nearness, WaitingPairs, distinct, earlier_of, later_of, pair
 from crawldedup.search import model
 from crawldedup.search.decision import Crowd, crowd_rule, likelihood_costs
@@ -35,11 +35,85 @@ unrelated pages, all but one in 25,000."""
 _PAGES_AT_ONCE: Final = 1 << 16
 _PAIRS_AT_ONCE: Final = 1 << 13
 _TOLERANCE: Final = 5e-5
-_EXACT_UNIT: Final = 10**9
-ROUNDS: Final = 3
-"""Pages that resemble dropped pages alone are compared so many times with what those were dropped for."""
-MOST_RESEMBLING: Final = 64
-"""So many of the pages that resemble a page are looked at, the nearest ones."""
+_EXACT_UNIT: Final = 10**9  # what is missing to a similarity of 1, as a whole number, as the costs of bits are
+ROUNDS: Final = 3  # pages that resemble dropped pages alone are compared so often with what those were dropped for
+MOST_RESEMBLING: Final = 64  # so many of the pages that resemble a page are looked at, the nearest ones
+
+
+LAYOUT: Final[dict[str, np.dtype[Any]]] = {
+    "search": np.dtype(np.uint64),
+    "verify": np.dtype((np.uint8, (VERIFY_BITS // 8,))),
+    "digest": np.dtype(np.uint64),
+    "volatility": np.dtype((np.uint8, (SEARCH_BITS,))),
+    "steps": np.dtype((np.uint16, (VERIFY_BITS,))),
+    "thin": np.dtype(np.bool_),
+    "rank": np.dtype(np.uint8),
+}
+"""What a row of each column holds."""
+
+
+class Lists:
+    """Lists of different lengths, one behind the other in an array."""
+
+    def __init__(self, items: NDArray[Any], sizes: NDArray[np.uint32]) -> None:
+        self._items = items
+        self._ends = np.cumsum(sizes, dtype=np.int64)
+
+    def __getitem__(self, row: int) -> NDArray[Any]:
+        return self._items[self._ends[row - 1] if row else 0 : self._ends[row]]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What is compared of pages, in arrays of one length.
+
+    `search`, `verify` and `digest` are those of `Fingerprint`, salted as an index files them (`queries.salted`).
+    `volatility` holds the sizes of the search weights in parts of VOLATILITY_UNIT. `steps` holds those of the verify
+    weights, as rows of the tables of the normal distribution at the threshold: the same costs follow from them as from
+    the weights. Of pages that are copies of each other, one of the lowest `rank` is kept. If there are `shingles` (see
+    `shingle_set`), they decide.
+    """
+
+    search: NDArray[np.uint64]
+    verify: NDArray[np.uint8]
+    digest: NDArray[np.uint64]
+    volatility: NDArray[np.uint8]
+    steps: NDArray[np.uint16]
+    thin: NDArray[np.bool_]
+    rank: NDArray[np.uint8]
+    shingles: Lists | None = None
+
+    def __len__(self) -> int:
+        return len(self.search)
+
+    def by_name(self) -> dict[str, NDArray[Any]]:
+        """Return the columns of LAYOUT."""
+        return {name: getattr(self, name) for name in LAYOUT}
+
+    @classmethod
+    def of(cls, pages: Sequence[tuple[Fingerprint, int]], threshold: float) -> Self:
+        """Return the columns of salted fingerprints and their ranks.
+
+        `threshold` is the estimate of the similarity from which on a page is accepted.
+        """
+        empty: dict[str, Any] = {name: np.zeros(len(pages), kind) for name, kind in LAYOUT.items()}
+        columns = cls(**empty)
+        for row, (page, rank) in enumerate(pages):
+            columns.search[row], columns.digest[row] = page.search, page.digest
+            columns.verify[row] = np.frombuffer(page.verify, np.uint8)
+            columns.volatility[row] = np.minimum(np.abs(page.search_weights) * pairing.VOLATILITY_UNIT, 255)
+            columns.steps[row] = model.grid_rows(np.abs(page.verify_weights), model.steepness(threshold))
+            columns.thin[row], columns.rank[row] = page.thin, rank
+        return columns
+
+
+def shingle_set(text: str) -> NDArray[np.uint32]:
+    """Return the distinct 3-shingles of a text, as sorted hashes of 32 bits.
+
+    Two texts of a thousand each seem to have one more in common than they have in one of four thousand cases.
+    """
+    words = word_hashes(text)
+    return distinct(shingle_hashes(words, pair_hashes(words)) >> np.uint64(32)).astype(np.uint32)
 
 
 @dataclass(frozen=True)
@@ -79,10 +153,24 @@ def costs_of(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.int64]:
 
 def similarities_of(pages: Columns, later: Rows, earlier: Rows, threshold: float) -> NDArray[np.float64]:
     """Return the most likely similarities of pairs of pages, given their rows, as `estimate_similarity` does."""
+    tables, steepness = model.normal_tables(), model.steepness(threshold)
+    last = len(tables.equal) - 1
+    # A bit that differs counts against the pair: two tables in one.
+    both = np.concatenate((tables.equal, -tables.different))
     similarities = np.ones(len(later))
     for part, differing in _differing(pages, later, earlier):
-        estimates = _estimates(pages.steps[later[part]], differing, threshold)
-        similarities[part] = np.where(differing.any(axis=1), estimates, 1.0)
+        offsets = differing * np.int32(last + 1)
+        sizes = pages.steps[later[part]].astype(np.float32) + np.float32(0.5)
+        # Bisect the derivative of the log likelihood, which is concave, for all pairs at once.
+        low, high = np.zeros(len(sizes)), np.full(len(sizes), model.MAX_SIMILARITY)
+        while (high - low).max(initial=0) > _TOLERANCE:
+            middle = (low + high) / 2
+            rho = 2 * middle / (1 + middle)
+            scale = rho / np.sqrt(1 - rho * rho) / steepness
+            rows = np.minimum((sizes * scale[:, None].astype(np.float32)).astype(np.int32), last)
+            rises = both.take(rows + offsets).sum(axis=1) > 0
+            low, high = np.where(rises, middle, low), np.where(rises, high, middle)
+        similarities[part] = np.where(differing.any(axis=1), (low + high) / 2, 1.0)
     return similarities
 
 
@@ -93,45 +181,19 @@ def _differing(pages: Columns, later: Rows, earlier: Rows) -> Iterator[tuple[sli
         yield part, np.unpackbits(pages.verify[later[part]] ^ pages.verify[earlier[part]], axis=1)
 
 
-def _estimates(steps: NDArray[np.uint16], differing: NDArray[np.uint8], threshold: float) -> NDArray[np.float64]:
-    """Bisect the derivative of the log likelihood, which is concave, for all pairs at once."""
-    tables = model.normal_tables()
-    last = len(tables.equal) - 1
-    # A bit that differs counts against the pair: two tables in one.
-    both = np.concatenate((tables.equal, -tables.different))
-    offsets = differing * np.int32(last + 1)
-    sizes = steps.astype(np.float32) + np.float32(0.5)
-    low, high = np.zeros(len(steps)), np.full(len(steps), model.MAX_SIMILARITY)
-    steepness_then = model.steepness(threshold)
-    while (high - low).max(initial=0) > _TOLERANCE:
-        middle = (low + high) / 2
-        rho = 2 * middle / (1 + middle)
-        scale = rho / np.sqrt(1 - rho * rho) / steepness_then
-        rows = np.minimum((sizes * scale[:, None].astype(np.float32)).astype(np.int32), last)
-        rises = both.take(rows + offsets).sum(axis=1) > 0
-        low, high = np.where(rises, middle, low), np.where(rises, high, middle)
-    return np.asarray((low + high) / 2)
-
-
 def exact_similarities(shingles: Lists, later: Rows, earlier: Rows) -> NDArray[np.float64]:
     """Return the Jaccard similarities of the shingles of pairs of pages, given their rows."""
     similarities = np.ones(len(later))
-    for place, (one, other) in enumerate(zip(later.tolist(), earlier.tolist(), strict=True)):
-        both = np.concatenate((shingles[one], shingles[other]))
-        both.sort()
-        common = np.count_nonzero(both[1:] == both[:-1])
-        similarities[place] = common / (len(both) - common)
+    for place, pages in enumerate(zip(later.tolist(), earlier.tolist(), strict=True)):
+        one, other = map(shingles.__getitem__, pages)
+        common = len(np.intersect1d(one, other, assume_unique=True))
+        similarities[place] = common / (len(one) + len(other) - common)
     return similarities
-
-
-def exact_costs(similarities: NDArray[np.float64]) -> Rows:
-    """Return what is missing to 1, as whole numbers that decide as the costs of bits do."""
-    return np.rint((1 - similarities) * _EXACT_UNIT).astype(np.int64)
 
 
 def exact_rule(similarity: float) -> Crowd:
     """Return the rule that accepts pairs from `similarity` on by their exact costs, however many others there are."""
-    limit = int(exact_costs(np.array(similarity)))
+    limit = round((1 - similarity) * _EXACT_UNIT)
     return Crowd(limit, similarity, (limit,), (similarity,))
 
 
@@ -189,8 +251,7 @@ class Order:
             wanted += [(page, other) for other in unknown]
             if presumes and unknown:
                 original[page] = min(unknown)
-        numbers = np.array(wanted, np.uint64).reshape(-1, 2)
-        return distinct(pair(numbers[:, 0], numbers[:, 1]))
+        return distinct(pair(*np.array(wanted, np.uint64).reshape(-1, 2).T))
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,47 +319,39 @@ class _Batch:
         numbers = np.flatnonzero(self._is_first & ~self._pages.thin[self._rows])
         bits = pairing.key_bits(len(numbers))
         while len(numbers) and bits <= STORED_BITS:
-            packed = self._packed_keys(numbers, table, bits)
+            parts = []
+            for start in range(0, len(numbers), _PAGES_AT_ONCE):
+                some = numbers[start : start + _PAGES_AT_ONCE]
+                volatility = self._pages.volatility[self._rows[some]]
+                keys = pairing.keys_of(search[some], volatility, table, bits=bits, similarity=self._goal.similarity)
+                parts.append(pairing.pack(keys, some.astype(np.uint64)[:, None]).ravel())
+            packed = np.concatenate(parts)
+            packed.sort()
             yield from pairing.candidate_pairs(packed, bits, nearness)
             numbers = pairing.crowded(packed, bits).astype(np.int64)
             bits += pairing.CROWD_BITS
 
-    def _packed_keys(self, numbers: Rows, table: Table, bits: int) -> Keys:
-        """Return the packed keys of pages in one table, sorted."""
-        parts = []
-        for start in range(0, len(numbers), _PAGES_AT_ONCE):
-            some = numbers[start : start + _PAGES_AT_ONCE]
-            rows = self._rows[some]
-            search, volatility = self._pages.search[rows], self._pages.volatility[rows]
-            keys = pairing.keys_of(search, volatility, table, bits=bits, similarity=self._goal.similarity)
-            parts.append(pairing.pack(keys, some.astype(np.uint64)[:, None]).ravel())
-        packed = np.concatenate(parts)
-        packed.sort()
-        return packed
-
     def decide(self, pairs: Keys) -> None:
         """Decide about the later pages of pairs; about all pages before them, it was decided before."""
-        measured = self._exactly(self._compared(pairs, self._goal.crowd.reach).nearest())
+        measured = self._measured(pairs, self._goal.crowd.reach)
         for _ in range(ROUNDS):
             wanted = self._order.decide(measured)
             if not len(wanted):
                 return
-            measured = measured.joined(self._exactly(self._compared(wanted)))
+            measured = measured.joined(self._measured(wanted))
         self._order.decide(measured, presumes=False)
 
-    def _compared(self, pairs: Keys, most: float = math.inf) -> Resemblances:
-        """Return pairs of pages with their costs, those of at most this cost."""
+    def _measured(self, pairs: Keys, most: float = math.inf) -> Resemblances:
+        """Return the nearest pairs, of at most this cost by their bits, with their exact costs if these decide."""
         later, earlier = later_of(pairs), earlier_of(pairs)
         costs = costs_of(self._pages, self._rows[later], self._rows[earlier])
         counts = costs <= most
-        return Resemblances(later[counts], earlier[counts], costs[counts])
-
-    def _exactly(self, pairs: Resemblances) -> Resemblances:
-        """Return pairs with their exact costs, if these decide."""
+        near = Resemblances(later[counts], earlier[counts], costs[counts]).nearest()
         if self._pages.shingles is None:
-            return pairs
-        costs = exact_costs(self._similarities(self._rows[pairs.later], self._rows[pairs.earlier]))
-        return Resemblances(pairs.later, pairs.earlier, costs)
+            return near
+        similarities = self._similarities(self._rows[near.later], self._rows[near.earlier])
+        costs = np.rint((1 - similarities) * _EXACT_UNIT).astype(np.int64)
+        return Resemblances(near.later, near.earlier, costs)
 
     def _similarities(self, later: Rows, earlier: Rows) -> NDArray[np.float64]:
         if self._pages.shingles is None:

@@ -13,7 +13,6 @@ with the first page of each longer key that it shares with many: of a thousand c
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -21,22 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.fingerprinting.fingerprint import is_first_of_run
-from crawldedup.scan.columns import VOLATILITY_UNIT
 from crawldedup.search.model import grid_rows, normal_tables, search_similarity, steepness
 from crawldedup.search.plan import STORED_BITS, Table, flip_sets
 
 Keys = NDArray[np.uint64]
-Doubles = NDArray[np.float64]
 
+VOLATILITY_UNIT: Final = 32  # parts of a search weight: what is kept only tells which bits are likely to flip
 KEYS_A_TABLE: Final = 6
 """Each page is filed under so many keys in each table. Of pages with J = .9, two tables of 6, with 4 to 8 pages under a
 key by chance, let 99.7 % meet; of those with J = .85, 98 %. An index of a million pages finds 99.0 and 98.4 %."""
-CROWD_BITS: Final = 4
-"""Where too many pages share a key, keys that are longer by so many bits are compared, too."""
-NEIGHBOURS: Final = 64
-"""A page meets at most so many pages before it in a run."""
-_SPARED_BITS: Final = 3
-"""Keys are shorter by so many bits than numbers of pages are."""
+CROWD_BITS: Final = 4  # where too many pages share a key, keys that are longer by so many bits are compared, too
+NEIGHBOURS: Final = 64  # a page meets at most so many pages before it in a run
+_SPARED_BITS: Final = 3  # keys are shorter by so many bits than numbers of pages are
 _FEWEST_BITS: Final = 8
 _NUMBER_BITS: Final = 64 - STORED_BITS
 MOST_PAGES: Final = 1 << _NUMBER_BITS
@@ -57,31 +52,18 @@ def keys_of(search: Keys, volatility: NDArray[np.uint8], table: Table, *, bits: 
 
     `bits` of a key count, and pages from `similarity` on are looked for.
     """
-    members = _flip_sets(bits)
+    _, members = flip_sets(bits, KEYS_A_TABLE)
+    # Of the ranks of volatility, those that belong to a set.
+    members = members[: max(int(np.count_nonzero(members.any(axis=1))), 1)]
+    weights = np.arange(256, dtype=np.float32) / np.float32(VOLATILITY_UNIT)
+    log_odds = normal_tables().log_odds.take(grid_rows(weights, steepness(search_similarity(similarity))))
     sizes = volatility[:, table.order[:bits]]
     most_volatile = sizes.argsort(axis=1, kind="stable")[:, : len(members)]
-    costs = _flip_costs(similarity).take(np.take_along_axis(sizes, most_volatile, axis=1)) @ members
+    costs = -log_odds.take(np.take_along_axis(sizes, most_volatile, axis=1)) @ members
     likeliest = costs.argsort(axis=1, kind="stable")[:, :KEYS_A_TABLE]
     values = np.uint64(1) << (63 - most_volatile).astype(np.uint64)
     flips = np.take_along_axis(values @ members.astype(np.uint64), likeliest, axis=1)
     return table.keys(search)[:, None] ^ flips
-
-
-@cache
-def _flip_sets(bits: int) -> Doubles:
-    """Return all sets of bits that can be among the KEYS_A_TABLE likeliest to flip.
-
-    1 where a rank of volatility belongs to a set, shape (ranks, sets).
-    """
-    _, members = flip_sets(bits, KEYS_A_TABLE)
-    return members[: max(int(np.count_nonzero(members.any(axis=1))), 1)]
-
-
-@cache
-def _flip_costs(similarity: float) -> Doubles:
-    """Return minus the log odds of a flip by volatility."""
-    sizes = np.arange(256, dtype=np.float32) / np.float32(VOLATILITY_UNIT)
-    return -normal_tables().log_odds.take(grid_rows(sizes, steepness(search_similarity(similarity))))
 
 
 def pack(keys: Keys, numbers: NDArray[np.uint64]) -> Keys:

@@ -1,17 +1,12 @@
-"""Read the pages of many sources into a folder, one file a chunk, and go on behind the last whole one.
-
-Worker processes make columns of the pages, in the order of the sources.
-"""
+"""Read pages of many sources by worker processes into a folder, one file a chunk, and go on behind the last whole."""
 
 import asyncio
 import fcntl
-import os
 import shutil
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from hashlib import blake2b
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Final, NamedTuple
@@ -33,19 +28,15 @@ from crawldedup.printable import printable
 from crawldedup.reading.area import area_of
 from crawldedup.reading.keys import NO_KEY
 from crawldedup.reading.volatile import put_last
-from crawldedup.scan.columns import LAYOUT, Columns, Lists, shingle_set
-from crawldedup.scan.engine import Goal
+from crawldedup.scan.engine import LAYOUT, Columns, Goal, Lists, shingle_set
 from crawldedup.search.query import QueryBuilder, salted
 from crawldedup.workers.pool import WorkerPool
 from crawldedup.workers.reading import plain_page
 
 FORMAT: Final = 4
-_TASK: Final = "scan.json"
-_LOCK: Final = "lock"
 _DIGEST_BYTES: Final = 16
 
-Packed = dict[str, bytes]
-"""The columns of some pages, by their names in KINDS."""
+Packed = dict[str, bytes]  # the columns of some pages, by their names in KINDS
 KINDS: Final = {
     **LAYOUT,
     **dict.fromkeys(("shingle_sizes", "shingles", "url_sizes"), np.dtype(np.uint32)),
@@ -65,9 +56,6 @@ class Step(NamedTuple):
     skipped: Mapping[str, int] = {}
 
 
-_parts: Final = msgspec.msgpack.Decoder(tuple[Step, list[Packed]])
-
-
 @contextmanager
 def opened_folder(path: Path, task: Mapping[str, Any]) -> Iterator["ScanFolder"]:
     """Yield the folder of a task, which is made if it is not there. Raises OSError.
@@ -75,14 +63,14 @@ def opened_folder(path: Path, task: Mapping[str, Any]) -> Iterator["ScanFolder"]
     `task` is what the folder is for: plain values, which must be the same when a scan goes on. Raises
     ConfigurationError for a folder of another scan, or of one at work.
     """
-    shown, file = printable(str(path)), path / _TASK
+    shown, file, lock_file = printable(str(path)), path / "scan.json", path / "lock"
     if path.exists() and not path.is_dir():
         raise ConfigurationError(f"{shown} is no folder; name one to work in")
     path.mkdir(parents=True, exist_ok=True)
-    if not file.exists() and {each.name for each in path.iterdir()} - {_LOCK}:
+    if not file.exists() and {each.name for each in path.iterdir()} - {lock_file.name}:
         raise ConfigurationError(f"the folder {shown} holds something else than a scan; name an empty one")
     wanted = msgspec.json.encode({"format": FORMAT, **task})
-    with (path / _LOCK).open("wb") as lock:
+    with lock_file.open("wb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not file.exists():
@@ -139,7 +127,7 @@ class ScanFolder:
             digest, content = part[:_DIGEST_BYTES], part[_DIGEST_BYTES:]
             if not content or mmh3.hash_bytes(content) != digest:
                 return
-            yield _parts.decode(content)
+            yield msgspec.msgpack.decode(content, type=tuple[Step, list[Packed]])
 
     def _part(self, number: int) -> Path:
         return self.path / f"{number:06}.part"
@@ -158,11 +146,8 @@ _CHUNKS_A_WORKER: Final = 4  # so many wait to be read, or to be taken in their 
 _SECONDS: Final = 30.0
 _SECONDS_A_PAGE: Final = 0.5
 
-Skipped = dict[int, str]
-"""The reasons why pages cannot be read, by the places of the pages."""
-_Answer = tuple[Packed, Skipped]
-"""The columns of pages, without URLs, and which of them cannot be read."""
-_answers: Final = msgspec.msgpack.Decoder(_Answer)
+Skipped = dict[int, str]  # the reasons why pages cannot be read, by the places of the pages
+_Answer = tuple[Packed, Skipped]  # the columns of pages, without URLs, and which of them cannot be read
 
 
 class Chunk(NamedTuple):
@@ -178,18 +163,14 @@ def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
     options = Options.from_values(setup)
     page_reader, queries = PageReader(options), QueryBuilder(options)
     threshold = Goal(options.similarity, options.recall).threshold
-    last: dict[bytes, PageContent] = {}
-    secret = os.urandom(16)
+    last: dict[int, PageContent] = {}
 
     def content_of(page: Page) -> PageContent:
-        if page.html is None:
-            return page_reader.content(page)
-        # Half of an archive may be the same bytes again. Nobody who knows no secret can make two pages of one digest.
-        body = msgspec.msgpack.encode([page.html, page.encoding, area_of(options.content, page.url)])
-        digest = blake2b(body, key=secret).digest()
-        if digest not in last:
-            put_last(last, digest, page_reader.content(page), _REMEMBERED)
-        return last[digest]
+        # Half of an archive may be the same bytes again. Python's hashes have a secret, so nobody can make two of one.
+        same = hash((page.html, page.text, page.encoding, area_of(options.content, page.url)))
+        if same not in last:
+            put_last(last, same, page_reader.content(page), _REMEMBERED)
+        return last[same]
 
     def read(message: list[dict[str, Any]]) -> _Answer:
         pages, contents, skipped = list[Page](), list[PageContent](), dict[int, str]()
@@ -215,7 +196,7 @@ def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
 
 def read_answer(answer: bytes, pages: int) -> _Answer:
     """Return what a worker read of so many pages. Raises LookupError, ValueError and MsgspecError for nonsense."""
-    columns, skipped = _answers.decode(answer)
+    columns, skipped = msgspec.msgpack.decode(answer, type=_Answer)
     wanted = {name: (pages - len(skipped)) * KINDS[name].itemsize for name in (*LAYOUT, "shingle_sizes")}
     wanted["shingles"] = 4 * np.frombuffer(columns["shingle_sizes"], np.uint32).sum()
     if {name: len(column) for name, column in columns.items()} != wanted or not skipped.keys() <= {*range(pages)}:
@@ -266,39 +247,27 @@ def read_into(
 ) -> Iterator[list[int]]:
     """Add the pages of chunks to a folder; yield the numbers of those that could be read, chunk by chunk.
 
-    It is said what becomes of the others. Raises NoWorkerError if no process can be started, and OSError.
+    Worker processes work ahead. It is said what becomes of the other pages. Raises NoWorkerError if no process can be
+    started, and OSError.
     """
-    with (
-        complaints(output.error, "pages", "page", fate) as tell,
-        closing(_reads(chunks, options, workers)) as reads,
-    ):
-        for chunk, (columns, skipped) in reads:
-            folder.add(chunk.place, columns, skipped.values())
-            for at, reason in skipped.items():
-                tell(ConfigurationError(f"{chunk.pages[at].url}: {fate} ({reason})"))
-            yield [number for at, number in enumerate(chunk.numbers) if at not in skipped]
-
-
-def _reads(
-    chunks: Iterable[Chunk], options: Options, workers: int
-) -> Generator[tuple[Chunk, tuple[list[Packed], Skipped]], None, None]:
-    """Yield the columns of each chunk, in parts, as worker processes read them, which work ahead."""
     waiting: deque[tuple[Chunk, asyncio.Task[tuple[list[Packed], Skipped]]]] = deque()
     # Its own `run` would keep Ctrl-C from a source that waits for input.
-    with asyncio.Runner() as runner:
+    with complaints(output.error, "pages", "page", fate) as tell, asyncio.Runner() as runner:
         loop = runner.get_loop()
         pool = WorkerPool("crawldedup.scan.read:reader", options.index_values(), workers=workers, page_seconds=_SECONDS)
-        try:
-            for chunk in chunks:
-                waiting.append((chunk, loop.create_task(_read(pool, chunk.pages))))
-                loop.run_until_complete(asyncio.sleep(0))
-                while waiting and (len(waiting) >= workers * _CHUNKS_A_WORKER or waiting[0][1].done()):
-                    first, reading = waiting.popleft()
-                    yield first, loop.run_until_complete(reading)
-            for chunk, reading in waiting:
-                yield chunk, loop.run_until_complete(reading)
-        finally:
-            pool.close()
+        with closing(pool):
+            for chunk in chain(chunks, [None]):
+                if chunk is not None:
+                    waiting.append((chunk, loop.create_task(_read(pool, chunk.pages))))
+                    loop.run_until_complete(asyncio.sleep(0))
+                most = 1 if chunk is None else workers * _CHUNKS_A_WORKER
+                while waiting and (len(waiting) >= most or waiting[0][1].done()):
+                    (place, numbers, pages), reading = waiting.popleft()
+                    columns, skipped = loop.run_until_complete(reading)
+                    folder.add(place, columns, skipped.values())
+                    for at, reason in skipped.items():
+                        tell(ConfigurationError(f"{pages[at].url}: {fate} ({reason})"))
+                    yield [number for at, number in enumerate(numbers) if at not in skipped]
 
 
 async def _read(pool: WorkerPool, pages: Sequence[Page]) -> tuple[list[Packed], Skipped]:

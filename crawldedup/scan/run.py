@@ -28,12 +28,10 @@ from crawldedup.journal import FORMAT, OUTCOMES, VERSION, find_journals, line_of
 from crawldedup.options import Options
 from crawldedup.page import PageReader
 from crawldedup.printable import pluralize, printable
-from crawldedup.scan.columns import Columns, Lists
-from crawldedup.scan.engine import Duplicates, Goal, Progress, find_duplicates
+from crawldedup.scan.engine import Columns, Duplicates, Goal, Lists, Progress, find_duplicates
 from crawldedup.scan.read import ScanFolder, Step, chunks_of, opened_folder, read_into
 from crawldedup.verdict import Kind
 
-FOLDER_SUFFIX: Final = ".scan"
 REPORT_SUFFIX: Final = ".html"
 _COLUMNS: Final = ("url", "kind", "kept_url", "similarity")
 _SHOWN_MEMBERS: Final = 10
@@ -96,7 +94,7 @@ def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator
         "extractor, content or distinguish": PageReader(options).profile,
     }
     with TemporaryDirectory(prefix="crawldedup-scan-") as temporary:
-        path = given.work or Path(f"{given.output}{FOLDER_SUFFIX}" if given.output else temporary)
+        path = given.work or Path(f"{given.output}.scan" if given.output else temporary)
         with opened_folder(path, task) as folder:
             if folder.step.pages:
                 output.err.print(f"going on after {pluralize(folder.step.pages, 'page')}", markup=False)
@@ -186,10 +184,7 @@ class Results:
         }
 
     def write(self, path: Path, progress: Progress, *, force: bool) -> None:
-        """Write what each page is, or the report of a crawl that has met these pages.
-
-        Raises ConfigurationError and OSError.
-        """
+        """Write what each page is, or a report of a crawl that met these. Raises ConfigurationError and OSError."""
         rows = map(self.row, range(len(self.pages)))
         if path.suffix != REPORT_SUFFIX:
             progress("writing", 0)
@@ -205,8 +200,8 @@ class Results:
             write_report(database, make_report(database, find_journals([journal])), path)
 
     def _journal(self, name: str, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        threshold = self.goal.similarity if self.pages.shingles else round(self.goal.threshold, 4)
-        settings = {"similarity": self.goal.similarity, "threshold": threshold}
+        wanted, threshold = self.goal.similarity, round(self.goal.threshold, 4)
+        settings = {"similarity": wanted, "threshold": wanted if self.pages.shingles else threshold}
         # A spider without a name tells a scan.
         process = {"started": round(time.time(), 3), "host": socket.gethostname(), "pid": os.getpid(), "spider": ""}
         yield {FORMAT: VERSION, "crawl": f"scan-{name}", **process, "settings": settings}

@@ -66,9 +66,9 @@ class Command(ScrapyCommand):
 
     def _act(self, action: str, names: list[str], opts: Namespace, output: Any) -> None:
         """Carry out an action by the functions of the command line, with the options that the settings stand for."""
-        from crawldedup.commands.advise import advise
+        from crawldedup.commands import advise
         from crawldedup.errors import ConfigurationError
-        from crawldedup.report.command import report
+        from crawldedup.report import command as report
         from crawldedup.scrapy_plugin.items import items_index_of
         from crawldedup.scrapy_plugin.journal import place_of_journals
         from crawldedup.scrapy_plugin.settings import CrawlOptions
@@ -78,9 +78,8 @@ class Command(ScrapyCommand):
         if opts.spider:
             loader = self.crawler_process.spider_loader
             if opts.spider not in (spiders := sorted(loader.list())):
-                raise ConfigurationError(
-                    f"there is no spider {opts.spider!r}; the project's: {', '.join(spiders) or 'none'}"
-                )
+                known = ", ".join(spiders) or "none"
+                raise ConfigurationError(f"there is no spider {opts.spider!r}; the project's: {known}")
             loader.load(opts.spider).update_settings(self.settings)
         options = CrawlOptions.from_settings(self.settings)
         if action not in _ON_JOURNALS:
@@ -88,7 +87,8 @@ class Command(ScrapyCommand):
         elif not names and options.journal is False:
             raise ConfigurationError("CRAWLDEDUP_JOURNAL is False: name the journals to read")
         else:
-            (report if action == "report" else advise)(names or [place_of_journals(options)], opts, output)
+            opts.sources = names or [place_of_journals(options)]
+            (report if action == "report" else advise).run(opts, output)
 
 
 def _ask_index(action: str, names: list[str], opts: Namespace, options: Any, output: Any) -> None:

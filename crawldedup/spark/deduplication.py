@@ -26,8 +26,7 @@ from crawldedup.page import Page, PageReader
 from crawldedup.reading.keys import Key
 from crawldedup.scan import engine
 from crawldedup.scan import pairs as pairing
-from crawldedup.scan.columns import LAYOUT, Columns
-from crawldedup.scan.engine import Goal, Resemblances
+from crawldedup.scan.engine import LAYOUT, Columns, Goal, Resemblances
 from crawldedup.scan.pairs import MOST_PAGES, earlier_of, later_of, numbers_in, pack
 from crawldedup.search.decision import Crowd
 from crawldedup.search.plan import STORED_BITS, Table

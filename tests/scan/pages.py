@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawldedup import Options, Page
-from crawldedup.scan.columns import LAYOUT, Columns, Lists
-from crawldedup.scan.engine import Goal
+from crawldedup.scan.engine import LAYOUT, Columns, Goal, Lists
 from crawldedup.scan.read import reader
 from crawldedup.workers.reading import plain_page
 

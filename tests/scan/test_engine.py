@@ -11,7 +11,9 @@ import pytest
 
 from crawldedup import Deduplicator, Kind, Page
 from crawldedup.literature.exact import jaccard
-from crawldedup.scan.engine import find_duplicates
+from crawldedup.scan.engine import (
+    find_duplicates,
+)
 from tests.scan.pages import GOAL, collection, columns, columns_in, edited, packed, shingles, shingles_in, text
 
 PRODUCT = """

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crawldedup.scan.columns import VOLATILITY_UNIT
 from crawldedup.scan.pairs import (
     NEIGHBOURS,
+    VOLATILITY_UNIT,
     Nearness,
     WaitingPairs,
     candidate_pairs,

@@ -20,8 +20,7 @@ from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.options import Options
 from crawldedup.page import PageReader
 from crawldedup.reading.keys import NO_KEY
-from crawldedup.scan.columns import Columns
-from crawldedup.scan.engine import Goal, find_duplicates
+from crawldedup.scan.engine import Columns, Goal, find_duplicates
 from crawldedup.search.query import salted
 from crawldedup.spark import deduplicate
 

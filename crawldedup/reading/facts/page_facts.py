@@ -20,44 +20,17 @@ from typing import Final
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawldedup.errors import PageError
-from crawldedup.reading.blocks import (
-    BLOCKS,
-    BOILERPLATE_ROLES,
-    COMMENT,
-    HEADINGS,
-    TEXT,
-    Blocks,
-    TextLine,
-    blocks_without_noise,
-    elements_around,
-    kind_of,
-    kinds_of,
-    sibling,
-    text_within,
-    totals,
-    within,
-)
+from crawldedup.reading import blocks as walk
+from crawldedup.reading.blocks import COMMENT, HEADINGS, TEXT, Blocks, elements_around, kind_of, kinds_of, text_within
 from crawldedup.reading.extract import PageText
-from crawldedup.reading.facts import VOCABULARY, Most
-from crawldedup.reading.facts.declared import (
-    HAN_NUMBER,
-    Price,
-    Product,
-    numbers,
-    plain,
-    prices,
-    read_declared,
-    show_a_price,
-    spelled,
-    without_prices,
-    words_of,
-)
+from crawldedup.reading.facts import declared
+from crawldedup.reading.facts.declared import VOCABULARY, Most, Product, numbers, plain, prices, spelled, words_of
 from crawldedup.reading.html import HtmlPage
 
 _BUTTON, _DD, _HEADER, _INPUT, _LABEL, _LI, _SELECT, _TR = map(
     kind_of, ["button", "dd", "header", "input", "label", "li", "select", "tr"]
 )
-_BLOCKS: Final = kinds_of(BLOCKS)
+_BLOCKS: Final = kinds_of(walk.BLOCKS)
 _ROWS: Final = kinds_of(["tr", "dt", "dd"])
 _PAIRS: Final = kinds_of(["div", "li", "p"])
 _MARKS: Final = kinds_of(["b", "strong", "span", "em", "i"])
@@ -118,7 +91,7 @@ class Line:
     is_entry: bool
     is_prose: bool
     has_digits: bool
-    prices: list[Price]
+    prices: list[declared.Price]
 
     @property
     def is_passing(self) -> bool:
@@ -132,10 +105,9 @@ class Layout:
     def __init__(self, tree: LexborHTMLParser, blocks: Blocks, holders: set[int]) -> None:
         self._blocks = blocks
         self._block_of_node = {node.mem_id: block for block, node in enumerate(blocks.nodes)}
-        # How many lines each block holds.
         own = Counter(block for _, _, block in blocks.lines)
-        self._held = totals([own[block] for block in range(len(blocks.nodes))], blocks.ends)
-        # What is known of each block.
+        # How many lines each block holds, and what is known of it.
+        self._held = walk.totals([own[block] for block in range(len(blocks.nodes))], blocks.ends)
         self._marks = [0]
         for node, kind, parent in islice(zip(blocks.nodes, blocks.kinds, blocks.parents, strict=True), 1, None):
             marks, attributes = self._marks[parent], node.attributes
@@ -143,7 +115,7 @@ class Layout:
                 said = _marks_of(attributes)
                 # What holds the page's own content is left out by its role alone.
                 marks |= said & ~_SKIPPED if node.mem_id in holders else said
-                marks |= _SKIPPED if attributes.get("role") in BOILERPLATE_ROLES else 0
+                marks |= _SKIPPED if attributes.get("role") in walk.BOILERPLATE_ROLES else 0
             if kind == _HEADER and parent == 0 and node.mem_id not in holders:
                 marks |= _SKIPPED
             self._marks.append(marks | (_HEADING if kind in HEADINGS else 0))
@@ -173,7 +145,7 @@ class Layout:
                 is_item = self._blocks.kinds[holder] in _PAIRS and size <= _ENTRY_SIZE
                 yield from (self._line([line], is_item=is_item) for line in lines)
 
-    def _holder(self, line: TextLine) -> int:
+    def _holder(self, line: walk.TextLine) -> int:
         """Return the block of the row or entry that a line is or is a part of; 0 for none."""
         text, linked, inner = line
         is_short, found = not linked and len(text) <= _ENTRY_SIZE, 0
@@ -186,13 +158,13 @@ class Layout:
             if held > _ROW_LINES:
                 break
             if kind in _ROWS:
-                term = sibling(self._blocks.nodes[block], forward=False) if kind == _DD else None
+                term = walk.sibling(self._blocks.nodes[block], forward=False) if kind == _DD else None
                 return block if term is None else self._block_at(term)
             if is_short and not found and (kind == _LI or (kind in _PAIRS and held == 2)):
                 found = block
         return found
 
-    def _is_row(self, holder: int, lines: Sequence[TextLine], size: int) -> bool:
+    def _is_row(self, holder: int, lines: Sequence[walk.TextLine], size: int) -> bool:
         """Return whether lines are a row of a table, a term and what is said of it, or a pair of short texts."""
         kind, held = self._blocks.kinds[holder], self._held[holder]
         if kind in _ROWS:
@@ -202,7 +174,7 @@ class Layout:
         is_pair = len(lines) == held == 2 and not any(prices(plain(text)) for text, _, _ in lines)
         return size <= 2 * _ENTRY_SIZE and (holder in self._pairs or is_pair)
 
-    def _line(self, lines: Sequence[TextLine], *, is_grouped: bool = False, is_item: bool = False) -> Line:
+    def _line(self, lines: Sequence[walk.TextLine], *, is_grouped: bool = False, is_item: bool = False) -> Line:
         text = " ".join([self._pairs.get(block, text) for text, _, block in lines])[: Most.LINE]
         block = lines[0][2]
         marks = self._marks[block]
@@ -225,7 +197,7 @@ class Layout:
     def _in_line(self, block: int, text: str) -> tuple[str, int]:
         """Return a line without what is about others at its edges, and what is known of the other parts of it."""
         marks, is_begun = 0, False
-        for part in within(self._blocks.nodes[block]):
+        for part in walk.within(self._blocks.nodes[block]):
             if part.tag_id == TEXT:
                 is_begun = is_begun or not (part.text_content or "").isspace()
             elif part.tag_id != COMMENT and (attributes := part.attributes):
@@ -248,9 +220,9 @@ class Layout:
             is_skipped = block is None or (self._marks[block] | _marks_of(control.attributes)) & _SKIPPED
             if is_skipped or _OTHER_CHOICES.search(names):
                 continue
-            near = (*around, sibling(control, forward=True), sibling(control, forward=False))
+            near = (*around, walk.sibling(control, forward=True), walk.sibling(control, forward=False))
             label = next((node for node in near if node is not None and node.tag_id == _LABEL), None)
-            parts = [] if label is None else [part for part in within(label) if part.tag_id == TEXT]
+            parts = [] if label is None else [part for part in walk.within(label) if part.tag_id == TEXT]
             texts = list(filter(None, [text_within(part, _ENTRY_SIZE) for part in parts]))
             # The label may hold the select with all its options.
             yield " ".join([*(texts if control is chosen else texts[:1]), text_within(chosen, _ENTRY_SIZE)])
@@ -327,15 +299,15 @@ def text_facts(main: str, distinguish: str) -> str | None:
     if distinguish != "numbers":
         return None
     text = plain(main)
-    found = (numbers(text), HAN_NUMBER.findall(text))
+    found = (numbers(text), declared.HAN_NUMBER.findall(text))
     return "\n".join([f"numbers {' '.join(words)}" for words in found if words]) or None
 
 
 def _attributes(page: HtmlPage, main: str) -> list[str]:
     tree = page.tree
-    data, has_button, is_short = read_declared(tree), sells(tree, _BUTTONS), len(main) <= Most.DESCRIPTION
+    data, has_button, is_short = declared.read_declared(tree), sells(tree, _BUTTONS), len(main) <= Most.DESCRIPTION
     shown = (text for text, _, _ in page.blocks.lines)
-    if not (data.products or has_button or (is_short and show_a_price(shown, page.html))):
+    if not (data.products or has_button or (is_short and declared.show_a_price(shown, page.html))):
         return []
     for_sale = has_button or sells(tree, "a")
     is_dated = not for_sale and tree.css_first(_DATED_ARTICLE) is not None
@@ -344,7 +316,7 @@ def _attributes(page: HtmlPage, main: str) -> list[str]:
     titles = list(filter(None, dict.fromkeys([page.name[: Most.VALUE], page.title[: Most.VALUE]])))
     # An aside that sells something is no boilerplate.
     boxes = {aside.mem_id for aside in tree.css("aside")[: Most.ASIDES] if has_button and sells(aside, _BUTTONS)}
-    blocks = blocks_without_noise(tree, page.holders | boxes) if boxes else page.blocks
+    blocks = walk.blocks_without_noise(tree, page.holders | boxes) if boxes else page.blocks
     view = _ProductView(Layout(tree, blocks, page.holders), titles, for_sale=for_sale, has_button=has_button)
     product = view.product_of(data.products)
     may_be_shown = is_short and not (data.is_article or is_dated)
@@ -422,7 +394,7 @@ class _ProductView:
             if line.prices and (line.is_row or not is_card):
                 amounts.update(line.prices)
                 if not line.is_passing:
-                    shown["number"].update(numbers(without_prices(line.text), units=True))
+                    shown["number"].update(numbers(declared.without_prices(line.text), units=True))
             elif is_card or (line.is_passing and not line.is_prose):
                 continue
             elif line.is_row or (line.is_entry and number <= end + _NEAR_LINES):
@@ -446,7 +418,7 @@ def _prices_in(lines: Sequence[Line]) -> tuple[list[int], list[int]]:
     return sorted({*priced}.difference(cards)), cards
 
 
-def _add_unshown(shown: dict[str, set[str]], prices: set[Price], product: Product) -> None:
+def _add_unshown(shown: dict[str, set[str]], prices: set[declared.Price], product: Product) -> None:
     """Add what the structured data give and the page does not show. A print view has no structured data."""
     words = set(words_of(plain(product.name)))
     if not any(words <= set(words_of(name)) for name in shown["name"]):

@@ -89,15 +89,12 @@ def headline(report: Mapping[str, Any]) -> str:
         fate = f"of which {revisits - totals['unwanted']:,} were" if totals["unwanted"] else "and"
         known = f", {revisits:,} were known {fate} delivered again"
     words = f"{checked:,} pages were checked: {counts['new']:,} are new, {copies:,} are duplicates{share}{known}."
-    return words + _saved(report["savings"])
-
-
-def _saved(savings: Sequence[Mapping[str, Any]]) -> str:
+    savings = report["savings"]
     rules = [f"{row['downloads']:,} by the rule {shown(row['rule'])}" for row in savings[:_MOST_RULES]]
     if rest := savings[_MOST_RULES:]:
         rules.append(f"{sum(row['downloads'] for row in rest):,} by {pluralize(len(rest), 'other rule')}")
     total = sum(row["downloads"] for row in savings)
-    return f" {total:,} downloads of copies were skipped: {', '.join(rules)}." if rules else ""
+    return words + (f" {total:,} downloads of copies were skipped: {', '.join(rules)}." if rules else "")
 
 
 def change_by(what_if: Mapping[str, Any]) -> str:
