@@ -284,25 +284,23 @@ TOPICS = 6
 
 
 class CountedPages(dict[str, Answer]):
-    """Pages that each tell another number of visitors when they are asked for."""
+    """Pages that each tell another number of visitors when they are asked for, but for those below /plain."""
 
     numbers = count(100, 7)
 
     def get(self, path: str, default: Any = None) -> Any:
         answer = super().get(path, default)
-        counter = f"<p>Who is online: {next(self.numbers)} users online and {next(self.numbers)} guests</p></article>"
-        return answer and answer._replace(body=answer.body.replace(b"</topic></article>", counter.encode()))
+        online = f"<p>Who is online: {next(self.numbers)} users online and {next(self.numbers)} guests</p></article>"
+        if answer and not path.startswith("/plain"):
+            body = answer.body.replace(b"<h1>Article", b"<h1>Topic " + path.encode())
+            answer = answer._replace(body=body.replace(b"</article>", online.encode()))
+        return answer
 
 
 def counting_site() -> Site:
-    """A board of topics, and pages without numbers below /plain."""
-    site = Site({})
-    for number in range(TOPICS):
-        page = article(number, words=60)
-        site.pages[f"/plain/{number}"] = article(number + 50, words=60)
-        body = page.body.replace(b"<h1>Article", b"<h1>Topic %d" % number)
-        site.pages[f"/{number}"] = page._replace(body=body.replace(b"</article>", b"</topic></article>"))
-    site.pages = CountedPages(site.pages)
+    site, folders = Site({}), {"": 0, "/plain": 50}
+    pages = {f"{folder}/{at}": article(at + seed, words=60) for folder, seed in folders.items() for at in range(TOPICS)}
+    site.pages = CountedPages(pages)
     return site
 
 

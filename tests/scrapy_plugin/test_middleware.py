@@ -1,6 +1,5 @@
 """The middleware's own decisions, with stand-ins for the reader and the store."""
 
-import gc
 import logging
 import time
 from contextlib import nullcontext
@@ -24,12 +23,6 @@ from tests.scrapy_plugin.fakes import HandedIn
 
 DOWN = StoreUnavailableError("The store at cache:6379 refuses the connection.")
 OTHER_PROFILE = ProfileMismatchError("Namespace news", index_profile="old", own_profile="new")
-
-
-@pytest.fixture(autouse=True)
-def without_collections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spare each crawl a garbage collection, which takes longer than the crawl in a process of so many objects."""
-    monkeypatch.setattr(gc, "collect", lambda: 0)
 
 
 class Crawl(HandedIn):

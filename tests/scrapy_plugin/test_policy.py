@@ -91,12 +91,6 @@ def test_the_options_of_a_page_go_along(scope: str, key: str) -> None:
     assert not posted.delivered
 
 
-@pytest.mark.parametrize(("revisit", "asked"), [("keep", None), ("drop", 0.95)])
-def test_a_revisit_may_differ_only_where_revisits_are_dropped(revisit: str, asked: float | None) -> None:
-    policy = CrawlOptions(revisit=revisit, revisit_similarity=0.95)
-    assert page(html(), policy).revisit_similarity == asked
-
-
 def test_overrides_apply_to_one_request() -> None:
     given = {"action": "mark", "scope": "site", "keep_per_cluster": 3, "similarity": 0.8, "remember": False}
     given |= {"canonical": "compare", "revisit": "drop", "revisit_similarity": 0.95, "paragraphs": 0.2}
