@@ -9,21 +9,19 @@ from typing import Any
 import pytest
 
 from crawldedup import Deduplicator, Kind, Page
-from tests.attacks.fleet import Fleet, Place, Queue, judge, text_of, url_of
+from tests.attacks.fleet import Fleet, Queue, judge, text_of
 from tests.scrapy_plugin.crawling import QUICK, crawl_apart, start
 from tests.scrapy_plugin.prepared import CONTEXT
 from tests.scrapy_plugin.website import Site, article
 from tests.servers import wait_until
 from tests.stores.backends import Backend
 
-PAGES = range(20)
-
 
 def crawl_and_die(store: str) -> None:
     """Remember pages, and die before one is delivered."""
     dedup = Deduplicator(store)
-    for place in places(0):
-        dedup.check(url_of(place), text=text_of(place), delivered=False)
+    for page in pages("dead"):
+        dedup.check(page.url, text=page.text, delivered=False)
     dedup.heartbeat()
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -35,14 +33,13 @@ def let_a_crawler_die(store: str) -> None:
     assert crawler.exitcode == -signal.SIGKILL
 
 
-def places(copy: int) -> list[Place]:
-    """One copy of each page."""
-    return [(2 * number, copy) for number in PAGES]
+def pages(host: str) -> list[Page]:
+    return [Page(f"https://{host}.example/{at}", text=text_of((at, 0)), delivered=False) for at in range(20)]
 
 
-def kinds(dedup: Deduplicator, copy: int) -> set[tuple[Kind, bool]]:
-    """The verdicts on one copy of each page, and whether they are abandoned."""
-    verdicts = [dedup.check(url_of(place), text=text_of(place)) for place in places(copy)]
+def kinds(dedup: Deduplicator, host: str) -> set[tuple[Kind, bool]]:
+    """The verdicts on the pages, and whether they are abandoned."""
+    verdicts = [dedup.check(page.url, text=page.text) for page in pages(host)]
     return {(verdict.kind, verdict.abandoned) for verdict in verdicts}
 
 
@@ -50,14 +47,13 @@ def test_the_urls_of_a_dead_crawler_come_again_while_another_is_at_work(shared_b
     with Deduplicator(shared_backend.url) as fellow, Deduplicator(shared_backend.url) as successor:
         fellow.check("https://fellow.example/", text="Words of a fellow that is at work all the time.")
         let_a_crawler_die(shared_backend.url)
-        assert kinds(successor, 0) == {(Kind.REVISIT, True)}
+        assert kinds(successor, "dead") == {(Kind.REVISIT, True)}
         # Now the pages are its own, and delivered.
-        assert kinds(fellow, 1) == {(Kind.EXACT_DUPLICATE, False)}
+        assert kinds(fellow, "copies") == {(Kind.EXACT_DUPLICATE, False)}
         # In one batch the answer to the first ends the lease, and the others were computed before.
         fellow.clear()
         let_a_crawler_die(shared_backend.url)
-        pages = (Page(url_of(place), text=text_of(place), delivered=False) for place in places(0))
-        assert {verdict.kind for verdict in successor.check_many(pages)} == {Kind.REVISIT}
+        assert {verdict.kind for verdict in successor.check_many(pages("dead"))} == {Kind.REVISIT}
 
 
 @pytest.mark.parametrize(("contents", "kills"), [(30, 4), pytest.param(120, 20, marks=pytest.mark.nightly)])
@@ -82,12 +78,10 @@ def test_the_judge_sees_what_is_lost_and_what_comes_twice(tmp_path: Path) -> Non
 @pytest.mark.nightly
 def test_a_crawl_that_is_killed_and_begun_again_loses_nothing(shared_backend: Backend, tmp_path: Path) -> None:
     """And it delivers little twice: what was in progress, and what it had not told yet."""
-    in_progress, record = 8, tmp_path / "delivered"
+    record = tmp_path / "delivered"
     settings: dict[str, Any] = QUICK | {
         "spider_class": "recording_spider.RecordingSpider",
         "ITEM_PIPELINES": {"recording_spider.RecordingPipeline": 100},
-        "CONCURRENT_REQUESTS": in_progress,
-        "CONCURRENT_REQUESTS_PER_DOMAIN": in_progress,
         "CRAWLDEDUP_STORE": shared_backend.url,
     }
     answers = {f"/{number}": article(number) for number in range(100)}
@@ -101,4 +95,4 @@ def test_a_crawl_that_is_killed_and_begun_again_loses_nothing(shared_backend: Ba
     assert again.exit_status == 0, again.log
     delivered = record.read_text().split()
     assert {*delivered} == {*answers}, again.log
-    assert len(delivered) - len(answers) <= 2 * in_progress
+    assert len(delivered) - len(answers) <= 2 * 8  # requests in progress

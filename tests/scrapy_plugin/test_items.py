@@ -10,7 +10,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
 import pydantic
 import pytest
 import scrapy
@@ -29,13 +28,10 @@ from tests.scrapy_plugin.fakes import FakeCrawler, HandedIn
 PROSE = "The ferry leaves the island at seven in the morning and comes back long after dark every day of the year. " * 2
 VERDICT = Verdict(Kind.NEAR_DUPLICATE, "https://e.com/b", "https://e.com/a", 0.97, 2, words=80, copies=3)
 FIELDS = ("url", "body", "dedup_kind", "dedup_original", "dedup_similarity")
-DataclassItem = dataclasses.make_dataclass("DataclassItem", [(name, Any, None) for name in FIELDS])
 MAKERS: Final[dict[str, Callable[..., Any]]] = {
     "dict": dict,
     "Item": type("ScrapyItem", (scrapy.Item,), {name: scrapy.Field() for name in FIELDS}),
-    "dataclass": DataclassItem,
-    "attrs": attrs.make_class("AttrsItem", {name: attrs.field(default=None) for name in FIELDS}),
-    "pydantic": pydantic.create_model("PydanticItem", **dict.fromkeys(FIELDS, (Any, None))),
+    "dataclass": dataclasses.make_dataclass("DataclassItem", [(name, Any, None) for name in FIELDS]),
 }
 
 

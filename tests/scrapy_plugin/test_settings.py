@@ -1,13 +1,10 @@
 """The settings of a crawl: how values are read, what is refused and with which words, and what the add-on does."""
 
-import asyncio
 import re
 from pathlib import Path
 
 import pytest
 import regex
-from scrapy import signals
-from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
@@ -19,12 +16,10 @@ from crawldedup.scrapy_plugin.rules import RulesMiddleware
 from crawldedup.scrapy_plugin.settings import (
     CrawlOptions,
     check_patterns,
-    crawl_options,
     default_workers,
     is_enabled,
     matches,
 )
-from tests.scrapy_plugin.fakes import FakeCrawler
 
 
 def read(**given: object) -> CrawlOptions:
@@ -127,25 +122,6 @@ def test_a_plugin_that_is_switched_off_reads_nothing_else() -> None:
 def test_a_search_without_end_is_given_up(otherwise: bool) -> None:
     (slow,) = check_patterns("DENY", ["(a|aa)+$"])
     assert matches(slow, f"https://e.com/{'a' * 5000}b", otherwise=otherwise) is otherwise
-
-
-@pytest.mark.parametrize("has_spider", [True, False])
-def test_a_refused_crawl_ends_with_each_reason_once_and_a_shell_without_spider_goes_on(
-    has_spider: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    crawler = FakeCrawler()
-    if not has_spider:
-        crawler.engine.spider = None
-
-    async def start() -> None:
-        for message in ("X is \x1b[31m1.", "X is \x1b[31m1.", "Y is 2."):
-            with pytest.raises(NotConfigured), crawl_options(crawler):  # type: ignore[arg-type]
-                raise ConfigurationError(message)
-        await crawler.signals.send_catch_log_async(signals.engine_started)
-
-    asyncio.run(start())
-    assert crawler.engine.closed == ["crawldedup_error"] * has_spider
-    assert sorted(caplog.messages) == ["crawldedup: X is \\x1b[31m1.", "crawldedup: Y is 2."]
 
 
 def placed(settings: Settings, name: str = "DOWNLOADER_MIDDLEWARES") -> dict[object, int | None]:

@@ -130,12 +130,9 @@ def test_the_start_line_tells_what_is_compared_with_what(caplog: pytest.LogCaptu
     caplog.set_level("INFO")
     options = {"store": "redis://:secret@cache/0", "namespace": "news", "similarity": 0.85, "reloads": 2, "workers": 3}
     Counting(action="mark", **options).begin(1204)
-    Counting("item", item_action="mark").begin(None)
     assert caplog.messages == [
         "crawldedup: checks pages: store redis://:***@cache/0, namespace 'news', 1,204 pages known, action mark, "
         "similarity 0.85, 2 pages of each host loaded twice, extractor blocks, 3 workers",
-        "crawldedup: checks items: store memory://, namespace 'default', an unknown number of items known, "
-        "action mark, similarity 0.9",
     ]
 
 
