@@ -230,8 +230,10 @@ def test_an_item_that_cannot_be_read_passes_and_is_counted(item: object, counter
 
 
 def test_a_store_that_fails_costs_no_item() -> None:
-    with Crawl() as crawl:
-        crawl.dedup.errors = [StoreFullError("full")]
+    crawl = Crawl()
+    # When the crawl begins, and at its first item.
+    crawl.dedup.errors = [StoreFullError("full"), StoreFullError("full")]
+    with crawl:
         assert [crawl.is_kept(name, "text") for name in "abc"] == [True, True, False]
     assert crawl.counts == {"error/full": 1, "checked": 2, "new": 1, "duplicate/near": 1, "dropped": 1}
     assert crawl.crawler.engine.closed == []
