@@ -1,15 +1,14 @@
 """Fleets whose crawlers are killed while they work, and the judge who says what that lost and what came twice.
 
-Each crawler of a fleet has a queue. A successor of one that was killed goes on with the same queue, from the first page
-of which no record tells what came of it. A page is delivered when its line is in that record: the line is written
-before the library is told.
+A successor of a crawler that was killed goes on with its queue, from the first page that is not in its record. A page
+is delivered when its line is in that record: the line is written before the library is told.
 """
 
 import os
 import random
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from multiprocessing.context import ForkServerProcess
@@ -21,13 +20,9 @@ from tests.scrapy_plugin.prepared import CONTEXT
 
 BATCH: Final = 20
 """Every second crawler asks about so many pages at once, which are all remembered before the first is delivered."""
-COPIES: Final = 5
-WORDS: Final = 120
-NAMESPACE: Final = "fleet"
+_COPIES: Final = 5
 # Copies of a content come within so many contents of each other.
 _SPREAD: Final = 20
-_PATIENCE_SECONDS: Final = 60.0
-
 _VOCABULARY: Final = [f"word{number}" for number in range(3000)]
 
 Place = tuple[int, int]
@@ -41,9 +36,9 @@ def url_of(place: Place) -> str:
 
 def text_of(place: Place) -> str:
     content, copy = place
-    words = random.Random(content).choices(_VOCABULARY, k=WORDS)
+    words = random.Random(content).choices(_VOCABULARY, k=120)
     if content % 2 and copy:
-        words[WORDS // 2 + copy] = f"edit{copy}"
+        words[60 + copy] = f"edit{copy}"
     return " ".join(words)
 
 
@@ -69,19 +64,19 @@ class Line(NamedTuple):
     place: Place
     is_delivered: bool
     time: int
-    process: str
+    process: int
 
 
 def lines_of(record: Path) -> Iterator[Line]:
     for text in record.read_text().splitlines() if record.exists() else ():
-        content, copy, is_delivered, written, process = text.split()
-        yield Line((int(content), int(copy)), is_delivered == "1", int(written), process)
+        content, copy, is_delivered, written, process = map(int, text.split())
+        yield Line((content, copy), bool(is_delivered), written, process)
 
 
-def work(queue: Queue, life: str) -> None:
+def work(queue: Queue, life: int) -> None:
     """Work off what is left of a queue."""
     record = os.open(queue.record, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    with Deduplicator(queue.store, namespace=NAMESPACE, expected_pages=10_000) as dedup:
+    with Deduplicator(queue.store, expected_pages=10_000) as dedup:
         left = queue.left()
         pages = (Page(url_of(place), text=text_of(place), delivered=False) for place in left)
         for place, verdict in zip(left, dedup.check_many(pages, batch=queue.batch), strict=True):
@@ -107,33 +102,23 @@ class Outcome(NamedTuple):
     needless: int
 
 
-def judge(queues: Iterable[Queue], killed: set[str], *, untold: int) -> Outcome:
-    """Say what came of the pages.
-
-    A content may come again if the process that delivered it was killed before it told: `untold` is how many
-    deliveries a process tells at once, at most.
-    """
+def judge(queues: Sequence[Queue], killed: set[int], *, untold: int) -> Outcome:
+    """Say what came of the pages. A process tells `untold` deliveries at once, at most."""
     delivered: dict[int, list[Line]] = defaultdict(list)
-    contents: set[int] = set()
-    unanswered = 0
-    excused: set[tuple[Place, str]] = set()
+    excused: set[Line] = set()
     for queue in queues:
-        of_process: dict[str, list[Line]] = defaultdict(list)
-        for line in lines_of(queue.record):
-            if line.is_delivered:
-                delivered[line.place[0]].append(line)
-                of_process[line.process].append(line)
-        for process in killed & of_process.keys():
-            excused.update((line.place, process) for line in of_process[process][-max(untold, queue.batch) :])
-        contents.update(content for content, _ in queue.places)
-        unanswered += len(queue.left())
-    twice = needless = 0
-    for content, lines in delivered.items():
-        if content % 2 == 0:
-            *earlier, _ = sorted(lines, key=lambda line: line.time)
-            twice += len(earlier)
-            needless += sum((line.place, line.process) not in excused for line in earlier)
-    return Outcome(len(contents), len(killed), len(contents - delivered.keys()), unanswered, twice, needless)
+        lines = [line for line in lines_of(queue.record) if line.is_delivered]
+        for line in lines:
+            delivered[line.place[0]].append(line)
+        for process in killed:
+            excused.update([line for line in lines if line.process == process][-max(untold, queue.batch) :])
+    contents = {content for queue in queues for content, _ in queue.places}
+    unanswered = sum(len(queue.left()) for queue in queues)
+    exact = [sorted(lines, key=lambda line: line.time) for content, lines in delivered.items() if content % 2 == 0]
+    twice = [line for lines in exact for line in lines[:-1]]
+    needless = [line for line in twice if line not in excused]
+    lost = len(contents - delivered.keys())
+    return Outcome(len(contents), len(killed), lost, unanswered, len(twice), len(needless))
 
 
 class Fleet:
@@ -148,14 +133,14 @@ class Fleet:
         """Crawl contents that no earlier crawl of this fleet had. About `every` so many seconds a crawler is killed."""
         queues = self._queues(contents, pause)
         crawlers = [self._start(queue) for queue in queues]
-        killed: set[str] = set()
+        killed: set[int] = set()
         while any(process.is_alive() for process, _ in crawlers):
             time.sleep(self._rng.uniform(0, 2 * every))
             number = self._rng.randrange(len(crawlers))
             process, life = crawlers[number]
             if len(killed) < kills and process.is_alive():
                 process.kill()
-                process.join(_PATIENCE_SECONDS)
+                process.join(60)
                 if process.exitcode:
                     killed.add(life)
                     crawlers[number] = self._start(queues[number])
@@ -164,7 +149,7 @@ class Fleet:
         return judge(queues, killed, untold=self._untold)
 
     def _queues(self, contents: range, pause: float) -> list[Queue]:
-        places = [(content, copy) for content in contents for copy in range(COPIES)]
+        places = [(content, copy) for content in contents for copy in range(_COPIES)]
         places.sort(key=lambda place: place[0] + self._rng.random() * _SPREAD)
         name = str(self._folder / str(contents.start))
         return [
@@ -172,8 +157,8 @@ class Fleet:
             for at in range(self._crawlers)
         ]
 
-    def _start(self, queue: Queue) -> tuple[ForkServerProcess, str]:
-        life = str(next(self._lives))
+    def _start(self, queue: Queue) -> tuple[ForkServerProcess, int]:
+        life = next(self._lives)
         process = CONTEXT.Process(target=work, args=(queue, life), daemon=True)
         process.start()
         return process, life

@@ -1,99 +1,59 @@
 """No crawler that dies takes a page with it, and none makes others deliver more than what it had not told."""
 
-import contextlib
 import os
 import random
 import signal
-from collections.abc import Iterator
-from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from crawldedup import Deduplicator, Kind, Page
-from tests.attacks.fleet import Fleet, Place, Queue, judge, text_of, url_of
+from tests.attacks.fleet import Fleet, Queue, judge, text_of
 from tests.scrapy_plugin.crawling import QUICK, crawl_apart, start
 from tests.scrapy_plugin.prepared import CONTEXT
 from tests.scrapy_plugin.website import Site, article
-from tests.servers import RedisServer, wait_until
+from tests.servers import wait_until
 from tests.stores.backends import Backend
 
-PAGES = range(20)
-FELLOWS = "Words of a fellow that is at work all the time, in a page of its own."
 
-
-def crawl_and_die(store: str, ready: Event, go_on: Event) -> None:
-    """Join, remember pages when told to, and die before one is delivered."""
+def crawl_and_die(store: str) -> None:
+    """Remember pages, and die before one is delivered."""
     dedup = Deduplicator(store)
-    dedup.open()
-    ready.set()
-    go_on.wait()
-    for place in places(0):
-        dedup.check(url_of(place), text=text_of(place), delivered=False)
+    for page in pages("dead"):
+        dedup.check(page.url, text=page.text, delivered=False)
     dedup.heartbeat()
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@contextlib.contextmanager
-def crawler_that_dies(store: str) -> Iterator[None]:
-    """A crawler that has joined, and goes on until it dies when the block ends."""
-    ready, go_on = CONTEXT.Event(), CONTEXT.Event()
-    crawler = CONTEXT.Process(target=crawl_and_die, args=(store, ready, go_on))
+def let_a_crawler_die(store: str) -> None:
+    crawler = CONTEXT.Process(target=crawl_and_die, args=(store,))
     crawler.start()
-    assert ready.wait(30)
-    yield
-    go_on.set()
     crawler.join(30)
     assert crawler.exitcode == -signal.SIGKILL
 
 
-def places(copy: int) -> list[Place]:
-    """One copy of each page."""
-    return [(2 * number, copy) for number in PAGES]
+def pages(host: str) -> list[Page]:
+    return [Page(f"https://{host}.example/{at}", text=text_of((at, 0)), delivered=False) for at in range(20)]
 
 
-def kinds(dedup: Deduplicator, copy: int) -> set[tuple[Kind, bool]]:
-    """The verdicts on one copy of each page, and whether they are abandoned."""
-    verdicts = [dedup.check(url_of(place), text=text_of(place)) for place in places(copy)]
+def kinds(dedup: Deduplicator, host: str) -> set[tuple[Kind, bool]]:
+    """The verdicts on the pages, and whether they are abandoned."""
+    verdicts = [dedup.check(page.url, text=page.text) for page in pages(host)]
     return {(verdict.kind, verdict.abandoned) for verdict in verdicts}
 
 
 def test_the_urls_of_a_dead_crawler_come_again_while_another_is_at_work(shared_backend: Backend) -> None:
     with Deduplicator(shared_backend.url) as fellow, Deduplicator(shared_backend.url) as successor:
-        fellow.check("https://fellow.example/", text=FELLOWS)
-        with crawler_that_dies(shared_backend.url):
-            pass
-        assert kinds(successor, 0) == {(Kind.REVISIT, True)}
+        fellow.check("https://fellow.example/", text="Words of a fellow that is at work all the time.")
+        let_a_crawler_die(shared_backend.url)
+        assert kinds(successor, "dead") == {(Kind.REVISIT, True)}
         # Now the pages are its own, and delivered.
-        assert kinds(fellow, 1) == {(Kind.EXACT_DUPLICATE, False)}
+        assert kinds(fellow, "copies") == {(Kind.EXACT_DUPLICATE, False)}
         # In one batch the answer to the first ends the lease, and the others were computed before.
         fellow.clear()
-        with crawler_that_dies(shared_backend.url):
-            pass
-        pages = (Page(url_of(place), text=text_of(place), delivered=False) for place in places(0))
-        assert {verdict.kind for verdict in successor.check_many(pages)} == {Kind.REVISIT}
-
-
-@pytest.mark.nightly
-def test_its_process_is_known_when_the_server_has_lost_everything(redis_server: RedisServer) -> None:
-    with Deduplicator(redis_server.url) as fellow:
-        fellow.open()
-        with crawler_that_dies(redis_server.url):
-            redis_server.client.flushall()
-            fellow.check("https://fellow.example/", text=FELLOWS)
-        assert kinds(fellow, 0) == {(Kind.REVISIT, True)}
-
-
-@pytest.mark.nightly
-def test_copies_take_the_places(shared_backend: Backend) -> None:
-    with crawler_that_dies(shared_backend.url):
-        pass
-    with Deduplicator(shared_backend.url) as fellow:
-        fellow.open()
-        assert kinds(fellow, 1) == {(Kind.NEW, False)}
-        assert kinds(fellow, 0) == {(Kind.EXACT_DUPLICATE, False)}
-        assert fellow.info().pages == len(PAGES)
+        let_a_crawler_die(shared_backend.url)
+        assert {verdict.kind for verdict in successor.check_many(pages("dead"))} == {Kind.REVISIT}
 
 
 @pytest.mark.parametrize(("contents", "kills"), [(30, 4), pytest.param(120, 20, marks=pytest.mark.nightly)])
@@ -108,23 +68,20 @@ def test_a_fleet_whose_crawlers_are_killed_loses_nothing(
 
 def test_the_judge_sees_what_is_lost_and_what_comes_twice(tmp_path: Path) -> None:
     queues = [Queue("", [(content, copy) for content in (0, 2, 4)], tmp_path / str(copy), 1, 0) for copy in range(2)]
-    queues[0].record.write_text("0 0 1 1 a\n2 0 1 2 a\n4 0 0 3 b\n")
-    queues[1].record.write_text("0 1 1 4 c\n2 1 1 5 c\n")
+    queues[0].record.write_text("0 0 1 1 1\n2 0 1 2 1\n4 0 0 3 2\n")
+    queues[1].record.write_text("0 1 1 4 3\n2 1 1 5 3\n")
     # What was delivered last may not have been told, what was before has been.
-    assert judge(queues, {"a"}, untold=1) == (3, 1, 1, 1, 2, 1)
+    assert judge(queues, {1}, untold=1) == (3, 1, 1, 1, 2, 1)
     assert judge(queues, set(), untold=1) == (3, 0, 1, 1, 2, 2)
 
 
 @pytest.mark.nightly
 def test_a_crawl_that_is_killed_and_begun_again_loses_nothing(shared_backend: Backend, tmp_path: Path) -> None:
     """And it delivers little twice: what was in progress, and what it had not told yet."""
-    in_progress, record = 8, tmp_path / "delivered"
-    settings: dict[str, Any] = {
-        **QUICK,
+    record = tmp_path / "delivered"
+    settings: dict[str, Any] = QUICK | {
         "spider_class": "recording_spider.RecordingSpider",
         "ITEM_PIPELINES": {"recording_spider.RecordingPipeline": 100},
-        "CONCURRENT_REQUESTS": in_progress,
-        "CONCURRENT_REQUESTS_PER_DOMAIN": in_progress,
         "CRAWLDEDUP_STORE": shared_backend.url,
     }
     answers = {f"/{number}": article(number) for number in range(100)}
@@ -138,4 +95,4 @@ def test_a_crawl_that_is_killed_and_begun_again_loses_nothing(shared_backend: Ba
     assert again.exit_status == 0, again.log
     delivered = record.read_text().split()
     assert {*delivered} == {*answers}, again.log
-    assert len(delivered) - len(answers) <= 2 * in_progress
+    assert len(delivered) - len(answers) <= 2 * 8  # requests in progress

@@ -5,7 +5,6 @@ Each forgery is shown to work without a key first: a test of one that never work
 
 import random
 from functools import cache
-from types import SimpleNamespace
 
 import mmh3
 import numpy as np
@@ -55,18 +54,15 @@ def test_a_page_of_unrelated_words_takes_the_victims_place_without_a_key_alone()
 
 
 def test_words_that_have_one_hash_without_a_key_have_two_with_one() -> None:
-    """A key that is mixed in behind a public hash would not help: these words have one hash before that."""
+    """A key that is mixed in behind a public hash would not help."""
     one, other = WORD_LIKE
     assert word_hashes(one) == word_hashes(other)
     for key in [Key.random() for _ in range(20)]:
         assert word_hashes(one, key) != word_hashes(other, key)
-        # No letter keeps its value.
-        assert not (word_hashes("a b", key) == word_hashes("a b")).any()
 
 
 def test_texts_that_collide_under_every_seed_do_not_under_a_key() -> None:
     one, other = ALIKE_FOR_MMH3
-    assert one != other
     assert all(mmh3.hash_bytes(one, seed=seed) == mmh3.hash_bytes(other, seed=seed) for seed in range(100))
     key = Key.random()
     assert key.number(one, "text") != key.number(other, "text")
@@ -82,15 +78,3 @@ def test_every_hash_of_a_page_is_another_with_another_key() -> None:
     assert len(seen) == 18
     # A thin page is found again nevertheless.
     assert verdict_on_the_victim(text, text) is Kind.EXACT_DUPLICATE
-
-
-@pytest.mark.nightly
-def test_the_scope_of_a_site_is_a_wall() -> None:
-    """The salts are public without a key: a target shifted by two of them makes the forged page one of another site."""
-    evil, victim = (salt_of(site, 32) for site in ("evil.example", "victim.example"))
-    seen = fingerprint(VICTIM)
-    shifted = int.from_bytes(seen.verify, "big") ^ evil.signature ^ victim.signature
-    bits = {"search": seen.search ^ evil.number ^ victim.number, "verify": shifted.to_bytes(32, "big")}
-    forged = page_near(SimpleNamespace(**bits), POOL, 700)  # type: ignore[arg-type]
-    assert verdict_on_the_victim(forged, VICTIM, scope="site", key=0) is Kind.NEAR_DUPLICATE
-    assert verdict_on_the_victim(forged, VICTIM, scope="site") is Kind.NEW

@@ -105,13 +105,3 @@ def test_a_command_line_is_understood(place: str, line: str) -> None:
     else:
         _, unknown = dedup_parser().parse_known_args(arguments[1:])
         assert not [each for each in unknown if each.startswith("-")]
-
-
-def test_lines_of_benchmarks_name_their_options() -> None:
-    shown = re.findall(r"python benchmarks/(\w+)\.py([^`&]*)", "".join(page.read_text("utf-8") for page in PAGES))
-    assert len(shown) > 10
-    programs = "".join(path.read_text("utf-8") for path in (ROOT / "benchmarks").glob("*.py"))
-    for script, arguments in shown:
-        assert (ROOT / "benchmarks" / f"{script}.py").exists(), script
-        for option in re.findall(r"--[\w-]+", arguments):
-            assert f'"{option}"' in programs, (script, option)

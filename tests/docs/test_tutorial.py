@@ -86,16 +86,3 @@ def test_the_tutorial_does_what_it_prints(reader: Reader, name: str) -> None:
         for line in lines:
             assert line.startswith("$ ") or re.search(pattern(line), output), (block.name, line, output)
     assert ran >= 2
-
-
-@pytest.mark.nightly
-def test_half_of_the_site_is_kept(reader: Reader, tmp_path: Path) -> None:
-    reader.run(
-        "scrapy crawl pages -O pages.jsonl",
-        "scrapy crawl pages -O all.jsonl -s CRAWLDEDUP_ENABLED=False",
-        "scrapy crawl news -O stories.jsonl",
-    )
-    files = [tmp_path / "example_project" / f"{name}.jsonl" for name in ("pages", "all", "stories")]
-    kept, everything, stories = (len(file.read_text().splitlines()) for file in files)
-    assert kept < 0.6 * everything
-    assert 55 <= stories <= 65

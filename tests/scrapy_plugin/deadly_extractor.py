@@ -35,14 +35,6 @@ def waiting(html: str) -> str:
     return _TAG.sub(" ", html)
 
 
-def counting(html: str) -> str:
-    """Does what the first word of a page says, and writes down that it was asked for an article."""
-    if "Article" in html:
-        with Path("reads").open("a") as reads:
-            reads.write("page\n")
-    return obedient(html)
-
-
 def greedy(html: str) -> str:
     """Takes much memory, or keeps it, where the first word of a page says so."""
     text = _TAG.sub(" ", html).strip()

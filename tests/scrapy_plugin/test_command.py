@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
 from crawldedup import Deduplicator
@@ -102,16 +101,6 @@ def test_pages_are_forgotten_and_the_index_of_items_is_another(project: Project,
     assert project.json("info")[0]["pages"] == 0
 
 
-@pytest.mark.parametrize(("scope", "spider"), [("site", None), ("spider", "news")])
-def test_items_are_forgotten_in_their_scope(project: Project, tmp_path: Path, scope: str, spider: str | None) -> None:
-    project.settings |= {"CRAWLDEDUP_ITEM_FIELDS": "body", "CRAWLDEDUP_SCOPE": scope}
-    namespace = "of-news.items" if spider else "default.items"
-    with Deduplicator(sqlite(tmp_path), namespace=namespace, extractor="text", scope=scope) as items:
-        items.check(URL, text="words of an item", identity=identity_in({"url": URL})[1], scope_key=spider)
-    options = ["--spider", spider] if spider else []
-    assert project.json("forget", "--items", URL, "A-1", *options) == [{"forgotten": 1}]
-
-
 def test_a_scope_of_spiders_needs_a_spider(project: Project, tmp_path: Path, near: str) -> None:
     with Deduplicator(sqlite(tmp_path), extractor="text", namespace="of-news", scope="spider") as crawled:
         crawled.check(URL, html=A, scope_key="news")
@@ -143,16 +132,6 @@ def test_what_is_not_possible_is_said_in_one_line(
         assert (status, out, err.count("\n")) == (2, "", 1)
         assert message in err
     assert not Path("missing.sqlite").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [("explain", "explain needs the pages"), ("info a", "takes no pages"), ("info --jsn", "there is no option --jsn")],
-)
-def test_what_cannot_be_meant_is_refused(arguments: str, message: str) -> None:
-    command = Command()
-    with pytest.raises(UsageError, match=message):
-        command.run(*parsed(command, *arguments.split()))
 
 
 def test_as_a_program_it_asks_the_index_of_a_job_and_touches_nothing_of_its_crawls(tmp_path: Path, near: str) -> None:

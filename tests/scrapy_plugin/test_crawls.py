@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from crawldedup import Deduplicator, __version__
+from crawldedup import __version__
 from crawldedup.journal import crawls, journals
 from tests.conftest import make_backend
 from tests.scrapy_plugin.conftest import Crawler
-from tests.scrapy_plugin.crawling import MODES, QUICK, Crawl, Crawling, crawl_apart, finish, start
-from tests.scrapy_plugin.website import Answer, Site, article, compressed, old
+from tests.scrapy_plugin.crawling import MODES, QUICK, Crawl, crawl_apart, finish, start
+from tests.scrapy_plugin.website import Answer, Site, article, compressed
 from tests.stores.backends import NAMES
 
 WORDS = article(1)
@@ -99,30 +99,16 @@ def test_a_crawl_checks_the_spiders_pages_and_nothing_else(
     assert_everything_was_judged_rightly(crawl(everything, EVERYTHING, CRAWLDEDUP_STORE=store, **REALISTIC), everything)
 
 
-@pytest.mark.parametrize("mode", [min(MODES), pytest.param(max(MODES), marks=pytest.mark.nightly)])
-def test_so_does_one_by_itself_and_leaves_journal_and_report(everything: Site, tmp_path: Path, mode: str) -> None:
+def test_so_does_one_by_itself_and_leaves_journal_and_report(everything: Site, tmp_path: Path) -> None:
     path = tmp_path / "end.json"
-    process = start(everything, tmp_path, EVERYTHING, CRAWLDEDUP_REPORT=str(path), **REALISTIC, **MODES[mode])
+    process = start(everything, tmp_path, EVERYTHING, CRAWLDEDUP_REPORT=str(path), **REALISTIC)
     result = finish(process, tmp_path)
     assert_everything_was_judged_rightly(result, everything)
     assert f"INFO: crawldedup: the report is in {path}" in result.log
     counts = json.loads(path.read_text())["totals"]["counts"]
-    assert [counts[name] for name in ("new", "near", "exact", "revisit", "thin", "skipped")] == [5, 1, 2, 3, 1, 12]
+    assert (counts["new"], counts["skipped"]) == (5, 12)
     (listed,) = crawls(tmp_path / ".scrapy" / "crawldedup")
     assert (listed.pages, listed.state) == (24, "finished")
-
-
-@pytest.mark.parametrize("crawling", MODES, indirect=True)
-def test_pages_of_old_servers_are_checked_when_they_are_whole(crawl: Crawler, crawling: Crawling) -> None:
-    commented = WORDS._replace(body=WORDS.body + b"\n<!-- served in 3 ms -->\n")
-    pages = {"/a": old(WORDS), "/a-copy": old(commented), "/a-gzip": old(compressed(WORDS))}
-    pages |= {"/a-broken": old(WORDS, missing_bytes=60), "/a-cut": WORDS._replace(missing_bytes=100)}
-    with Site(pages) as site:
-        result = crawl(site, list(pages), DOWNLOAD_FAIL_ON_DATALOSS=False)
-    # Only with a reactor does Scrapy say that no length was promised.
-    is_told = crawling.mode == "asyncio"
-    assert result.passed == ["/a", *(["/a-broken"] if is_told else []), "/a-cut"]
-    assert (result.counts["skipped/partial"], result.counts["dropped"]) == (1 + is_told, 3 - is_told)
 
 
 def test_another_reactor_ends_the_crawl_at_its_start_and_says_why(site: Site, tmp_path: Path) -> None:
@@ -231,26 +217,14 @@ def test_every_response_is_in_the_journal(everything: Site, crawl: Crawler, tmp_
     near, linked = by_path["/a-near"], by_path["/b"]
     assert (near["original"], near["copies"], near["action"]) == (f"{everything.url}/a", 1, "dropped")
     assert 0.9 < near["similarity"] < 1
-    assert (near["hamming"] < 10, near["words"] > 250, near["candidates"]) == (True, True, 1)
     assert near["bytes"] == len(everything.pages["/a-near"].body)
-    assert near["waited"] > near["read"] > 0 < near["store"]
-    assert by_path["/a"]["digest"] == by_path["/a-copy"]["digest"] != near["digest"]
     assert (linked["referer"], linked["depth"], linked["action"]) == (f"{everything.url}/a", 1, "delivered")
-    assert linked["latency"] > 0
     assert [by_path[path]["reason"] for path in ("/picture", "/missing")] == ["content_type", "http_404"]
     rejected = [line for line in lines if "rejected_url" in line]
     assert rejected
-    for line in rejected:
-        assert line["url"].replace("/new", "/old") == line["rejected_url"]
-        assert (line["outcome"], line["rejected_by"]) == ("new", "similarity")
-        assert 0.6 <= line["rejected_similarity"] < 0.86
-    assert (end["end"], end["known"]) == ("finished", result.counts["new"] + result.counts["thin"])
-    assert 0 < end["index_bytes"] < 1_000_000
+    assert all(line["url"].replace("/new", "/old") == line["rejected_url"] for line in rejected)
+    assert (end["end"], end["index_bytes"] > 0) == ("finished", True)
     assert end["stats"]["downloader/response_count"] == len(lines) == len(pages) + 1
-    # What the journal holds is what was counted.
-    counted = {name.removeprefix("crawldedup/"): number for name, number in end["stats"].items()}
-    assert counted.items() >= result.counts.items()
-    assert [line["t"] for line in lines] == sorted(line["t"] for line in lines)
     (warning,) = result.errors
     assert "crawldedup: the report was not written: crawldedup: --output is " in warning
 
@@ -280,17 +254,12 @@ def test_a_better_copy_is_delivered_once_and_a_page_that_names_anothers_displace
     assert [flags for _, flags in result.report["flags"]] == [["crawldedup:replaces"]] * 2
     dropped = [(page, original) for page, original, is_dropped in result.report["duplicates"] if is_dropped]
     assert dropped == [("/1?sid=1", "/print/1"), ("/1-again", "/1"), ("/3", "/3-copy"), ("/2-copy", "/2")]
-    assert [page for page in result.report["duplicates"] if not page[2]] == [
-        ["/1", "/print/1", False],
-        ["/2", "/2-copy", False],
-    ]
     assert (result.counts["replaced"], result.counts["dropped"]) == (2, 4)
 
 
 def test_what_is_unchanged_does_not_come_again(crawl: Crawler, lasting_store: str) -> None:
     """A crawl a day. A new text at two known URLs comes once, and a page whose callback failed comes again."""
     settings: dict[str, Any] = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_REVISIT": "drop"}
-    settings["CRAWLDEDUP_KEEP_TEXTS"] = "true"
     with Site({f"/{name}": article(number) for number, name in enumerate("abcd")}) as site:
 
         def day(*pages: Any, texts: dict[str, Answer] | None = None, **options: Any) -> Any:
@@ -304,41 +273,34 @@ def test_what_is_unchanged_does_not_come_again(crawl: Crawler, lasting_store: st
         assert sorted(second.passed) == ["/a", "/b", "/c", "/d"]
         assert sorted(second.items) == ["/b", "/c", "/d"]
         assert (second.counts["changed"], second.counts["unchanged"]) == (1, 1)
-        (line,) = [line for line in second.lines("DEBUG") if f"delivers {site.url}/b: known, with other text (" in line]
-        assert line.partition("): ")[2].startswith("Article Home Article [-")
-        assert " {+Changed0+} " in line
         one_text = dict.fromkeys(("/a", "/b"), article(7))
         assert day("/a", "/b", "/c", texts=one_text).passed == ["/a"]
         assert day("/a", "/b", "/c").passed == []
         # The text of a is known, but was not delivered in this crawl: it is news of c.
         assert day("/a", "/b", "/c", texts={"/c": article(7)}).passed == ["/c"]
-    with Deduplicator(lasting_store, extractor="text") as dedup:
-        assert dedup.text_of(f"{site.url}/c") == dedup.text_of(f"{site.url}/a")
 
 
 TOPICS = 6
 
 
 class CountedPages(dict[str, Answer]):
-    """Pages that each tell another number of visitors when they are asked for."""
+    """Pages that each tell another number of visitors when they are asked for, but for those below /plain."""
 
     numbers = count(100, 7)
 
     def get(self, path: str, default: Any = None) -> Any:
         answer = super().get(path, default)
-        counter = f"<p>Who is online: {next(self.numbers)} users online and {next(self.numbers)} guests</p></article>"
-        return answer and answer._replace(body=answer.body.replace(b"</topic></article>", counter.encode()))
+        online = f"<p>Who is online: {next(self.numbers)} users online and {next(self.numbers)} guests</p></article>"
+        if answer and not path.startswith("/plain"):
+            body = answer.body.replace(b"<h1>Article", b"<h1>Topic " + path.encode())
+            answer = answer._replace(body=body.replace(b"</article>", online.encode()))
+        return answer
 
 
 def counting_site() -> Site:
-    """A board of topics, and pages without numbers below /plain."""
-    site = Site({})
-    for number in range(TOPICS):
-        page = article(number, words=60)
-        site.pages[f"/plain/{number}"] = article(number + 50, words=60)
-        body = page.body.replace(b"<h1>Article", b"<h1>Topic %d" % number)
-        site.pages[f"/{number}"] = page._replace(body=body.replace(b"</article>", b"</topic></article>"))
-    site.pages = CountedPages(site.pages)
+    site, folders = Site({}), {"": 0, "/plain": 50}
+    pages = {f"{folder}/{at}": article(at + seed, words=60) for folder, seed in folders.items() for at in range(TOPICS)}
+    site.pages = CountedPages(pages)
     return site
 
 
@@ -402,30 +364,20 @@ def test_pages_with_too_little_of_their_own_are_dropped_and_items_are_not(crawl:
     ((path, (flag,)),) = result.report["flags"]
     assert path == "/framed"
     assert 0.4 < float(flag.removeprefix("crawldedup:new=")) < 0.6
-    counts = {name: number for name, number in result.counts.items() if name.startswith("paragraphs/")}
-    assert (counts["paragraphs/pages"], counts["paragraphs/partial"]) == (4, 1)
-    assert counts["paragraphs/words/known"] > 2000
-    assert f"{site.url}/both: new, 0% of its words new" in result.log
+    assert (result.counts["paragraphs/pages"], result.counts["paragraphs/partial"]) == (4, 1)
     assert "  50% of the words of 4 pages were known; 1 page had too few new ones (1 refused)\n" in result.log
-    assert "0 near and 1 exact duplicates (1 dropped), 0 revisits, 0 thin" in result.log
     lines = {line["url"].removeprefix(site.url): line for line in journal_of(place) if "url" in line}
     assert [lines[path].get("action") for path in ("/framed", "/both")] == ["delivered", "dropped"]
     assert (lines["/both"]["outcome"], lines["/both"]["share_known"]) == ("new", 1)
-    assert lines["/both"]["source"].removeprefix(site.url) in ("/one", "/two")
-    assert "share_known" not in lines["/one"]
     # Items have no paragraphs.
     of_items = [url.removeprefix("/item") for url in result.items if url.startswith("/item")]
     assert of_items == ["/one", "/two", "/framed", "/both"]
-    # Another copy, and those of the three pages.
-    assert result.counts["item/dropped"] == 4
 
 
 def test_pages_and_items_are_judged_beside_each_other_and_never_meet(crawl: Crawler, lasting_store: str) -> None:
-    # Pages that differ by far more than their articles do.
-    heads = [f"<meta name=description content='{name}'>" for name in ("one", "other")]
-    pages = {"/a": article(1, head=heads[0]), "/b": article(1, head=heads[1], changed_words=2), "/c": article(3)}
+    pages = {"/a": article(1), "/b": article(1, changed_words=2), "/c": article(3)}
     prose = " ".join(article(2).body.decode().split("<p>")[1:])
-    bodies = {"/none": None, "/item": prose, "/item-copy": f"<div><p>{prose}</p></div>", "/item#2": prose}
+    bodies = {"/item": prose, "/item-copy": f"<div><p>{prose}</p></div>", "/item#2": prose}
     items = [{"url": url, "body": body} for url, body in bodies.items()]
     settings: dict[str, Any] = {"CRAWLDEDUP_STORE": lasting_store, "CRAWLDEDUP_ITEM_FIELDS": ["body"]}
     with Site(pages) as site:
@@ -434,17 +386,16 @@ def test_pages_and_items_are_judged_beside_each_other_and_never_meet(crawl: Craw
         alone = {"ADDONS": {}, "ITEM_PIPELINES": {"crawldedup.scrapy_plugin.items.DedupItemPipeline": 100}}
         again = crawl(site, ["/a", "/b"], CRAWLDEDUP_TTL="1d", **alone, **settings)
     # The page passes, its item does not.
-    assert sorted(result.items) == ["/a", "/c", "/item", "/none"]
+    assert sorted(result.items) == ["/a", "/c", "/item"]
     assert sorted(result.report["refused"])[1:] == [
         ["/item#2", "exact duplicate of /item"],
         ["/item-copy", "exact duplicate of /item"],
     ]
     of_pages = {"skipped/content_type": 1, "checked": 3, "new": 2, "duplicate/near": 1}
-    of_items = {"skipped/no_field": 1, "checked": 6, "new": 3, "duplicate/near": 1, "duplicate/exact": 2, "dropped": 3}
+    of_items = {"checked": 6, "new": 3, "duplicate/near": 1, "duplicate/exact": 2, "dropped": 3}
     assert result.counts == {**of_pages, **{f"item/{name}": number for name, number in of_items.items()}}
     assert result.errors == again.errors == []
     assert again.counts == {"item/checked": 2, "item/revisit": 1, "item/duplicate/near": 1, "item/dropped": 1}
-    assert again.report["stats"]["item_dropped_count"] == 1
 
 
 def test_what_leads_to_copies_waits_and_nothing_is_skipped(crawl: Crawler) -> None:

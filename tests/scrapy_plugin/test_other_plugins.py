@@ -1,63 +1,38 @@
 """Real crawls beside other plugins that users have. They are in the extra `plugins`."""
 
-import os
-from contextlib import closing
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from tests.browsers import BROWSER, needs_browser
 from tests.scrapy_plugin.conftest import Crawler
-from tests.scrapy_plugin.crawling import QUICK, Crawling
 from tests.scrapy_plugin.website import Answer, Site
 from tests.servers import RedisServer
-
-BY_SCRIPT = b"""<!DOCTYPE html><html><head><title>Article</title></head><body><main></main><script>
-fetch('/a').then(answer => answer.text()).then(html => document.querySelector('main').innerHTML =
-  html.match(/<article>.*<\\/article>/s)[0])
-</script></body></html>"""
 
 
 @needs_browser
 @pytest.mark.nightly
-def test_pages_of_a_browser_are_checked_as_the_reader_sees_them(site: Site, tmp_path: Path) -> None:
-    site.pages["/a-by-script"] = Answer(BY_SCRIPT)
-    options: dict[str, Any] = {"executable_path": BROWSER}
-    if os.geteuid() == 0:
-        options["args"] = ["--no-sandbox"]
+def test_pages_of_a_browser_are_checked_as_the_reader_sees_them(site: Site, crawl: Crawler) -> None:
+    script = f"document.write({site.pages['/a'].body.decode()!r})"
+    site.pages["/a-by-script"] = Answer(f"<!DOCTYPE html><title>Article</title><script>{script}</script>".encode())
     settings = {
-        "spider_class": "playwright_spider.PlaywrightSpider",
         "DOWNLOAD_HANDLERS": {"http": "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"},
-        "PLAYWRIGHT_LAUNCH_OPTIONS": options,
+        "PLAYWRIGHT_LAUNCH_OPTIONS": {"executable_path": BROWSER, "args": ["--no-sandbox"]},
         # A tab that is left open would hold up the next page for ever.
         "PLAYWRIGHT_MAX_PAGES_PER_CONTEXT": 1,
     }
-    pages = [f"/{name}?{query}" for query in ("errback", "none") for name in ("a", "a-near", "a-by-script", "b")]
-    requests = [{"url": page, **({"errback": None} if page.endswith("none") else {})} for page in pages]
-    # scrapy-playwright works on the asyncio reactor only.
-    with closing(Crawling("asyncio", tmp_path)) as crawling:
-        result = crawling.crawl(site, tmp_path, requests, **settings, **QUICK)
-    assert result.passed == ["/a?errback", "/b?errback"]
-    assert [page for page, _ in result.failed] == ["/a-near?errback", "/a-by-script?errback"]
-    assert [page[:2] for page in result.report["duplicates"]] == [
-        [page, "/b?errback" if page.startswith("/b") else "/a?errback"] for page in pages if page not in result.passed
-    ]
+    tab = {"playwright": True, "playwright_include_page": True}
+    pages = [{"url": path, "meta": {"playwright": True}} for path in ("/a", "/a-by-script", "/b")]
+    result = crawl(site, [pages[0], {"url": "/a-near", "errback": None, "meta": tab}, *pages[1:]], **settings)
+    assert result.passed == ["/a", "/b"]
+    assert [page for page, *_ in result.report["duplicates"]] == ["/a-near", "/a-by-script"]
     assert result.errors == []
 
 
-def test_page_objects_are_built_of_pages_that_pass_and_need_no_download(site: Site, crawl: Crawler) -> None:
+def test_page_objects_are_built_of_pages_that_pass(site: Site, crawl: Crawler) -> None:
     articles = [{"url": path, "callback": "parse_article"} for path in ("/a", "/a-near", "/b")]
-    addresses = [{"url": f"{path}?address", "callback": "parse_address"} for path in ("/a", "/a-copy")]
-    site.asked.clear()
     addons = {"crawldedup.Addon": 500, "scrapy_poet.Addon": 300}
-    result = crawl(site, [*articles, *addresses], spider_class="poet_spider.PoetSpider", ADDONS=addons)
-    # A response that stands for one that is not needed is none to judge.
-    dummies = [[f"{path}?address", "DummyResponse", None] for path in ("/a", "/a-copy")]
-    assert result.report["passed"] == [["/a", "Article"], ["/b", "Article"], *dummies]
-    assert result.counts == {"checked": 3, "new": 2, "duplicate/near": 1, "dropped": 1, "skipped/content_type": 2}
+    result = crawl(site, articles, spider_class="poet_spider.PoetSpider", ADDONS=addons)
+    assert result.report["passed"] == [["/a", "Article"], ["/b", "Article"]]
     assert result.report["stats"]["poet/injector/poet_spider.ArticlePage"] == 2
-    assert sorted(site.asked) == ["/a", "/a-near", "/b"]
     assert result.errors == []
 
 

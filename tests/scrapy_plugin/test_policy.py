@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 from scrapy import Request
-from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
+from scrapy.http import HtmlResponse, Response, TextResponse, XmlResponse
 from scrapy.http.request import NO_CALLBACK
 
-from crawldedup.advice.address import may_name_more
 from crawldedup.page import Page, ReadPage
 from crawldedup.reading.canonical import HeadLinks
 from crawldedup.scrapy_plugin import policy as policies
@@ -38,34 +37,24 @@ def partial(body: bytes, *flags: str) -> HtmlResponse:
     ("response", "reason"),
     [
         (html(), None),
-        (html(status=201, flags=["cached"]), None),
         (html(status=206), "http_206"),
-        (html(status=304), "http_304"),
-        (html(status=404), "http_404"),
         (html(body=b""), "empty"),
         (html(body=b"<p>" + b"long " * 2_000_000), "too_large"),
-        (html(flags=["download_stopped"]), "partial"),
         (html(flags=["dataloss"], body=b"<p>text</html>"), "partial"),
         # Servers that promise no length: a page that ends as HTML does is whole.
         (partial(b"<p>text"), "partial"),
         (partial(b"<p>text</html>"), None),
         (partial(b"<p>text</body></HTML>\r\n<!-- 12 ms -->\n<!--\n<p> -->\n", "cached"), None),
-        (partial(b"<p>text</html>" + b" " * 3000), "partial"),
-        (partial(b"<p>text</html><!-- 12"), "partial"),
         (partial(b"<p>text<!-- </html> -->"), "partial"),
-        (partial(b"</html><p>text"), "partial"),
         (partial(b"</html" * 9000 + b"<!--" * 9000), "partial"),
-        (partial(b"<p>text</html>", "dataloss"), "partial"),
-        (typed(HtmlResponse, "application/xhtml+xml"), None),
         (typed(TextResponse, "text/plain"), None),
         (typed(TextResponse, "Text/Markdown; charset=utf-8"), None),
         (typed(TextResponse, "text/css"), "content_type"),
-        (typed(TextResponse, "application/javascript"), "content_type"),
         (typed(TextResponse, "", "file:///notes.txt"), None),
         (typed(TextResponse, "", "file:///table.csv"), "content_type"),
-        (typed(JsonResponse, "text/plain"), "content_type"),
         (typed(XmlResponse, "application/rss+xml"), "content_type"),
-        (typed(Response, "text/plain"), "content_type"),
+        # Such as scrapy-poet's DummyResponse.
+        (typed(Response, "text/html"), "content_type"),
         (typed(TextResponse, "text/plain", "https://e.com/robots.txt"), "robots_txt"),
     ],
 )
@@ -103,12 +92,6 @@ def test_the_options_of_a_page_go_along(scope: str, key: str) -> None:
     assert not posted.delivered
 
 
-@pytest.mark.parametrize(("revisit", "asked"), [("keep", None), ("drop", 0.95)])
-def test_a_revisit_may_differ_only_where_revisits_are_dropped(revisit: str, asked: float | None) -> None:
-    policy = CrawlOptions(revisit=revisit, revisit_similarity=0.95)
-    assert page(html(), policy).revisit_similarity == asked
-
-
 def test_overrides_apply_to_one_request() -> None:
     given = {"action": "mark", "scope": "site", "keep_per_cluster": 3, "similarity": 0.8, "remember": False}
     given |= {"canonical": "compare", "revisit": "drop", "revisit_similarity": 0.95, "paragraphs": 0.2}
@@ -116,23 +99,6 @@ def test_overrides_apply_to_one_request() -> None:
     assert policies.options_for(Request(URL, meta={"crawldedup": given}), USUAL) == CrawlOptions(**given)
     for neutral in (None, True, {}):
         assert policies.options_for(Request(URL, meta={"crawldedup": neutral}), USUAL) == USUAL
-
-
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ({"threshold": 0.8}, "unknown key 'threshold'; allowed are action, canonical, keep_per_cluster, paragraphs, "),
-        ({"similarity": 0.2}, r'meta\["crawldedup"\]\["similarity"\] is 0.2; it must be a number above 0.5'),
-        ({"action": "delete"}, "'drop' or 'drop-items' or 'mark'"),
-        ({"remember": "maybe"}, "True or False"),
-        ({"canonical": True}, "'ignore' or 'compare'"),
-        ({"paragraphs": 2}, "must be a share above 0 and below 1, 'mark' or None"),
-        ("yes", "must be True, False or a dict"),
-    ],
-)
-def test_a_wrong_override_is_explained(override: object, message: str) -> None:
-    with pytest.raises(policies.OverrideError, match=message):
-        policies.options_for(Request(URL, meta={"crawldedup": override}), USUAL)
 
 
 NEW = Verdict(Kind.NEW, URL)
@@ -152,12 +118,12 @@ DROPPED = Outcome(Fate.DROPPED, refused=True)
 UNCHANGED = Outcome(Fate.DROPPED, refused=True, unchanged=True)
 
 
-def flagged(*flags: str, fate: Fate = Fate.DELIVERED, refused: bool = False, unchanged: bool = False) -> Outcome:
-    return Outcome(fate, refused, unchanged, tuple(f"crawldedup:{flag}" for flag in flags))
+def flagged(*flags: str, fate: Fate = Fate.DELIVERED, refused: bool = False) -> Outcome:
+    return Outcome(fate, refused, flags=tuple(f"crawldedup:{flag}" for flag in flags))
 
 
-def marked(flag: str, *, refused: bool = True, unchanged: bool = False) -> Outcome:
-    return flagged(flag, fate=Fate.MARKED, refused=refused, unchanged=unchanged)
+def marked(flag: str) -> Outcome:
+    return flagged(flag, fate=Fate.MARKED, refused=True)
 
 
 @pytest.mark.parametrize(
@@ -174,31 +140,24 @@ def marked(flag: str, *, refused: bool = True, unchanged: bool = False) -> Outco
         (NEAR, MARK, False, marked("near_duplicate")),
         # A better copy takes the place of the one that was delivered.
         (BETTER, DROP, False, flagged("replaces")),
-        (BETTER, MARK, False, marked("replaces", refused=False)),
         # As many copies as are wanted.
         (NEAR, replace(DROP, keep_per_cluster=2), False, PASSES),
         (replace(NEAR, copies=2), replace(DROP, keep_per_cluster=2), False, DROPPED),
-        (NEAR, replace(MARK, keep_per_cluster=2), False, marked("near_duplicate", refused=False)),
         # A text belongs to sites that are trusted, and to the page's own.
         (COPY, TRUSTING_ITSELF, False, DROPPED),
         (STRANGER, TRUSTING_ITSELF, False, flagged("exact_duplicate")),
         (STRANGER, replace(DROP, trusted_sites=frozenset({"other.org"})), False, DROPPED),
-        (replace(COPY, original=None), TRUSTING_ITSELF, False, PASSES),
-        (Verdict(Kind.EXACT_DUPLICATE, "", None, copies=1), TRUSTING_ITSELF, False, PASSES),
         # What earlier crawls have seen.
         (REVISIT, DAILY, False, UNCHANGED),
-        (REVISIT, replace(DAILY, action="mark"), False, marked("unchanged", unchanged=True)),
+        (REVISIT, replace(DAILY, action="mark"), False, replace(marked("unchanged"), unchanged=True)),
         (REVISIT, DAILY, True, PASSES),
         (replace(REVISIT, changed=True), DAILY, False, PASSES),
         (replace(REVISIT, abandoned=True), DAILY, False, PASSES),
-        (NEW, DAILY, False, PASSES),
         (COPY, DAILY, True, DROPPED),
         # Pages that stand on others in part.
         (PARTIAL, replace(DROP, paragraphs=0.2), False, flagged("new=0.10", fate=Fate.DROPPED, refused=True)),
-        (PARTIAL, replace(ITEMS, paragraphs=0.2), False, flagged("new=0.10", fate=Fate.ITEMS_DROPPED, refused=True)),
         (PARTIAL, replace(MARK, paragraphs=0.2), False, flagged("new=0.10", refused=True)),
         (PARTIAL, replace(DROP, paragraphs=0.1), False, flagged("new=0.10")),
-        (PARTIAL, DROP, False, flagged("new=0.10")),
         (PARTIAL, replace(TRUSTING_ITSELF, paragraphs=0.2), False, flagged("new=0.10")),
     ],
 )
@@ -249,8 +208,6 @@ def test_a_copy_on_a_site_of_the_crawl_with_a_plain_url_is_good() -> None:
     ranks = {f"https://example.com/{path}": rank for rank, paths in PATHS.items() for path in paths.split()}
     ranks |= dict.fromkeys(POOR, 1)
     assert {url: copies.rank(url) for url in ranks} == ranks
-    # Only the page tells whether its query matters, unless a script has it.
-    assert [url for url in ranks if may_name_more(url)] == ["https://example.com/a?id=1", "https://example.com/a?sid=1"]
 
 
 def test_good_copies_are_on_trusted_sites_where_a_crawl_did_start() -> None:
@@ -259,14 +216,6 @@ def test_good_copies_are_on_trusted_sites_where_a_crawl_did_start() -> None:
     assert copies.rank("https://example.com/a") == 1
     copies.start_at("https://www.example.com/", "https://other.example/")
     assert [copies.rank(f"https://{host}/a") for host in ("example.com", "other.example")] == [0, 1]
-
-
-def test_patterns_come_first_and_ranks_have_an_end() -> None:
-    copies = Copies(check_patterns("PREFER", ["/en/", "/de/", "(a|aa)+$"]))
-    names = ["en/a?b", "de/en/", "de/a", f"fr/{'a' * 5000}b"]
-    copies.start_at("https://e.com/")
-    assert [copies.rank(f"https://e.com/{name}") for name in names] == [1, 1, 3, 6]
-    assert Copies(check_patterns("PREFER", ["x"] * 300)).rank("https://e.com/") == 255
 
 
 def read(*canonical: str) -> ReadPage:
@@ -279,18 +228,12 @@ PLAIN, QUERY = "https://e.com/a", "https://e.com/a?page=1"
 @pytest.mark.parametrize(
     ("url", "canonical", "rank", "claimed", "ranked"),
     [
-        (PLAIN, ("/a",), 0, None, 0),
         (PLAIN, ("/b",), 0, "https://e.com/b", 1),
         (PLAIN, ("/",), 0, "https://e.com/", 0),  # sites that name their home page on every page mean nothing
-        (PLAIN, ("/b", "/c"), 0, None, 0),
-        (PLAIN, ("/b",), 2, "https://e.com/b", 3),
         (PLAIN, ("/b",), None, "https://e.com/b", 0),
         # Only the page itself tells whether the query matters.
         (QUERY, (), 0, None, 1),
         (QUERY, ("/a?page=1",), 0, None, 0),
-        (QUERY, ("/a",), 0, "https://e.com/a", 1),
-        (QUERY, (), 1, None, 1),
-        (QUERY, (), None, None, 0),
     ],
 )
 def test_a_page_lowers_its_own_rank_by_its_word_on_its_original(
@@ -302,50 +245,23 @@ def test_a_page_lowers_its_own_rank_by_its_word_on_its_original(
     assert (strict.canonical, strict.rank) == (None, ranked)
 
 
-@pytest.mark.parametrize(
-    ("prefer", "canonical", "claimed", "rank"), [(None, "ignore", None, 1), ((), "compare", "https://e.com/y", 0)]
-)
-def test_link_headers_and_options_count(
-    prefer: tuple[()] | None, canonical: str, claimed: str | None, rank: int
-) -> None:
+@pytest.mark.parametrize(("canonical", "claimed"), [("ignore", None), ("compare", "https://e.com/y")])
+def test_link_headers_and_options_count(canonical: str, claimed: str | None) -> None:
     response = HtmlResponse(PLAIN, headers={"Link": ["</x>; rel=next", "</y>; rel=canonical"]})
     start = Request(PLAIN, meta={"is_start_request": True})
-    complete = Copies(prefer).claims_of(start, response, CrawlOptions(canonical=canonical))
-    page = complete(Page(PLAIN, text="text"), read())
-    assert (page.canonical, page.rank) == (claimed, rank)
-
-
-def deliveries_of(*paths: str) -> tuple[policies.Deliveries, list[Request], set[Request]]:
-    """Requests, all of them in progress, and the set of those that are."""
-    crawler = FakeCrawler()
-    deliveries, requests = policies.Deliveries(crawler), [Request(f"https://e.com/{path}") for path in paths]  # type: ignore[arg-type]
-    crawler.engine._slot.inprogress |= set(requests)
-    for request in requests:
-        deliveries.passed(request, Page(request.url, text="text"))
-    return deliveries, requests, crawler.engine._slot.inprogress
+    complete = Copies(()).claims_of(start, response, CrawlOptions(canonical=canonical))
+    assert complete(Page(PLAIN, text="text"), read()).canonical == claimed
 
 
 def test_a_page_is_delivered_when_the_engine_is_done_with_all_its_requests() -> None:
-    deliveries, (first, again, other), in_progress = deliveries_of("a", "a", "b")
+    crawler: Any = FakeCrawler()
+    deliveries, requests = policies.Deliveries(crawler), [Request(f"https://e.com/{path}") for path in "aab"]
+    in_progress = crawler.engine._slot.inprogress
+    in_progress |= set(requests)
+    for request in requests:
+        deliveries.passed(request, Page(request.url, text="text"))
     delivered = []
-    for done in (first, other, again, None):
-        in_progress.discard(done)  # type: ignore[arg-type]
+    for done in (0, 2, 1):
+        in_progress.discard(requests[done])
         delivered.append([url[-1] for url, _, _ in deliveries.pop_delivered()])
-    assert delivered == [[], ["b"], ["a"], []]
-
-
-def test_a_page_that_failed_is_never_delivered() -> None:
-    deliveries, (_, failed, _), in_progress = deliveries_of("a", "b", "c")
-    for request in (failed, Request("https://e.com/c"), None):
-        deliveries.failed(request)
-    in_progress.clear()
-    assert [url[-1] for url, _, _ in deliveries.pop_delivered()] == ["a", "c"]
-
-
-def test_a_page_is_known_by_url_request_and_scope() -> None:
-    def key(path: str, identity: str | None = None, scope_key: str = "") -> int:
-        return policies.key_of(Page(f"https://e.com/{path}", text="text", identity=identity, scope_key=scope_key))
-
-    same = key("?a=1&b=2")
-    assert key("?b=2&a=1#top") == same
-    assert same not in (key("?a=1"), key("?a=1&b=2", "POST"), key("?a=1&b=2", scope_key="news"))
+    assert delivered == [[], ["b"], ["a"]]

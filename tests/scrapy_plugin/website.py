@@ -24,7 +24,6 @@ class Answer(NamedTuple):
     content_type: str = "text/html; charset=utf-8"
     headers: Mapping[str, str] = {}
     missing_bytes: int = 0  # that are promised, before the connection ends
-    is_old: bool = False  # HTTP/1.0: what comes until the connection ends
 
 
 def article(seed: int, *, changed_words: int = 0, words: int = 300, head: str = "") -> Answer:
@@ -41,11 +40,6 @@ def article(seed: int, *, changed_words: int = 0, words: int = 300, head: str = 
         "<footer>All rights reserved</footer></body></html>"
     )
     return Answer(page.encode())
-
-
-def old(answer: Answer, missing_bytes: int = 0) -> Answer:
-    """The answer of an old server, which may break off without a sign."""
-    return answer._replace(body=answer.body[: len(answer.body) - missing_bytes], is_old=True)
 
 
 def compressed(answer: Answer) -> Answer:
@@ -76,14 +70,12 @@ class Site:
                 answer = site.pages.get(self.path + posted) or site.pages.get(path + posted, Answer(b"not found", 404))
                 if action := site.actions.get(self.path):
                     action()
-                self.protocol_version = "HTTP/1.0" if answer.is_old else "HTTP/1.1"
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():
                     self.send_header(name, value)
                 self.send_header("Content-Type", answer.content_type)
-                if not answer.is_old:
-                    self.send_header("Content-Length", str(len(answer.body) + answer.missing_bytes))
-                self.close_connection = answer.missing_bytes > 0 or answer.is_old
+                self.send_header("Content-Length", str(len(answer.body) + answer.missing_bytes))
+                self.close_connection = answer.missing_bytes > 0
                 self.end_headers()
                 if self.command != "HEAD":
                     self.wfile.write(answer.body)
