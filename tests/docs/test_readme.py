@@ -1,4 +1,4 @@
-"""The README and the release: figures are those that were measured, links lead somewhere, versions agree."""
+"""The README and the release: its command lines are those that are tested, links lead somewhere, versions agree."""
 
 import re
 import tomllib
@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 import crawldedup
-from tests.docs.pages import PAGES, PROJECT_PAGES, README, ROOT, anchors_of, module_at
+from tests.docs.pages import PAGES, PROJECT_PAGES, README, ROOT, anchors_of, blocks, module_at
+
+LINES = README.read_text("utf-8").splitlines()
+COMMANDS = [block.code.strip() for block in blocks("sh", pages=[README])]
+
+
+def test_it_is_short() -> None:
+    assert len(LINES) <= 150
+    assert max(map(len, LINES)) <= 120
 
 
 def rows(page: Path) -> dict[str, list[str]]:
@@ -30,6 +38,16 @@ def test_its_figures_are_those_of_the_benchmark() -> None:
     both = [figures[f"datasketch 2.0.0, MinHashLSH {least} of trafilatura's text"] for least in ("0.9", "0.8")]
     joined = [one if one == other == "0" else f"{one} / {other}" for one, other in zip(*both, strict=True)]
     assert shown["datasketch MinHash LSH, 0.9 / 0.8"] == joined
+
+
+def test_its_command_lines_are_those_of_ci() -> None:
+    install = "python3 -m venv .venv && .venv/bin/pip install -q"
+    assert COMMANDS[0] == f"{install} . && .venv/bin/crawldedup demo"
+    assert COMMANDS[1] == f"{install} -e '.[test]' && .venv/bin/pytest"
+    nox = (ROOT / "noxfile.py").read_text("utf-8")
+    assert 'session.run(str(programs / "crawldedup"), "demo",' in nox
+    assert 'session.install("-q", "-e", ".[test]")\n    run_pytest(session)' in nox
+    assert 'session "tests-$python"' in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
 @pytest.mark.parametrize("page", [*PAGES, *PROJECT_PAGES], ids=lambda page: str(page.relative_to(ROOT)))
@@ -66,8 +84,11 @@ def test_the_description_has_no_link_that_leads_nowhere() -> None:
     description = module_at(ROOT / "setup.py").description(readme)
     assert re.findall(r"\]\((?!https?://)", description) == []
     assert "![" not in description
-    # The words of links stay.
-    kept = re.findall(r"(?<!!)\[([^\]]+)\]\(", readme)
+    # Nothing else is gone: the words of links stay, and links to the web.
+    assert set(re.findall(r"(?<!!)\[[^\]]+\]\(https?://[^)]+\)", readme)) <= set(
+        re.findall(r"\[[^\]]+\]\([^)]+\)", description)
+    )
+    kept = re.findall(r"^#.*$", readme, re.MULTILINE) + re.findall(r"(?<!!)\[([^\]]+)\]\(", readme)
     assert kept
     assert [text for text in kept if text not in description] == []
 
@@ -79,9 +100,14 @@ def test_an_archive_that_lacks_or_adds_a_file_is_refused() -> None:
     wheel = {*package, "crawldedup-1.dist-info/METADATA"}
     sdist = {f"crawldedup-1/{name}" for name in (*repository, "PKG-INFO", "crawldedup.egg-info/SOURCES.txt")}
     assert checker.faults_of_wheel(wheel, repository) == checker.faults_of_sdist(sdist, repository) == []
-    assert len(checker.faults_of_wheel(wheel - {"crawldedup/a.lua"} | {"tests/test_a.py"}, repository)) == 3
-    changed = sdist - {"crawldedup-1/tests/test_a.py"} | {"crawldedup-1/notes.txt"}
-    assert len(checker.faults_of_sdist(changed, repository)) == 2
+    faults = [
+        *checker.faults_of_wheel(wheel - {"crawldedup/a.lua"} | {"tests/test_a.py"}, repository),
+        *checker.faults_of_sdist(sdist - {"crawldedup-1/tests/test_a.py"} | {"crawldedup-1/notes.txt"}, repository),
+    ]
+    said = ("wheel lacks crawldedup/a.lua", "wheel holds tests/test_a.py", "wheel holds no file *.lua")
+    said += ("sdist lacks tests/test_a.py", "sdist holds notes.txt")
+    assert len(faults) == len(said)
+    assert all(any(words in fault for fault in faults) for words in said)
 
 
 def test_the_image_has_what_builds_the_package() -> None:

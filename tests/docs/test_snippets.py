@@ -4,14 +4,19 @@ import doctest
 import textwrap
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from scrapy.settings import Settings
 
 from crawldedup.journal import FileJournal, line_of
+from crawldedup.reading.extract import custom_extractor
+from crawldedup.reading.html import HtmlPage
+from crawldedup.scrapy_plugin import DuplicatePageError
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions
-from tests.docs.pages import ROOT, Block, blocks
+from crawldedup.verdict import Kind, Verdict
+from tests.docs.pages import ROOT, SITE, Block, blocks
 from tests.journal.lines import END, header, page
 
 # What needs Apache Spark or crawl4ai is run in tests of its own.
@@ -44,6 +49,26 @@ def test_settings_can_be_pasted(block: Block) -> None:
         assert len(settings) == len(Settings())
     else:
         assert CrawlOptions.from_settings(settings) != CrawlOptions.from_settings(Settings())
+
+
+def test_snippets_do_what_they_are_for(tmp_path: Path) -> None:
+    def snippet(page: str, start: str) -> Any:
+        (block,) = (block for block in PYTHON if block.page == SITE / page and start in block.code)
+        return run(block)[start.split()[1]]
+
+    verdict, said = Verdict(Kind.EXACT_DUPLICATE, "https://b/", "https://a/"), []
+    error = DuplicatePageError("a copy", verdict)
+    failure = SimpleNamespace(
+        value=error, request=SimpleNamespace(url="https://b/"), check=lambda *kinds: isinstance(error, kinds)
+    )
+    spider = SimpleNamespace(logger=SimpleNamespace(info=lambda *words: said.append(words)))
+    snippet("how-to/choose-an-action.md", "def on_error")(spider, failure)
+    assert said == [("%s repeats %s", "https://b/", "https://a/")]
+    extension = snippet("how-to/choose-an-action.md", "class DuplicatesFile")(tmp_path / "d.jsonl")
+    extension.page_deduplicated(verdict, dropped=True)
+    assert '"original": "https://a/"' in (tmp_path / "d.jsonl").read_text()
+    main_text = snippet("how-to/own-extractor.md", "def main_text")
+    assert custom_extractor("myproject.pages.main_text", main_text).extract(HtmlPage("<p>")) == ""
 
 
 EXAMPLES = [path for path in sorted((ROOT / "crawldedup").rglob("*.py")) if ">>>" in path.read_text("utf-8")]

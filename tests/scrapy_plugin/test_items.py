@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
 import pydantic
 import pytest
 import scrapy
@@ -17,7 +18,7 @@ from itemadapter import ItemAdapter
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
 
-from crawldedup.errors import PageError, StoreFullError
+from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError, StoreFullError
 from crawldedup.page import Page
 from crawldedup.scrapy_plugin import DedupItemPipeline, DuplicateItemError, add_verdict
 from crawldedup.scrapy_plugin.items import bare_text, identity_in, texts_of
@@ -28,10 +29,13 @@ from tests.scrapy_plugin.fakes import FakeCrawler, HandedIn
 PROSE = "The ferry leaves the island at seven in the morning and comes back long after dark every day of the year. " * 2
 VERDICT = Verdict(Kind.NEAR_DUPLICATE, "https://e.com/b", "https://e.com/a", 0.97, 2, words=80, copies=3)
 FIELDS = ("url", "body", "dedup_kind", "dedup_original", "dedup_similarity")
+DataclassItem = dataclasses.make_dataclass("DataclassItem", [(name, Any, None) for name in FIELDS])
 MAKERS: Final[dict[str, Callable[..., Any]]] = {
     "dict": dict,
     "Item": type("ScrapyItem", (scrapy.Item,), {name: scrapy.Field() for name in FIELDS}),
-    "dataclass": dataclasses.make_dataclass("DataclassItem", [(name, Any, None) for name in FIELDS]),
+    "dataclass": DataclassItem,
+    "attrs": attrs.make_class("AttrsItem", {name: attrs.field(default=None) for name in FIELDS}),
+    "pydantic": pydantic.create_model("PydanticItem", **dict.fromkeys(FIELDS, (Any, None))),
 }
 
 
@@ -59,10 +63,15 @@ def outcome(function: Callable[..., list[str] | str], *arguments: Any) -> list[s
     [
         (["First.", "Second.", None, ""], ["First.\nSecond."]),
         (("One", ["two", 3]), ["One\ntwo\n3"]),
+        (19.5, ["19.5"]),
         (Decimal("19.50"), ["19.50"]),
         ("half a \ud83d pair", ["half a ? pair"]),
         (None, "no_field"),
+        (" \n", "no_field"),
+        ([], "no_field"),
         ({"text": "The body"}, "field_type"),
+        (b"The body", "field_type"),
+        (True, "field_type"),
         ("x" * 30_000_000, "too_large"),
     ],
     ids=lambda value: repr(value)[:20],
@@ -70,6 +79,13 @@ def outcome(function: Callable[..., list[str] | str], *arguments: Any) -> list[s
 def test_a_field_has_a_text_or_the_item_is_not_compared_by_the_rest(value: object, text: list[str] | str) -> None:
     expected = ["A title", *text] if isinstance(text, list) else text
     assert outcome(texts_of, {"title": "A title", "body": value}, ["title", "body"]) == expected
+
+
+def test_an_attribute_that_is_not_set_yet_is_a_field_that_is_missing() -> None:
+    unset = [(name, str, dataclasses.field(init=False)) for name in ("url", "body")]
+    item = dataclasses.make_dataclass("Unfinished", unset)()
+    assert outcome(texts_of, item, ["body"]) == "no_field"
+    assert identity_in(item)[0] == ""
 
 
 def test_an_item_is_itself_by_its_url_with_the_fragment() -> None:
@@ -97,17 +113,25 @@ def test_an_item_without_a_name_is_never_the_same_again(value: object) -> None:
     assert one != other
 
 
-@pytest.mark.parametrize("unclosed", ["<!-- advert", "<script>var x", "<iframe>", "<p class='lead", "<svg>", "<head>"])
-def test_markup_of_a_field_neither_counts_nor_swallows_the_next(unclosed: str) -> None:
+UNCLOSED = ("<!-- advert", "<script>var x", "<style>", "<iframe>", "<p class='lead", "<svg>", "<template>", "<head>")
+
+
+@pytest.mark.parametrize("unclosed", UNCLOSED)
+@pytest.mark.parametrize("body", ["<p>one two three</p>", "one two < three"])
+def test_markup_of_a_field_neither_counts_nor_swallows_the_next(unclosed: str, body: str) -> None:
     teaser = f"<div class='x'><p>{PROSE}</p><script>track(17)</script></div>"
-    assert bare_text([teaser + unclosed, "<p>one two three</p>"]).split() == [*PROSE.split(), "one", "two", "three"]
+    shown = body.removeprefix("<p>").removesuffix("</p>")
+    assert bare_text([teaser + unclosed, body]).split() == [*PROSE.split(), *shown.split()]
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        *((text, text) for text in ("if a < b and c > d: e", "mail <someone@e.com>")),
-        *((text, "empty") for text in ("<p></p>", "<img src='a.png'>")),
+        *((text, text) for text in ("if a < b and c > d: e", "1 <2> 3", "a <- b, b -> c", "mail <someone@e.com>")),
+        *(
+            (text, "empty")
+            for text in ("<p></p>", "<br>", "<img src='a.png'>", "<!-- one --><p>", "<script>1</script>")
+        ),
         ("<div>" * 30_000 + "text</div>", "too_deep"),
     ],
     ids=lambda value: value[:20],
@@ -131,6 +155,27 @@ def test_an_item_of_a_page_that_was_not_judged_has_the_same_columns(request_: sc
 class Closed:
     body: str = "text"
     url: str = "https://e.com/a"
+
+
+Frozen = dataclasses.make_dataclass("Frozen", [("dedup_kind", str, "new")], frozen=True)
+SHORT = attrs.field(default="", validator=attrs.validators.max_len(3))
+Checked = attrs.make_class("Checked", {"dedup_kind": SHORT}, on_setattr=attrs.setters.validate)
+
+
+@pytest.mark.parametrize(
+    ("item", "error"), [(Closed(), "KeyError"), (Frozen(), "FrozenInstanceError"), (Checked(), "ValueError")]
+)
+def test_an_item_that_refuses_its_verdict_is_explained(item: object, error: str) -> None:
+    said = rf"{type(item).__name__} does not take its verdict .{error}.*; declare the fields dedup_kind"
+    with pytest.raises(ConfigurationError, match=said):
+        add_verdict(item, VERDICT)
+
+
+def test_a_part_that_no_verdict_has_leaves_the_item_as_it_was() -> None:
+    values: dict[str, str] = {}
+    with pytest.raises(ConfigurationError, match="a verdict has no part 'kinds'; it has kind, url"):
+        add_verdict(values, VERDICT, {"kind": "a", "kinds": "b"})
+    assert values == {}
 
 
 class Crawl(HandedIn):
@@ -185,8 +230,10 @@ def test_an_item_is_a_page_of_its_text(body: str, kind: str) -> None:
 @pytest.mark.parametrize(
     ("url", "site"),
     [
-        ("https://shop.e.co.uk/a", "e.co.uk"),
-        *((unknown, None) for unknown in (None, "7", "http://[broken")),
+        (["https://shop.e.co.uk/a"], "e.co.uk"),
+        ("//shop.e.co.uk/7", "e.co.uk"),
+        ("ftp://e.com/a", "e.com"),
+        *((unknown, None) for unknown in (None, "", "/a", "7", "https://", "http://[broken", True, object())),
     ],
 )
 def test_the_site_of_an_item_is_that_of_its_url(url: object, site: str | None) -> None:
@@ -205,12 +252,20 @@ def test_marked_items_all_pass_with_their_verdicts(caplog: pytest.LogCaptureFixt
     assert "marks b: near duplicate (0.970) of a" in caplog.text
 
 
-def test_an_item_that_has_no_room_for_its_verdict_passes_and_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    item = Closed()
+class Hostile(dict[str, Any]):
+    def __setitem__(self, key: str, value: object) -> None:
+        raise KeyError(f"{key} \x1b[31m")
+
+
+@pytest.mark.parametrize("item", [Closed(), Hostile(body="text")])
+def test_an_item_that_has_no_room_for_its_verdict_passes_and_is_said_once(
+    caplog: pytest.LogCaptureFixture, item: object
+) -> None:
     with Crawl("mark") as crawl:
         assert [crawl.item(item), crawl.item(item)] == [item, item]
     assert (crawl.counts["checked"], crawl.counts["error/mark"]) == (2, 2)
     assert caplog.text.count("does not take its verdict") == 1
+    assert "\x1b" not in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -230,20 +285,23 @@ def test_an_item_that_cannot_be_read_passes_and_is_counted(item: object, counter
 
 
 def test_a_store_that_fails_costs_no_item() -> None:
-    crawl = Crawl()
-    # When the crawl begins, and at its first item.
-    crawl.dedup.errors = [StoreFullError("full"), StoreFullError("full")]
-    with crawl:
+    with Crawl() as crawl:
+        crawl.dedup.errors = [StoreFullError("full")]
         assert [crawl.is_kept(name, "text") for name in "abc"] == [True, True, False]
     assert crawl.counts == {"error/full": 1, "checked": 2, "new": 1, "duplicate/near": 1, "dropped": 1}
     assert crawl.crawler.engine.closed == []
 
 
-@pytest.mark.parametrize("problem", [None, "parse", "disabled", "no fields"])
-def test_it_is_there_in_crawls_that_are_set_rightly(problem: str | None) -> None:
+@pytest.mark.parametrize("problem", [None, "parse", "disabled", "no fields", "no package"])
+def test_it_is_there_in_crawls_that_are_set_rightly(problem: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def make(options: CrawlOptions, **_: object) -> None:
+        if problem == "no package":
+            raise MissingDependencyError("install crawldedup[redis]")
+
     async def build() -> None:
         DedupItemPipeline.from_crawler(crawler)
 
+    monkeypatch.setattr("crawldedup.scrapy_plugin.items.AsyncDeduplicator.from_options", make)
     fields = None if problem == "no fields" else "body"
     crawler: Any = FakeCrawler(CRAWLDEDUP_ITEM_FIELDS=fields, CRAWLDEDUP_ENABLED=problem != "disabled")
     if problem == "parse":
