@@ -52,8 +52,9 @@ def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
     if not areas:
         raise refused(name, value, _ALLOWED)
     for area in areas:
-        if not any(area[1:]) or not _selects(area.compare) or not _selects(area.leave_out, whole=False):
-            raise refused(f"{name}[{area.host!r}]", area[1:], _ALLOWED)
+        wrong = [text for text, whole in zip(area[1:], (True, False), strict=True) if not _selects(text, whole=whole)]
+        if wrong or not any(area[1:]):
+            raise refused(f"{name}[{area.host!r}]", "".join(wrong[:1]), _ALLOWED)
     by_host = {host: area._replace(host=host) for area in areas if (host := _host(name, area.host))}
     if len(by_host) < len(areas):
         raise refused(name, value, "a dictionary that names each host once, with or without www.")
@@ -82,10 +83,9 @@ def area_of(areas: Sequence[Area] | None, url: str | None) -> Area | None:
     """Return the area for a page by its URL: that of the longest host that it belongs to, or of every site."""
     if not areas:
         return None
-    try:
+    host = ""
+    with contextlib.suppress(ValueError):
         host = (urlsplit(url or "").hostname or "").encode("idna").decode().removeprefix("www.").rstrip(".")
-    except ValueError:
-        host = ""
     suitable = (area for area in areas if area.host == EVERY_SITE or f".{host}".endswith(f".{area.host}"))
     return max(suitable, key=lambda area: (area.host != EVERY_SITE, len(area.host)), default=None)
 
