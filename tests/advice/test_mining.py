@@ -103,6 +103,24 @@ def test_links_that_hand_a_parameter_on_are_lost_where_its_copies_are() -> None:
     assert mined(*pages) == {}
 
 
+def test_a_rule_has_exceptions_where_a_crawl_that_was_cut_met_no_other_way() -> None:
+    topics = [Seen(f"{WWW}/t/{number}?sid=a", "new") for number in range(120)]
+    other_ways: dict[int, str] = {3: "", 9: f"{WWW}/m/3?sid=b"}
+    for number in range(120):
+        of, by = topics[number].url, other_ways.get(number, "")
+        topics.append(Seen(f"{WWW}/t/{number}?sid=b", "exact", of, referer=by))
+        if number in other_ways:
+            topics.append(Seen(f"{WWW}/m/{number}?sid=b", "new", referer=topics[-1].url))
+    (rule,) = mine(pages_of(topics))
+    assert (rule.id, rule.exceptions) == (SID, {f"{WWW}/t/3", f"{WWW}/t/9"})
+
+
+def test_crawlers_of_a_fleet_may_judge_one_page_differently() -> None:
+    pages = [seen for n in range(9) for seen in copied(f"{WWW}/{n}", f"{WWW}/{n}?sid=a")]
+    others = [Seen(f"{WWW}/{number}", "new" if number else "exact", f"{WWW}/other") for number in range(9)]
+    assert mined(*pages, *others) == {("query", WWW, "sid", ""): ("/",)}
+
+
 def test_short_texts_do_not_make_a_rule() -> None:
     urls = [f"{WWW}/note/{number}" for number in range(20)]
     short = [Seen(f"{url}{sid}", "thin", digest=url) for url in urls for sid in ("", "?sid=0a1b2c3d")]
