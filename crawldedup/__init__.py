@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crawldedup.verdict import Kind as Kind
     from crawldedup.verdict import Verdict as Verdict
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # Every command of Scrapy imports this package to find `scrapy dedup`, and must not wait for numpy.
 __getattr__, __dir__, __all__ = lazy(
