@@ -24,6 +24,7 @@ crawls it on two days by two crawlers that share an index on Redis, with CRAWLDE
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import tempfile
@@ -60,7 +61,9 @@ def measure(row: Row, site: Site) -> Figures:
     if missing:
         return Figures(label, missing)
     if row.advice:
-        command_line(["advise", *row.advice])
+        # Standard output may be for JSON.
+        with contextlib.redirect_stdout(sys.stderr):
+            command_line(["advise", *row.advice])
     outcome = run_crawl(site.start_url, row.settings)
     if not outcome.delivered:
         return Figures(label, outcome.error or "nothing was delivered")
