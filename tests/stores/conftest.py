@@ -11,7 +11,7 @@ import pytest
 
 from crawldedup.stores.base import Store
 from tests.conftest import make_backend
-from tests.servers import Certificate, ClusterSetup, make_certificate
+from tests.servers import Certificate, ClusterSetup, SentinelSetup, make_certificate
 from tests.stores.backends import NAMES, SHARED_NAMES, Backend, Clock
 from tests.stores.pages import LAYOUT, Page, random_page
 
@@ -28,6 +28,20 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
 def shared_backend(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
     """Every store that several crawlers can share, empty."""
     return make_backend(request.param, request, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def session_sentinels() -> Iterator[SentinelSetup]:
+    with SentinelSetup() as setup:
+        yield setup
+
+
+@pytest.fixture
+def sentinels(session_sentinels: SentinelSetup) -> SentinelSetup:
+    """A master with a replica, watched by sentinels: empty and sound. A test may kill any of them."""
+    session_sentinels.settle()
+    session_sentinels.master.client.flushall()
+    return session_sentinels
 
 
 @pytest.fixture(scope="session")
