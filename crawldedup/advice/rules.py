@@ -175,9 +175,9 @@ class RuleBook:
 
 
 class Step(StrEnum):
-    """What is done with a request: made, put off while its target is on its way, or skipped.
+    """Names what is done with a request: it is made, postponed while its target is on its way, or skipped.
 
-    A rule calls it a copy, and it is made all the same, as a check or since too many skipped ones are kept.
+    CHECKED and NO_ROOM are made too, although a rule calls them copies: as a test, or as no more skipped ones fit.
     """
 
     MADE = "made"
@@ -227,7 +227,7 @@ class Predictor(Generic[Request]):
     def aim_of(self, url: str, purpose: Hashable = None) -> Aim | None:
         """Return the aim of a request at a URL; None where no rule may apply, or no further target has room.
 
-        Requests of another purpose make something else of the same page.
+        Requests with different purposes never share a target, even if they are for the same page.
         """
         address = Address.of(url)
         if address is None or address.origin not in self._origins:

@@ -61,7 +61,7 @@ _ANOTHERS_FOLDER: Final = re.compile(r"%2e|%2f|%5c|\\|/\.\.?/", re.I)
 
 
 def numbers_of(lines: Iterable[str], headings: Collection[str] = ()) -> Numbers:
-    """Return the numbers in the lines that may prove volatile. Lines of a kind that occurs twice never do."""
+    """Hash the numbers of each line that may prove volatile. Leave out lines that differ in their numbers alone."""
     kinds = defaultdict(list)
     for line in dict.fromkeys(lines):
         kinds[_name_of(line, headings)].append(line)
@@ -188,10 +188,10 @@ class VolatileLines:
             put_last(self._loads, (text, page), full_text, _MOST_PAGES)
 
     def may_be_two(self, url: str, original: str | None, text: int) -> bool:
-        """Return whether a page may differ from its original in what was left out: their URLs are of one form.
+        """Return whether a page and its original may be two pages that only the numbers left out tell apart.
 
-        That is, the end of the path or a value differs. Once two pages of the text have changed by themselves, it
-        tells nothing.
+        True if only the path's end or query values differ in their URLs, or `original` is None. False once two pages
+        with the digest `text` have changed by themselves.
         """
         own, other = canonical_url(without_visit(url)), canonical_url(without_visit(original or ""))
         is_of_one_form = original is None or (own != other and _form_of(own) == _form_of(other))

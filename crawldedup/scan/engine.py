@@ -342,7 +342,7 @@ class _Batch:
         self._order.decide(measured, presumes=False)
 
     def _measured(self, pairs: Keys, most: float = math.inf) -> Resemblances:
-        """Return the nearest pairs, of at most this cost by their bits, with their exact costs if these decide."""
+        """Return each later page's nearest pairs of bit costs up to `most`; with exact costs if shingles are held."""
         later, earlier = later_of(pairs), earlier_of(pairs)
         costs = costs_of(self._pages, self._rows[later], self._rows[earlier])
         counts = costs <= most

@@ -110,7 +110,7 @@ class DedupMiddleware:
             return
         known = None
         try:
-            if self._options.action == "drop-items" and not self._can_drop_items:
+            if self._options.action == "drop-items" and not self._crawler.get_spider_middleware(DropItemsMiddleware):
                 raise ConfigurationError(
                     "The action 'drop-items' needs a spider middleware, which the add-on brings along: set "
                     'ADDONS = {"crawldedup.Addon": 500}.'
@@ -173,10 +173,7 @@ class DedupMiddleware:
         return await self._carry_out(request, response, judged.verdict, outcome)
 
     def _load_again(self, request: Request, read: ReadPage) -> None:
-        """Ask for a page a second time, if it has numbers and few pages of its host were: three of a pattern of URLs.
-
-        A pattern of a few pages is one of lists.
-        """
+        """Ask a second time for some pages with numbers of each pattern of URLs, but for the first, often lists."""
         host, most, pattern = urlparse_cached(request).netloc, self._options.reloads, pattern_of(request.url)
         if not most or not read.numbers or request.method != "GET" or BROWSER_PAGE_KEY in request.meta:
             return
@@ -204,10 +201,6 @@ class DedupMiddleware:
         if isinstance(response, Response):
             self._deliveries.failed(response.request)
 
-    @property
-    def _can_drop_items(self) -> bool:
-        return self._crawler.get_spider_middleware(DropItemsMiddleware) is not None
-
     def _policy_for(self, request: Request) -> CrawlOptions:
         policy = policies.options_for(request, self._options)
         if self._is_interactive:
@@ -216,7 +209,7 @@ class DedupMiddleware:
         if action == "drop" and policies.is_start(request):
             action = "drop-items"  # its links are wanted
         # Without the spider middleware, items cannot be kept from the spider.
-        if action == "drop-items" and not self._can_drop_items:
+        if action == "drop-items" and not self._crawler.get_spider_middleware(DropItemsMiddleware):
             action = "mark"
         return policy if action == policy.action else policies.changed(policy, action=action)
 
@@ -271,8 +264,7 @@ class DedupMiddleware:
     def _tell_left_out(self, site: str, lines: Iterable[str]) -> None:
         """Tell log and journal of each kind of line that is not compared, since it changes with every load."""
         for line in lines:
-            kind = (site, shape_of(line))
-            if kind not in self._left_out and len(self._left_out) < _MOST_LEFT_OUT:
+            if (kind := (site, shape_of(line))) not in self._left_out and len(self._left_out) < _MOST_LEFT_OUT:
                 self._left_out.add(kind)
                 say(self._crawler, logging.INFO, f"leaves out on {site} what always changes: {printable(line)!r}")
                 self.journal.put({"volatile": f"{site}: {printable(line)}"})
@@ -298,5 +290,4 @@ async def close_browser_page(crawler: Crawler, request: Request) -> None:
         try:
             await asyncio.wait_for(page.close(), _CLOSE_SECONDS)
         except Exception as error:
-            text = f"cannot close the browser's page of a dropped response: {type(error).__name__}"
-            say(crawler, logging.WARNING, text)
+            say(crawler, logging.WARNING, f"cannot close the browser's page of a duplicate: {type(error).__name__}")

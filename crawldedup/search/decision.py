@@ -69,7 +69,7 @@ class Crowd:
     far: int = 0
 
     def bar(self, costs: Sequence[int]) -> Bar:
-        """Return what is accepted of pages with these costs."""
+        """Count the crowd among pages with these costs, and return the limit that applies in it."""
         nearest = min(costs, default=0)
         # In whole numbers, as the scripts of Redis have them.
         size = sum([cost * self.limits[0] <= nearest * self.reach for cost in costs])
@@ -145,11 +145,11 @@ class Prefilter:
 
 
 def likelihood_prefilters(weights: Floats, slopes: Floats, kept: NDArray[np.float64]) -> list[Prefilter]:
-    """Make the prefilters for keys of pages like those of these search weights, shape (pages, 64).
+    """Make a prefilter for each page from its search weights, shape (pages, 64). `slopes` holds a `steepness` a page.
 
-    `slopes` are the `steepness` of the wanted similarities. A bit costs minus the log odds of its flip, in eighths. The
-    limit lies KEY_DEVIATIONS standard deviations above the mean cost of a near duplicate, so next to none is lost. Of
-    keys met by chance, 7 in 100 pass. `kept` is 1 where a table's keys hold a bit, shape (tables, 64).
+    A bit costs minus the log odds of its flip, in eighths. The limit, the highest of any table, is KEY_DEVIATIONS
+    standard deviations above the mean cost of a near duplicate, so next to none is lost. Of keys met by chance, 7 in
+    100 pass. `kept` is 1 where a table's keys hold a bit, shape (tables, 64).
     """
     rows = grid_rows(np.abs(weights), slopes[:, None])
     cost, mean, variance = _key_moments()

@@ -58,7 +58,7 @@ class JsonFormatter(logging.Formatter):
     """Writes a record as one line of JSON. The dictionary `fields`, given as `extra`, is merged into it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """See `logging.Formatter`."""
+        """Return a record as JSON: its time, level, message and process, its `fields`, and the end of a traceback."""
         values = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),

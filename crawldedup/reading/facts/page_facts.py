@@ -195,7 +195,7 @@ class Layout:
         return Line(text, words, is_heading, is_linked, is_row, is_entry, is_prose, has_digits, found)
 
     def _in_line(self, block: int, text: str) -> tuple[str, int]:
-        """Return a line without what is about others at its edges, and what is known of the other parts of it."""
+        """Return a line without passing or other products' elements at its ends, and the marks of the elements left."""
         marks, is_begun = 0, False
         for part in walk.within(self._blocks.nodes[block]):
             if part.tag_id == TEXT:

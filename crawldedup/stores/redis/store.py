@@ -172,7 +172,7 @@ class RedisStore:
                 return self._join(wanted)
 
     def _look(self) -> int:
-        """Take the key that the index has, if it is there; return how many pages. Raises ProfileMismatchError."""
+        """Adopt the key of the index, if there is one; return its number of pages. Raises ProfileMismatchError."""
         pages = 0
         for head in self._every("HGETALL", "m", anew=True).values():
             if profile := head.get(b"profile"):
