@@ -37,6 +37,15 @@ def xored(first: bytes, second: bytes) -> bytes:
     return bytes(a ^ b for a, b in zip(first, second, strict=True))
 
 
+def test_only_pages_of_a_scope_choose_a_part_of_the_index() -> None:
+    pages = [AskedPage(url, text="x") for url in ("https://a.com/", "https://www.a.com/", "https://b.com/")]
+    shared, spread = QueryBuilder(Options()), QueryBuilder(Options(scope="site"))
+    assert {shared.name(NO_KEY, page).shard_key for page in pages} == {None}
+    own, same, other = (spread.name(NO_KEY, page).shard_key for page in pages)
+    assert own == same != other
+    assert shared.name(NO_KEY, replace(pages[0], scope_key="team")).shard_key is not None
+
+
 def test_the_profile_never_changes() -> None:
     profile = Deduplicator(key=0, extractor="text").info().profile
     assert profile == "text/text7.products/words+pairs.damped-tf.64/shingle3.set.256/unicode14/2/2x64/key.0"
