@@ -27,7 +27,7 @@ UNTOLD: Final = -1  # the referer of a page whose request did not name the page 
 
 _MIRRORS: Final = ("host", "prefix")  # kinds that take a whole place for another one, not a page for one beside it
 _ROUNDS: Final = 3
-_EXCEPTED: Final = 5  # rounds of exceptions
+_EXCEPTED: Final = 5  # rounds of exceptions: behind what is reached by one, more may be lost
 _EXAMPLES: Final = 3
 _CACHED: Final = 20_000
 _MOST_COUNTED: Final = 5_000
@@ -302,15 +302,15 @@ class _Site:
         """Accept a candidate where it holds. Return False if too little speaks for it, or contents would be lost."""
         groups = self._groups(candidate)
         rule = self._held(candidate, groups)
-        # Behind what is reached with one exception, more may be lost.
         for _ in range(_EXCEPTED):
-            lost = self._lost(rule, groups) if rule else []
+            if not (lost := self._lost(rule, groups) if rule else []):
+                break
             for page, behind in lost:
                 if (group := groups.get(behind.key)) is not None:
                     first = self._pages[group.first].address.url()
                     leads = f"leads to {page.address.url()}, and {first} does not"
                     group.contrary = f"{behind.address.url()} {leads if page != behind else f'is no copy of {first}'}"
-            rule = self._held(candidate, groups) if lost else rule
+            rule = self._held(candidate, groups)
         if rule is None or lost:
             return False
         if (earlier := self._rules.get(rule.id)) is not None:
