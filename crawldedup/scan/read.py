@@ -31,7 +31,7 @@ from crawldedup.reading.volatile import put_last
 from crawldedup.scan.engine import LAYOUT, Columns, Goal, Lists, shingle_set
 from crawldedup.search.query import QueryBuilder, salted
 from crawldedup.workers.pool import WorkerPool
-from crawldedup.workers.reading import plain_page
+from crawldedup.workers.reading import content_digest, plain_page
 
 FORMAT: Final = 4
 _DIGEST_BYTES: Final = 16
@@ -163,11 +163,11 @@ def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
     options = Options.from_values(setup)
     page_reader, queries = PageReader(options), QueryBuilder(options)
     threshold = Goal(options.similarity, options.recall).threshold
-    last: dict[int, PageContent] = {}
+    last: dict[bytes, PageContent] = {}
 
     def content_of(page: Page) -> PageContent:
-        # Half of an archive may be the same bytes again. Python's hashes have a secret, so nobody can make two of one.
-        same = hash((page.html, page.text, page.encoding, area_of(options.content, page.url)))
+        # Half of an archive may be the same bytes again.
+        same = content_digest(page.html, page.text, page.encoding, area_of(options.content, page.url))
         if same not in last:
             put_last(last, same, page_reader.content(page), _REMEMBERED)
         return last[same]

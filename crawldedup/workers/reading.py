@@ -1,7 +1,4 @@
-"""What worker processes do with pages: read, show and compare them.
-
-Nothing of the store is known there. A page that takes a worker over learns the key of the index, and no password.
-"""
+"""Read, show and compare pages in worker processes, which know the key of the index, and no password of its store."""
 
 import hashlib
 import os
@@ -23,6 +20,7 @@ from crawldedup.workers.program import valid
 
 HANDLER: Final = "crawldedup.workers.reading:reader"
 
+_SECRET: Final = os.urandom(16)
 _CACHED_PAGES: Final = 10_000  # some 3 KB each
 _packed: Final = msgspec.msgpack.Encoder(enc_hook=from_weights)
 _answers: Final = msgspec.msgpack.Decoder(tuple[ReadPage, float], dec_hook=to_weights)
@@ -45,16 +43,13 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
     options = Options.from_values(setup)
     pages = PageReader(options)
     last: dict[bytes, msgspec.Raw] = {}
-    secret = os.urandom(16)
     with suppress(Exception):
         pages.read_page(Page("", html="<p>The first page pays for the imports of the extractor."))
 
     def read(page: Page, key: Key, known: Known) -> tuple[msgspec.Raw, float]:
         begun = time.perf_counter()
         area = area_of(options.content, page.url)
-        content = msgspec.msgpack.encode([page.html, page.text, page.encoding, area, key.id, known, known and page.url])
-        # Nobody who knows no secret can make two pages of one digest.
-        known_by = hashlib.blake2b(content, key=secret).digest()
+        known_by = content_digest(page.html, page.text, page.encoding, area, key.id, known, known and page.url)
         if known_by not in last:
             compared = replace(pages.read_page(page, key, known), text=None, facts=())
             put_last(last, known_by, msgspec.Raw(_packed.encode(compared)), _CACHED_PAGES)
@@ -73,6 +68,11 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
         return msgspec.Raw(_packed.encode(shown)), 0.0
 
     return answer
+
+
+def content_digest(*read: object) -> bytes:
+    """Return a digest of what is read of a page. Nobody who knows no secret can make two pages of one."""
+    return hashlib.blake2b(msgspec.msgpack.encode(read), key=_SECRET).digest()
 
 
 def plain_page(page: Page) -> dict[str, Any]:
