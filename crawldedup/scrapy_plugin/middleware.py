@@ -33,7 +33,7 @@ from crawldedup.aio import AsyncDeduplicator, Judged
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.page import Page, ReadPage
 from crawldedup.printable import printable
-from crawldedup.reading.volatile import shape_of
+from crawldedup.reading.volatile import put_last, shape_of
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin import policy as policies
 from crawldedup.scrapy_plugin import signals
@@ -52,7 +52,7 @@ BROWSER_PAGE_KEY: Final = "playwright_page"
 _CLOSE_SECONDS: Final = 10.0
 _RELOAD_KEY: Final = "_crawldedup_reload"
 _MOST_LEFT_OUT: Final = 200  # kinds of lines are told
-_MOST_HOSTS: Final = 10_000  # and patterns have pages that are loaded a second time
+_MOST_PATTERNS: Final = 10_000  # of URLs have pages that are loaded a second time
 _RELOADED: Final = range(4, 7)  # of the pages of a pattern
 
 
@@ -174,11 +174,11 @@ class DedupMiddleware:
 
     def _load_again(self, request: Request, read: ReadPage) -> None:
         """Ask a second time for some pages with numbers of each pattern of URLs, but for the first, often lists."""
-        host, most, pattern = urlparse_cached(request).netloc, self._options.reloads, pattern_of(request.url)
-        if not most or not read.numbers or request.method != "GET" or BROWSER_PAGE_KEY in request.meta:
+        if not (self._options.reloads and read.numbers) or request.method != "GET" or BROWSER_PAGE_KEY in request.meta:
             return
-        self._met[pattern] += len(self._met) < _MOST_HOSTS
-        if self._reloads[host] < most and self._met[pattern] in _RELOADED:
+        host, pattern = urlparse_cached(request).netloc, pattern_of(request.url)
+        put_last(self._met, pattern, self._met[pattern] + 1, _MOST_PATTERNS)
+        if self._reloads[host] < self._options.reloads and self._met[pattern] in _RELOADED:
             self._reloads[host] += 1
             self._stats.count("reloads")
             meta = {**request.meta, _RELOAD_KEY: True, "dont_cache": True, "dont_retry": True}
