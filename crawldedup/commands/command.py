@@ -37,9 +37,7 @@ FIELD_ARGUMENTS: Final[Arguments] = {
     "--text-field": argument("field of a feed with plain text", "FIELD"),
 }
 _ONE_A_PROCESSOR: Final = "processes that read pages (default: one for each processor)"
-WORKERS_ARGUMENT: Final[Arguments] = {
-    "--workers": argument(_ONE_A_PROCESSOR, "N", type=int, default=os.cpu_count() or 1),
-}
+WORKERS_ARGUMENT: Final = {"--workers": argument(_ONE_A_PROCESSOR, "N", type=int, default=os.cpu_count() or 1)}
 _SOURCES: Final = (
     "file, folder, feed (.jl, .json, .csv, .parquet), .warc or .wacz file, sitemap (.xml), URL, or - for standard "
     "input, which is one page or JSON lines"

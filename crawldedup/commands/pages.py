@@ -111,7 +111,9 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool
     for line in told.left_out:
         yield f"  volatile   {printable(line, _SHOWN_TEXT)}: not compared, its numbers change with every load"
     for fact in told.facts:
-        yield f"  attribute  {printable(fact, _SHOWN_TEXT)}; pages of others are never duplicates of this one"
+        yield f"  attribute  {printable(fact, _SHOWN_TEXT)}"
+    if told.facts:
+        yield "             pages of other attributes are never duplicates of this one"
     yield f"  index      {printable(value['store'])}, namespace {value['namespace']}, {pluralize(told.pages, 'page')}"
     yield f"  scope      {value['scope']}{scope_key and f': {scope_key}'}"
     if told.threshold is None:
