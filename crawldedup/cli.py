@@ -30,11 +30,12 @@ from crawldedup.commands.command import (
     WORKERS_ARGUMENT,
     Arguments,
     Command,
+    Output,
     argument,
     flag_of,
     make_deduplicator,
+    run_command,
 )
-from crawldedup.commands.output import Output, run_command
 from crawldedup.demo import DEMO
 from crawldedup.measure import BENCH
 from crawldedup.options import Option, options_of

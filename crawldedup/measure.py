@@ -20,8 +20,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from crawldedup import checks
-from crawldedup.commands.command import Command
-from crawldedup.commands.output import Output
+from crawldedup.commands.command import Command, Output
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.options import Options
 from crawldedup.printable import printable

@@ -10,7 +10,7 @@ from pathlib import Path
 from crawldedup.advice.export import Export, export, for_discarder, for_link_extractor
 from crawldedup.advice.mining import mine
 from crawldedup.advice.rules import Rule
-from crawldedup.commands.output import Output, safe_message
+from crawldedup.commands.command import Output, safe_message
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import find_journals
 from crawldedup.printable import pluralize, printable

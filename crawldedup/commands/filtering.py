@@ -20,8 +20,7 @@ from crawldedup import checks
 from crawldedup.archives import WACZ_SUFFIX, Revisits
 from crawldedup.commands import sources
 from crawldedup.commands.archives import Item, Record
-from crawldedup.commands.command import make_deduplicator
-from crawldedup.commands.output import Output
+from crawldedup.commands.command import Output, make_deduplicator
 from crawldedup.commands.pages import require_existing
 from crawldedup.commands.rows import PARTIAL_SUFFIX, check_target, target_file
 from crawldedup.commands.sources import STANDARD, Fields

@@ -11,8 +11,7 @@ from rich.text import Text
 
 from crawldedup import explain as explaining
 from crawldedup import wire
-from crawldedup.commands.command import make_deduplicator
-from crawldedup.commands.output import Output, safe_message
+from crawldedup.commands.command import Output, make_deduplicator, safe_message
 from crawldedup.commands.sources import Fields, readable_sources, single_source, under_url
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError

@@ -6,8 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from crawldedup.commands.command import Command
-from crawldedup.commands.output import Output
+from crawldedup.commands.command import Command, Output
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import Journal, crawls, find_journals
 from crawldedup.printable import pluralize, printable

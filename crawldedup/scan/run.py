@@ -20,7 +20,7 @@ import numpy as np
 from crawldedup import checks
 from crawldedup.commands import sources
 from crawldedup.commands.archives import Item
-from crawldedup.commands.output import Output
+from crawldedup.commands.command import Output
 from crawldedup.commands.rows import check_target, write_rows
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError

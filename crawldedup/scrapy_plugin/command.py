@@ -60,7 +60,7 @@ class Command(ScrapyCommand):
         if bool(names) != (opts.action in _ON_PAGES) and opts.action not in _ON_JOURNALS:
             needs = "needs the pages: files to explain, or URLs to forget" if not names else "takes no pages"
             raise UsageError(f"{opts.action} {needs}", print_help=False)
-        from crawldedup.commands.output import run_command
+        from crawldedup.commands.command import run_command
 
         self.exitcode = run_command(lambda output: self._act(opts.action, names, opts, output), as_json=opts.json)
 
