@@ -41,18 +41,6 @@ def argument(help: str, metavar: str | None = None, **settings: Any) -> dict[str
     return {"help": help, **({"metavar": metavar} if metavar else {}), **settings}
 
 
-FIELD_ARGUMENTS: Final[Arguments] = {
-    "--url-field": argument("field of a feed with the URL (default: url)", "FIELD", default="url"),
-    "--html-field": argument("field of a feed with HTML (default: html or text)", "FIELD"),
-    "--text-field": argument("field of a feed with plain text", "FIELD"),
-}
-_ONE_A_PROCESSOR: Final = "processes that read pages (default: one for each processor)"
-WORKERS_ARGUMENT: Final = {"--workers": argument(_ONE_A_PROCESSOR, "N", type=int, default=os.cpu_count() or 1)}
-_SOURCES: Final = (
-    "file, folder, feed (.jl, .json, .csv, .parquet), .warc or .wacz file, sitemap (.xml), URL, or - for standard "
-    "input, which is one page or JSON lines"
-)
-PAGE_ARGUMENTS: Final[Arguments] = {"pages": argument(_SOURCES, "PAGE", nargs="+"), **FIELD_ARGUMENTS}
 _FORMATS: Final = (
     "the rules themselves, or what another tool reads: a file for duplicate-url-discarder, or the deny patterns of a "
     "LinkExtractor (default: rules)"
