@@ -112,21 +112,21 @@ _ADVISED: Final[Arguments] = {
 }
 
 
-def _about_pages(run: str, help: str, arguments: Arguments, options: tuple[str, ...], **index: Any) -> Command:
-    """Declare a command on pages or an index, which it takes with these changes of its options."""
-    return Command(help, arguments, options, module="crawldedup.commands.pages", run=run, index=index)
-
-
 _FIND: Final = "list the remembered pages that resemble a page; remember nothing"
 _EXPLAIN: Final = "show the verdict that a page would get now, and why; remember nothing"
+_FORGOTTEN: Final = {"urls": argument("a page's URL, as it was crawled", "URL", nargs="+")}
 _YES: Final = {"--yes": argument("do it", action="store_true")}
 _COMMANDS: Final[dict[str, Command]] = {
     "demo": DEMO,
-    "check": _about_pages("check", "decide about pages and remember them", _PAGES_OR_ONE, _CHECKING),
-    "find": _about_pages("find", _FIND, {"page": argument(_ONE_PAGE, "PAGE")}, _ASKING),
-    "explain": _about_pages("explain_given", _EXPLAIN, _PAGES_OR_ONE | _DETAIL, (*_ASKING, "keep_texts", "paragraphs")),
-    "compare": _about_pages(
-        "compare", "tell how alike two pages are", _COMPARED, ("namespace", *_COMPARING), store="memory://", key=0
+    "check": Command("decide about pages and remember them", _PAGES_OR_ONE, _CHECKING, run="check"),
+    "find": Command(_FIND, {"page": argument(_ONE_PAGE, "PAGE")}, _ASKING, run="find"),
+    "explain": Command(_EXPLAIN, _PAGES_OR_ONE | _DETAIL, (*_ASKING, "keep_texts", "paragraphs"), run="explain_given"),
+    "compare": Command(
+        "tell how alike two pages are",
+        _COMPARED,
+        ("namespace", *_COMPARING),
+        run="compare",
+        index={"store": "memory://", "key": 0},
     ),
     "scan": Command(
         "find the clusters of near duplicates within a collection",
@@ -149,20 +149,16 @@ _COMMANDS: Final[dict[str, Command]] = {
         run="filter_items",
         index={"key": 0},
     ),
-    "forget": _about_pages(
-        "forget_given",
-        "remove pages from an index",
-        {"urls": argument("a page's URL, as it was crawled", "URL", nargs="+")},
-        (*_INDEX, "scope"),
-    ),
-    "clear": _about_pages("clear", "remove every page of a namespace, whatever made it", _YES, INDEX_OPTIONS),
-    "info": _about_pages("info", "show the figures of an index", {}, _INDEX),
+    "forget": Command("remove pages from an index", _FORGOTTEN, (*_INDEX, "scope"), run="forget_given"),
+    "clear": Command("remove every page of a namespace, whatever made it", _YES, INDEX_OPTIONS, run="clear"),
+    "info": Command("show the figures of an index", {}, _INDEX, run="info"),
     "serve": SERVE,
     "report": REPORT,
     "advise": Command(
         "tell which downloads a crawl can save, by rules for its URLs",
         _ADVISED,
         module="crawldedup.commands.advise",
+        index=None,
     ),
     "bench": BENCH,
 }

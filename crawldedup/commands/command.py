@@ -54,8 +54,8 @@ ADVISE_OPTIONS: Final[Arguments] = {
 class Command:
     """One command: `options` are names of `kind`; `defaults` are those of their defaults that differ here.
 
-    The function `run` of `module`, which is imported only then, takes what is given and the output. If the command has
-    an `index`, a Deduplicator of the options, with these changes, stands before them.
+    The function `run` of `module`, which is imported only then, takes a Deduplicator of the options, with the changes
+    `index`, what is given, and the output. Where `index` is None, it takes the last two.
     """
 
     help: str
@@ -63,9 +63,9 @@ class Command:
     options: tuple[str, ...] = ()
     defaults: dict[str, Any] = field(default_factory=dict)
     description: str = ""
-    module: str = ""
+    module: str = "crawldedup.commands.pages"
     run: str = "run"
-    index: dict[str, Any] | None = None
+    index: dict[str, Any] | None = field(default_factory=dict)
     kind: type[Options] = Options
 
 

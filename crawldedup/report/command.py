@@ -40,6 +40,7 @@ REPORT: Final = Command(
     },
     description="Reads the journals of a crawl, of all its processes, while it runs or later.",
     module=__name__,
+    index=None,
 )
 
 
