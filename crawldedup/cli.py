@@ -36,7 +36,7 @@ from crawldedup.commands.command import (
 from crawldedup.demo import DEMO
 from crawldedup.measure import BENCH
 from crawldedup.options import Option, options_of
-from crawldedup.report.command import DEFAULT_SOURCE, REPORT
+from crawldedup.report.command import REPORT
 from crawldedup.service.command import SERVE
 
 _FIELDS: Final[Arguments] = {
@@ -103,9 +103,8 @@ _FILTERED: Final[Arguments] = {
     **_FIELDS,
     **_WORKERS,
 }
-_JOURNALS: Final = f"journals of one crawl, or a folder, whose last crawl counts (default: {DEFAULT_SOURCE})"
 _ADVISED: Final[Arguments] = {
-    "sources": argument(_JOURNALS, "JOURNAL", nargs="*", default=[DEFAULT_SOURCE]),
+    "sources": REPORT.arguments["sources"],
     "-o --output": argument("write them into this file, as CRAWLDEDUP_RULES reads it", "FILE"),
     "--crawl": argument("read this crawl (default: the last one)", "NAME"),
     **ADVISE_OPTIONS,
