@@ -5,6 +5,7 @@ out as it came: the bytes of a line, of a member of an array or of a record, the
 """
 
 import json
+import sys
 from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -61,13 +62,12 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         dropped = stack.enter_context(target_file(Path(given.dropped), force=given.force)) if given.dropped else None
         if STANDARD in given.inputs:
             feed.spooled = stack.enter_context(TemporaryFile(prefix="crawldedup-"))
-            copyfileobj(sources.standard_input(), feed.spooled)
+            copyfileobj(sys.stdin.buffer, feed.spooled)
         feed.compare(dedup.options, index, given.workers)
         decided, counts = feed.decided(dropped), feed.counts()
         if feed.is_archive:
             counts |= {"records": sum(feed.sizes)}
-            pairs = zip(decided, feed.are_compared, strict=False)
-            counts |= _write_archive(pairs, out, form, Revisits() if given.revisit else None)
+            counts |= _write_archive(decided, out, form, Revisits() if given.revisit else None)
         elif form == sources.PARQUET:
             _write_table(decided, out, target)
         else:
@@ -284,20 +284,14 @@ def _write_table(decided: _Decided, out: BinaryIO, path: Path) -> None:
             writer.write_table(pa.Table.from_batches(group, schema))
 
 
-def _write_archive(
-    decided: Iterator[tuple[tuple[Item, bool], int]], out: BinaryIO, form: str, revisits: Revisits | None
-) -> dict[str, int]:
-    """Write the records of web archives that stay, as they stand there, and revisits; return their numbers.
-
-    Beside each item stands whether its page was compared.
-    """
+def _write_archive(decided: _Decided, out: BinaryIO, form: str, revisits: Revisits | None) -> dict[str, int]:
+    """Write the records of web archives that stay, as they stand there, and revisits; return their numbers."""
     written, revisited = 0, 0
-    for path, pairs in groupby(decided, lambda pair: pair[0][0].raw.path):
+    for path, pairs in groupby(decided, lambda pair: pair[0].raw.path):
         with path.open("rb") as file:
             records, exact = list[tuple[Record, bool]](), set[int]()
-            for (item, stays), is_compared in pairs:
-                is_page = is_compared or not stays
-                if revisits is not None and is_page and revisits.has_seen(file, item.raw, stays=stays):
+            for item, stays in pairs:
+                if revisits is not None and revisits.has_seen(file, item.raw, stays=stays):
                     exact.add(item.raw.start)
                 records.append((item.raw, not stays and item.raw.start not in exact))
             for record in _staying(records):

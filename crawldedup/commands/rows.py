@@ -1,7 +1,6 @@
 """Write files, which appear under their names only when they are whole: rows as JSON lines or CSV, or any bytes."""
 
 import csv
-import errno
 import gzip
 import io
 import json
@@ -61,11 +60,6 @@ def target_file(
             beside.replace(path)
         else:
             beside.replace(f"{path}{PARTIAL_SUFFIX}")
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise
-        # Python names no file if a disk is full.
-        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         beside.unlink(missing_ok=True)
 
