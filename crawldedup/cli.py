@@ -156,7 +156,7 @@ _COMMANDS: Final[dict[str, Command]] = {
     "advise": Command(
         "tell which downloads a crawl can save, by rules for its URLs",
         _ADVISED,
-        module="crawldedup.commands.advise",
+        run="advise",
         index=None,
     ),
     "bench": BENCH,

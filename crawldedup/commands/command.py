@@ -120,11 +120,11 @@ class Output:
         value = {"url": url, "skipped": error.reason, "message": str(error)}
         self.show(value, f"{printable(url)}: skipped ({error.reason}): {safe_message(error)}")
 
-    def error(self, error: Exception) -> None:
-        """Print an error in one line on standard error."""
-        self.err.print(Text(f"crawldedup: {safe_message(error)}"))
+    def error(self, message: object) -> None:
+        """Print an error or a note in one line on standard error."""
+        self.err.print(Text(f"crawldedup: {safe_message(message)}"))
 
-    def unreadable(self, error: Exception) -> None:
+    def unreadable(self, error: object) -> None:
         """Print the error of a source that cannot be read. The command goes on, and its exit status is 1."""
         self.status = 1
         self.error(error)

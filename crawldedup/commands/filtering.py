@@ -73,8 +73,7 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         else:
             _write_text(form, decided, out)
     if feed.is_cut and given.output != STANDARD:
-        message = f"what could be read is in {target}{PARTIAL_SUFFIX}, and {target} was not written"
-        output.error(ConfigurationError(message))
+        output.error(f"what could be read is in {target}{PARTIAL_SUFFIX}, and {target} was not written")
     if output.as_json:
         output.show(counts)
     else:  # Standard output may be taken.

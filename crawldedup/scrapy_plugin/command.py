@@ -66,7 +66,7 @@ class Command(ScrapyCommand):
 
     def _act(self, action: str, names: list[str], opts: Namespace, output: Any) -> None:
         """Carry out an action by the functions of the command line, with the options that the settings stand for."""
-        from crawldedup.commands import advise
+        from crawldedup.commands import pages
         from crawldedup.errors import ConfigurationError
         from crawldedup.report import command as report
         from crawldedup.scrapy_plugin.items import items_index_of
@@ -88,7 +88,7 @@ class Command(ScrapyCommand):
             raise ConfigurationError("CRAWLDEDUP_JOURNAL is False: name the journals to read")
         else:
             opts.sources = names or [place_of_journals(options)]
-            (report if action == "report" else advise).run(opts, output)
+            (report.run if action == "report" else pages.advise)(opts, output)
 
 
 def _ask_index(action: str, names: list[str], opts: Namespace, options: Any, output: Any) -> None:
