@@ -56,7 +56,7 @@ _SOURCES: Final = (
 _PAGES: Final[Arguments] = {"pages": argument(_SOURCES, "PAGE", nargs="+"), **_FIELDS}
 _ONE_PAGE: Final = "file, URL, or - for standard input"
 _PAGES_OR_ONE: Final = _PAGES | {"--url": argument("URL of the one page that is given (default: its own)", "URL")}
-_DETAIL: Final = {"--detail": argument("show the numbers behind it: costs, probes, search bits", action="store_true")}
+_DETAIL: Final = {"--detail": argument("show the numbers behind it: costs, probes and the search", action="store_true")}
 _INDEX: Final = (*INDEX_OPTIONS, *PROFILE_OPTIONS)
 _COMPARING: Final = ("similarity", "recall", *PROFILE_OPTIONS)
 _ASKING: Final = (*INDEX_OPTIONS, "scope", *_COMPARING, "ttl", "ttl_refresh", "max_pages")

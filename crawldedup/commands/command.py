@@ -1,15 +1,20 @@
-"""Declare a command of `crawldedup`, without what it takes to run it; make the index that its options name; print."""
+"""Declare a command of `crawldedup`, without what it takes to run it; make its index; print, and write its files."""
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import json
 import os
+import secrets
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
 
 from rich.console import Console, RenderableType
 from rich.text import Text
@@ -24,7 +29,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 STORE_VARIABLE: Final = "CRAWLDEDUP_STORE"
 DEFAULT_STORE: Final = "sqlite:///crawldedup.sqlite"
+STANDARD: Final = "-"  # the name of standard input and output
+GZIP_SUFFIX: Final = ".gz"
 _LONGEST_MESSAGE: Final = 2000
+_BUFFER: Final = 1 << 20
+_LEVEL: Final = 6  # what gzip does by itself; the highest level takes thrice as long, for one percent
 
 INDEX_OPTIONS: Final = ("store", "namespace")
 PROFILE_OPTIONS: Final = ("extractor", "content", "min_words", "distinguish", "distinguish_params")
@@ -185,3 +194,59 @@ def run_command(command: Callable[[Output], object], *, as_json: bool) -> int:
 def safe_message(message: object) -> str:
     """Return a message with what it quotes made safe to show."""
     return printable(str(message), _LONGEST_MESSAGE)
+
+
+def check_target(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
+    """Raise ConfigurationError for a file that must not be written."""
+    if any(path.exists() and path.samefile(each) for each in inputs):
+        raise ConfigurationError(f"{path} is read, and cannot be written as well: name another file")
+    if path.exists() and not path.is_file():
+        raise ConfigurationError(f"{path} is there already, and is no file")
+    if path.exists() and not force:
+        raise ConfigurationError(f"{path} is there already: name another file, or add --force to replace it")
+    if not path.parent.is_dir():
+        raise ConfigurationError(f"{path} cannot be written: there is no folder {str(path.parent)!r}")
+
+
+@contextmanager
+def target_file(
+    path: Path, *, force: bool, packs: bool = True, is_whole: Callable[[], bool] = lambda: True
+) -> Iterator[BinaryIO]:
+    """Yield a file to write. It takes the place of `path` at the end, and is removed after an error.
+
+    If it is not whole then, its name ends in ".partial". If the name says so, what is written is packed, unless
+    it is already (`packs=False`). "-" is standard output. Raises ConfigurationError if `path` appears meanwhile, unless
+    `force` is given.
+    """
+    if str(path) == STANDARD:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    # A link stays, and what it leads to is replaced.
+    path = path.resolve()
+    beside = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.part")
+    is_packed = packs and path.suffix.lower() == GZIP_SUFFIX
+    try:
+        with (
+            beside.open("xb", _BUFFER) as file,
+            gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) if is_packed else nullcontext(file) as out,
+        ):
+            yield cast("BinaryIO", out)
+        if is_whole():
+            check_target(path, (), force=force)
+            beside.replace(path)
+        else:
+            beside.replace(f"{path}.partial")
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_rows(columns: Sequence[str], rows: Iterable[dict[str, Any]], path: Path, *, force: bool) -> None:
+    """Write rows of these columns as CSV if the name says so, else as JSON lines."""
+    with target_file(path, force=force) as out, io.TextIOWrapper(out, "utf-8", "replace", newline="") as text:
+        if path.name.lower().removesuffix(GZIP_SUFFIX).endswith(".csv"):
+            table = csv.DictWriter(text, columns)
+            table.writeheader()
+            table.writerows(rows)
+        else:
+            text.writelines(f"{json.dumps(row)}\n" for row in rows)

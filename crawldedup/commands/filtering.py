@@ -21,10 +21,9 @@ from crawldedup import checks
 from crawldedup.archives import WACZ_SUFFIX, Revisits
 from crawldedup.commands import sources
 from crawldedup.commands.archives import Item, Record
-from crawldedup.commands.command import Output, make_deduplicator
+from crawldedup.commands.command import STANDARD, Output, check_target, make_deduplicator, target_file
 from crawldedup.commands.pages import require_existing
-from crawldedup.commands.rows import PARTIAL_SUFFIX, check_target, target_file
-from crawldedup.commands.sources import STANDARD, Fields
+from crawldedup.commands.sources import Fields
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, StoreError
 from crawldedup.options import Options
@@ -73,7 +72,7 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         else:
             _write_text(form, decided, out)
     if feed.is_cut and given.output != STANDARD:
-        output.error(f"what could be read is in {target}{PARTIAL_SUFFIX}, and {target} was not written")
+        output.error(f"what could be read is in {target}.partial, and {target} was not written")
     if output.as_json:
         output.show(counts)
     else:  # Standard output may be taken.
@@ -114,7 +113,7 @@ def _form(shown: str, name: str) -> str:
     form = sources.LINES if name == STANDARD else sources.form_of(name)
     if form is None:
         raise ConfigurationError(f"{shown} whose name tells no form of a feed or web archive: {_ENDINGS}")
-    is_packed = name.lower().endswith((sources.GZIP_SUFFIX, WACZ_SUFFIX))
+    is_packed = name.lower().endswith((".gz", WACZ_SUFFIX))
     return f"packed, {form}" if form == sources.ARCHIVE and is_packed else form
 
 

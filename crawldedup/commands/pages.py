@@ -32,7 +32,6 @@ from crawldedup.verdict import Verdict, describe
 _SHOWN_TEXT: Final = 200
 _SHOWN_CANDIDATES: Final = 10
 _LEAST_SHOWN: Final = 0.5
-_SHOWN_FLIPS: Final = 12
 _SHOWN_CHANGES: Final = 20
 _LONGEST_SIDE: Final = 300
 
@@ -143,10 +142,6 @@ def _candidate_in_words(candidate: Candidate, detail: bool) -> Iterator[str]:
     probe = "known by its URL" if candidate.probe is None else f"met by probe {candidate.probe}"
     numbers = f", cost {candidate.cost}, {probe}" if detail else ""
     yield f"             similarity {_estimate(candidate)}{numbers}"
-    if candidate.flips and detail:
-        flips = ", ".join(f"{flip.bit} ({flip.probability:.0%})" for flip in candidate.flips[:_SHOWN_FLIPS])
-        more = len(candidate.flips) - _SHOWN_FLIPS
-        yield f"             search bits that differ, and how probable that was: {flips}{f', {more} more' * (more > 0)}"
 
 
 def _estimate(candidate: Candidate) -> str:

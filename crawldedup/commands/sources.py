@@ -26,6 +26,7 @@ from lxml import etree
 
 from crawldedup.archives import warcs_in
 from crawldedup.commands.archives import GZIP_MAGIC, MOST_BYTES, Item, records_of
+from crawldedup.commands.command import GZIP_SUFFIX, STANDARD
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.page import Page
 from crawldedup.printable import pluralize
@@ -43,12 +44,10 @@ _FORMS: Final = {
     # Those of plain text, as Common Crawl publishes them, are archives, too.
     **dict.fromkeys((".warc", ".wet", ".wacz"), ARCHIVE),
 }
-GZIP_SUFFIX: Final = ".gz"
 _HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
 _TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
 _SITEMAP_SUFFIXES: Final = (".xml", ".xml.gz")
 _SCHEMES: Final = ("http://", "https://")
-STANDARD: Final = "-"  # the name of standard input and output
 _BOM: Final = b"\xef\xbb\xbf"
 
 MOST_TOLD: Final = 10  # a reader looks at so many errors; a broken file of a million items has as many

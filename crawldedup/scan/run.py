@@ -20,8 +20,7 @@ import numpy as np
 from crawldedup import checks
 from crawldedup.commands import sources
 from crawldedup.commands.archives import Item
-from crawldedup.commands.command import Output
-from crawldedup.commands.rows import check_target, write_rows
+from crawldedup.commands.command import Output, check_target, write_rows
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import FORMAT, OUTCOMES, VERSION, find_journals, line_of, shown
