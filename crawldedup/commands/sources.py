@@ -100,26 +100,21 @@ def readable_sources(names: Iterable[str], on_error: OnError = refuse, fields: F
     return (item.page for item in readable_items(names, on_error, fields) if isinstance(item.page, Page))
 
 
-def readable_items(
-    names: Iterable[str], on_error: OnError, fields: Fields, *, needs_lines: bool = False
-) -> Iterator[Item]:
-    """Yield the items of sources as `readable_sources` yields pages, in the same order each time.
-
-    With `needs_lines`, standard input always holds JSON lines.
-    """
+def readable_items(names: Iterable[str], on_error: OnError, fields: Fields) -> Iterator[Item]:
+    """Yield the items of sources as `readable_sources` yields pages, in the same order each time."""
     for name in names:
         try:
             # One page of a site that is not there must not hide the others.
-            yield from _items_of(name, on_error, fields, needs_lines)
+            yield from _items_of(name, on_error, fields)
         except (ConfigurationError, PageError, OSError, UnicodeError) as error:
             on_error(error)
 
 
-def _items_of(name: str, on_error: OnError, fields: Fields, needs_lines: bool) -> Iterator[Item]:
+def _items_of(name: str, on_error: OnError, fields: Fields) -> Iterator[Item]:
     path = Path(name)
     if name == STANDARD:
         stream = cast("io.BufferedReader", sys.stdin.buffer)
-        if needs_lines or stream.peek().removeprefix(_BOM).lstrip().startswith(b"{"):
+        if stream.peek().removeprefix(_BOM).lstrip().startswith(b"{"):
             return items_of_lines(stream, fields, on_error)
         return iter([Item(STANDARD, page=Page("stdin:", html=stream.read(MOST_BYTES)))])
     if name.partition("?")[0].lower().endswith(_SITEMAP_SUFFIXES):

@@ -44,7 +44,7 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     options, fields = dedup.options, sources.Fields.of(given)
 
     def items_of(name: str, on_error: sources.OnError) -> Iterator[Item]:
-        return sources.readable_items([name], on_error, fields, needs_lines=True)
+        return sources.readable_items([name], on_error, fields)
 
     _check(given)
     with _work_folder(options, given, output) as folder:
