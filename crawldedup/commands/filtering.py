@@ -39,8 +39,8 @@ _PIECE: Final = 1 << 18
 _GROUP_BYTES: Final = 64 * 1024 * 1024
 """A row group is in memory until it is written. This is half of what the writers of large data sets take."""
 
-_Decided = Iterator[tuple[Item, bool]]
-"""Items, and whether they stay."""
+_Decided = Iterator[tuple[Item, bool, bool]]
+"""Items, whether they stay, and whether they hold a page that was compared."""
 
 
 def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
@@ -204,7 +204,7 @@ class _Feed:
             yield Chunk(place, [numbers[at] for at in new], [pages[at] for at in new])
 
     def decided(self, dropped: BinaryIO | None) -> _Decided:
-        """Read the files again: yield each item, and whether it stays. Write a line of each that does not.
+        """Read the files again, and decide about each item. Write a line of each that does not stay.
 
         Raises ConfigurationError at the end if the files have changed meanwhile.
         """
@@ -219,7 +219,7 @@ class _Feed:
                 row += 1
             if copy is not None and dropped is not None:
                 dropped.write(json.dumps(copy | {"place": item.place}).encode() + b"\n")
-            yield item, copy is None
+            yield item, copy is None, bool(is_compared or copy)
         if version_of_files(self.names) != self.version:
             raise ConfigurationError("a file has changed while it was read: nothing is written")
 
@@ -254,7 +254,7 @@ def _in_words(counts: dict[str, int]) -> str:
 
 def _write_text(form: str, decided: _Decided, out: BinaryIO) -> None:
     end, head, is_array, is_empty = b"\r\n" if form == sources.CSV else b"\n", None, form == sources.ARRAY, True
-    for item, stays in decided:
+    for item, stays, _ in decided:
         if item.head and head is None:
             out.write(head := item.head)
         if stays:
@@ -271,8 +271,8 @@ def _write_table(decided: _Decided, out: BinaryIO, path: Path) -> None:
     schema = first[0][0].head if first else pa.schema([])
     with pa.parquet.ParquetWriter(out, schema) as writer:
         group, size = list[Any](), 0
-        for _, pairs in groupby(chain(first, decided), lambda pair: id(pair[0].raw[0])):
-            items, stay = zip(*pairs, strict=True)
+        for _, triples in groupby(chain(first, decided), lambda triple: id(triple[0].raw[0])):
+            items, stay, _ = zip(*triples, strict=True)
             group.append(items[0].raw[0].filter(pa.array(stay)))
             size += group[-1].nbytes
             if size >= _GROUP_BYTES:
@@ -285,11 +285,11 @@ def _write_table(decided: _Decided, out: BinaryIO, path: Path) -> None:
 def _write_archive(decided: _Decided, out: BinaryIO, form: str, revisits: Revisits | None) -> dict[str, int]:
     """Write the records of web archives that stay, as they stand there, and revisits; return their numbers."""
     written, revisited = 0, 0
-    for path, pairs in groupby(decided, lambda pair: pair[0].raw.path):
+    for path, triples in groupby(decided, lambda triple: triple[0].raw.path):
         with path.open("rb") as file:
             records, exact = list[tuple[Record, bool]](), set[int]()
-            for item, stays in pairs:
-                if revisits is not None and revisits.has_seen(file, item.raw, stays=stays):
+            for item, stays, is_page in triples:
+                if revisits is not None and is_page and revisits.has_seen(file, item.raw, stays=stays):
                     exact.add(item.raw.start)
                 records.append((item.raw, not stays and item.raw.start not in exact))
             for record in _staying(records):
