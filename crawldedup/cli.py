@@ -9,9 +9,9 @@ import argparse
 import os
 import re
 import sys
-from argparse import BooleanOptionalAction, Namespace
+from argparse import BooleanOptionalAction
 from collections.abc import Sequence
-from contextlib import closing, redirect_stderr, redirect_stdout
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -21,31 +21,42 @@ from crawldedup.checks import did_you_mean
 from crawldedup.commands.command import (
     ADVISE_OPTIONS,
     DEFAULT_STORE,
-    FIELD_ARGUMENTS,
     INDEX_OPTIONS,
-    PAGE_ARGUMENTS,
     PARAGRAPH_OPTIONS,
     PROFILE_OPTIONS,
     STORE_VARIABLE,
-    WORKERS_ARGUMENT,
     Arguments,
     Command,
+    Output,
     argument,
     flag_of,
     make_deduplicator,
+    run_command,
 )
-from crawldedup.commands.output import Output, run_command
 from crawldedup.demo import DEMO
 from crawldedup.measure import BENCH
 from crawldedup.options import Option, options_of
-from crawldedup.report.command import DEFAULT_SOURCE, REPORT
+from crawldedup.report.command import REPORT
 from crawldedup.service.command import SERVE
 
-_ONE_PAGE: Final = "file, URL, or - for standard input"
-_PAGES_OR_ONE: Final = PAGE_ARGUMENTS | {
-    "--url": argument("URL of the one page that is given (default: its own)", "URL")
+_FIELDS: Final[Arguments] = {
+    "--url-field": argument("field of a feed with the URL (default: url)", "FIELD", default="url"),
+    "--html-field": argument("field of a feed with HTML (default: html or text)", "FIELD"),
+    "--text-field": argument("field of a feed with plain text", "FIELD"),
 }
-_DETAIL: Final = {"--detail": argument("show the numbers behind it: costs, probes, search bits", action="store_true")}
+_WORKERS: Final[Arguments] = {
+    "--workers": argument(
+        "processes that read pages (default: one for each processor)", "N", type=int, default=os.cpu_count() or 1
+    )
+}
+_SOURCES: Final = (
+    "file, folder, feed (.jl, .json, .csv, .parquet), .warc or .wacz file, sitemap (.xml), URL, or - for standard "
+    "input, which is one page or JSON lines"
+)
+_PAGES: Final[Arguments] = {"pages": argument(_SOURCES, "PAGE", nargs="+"), **_FIELDS}
+_ONE_PAGE: Final = "file, URL, or - for standard input"
+_PAGES_OR_ONE: Final = _PAGES | {"--url": argument("URL of the one page that is given (default: its own)", "URL")}
+_DETAIL: Final = {"--detail": argument("show the numbers behind it: costs, probes and the search", action="store_true")}
 _INDEX: Final = (*INDEX_OPTIONS, *PROFILE_OPTIONS)
 _COMPARING: Final = ("similarity", "recall", *PROFILE_OPTIONS)
 _ASKING: Final = (*INDEX_OPTIONS, "scope", *_COMPARING, "ttl", "ttl_refresh", "max_pages")
@@ -56,7 +67,7 @@ _COMPARED: Final[Arguments] = {
     **_DETAIL,
 }
 _SCANNED: Final[Arguments] = {
-    **PAGE_ARGUMENTS,
+    **_PAGES,
     "-o --output": argument("write rows (.jsonl, .csv, also .gz) or a report (.html) into it", "FILE", type=Path),
     "--force": argument("replace the file if it is there", action="store_true"),
     "--work": argument("keep what was read here (default: beside --output)", "FOLDER", type=Path),
@@ -65,7 +76,7 @@ _SCANNED: Final[Arguments] = {
         action=BooleanOptionalAction,
         default=True,
     ),
-    **WORKERS_ARGUMENT,
+    **_WORKERS,
     "--keep": argument(
         "keep of each cluster the first page, or the first of those whose URL names no session, campaign, print or "
         "mobile view (default: best)",
@@ -89,33 +100,32 @@ _FILTERED: Final[Arguments] = {
     "--against": argument("leave out what this index knows, too; nothing is added to it", "STORE"),
     "--revisit": argument("write a revisit record for each exact copy in a web archive", action="store_true"),
     "--force": argument("replace files that are there already", action="store_true"),
-    **FIELD_ARGUMENTS,
-    **WORKERS_ARGUMENT,
+    **_FIELDS,
+    **_WORKERS,
 }
-_JOURNALS: Final = f"journals of one crawl, or a folder, whose last crawl counts (default: {DEFAULT_SOURCE})"
 _ADVISED: Final[Arguments] = {
-    "sources": argument(_JOURNALS, "JOURNAL", nargs="*", default=[DEFAULT_SOURCE]),
+    "sources": REPORT.arguments["sources"],
     "-o --output": argument("write them into this file, as CRAWLDEDUP_RULES reads it", "FILE"),
     "--crawl": argument("read this crawl (default: the last one)", "NAME"),
     **ADVISE_OPTIONS,
 }
 
 
-def _about_pages(run: str, help: str, arguments: Arguments, options: tuple[str, ...], **index: Any) -> Command:
-    """Declare a command on pages or an index, which it takes with these changes of its options."""
-    return Command(help, arguments, options, module="crawldedup.commands.pages", run=run, index=index)
-
-
 _FIND: Final = "list the remembered pages that resemble a page; remember nothing"
 _EXPLAIN: Final = "show the verdict that a page would get now, and why; remember nothing"
+_FORGOTTEN: Final = {"urls": argument("a page's URL, as it was crawled", "URL", nargs="+")}
 _YES: Final = {"--yes": argument("do it", action="store_true")}
 _COMMANDS: Final[dict[str, Command]] = {
     "demo": DEMO,
-    "check": _about_pages("check", "decide about pages and remember them", _PAGES_OR_ONE, _CHECKING),
-    "find": _about_pages("find", _FIND, {"page": argument(_ONE_PAGE, "PAGE")}, _ASKING),
-    "explain": _about_pages("explain_given", _EXPLAIN, _PAGES_OR_ONE | _DETAIL, (*_ASKING, "keep_texts", "paragraphs")),
-    "compare": _about_pages(
-        "compare", "tell how alike two pages are", _COMPARED, ("namespace", *_COMPARING), store="memory://", key=0
+    "check": Command("decide about pages and remember them", _PAGES_OR_ONE, _CHECKING, run="check"),
+    "find": Command(_FIND, {"page": argument(_ONE_PAGE, "PAGE")}, _ASKING, run="find"),
+    "explain": Command(_EXPLAIN, _PAGES_OR_ONE | _DETAIL, (*_ASKING, "keep_texts", "paragraphs"), run="explain_given"),
+    "compare": Command(
+        "tell how alike two pages are",
+        _COMPARED,
+        ("namespace", *_COMPARING),
+        run="compare",
+        index={"store": "memory://", "key": 0},
     ),
     "scan": Command(
         "find the clusters of near duplicates within a collection",
@@ -138,20 +148,16 @@ _COMMANDS: Final[dict[str, Command]] = {
         run="filter_items",
         index={"key": 0},
     ),
-    "forget": _about_pages(
-        "forget_given",
-        "remove pages from an index",
-        {"urls": argument("a page's URL, as it was crawled", "URL", nargs="+")},
-        (*_INDEX, "scope"),
-    ),
-    "clear": _about_pages("clear", "remove every page of a namespace, whatever made it", _YES, INDEX_OPTIONS),
-    "info": _about_pages("info", "show the figures of an index", {}, _INDEX),
+    "forget": Command("remove pages from an index", _FORGOTTEN, (*_INDEX, "scope"), run="forget_given"),
+    "clear": Command("remove every page of a namespace, whatever made it", _YES, INDEX_OPTIONS, run="clear"),
+    "info": Command("show the figures of an index", {}, _INDEX, run="info"),
     "serve": SERVE,
     "report": REPORT,
     "advise": Command(
         "tell which downloads a crawl can save, by rules for its URLs",
         _ADVISED,
-        module="crawldedup.commands.advise",
+        run="advise",
+        index=None,
     ),
     "bench": BENCH,
 }
@@ -159,24 +165,18 @@ _COMMANDS: Final[dict[str, Command]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command, and return its exit status as `run_command` does."""
-    # The program that starts this one may have closed its standard output and error.
-    with (
-        Path(os.devnull).open("w") as nowhere,
-        redirect_stdout(sys.stdout or nowhere),
-        redirect_stderr(sys.stderr or nowhere),
-    ):
-        given = parser().parse_args(arguments)
-        command = _COMMANDS[given.command]
-        return run_command(lambda output: _run(command, given, output), as_json=given.json)
+    given = parser().parse_args(arguments)
+    command = _COMMANDS[given.command]
 
+    def run(output: Output) -> None:
+        function = getattr(import_module(command.module), command.run)
+        if command.index is None:
+            function(given, output)
+        else:
+            with closing(make_deduplicator(given, **command.index)) as dedup:
+                function(dedup, given, output)
 
-def _run(command: Command, given: Namespace, output: Output) -> None:
-    run = getattr(import_module(command.module), command.run)
-    if command.index is None:
-        run(given, output)
-        return
-    with closing(make_deduplicator(given, **command.index)) as dedup:
-        run(dedup, given, output)
+    return run_command(run, as_json=given.json)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -20,8 +20,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from crawldedup import checks
-from crawldedup.commands.command import Command
-from crawldedup.commands.output import Output
+from crawldedup.commands.command import Command, Output, argument
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.options import Options
 from crawldedup.printable import printable
@@ -40,16 +39,13 @@ _PIPED_WIDTH: Final = 200
 BENCH: Final = Command(
     "measure what is found among your pages, by the default and by methods of the literature",
     {
-        "source": {
-            "metavar": "PAGES",
-            "help": "folder, feed (.jl, .json, .csv) or .warc file (these two may end in .gz)",
-        },
-        "--only": {
-            "action": "append",
-            "metavar": "METHOD",
-            "help": f"measure this method only; repeat it for several (default: {DEFAULT} and all of the literature)",
-        },
-        "--limit": {"type": int, "metavar": "N", "help": "take the first N pages only"},
+        "source": argument("folder, feed (.jl, .json, .csv) or .warc file (these two may end in .gz)", "PAGES"),
+        "--only": argument(
+            f"measure this method only; repeat it for several (default: {DEFAULT} and all of the literature)",
+            "METHOD",
+            action="append",
+        ),
+        "--limit": argument("take the first N pages only", "N", type=int),
     },
     _OPTIONS,
     # A small corpus would make every search look thorough.
@@ -57,6 +53,7 @@ BENCH: Final = Command(
     "Shows pages to each method in their order, and compares what it flags with the exact Jaccard similarity of all "
     "pairs of pages.",
     module=__name__,
+    index=None,
 )
 
 

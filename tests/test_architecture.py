@@ -23,15 +23,15 @@ BUDGETS = {
     "stores": 2358,
     "workers": 498,
     "scrapy_plugin": 2131,
-    "report": 1995,
-    "scan": 1100,
+    "report": 1986,
+    "scan": 1099,
     "spark": 449,
-    "service": 1305,
-    "cli": 1838,
-    "literature": 1795,
+    "service": 1304,
+    "cli": 1759,
+    "literature": 1793,
     "adapters": 410,
 }
-MOST_LINES = 20_392
+MOST_LINES = 20_300
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

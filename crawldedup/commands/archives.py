@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from email.message import Message
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
@@ -165,16 +166,12 @@ def head_of(stream: Any) -> Message:
 
 def _next_member(file: BinaryIO, start: int, last: int) -> int | None:
     """Return where the next member begins that holds a record; None if there is none before the end."""
-    file.seek(start)
-    while block := file.read(min(_LARGE_PIECE, max(last - start, 0))):
-        for beginning in _MEMBER.finditer(block):
-            file.seek(start + beginning.start())
+    with mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        for beginning in _MEMBER.finditer(content, start, last):
+            packed = content[beginning.start() : beginning.start() + _PIECE]
             with suppress(zlib.error):
-                if zlib.decompressobj(wbits=31).decompress(file.read(_PIECE), len(b"WARC/")) == b"WARC/":
-                    return start + beginning.start()
-        # A beginning may lie across two blocks.
-        start += max(1, len(block) - len(_MEMBER.pattern))
-        file.seek(start)
+                if zlib.decompressobj(wbits=31).decompress(packed, len(b"WARC/")) == b"WARC/":
+                    return beginning.start()
     return None
 
 

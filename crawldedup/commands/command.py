@@ -1,20 +1,39 @@
-"""Declare a command of `crawldedup`, without what it takes to run it, and make the index that its options name."""
+"""Declare a command of `crawldedup`, without what it takes to run it; make its index; print, and write its files."""
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
+import json
 import os
+import secrets
+import sys
 from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
 
-from crawldedup.errors import ConfigurationError
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError
 from crawldedup.options import Options, options_of
+from crawldedup.printable import printable
 
 if TYPE_CHECKING:
     from crawldedup.deduplicator import Deduplicator
 
+T = TypeVar("T")
 STORE_VARIABLE: Final = "CRAWLDEDUP_STORE"
 DEFAULT_STORE: Final = "sqlite:///crawldedup.sqlite"
+STANDARD: Final = "-"  # the name of standard input and output
+GZIP_SUFFIX: Final = ".gz"
+_LONGEST_MESSAGE: Final = 2000
+_BUFFER: Final = 1 << 20
+_LEVEL: Final = 6  # what gzip does by itself; the highest level takes thrice as long, for one percent
 
 INDEX_OPTIONS: Final = ("store", "namespace")
 PROFILE_OPTIONS: Final = ("extractor", "content", "min_words", "distinguish", "distinguish_params")
@@ -31,18 +50,6 @@ def argument(help: str, metavar: str | None = None, **settings: Any) -> dict[str
     return {"help": help, **({"metavar": metavar} if metavar else {}), **settings}
 
 
-FIELD_ARGUMENTS: Final[Arguments] = {
-    "--url-field": argument("field of a feed with the URL (default: url)", "FIELD", default="url"),
-    "--html-field": argument("field of a feed with HTML (default: html or text)", "FIELD"),
-    "--text-field": argument("field of a feed with plain text", "FIELD"),
-}
-_ONE_A_PROCESSOR: Final = "processes that read pages (default: one for each processor)"
-WORKERS_ARGUMENT: Final = {"--workers": argument(_ONE_A_PROCESSOR, "N", type=int, default=os.cpu_count() or 1)}
-_SOURCES: Final = (
-    "file, folder, feed (.jl, .json, .csv, .parquet), .warc or .wacz file, sitemap (.xml), URL, or - for standard "
-    "input, which is one page or JSON lines"
-)
-PAGE_ARGUMENTS: Final[Arguments] = {"pages": argument(_SOURCES, "PAGE", nargs="+"), **FIELD_ARGUMENTS}
 _FORMATS: Final = (
     "the rules themselves, or what another tool reads: a file for duplicate-url-discarder, or the deny patterns of a "
     "LinkExtractor (default: rules)"
@@ -56,8 +63,8 @@ ADVISE_OPTIONS: Final[Arguments] = {
 class Command:
     """One command: `options` are names of `kind`; `defaults` are those of their defaults that differ here.
 
-    The function `run` of `module`, which is imported only then, takes what is given and the output. If the command has
-    an `index`, a Deduplicator of the options, with these changes, stands before them.
+    The function `run` of `module`, which is imported only then, takes a Deduplicator of the options, with the changes
+    `index`, what is given, and the output. Where `index` is None, it takes the last two.
     """
 
     help: str
@@ -65,9 +72,9 @@ class Command:
     options: tuple[str, ...] = ()
     defaults: dict[str, Any] = field(default_factory=dict)
     description: str = ""
-    module: str = ""
+    module: str = "crawldedup.commands.pages"
     run: str = "run"
-    index: dict[str, Any] | None = None
+    index: dict[str, Any] | None = field(default_factory=dict)
     kind: type[Options] = Options
 
 
@@ -96,3 +103,150 @@ def make_deduplicator(given: Namespace, **changes: Any) -> Deduplicator:
     if checked.get("scope") == "spider":
         raise ConfigurationError("--scope is 'spider', but no spider is named here: use `scrapy dedup --spider NAME`")
     return Deduplicator(**checked)
+
+
+class Output:
+    """Standard output and standard error of one command. `status` is its exit status unless it fails."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        self.out = Console(highlight=False, soft_wrap=True)
+        self.err = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.status = 0
+
+    def show(self, value: Any, *lines: RenderableType) -> None:
+        """Print a result: its value as one line of JSON, or else its lines."""
+        if self.as_json:
+            # ASCII only: text from pages may not even be valid Unicode. Rich would wrap the line.
+            print(json.dumps(value), file=self.out.file)
+            return
+        for line in lines:
+            # Rich would read "[red]" in a page's URL as markup.
+            self.out.print(Text(line) if isinstance(line, str) else line)
+
+    def skip(self, url: str, error: PageError) -> None:
+        """Print that a page cannot be compared."""
+        value = {"url": url, "skipped": error.reason, "message": str(error)}
+        self.show(value, f"{printable(url)}: skipped ({error.reason}): {safe_message(error)}")
+
+    def error(self, message: object) -> None:
+        """Print an error or a note in one line on standard error."""
+        self.err.print(Text(f"crawldedup: {safe_message(message)}"))
+
+    def unreadable(self, error: object) -> None:
+        """Print the error of a source that cannot be read. The command goes on, and its exit status is 1."""
+        self.status = 1
+        self.error(error)
+
+    def counted(self, pages: Iterable[T]) -> Iterator[T]:
+        """Count pages on a terminal while they are worked on."""
+        with self.progress("reading") as progress:
+            for done, page in enumerate(pages):
+                progress(done, None)
+                yield page
+
+    @contextmanager
+    def progress(self, doing: str) -> Iterator[Callable[..., None]]:
+        """Show on a terminal's last line what is being done.
+
+        Yield a function of what is done, of the estimated total, if known, and of what is being done, if that changes.
+        """
+        # Elsewhere rich leaves lines behind.
+        if not self.err.is_terminal:
+            yield lambda *_: None
+            return
+        with self.err.status(doing) as status:
+
+            def show(done: int, total: int | None, now: str = doing) -> None:
+                status.update(Text(f"{now} {done:,}" + (f" of {max(done, total):,}" if total else "")))
+
+            yield show
+
+    @contextmanager
+    def shares(self) -> Iterator[Callable[[str, float], None]]:
+        """Yield a function that shows what is being done, and how many percent of it are done."""
+        with self.progress("") as progress:
+            yield lambda doing, percent: progress(int(percent), 100, doing)
+
+
+def run_command(command: Callable[[Output], object], *, as_json: bool) -> int:
+    """Run a command and return its exit status; an error is printed in one line.
+
+    0: done. 1: done except for sources that could not be read. 2: not possible as asked. 130: interrupted.
+    """
+    output = Output(as_json=as_json)
+    try:
+        command(output)
+        # A closed pipe is noticed here rather than when Python exits.
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of our output has left (`| head`): what is still buffered has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (CrawlDedupError, OSError, UnicodeError) as error:
+        output.error(error)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return output.status
+
+
+def safe_message(message: object) -> str:
+    """Return a message with what it quotes made safe to show."""
+    return printable(str(message), _LONGEST_MESSAGE)
+
+
+def check_target(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
+    """Raise ConfigurationError for a file that must not be written."""
+    if any(path.exists() and path.samefile(each) for each in inputs):
+        raise ConfigurationError(f"{path} is read, and cannot be written as well: name another file")
+    if path.exists() and not path.is_file():
+        raise ConfigurationError(f"{path} is there already, and is no file")
+    if path.exists() and not force:
+        raise ConfigurationError(f"{path} is there already: name another file, or add --force to replace it")
+    if not path.parent.is_dir():
+        raise ConfigurationError(f"{path} cannot be written: there is no folder {str(path.parent)!r}")
+
+
+@contextmanager
+def target_file(
+    path: Path, *, force: bool, packs: bool = True, is_whole: Callable[[], bool] = lambda: True
+) -> Iterator[BinaryIO]:
+    """Yield a file to write. It takes the place of `path` at the end, and is removed after an error.
+
+    If it is not whole then, its name ends in ".partial". If the name says so, what is written is packed, unless
+    it is already (`packs=False`). "-" is standard output. Raises ConfigurationError if `path` appears meanwhile, unless
+    `force` is given.
+    """
+    if str(path) == STANDARD:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    # A link stays, and what it leads to is replaced.
+    path = path.resolve()
+    beside = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.part")
+    is_packed = packs and path.suffix.lower() == GZIP_SUFFIX
+    try:
+        with (
+            beside.open("xb", _BUFFER) as file,
+            gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) if is_packed else nullcontext(file) as out,
+        ):
+            yield cast("BinaryIO", out)
+        if is_whole():
+            check_target(path, (), force=force)
+            beside.replace(path)
+        else:
+            beside.replace(f"{path}.partial")
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_rows(columns: Sequence[str], rows: Iterable[dict[str, Any]], path: Path, *, force: bool) -> None:
+    """Write rows of these columns as CSV if the name says so, else as JSON lines."""
+    with target_file(path, force=force) as out, io.TextIOWrapper(out, "utf-8", "replace", newline="") as text:
+        if path.name.lower().removesuffix(GZIP_SUFFIX).endswith(".csv"):
+            table = csv.DictWriter(text, columns)
+            table.writeheader()
+            table.writerows(rows)
+        else:
+            text.writelines(f"{json.dumps(row)}\n" for row in rows)

@@ -5,6 +5,7 @@ out as it came: the bytes of a line, of a member of an array or of a record, the
 """
 
 import json
+import sys
 from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,11 +21,9 @@ from crawldedup import checks
 from crawldedup.archives import WACZ_SUFFIX, Revisits
 from crawldedup.commands import sources
 from crawldedup.commands.archives import Item, Record
-from crawldedup.commands.command import make_deduplicator
-from crawldedup.commands.output import Output
+from crawldedup.commands.command import STANDARD, Output, check_target, make_deduplicator, target_file
 from crawldedup.commands.pages import require_existing
-from crawldedup.commands.rows import PARTIAL_SUFFIX, check_target, target_file
-from crawldedup.commands.sources import STANDARD, Fields
+from crawldedup.commands.sources import Fields
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, StoreError
 from crawldedup.options import Options
@@ -40,8 +39,8 @@ _PIECE: Final = 1 << 18
 _GROUP_BYTES: Final = 64 * 1024 * 1024
 """A row group is in memory until it is written. This is half of what the writers of large data sets take."""
 
-_Decided = Iterator[tuple[Item, bool]]
-"""Items, and whether they stay."""
+_Decided = Iterator[tuple[Item, bool, bool]]
+"""Items, whether they stay, and whether they hold a page that was compared."""
 
 
 def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
@@ -62,20 +61,18 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         dropped = stack.enter_context(target_file(Path(given.dropped), force=given.force)) if given.dropped else None
         if STANDARD in given.inputs:
             feed.spooled = stack.enter_context(TemporaryFile(prefix="crawldedup-"))
-            copyfileobj(sources.standard_input(), feed.spooled)
+            copyfileobj(sys.stdin.buffer, feed.spooled)
         feed.compare(dedup.options, index, given.workers)
         decided, counts = feed.decided(dropped), feed.counts()
         if feed.is_archive:
             counts |= {"records": sum(feed.sizes)}
-            pairs = zip(decided, feed.are_compared, strict=False)
-            counts |= _write_archive(pairs, out, form, Revisits() if given.revisit else None)
+            counts |= _write_archive(decided, out, form, Revisits() if given.revisit else None)
         elif form == sources.PARQUET:
             _write_table(decided, out, target)
         else:
             _write_text(form, decided, out)
     if feed.is_cut and given.output != STANDARD:
-        message = f"what could be read is in {target}{PARTIAL_SUFFIX}, and {target} was not written"
-        output.error(ConfigurationError(message))
+        output.error(f"what could be read is in {target}.partial, and {target} was not written")
     if output.as_json:
         output.show(counts)
     else:  # Standard output may be taken.
@@ -116,7 +113,7 @@ def _form(shown: str, name: str) -> str:
     form = sources.LINES if name == STANDARD else sources.form_of(name)
     if form is None:
         raise ConfigurationError(f"{shown} whose name tells no form of a feed or web archive: {_ENDINGS}")
-    is_packed = name.lower().endswith((sources.GZIP_SUFFIX, WACZ_SUFFIX))
+    is_packed = name.lower().endswith((".gz", WACZ_SUFFIX))
     return f"packed, {form}" if form == sources.ARCHIVE and is_packed else form
 
 
@@ -207,7 +204,7 @@ class _Feed:
             yield Chunk(place, [numbers[at] for at in new], [pages[at] for at in new])
 
     def decided(self, dropped: BinaryIO | None) -> _Decided:
-        """Read the files again: yield each item, and whether it stays. Write a line of each that does not.
+        """Read the files again, and decide about each item. Write a line of each that does not stay.
 
         Raises ConfigurationError at the end if the files have changed meanwhile.
         """
@@ -222,7 +219,7 @@ class _Feed:
                 row += 1
             if copy is not None and dropped is not None:
                 dropped.write(json.dumps(copy | {"place": item.place}).encode() + b"\n")
-            yield item, copy is None
+            yield item, copy is None, bool(is_compared or copy)
         if version_of_files(self.names) != self.version:
             raise ConfigurationError("a file has changed while it was read: nothing is written")
 
@@ -257,7 +254,7 @@ def _in_words(counts: dict[str, int]) -> str:
 
 def _write_text(form: str, decided: _Decided, out: BinaryIO) -> None:
     end, head, is_array, is_empty = b"\r\n" if form == sources.CSV else b"\n", None, form == sources.ARRAY, True
-    for item, stays in decided:
+    for item, stays, _ in decided:
         if item.head and head is None:
             out.write(head := item.head)
         if stays:
@@ -274,8 +271,8 @@ def _write_table(decided: _Decided, out: BinaryIO, path: Path) -> None:
     schema = first[0][0].head if first else pa.schema([])
     with pa.parquet.ParquetWriter(out, schema) as writer:
         group, size = list[Any](), 0
-        for _, pairs in groupby(chain(first, decided), lambda pair: id(pair[0].raw[0])):
-            items, stay = zip(*pairs, strict=True)
+        for _, triples in groupby(chain(first, decided), lambda triple: id(triple[0].raw[0])):
+            items, stay, _ = zip(*triples, strict=True)
             group.append(items[0].raw[0].filter(pa.array(stay)))
             size += group[-1].nbytes
             if size >= _GROUP_BYTES:
@@ -285,19 +282,13 @@ def _write_table(decided: _Decided, out: BinaryIO, path: Path) -> None:
             writer.write_table(pa.Table.from_batches(group, schema))
 
 
-def _write_archive(
-    decided: Iterator[tuple[tuple[Item, bool], int]], out: BinaryIO, form: str, revisits: Revisits | None
-) -> dict[str, int]:
-    """Write the records of web archives that stay, as they stand there, and revisits; return their numbers.
-
-    Beside each item stands whether its page was compared.
-    """
+def _write_archive(decided: _Decided, out: BinaryIO, form: str, revisits: Revisits | None) -> dict[str, int]:
+    """Write the records of web archives that stay, as they stand there, and revisits; return their numbers."""
     written, revisited = 0, 0
-    for path, pairs in groupby(decided, lambda pair: pair[0][0].raw.path):
+    for path, triples in groupby(decided, lambda triple: triple[0].raw.path):
         with path.open("rb") as file:
             records, exact = list[tuple[Record, bool]](), set[int]()
-            for (item, stays), is_compared in pairs:
-                is_page = is_compared or not stays
+            for item, stays, is_page in triples:
                 if revisits is not None and is_page and revisits.has_seen(file, item.raw, stays=stays):
                     exact.add(item.raw.start)
                 records.append((item.raw, not stays and item.raw.start not in exact))

@@ -1,9 +1,11 @@
-"""Commands on pages and indexes: check, find, explain, compare, forget, clear, info; in JSON or in safe words."""
+"""Commands on pages, indexes and journals: check, find, explain, compare, forget, clear, info and advise."""
 
+import json
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final
 
 from rich.console import RenderableType
@@ -11,12 +13,15 @@ from rich.text import Text
 
 from crawldedup import explain as explaining
 from crawldedup import wire
-from crawldedup.commands.command import make_deduplicator
-from crawldedup.commands.output import Output, safe_message
+from crawldedup.advice.export import Export, export, for_discarder, for_link_extractor
+from crawldedup.advice.mining import mine
+from crawldedup.advice.rules import Rule
+from crawldedup.commands.command import Output, make_deduplicator, safe_message
 from crawldedup.commands.sources import Fields, readable_sources, single_source, under_url
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.explain import INDEXES, Candidate, Comparison, Explanation
+from crawldedup.journal import find_journals
 from crawldedup.page import Page
 from crawldedup.printable import pluralize, printable
 from crawldedup.scope import site_of
@@ -27,7 +32,6 @@ from crawldedup.verdict import Verdict, describe
 _SHOWN_TEXT: Final = 200
 _SHOWN_CANDIDATES: Final = 10
 _LEAST_SHOWN: Final = 0.5
-_SHOWN_FLIPS: Final = 12
 _SHOWN_CHANGES: Final = 20
 _LONGEST_SIDE: Final = 300
 
@@ -138,10 +142,6 @@ def _candidate_in_words(candidate: Candidate, detail: bool) -> Iterator[str]:
     probe = "known by its URL" if candidate.probe is None else f"met by probe {candidate.probe}"
     numbers = f", cost {candidate.cost}, {probe}" if detail else ""
     yield f"             similarity {_estimate(candidate)}{numbers}"
-    if candidate.flips and detail:
-        flips = ", ".join(f"{flip.bit} ({flip.probability:.0%})" for flip in candidate.flips[:_SHOWN_FLIPS])
-        more = len(candidate.flips) - _SHOWN_FLIPS
-        yield f"             search bits that differ, and how probable that was: {flips}{f', {more} more' * (more > 0)}"
 
 
 def _estimate(candidate: Candidate) -> str:
@@ -238,3 +238,46 @@ def clear(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     require_existing(dedup)
     dedup.clear()
     output.show({"cleared": namespace}, f"the namespace {namespace} is empty now")
+
+
+def advise(given: Namespace, output: Output) -> None:
+    """Show or write the rules that the journals speak for. Raises ConfigurationError and OSError."""
+    # Here, so that no other command waits for DuckDB.
+    from crawldedup.report.queries import Database
+
+    journals = find_journals(given.sources, given.crawl)
+    with output.shares() as progress, Database(progress) as database:
+        unreadable = database.load(journals)
+        pages, withdrawn = database.evidence()
+    if unreadable:
+        output.unreadable(f"{pluralize(unreadable, 'line')} cannot be read and were left out")
+    rules = mine(pages, withdrawn)
+    if given.format == "rules":
+        exported = Export([rule.as_dict() for rule in rules], 0, {})
+    else:
+        written = for_discarder if given.format == "duplicate-url-discarder" else for_link_extractor
+        exported = export(rules, pages, written)
+    text = json.dumps(exported.rules, indent=2)
+    if given.output is not None:
+        Path(given.output).write_text(f"{text}\n", "ascii")
+        words = f"{pluralize(len(exported.rules), 'rule')} written into {printable(str(given.output))}"
+        output.show({"output": str(given.output), "rules": len(exported.rules)}, words)
+    else:
+        output.show(exported.rules, *(_rules_in_words(rules) if given.format == "rules" else [text]))
+    for name, reason in exported.left_out.items():
+        output.error(f"the rule {name} is left out: {reason}")
+    if exported.saved:
+        output.error(f"these would have saved {exported.saved:,} of {pluralize(len(pages), 'page')}")
+
+
+def _rules_in_words(rules: Sequence[Rule]) -> Iterator[str]:
+    for rule in rules:
+        speaks = f"{pluralize(rule.support, 'content')}, confidence {rule.confidence:.3f}"
+        folders = ", ".join(sorted(rule.folders)[:3]) + (", ..." if len(rule.folders) > 3 else "")
+        yield f"{printable(rule.name)} in {printable(folders)} ({speaks})"
+        for example, _ in rule.examples[:1]:
+            yield f"  such as {printable(example)}"
+        if rule.contrary:
+            yield f"  although {safe_message(rule.contrary)}"
+    if not rules:
+        yield "not enough pages speak for any rule"

@@ -20,12 +20,13 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, NoReturn, Self
+from typing import Any, BinaryIO, Final, NamedTuple, NoReturn, Self, cast
 
 from lxml import etree
 
 from crawldedup.archives import warcs_in
 from crawldedup.commands.archives import GZIP_MAGIC, MOST_BYTES, Item, records_of
+from crawldedup.commands.command import GZIP_SUFFIX, STANDARD
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.page import Page
 from crawldedup.printable import pluralize
@@ -43,12 +44,10 @@ _FORMS: Final = {
     # Those of plain text, as Common Crawl publishes them, are archives, too.
     **dict.fromkeys((".warc", ".wet", ".wacz"), ARCHIVE),
 }
-GZIP_SUFFIX: Final = ".gz"
 _HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
 _TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
 _SITEMAP_SUFFIXES: Final = (".xml", ".xml.gz")
 _SCHEMES: Final = ("http://", "https://")
-STANDARD: Final = "-"  # the name of standard input and output
 _BOM: Final = b"\xef\xbb\xbf"
 
 MOST_TOLD: Final = 10  # a reader looks at so many errors; a broken file of a million items has as many
@@ -101,29 +100,23 @@ def readable_sources(names: Iterable[str], on_error: OnError = refuse, fields: F
     return (item.page for item in readable_items(names, on_error, fields) if isinstance(item.page, Page))
 
 
-def readable_items(
-    names: Iterable[str], on_error: OnError, fields: Fields, *, needs_lines: bool = False
-) -> Iterator[Item]:
-    """Yield the items of sources as `readable_sources` yields pages, in the same order each time.
-
-    With `needs_lines`, standard input always holds JSON lines.
-    """
+def readable_items(names: Iterable[str], on_error: OnError, fields: Fields) -> Iterator[Item]:
+    """Yield the items of sources as `readable_sources` yields pages, in the same order each time."""
     for name in names:
         try:
             # One page of a site that is not there must not hide the others.
-            yield from _items_of(name, on_error, fields, needs_lines)
+            yield from _items_of(name, on_error, fields)
         except (ConfigurationError, PageError, OSError, UnicodeError) as error:
             on_error(error)
 
 
-def _items_of(name: str, on_error: OnError, fields: Fields, needs_lines: bool) -> Iterator[Item]:
+def _items_of(name: str, on_error: OnError, fields: Fields) -> Iterator[Item]:
     path = Path(name)
     if name == STANDARD:
-        stream = standard_input()
-        first = stream.readline(MOST_BYTES)
-        if needs_lines or first.removeprefix(_BOM).lstrip().startswith(b"{"):
-            return items_of_lines(stream, fields, on_error, first)
-        return iter([Item(STANDARD, page=Page("stdin:", html=first + stream.read(MOST_BYTES - len(first))))])
+        stream = cast("io.BufferedReader", sys.stdin.buffer)
+        if stream.peek().removeprefix(_BOM).lstrip().startswith(b"{"):
+            return items_of_lines(stream, fields, on_error)
+        return iter([Item(STANDARD, page=Page("stdin:", html=stream.read(MOST_BYTES)))])
     if name.partition("?")[0].lower().endswith(_SITEMAP_SUFFIXES):
         return readable_items(urls_of_sitemap(name), on_error, fields)
     if name.startswith(_SCHEMES):
@@ -172,13 +165,6 @@ def pages_below(folder: Path, on_error: OnError = refuse) -> list[Path]:
     walked = os.walk(folder, onerror=on_error)
     paths = (Path(parent, name) for parent, _, names in walked for name in names)
     return sorted(path for path in paths if path.suffix.lower() in _HTML_SUFFIXES + _TEXT_SUFFIXES and path.is_file())
-
-
-def standard_input() -> BinaryIO:
-    """Return standard input, for bytes. Raises ConfigurationError if it is closed."""
-    if sys.stdin is None:
-        raise ConfigurationError("there is no standard input to read: it is closed")
-    return sys.stdin.buffer
 
 
 def _fetched(url: str) -> tuple[bytes, str, str | None]:
@@ -242,9 +228,9 @@ def items_of_file(path: Path, fields: Fields | None, on_error: OnError) -> Itera
     return _items_of_rows(file, rows, f"{path}, {what}", fields, on_error)
 
 
-def items_of_lines(file: BinaryIO, fields: Fields | None, on_error: OnError, first: bytes = b"") -> Iterator[Item]:
-    """Return the items of standard input, after the `first` line, which was read from it."""
-    return _items_of_rows(nullcontext(), _lines(file, first), "standard input, line", fields, on_error)
+def items_of_lines(file: BinaryIO, fields: Fields | None, on_error: OnError) -> Iterator[Item]:
+    """Return the items of standard input."""
+    return _items_of_rows(nullcontext(), _lines(file), "standard input, line", fields, on_error)
 
 
 @contextmanager
@@ -350,10 +336,9 @@ def _page_of(item: Any, fields: Fields, place: str) -> Page | ConfigurationError
     return Page(url, **content)
 
 
-def _lines(file: Any, first: bytes = b"") -> Iterator[_Row]:
-    """Yield the lines of a file, after the `first`, which was read from it. Of one that is too long, nothing stays."""
-    lines = iter(partial(file.readline, MOST_BYTES), b"")
-    for number, line in enumerate(chain([first], lines) if first else lines):
+def _lines(file: Any) -> Iterator[_Row]:
+    """Yield the lines of a file. Of one that is too long, nothing stays."""
+    for number, line in enumerate(iter(partial(file.readline, MOST_BYTES), b"")):
         if len(line) >= MOST_BYTES:
             while line and not line.endswith(b"\n"):
                 line = file.readline(MOST_BYTES)

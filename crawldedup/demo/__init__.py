@@ -9,4 +9,5 @@ DEMO: Final = Command(
     description="Crawls a local site full of near duplicates, and compares what was dropped with the truth. Use scan "
     "FOLDER for pages of your own.",
     module="crawldedup.demo.run",
+    index=None,
 )

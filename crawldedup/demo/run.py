@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from crawldedup.commands.output import Output
+from crawldedup.commands.command import Output
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.demo.site import DemoSite, Reply, serving, target_of
 from crawldedup.errors import CrawlDedupError

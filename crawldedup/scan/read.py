@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from crawldedup.advice.address import names_a_view
 from crawldedup.commands.archives import Item
-from crawldedup.commands.output import Output
+from crawldedup.commands.command import Output
 from crawldedup.commands.sources import OnError, complaints
 from crawldedup.errors import ConfigurationError, NoWorkerError, PageError, UnexpectedReadError, WorkerError
 from crawldedup.fingerprinting.fingerprint import Fingerprint

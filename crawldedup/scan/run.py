@@ -20,8 +20,7 @@ import numpy as np
 from crawldedup import checks
 from crawldedup.commands import sources
 from crawldedup.commands.archives import Item
-from crawldedup.commands.output import Output
-from crawldedup.commands.rows import check_target, write_rows
+from crawldedup.commands.command import Output, check_target, write_rows
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import FORMAT, OUTCOMES, VERSION, find_journals, line_of, shown
@@ -45,7 +44,7 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     options, fields = dedup.options, sources.Fields.of(given)
 
     def items_of(name: str, on_error: sources.OnError) -> Iterator[Item]:
-        return sources.readable_items([name], on_error, fields, needs_lines=True)
+        return sources.readable_items([name], on_error, fields)
 
     _check(given)
     with _work_folder(options, given, output) as folder:

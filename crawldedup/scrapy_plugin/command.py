@@ -60,13 +60,13 @@ class Command(ScrapyCommand):
         if bool(names) != (opts.action in _ON_PAGES) and opts.action not in _ON_JOURNALS:
             needs = "needs the pages: files to explain, or URLs to forget" if not names else "takes no pages"
             raise UsageError(f"{opts.action} {needs}", print_help=False)
-        from crawldedup.commands.output import run_command
+        from crawldedup.commands.command import run_command
 
         self.exitcode = run_command(lambda output: self._act(opts.action, names, opts, output), as_json=opts.json)
 
     def _act(self, action: str, names: list[str], opts: Namespace, output: Any) -> None:
         """Carry out an action by the functions of the command line, with the options that the settings stand for."""
-        from crawldedup.commands import advise
+        from crawldedup.commands import pages
         from crawldedup.errors import ConfigurationError
         from crawldedup.report import command as report
         from crawldedup.scrapy_plugin.items import items_index_of
@@ -88,7 +88,7 @@ class Command(ScrapyCommand):
             raise ConfigurationError("CRAWLDEDUP_JOURNAL is False: name the journals to read")
         else:
             opts.sources = names or [place_of_journals(options)]
-            (report if action == "report" else advise).run(opts, output)
+            (report.run if action == "report" else pages.advise)(opts, output)
 
 
 def _ask_index(action: str, names: list[str], opts: Namespace, options: Any, output: Any) -> None:

@@ -78,7 +78,6 @@ SERVE: Final = Command(
     options=(*_OF_SERVICE, *_OF_INDEX, "keep_texts", *PARAGRAPH_OPTIONS),
     module=__name__,
     run="serve",
-    index={},
     kind=ServiceSettings,
 )
 

@@ -108,7 +108,7 @@ def test_pages_are_forgotten_and_an_index_is_cleared(pages: Run) -> None:
 def test_standard_input_is_a_feed_if_it_begins_with_an_object(
     run: Run, monkeypatch: pytest.MonkeyPatch, text: str, urls: list[str]
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.encode()))))
     said = run("check - --url-field link --text-field body --json")
     assert [json.loads(line)["url"] for line in said.out.splitlines()] == urls
     is_feed = len(urls) > 1

@@ -13,7 +13,7 @@ import pytest
 
 from crawldedup import Options, Page
 from crawldedup.commands.archives import Item
-from crawldedup.commands.output import Output
+from crawldedup.commands.command import Output
 from crawldedup.errors import ConfigurationError
 from crawldedup.scan import read
 from crawldedup.scan.read import Packed, ScanFolder, Step, opened_folder

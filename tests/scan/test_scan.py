@@ -75,7 +75,7 @@ def test_rows_have_exact_similarities(run: Run, monkeypatch: pytest.MonkeyPatch)
     # What was read serves both.
     assert run("scan pages.jl -o other.jsonl --work work --no-exact").status == 0
     assert min(row["similarity"] for row in rows("other.jsonl") if row["similarity"]) < 0.9
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines)))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(lines))))
     assert run("scan - -o piped.jsonl").status == 0
     assert rows("piped.jsonl") == found
 

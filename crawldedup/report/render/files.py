@@ -20,7 +20,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from crawldedup.commands.rows import target_file
+from crawldedup.commands.command import target_file
 from crawldedup.errors import ConfigurationError
 from crawldedup.printable import printable
 from crawldedup.report.queries import CHANGES, Database, Report, check_installed
