@@ -26,12 +26,12 @@ BUDGETS = {
     "report": 1995,
     "scan": 1100,
     "spark": 449,
-    "service": 1254,
+    "service": 1261,
     "cli": 1838,
     "literature": 1795,
     "adapters": 410,
 }
-MOST_LINES = 20_341
+MOST_LINES = 20_348
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

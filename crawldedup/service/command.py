@@ -5,6 +5,7 @@ import logging
 import os
 import resource
 import signal
+import socket
 import sys
 import tempfile
 import time
@@ -168,11 +169,17 @@ def is_this_machine(host: str) -> bool:
 
 
 def _check(settings: ServiceSettings) -> None:
-    """Raise ConfigurationError for settings that do not go together."""
+    """Raise ConfigurationError for settings that do not go together, or an address that cannot be listened on."""
     from crawldedup.stores.registry import is_persistent
 
-    if not settings.tokens and not is_this_machine(settings.host):
-        reach = f"--host is {settings.host!r}, and everyone who reaches it could change the index"
+    host, port = settings.host, settings.port
+    if not settings.tokens and not is_this_machine(host):
+        reach = f"--host is {host!r}, and everyone who reaches it could change the index"
         raise ConfigurationError(f"{reach}: set {TOKEN_VARIABLE}, or give --token-file")
     if settings.workers > 1 and not is_persistent(settings.store):
         raise ConfigurationError("--workers is above 1, and memory:// cannot be shared: name a store by --store")
+    try:
+        # uvicorn would say so after all else.
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        raise ConfigurationError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None

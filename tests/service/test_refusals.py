@@ -245,6 +245,7 @@ def test_a_wrong_request_is_refused(
         (["--workers", "2", "--store", "memory://"], "--workers"),
         (["--token-file", "empty"], "holds no token"),
         (["--token-file", "short"], "16 or more"),
+        (["--host", "192.0.2.1", "--token-file", "long"], "cannot listen on 192.0.2.1"),
     ],
 )
 def test_a_service_that_cannot_be_says_why_and_does_not_start(
@@ -252,7 +253,7 @@ def test_a_service_that_cannot_be_says_why_and_does_not_start(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CRAWLDEDUP_TOKEN", raising=False)
-    for name, token in (("empty", ""), ("short", "x" * 15)):
+    for name, token in (("empty", ""), ("long", "x" * 16), ("short", "x" * 15)):
         Path(name).write_text(token)
     assert main(["serve", *arguments]) == 2
     assert said in capsys.readouterr().err
