@@ -88,26 +88,23 @@ def _error_of(problem: dict[str, Any]) -> CrawlDedupError:
 
 def _results(answers: list[dict[str, Any]]) -> list[Verdict | CrawlDedupError]:
     """Return what the answers about many pages mean."""
-    return [
-        _error_of(answer["problem"]) if "problem" in answer else wire.from_plain(Verdict, answer) for answer in answers
-    ]
+    return [_error_of(each["problem"]) if "problem" in each else wire.from_plain(Verdict, each) for each in answers]
 
 
 def _settled(page: Page, result: Verdict | CrawlDedupError, on_unreadable: OnUnreadable | None) -> Iterator[Verdict]:
     """Yield the verdict of a page. Raises its error, but that of an unreadable one goes to `on_unreadable`, if any."""
-    if isinstance(result, Verdict):
-        yield result
-    elif isinstance(result, PageError) and on_unreadable is not None:
+    if isinstance(result, PageError) and on_unreadable is not None:
         on_unreadable(page, result)
-    else:
+    elif isinstance(result, CrawlDedupError):
         raise result
+    else:
+        yield result
 
 
 def _values(page: Page | dict[str, Any]) -> dict[str, Any]:
     """Return a page, or its fields, as the service takes them, which checks them."""
     if not isinstance(page, dict):
-        given = {each.name: (getattr(page, each.name), each.default) for each in fields(page)}
-        page = {name: value for name, (value, default) in given.items() if value != default}
+        page = {each.name: value for each in fields(page) if (value := getattr(page, each.name)) != each.default}
     if isinstance(page.get("fingerprint"), Fingerprint):
         page["fingerprint"] = wire.plain(page["fingerprint"])
     if isinstance(page.get("html"), bytes):

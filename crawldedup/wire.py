@@ -2,8 +2,7 @@
 
 import base64
 import json
-from dataclasses import fields, is_dataclass
-from enum import StrEnum
+from dataclasses import is_dataclass
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
@@ -37,17 +36,19 @@ def plain(value: Any) -> Any:
     A dataclass becomes a dict of its attributes and of what follows from them. Of a fingerprint, 64-bit numbers are in
     hexadecimal, bytes and float32 weights in Base64.
     """
+    if value is None or type(value) in (str, int, float, bool):
+        return value
     if isinstance(value, Fingerprint):
         values = msgspec.to_builtins(value, builtin_types=(), enc_hook=from_weights)
         return values | {name: f"{values[name]:016x}" for name in _NUMBERS} | {"full": plain(value.full)}
     if is_dataclass(value):
-        values = {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+        values = {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
         if "match" in values:
             values = {**values.pop("match"), **values}
         return values | {name: getattr(value, name) for name in _DERIVED.get(type(value), ())}
     if isinstance(value, list | tuple):
         return list(map(plain, value))
-    return str(value) if isinstance(value, StrEnum) else value
+    return str(value) if isinstance(value, str) else value
 
 
 def from_plain(kind: type[T], values: Any) -> T:
@@ -59,8 +60,7 @@ def from_plain(kind: type[T], values: Any) -> T:
             return cast("T", check_fingerprint(msgspec.convert(values, Fingerprint, dec_hook=to_weights)))
         if "candidate" in values:
             values = {**values, "candidate": {**values["candidate"], "match": values["candidate"]}}
-        # Of a verdict, it is their number.
-        if isinstance(values.get("candidates"), list):
+        if isinstance(values.get("candidates"), list):  # of a verdict, it is their number
             values = {**values, "candidates": [{**each, "match": each} for each in values["candidates"]]}
         return msgspec.convert(values, kind)
     except (AttributeError, TypeError, ValueError, LookupError) as error:

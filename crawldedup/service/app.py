@@ -14,29 +14,23 @@ import os
 import signal
 import threading
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from prometheus_client import generate_latest
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from prometheus_client import Gauge, Histogram
 
-from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import CrawlDedupError
 from crawldedup.scope import site_of
-from crawldedup.service import watching
-from crawldedup.service.command import VARIABLE, ServiceSettings, is_this_machine
+from crawldedup.service.command import VARIABLE, ServiceSettings, is_this_machine, log_to_stderr
 from crawldedup.service.console import PAGES
-from crawldedup.service.endpoints import ENDPOINTS, JSON, OPEN, ProblemError, problem_of
-from crawldedup.service.openapi import description
+from crawldedup.service.endpoints import METRICS, ROUTES, Answer, ProblemError, Route, Scope, counter, problem_of
 from crawldedup.stores.base import CrawlSession
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 
 _GATHERING_SECONDS: Final = 0.015
 """Three pages of HTML that one reader gives back: clients go on meanwhile, as a crawl would not."""
@@ -44,47 +38,27 @@ _MOST_HELD: Final = 256 << 20  # bytes of bodies that are dealt with at the same
 _MOST_WAITING: Final = 2_000  # pages
 _LONGEST_PATH: Final = 500  # in the log
 _CLOSE: Final = {"connection": "close"}
+_HINT: Final = "there is no such path, or it takes another method: /openapi.json lists those there are"
+_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _log: Final = logging.getLogger(__name__)
 
+REQUESTS: Final = counter("crawldedup_requests", "Requests answered, by endpoint and status.", ["endpoint", "status"])
+REQUEST_SECONDS: Final = Histogram(
+    "crawldedup_request_seconds", "From first bytes to the answer.", ["endpoint"], registry=METRICS, buckets=_BUCKETS
+)
+INDEX_PAGES: Final = Gauge(
+    "crawldedup_index_pages", "About how many pages the index holds.", registry=METRICS, multiprocess_mode="mostrecent"
+)
 
-def make_app() -> Starlette:
+
+def make_app() -> "Edge":
     """Return the application, with the settings and the session that the parent process has left."""
     values, session = json.loads(os.environ[VARIABLE])
     settings = ServiceSettings(**values)
-    watching.log_to_stderr(settings.log_level)
+    log_to_stderr(settings.log_level)
     if parent := multiprocessing.parent_process():
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    return application(settings, CrawlSession(*session))
-
-
-def application(settings: ServiceSettings, session: CrawlSession | None = None) -> Starlette:
-    """Return the application of one process, which works as a crawler of its own unless it shares a session."""
-    dedup = AsyncDeduplicator.from_options(settings, workers=settings.readers)
-    dedup.gathering_seconds = _GATHERING_SECONDS
-
-    @contextlib.asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        try:
-            await dedup.open(session)
-            # The first page would wait for all that is imported and read once.
-            await dedup.explain(site_of("https://www.example.com/"), text=" ".join(map(str, range(200))))
-        except CrawlDedupError as error:
-            # Requests try again.
-            _log.warning("the store cannot be opened yet", extra={"fields": {"error": str(error)}})
-        yield
-        # The process that shares a session leaves when all are done.
-        await dedup.close(leave=session is None)
-        _log.info("has stopped")
-
-    app = Starlette(
-        routes=ROUTES,
-        middleware=[Middleware(Edge, settings=settings, dedup=dedup)],
-        exception_handlers={HTTPException: lambda _, error: problem_of(error).answer()},
-        lifespan=lifespan,
-    )
-    app.router.redirect_slashes = False  # a redirection would name the host that the client names
-    app.state.dedup = dedup
-    return app
+    return Edge(settings, CrawlSession(*session))
 
 
 def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
@@ -93,81 +67,92 @@ def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-async def _metrics(_: Request) -> Response:
-    return Response(generate_latest(watching.everyone()), media_type="text/plain; version=0.0.4")
+async def _nothing(*_: object) -> Answer:
+    raise ProblemError("not-found", 404, _HINT)
 
 
-async def _openapi(_: Request) -> Response:
-    return Response(wire.encode(description()), media_type=JSON)
-
-
-ROUTES: Final = [*ENDPOINTS, *PAGES, Route("/metrics", _metrics), Route("/openapi.json", _openapi)]
-_PATHS: Final = {route.path for route in ROUTES}
-_SHOWN: Final = {route.path for route in PAGES}
+_ROUTES: Final = {route.path: route for route in (*ROUTES, *PAGES)}
+_ELSEWHERE: Final = Route("other", _nothing, methods=())
 
 
 class Edge:
-    """ASGI middleware: asks for a token, keeps other sites' pages out, bounds bodies, answers errors, and logs."""
+    """The application of one process, which works as a crawler of its own unless it shares a session.
 
-    def __init__(self, app: ASGIApp, settings: ServiceSettings, dedup: AsyncDeduplicator) -> None:
-        self._app = app
+    Asks for a token, keeps other sites' pages out, bounds bodies, answers errors, and logs.
+    """
+
+    def __init__(self, settings: ServiceSettings, session: CrawlSession | None = None) -> None:
         self._settings = settings
-        self._dedup = dedup
+        self._session = session
         self._tokens = [token.encode() for token in settings.tokens]
+        self._dedup = AsyncDeduplicator.from_options(settings, workers=settings.readers)
+        self._dedup.gathering_seconds = _GATHERING_SECONDS
         self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
             return
-        begun, taken = time.perf_counter(), 0
-        entry: dict[str, Any] = {"method": scope["method"], "path": scope["path"][:_LONGEST_PATH], "status": 500}
-        headers = dict(scope["headers"])
-        declared = headers.get(b"content-length", b"")
-
-        async def receiving() -> Message:
-            nonlocal taken
-            self._check_size(int(declared) if declared.isdigit() else 0, ends=True)
-            seconds = self._settings.client_seconds
-            try:
-                async with asyncio.timeout(begun + seconds - time.perf_counter()):
-                    message = await receive()
-            except TimeoutError:
-                detail = f"the request was not there after {seconds:g} s: send faster, or smaller parts"
-                raise ProblemError("too-slow", 408, detail, headers=_CLOSE) from None
-            part = len(message.get("body", b""))
-            taken, self._held = taken + part, self._held + part
-            self._check_size(taken, ends=declared.isdigit())
-            return message
-
-        async def sending(message: Message) -> None:
-            entry["status"] = message.get("status", entry["status"])
-            await send(message)
-
+        begun, body = time.perf_counter(), bytearray()
+        method, path, headers = scope["method"], scope["path"], dict(scope["headers"])
+        # Other paths are as many as clients like.
+        route = _ROUTES.get(path, _ELSEWHERE)
+        entry: dict[str, Any] = {"method": method, "path": path[:_LONGEST_PATH]}
         try:
-            self._check_sender(scope, headers)
-            await self._app(scope, receiving, sending)
+            self._check_sender(scope, headers, route)
+            if route.methods and method not in route.methods:
+                raise ProblemError("method", 405, _HINT, headers={"allow": ", ".join(route.methods)})
+            if method == "POST":
+                await self._take(receive, headers.get(b"content-length", b""), body)
+            answer = await route.respond(self._dedup, scope, bytes(body))
         except Exception as error:
             refusal = problem_of(error)
             entry["problem"] = refusal.problem.detail
-            await refusal.answer()(scope, receive, sending)
+            answer = refusal.answer()
         finally:
-            self._held -= taken
-            self._note(scope, entry, time.perf_counter() - begun)
+            self._held -= len(body)
+        sent = {"content-length": str(len(answer.body)), **answer.headers}
+        start = {"status": answer.status, "headers": [(name.encode(), value.encode()) for name, value in sent.items()]}
+        await send({"type": "http.response.start", **start})
+        await send({"type": "http.response.body", "body": answer.body})
+        seconds = time.perf_counter() - begun
+        REQUESTS.labels(route.path, answer.status).inc()
+        REQUEST_SECONDS.labels(route.path).observe(seconds)
+        INDEX_PAGES.set(self._dedup.pages)
+        entry |= {"status": answer.status, "milliseconds": round(seconds * 1000, 2)}
+        entry["client"] = (scope.get("client") or [None])[0]
+        level = logging.DEBUG if route.is_open else logging.INFO if answer.status < 500 else logging.WARNING
+        _log.log(level, "request", extra={"fields": entry})
 
-    def _check_sender(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """Open the index when the server starts, and close it when all requests are answered."""
+        await receive()
+        try:
+            await self._dedup.open(self._session)
+            # The first page would wait for all that is imported and read once.
+            await self._dedup.explain(site_of("https://www.example.com/"), text=" ".join(map(str, range(200))))
+        except CrawlDedupError as error:
+            # Requests try again.
+            _log.warning("the store cannot be opened yet", extra={"fields": {"error": str(error)}})
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        # The process that shares a session leaves when all are done.
+        await self._dedup.close(leave=self._session is None)
+        await send({"type": "lifespan.shutdown.complete"})
+
+    def _check_sender(self, scope: Scope, headers: Mapping[bytes, bytes], route: Route) -> None:
         """Raise ProblemError for a request that nobody may send, or not this client."""
-        if scope["path"] in OPEN:
+        if route.is_open:
             return
         if not self._tokens:
-            require_own_host((value for name, value in scope["headers"] if name == b"host"), self._settings.host)
+            require_own_host(headers.get(b"host", b""), self._settings.host)
         elif not self._is_allowed(headers.get(b"authorization", b"")):
             detail = "give the token of the service in a header: Authorization: Bearer TOKEN"
-            kind = 'Basic realm="crawldedup"' if scope["path"] in _SHOWN else "Bearer"
+            kind = 'Basic realm="crawldedup"' if route.is_page else "Bearer"
             raise ProblemError("unauthorized", 401, detail, headers={"www-authenticate": kind, **_CLOSE})
         # A link may lead to a page, and to nothing else.
-        if scope["method"] not in ("GET", "HEAD", "OPTIONS") or scope["path"] not in _SHOWN:
+        if not route.is_page or scope["method"] not in ("GET", "HEAD", "OPTIONS"):
             require_own_page(headers)
 
     def _is_allowed(self, authorization: bytes) -> bool:
@@ -181,6 +166,25 @@ class Edge:
         fits = [hmac.compare_digest(token.strip(), each) for each in self._tokens]
         return kind.lower() in (b"bearer", b"basic") and any(fits)
 
+    async def _take(self, receive: Receive, declared: bytes, body: bytearray) -> None:
+        """Take the body of a request as it comes. Raises ProblemError for one too large, too slow or too many."""
+        seconds, has_end = self._settings.client_seconds, declared.isdigit()
+        self._check_size(int(declared) if has_end else 0, ends=True)
+        message: Message = {"more_body": True}
+        try:
+            async with asyncio.timeout(seconds):
+                while message.get("more_body"):
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise ProblemError("gone", 400, "the client left")
+                    part = message.get("body", b"")
+                    body += part
+                    self._held += len(part)
+                    self._check_size(len(body), ends=has_end)
+        except TimeoutError:
+            detail = f"the request was not there after {seconds:g} s: send faster, or smaller parts"
+            raise ProblemError("too-slow", 408, detail, headers=_CLOSE) from None
+
     def _check_size(self, size: int, *, ends: bool) -> None:
         if size > self._settings.max_body:
             detail = f"the body may have {self._settings.max_body:,} bytes: send less, or set --max-body higher"
@@ -190,34 +194,23 @@ class Edge:
             detail = "too many pages or large requests wait: try again later, or start more workers"
             raise ProblemError("busy", 503, detail, retry_after=1)
 
-    def _note(self, scope: Scope, entry: dict[str, Any], seconds: float) -> None:
-        # Other paths are as many as clients like.
-        endpoint = scope["path"] if scope["path"] in _PATHS else "other"
-        watching.REQUESTS.labels(endpoint, entry["status"]).inc()
-        watching.REQUEST_SECONDS.labels(endpoint).observe(seconds)
-        watching.INDEX_PAGES.set(self._dedup.pages)
-        level = logging.DEBUG if scope["path"] in OPEN else logging.INFO if entry["status"] < 500 else logging.WARNING
-        fields = {**entry, "milliseconds": round(seconds * 1000, 2), "client": (scope.get("client") or [None])[0]}
-        _log.log(level, "request", extra={"fields": fields})
-
 
 # What follows keeps web pages from using the service through the browser of somebody who may: nothing else would stop
 # them. A page of any site can make the browser send a form to this machine. A name of its own that it has moved to this
 # machine (DNS rebinding) even lets it read the answer.
 
 
-def require_own_host(hosts: Iterable[bytes], own: str) -> None:
+def require_own_host(host: bytes, own: str) -> None:
     """Raise ProblemError for a request to a name that anyone could have given this machine."""
-    for host in filter(None, hosts):
-        with contextlib.suppress(ValueError):
-            name = urlsplit(f"//{host.decode('latin-1')}").hostname or ""
-            if name == own.lower() or is_this_machine(name):
-                continue
-        detail = (
-            "the Host of the request is not this machine: ask for localhost or the address given as --host, or give "
-            "the service a token (CRAWLDEDUP_TOKEN), with which it takes any name"
-        )
-        raise ProblemError("misdirected", 421, detail, headers=_CLOSE)
+    with contextlib.suppress(ValueError):
+        name = urlsplit(f"//{host.decode('latin-1')}").hostname or ""
+        if not host or name == own.lower() or is_this_machine(name):
+            return
+    detail = (
+        "the Host of the request is not this machine: ask for localhost or the address given as --host, or give the "
+        "service a token (CRAWLDEDUP_TOKEN), with which it takes any name"
+    )
+    raise ProblemError("misdirected", 421, detail, headers=_CLOSE)
 
 
 def require_own_page(headers: Mapping[bytes, bytes]) -> None:

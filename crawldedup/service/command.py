@@ -11,6 +11,7 @@ import tempfile
 import time
 from argparse import Namespace
 from dataclasses import asdict, astuple, dataclass
+from datetime import UTC, datetime
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -31,6 +32,8 @@ _SHORTEST_TOKEN: Final = 16
 _MOST_HEAD: Final = 64 << 10
 """Bytes of the head of a request: twice the longest names that a query may hold, as they are sent."""
 _STORE_SECONDS: Final = 2.0
+_LONGEST_TRACE: Final = 8000
+_encode: Final = json.JSONEncoder(default=str).encode
 _log: Final = logging.getLogger(__name__)
 
 _argument: Final = partial(option, owner="service")
@@ -85,11 +88,10 @@ SERVE: Final = Command(
 def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
     """Serve an index until a signal ends it. Raises ConfigurationError, StoreError and the like."""
     try:
+        import prometheus_client  # noqa: F401
         import uvicorn
-
-        from crawldedup.service.watching import log_to_stderr
     except ImportError as error:
-        packages = "starlette uvicorn uvloop prometheus-client jinja2"
+        packages = "uvicorn uvloop prometheus-client jinja2"
         raise MissingDependencyError(f"{error}; `crawldedup serve` needs: pip install {packages}") from error
     settings = ServiceSettings(**checked_options(given, ServiceSettings))
     _check(settings)
@@ -112,15 +114,14 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
     with tempfile.TemporaryDirectory(prefix="crawldedup-", ignore_cleanup_errors=True) as folder:
         if settings.workers > 1:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-            # It tells which workers die, and that others take their places.
-            logging.getLogger("uvicorn.error").setLevel(settings.log_level.upper())
         uvicorn.run(
             "crawldedup.service.app:make_app",
             factory=True,
             host=settings.host,
             port=settings.port,
             workers=settings.workers,
-            # httptools gathers the head of a request without a bound.
+            # httptools is faster. But it loses the body of a request that offers HTTP/2 by `Upgrade`, as clients in
+            # Java do, and it gathers heads without a bound.
             http="h11",
             h11_max_incomplete_event_size=_MOST_HEAD,
             ws="none",
@@ -132,6 +133,30 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
             forwarded_allow_ips=settings.trust_proxy,
             timeout_keep_alive=max(1, int(settings.client_seconds)),
         )
+
+
+class JsonFormatter(logging.Formatter):
+    """Writes a record as one line of JSON. The dictionary `fields`, given as `extra`, is merged into it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as JSON: its time, level, message and process, its `fields`, and the end of a traceback."""
+        values = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+            "process": record.process,
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            values["trace"] = self.formatException(record.exc_info)[-_LONGEST_TRACE:]
+        return _encode(values)
+
+
+def log_to_stderr(level: str) -> None:
+    """Send every log of this process to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
 
 
 def is_this_machine(host: str) -> bool:

@@ -2,15 +2,13 @@
 
 import asyncio
 import re
+from collections import defaultdict
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from jinja2 import Environment
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
 from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
@@ -19,61 +17,78 @@ from crawldedup.explain import Comparison
 from crawldedup.printable import pluralize
 from crawldedup.report.render import wording
 from crawldedup.report.render.files import templates_of
-from crawldedup.service.endpoints import SentPage, converted, problem_of
-from crawldedup.service.watching import summary
+from crawldedup.service.endpoints import Answer, Route, Scope, SentPage, converted, everyone, problem_of
 from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import describe
 
 _MOST_FIELDS: Final = 10
 _TAG: Final = re.compile(r"<(?:!|/?[a-zA-Z])[^<>]{0,2000}>")
-# With the referrer policy `no-referrer` browsers would not say that a form is of this page.
-_HARMLESS: Final = {"x-content-type-options": "nosniff", "cache-control": "no-store", "referrer-policy": "same-origin"}
 _POLICY: Final = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+_HEADERS: Final = {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+    "referrer-policy": "same-origin",  # with `no-referrer`, browsers would not say that a form is of this page
+}
 
 
-async def show(request: Request) -> Response:
+async def show(dedup: AsyncDeduplicator, scope: Scope, body: bytes) -> Answer:
     """Show a page: its form with what was sent by it, and what became of that, or what to change."""
-    dedup: AsyncDeduplicator = request.app.state.dedup
-    name = request.url.path.strip("/") or "compare"
+    name = scope["path"].strip("/") or "compare"
     values: dict[str, Any] = {"form": {}, "result": None, "problem": None, "info": None}
-    status, headers = 200, {**_HARMLESS, "content-security-policy": _POLICY}
+    status, headers = 200, _HEADERS
     try:
-        if request.method == "POST":
-            values["form"] = form = await _form_in(request)
+        if scope["method"] == "POST":
+            values["form"] = form = await _form_in(body)
             if name == "compare":
                 pages = [_page_in(form, each, f"the {each} page").page for each in ("first", "second")]
                 values["result"] = wire.from_plain(Comparison, await dedup.compare(*pages))
             else:
-                page = _page_in(form, "page", form.get("url", "").strip())
-                values["result"] = await dedup.explain(**page.values)
+                sent = _page_in(form, "page", form.get("url", "").strip())
+                values["result"] = await dedup.explain(**sent.values)
         elif name == "index":
             values["info"] = await dedup.info()
     except CrawlDedupError as error:
         refused = problem_of(error)
         values["problem"], status, headers = refused.problem, refused.problem.status, headers | refused.headers
     template = _environment().get_template(f"{name}.html")
-    body = template.render(page=name, options=dedup.options, **values)
+    page = template.render(page=name, options=dedup.options, **values)
     # What was pasted may hold halves of surrogate pairs.
-    return Response(body.encode("utf-8", "replace"), status, headers, "text/html")
+    return Answer(page.encode("utf-8", "replace"), status, headers)
 
 
-async def style(_: Request) -> Response:
+async def style(*_: object) -> Answer:
     """Show the stylesheet of the pages, which is that of reports and a few rules more."""
     sheets = files("crawldedup.report.render") / "page/report.css", files("crawldedup.service") / "page/page.css"
-    return Response("".join(sheet.read_text("utf-8") for sheet in sheets), headers=_HARMLESS, media_type="text/css")
+    headers = _HEADERS | {"content-type": "text/css; charset=utf-8"}
+    return Answer(b"".join(sheet.read_bytes() for sheet in sheets), headers=headers)
 
 
-PAGES: Final = [
-    Route("/", show, methods=["GET", "POST"]),
-    Route("/search", show, methods=["GET", "POST"]),
-    Route("/index", show),
-    Route("/page.css", style),
-]
+def summary() -> list[tuple[str, dict[str, float]]]:
+    """Return the figures for people: each metric's description, and its values by their labels. Times are means."""
+    tables = []
+    for family in everyone().collect():
+        values: dict[str, dict[str, float]] = defaultdict(dict)
+        for each in family.samples:
+            values[each.name.removeprefix(family.name)][" ".join(each.labels.values())] = each.value
+        sums, counts = values["_sum"], values["_count"]
+        means = {label: sums[label] / count for label, count in counts.items() if count}
+        tables.append((family.documentation, means or values["_total"] or values[""]))
+    return tables
 
 
-async def _form_in(request: Request) -> dict[str, str]:
-    """Return the fields of a form. Raises ConfigurationError, and ProblemError for a body that is not taken."""
-    body = await request.body()
+_FORM: Final = ("GET", "HEAD", "POST")
+PAGES: Final = (
+    Route("/", show, _FORM, is_page=True),
+    Route("/search", show, _FORM, is_page=True),
+    Route("/index", show, is_page=True),
+    Route("/page.css", style, is_page=True),
+)
+
+
+async def _form_in(body: bytes) -> dict[str, str]:
+    """Return the fields of a form. Raises ConfigurationError."""
     try:
         # The whole body may be escaped characters, which takes a while.
         return dict(await asyncio.to_thread(parse_qsl, body.decode("ascii"), max_num_fields=_MOST_FIELDS))

@@ -3,38 +3,41 @@
 Handlers take what is `sent`, decoded and checked. Their docstrings and types are the reference.
 """
 
+import inspect
 import json
 import logging
+import os
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from functools import wraps
+from functools import cache, partial, wraps
 from http import HTTPStatus
-from typing import Annotated, Any, Final, TypeVar, get_type_hints
+from importlib.resources import files
+from typing import Annotated, Any, Final, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from urllib.parse import parse_qsl
 
+import msgspec
 from msgspec import Meta, Struct, convert, structs, to_builtins
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-from starlette.routing import Route
+from prometheus_client import CollectorRegistry, Counter, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 
-from crawldedup import errors, wire
+from crawldedup import __version__, errors, wire
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.checks import did_you_mean
 from crawldedup.errors import ConfigurationError, CrawlDedupError
-from crawldedup.explain import Comparison, Explanation
+from crawldedup.explain import Candidate, Comparison, Explanation
 from crawldedup.fingerprinting.fingerprint import Fingerprint
 from crawldedup.page import Page
-from crawldedup.service import watching
+from crawldedup.reading.difference import Change
 from crawldedup.stores.base import StoreInfo
-from crawldedup.verdict import Match, Verdict
+from crawldedup.verdict import Coverage, KnownParagraph, Match, Verdict
 from crawldedup.workers.pool import LONGEST_PAUSE_SECONDS
 
 T = TypeVar("T")
-_Answer = Callable[..., Awaitable[object]]
+Scope = Mapping[str, Any]
+"""A request as ASGI describes it."""
+Schema = dict[str, Any]
 
-ENDPOINTS: Final[list[Route]] = []
-OPEN: Final = ("/health/live", "/health/ready", "/openapi.json")
-"""These need no token."""
+GET: Final = ("GET", "HEAD")
 JSON: Final = "application/json"
 LONGEST_NAME: Final = 8_192
 MOST_PAGES: Final = 1_000
@@ -43,7 +46,6 @@ _LONGEST_MESSAGE: Final = 300
 _CHARSET: Final = re.compile(r';\s*charset\s*=\s*"?([\w.:-]+)', re.IGNORECASE)
 _UNKNOWN: Final = re.compile(r"unknown field `(.*?)`")
 _PROBLEMS: Final[tuple[tuple[type[Exception], str, int, int | None], ...]] = (
-    (ClientDisconnect, "gone", 400, None),
     (errors.PageError, "unreadable-page", 422, None),
     (errors.KeyMismatchError, "other-key", 409, None),
     (errors.ConfigurationError, "invalid", 400, None),
@@ -54,12 +56,43 @@ _PROBLEMS: Final[tuple[tuple[type[Exception], str, int, int | None], ...]] = (
     (Exception, "internal", 500, None),
 )
 """The word, the status, and after how many seconds to ask again, of the first kind that fits."""
-_log: Final = logging.getLogger(__name__)
 _UNFORESEEN: Final = "The service failed at this request. Its log says why, at the time of this answer."
-_WORDS: Final = {404: "not-found", 405: "method"}
-_HINT: Final = "there is no such path, or it takes another method: /openapi.json lists those there are"
+_log: Final = logging.getLogger(__name__)
+
+METRICS: Final = CollectorRegistry()
+counter: Final = partial(Counter, registry=METRICS)
+VERDICTS: Final = counter("crawldedup_verdicts", "Pages checked, by kind.", ["kind"])
+FAILURES: Final = counter("crawldedup_failures", "Pages not checked, by reason.", ["reason"])
+
+
+def everyone() -> CollectorRegistry:
+    """Return the figures of all worker processes together, which PROMETHEUS_MULTIPROC_DIR makes them share."""
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        return METRICS
+    everyone = CollectorRegistry()
+    MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]
+    return everyone
+
 
 Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
+
+
+class Answer(NamedTuple):
+    """What a client is answered."""
+
+    body: bytes
+    status: int = 200
+    headers: Mapping[str, str] = {"content-type": JSON}
+
+
+class Route(NamedTuple):
+    """What answers at a path: to those who have a token, unless it `is_open`."""
+
+    path: str
+    respond: Callable[[AsyncDeduplicator, Scope, bytes], Awaitable[Answer]]
+    methods: tuple[str, ...] = GET
+    is_open: bool = False
+    is_page: bool = False  # for people, to which links may lead
 
 
 class KnownPage(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -113,7 +146,7 @@ class CheckedPage(SentPage, kw_only=True, dict=True):
     url: Name
 
 
-PAGES: Final = (SentPage, CheckedPage)
+_PAGES: Final = (SentPage, CheckedPage)
 """What may be sent as HTML or plain text, too."""
 CheckedPages = Annotated[list[CheckedPage], Meta(max_length=MOST_PAGES)]
 
@@ -149,41 +182,39 @@ class ProblemError(CrawlDedupError):
         """Return the problem, ready for JSON."""
         return to_builtins(self.problem)
 
-    def answer(self) -> Response:
+    def answer(self) -> Answer:
         """Return the answer that tells of the problem."""
         headers = {"content-type": "application/problem+json", **self.headers}
-        return Response(json.dumps(self.plain()), self.problem.status, headers)
+        return Answer(wire.encode(self.plain()), self.problem.status, headers)
 
 
 def problem_of(error: Exception) -> ProblemError:
     """Return the problem that an error is for a client. Count it as a page's, and log what nobody foresaw."""
     if isinstance(error, ProblemError):
         return error
-    if isinstance(error, HTTPException):
-        return ProblemError(_WORDS[error.status_code], error.status_code, _HINT, headers=error.headers or {})
     _, word, status, seconds = next(each for each in _PROBLEMS if isinstance(error, each[0]))
     reason = getattr(error, "reason", None)
-    watching.FAILURES.labels(reason or word).inc()
+    FAILURES.labels(reason or word).inc()
     if status == 500:
         _log.error("a request failed for a reason that nobody foresaw", exc_info=error)
     return ProblemError(word, status, _UNFORESEEN if status == 500 else str(error), reason=reason, retry_after=seconds)
 
 
-async def sent_in(request: Request, kind: type[T]) -> T:
+def sent_in(scope: Scope, body: bytes, kind: type[T]) -> T:
     """Return what a request sends in JSON. A page may also come as it is: its content, of a page that the query names.
 
     Raises ConfigurationError and ProblemError.
     """
-    content_type = request.headers.get("content-type", JSON)
+    headers = dict(scope["headers"])
+    content_type = headers.get(b"content-type", JSON.encode()).decode("latin-1")
     media_type = content_type.partition(";")[0].strip().lower()
-    coding = request.headers.get("content-encoding", "identity").lower()
-    allowed = (JSON, "text/html", "text/plain") if kind in PAGES else (JSON,)
+    coding = headers.get(b"content-encoding", b"identity").decode("latin-1").lower()
+    allowed = (JSON, "text/html", "text/plain") if kind in _PAGES else (JSON,)
     if media_type not in allowed or coding != "identity":
         detail = f"the body is {media_type[:80]!r} in the coding {coding[:80]!r}: send {' or '.join(allowed)} as it is"
         raise ProblemError("media-type", 415, detail)
-    body = await request.body()
     charset = _CHARSET.search(content_type)
-    value: Any = dict(request.query_params)
+    value: Any = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
     try:
         if media_type == JSON:
             value = json.loads(body)
@@ -206,24 +237,6 @@ def converted(value: Any, kind: type[T]) -> T:
         raise ConfigurationError(f"{str(error)[:_LONGEST_MESSAGE]}{hint}") from None
 
 
-def _at(path: str, method: str = "POST") -> Callable[[_Answer], _Answer]:
-    """Make a function an endpoint. It takes the index and what is `sent`, of the type that it names, if any."""
-
-    def add(answer: _Answer) -> _Answer:
-        kind = get_type_hints(answer, include_extras=True).get("sent")
-
-        @wraps(answer)
-        async def endpoint(request: Request) -> Response:
-            sent = [await sent_in(request, kind)] if kind else []
-            return Response(wire.encode(await answer(request.app.state.dedup, *sent)), media_type=JSON)
-
-        ENDPOINTS.append(Route(path, endpoint, methods=[method]))
-        return answer
-
-    return add
-
-
-@_at("/v1/check")
 async def check(dedup: AsyncDeduplicator, sent: CheckedPage) -> Verdict:
     """Decide about a page and remember it.
 
@@ -231,11 +244,10 @@ async def check(dedup: AsyncDeduplicator, sent: CheckedPage) -> Verdict:
     are under way at the same time are decided in the order in which they came.
     """
     verdict = await dedup.check_page(sent.page)
-    watching.VERDICTS.labels(verdict.kind).inc()
+    VERDICTS.labels(verdict.kind).inc()
     return verdict
 
 
-@_at("/v1/check/batch")
 async def check_batch(dedup: AsyncDeduplicator, sent: CheckedPages) -> list[Any]:
     """Decide about an array of pages, in its order.
 
@@ -250,7 +262,7 @@ async def check_batch(dedup: AsyncDeduplicator, sent: CheckedPages) -> list[Any]
         results.append({"url": page.url, "problem": problems[-1].plain()})
 
     async for verdict in dedup.check_many([each.page for each in sent], on_error=refuse):
-        watching.VERDICTS.labels(verdict.kind).inc()
+        VERDICTS.labels(verdict.kind).inc()
         results.append(verdict)
     # What was decided has been remembered, and must be said.
     if problems and len(problems) == len(sent) and all(each.problem.status == 503 for each in problems):
@@ -258,7 +270,6 @@ async def check_batch(dedup: AsyncDeduplicator, sent: CheckedPages) -> list[Any]
     return results
 
 
-@_at("/v1/find")
 async def find(dedup: AsyncDeduplicator, sent: SentPage) -> dict[str, list[Match]]:
     """List the remembered pages that resemble a page, the most similar first.
 
@@ -267,7 +278,6 @@ async def find(dedup: AsyncDeduplicator, sent: SentPage) -> dict[str, list[Match
     return {"matches": wire.plain(await dedup.find(**sent.values))}
 
 
-@_at("/v1/explain")
 async def explain(dedup: AsyncDeduplicator, sent: CheckedPage) -> Explanation:
     """Explain the verdict that a page would get now.
 
@@ -276,7 +286,6 @@ async def explain(dedup: AsyncDeduplicator, sent: CheckedPage) -> Explanation:
     return await dedup.explain(**sent.values)
 
 
-@_at("/v1/compare")
 async def compare(dedup: AsyncDeduplicator, sent: Pair) -> Comparison:
     """Compare two pages.
 
@@ -286,7 +295,6 @@ async def compare(dedup: AsyncDeduplicator, sent: Pair) -> Comparison:
     return wire.from_plain(Comparison, await dedup.compare(sent.first.page, sent.second.page))
 
 
-@_at("/v1/forget")
 async def forget(dedup: AsyncDeduplicator, sent: KnownPage) -> dict[str, int]:
     """Remove a page by its URL, or every page with the text of a fingerprint.
 
@@ -295,19 +303,16 @@ async def forget(dedup: AsyncDeduplicator, sent: KnownPage) -> dict[str, int]:
     return {"forgotten": await dedup.forget(sent.name(), identity=sent.identity, scope_key=sent.scope_key)}
 
 
-@_at("/v1/info", "GET")
 async def info(dedup: AsyncDeduplicator) -> StoreInfo:
     """Show the figures of the index."""
     return await dedup.info()
 
 
-@_at("/health/live", "GET")
 async def live(_: object) -> dict[str, str]:
     """Say that the process answers."""
     return {"status": "live"}
 
 
-@_at("/health/ready", "GET")
 async def ready(dedup: AsyncDeduplicator) -> dict[str, str]:
     """Say whether the store answers."""
     try:
@@ -317,3 +322,134 @@ async def ready(dedup: AsyncDeduplicator) -> dict[str, str]:
         _log.warning("the store does not answer", extra={"fields": {"error": str(error)}})
         raise ProblemError("store", 503, "the store does not answer; the log says more", retry_after=2) from None
     return {"status": "ready"}
+
+
+def _route(path: str, answer: Callable[..., Awaitable[object]], *, is_open: bool = False) -> Route:
+    """Return an endpoint: a function that takes the index and what is `sent`, of the type that it names, if any."""
+    kind = get_type_hints(answer, include_extras=True).get("sent")
+
+    @wraps(answer)
+    async def respond(dedup: AsyncDeduplicator, scope: Scope, body: bytes) -> Answer:
+        sent = [sent_in(scope, body, kind)] if kind else []
+        return Answer(wire.encode(await answer(dedup, *sent)))
+
+    return Route(path, respond, ("POST",) if kind else GET, is_open)
+
+
+ENDPOINTS: Final = [
+    _route("/v1/check", check),
+    _route("/v1/check/batch", check_batch),
+    _route("/v1/find", find),
+    _route("/v1/explain", explain),
+    _route("/v1/compare", compare),
+    _route("/v1/forget", forget),
+    _route("/v1/info", info),
+    _route("/health/live", live, is_open=True),
+    _route("/health/ready", ready, is_open=True),
+]
+
+_SENT: Final = (CheckedPage, SentPage, Pair, KnownPage)
+_ANSWERED: Final = (Verdict, Coverage, KnownParagraph, Match, Explanation, Candidate, Comparison, Change, StoreInfo)
+# In docstrings, and behind the attributes of a class.
+_NOTE: Final = re.compile(r"^ {8}(\w+): (.*(?:\n {12}.*)*)|^ {4}(\w+): .*  #: (.*)", re.MULTILINE)
+_QUERY: Final = "As in JSON, for a page that is sent as HTML or plain text."
+
+
+@cache
+def description() -> Schema:
+    """Return the OpenAPI document."""
+    written: dict[str, Schema] = json.loads(files("crawldedup.service").joinpath("openapi.json").read_text("utf-8"))
+    document, examples = written["document"], written["examples"]
+    document["info"]["version"] = __version__
+    for route in ENDPOINTS:
+        operation = _operation(route, *examples[route.respond.__name__])
+        operation |= {"security": []} if route.is_open else {}
+        document["paths"][route.path] = {"post" if "requestBody" in operation else "get": operation}
+    document["components"]["schemas"] = _schemas()
+    return document
+
+
+def _operation(route: Route, sent: Any, answered: Any) -> Schema:
+    """Return the description of an endpoint, with examples of what is sent, if anything, and of what is answered."""
+    summary, _, text = (inspect.getdoc(route.respond) or "").partition("\n\n")
+    kinds = get_type_hints(route.respond, include_extras=True)
+    kind, answer = kinds.get("sent"), _schema_of(kinds["return"])
+    if get_origin(kinds["return"]) is dict:
+        # Its example has all names.
+        answer = _object(**dict.fromkeys(answered, get_args(kinds["return"])[1]))
+    elif get_origin(kinds["return"]) is list:
+        answer["items"] = {"oneOf": [_schema_of(Verdict), _object(url=str, problem=Problem)]}
+    operation: Schema = {
+        "operationId": re.sub("_(.)", lambda match: match[1].upper(), route.respond.__name__),
+        "summary": summary.rstrip("."),
+        "description": text.replace("\n", " "),
+        "responses": {
+            "200": {"description": "The answer.", "content": {JSON: {"schema": answer, "example": answered}}},
+            "default": {"$ref": "#/components/responses/Problem"},
+        },
+    }
+    if kind:
+        content = {JSON: {"schema": _schema_of(kind), "example": sent}}
+        operation["requestBody"] = {"required": True, "content": content}
+    if kind in _PAGES:
+        content["text/html"] = {"schema": {"type": "string"}, "example": "<p>The text of the page ...</p>"}
+        content["text/plain"] = {"schema": {"type": "string"}, "example": "The text of the page ..."}
+        named = {"in": "query", "description": _QUERY, "schema": _schema_of(Name)}
+        operation["parameters"] = [{"name": name, **named} for name in ("url", "identity", "scope_key")]
+    return operation
+
+
+def _object(**kinds: Any) -> Schema:
+    properties = {name: _schema_of(kind) for name, kind in kinds.items()}
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _schema_of(kind: Any) -> Schema:
+    return _components(kind)[0][0]
+
+
+def _components(*kinds: Any) -> tuple[tuple[Schema, ...], dict[str, Schema]]:
+    return msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+
+
+def _schemas() -> dict[str, Schema]:
+    """Return the schemas of what is sent and answered: of the latter as `wire.plain` shows it."""
+    kinds = (*_SENT, *_ANSWERED, Problem)
+    _, schemas = _components(*kinds)
+    # The match of a candidate is shown as a part of it.
+    del schemas["Candidate"]["properties"]["match"]
+    schemas["Candidate"]["properties"] |= schemas["Match"]["properties"]
+    of_page = _notes_of(Page) | _notes_of(KnownPage) | _notes_of(SentPage)
+    for kind in kinds:
+        schema, notes = schemas[kind.__name__], of_page if kind in _SENT else _notes_of(kind)
+        # What follows from the others is shown, too.
+        derived = {name: value for name, value in vars(kind).items() if isinstance(value, property)}
+        for name, value in derived.items() if kind in (Verdict, Coverage) else ():
+            schema["properties"][name] = msgspec.json.schema(get_type_hints(value.fget)["return"])
+            notes[name] = inspect.getdoc(value) or ""
+        for name in schema["properties"].keys() & notes.keys():
+            schema["properties"][name]["description"] = notes[name]
+        schema["required"] = list(schema["properties"]) if kind in _ANSWERED else schema["required"]
+    for schema in schemas.values():
+        schema["description"] = schema.get("description", "").partition("\n")[0]
+    schemas["KnownPage"]["oneOf"] = [{"required": ["url"]}, {"required": ["fingerprint"]}]
+    return schemas
+
+
+def _notes_of(kind: type) -> dict[str, str]:
+    """Return what a type says of its attributes, in comments of its source or in its docstring."""
+    notes = dict[str, str]()
+    for attribute, note, name, comment in _NOTE.findall(inspect.getsource(kind)):
+        notes[attribute or name] = " ".join((note or comment).split()).replace("None", "null")
+    return notes
+
+
+async def _openapi(*_: object) -> Answer:
+    return Answer(wire.encode(description()))
+
+
+async def _metrics(*_: object) -> Answer:
+    return Answer(generate_latest(everyone()), headers={"content-type": "text/plain; version=0.0.4; charset=utf-8"})
+
+
+ROUTES: Final = (*ENDPOINTS, Route("/openapi.json", _openapi, is_open=True), Route("/metrics", _metrics))

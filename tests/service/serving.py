@@ -16,7 +16,7 @@ from typing import Any, Self
 import httpx
 import uvicorn
 
-from crawldedup.service.app import application
+from crawldedup.service.app import Edge
 from crawldedup.service.command import ServiceSettings
 from tests.servers import free_port, wait_until
 
@@ -56,7 +56,7 @@ class Service:
 def service_here(**settings: Any) -> Iterator[Service]:
     """A service in a thread of this process, in memory unless the settings name a store."""
     service = Service()
-    app = application(ServiceSettings(**settings))
+    app = Edge(ServiceSettings(**settings))
     server = uvicorn.Server(uvicorn.Config(app, port=service.port, log_config=None, lifespan="on"))
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -15,9 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from crawldedup import Page, Verdict, wire
-from crawldedup.service import app, watching
-from crawldedup.service.endpoints import ENDPOINTS, LONGEST_NAME, MOST_PAGES, ProblemError
-from crawldedup.service.openapi import description
+from crawldedup.service import app, console
+from crawldedup.service.endpoints import ENDPOINTS, LONGEST_NAME, MOST_PAGES, ProblemError, description
 from tests.servers import RedisServer, wait_until
 from tests.service.serving import TIDES, Service, service_here, story
 
@@ -60,11 +59,12 @@ def test_figures_and_health_are_told(service: Service) -> None:
     assert (figures["pages"] >= 1, figures["namespace"]) == (True, "default")
     assert service.http.get("/health/ready").json() == {"status": "ready"}
     assert "/no/such/path" not in metrics
+    assert (service.http.head("/").content, service.http.put("/").headers["allow"]) == (b"", "GET, HEAD, POST")
     shown = {name: float(value) for name, value in re.findall(r"^crawldedup_(\S+) (\S+)$", metrics, re.MULTILINE)}
     for name in ('verdicts_total{kind="new"}', "index_pages", 'requests_total{endpoint="other",status="404"}'):
         assert shown[name] >= 1
     total, count = (shown[f'request_seconds_{end}{{endpoint="/v1/check"}}'] for end in ("sum", "count"))
-    assert dict(watching.summary())["From first bytes to the answer."]["/v1/check"] == pytest.approx(total / count)
+    assert dict(console.summary())["From first bytes to the answer."]["/v1/check"] == pytest.approx(total / count)
 
 
 def test_more_pages_than_may_wait_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

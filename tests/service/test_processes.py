@@ -32,7 +32,7 @@ def workers_of(service: ServiceProcess) -> list[int]:
 def test_what_must_be_installed_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(["serve", "--store", "memory://"]) == 2
-    assert "pip install starlette uvicorn uvloop prometheus-client jinja2" in capsys.readouterr().err
+    assert "pip install uvicorn uvloop prometheus-client jinja2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("is_of_use", [True, False])
