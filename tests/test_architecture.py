@@ -25,13 +25,13 @@ BUDGETS = {
     "scrapy_plugin": 2131,
     "report": 1995,
     "scan": 1100,
-    "spark": 449,
+    "spark": 444,
     "service": 1305,
     "cli": 1838,
     "literature": 1795,
     "adapters": 410,
 }
-MOST_LINES = 20_392
+MOST_LINES = 20_387
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.
