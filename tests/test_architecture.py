@@ -23,7 +23,7 @@ BUDGETS = {
     "stores": 2358,
     "workers": 498,
     "scrapy_plugin": 2131,
-    "report": 1995,
+    "report": 1992,
     "scan": 1100,
     "spark": 444,
     "service": 1305,
@@ -31,7 +31,7 @@ BUDGETS = {
     "literature": 1795,
     "adapters": 410,
 }
-MOST_LINES = 20_387
+MOST_LINES = 20_384
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

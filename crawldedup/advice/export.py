@@ -9,9 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from crawldedup.advice.address import Address, name_of
 from crawldedup.advice.mining import UNTOLD, Page, walk
-from crawldedup.advice.rules import LEAST_CONFIDENCE, Rule
+from crawldedup.advice.rules import LEAST_CONFIDENCE, Address, Rule, name_of
 from crawldedup.printable import pluralize
 
 _ORDER: Final = 100

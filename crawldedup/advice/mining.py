@@ -12,8 +12,7 @@ from functools import cache, lru_cache
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
-from crawldedup.advice.address import VIEWS, Address, is_token, name_of
-from crawldedup.advice.rules import LEAST_CONFIDENCE, Rule, RuleBook, are_views
+from crawldedup.advice.rules import LEAST_CONFIDENCE, VIEWS, Address, Rule, RuleBook, are_views, is_token, name_of
 from crawldedup.scope import site_of
 
 LEAST_SUPPORT: Final = 5  # so many different contents must speak for a rule

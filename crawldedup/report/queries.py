@@ -16,9 +16,8 @@ from typing import Any, Final, Self, TypeGuard
 
 import msgspec
 
-from crawldedup.advice.address import VIEW_PARAMETERS
 from crawldedup.advice.mining import MOST_PAGES, Page, mine, pages_of
-from crawldedup.advice.rules import Rule
+from crawldedup.advice.rules import VIEW_PARAMETERS, Rule
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.journal import Journal

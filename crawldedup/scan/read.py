@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.advice.address import names_a_view
+from crawldedup.advice.rules import names_a_view
 from crawldedup.commands.archives import Item
 from crawldedup.commands.output import Output
 from crawldedup.commands.sources import OnError, complaints

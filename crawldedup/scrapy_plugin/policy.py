@@ -18,7 +18,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 from w3lib.encoding import http_content_type_encoding
 
-from crawldedup.advice.address import may_name_more, names_a_view
+from crawldedup.advice.rules import may_name_more, names_a_view
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.options import options_of
 from crawldedup.page import WORST_RANK, Page, ReadPage
