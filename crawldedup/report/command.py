@@ -55,7 +55,7 @@ def run(given: Namespace, output: Output) -> None:
         return
     # Here, so that `--help` does not wait for DuckDB.
     from crawldedup.report.queries import Database, make_report
-    from crawldedup.report.render.files import check_path, lines_of, write_report
+    from crawldedup.report.render import check_path, lines_of, write_report
 
     if given.output is not None:
         if output.as_json:

@@ -67,7 +67,7 @@ def _check(given: Namespace) -> None:
     if out is None:
         return
     if out.suffix == REPORT_SUFFIX:
-        from crawldedup.report.render.files import check_path
+        from crawldedup.report.render import check_path
 
         check_path("--output", out)
         # A report is a page, which the next scan of the folder would read.
@@ -191,7 +191,7 @@ class Results:
             write_rows(_COLUMNS, rows, path, force=force)
             return
         from crawldedup.report.queries import Database, make_report
-        from crawldedup.report.render.files import write_report
+        from crawldedup.report.render import write_report
 
         with TemporaryDirectory(prefix="crawldedup-scan-") as folder, Database(progress) as database:
             journal = Path(folder, "scan.jsonl")

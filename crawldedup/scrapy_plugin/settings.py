@@ -101,7 +101,7 @@ def check_sites(name: str, value: Any) -> frozenset[str]:
 
 
 def _report(name: str, value: object) -> str:
-    from crawldedup.report.render.files import check_path
+    from crawldedup.report.render import check_path
 
     check_path(name, Path(checks.string(name, value)))
     return str(value)

@@ -17,8 +17,7 @@ from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.explain import Comparison
 from crawldedup.printable import pluralize
-from crawldedup.report.render import wording
-from crawldedup.report.render.files import templates_of
+from crawldedup.report.render import templates_of
 from crawldedup.service.endpoints import SentPage, converted, problem_of
 from crawldedup.service.watching import summary
 from crawldedup.stores.registry import shown_url
@@ -59,7 +58,7 @@ async def show(request: Request) -> Response:
 
 async def style(_: Request) -> Response:
     """Show the stylesheet of the pages, which is that of reports and a few rules more."""
-    sheets = files("crawldedup.report.render") / "page/report.css", files("crawldedup.service") / "page/page.css"
+    sheets = files("crawldedup.report") / "page/report.css", files("crawldedup.service") / "page/page.css"
     return Response("".join(sheet.read_text("utf-8") for sheet in sheets), headers=_HARMLESS, media_type="text/css")
 
 
@@ -93,6 +92,6 @@ def _page_in(form: dict[str, str], name: str, url: str) -> SentPage:
 @cache
 def _environment() -> Environment:
     environment = templates_of("crawldedup.service")
-    functions = describe, pluralize, shown_url, summary, wording.link, wording.percent, wording.shown, wording.size
+    functions = describe, pluralize, shown_url, summary
     environment.globals |= {function.__name__: function for function in functions}
     return environment
