@@ -22,16 +22,16 @@ BUDGETS = {
     "search": 1365,
     "stores": 2358,
     "workers": 498,
-    "scrapy_plugin": 2131,
+    "scrapy_plugin": 2179,
     "report": 1988,
     "scan": 1100,
     "spark": 444,
     "service": 1304,
     "cli": 1838,
     "literature": 1795,
-    "adapters": 410,
+    "adapters": 332,
 }
-MOST_LINES = 20_379
+MOST_LINES = 20_349
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.
@@ -47,7 +47,7 @@ ROOMS = {
     "service": "service client",
     "cli": "cli commands",
     "literature": "literature measure demo",
-    "adapters": "adapter crawlee crawl4ai archives scrapy_plugin/postpone",
+    "adapters": "adapter crawlee crawl4ai archives",
 }
 ROOM_OF = {place: room for room, places in ROOMS.items() for place in places.split()}
 

@@ -4,8 +4,7 @@ from scrapy.settings import BaseSettings
 
 from crawldedup.scrapy_plugin.items import DedupItemPipeline, DropItemsMiddleware
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
-from crawldedup.scrapy_plugin.postpone import PostponeMiddleware
-from crawldedup.scrapy_plugin.rules import RulesMiddleware
+from crawldedup.scrapy_plugin.requests import PostponeMiddleware, RulesMiddleware
 from crawldedup.scrapy_plugin.settings import PREFIX
 
 # Responses come up from the download with falling order. Below 545 lie redirects (600), decompression (590),

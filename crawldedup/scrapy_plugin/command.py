@@ -70,7 +70,7 @@ class Command(ScrapyCommand):
         from crawldedup.errors import ConfigurationError
         from crawldedup.report import command as report
         from crawldedup.scrapy_plugin.items import items_index_of
-        from crawldedup.scrapy_plugin.journal import place_of_journals
+        from crawldedup.scrapy_plugin.records import place_of_journals
         from crawldedup.scrapy_plugin.settings import CrawlOptions
 
         assert self.settings is not None

@@ -11,8 +11,7 @@ from scrapy.utils.misc import load_object
 from crawldedup.errors import ConfigurationError
 from crawldedup.scrapy_plugin import Addon, DedupItemPipeline, DedupMiddleware
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
-from crawldedup.scrapy_plugin.postpone import PostponeMiddleware
-from crawldedup.scrapy_plugin.rules import RulesMiddleware
+from crawldedup.scrapy_plugin.requests import PostponeMiddleware, RulesMiddleware
 from crawldedup.scrapy_plugin.settings import (
     CrawlOptions,
     check_patterns,
