@@ -11,7 +11,7 @@ from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.page import Page
 from crawldedup.printable import printable
-from crawldedup.scrapy_plugin.policy import Copies, decide, key_of, with_claim
+from crawldedup.scrapy_plugin.policy import Copies, Fate, decide, key_of, with_claim
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 
 MARK: Final = "crawldedup"
@@ -49,7 +49,7 @@ class CrawlDeduplicator:
     async def judge(
         self, url: str, html: bytes | str, encoding: str | None = None, *, links: str = "", is_start: bool = False
     ) -> Mapping[str, Any]:
-        """Return the verdict on a page as plain values, and whether it is refused; nothing if it has no verdict.
+        """Return the verdict on a page as plain values, and if it is `refused` and `dropped`; nothing without verdict.
 
         `links` is its Link header. Copies on the sites of pages that the crawl starts with are better than others.
         """
@@ -69,7 +69,13 @@ class CrawlDeduplicator:
             ranked = partial(with_claim, rank=self._copies.rank(url), headers=[links])
             verdict = (await self._dedup.judge(page, ranked)).verdict
         except Exception as error:
-            self._count_unchecked(error)
+            kind = "internal"
+            if isinstance(error, CrawlDedupError):
+                kind = error.reason if isinstance(error, PageError) else error.counter
+            if not self.counts[kind]:
+                others = "others of the kind are counted"
+                _log.warning("crawldedup: a page passes unchecked, %s: %s", others, printable(str(error)))
+            self.counts[kind] += 1
             return {}
         key = key_of(page)
         outcome = decide(verdict, options, seen=key in self._seen)
@@ -77,23 +83,9 @@ class CrawlDeduplicator:
             self._seen.add(key)
         self.counts[verdict.kind] += 1
         mark: dict[str, Any] = wire.plain(verdict)
-        return mark | {"refused": outcome.refused}
+        # The links of a start page are wanted.
+        return mark | {"refused": outcome.refused, "dropped": outcome.fate is Fate.DROPPED and not is_start}
 
     def deliver(self, url: str) -> None:
         """Note that a page has been handled. One that was not comes again after the process has ended."""
         self._dedup.deliver(url)
-
-    def _count_unchecked(self, error: Exception) -> None:
-        kind = "internal"
-        if isinstance(error, CrawlDedupError):
-            kind = error.reason if isinstance(error, PageError) else error.counter
-        if not self.counts[kind]:
-            _log.warning(
-                "crawldedup: a page passes unchecked, others of the kind are counted: %s", printable(str(error))
-            )
-        self.counts[kind] += 1
-
-
-def is_refused(mark: Mapping[str, Any] | None) -> bool:
-    """Return whether nothing of a page is wanted by its verdict: it is a copy, or unchanged with `revisit="drop"`."""
-    return bool(mark and mark.get("refused"))

@@ -15,7 +15,6 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -49,9 +48,6 @@ SILENT_SECONDS: Final = 60.0
 
 _DUPLICATES: Final = {Kind.NEAR_DUPLICATE: "duplicate/near", Kind.EXACT_DUPLICATE: "duplicate/exact"}
 
-# The event loop alone would let go of what closes a spider.
-_closing: WeakKeyDictionary[Crawler, object] = WeakKeyDictionary()
-
 KEPT_CRAWLS: Final = 20
 """So many crawls keep their journals in a directory, the present one included."""
 
@@ -83,7 +79,8 @@ class CrawlStats:
         self._fates: Counter[str] = Counter()  # for the summary alone
         self._novelty: deque[bool] = deque(maxlen=NOVELTY_PAGES)
         self._explained: set[str] = set()
-        self._outage_was_said = self._is_ending = False
+        self._outage_was_said = False
+        self._closing: object = None  # The event loop alone would let go of what closes the spider.
         self._silent_until = float("-inf")
 
     def begin(self, known: int | None) -> None:
@@ -168,12 +165,20 @@ class CrawlStats:
         else:
             counter = "error", error.counter if isinstance(error, CrawlDedupError) else "internal"
             reason = self._reason_to_end(error)
-            if reason is not None and not self._is_ending:
+            if reason is not None and self._closing is None:
                 say(self._crawler, logging.ERROR, reason)
-                self._is_ending = True
-                begin_to_close(self._crawler)
+                self._closing = self._begin_to_close()
         self.count("/".join(counter))
         return counter
+
+    def _begin_to_close(self) -> object:
+        """Close the spider in the background, unless a person looks at pages: to wait would be to wait for a page."""
+        if is_interactive(self._crawler):
+            return self
+        assert self._crawler.engine is not None
+        return deferred_from_coro(self._crawler.engine.close_spider_async(reason=CLOSE_REASON)).addErrback(
+            lambda failure: say(self._crawler, logging.ERROR, f"cannot close: {failure.value!r}")
+        )
 
     def count(self, name: str, number: int = 1) -> None:
         """Count under a name, such as `skipped/<reason>`, `error/<kind>` or `walls/suspected`."""
@@ -272,15 +277,6 @@ class CrawlStats:
 
 def _listed(counts: dict[str, int]) -> str:
     return ", ".join(f"{reason} {count}" for reason, count in counts.items())
-
-
-def begin_to_close(crawler: Crawler) -> None:
-    """Close the spider in the background, once, unless a person looks at pages: to wait would be to wait for a page."""
-    if crawler not in _closing and not is_interactive(crawler):
-        assert crawler.engine is not None
-        _closing[crawler] = deferred_from_coro(crawler.engine.close_spider_async(reason=CLOSE_REASON)).addErrback(
-            lambda failure: say(crawler, logging.ERROR, f"cannot close: {failure.value!r}")
-        )
 
 
 def place_of_journals(options: CrawlOptions) -> str:
