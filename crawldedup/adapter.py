@@ -14,8 +14,7 @@ from crawldedup.printable import printable
 from crawldedup.scrapy_plugin.policy import Copies, Fate, decide, key_of, with_claim
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 
-MARK: Final = "crawldedup"
-"""The name under which a page carries its verdict."""
+MARK: Final = "crawldedup"  # the name under which a page carries its verdict
 
 _log: Final = logging.getLogger("crawldedup")
 

@@ -3,7 +3,6 @@
 The first line is a header, the last one tells how the crawl ended. A process that is killed leaves all other lines.
 """
 
-import errno
 import fcntl
 import hashlib
 import json
@@ -147,8 +146,6 @@ class FileJournal:
     def __init__(self, directory: Path, header: Mapping[str, Any], *, keep: int) -> None:
         self.trouble: str | None = None
         self._file: int | None = None
-        # Written again before the next line, if there is no room for it now.
-        self._header = line_of(header)
         try:
             directory.mkdir(parents=True, exist_ok=True)
             _prune(directory, keep, present=header["crawl"])
@@ -163,21 +160,16 @@ class FileJournal:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             self.trouble = str(error)
-        self.write(b"")
+        self.write(line_of(header))
 
     def write(self, line: bytes) -> None:
         """Write a line, if there is room for it."""
-        if self._file is None:
-            return
-        line = self._header + line
-        try:
-            if (written := os.write(self._file, line)) < len(line):
-                # The next line would be a part of what was cut off.
-                os.ftruncate(self._file, os.fstat(self._file).st_size - written)
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            self._header = b""
-        except OSError as error:
-            self.trouble = str(error)
+        if self._file is not None:
+            try:
+                # The end of a line that a full disk has cut begins the next one.
+                os.write(self._file, line)
+            except OSError as error:
+                self.trouble = str(error)
 
     def close(self) -> None:
         """Close the file; harmless when repeated."""

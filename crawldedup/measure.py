@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from crawldedup.literature.exact import Truth
 
 DEFAULT: Final = "crawldedup"
-TOLERANCE: Final = 0.1
-"""A flagged page is false if its best similarity lies more than this below the wanted one."""
+TOLERANCE: Final = 0.1  # A flagged page is false if its best similarity lies more than this below the wanted one.
 SLOW: Final = {"brute force": 2000}
 """Methods that compare a page with every other, and of how many pages they are left out unless they are named."""
 _OPTIONS: Final = ("similarity", "recall", "extractor", "expected_pages")
@@ -88,8 +87,7 @@ class Corpus:
 
 Check = Callable[[Document], str | None]
 """Returns the URL of an earlier page that a page resembles, "" if the method cannot name it; remembers others."""
-Progress = Callable[[int, int | None], object]
-"""Takes the number of pages that are done, and of all."""
+Progress = Callable[[int, int | None], object]  # takes the number of pages that are done, and of all
 
 
 @dataclass(frozen=True, slots=True)

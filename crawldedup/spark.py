@@ -39,8 +39,7 @@ Rows = Iterator[pa.RecordBatch]
 URL: Final = "_crawldedup_url"
 BODY: Final = "_crawldedup_body"
 COLUMNS: Final = "search long, digest long, verify binary, volatility binary, steps binary, thin boolean, reason string"
-CROWDED: Final = -1
-"""In place of the earlier page of a pair: the page is to be compared by longer keys."""
+CROWDED: Final = -1  # In place of the earlier page of a pair: the page is to be compared by longer keys.
 
 _SIGN: Final = np.uint64(1 << 63)
 """Spark sorts signed numbers: with this bit flipped, they come in the order of unsigned ones."""
@@ -48,13 +47,11 @@ _KEYS_AT_ONCE: Final = 1 << 20
 _PAIRS_AT_ONCE: Final = 1 << 19
 _UNREAD: Final = fingerprint("")  # for columns that nothing reads
 
-ID: Final = "_crawldedup_id"
-"""The column that names a row of the input."""
+ID: Final = "_crawldedup_id"  # the column that names a row of the input
 ADDED: Final = ("kind", "kept_url", "similarity", "reason")
 
 _OPTIONS: Final = ("similarity", "recall", "extractor", "content", "min_words", "distinguish", "key")
-_ROW_BITS: Final = 33
-"""Of `monotonically_increasing_id`: the upper bits hold the partition, the lower ones the row."""
+_ROW_BITS: Final = 33  # Of `monotonically_increasing_id`: the upper bits hold the partition, the lower ones the row.
 # So many are sent to all executors, in some 100 MB of memory each. More are joined by a shuffle.
 _MOST_BROADCAST: Final = 5_000_000
 _MOST_BROADCAST_PAIRS: Final = 1_000_000

@@ -71,9 +71,6 @@ def _lossless(
     return "the tool can only remove parts of URLs"
 
 
-# --- duplicate-url-discarder
-
-
 def for_discarder(rule: Rule, left_alone: Collection[str] = ()) -> Written | None:
     """Return a rule as duplicate-url-discarder's files have it; None for one that does not only remove something."""
     # Its patterns are for all that is below a folder, so they name none whose numbers differ, and not the whole site.
@@ -103,9 +100,6 @@ def _removed(folders: list[str], left: list[str]) -> list[int]:
     count = len(folders) - len(left)
     starts = (start for start in range(1, len(left)) if folders[:start] + folders[start + count :] == left)
     return next(([*range(start - 1, start - 1 + count)] for start in starts if count > 0), [])
-
-
-# --- Link extractors
 
 
 def for_link_extractor(rule: Rule, left_alone: Collection[str] = ()) -> Written:

@@ -1,6 +1,8 @@
 """Mine rules: what do the URLs of copies differ in, and does it hold for all pages of their site?
 
-The evidence is which address had which content, and which page led to it. Candidates are tried one after the other, on
+See Bar-Yossef, Keidar and Schonfeld, "Do not crawl in the DUST: different URLs with similar text" (2007). Pages that a
+rule takes for one and that are not copies count against it, and so do copies that lead to pages to which their twins do
+not. The evidence is which address had which content, and which page led to it. Candidates are tried one after the other, on
 the addresses that the accepted rules leave. So one that says the same as a better one finds nothing left.
 """
 

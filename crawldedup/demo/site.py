@@ -9,7 +9,6 @@ import contextlib
 import datetime
 import json
 import re
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -48,17 +47,6 @@ def target_of(url: str) -> str:
     return "/" + url.partition("#")[0].partition("://")[2].partition("/")[2] if "://" in url else url
 
 
-class LocalServer(ThreadingHTTPServer):
-    """A web server for a crawl of this machine."""
-
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print what went wrong at a request, unless its client has left."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
-
-
 @contextlib.contextmanager
 def serving(reply_to: Callable[[str], Reply], port: int = 0) -> Iterator[str]:
     """Serve a site from threads of this process; yields its base URL. Port 0 takes any free port.
@@ -83,7 +71,7 @@ def serving(reply_to: Callable[[str], Reply], port: int = 0) -> Iterator[str]:
         def log_message(self, format: str, *args: object) -> None:
             """Log nothing: the crawl reports on its pages itself."""
 
-    with LocalServer(("127.0.0.1", port), Handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
         # A short poll interval lets the server stop in no noticeable time.
         threading.Thread(target=server.serve_forever, args=(0.05,), name="crawldedup-demo", daemon=True).start()
         try:

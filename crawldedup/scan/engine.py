@@ -191,12 +191,6 @@ def exact_similarities(shingles: Lists, later: Rows, earlier: Rows) -> NDArray[n
     return similarities
 
 
-def exact_rule(similarity: float) -> Crowd:
-    """Return the rule that accepts pairs from `similarity` on by their exact costs, however many others there are."""
-    limit = round((1 - similarity) * _EXACT_UNIT)
-    return Crowd(limit, similarity, (limit,), (similarity,))
-
-
 class Resemblances:
     """Pairs of pages that resemble each other, ordered by the later page, then by cost, then by the earlier page."""
 
@@ -306,7 +300,10 @@ class _Batch:
         _, first, copies = np.unique(pages.digest[self._rows], return_index=True, return_inverse=True)
         self._first_copy = first[copies]
         self._is_first = self._first_copy == np.arange(len(pages))
-        self._order = Order(len(pages), goal.crowd if pages.shingles is None else exact_rule(goal.similarity))
+        # By exact costs, it does not count how many others a page resembles.
+        limit = round((1 - goal.similarity) * _EXACT_UNIT)
+        exact = Crowd(limit, goal.similarity, (limit,), (goal.similarity,))
+        self._order = Order(len(pages), goal.crowd if pages.shingles is None else exact)
 
     def candidates(self, table: Table) -> Iterator[Keys]:
         """Yield near pairs of pages that share a key in a table.

@@ -51,9 +51,7 @@ WINDOWS: Final = ((100, 0.6), (500, 0.3))
 The first finds a wall before all of a site, the second one before each third page. A template that honest pages share
 stays below: 2,000 pages of a calendar, one after the other, came to 35 of 100 and 123 of 500.
 """
-MOST_SUSPECTED: Final = 100
-"""So many originals are suspected in one crawl, and no more."""
-
+MOST_SUSPECTED: Final = 100  # originals in one crawl
 _MOST_SITES: Final = 100
 
 

@@ -38,18 +38,15 @@ from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import Coverage, Kind
 
 PREFIX: Final = "crawldedup/"
-NOVELTY_PAGES: Final = 200
-"""So many of the last pages tell how much new a crawl still finds."""
+NOVELTY_PAGES: Final = 200  # So many of the last pages tell how much new a crawl still finds.
 LEAST_UNCHECKED: Final = 10
 SHARE_UNCHECKED: Final = 0.05
 """So many pages, and this share of those that were to be checked, are too many to pass unchecked."""
-SILENT_SECONDS: Final = 60.0
-"""After the log said that the store is down, it says so again no sooner."""
+SILENT_SECONDS: Final = 60.0  # After the log said that the store is down, it says so again no sooner.
 
 _DUPLICATES: Final = {Kind.NEAR_DUPLICATE: "duplicate/near", Kind.EXACT_DUPLICATE: "duplicate/exact"}
 
-KEPT_CRAWLS: Final = 20
-"""So many crawls keep their journals in a directory, the present one included."""
+KEPT_CRAWLS: Final = 20  # So many crawls keep their journals in a directory, the present one included.
 
 _SHOWN_STATS: Final = ("crawldedup/", "downloader/", "item_", "response_received_count", "memusage/", "log_count/")
 _SHOWN_OPTIONS: Final = ("namespace", "action", "similarity", "recall", "extractor", "workers", "revisit", "scope")

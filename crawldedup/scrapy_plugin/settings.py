@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 from urllib.parse import quote
@@ -107,8 +108,7 @@ def _report(name: str, value: object) -> str:
     return str(value)
 
 
-def _option(default: Any, check: checks.Check, help: str, kind: type = str, owner: str = "crawl") -> Any:
-    return option(default, check, help, owner=owner, kind=kind)
+_option: Final = partial(option, owner="crawl")
 
 
 def _optional(check: checks.Check, help: str, kind: type = str, owner: str = "crawl") -> Any:
@@ -132,21 +132,20 @@ class CrawlOptions(Options):
         checks.whole(0, 5),
         "Load so many pages of each host a second time, to learn which lines change with every load. A site that shows "
         "its pages under several URLs, as with session ids, needs none.",
-        int,
     )
-    enabled: bool = _option(True, checks.flag, "Switch the plugin off with False.", bool)
+    enabled: bool = _option(True, checks.flag, "Switch the plugin off with False.")
     action: str = _word(
         "drop-items",
         "drop drop-items mark",
         "What happens to a duplicate: drop its items and follow its links (drop-items), drop the page, or mark it.",
     )
-    keep_per_cluster: int = _option(
-        1, checks.whole(1), "Let this many pages of one content pass, the original included.", int
-    )
+    keep_per_cluster: int = _option(1, checks.whole(1), "Let this many pages of one content pass, the original too.")
     trusted_sites: frozenset[str] | None = _optional(
         check_sites, "Sites that may own a text: duplicates of other sites' pages pass. None trusts all."
     )
-    deny: tuple[Pattern, ...] = _option((), check_patterns, "Regular expressions of URLs whose pages are not checked.")
+    deny: tuple[Pattern, ...] = _option(
+        (), check_patterns, "Regular expressions of URLs whose pages are not checked.", kind=str
+    )
     prefer: tuple[Pattern, ...] | None = _optional(
         check_patterns,
         "Regular expressions of the URLs to keep of several copies, best first. A better copy takes the place of a "
@@ -173,7 +172,7 @@ class CrawlOptions(Options):
         "last. None asks for equal texts.",
         float,
     )
-    remember: bool = _option(True, checks.flag, "With False, pages are looked up and nothing is added.", bool)
+    remember: bool = _option(True, checks.flag, "With False, pages are looked up and nothing is added.")
     on_error: str = _word(
         "pass", "pass fail", "While the store or a worker fails: let pages pass unchecked, or end the crawl (fail)."
     )
@@ -187,10 +186,9 @@ class CrawlOptions(Options):
         checks.flag,
         "Fetch first what promises new content: a URL waits behind others if the last pages of its pattern were "
         "copies. Nothing is skipped.",
-        bool,
     )
     workers: int = _optional(checks.whole(1), "So many processes read pages. None chooses by extractor and cores.", int)
-    page_seconds: int = _option(30, checks.whole(1), "Give up a page that takes longer to read.", int)
+    page_seconds: int = _option(30, checks.whole(1), "Give up a page that takes longer to read.")
     journal: str | bool = _option(
         "crawldedup",
         check_journal,
@@ -246,12 +244,6 @@ def crawl_settings() -> dict[str, Option]:
     return {PREFIX + each.name.upper(): each for each in declared if each.owner not in ("library", "request")}
 
 
-def is_enabled(settings: BaseSettings) -> bool:
-    """Read ``CRAWLDEDUP_ENABLED`` alone: a plugin that is switched off does not check its other settings."""
-    name = f"{PREFIX}ENABLED"
-    return _value(settings, name, crawl_settings()[name]) in (None, True)
-
-
 def default_workers(extractor: str) -> int:
     """Return one process less than there are cores, at most 4; one for a quick extractor."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -295,7 +287,9 @@ def crawl_options(crawler: Crawler) -> Iterator[CrawlOptions]:
     Scrapy writes for whatever is raised at a crawl's start, by an add-on, too.
     """
     try:
-        if not is_enabled(crawler.settings):
+        # A plugin that is switched off does not check its other settings.
+        name = f"{PREFIX}ENABLED"
+        if _value(crawler.settings, name, crawl_settings()[name]) is False:
             raise NotConfigured
         if not is_asyncio_available():
             raise ConfigurationError(

@@ -5,10 +5,8 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple, Self
-
-from crawldedup.demo.site import LocalServer
 
 _VOCABULARY = [
     left + middle + right
@@ -85,7 +83,7 @@ class Site:
             def log_message(self, format: str, *args: object) -> None:
                 pass
 
-        self._server = LocalServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Self:
