@@ -55,15 +55,9 @@ class CrawlDeduplicator:
         options = self.options
         if is_start:
             self._copies.start_at(url)
-        page = Page(
-            url,
-            html=html,
-            encoding=encoding,
-            similarity=options.similarity,
-            revisit_similarity=options.similarity_of_revisits,
-            remember=options.remember,
-            delivered=False,
-        )
+        asked: dict[str, Any] = {"similarity": options.similarity, "remember": options.remember}
+        asked["revisit_similarity"] = options.similarity_of_revisits
+        page = Page(url, html=html, encoding=encoding, delivered=False, **asked)
         try:
             ranked = partial(with_claim, rank=self._copies.rank(url), headers=[links])
             verdict = (await self._dedup.judge(page, ranked)).verdict

@@ -79,9 +79,6 @@ class CrawlSummary:
     state: str
 
 
-# --- Lines and names
-
-
 def line_of(record: Mapping[str, Any]) -> bytes:
     """Return a record as one line."""
     return json.dumps(record, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
@@ -132,9 +129,6 @@ def _safe(text: str) -> str:
 
 def _hash_of(text: str, size: int) -> str:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=size).hexdigest()
-
-
-# --- Writing them
 
 
 class FileJournal:
@@ -198,9 +192,6 @@ def _is_written(path: Path) -> bool:
         except OSError:  # or a file system without locks, where no crawl can be told to have ended
             return True
     return False
-
-
-# --- Finding them
 
 
 def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> list[Journal]:

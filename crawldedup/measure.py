@@ -20,7 +20,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from crawldedup import checks
-from crawldedup.commands.command import Command
+from crawldedup.commands.command import Command, argument
 from crawldedup.commands.output import Output
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.options import Options
@@ -39,16 +39,13 @@ _PIPED_WIDTH: Final = 200
 BENCH: Final = Command(
     "measure what is found among your pages, by the default and by methods of the literature",
     {
-        "source": {
-            "metavar": "PAGES",
-            "help": "folder, feed (.jl, .json, .csv) or .warc file (these two may end in .gz)",
-        },
-        "--only": {
-            "action": "append",
-            "metavar": "METHOD",
-            "help": f"measure this method only; repeat it for several (default: {DEFAULT} and all of the literature)",
-        },
-        "--limit": {"type": int, "metavar": "N", "help": "take the first N pages only"},
+        "source": argument("folder, feed (.jl, .json, .csv) or .warc file (these two may end in .gz)", "PAGES"),
+        "--only": argument(
+            f"measure this method only; repeat it for several (default: {DEFAULT} and all of the literature)",
+            "METHOD",
+            action="append",
+        ),
+        "--limit": argument("take the first N pages only", "N", type=int),
     },
     _OPTIONS,
     # A small corpus would make every search look thorough.
@@ -232,6 +229,7 @@ def run_trial(
     from crawldedup.literature.exact import KeptPages
 
     documents, fewest = corpus.documents, Options().min_words
+    urls: dict[int | None, str | None] = {None: None, **{page: document.url for page, document in enumerate(documents)}}
     kept = KeptPages(truth, [document.facts or "" if name == DEFAULT else "" for document in documents])
     outcomes, apart, seconds = list[Outcome](), list[Outcome](), list[float]()
     for page, document in enumerate(documents):
@@ -246,9 +244,9 @@ def run_trial(
         if original is None:
             kept.add(page)
         if truth.words[page] >= fewest:
-            outcomes.append(Outcome(document.url, best, _url(documents, nearest), original))
+            outcomes.append(Outcome(document.url, best, urls[nearest], original))
             if original is None and best < similarity <= best_apart:
-                apart.append(Outcome(document.url, best_apart, _url(documents, nearest_apart), None))
+                apart.append(Outcome(document.url, best_apart, urls[nearest_apart], None))
     flagged = [outcome for outcome in outcomes if outcome.original is not None]
     found = sum(outcome.exact >= similarity for outcome in flagged)
     false = tuple(outcome for outcome in flagged if outcome.exact < similarity - TOLERANCE)
@@ -266,10 +264,6 @@ def run_trial(
         apart=tuple(apart),
         microseconds=sum(seconds) / max(len(seconds), 1) * 1e6,
     )
-
-
-def _url(documents: Sequence[Document], page: int | None) -> str | None:
-    return None if page is None else documents[page].url
 
 
 def as_json(corpus: Corpus, truth: Truth, trials: Iterable[Trial]) -> dict[str, Any]:

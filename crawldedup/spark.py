@@ -124,7 +124,6 @@ def deduplicate(
 
 
 def _check_columns(pages: DataFrame, url: str, text: str | None, html: str | None, by: Sequence[str]) -> str:
-    """Return the column to compare. Raises ConfigurationError."""
     body = text if html is None else html
     if body is None or (text is not None and html is not None):
         raise ConfigurationError("name the column to compare: give either text or html")

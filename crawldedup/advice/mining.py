@@ -2,8 +2,8 @@
 
 See Bar-Yossef, Keidar and Schonfeld, "Do not crawl in the DUST: different URLs with similar text" (2007). Pages that a
 rule takes for one and that are not copies count against it, and so do copies that lead to pages to which their twins do
-not. The evidence is which address had which content, and which page led to it. Candidates are tried one after the other, on
-the addresses that the accepted rules leave. So one that says the same as a better one finds nothing left.
+not. The evidence is which address had which content, and which page led to it. Candidates are tried one after the
+other, on the addresses that the accepted rules leave. So one that says the same as a better one finds nothing left.
 """
 
 import re
@@ -161,9 +161,6 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
     return [replace(rule, confirmed=frozenset(confirmed[rule.name] - contradicted)) for rule in rules]
 
 
-# --- What differs between two copies
-
-
 def _between(one: Address, other: Address) -> Iterator[_Change]:
     """Yield the rules that make one address of another, if they differ in one respect.
 
@@ -224,9 +221,6 @@ def _of_endings(origin: str, one: str, other: str) -> Iterator[_Change]:
     # Numbers tell pages apart.
     if start and len(left) + len(right) <= _LONGEST_ENDING and not any(map(str.isdigit, left + right)):
         yield "suffix", origin, left, right
-
-
-# --- What speaks for a candidate, and what against it
 
 
 @dataclass(slots=True, eq=False)
@@ -328,7 +322,6 @@ class _Site:
         return True
 
     def _groups(self, rule: Rule) -> dict[int, _Group]:
-        """Return the pages that a rule takes for one, by the keys of the pages."""
         first_at: dict[int, int] = {}
         for order, page in enumerate(self._pages):
             if page.content:

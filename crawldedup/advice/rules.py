@@ -62,9 +62,6 @@ _VIEWS_OF_HOST: Final = re.compile(r"(?:(?:www|m|mobile|amp|wap|print)\.)*(?=[^.
 Request = TypeVar("Request")
 
 
-# --- URLs
-
-
 class Address(NamedTuple):
     """The parts of a URL without its fragment.
 
@@ -141,9 +138,6 @@ def _split(url: str) -> SplitResult | None:
         return urlsplit(url)
     except ValueError:
         return None
-
-
-# --- Rules for them
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,13 +359,6 @@ class Predictor(Generic[Request]):
         elif step is not Step.POSTPONED:
             target.is_on_its_way = True
         return step
-
-    def keep(self, request: Request, aim: Aim | None) -> bool:
-        """Keep a request that an earlier run has skipped. Return False if no rule calls it a copy."""
-        if aim is None or not aim.rules:
-            return False
-        self.skipped.append((request, aim))
-        return True
 
     def learn(self, aim: Aim, original: Aim | None) -> tuple[list[Request], Rule | None]:
         """Learn from a page that came: whether it is new (`original` is its own aim), or a copy of another page.

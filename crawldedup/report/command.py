@@ -4,9 +4,9 @@ import time
 from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from crawldedup.commands.command import Command
+from crawldedup.commands.command import Arguments, Command, argument
 from crawldedup.commands.output import Output
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import Journal, crawls, find_journals
@@ -14,31 +14,20 @@ from crawldedup.printable import pluralize, printable
 
 DEFAULT_SOURCE: Final = ".scrapy/crawldedup"
 
-ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
-    "--output": {
-        "type": Path,
-        "metavar": "FILE",
-        "help": "write a .html page, the report as .json, or every verdict as .csv, .jsonl or .parquet",
-    },
-    "--crawls": {"action": "store_true", "help": "list the crawls of the sources instead"},
-    "--crawl": {"metavar": "NAME", "help": "report this crawl (default: the last one)"},
-    "--against": {
-        "metavar": "CRAWL",
-        "help": "compare with this crawl of the sources, or with the last one of another source",
-    },
+_WRITTEN: Final = "write a .html page, the report as .json, or every verdict as .csv, .jsonl or .parquet"
+_AGAINST: Final = "compare with this crawl of the sources, or with the last one of another source"
+_SOURCES: Final = f"journals of one crawl, or a folder of journals (default: {DEFAULT_SOURCE})"
+
+ARGUMENTS: Final[Arguments] = {
+    "--output": argument(_WRITTEN, "FILE", type=Path),
+    "--crawls": argument("list the crawls of the sources instead", action="store_true"),
+    "--crawl": argument("report this crawl (default: the last one)", "NAME"),
+    "--against": argument(_AGAINST, "CRAWL"),
 }
 
 REPORT: Final = Command(
     "report what a crawl met: duplicates, traps, clusters, costs",
-    {
-        "sources": {
-            "nargs": "*",
-            "default": [DEFAULT_SOURCE],
-            "metavar": "SOURCE",
-            "help": f"journals of one crawl, or a folder of journals (default: {DEFAULT_SOURCE})",
-        },
-        **ARGUMENTS,
-    },
+    {"sources": argument(_SOURCES, "SOURCE", nargs="*", default=[DEFAULT_SOURCE]), **ARGUMENTS},
     description="Reads the journals of a crawl, of all its processes, while it runs or later.",
     module=__name__,
 )

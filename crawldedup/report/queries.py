@@ -12,7 +12,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Self, TypeGuard
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -238,9 +238,7 @@ def _timeline(database: Database, seconds: float) -> Row:
 
 def _similarity(database: Database, settings: Row) -> Row:
     """Return near duplicates by estimated similarity; `limit` is the least one that was accepted in this crawl."""
-    wanted, limit = (
-        float(value) if _is_share(value) else None for value in map(settings.get, ("similarity", "threshold"))
-    )
+    wanted, limit = settings.get("similarity"), settings.get("threshold")
     what_if = []
     if wanted is not None and limit is not None:
         for similarity in _TRIED:
@@ -263,9 +261,9 @@ def limit_at(similarity: float, *, wanted: float, limit: float) -> float:
 def _index(database: Database, journals: Sequence[Journal]) -> Row:
     """Return how full the index was, its work, and the share of pages just as alike as asked for that it finds."""
     index = database.row("index")
-    similarity, recall = (journals[-1].settings.get(name) for name in ("similarity", "recall"))
+    similarity, recall = map(journals[-1].settings.get, ("similarity", "recall"))
     expected = None
-    if index["known_after"] is not None and _is_share(similarity) and _is_share(recall):
+    if similarity and recall and index["known_after"] is not None:
         expected = expected_recall(similarity=similarity, recall=recall, pages=index["known_after"])
     return index | {"recall": expected, "work": database.rows("work")}
 
@@ -289,10 +287,6 @@ def _comparison(database: Database, journals: Sequence[Journal], former: Sequenc
         "sites": database.rows("changes_of_sites"),
         "examples": database.rows("changed_pages"),
     }
-
-
-def _is_share(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and 0 < value <= 1
 
 
 def _whole(number: float) -> float:

@@ -208,11 +208,6 @@ class Resemblances:
         near = place < MOST_RESEMBLING
         return type(self)(self.later[near], self.earlier[near], self.costs[near])
 
-    def joined(self, other: Self) -> Self:
-        """Return the pairs of both."""
-        both = zip((self.later, self.earlier, self.costs), (other.later, other.earlier, other.costs), strict=True)
-        return type(self)(*map(np.concatenate, both))
-
 
 class Order:
     """What has been decided of the pages 0, 1, .. of an order. `original` holds the page itself where it is kept."""
@@ -335,7 +330,9 @@ class _Batch:
             wanted = self._order.decide(measured)
             if not len(wanted):
                 return
-            measured = measured.joined(self._measured(wanted))
+            more = self._measured(wanted)
+            columns = ((measured.later, more.later), (measured.earlier, more.earlier), (measured.costs, more.costs))
+            measured = Resemblances(*map(np.concatenate, columns))
         self._order.decide(measured, presumes=False)
 
     def _measured(self, pairs: Keys, most: float = math.inf) -> Resemblances:
@@ -356,7 +353,6 @@ class _Batch:
         return exact_similarities(self._pages.shingles, later, earlier)
 
     def duplicates(self) -> Duplicates:
-        """Return what has been decided."""
         # An exact copy has the verdict of the first one.
         original = self._order.original[self._first_copy]
         is_near = self._is_first & (original != np.arange(len(original)))

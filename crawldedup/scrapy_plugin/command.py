@@ -65,7 +65,6 @@ class Command(ScrapyCommand):
         self.exitcode = run_command(lambda output: self._act(opts.action, names, opts, output), as_json=opts.json)
 
     def _act(self, action: str, names: list[str], opts: Namespace, output: Any) -> None:
-        """Carry out an action by the functions of the command line, with the options that the settings stand for."""
         from crawldedup.commands import advise
         from crawldedup.errors import ConfigurationError
         from crawldedup.report import command as report

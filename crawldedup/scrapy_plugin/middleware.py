@@ -275,7 +275,6 @@ class DedupMiddleware:
         await signals.send(signals.wall_suspected, self._crawler, original=original, share=share, window=window)
 
     async def _record(self, request: Request, response: Response, judged: Judged, outcome: Outcome) -> None:
-        """Tell stats, journal, signals and log of a page, in its order."""
         verdict = judged.verdict
         self._stats.checked(judged, outcome, size=len(response.body), is_start=policies.is_start(request))
         self.journal.checked(request, response, judged, outcome, known=self._dedup.pages)

@@ -35,7 +35,7 @@ from crawldedup.scrapy_plugin.settings import CLOSE_REASON, CrawlOptions, end_un
 from crawldedup.scrapy_plugin.signals import logger, say
 from crawldedup.search.model import accept_threshold
 from crawldedup.stores.registry import shown_url
-from crawldedup.verdict import Coverage, Kind
+from crawldedup.verdict import Kind
 
 PREFIX: Final = "crawldedup/"
 NOVELTY_PAGES: Final = 200  # So many of the last pages tell how much new a crawl still finds.
@@ -139,7 +139,13 @@ class CrawlStats:
             self._fates["starts"] += 1
             self._fates["lost starts"] += outcome.refused and verdict.is_duplicate
         if self._options.paragraphs is not None and self._noun == "page" and verdict.kind in (Kind.NEW, Kind.REVISIT):
-            self._add_coverage(verdict.coverage)
+            if (coverage := verdict.coverage) is None:
+                self.count("paragraphs/failed")
+            else:
+                self.count("paragraphs/pages")
+                self.count("paragraphs/partial", coverage.is_partial)
+                for part in ("new", "known", "boilerplate"):
+                    self.count(f"paragraphs/words/{part}", getattr(coverage, f"{part}_words"))
         if verdict.is_duplicate:
             self._stats.max_value(f"{self._prefix}largest_cluster", verdict.copies)
         for name, seconds in (("waiting", judged.waited), ("reading", judged.reading), ("store", judged.asking)):
@@ -258,18 +264,8 @@ class CrawlStats:
         return [*([f"{dropped} dropped"] if dropped else []), *([f"items of {itemless} dropped"] if itemless else [])]
 
     def _counts_of(self, group: str) -> dict[str, int]:
-        """Return the counts of a group by their reasons, sorted."""
         counts = sorted(self._counts.items())
         return {name.removeprefix(f"{group}/"): count for name, count in counts if name.startswith(f"{group}/")}
-
-    def _add_coverage(self, coverage: Coverage | None) -> None:
-        if coverage is None:
-            self.count("paragraphs/failed")
-            return
-        self.count("paragraphs/pages")
-        self.count("paragraphs/partial", coverage.is_partial)
-        for kind in ("new", "known", "boilerplate"):
-            self.count(f"paragraphs/words/{kind}", getattr(coverage, f"{kind}_words"))
 
 
 def _listed(counts: dict[str, int]) -> str:

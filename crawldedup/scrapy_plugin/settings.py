@@ -251,7 +251,6 @@ def default_workers(extractor: str) -> int:
 
 
 def _value(settings: BaseSettings, name: str, declared: Option) -> Any:
-    """Return the checked value of a setting, or None if it is not set."""
     value = settings.get(name)
     if value is None:
         return None

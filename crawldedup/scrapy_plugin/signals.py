@@ -1,4 +1,4 @@
-"""Signals for spiders and extensions, whose handlers may be coroutines: the page waits. And lines of the log."""
+"""Signals for spiders and extensions, whose handlers may be coroutines: the page waits. Lines of the log, and stats."""
 
 import logging
 from typing import Final
@@ -25,6 +25,12 @@ async def send(signal: object, crawler: Crawler, **arguments: object) -> None:
     """Send a signal, and wait for those who listen. To send one to nobody takes as long as to judge a page."""
     if next(liveReceivers(getAllReceivers(crawler.signals.sender, signal)), None) is not None:
         await crawler.signals.send_catch_log_async(signal, **arguments, spider=crawler.spider)
+
+
+def count(crawler: Crawler, name: str) -> None:
+    """Count into Scrapy's stats."""
+    assert crawler.stats is not None  # crawlers have theirs before any component is built
+    crawler.stats.inc_value(f"crawldedup/{name}")
 
 
 def say(crawler: Crawler, level: int, message: str, error: Exception | None = None) -> None:

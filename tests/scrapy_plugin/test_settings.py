@@ -12,8 +12,8 @@ from scrapy.utils.misc import load_object
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.scrapy_plugin import Addon, DedupItemPipeline, DedupMiddleware
+from crawldedup.scrapy_plugin.addon import PostponeMiddleware, RulesMiddleware
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
-from crawldedup.scrapy_plugin.requests import PostponeMiddleware, RulesMiddleware
 from crawldedup.scrapy_plugin.settings import CrawlOptions, check_patterns, crawl_options, default_workers, matches
 from tests.scrapy_plugin.fakes import FakeCrawler
 
