@@ -31,7 +31,7 @@ class CrawlDeduplicator:
     def __init__(self, store: str = "memory://", *, action: str = "mark", **options: Any) -> None:
         values = {"volatile": True, "workers": 1, **options, "store": store, "action": action}
         self.options = CrawlOptions.from_values(values)
-        self._dedup = AsyncDeduplicator.from_options(
+        self.dedup = AsyncDeduplicator.from_options(
             self.options, workers=self.options.workers, page_seconds=self.options.page_seconds
         )
         self._copies = Copies(self.options.prefer, self.options.trusted_sites)
@@ -39,11 +39,11 @@ class CrawlDeduplicator:
         self.counts: Counter[str] = Counter()
 
     async def __aenter__(self) -> Self:
-        await self._dedup.open()
+        await self.dedup.open()
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        await self._dedup.close()
+        await self.dedup.close()
 
     async def judge(
         self, url: str, html: bytes | str, encoding: str | None = None, *, links: str = "", is_start: bool = False
@@ -60,7 +60,7 @@ class CrawlDeduplicator:
         page = Page(url, html=html, encoding=encoding, delivered=False, **asked)
         try:
             ranked = partial(with_claim, rank=self._copies.rank(url), headers=[links])
-            verdict = (await self._dedup.judge(page, ranked)).verdict
+            verdict = (await self.dedup.judge(page, ranked)).verdict
         except Exception as error:
             kind = "internal"
             if isinstance(error, CrawlDedupError):
@@ -78,7 +78,3 @@ class CrawlDeduplicator:
         mark: dict[str, Any] = wire.plain(verdict)
         # The links of a start page are wanted.
         return mark | {"refused": outcome.refused, "dropped": outcome.fate is Fate.DROPPED and not is_start}
-
-    def deliver(self, url: str) -> None:
-        """Note that a page has been handled. One that was not comes again after the process has ended."""
-        self._dedup.deliver(url)

@@ -29,7 +29,7 @@ class DedupResults(CrawlDeduplicator):
             if self.options.action == "drop" and is_duplicate(result):
                 continue
             yield result
-            self.deliver(result.redirected_url or result.url)
+            self.dedup.deliver(result.redirected_url or result.url)
 
     def watch(self, strategy: Any) -> Any:
         """Let a strategy of deep crawls mark each result before its links are taken; return the strategy.

@@ -48,7 +48,7 @@ class DedupHook(CrawlDeduplicator):
 
         async def deliver() -> None:
             if request.state is RequestState.DONE:
-                self.deliver(url)
+                self.dedup.deliver(url)
 
         context.register_deferred_cleanup(deliver)
 

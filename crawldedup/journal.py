@@ -38,7 +38,6 @@ OUTCOMES: Final = {
 }
 """What the lines of checked pages call their kinds."""
 
-_LONGEST_NAME: Final = 60
 _LONGEST_LINE: Final = 1 << 20
 
 
@@ -123,7 +122,7 @@ def name_of_job(job: Path | None, name: str) -> str:
 
 def _safe(text: str) -> str:
     """Return a text whose other characters are replaced. What that changes ends with a hash: names stay different."""
-    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", text)[:_LONGEST_NAME]
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", text)[:60]
     return safe if safe == text else f"{safe}-{_hash_of(text, 4)}"
 
 

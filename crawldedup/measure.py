@@ -34,7 +34,6 @@ TOLERANCE: Final = 0.1  # A flagged page is false if its best similarity lies mo
 SLOW: Final = {"brute force": 2000}
 """Methods that compare a page with every other, and of how many pages they are left out unless they are named."""
 _OPTIONS: Final = ("similarity", "recall", "extractor", "expected_pages")
-_PIPED_WIDTH: Final = 200
 
 BENCH: Final = Command(
     "measure what is found among your pages, by the default and by methods of the literature",
@@ -276,7 +275,7 @@ def as_json(corpus: Corpus, truth: Truth, trials: Iterable[Trial]) -> dict[str, 
 def print_trials(corpus: Corpus, trials: Sequence[Trial], console: Console, notes: Iterable[str] = ()) -> None:
     """Print a line for each method: fitted to a terminal, and unbroken in a pipe."""
     if not console.is_terminal:
-        console = Console(file=console.file, width=_PIPED_WIDTH, highlight=False)
+        console = Console(file=console.file, width=200, highlight=False)
     left_out = {"unreadable": corpus.unreadable, "with the URL of an earlier one": corpus.repeated}
     rest = "".join(f", {count:,} {what}" for what, count in left_out.items() if count)
     pages = f"{len(corpus.documents):,} pages{f' (left out{rest})' if rest else ''}"

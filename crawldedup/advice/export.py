@@ -13,7 +13,6 @@ from crawldedup.advice.mining import UNTOLD, Page, walk
 from crawldedup.advice.rules import LEAST_CONFIDENCE, Address, Rule, name_of
 from crawldedup.printable import pluralize
 
-_ORDER: Final = 100
 # What means something in a pattern of url-matcher is left out.
 _PLAIN: Final = re.compile(r"[^*|?#%+;\s]*")
 
@@ -90,7 +89,7 @@ def for_discarder(rule: Rule, left_alone: Collection[str] = ()) -> Written | Non
     else:
         return None
     pattern = {"include": include, **({"exclude": exclude} if exclude else {})}
-    plain = {"order": _ORDER, "processor": processor, "urlPattern": pattern, "args": arguments}
+    plain = {"order": 100, "processor": processor, "urlPattern": pattern, "args": arguments}
     everywhere, below = replace(rule, folders=frozenset(), exceptions=frozenset()), tuple(folders)
     return plain, lambda address: (everywhere.rewritten(address) if address.path.startswith(below) else None) or address
 

@@ -40,7 +40,6 @@ _SETTINGS: Final[dict[str, Any]] = {
     "CRAWLDEDUP_PREFER": "[]",
 }
 _SHOWN: Final = 10
-_LOG_CHARACTERS: Final = 2000
 
 
 class CrawlError(CrawlDedupError):
@@ -116,7 +115,7 @@ def crawl(site: DemoSite, folder: Path, progress: Callable[..., None]) -> list[d
     lines = [json.loads(line) for path in journals for line in path.read_bytes().splitlines()]
     reason = next((line["end"] for line in lines if "end" in line), None)
     if done.returncode or reason != "finished":
-        log = done.stderr.decode(errors="replace")[-_LOG_CHARACTERS:].strip()
+        log = done.stderr.decode(errors="replace")[-2000:].strip()
         raise CrawlError(f"the crawl failed ({reason or 'its process ended too early'}). The end of its log:\n{log}")
     return [line for line in lines if "outcome" in line]
 

@@ -9,6 +9,7 @@ import contextlib
 import datetime
 import json
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -47,6 +48,14 @@ def target_of(url: str) -> str:
     return "/" + url.partition("#")[0].partition("://")[2].partition("/")[2] if "://" in url else url
 
 
+class LocalServer(ThreadingHTTPServer):
+    """A web server that says nothing of clients who leave."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 @contextlib.contextmanager
 def serving(reply_to: Callable[[str], Reply], port: int = 0) -> Iterator[str]:
     """Serve a site from threads of this process; yields its base URL. Port 0 takes any free port.
@@ -71,7 +80,7 @@ def serving(reply_to: Callable[[str], Reply], port: int = 0) -> Iterator[str]:
         def log_message(self, format: str, *args: object) -> None:
             """Log nothing: the crawl reports on its pages itself."""
 
-    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
+    with LocalServer(("127.0.0.1", port), Handler) as server:
         # A short poll interval lets the server stop in no noticeable time.
         threading.Thread(target=server.serve_forever, args=(0.05,), name="crawldedup-demo", daemon=True).start()
         try:

@@ -127,14 +127,13 @@ class Database:
         (row,) = self.rows(name, **values)
         return row
 
-    def write(self, name: str, path: str, layout: str, each: str = "*", **values: Any) -> None:
-        """Write what is selected from each row of a query into a file of this layout. Raises ReportError."""
+    def write(self, name: str, path: str, layout: str, columns: str, **values: Any) -> None:
+        """Write columns of each row of a query into a file of this layout. Raises ReportError."""
         self.tell("writing", 0)
-        query = self._queries[name].rstrip(";\n")
+        query, columns = self._queries[name].rstrip(";\n"), self._queries[columns].rstrip(";\n")
+        copy = f"COPY (SELECT {columns} FROM ({query})) TO $path ({layout}, USE_TMP_FILE false)"
         with self._errors():
-            self._connection.execute(
-                f"COPY (SELECT {each} FROM ({query})) TO $path ({layout}, USE_TMP_FILE false)", {"path": path, **values}
-            )
+            self._connection.execute(copy, {"path": path, **values})
 
     def evidence(self, most: int = MOST_PAGES) -> tuple[list[Page], list[Rule]]:
         """Return at most so many pages in the order of their verdicts, and the rules that crawls have withdrawn."""

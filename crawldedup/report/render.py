@@ -42,23 +42,16 @@ _NARROWEST: Final = 16
 # How lines begin that have a style, and how they are shown.
 _MARKS: Final = {"= ": ("bold", ""), "! ": ("bold red", "- "), "? ": ("yellow", "- ")}
 
-# Spreadsheets run a cell that begins as a formula, some of them also after blanks or with full-width letters. In CSV
-# such a text begins with an apostrophe, and control characters are replaced. The others hold what was recorded.
-_SAFE: Final = r"""
-    regexp_replace(regexp_replace(COLUMNS('(.*)')::VARCHAR, '[\x00-\x1f\x7f-\x9f]', chr(65533), 'g'),
-        '^(\s*[=+\-@|＝＋－＠])', '''\1') AS '\1'
-"""
 _ROWS: Final = {
-    ".csv": ("FORMAT csv, HEADER", _SAFE),
-    ".jsonl": ("FORMAT json, ARRAY false", "*"),
-    ".parquet": ("FORMAT parquet, COMPRESSION zstd", "*"),
+    ".csv": ("FORMAT csv, HEADER", "safe_columns"),
+    ".jsonl": ("FORMAT json, ARRAY false", "all_columns"),
+    ".parquet": ("FORMAT parquet, COMPRESSION zstd", "all_columns"),
 }
 SUFFIXES: Final = (".html", ".json", *_ROWS)
 
 LONGEST_LINK: Final = 500
 _LONGEST_SHOWN: Final = 120
 _MOST_RULES: Final = 2
-_MOST_LABELS: Final = 10
 _MOST_GRID_LINES: Final = 5
 _PASSAGE: Final = re.compile(r"(\[-.*?-\]|\{\+.*?\+\})")
 
@@ -288,6 +281,6 @@ def depth(value: float, grid: Sequence[float]) -> float:
 
 
 def time_labels(moments: Sequence[Mapping[str, Any]]) -> list[tuple[float, str]]:
-    """Return when the steps of a crawl began, at most ten of them, with their places in the width, from 0 to 1."""
+    """Return when the steps of a crawl began, at most ten, with their places in the width, from 0 to 1."""
     marks = [(at / len(moments), lasting(moment["seconds"])) for at, moment in enumerate(moments)]
-    return marks[:: -(-len(marks) // _MOST_LABELS)]
+    return marks[:: -(-len(marks) // 10)]

@@ -54,7 +54,6 @@ from crawldedup.scrapy_plugin.signals import say
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Kind, Verdict, describe
 
-WALL_REASON: Final = "crawldedup_wall"
 BROWSER_PAGE_KEY: Final = "playwright_page"
 _CLOSE_SECONDS: Final = 10.0
 _RELOAD_KEY: Final = "_crawldedup_reload"
@@ -149,8 +148,8 @@ class DedupMiddleware:
 
     def spider_idle(self) -> None:
         """End a crawl of which walls are all that is left. Raises CloseSpider."""
-        if self._walls.have_closed(self._closed):
-            raise CloseSpider(WALL_REASON)
+        if self._closed and self._closed >= self._walls.sites.keys():
+            raise CloseSpider("crawldedup_wall")
 
     def process_request(self, request: Request) -> None:
         """Let a request pass. Raises IgnoreRequest for one to a site that answers with a wall."""

@@ -37,8 +37,6 @@ DROP_ITEMS_KEY: Final = "_crawldedup_drop_items"
 # Flags that Scrapy puts on a response that ended early, or may have: half a page resembles too many others.
 _NO_LENGTH: Final = "partial"
 _PARTIAL_FLAGS: Final = frozenset({_NO_LENGTH, "dataloss", "download_stopped"})
-_PARTIAL_CONTENT: Final = 206
-_TAIL_BYTES: Final = 2048
 _WORD: Final = re.compile(r"[a-z.]{1,20}")
 _COMMENT: Final = re.compile(rb"<!--.*?-->", re.DOTALL)
 
@@ -52,7 +50,7 @@ The first finds a wall before all of a site, the second one before each third pa
 stays below: 2,000 pages of a calendar, one after the other, came to 35 of 100 and 123 of 500.
 """
 MOST_SUSPECTED: Final = 100  # originals in one crawl
-_MOST_SITES: Final = 100
+_MOST_SITES: Final = 100  # are watched
 
 
 class OverrideError(CrawlDedupError):
@@ -193,10 +191,10 @@ def reason_to_skip(request: Request, response: Response, deny: Sequence[Pattern]
         return "url"
     if request.method == "HEAD":
         return "method"
-    if not 200 <= response.status < 300 or response.status == _PARTIAL_CONTENT:
+    if not 200 <= response.status < 300 or response.status == 206:
         return f"http_{response.status}"
     if flags := _PARTIAL_FLAGS.intersection(response.flags):
-        tail = _COMMENT.sub(b"", response.body[-_TAIL_BYTES:]).rstrip().lower()
+        tail = _COMMENT.sub(b"", response.body[-2048:]).rstrip().lower()
         # A page that ends as HTML does is whole, a comment or two behind it included.
         if flags != {_NO_LENGTH} or not tail.endswith(b"</html>"):
             return "partial"
@@ -325,16 +323,12 @@ class Deliveries:
 class Walls:
     """Recognises walls: pages that a site answers with in place of many, such as a login form, a ban or a soft 404.
 
-    Of each site it knows the last judged pages: what the pages of a wall have in common, and hashes of their URLs.
+    `sites` holds the last judged pages of each: what the pages of a wall have in common, and hashes of their URLs.
     """
 
     def __init__(self) -> None:
-        self._sites: OrderedDict[str, deque[tuple[int | None, int]]] = OrderedDict()
+        self.sites: OrderedDict[str, deque[tuple[int | None, int]]] = OrderedDict()
         self._suspected: set[int] = set()
-
-    def have_closed(self, sites: set[str]) -> bool:
-        """Return True if no page came of any other site than these."""
-        return bool(sites) and sites >= self._sites.keys()
 
     def add(self, verdict: Verdict, digest: int = 0) -> tuple[str, float, int] | None:
         """Note a judged page. Return its original if that is suspected, once for each.
@@ -348,10 +342,10 @@ class Walls:
         elif verdict.kind is Kind.REVISIT and digest:
             key = hash(("text", digest))
         site = site_of(verdict.url)
-        recent = self._sites.setdefault(site, deque(maxlen=max(size for size, _ in WINDOWS)))
-        self._sites.move_to_end(site)
-        if len(self._sites) > _MOST_SITES:
-            self._sites.popitem(last=False)
+        recent = self.sites.setdefault(site, deque(maxlen=max(size for size, _ in WINDOWS)))
+        self.sites.move_to_end(site)
+        if len(self.sites) > _MOST_SITES:
+            self.sites.popitem(last=False)
         recent.appendleft((key, hash(verdict.url)))
         if key is None or key in self._suspected or len(self._suspected) == MOST_SUSPECTED:
             return None

@@ -38,7 +38,6 @@ _MOST_WORKERS: Final = 4
 _PATTERNS: Final = "a regular expression or a list of them, none of them empty"
 _PATTERN_SECONDS: Final = 0.05
 _slow_patterns: Final[set[str]] = set()  # Expressions of the user, so there are few.
-_GRACE_TURNS: Final = 100
 # Why a crawl does not start: several components may refuse the same settings, or to start at all.
 _reasons: WeakKeyDictionary[Crawler, list[str]] = WeakKeyDictionary()
 
@@ -130,8 +129,7 @@ class CrawlOptions(Options):
     reloads: int = _option(
         0,
         checks.whole(0, 5),
-        "Load so many pages of each host a second time, to learn which lines change with every load. A site that shows "
-        "its pages under several URLs, as with session ids, needs none.",
+        "Load so many pages of each host twice, to learn which lines change with every load.",
     )
     enabled: bool = _option(True, checks.flag, "Switch the plugin off with False.")
     action: str = _word(
@@ -159,9 +157,7 @@ class CrawlOptions(Options):
         "request",
     )
     wall: str = _word(
-        "warn",
-        "warn close ignore",
-        "At a wall, such as a login form in place of many pages: log it, or crawl no more of the site (close).",
+        "warn", "warn close ignore", "At a wall, such as a login form: log it, or crawl no more of the site (close)."
     )
     revisit: str = _word(
         "keep", "keep drop", "With drop, a page that an earlier crawl saw with the same text is treated as a duplicate."
@@ -316,7 +312,7 @@ def end_unstarted(crawler: Crawler, message: str) -> None:
         if crawler.engine.spider is not None:
             await crawler.engine.close_spider_async(reason=CLOSE_REASON)
             # Other components start at the same signal, and may use the spider when they go on.
-            for _ in range(_GRACE_TURNS if is_asyncio_available() else 0):
+            for _ in range(100 if is_asyncio_available() else 0):
                 await asyncio.sleep(0.001)
             # To Scrapy a crawler that is left without a spider is one that could not start.
             crawler.spider = None

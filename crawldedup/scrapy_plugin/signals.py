@@ -1,15 +1,12 @@
 """Signals for spiders and extensions, whose handlers may be coroutines: the page waits. Lines of the log, and stats."""
 
 import logging
-from typing import Final
 
 # What Scrapy's signal manager is made of.
 from pydispatch.dispatcher import getAllReceivers, liveReceivers
 from scrapy.crawler import Crawler
 
 from crawldedup.printable import printable
-
-LONGEST_MESSAGE: Final = 2000
 
 logger = logging.getLogger("crawldedup")
 
@@ -35,5 +32,5 @@ def count(crawler: Crawler, name: str) -> None:
 
 def say(crawler: Crawler, level: int, message: str, error: Exception | None = None) -> None:
     """Log a message of a crawl, which may hold hostile text."""
-    text = printable(message, LONGEST_MESSAGE)
+    text = printable(message, 2000)
     logger.log(level, "crawldedup: %s", text, extra={"spider": crawler.spider}, exc_info=error)

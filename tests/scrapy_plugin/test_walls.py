@@ -91,5 +91,5 @@ def test_what_it_holds_is_bounded() -> None:
     assert found == len(walls._suspected) == MOST_SUSPECTED
     for site in range(300):
         walls.add(Verdict(Kind.NEW, f"https://site{site}.example/"))
-    assert len(walls._sites) == 100
-    assert max(map(len, walls._sites.values())) <= max(size for size, _ in WINDOWS)
+    assert len(walls.sites) == 100
+    assert max(map(len, walls.sites.values())) <= max(size for size, _ in WINDOWS)

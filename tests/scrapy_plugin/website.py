@@ -5,8 +5,10 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import NamedTuple, Self
+
+from crawldedup.demo.site import LocalServer
 
 _VOCABULARY = [
     left + middle + right
@@ -83,7 +85,7 @@ class Site:
             def log_message(self, format: str, *args: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = LocalServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Self:
