@@ -84,10 +84,7 @@ def line_of(record: Mapping[str, Any]) -> bytes:
 
 
 def shown(url: str) -> str:
-    """Return a URL without lone surrogates, which are no Unicode text, and cut at `LONGEST_URL` characters.
-
-    A cut one ends with a hash of the whole and "…", so that different URLs stay different.
-    """
+    """Return a URL without lone surrogates, cut at `LONGEST_URL`: a cut one ends with a hash of the whole and "…"."""
     if not url.isascii():
         url = url.encode("utf-8", "replace").decode("utf-8")
     whole = _hash_of(url, 8)
@@ -131,10 +128,7 @@ def _hash_of(text: str, size: int) -> str:
 
 
 class FileJournal:
-    """Writes a journal into a new file of a directory, where journals of earlier crawls make room.
-
-    Nothing is raised: a line that there is no room for is lost, and `trouble` tells of the last failure.
-    """
+    """Writes a journal into a new file, and earlier ones make room. What fails costs lines: `trouble` tells of it."""
 
     def __init__(self, directory: Path, header: Mapping[str, Any], *, keep: int) -> None:
         self.trouble: str | None = None

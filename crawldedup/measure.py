@@ -69,11 +69,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Pages in the order of a crawl.
-
-    `unreadable` counts pages without a text. `repeated` counts pages with the URL of an earlier one: these are
-    revisits, not duplicates.
-    """
+    """Pages in the order of a crawl, without the `unreadable`, and those `repeated` at the URL of an earlier one."""
 
     name: str
     documents: tuple[Document, ...]
@@ -221,10 +217,7 @@ def read_corpus(
 def run_trial(
     name: str, check: Check, corpus: Corpus, truth: Truth, similarity: float, progress: Progress = lambda *_: None
 ) -> Trial:
-    """Show a corpus to a method, and compare its answers with the truth that `compare_all` found of its texts.
-
-    Of all methods, only the default keeps pages of different facts apart.
-    """
+    """Show a corpus to a method, and compare its answers with the truth. The default alone keeps other facts apart."""
     from crawldedup.literature.exact import KeptPages
 
     documents, fewest = corpus.documents, Options().min_words

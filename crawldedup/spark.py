@@ -168,10 +168,7 @@ def checkpointed(frame: DataFrame) -> DataFrame:
 
 
 def verdicts_of(read: DataFrame, goal: Goal) -> DataFrame:
-    """Return the verdicts of all pages but the new ones: ID, URL and the columns ADDED.
-
-    `read` is persisted, and has ID, URL and what `read_pages` adds.
-    """
+    """Return the verdicts of all pages but the new ones: ID, URL and the columns ADDED. What is `read` is persisted."""
     pages, total = numbered(read)
     readable = pages.where("reason is null")
     copies = checkpointed(copies_of(readable))
@@ -193,10 +190,7 @@ def verdicts_of(read: DataFrame, goal: Goal) -> DataFrame:
 
 
 def numbered(pages: DataFrame) -> tuple[DataFrame, int]:
-    """Return pages with a column `number`, which counts them from 0 in their order, and how many there are.
-
-    `pages` must be persisted. Raises ConfigurationError for more than MOST_PAGES.
-    """
+    """Number persisted pages from 0 on; return them, and how many there are. Raises ConfigurationError for too many."""
     counted = pages.groupBy(F.spark_partition_id().alias("part")).count().collect()
     counts = dict(sorted((row["part"], row["count"]) for row in counted))
     if (total := sum(counts.values())) > MOST_PAGES:
@@ -269,10 +263,7 @@ def compared(pages: DataFrame, pairs: DataFrame, goal: Goal, wanted: str) -> Dat
 
 
 def decided(pages: DataFrame, total: int, pairs: DataFrame, goal: Goal) -> DataFrame:
-    """Return the pages that are near duplicates, `later`, each with the page that is kept, `earlier`.
-
-    Pairs that turn out to be wanted are compared, too.
-    """
+    """Return near duplicates, `later`, each with the page that is kept, `earlier`. Wanted pairs are compared, too."""
     measured = checkpointed(compared(pages, pairs, goal, "near"))
     for presumes in [True] * engine.ROUNDS + [False]:
         rows = measured.repartition(1).sortWithinPartitions("later")
@@ -404,10 +395,7 @@ def compare_pairs(goal: Goal, wanted: str, batches: Batches) -> Rows:
 
 
 def decide_pairs(pages: int, crowd: Crowd, presumes: bool, batches: Batches) -> Rows:
-    """Decide about the pages of sorted pairs: yield the pairs that are wanted, and the near duplicates.
-
-    Memory holds the verdicts of all pages, and some of the pairs.
-    """
+    """Decide about pages of sorted pairs: yield the wanted pairs and the near duplicates. Memory holds all verdicts."""
     order = engine.Order(pages, crowd)
     for rows in _whole_groups(batches, lambda rows: np.asarray(rows["later"]), _PAIRS_AT_ONCE):
         later, earlier, costs = (np.asarray(rows[name]) for name in ("later", "earlier", "value"))

@@ -162,10 +162,7 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
 
 
 def _between(one: Address, other: Address) -> Iterator[_Change]:
-    """Yield the rules that make one address of another, if they differ in one respect.
-
-    Which of them is the better one is guessed by their words and lengths.
-    """
+    """Yield the rules that make one address of another, if they differ in one respect; words and lengths tell which."""
     is_alike = [part == other_part for part, other_part in zip(one, other, strict=True)]
     if is_alike == [True, True, False]:
         yield from _of_queries(one, other)
@@ -259,11 +256,7 @@ class _Site:
         self._keys = [page.key for page in pages]
 
     def mined(self) -> list[Rule]:
-        """Return the rules of the site.
-
-        Each round looks at addresses as the rules rewrite them: a print view with a session id differs from the article
-        in two respects.
-        """
+        """Return the rules, in rounds: a print view with a session id differs from the article in two respects."""
         for _ in range(_ROUNDS):
             if sum(self._accepts(candidate) for candidate in self._candidates()) == 0:
                 break

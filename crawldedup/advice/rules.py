@@ -230,10 +230,7 @@ class Rule:
 
 
 def are_views(one: str, other: str) -> bool:
-    """Return True for two origins of one site that differ by scheme, "www." or the name of a view alone.
-
-    Anyone may own another host, and answer there what he likes.
-    """
+    """Return True for origins of one site that differ by scheme, "www." or a view: another host may be anyone's."""
     hosts = [_VIEWS_OF_HOST.sub("", origin.partition("://")[2], count=1) for origin in (one, other)]
     return hosts[0] == hosts[1] and site_of(one) == site_of(other)
 
@@ -327,10 +324,7 @@ class Predictor(Generic[Request]):
         self._predicted = 0
 
     def aim_of(self, url: str, purpose: Hashable = None) -> Aim | None:
-        """Return the aim of a request at a URL; None where no rule may apply, or no further target has room.
-
-        Requests with different purposes never share a target, even if they are for the same page.
-        """
+        """Return the aim of a request, for each purpose apart; None where no rule may apply, or without room."""
         address = Address.of(url)
         if address is None or address.origin not in self._origins:
             return None

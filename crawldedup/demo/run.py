@@ -85,10 +85,7 @@ def run(_: object, output: Output) -> None:
 
 
 def crawl(site: DemoSite, folder: Path, progress: Callable[..., None]) -> list[dict[str, Any]]:
-    """Crawl a site with Scrapy in a process of its own; return what its journal says of each page.
-
-    Raises CrawlError.
-    """
+    """Crawl a site by Scrapy in a process of its own; return what its journal says of each page. Raises CrawlError."""
     store = f"sqlite:///{folder.absolute()}/index.sqlite"
     # An index without a key, so that all runs estimate alike. With a session given, nobody is warned that it begins.
     with closing(Deduplicator(store, key=0)) as dedup:

@@ -113,10 +113,7 @@ class Database:
         self._connection.execute(f"USE {schema}")
 
     def rows(self, name: str, **values: Any) -> list[Row]:
-        """Run the query of this name, and return its rows by the names of their columns.
-
-        Raises ReportError where there is too little memory or disk.
-        """
+        """Run the query of this name; return its rows as dicts. Raises ReportError without enough memory or disk."""
         with self._errors():
             result = self._connection.execute(self._queries[name], values)
             names = [column[0] for column in result.description]
@@ -176,10 +173,7 @@ class ReportError(CrawlDedupError):
 
 
 def make_report(database: Database, journals: Sequence[Journal], against: Sequence[Journal] = ()) -> Report:
-    """Load the journals of a crawl, and of an earlier one to compare it with, and return the report.
-
-    Raises ReportError where there is too little memory or disk.
-    """
+    """Load the journals of a crawl, and of an earlier one to compare it with; return the report. Raises ReportError."""
     left_out = (database.load(against, FORMER) if against else 0) + database.load(journals)
     database.tell("counting", 0)
     database.rows("make_clusters")
@@ -268,10 +262,7 @@ def _index(database: Database, journals: Sequence[Journal]) -> Row:
 
 
 def _comparison(database: Database, journals: Sequence[Journal], former: Sequence[Journal]) -> Row:
-    """Return what became of pages since an earlier crawl, in all and by site.
-
-    Pages are compared by text, too, where both crawls had one index: each index has digests of its own.
-    """
+    """Return what became of pages since an earlier crawl; by text, too, if both had one index: digests are its own."""
     indexes = {(str(each.settings.get("store")), str(each.settings.get("namespace"))) for each in (*journals, *former)}
     by_text = len(indexes) == 1 and not any(store.startswith("memory:") for store, _ in indexes)
     for schema in (FORMER, CURRENT):

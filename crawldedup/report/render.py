@@ -147,10 +147,7 @@ def check_path(name: str, path: Path) -> None:
 
 
 def write_report(database: Database, report: Report, path: Path) -> None:
-    """Write a report that was made with this database. The file has its name only when it is whole.
-
-    Raises ReportError and OSError.
-    """
+    """Write a report of this database. The file is whole when it has its name. Raises ReportError and OSError."""
     with target_file(path, force=True) as out:
         if path.suffix == ".html":
             out.write(page_of(report).encode())

@@ -92,10 +92,7 @@ class Columns:
 
     @classmethod
     def of(cls, pages: Sequence[tuple[Fingerprint, int]], threshold: float) -> Self:
-        """Return the columns of salted fingerprints and their ranks.
-
-        `threshold` is the estimate of the similarity from which on a page is accepted.
-        """
+        """Return columns of salted fingerprints and ranks. Pages are accepted from an estimate of `threshold` on."""
         empty: dict[str, Any] = {name: np.zeros(len(pages), kind) for name, kind in LAYOUT.items()}
         columns = cls(**empty)
         for row, (page, rank) in enumerate(pages):
@@ -301,10 +298,7 @@ class _Batch:
         self._order = Order(len(pages), goal.crowd if pages.shingles is None else exact)
 
     def candidates(self, table: Table) -> Iterator[Keys]:
-        """Yield near pairs of pages that share a key in a table.
-
-        Of pages that share theirs with too many, longer keys are compared, too.
-        """
+        """Yield near pairs of pages that share a key in a table: of too many that do, those that share longer ones."""
         verify = self._pages.verify[self._rows].view(np.uint64)
         search = self._pages.search[self._rows]
         nearness = Nearness(search, verify, MOST_SEARCH_BITS, self._goal.most_verify_bits)

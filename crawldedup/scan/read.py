@@ -197,10 +197,7 @@ def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
 def chunks_of(
     names: Sequence[str], begun: Place, open_source: Callable[[str, OnError], Iterator[Item]], on_error: OnError
 ) -> Iterator[Chunk]:
-    """Yield the pages of sources that are not read yet, behind where they end; the last chunk is an empty one.
-
-    `open_source` returns the items of a source, always in the same order, and hands on what is wrong.
-    """
+    """Yield the pages of sources that are not read yet; the last chunk is empty. Items come in the same order again."""
     first, behind, errors = begun
 
     def note(error: Exception) -> None:

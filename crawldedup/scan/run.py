@@ -38,10 +38,7 @@ _SHOWN_MEMBERS: Final = 10
 
 
 def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Scan what is given, by the options of `dedup`, which stays empty.
-
-    What was read outlives an error, for the next run. Raises ConfigurationError and OSError.
-    """
+    """Scan what is given, by the options of `dedup`, which stays empty. Raises ConfigurationError and OSError."""
     options, fields = dedup.options, sources.Fields.of(given)
 
     def items_of(name: str, on_error: sources.OnError) -> Iterator[Item]:
@@ -80,10 +77,7 @@ def _check(given: Namespace) -> None:
 
 @contextmanager
 def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator[ScanFolder]:
-    """Yield the folder of --work, which stays, or one beside --output, which outlives an error, or a temporary one.
-
-    It is told where a scan has gone on, and where one that ends early goes on.
-    """
+    """Yield the folder of --work, which stays, or one beside --output, which outlives an error, or a temporary one."""
     names = ("similarity", "recall", "scope", "min_words", "distinguish_params")
     # What a scan must have in common with the one that it goes on with.
     task = {

@@ -218,10 +218,7 @@ class RulesMiddleware:
         self._crawler.engine.crawl(request.replace(dont_filter=True))
 
     def _aim_of(self, url: str, request: Request) -> Aim | None:
-        """Return the aim of a request. Another callback makes other items of the same page.
-
-        A CrawlSpider has one callback, and the numbers of its rules.
-        """
+        """Return the aim of a request. Another callback, or rule of a CrawlSpider, makes other items of a page."""
         number = request.meta.get("rule")
         callback = getattr(request.callback, "__name__", "parse"), number if isinstance(number, int) else None
         return self._predictor.aim_of(url, callback)

@@ -154,10 +154,7 @@ def decide(verdict: Verdict, policy: CrawlOptions, *, seen: bool = False) -> Out
 
 
 def _is_surplus(verdict: Verdict, policy: CrawlOptions) -> bool:
-    """Return True for a duplicate beyond `keep_per_cluster` of an original that may own the text.
-
-    A page of whose words too few are new, besides those of such originals, is one, too.
-    """
+    """Return True for a copy beyond `keep_per_cluster` of a page that may own its text, and for too few new words."""
     if verdict.is_duplicate:
         is_wanted = verdict.replaces or verdict.copies < policy.keep_per_cluster
         return not is_wanted and _may_own(verdict.original or "", verdict, policy)
@@ -236,10 +233,7 @@ def is_exempt(request: Request, *, is_postponed: bool = False) -> bool:
 
 
 def page_of(request: Request, response: Response, policy: CrawlOptions, spider: str = "") -> Page:
-    """Return a response as the page to check, which is delivered later.
-
-    Of HTML only the server's word on the encoding goes along: the rest is found in the page, as everywhere else.
-    """
+    """Return a response as the page to check. Of HTML, the server's word on the encoding goes along, and no guess."""
     body: dict[str, Any]
     if isinstance(response, HtmlResponse):
         declared = (response.headers.get(b"Content-Type") or b"").decode("latin-1")

@@ -154,10 +154,7 @@ class CrawlStats:
             self._stats.max_value(f"{stat}_max", round(seconds, 6))
 
     def failed(self, name: str, error: Exception) -> tuple[str, str]:
-        """Count and explain a page or an item that passes, because it cannot be read, or something failed.
-
-        Returns as what: "skipped" or "error", and the reason or the kind.
-        """
+        """Count and explain a page that passes unchecked; return "skipped" or "error", and the reason or kind."""
         if isinstance(error, PageError):
             message = f"cannot read {name}: {error}"
             # An extractor with a mistake in it fails for every page, and then no page is checked.
