@@ -11,11 +11,10 @@ from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.page import Page
 from crawldedup.printable import printable
-from crawldedup.scrapy_plugin.policy import Copies, decide, key_of, with_claim
+from crawldedup.scrapy_plugin.policy import Copies, Fate, decide, key_of, with_claim
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 
-MARK: Final = "crawldedup"
-"""The name under which a page carries its verdict."""
+MARK: Final = "crawldedup"  # the name under which a page carries its verdict
 
 _log: Final = logging.getLogger("crawldedup")
 
@@ -32,7 +31,7 @@ class CrawlDeduplicator:
     def __init__(self, store: str = "memory://", *, action: str = "mark", **options: Any) -> None:
         values = {"volatile": True, "workers": 1, **options, "store": store, "action": action}
         self.options = CrawlOptions.from_values(values)
-        self._dedup = AsyncDeduplicator.from_options(
+        self.dedup = AsyncDeduplicator.from_options(
             self.options, workers=self.options.workers, page_seconds=self.options.page_seconds
         )
         self._copies = Copies(self.options.prefer, self.options.trusted_sites)
@@ -40,36 +39,36 @@ class CrawlDeduplicator:
         self.counts: Counter[str] = Counter()
 
     async def __aenter__(self) -> Self:
-        await self._dedup.open()
+        await self.dedup.open()
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        await self._dedup.close()
+        await self.dedup.close()
 
     async def judge(
         self, url: str, html: bytes | str, encoding: str | None = None, *, links: str = "", is_start: bool = False
     ) -> Mapping[str, Any]:
-        """Return the verdict on a page as plain values, and whether it is refused; nothing if it has no verdict.
+        """Return the verdict on a page as plain values, and if it is `refused` and `dropped`; nothing without verdict.
 
         `links` is its Link header. Copies on the sites of pages that the crawl starts with are better than others.
         """
         options = self.options
         if is_start:
             self._copies.start_at(url)
-        page = Page(
-            url,
-            html=html,
-            encoding=encoding,
-            similarity=options.similarity,
-            revisit_similarity=options.similarity_of_revisits,
-            remember=options.remember,
-            delivered=False,
-        )
+        asked: dict[str, Any] = {"similarity": options.similarity, "remember": options.remember}
+        asked["revisit_similarity"] = options.similarity_of_revisits
+        page = Page(url, html=html, encoding=encoding, delivered=False, **asked)
         try:
             ranked = partial(with_claim, rank=self._copies.rank(url), headers=[links])
-            verdict = (await self._dedup.judge(page, ranked)).verdict
+            verdict = (await self.dedup.judge(page, ranked)).verdict
         except Exception as error:
-            self._count_unchecked(error)
+            kind = "internal"
+            if isinstance(error, CrawlDedupError):
+                kind = error.reason if isinstance(error, PageError) else error.counter
+            if not self.counts[kind]:
+                others = "others of the kind are counted"
+                _log.warning("crawldedup: a page passes unchecked, %s: %s", others, printable(str(error)))
+            self.counts[kind] += 1
             return {}
         key = key_of(page)
         outcome = decide(verdict, options, seen=key in self._seen)
@@ -77,23 +76,5 @@ class CrawlDeduplicator:
             self._seen.add(key)
         self.counts[verdict.kind] += 1
         mark: dict[str, Any] = wire.plain(verdict)
-        return mark | {"refused": outcome.refused}
-
-    def deliver(self, url: str) -> None:
-        """Note that a page has been handled. One that was not comes again after the process has ended."""
-        self._dedup.deliver(url)
-
-    def _count_unchecked(self, error: Exception) -> None:
-        kind = "internal"
-        if isinstance(error, CrawlDedupError):
-            kind = error.reason if isinstance(error, PageError) else error.counter
-        if not self.counts[kind]:
-            _log.warning(
-                "crawldedup: a page passes unchecked, others of the kind are counted: %s", printable(str(error))
-            )
-        self.counts[kind] += 1
-
-
-def is_refused(mark: Mapping[str, Any] | None) -> bool:
-    """Return whether nothing of a page is wanted by its verdict: it is a copy, or unchanged with `revisit="drop"`."""
-    return bool(mark and mark.get("refused"))
+        # The links of a start page are wanted.
+        return mark | {"refused": outcome.refused, "dropped": outcome.fate is Fate.DROPPED and not is_start}

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import Any
 
-from crawldedup.adapter import MARK, CrawlDeduplicator, is_refused
+from crawldedup.adapter import MARK, CrawlDeduplicator
 
 
 class DedupResults(CrawlDeduplicator):
@@ -29,7 +29,7 @@ class DedupResults(CrawlDeduplicator):
             if self.options.action == "drop" and is_duplicate(result):
                 continue
             yield result
-            self.deliver(result.redirected_url or result.url)
+            self.dedup.deliver(result.redirected_url or result.url)
 
     def watch(self, strategy: Any) -> Any:
         """Let a strategy of deep crawls mark each result before its links are taken; return the strategy.
@@ -40,8 +40,7 @@ class DedupResults(CrawlDeduplicator):
 
         async def link_discovery(result: Any, *args: Any, **kwargs: Any) -> None:
             await self.mark(result)
-            # The links of a start page are wanted.
-            if self.options.action != "drop" or not is_duplicate(result) or not result.metadata.get("depth"):
+            if not result.metadata.get(MARK, {}).get("dropped"):
                 await discover(result, *args, **kwargs)
 
         strategy.link_discovery = link_discovery
@@ -60,7 +59,7 @@ class DedupResults(CrawlDeduplicator):
 
 def is_duplicate(result: Any) -> bool:
     """Return whether a result is a copy, or unchanged with `revisit="drop"`: nothing of it is wanted."""
-    return is_refused((result.metadata or {}).get(MARK))
+    return bool((result.metadata or {}).get(MARK, {}).get("refused"))
 
 
 async def _asynchronous(results: Iterable[Any]) -> AsyncIterator[Any]:

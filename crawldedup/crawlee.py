@@ -5,7 +5,7 @@ from typing import Any, Final
 from crawlee import RequestState
 from crawlee.errors import ContextPipelineInterruptedError
 
-from crawldedup.adapter import MARK, CrawlDeduplicator, is_refused
+from crawldedup.adapter import MARK, CrawlDeduplicator
 
 _HTML: Final = ("text/html", "application/xhtml+xml")
 
@@ -43,17 +43,16 @@ class DedupHook(CrawlDeduplicator):
         url, links = request.loaded_url or request.url, headers.get("link", "")
         mark = await self.judge(url, html, encoding, links=links, is_start=not request.crawl_depth)
         request.user_data[MARK] = mark
-        # The links of a start page are wanted.
-        if self.options.action == "drop" and is_refused(mark) and request.crawl_depth:
+        if mark.get("dropped"):
             raise ContextPipelineInterruptedError(f"{url} is a copy of {mark['original']}")
 
         async def deliver() -> None:
             if request.state is RequestState.DONE:
-                self.deliver(url)
+                self.dedup.deliver(url)
 
         context.register_deferred_cleanup(deliver)
 
 
 def is_duplicate(context: Any) -> bool:
     """Return whether the page of a context is a copy, or unchanged with `revisit="drop"`: nothing of it is wanted."""
-    return is_refused(context.request.user_data.get(MARK))
+    return bool(context.request.user_data.get(MARK, {}).get("refused"))

@@ -3,7 +3,6 @@
 The first line is a header, the last one tells how the crawl ended. A process that is killed leaves all other lines.
 """
 
-import errno
 import fcntl
 import hashlib
 import json
@@ -39,7 +38,6 @@ OUTCOMES: Final = {
 }
 """What the lines of checked pages call their kinds."""
 
-_LONGEST_NAME: Final = 60
 _LONGEST_LINE: Final = 1 << 20
 
 
@@ -80,19 +78,13 @@ class CrawlSummary:
     state: str
 
 
-# --- Lines and names
-
-
 def line_of(record: Mapping[str, Any]) -> bytes:
     """Return a record as one line."""
     return json.dumps(record, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
 
 
 def shown(url: str) -> str:
-    """Return a URL without lone surrogates, which are no Unicode text, and cut at `LONGEST_URL` characters.
-
-    A cut one ends with a hash of the whole and "…", so that different URLs stay different.
-    """
+    """Return a URL without lone surrogates, cut at `LONGEST_URL`: a cut one ends with a hash of the whole and "…"."""
     if not url.isascii():
         url = url.encode("utf-8", "replace").decode("utf-8")
     whole = _hash_of(url, 8)
@@ -127,7 +119,7 @@ def name_of_job(job: Path | None, name: str) -> str:
 
 def _safe(text: str) -> str:
     """Return a text whose other characters are replaced. What that changes ends with a hash: names stay different."""
-    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", text)[:_LONGEST_NAME]
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", text)[:60]
     return safe if safe == text else f"{safe}-{_hash_of(text, 4)}"
 
 
@@ -135,20 +127,12 @@ def _hash_of(text: str, size: int) -> str:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=size).hexdigest()
 
 
-# --- Writing them
-
-
 class FileJournal:
-    """Writes a journal into a new file of a directory, where journals of earlier crawls make room.
-
-    Nothing is raised: a line that there is no room for is lost, and `trouble` tells of the last failure.
-    """
+    """Writes a journal into a new file, and earlier ones make room. What fails costs lines: `trouble` tells of it."""
 
     def __init__(self, directory: Path, header: Mapping[str, Any], *, keep: int) -> None:
         self.trouble: str | None = None
         self._file: int | None = None
-        # Written again before the next line, if there is no room for it now.
-        self._header = line_of(header)
         try:
             directory.mkdir(parents=True, exist_ok=True)
             _prune(directory, keep, present=header["crawl"])
@@ -163,21 +147,16 @@ class FileJournal:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             self.trouble = str(error)
-        self.write(b"")
+        self.write(line_of(header))
 
     def write(self, line: bytes) -> None:
         """Write a line, if there is room for it."""
-        if self._file is None:
-            return
-        line = self._header + line
-        try:
-            if (written := os.write(self._file, line)) < len(line):
-                # The next line would be a part of what was cut off.
-                os.ftruncate(self._file, os.fstat(self._file).st_size - written)
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            self._header = b""
-        except OSError as error:
-            self.trouble = str(error)
+        if self._file is not None:
+            try:
+                # The end of a line that a full disk has cut begins the next one.
+                os.write(self._file, line)
+            except OSError as error:
+                self.trouble = str(error)
 
     def close(self) -> None:
         """Close the file; harmless when repeated."""
@@ -206,9 +185,6 @@ def _is_written(path: Path) -> bool:
         except OSError:  # or a file system without locks, where no crawl can be told to have ended
             return True
     return False
-
-
-# --- Finding them
 
 
 def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> list[Journal]:

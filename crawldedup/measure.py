@@ -29,12 +29,10 @@ if TYPE_CHECKING:
     from crawldedup.literature.exact import Truth
 
 DEFAULT: Final = "crawldedup"
-TOLERANCE: Final = 0.1
-"""A flagged page is false if its best similarity lies more than this below the wanted one."""
+TOLERANCE: Final = 0.1  # A flagged page is false if its best similarity lies more than this below the wanted one.
 SLOW: Final = {"brute force": 2000}
 """Methods that compare a page with every other, and of how many pages they are left out unless they are named."""
 _OPTIONS: Final = ("similarity", "recall", "extractor", "expected_pages")
-_PIPED_WIDTH: Final = 200
 
 BENCH: Final = Command(
     "measure what is found among your pages, by the default and by methods of the literature",
@@ -71,11 +69,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Pages in the order of a crawl.
-
-    `unreadable` counts pages without a text. `repeated` counts pages with the URL of an earlier one: these are
-    revisits, not duplicates.
-    """
+    """Pages in the order of a crawl, without the `unreadable`, and those `repeated` at the URL of an earlier one."""
 
     name: str
     documents: tuple[Document, ...]
@@ -85,8 +79,7 @@ class Corpus:
 
 Check = Callable[[Document], str | None]
 """Returns the URL of an earlier page that a page resembles, "" if the method cannot name it; remembers others."""
-Progress = Callable[[int, int | None], object]
-"""Takes the number of pages that are done, and of all."""
+Progress = Callable[[int, int | None], object]  # takes the number of pages that are done, and of all
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,13 +217,11 @@ def read_corpus(
 def run_trial(
     name: str, check: Check, corpus: Corpus, truth: Truth, similarity: float, progress: Progress = lambda *_: None
 ) -> Trial:
-    """Show a corpus to a method, and compare its answers with the truth that `compare_all` found of its texts.
-
-    Of all methods, only the default keeps pages of different facts apart.
-    """
+    """Show a corpus to a method, and compare its answers with the truth. The default alone keeps other facts apart."""
     from crawldedup.literature.exact import KeptPages
 
     documents, fewest = corpus.documents, Options().min_words
+    urls: dict[int | None, str | None] = {None: None, **{page: document.url for page, document in enumerate(documents)}}
     kept = KeptPages(truth, [document.facts or "" if name == DEFAULT else "" for document in documents])
     outcomes, apart, seconds = list[Outcome](), list[Outcome](), list[float]()
     for page, document in enumerate(documents):
@@ -245,9 +236,9 @@ def run_trial(
         if original is None:
             kept.add(page)
         if truth.words[page] >= fewest:
-            outcomes.append(Outcome(document.url, best, _url(documents, nearest), original))
+            outcomes.append(Outcome(document.url, best, urls[nearest], original))
             if original is None and best < similarity <= best_apart:
-                apart.append(Outcome(document.url, best_apart, _url(documents, nearest_apart), None))
+                apart.append(Outcome(document.url, best_apart, urls[nearest_apart], None))
     flagged = [outcome for outcome in outcomes if outcome.original is not None]
     found = sum(outcome.exact >= similarity for outcome in flagged)
     false = tuple(outcome for outcome in flagged if outcome.exact < similarity - TOLERANCE)
@@ -267,10 +258,6 @@ def run_trial(
     )
 
 
-def _url(documents: Sequence[Document], page: int | None) -> str | None:
-    return None if page is None else documents[page].url
-
-
 def as_json(corpus: Corpus, truth: Truth, trials: Iterable[Trial]) -> dict[str, Any]:
     """Return plain values, ready for JSON."""
     counts = {"pages": len(corpus.documents), "unreadable": corpus.unreadable, "repeated": corpus.repeated}
@@ -281,7 +268,7 @@ def as_json(corpus: Corpus, truth: Truth, trials: Iterable[Trial]) -> dict[str, 
 def print_trials(corpus: Corpus, trials: Sequence[Trial], console: Console, notes: Iterable[str] = ()) -> None:
     """Print a line for each method: fitted to a terminal, and unbroken in a pipe."""
     if not console.is_terminal:
-        console = Console(file=console.file, width=_PIPED_WIDTH, highlight=False)
+        console = Console(file=console.file, width=200, highlight=False)
     left_out = {"unreadable": corpus.unreadable, "with the URL of an earlier one": corpus.repeated}
     rest = "".join(f", {count:,} {what}" for what, count in left_out.items() if count)
     pages = f"{len(corpus.documents):,} pages{f' (left out{rest})' if rest else ''}"

@@ -22,16 +22,16 @@ BUDGETS = {
     "search": 1365,
     "stores": 2358,
     "workers": 498,
-    "scrapy_plugin": 2131,
-    "report": 1986,
-    "scan": 1099,
-    "spark": 449,
-    "service": 1260,
+    "scrapy_plugin": 2127,
+    "report": 1882,
+    "scan": 1058,
+    "spark": 428,
+    "service": 1259,
     "cli": 1759,
-    "literature": 1793,
-    "adapters": 410,
+    "literature": 1772,
+    "adapters": 311,
 }
-MOST_LINES = 20_256
+MOST_LINES = 19_965
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.
@@ -47,7 +47,7 @@ ROOMS = {
     "service": "service client",
     "cli": "cli commands",
     "literature": "literature measure demo",
-    "adapters": "adapter crawlee crawl4ai archives scrapy_plugin/postpone",
+    "adapters": "adapter crawlee crawl4ai archives",
 }
 ROOM_OF = {place: room for room, places in ROOMS.items() for place in places.split()}
 

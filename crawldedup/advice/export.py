@@ -9,12 +9,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from crawldedup.advice.address import Address, name_of
 from crawldedup.advice.mining import UNTOLD, Page, walk
-from crawldedup.advice.rules import LEAST_CONFIDENCE, Rule
+from crawldedup.advice.rules import LEAST_CONFIDENCE, Address, Rule, name_of
 from crawldedup.printable import pluralize
 
-_ORDER: Final = 100
 # What means something in a pattern of url-matcher is left out.
 _PLAIN: Final = re.compile(r"[^*|?#%+;\s]*")
 
@@ -72,9 +70,6 @@ def _lossless(
     return "the tool can only remove parts of URLs"
 
 
-# --- duplicate-url-discarder
-
-
 def for_discarder(rule: Rule, left_alone: Collection[str] = ()) -> Written | None:
     """Return a rule as duplicate-url-discarder's files have it; None for one that does not only remove something."""
     # Its patterns are for all that is below a folder, so they name none whose numbers differ, and not the whole site.
@@ -94,7 +89,7 @@ def for_discarder(rule: Rule, left_alone: Collection[str] = ()) -> Written | Non
     else:
         return None
     pattern = {"include": include, **({"exclude": exclude} if exclude else {})}
-    plain = {"order": _ORDER, "processor": processor, "urlPattern": pattern, "args": arguments}
+    plain = {"order": 100, "processor": processor, "urlPattern": pattern, "args": arguments}
     everywhere, below = replace(rule, folders=frozenset(), exceptions=frozenset()), tuple(folders)
     return plain, lambda address: (everywhere.rewritten(address) if address.path.startswith(below) else None) or address
 
@@ -104,9 +99,6 @@ def _removed(folders: list[str], left: list[str]) -> list[int]:
     count = len(folders) - len(left)
     starts = (start for start in range(1, len(left)) if folders[:start] + folders[start + count :] == left)
     return next(([*range(start - 1, start - 1 + count)] for start in starts if count > 0), [])
-
-
-# --- Link extractors
 
 
 def for_link_extractor(rule: Rule, left_alone: Collection[str] = ()) -> Written:

@@ -1,7 +1,9 @@
 """Mine rules: what do the URLs of copies differ in, and does it hold for all pages of their site?
 
-The evidence is which address had which content, and which page led to it. Candidates are tried one after the other, on
-the addresses that the accepted rules leave. So one that says the same as a better one finds nothing left.
+See Bar-Yossef, Keidar and Schonfeld, "Do not crawl in the DUST: different URLs with similar text" (2007). Pages that a
+rule takes for one and that are not copies count against it, and so do copies that lead to pages to which their twins do
+not. The evidence is which address had which content, and which page led to it. Candidates are tried one after the
+other, on the addresses that the accepted rules leave. So one that says the same as a better one finds nothing left.
 """
 
 import re
@@ -12,8 +14,7 @@ from functools import cache, lru_cache
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
-from crawldedup.advice.address import VIEWS, Address, is_token, name_of
-from crawldedup.advice.rules import LEAST_CONFIDENCE, Rule, RuleBook, are_views
+from crawldedup.advice.rules import LEAST_CONFIDENCE, VIEWS, Address, Rule, RuleBook, are_views, is_token, name_of
 from crawldedup.scope import site_of
 
 LEAST_SUPPORT: Final = 5  # so many different contents must speak for a rule
@@ -160,14 +161,8 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
     return [replace(rule, confirmed=frozenset(confirmed[rule.name] - contradicted)) for rule in rules]
 
 
-# --- What differs between two copies
-
-
 def _between(one: Address, other: Address) -> Iterator[_Change]:
-    """Yield the rules that make one address of another, if they differ in one respect.
-
-    Which of them is the better one is guessed by their words and lengths.
-    """
+    """Yield the rules that make one address of another, if they differ in one respect; words and lengths tell which."""
     is_alike = [part == other_part for part, other_part in zip(one, other, strict=True)]
     if is_alike == [True, True, False]:
         yield from _of_queries(one, other)
@@ -225,9 +220,6 @@ def _of_endings(origin: str, one: str, other: str) -> Iterator[_Change]:
         yield "suffix", origin, left, right
 
 
-# --- What speaks for a candidate, and what against it
-
-
 @dataclass(slots=True, eq=False)
 class _Group:
     """Pages that a rule takes for one, by their `orders`; `kept` is the one at the `target`, or else the first.
@@ -264,11 +256,7 @@ class _Site:
         self._keys = [page.key for page in pages]
 
     def mined(self) -> list[Rule]:
-        """Return the rules of the site.
-
-        Each round looks at addresses as the rules rewrite them: a print view with a session id differs from the article
-        in two respects.
-        """
+        """Return the rules, in rounds: a print view with a session id differs from the article in two respects."""
         for _ in range(_ROUNDS):
             if sum(self._accepts(candidate) for candidate in self._candidates()) == 0:
                 break
@@ -327,7 +315,6 @@ class _Site:
         return True
 
     def _groups(self, rule: Rule) -> dict[int, _Group]:
-        """Return the pages that a rule takes for one, by the keys of the pages."""
         first_at: dict[int, int] = {}
         for order, page in enumerate(self._pages):
             if page.content:

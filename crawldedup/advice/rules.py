@@ -1,4 +1,4 @@
-"""Rules for URLs: what they rewrite, the file that holds them for the next crawl, and what they predict there.
+"""URLs in parts, and rules for them: what they rewrite, the file that holds them, and what they predict in a crawl.
 
 A rule tells which URLs are taken for one page, their target. However wrong a rule is, these keep content from getting
 lost:
@@ -9,7 +9,9 @@ lost:
 - What was skipped is kept, and wanted when a check contradicts its target or its rule. Without room, requests pass.
 """
 
+import hashlib
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
@@ -17,15 +19,37 @@ from enum import StrEnum
 from itertools import compress
 from operator import not_
 from pathlib import Path
-from typing import Annotated, Any, Final, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, Final, Generic, NamedTuple, Self, TypeVar
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import msgspec
 from msgspec import Meta
 
-from crawldedup.advice.address import Address, name_of
 from crawldedup.errors import ConfigurationError
 from crawldedup.printable import printable
+from crawldedup.reading.canonical import TOKEN
 from crawldedup.scope import site_of
+
+LONGEST_URL: Final = 2048  # letters of one that rules deal with, which is as many as a journal keeps
+MOST_PARAMETERS: Final = 32  # of a URL that is not left alone
+
+VIEWS: Final = "print|printer|printable|printview|print-view|printer-friendly|amp|mobile|m"
+"""Words, with bars between them, that name views of a page in its URL."""
+_VIEW_OF_PATH: Final = re.compile(rf"/(?:{VIEWS})(?:\.\w+)?(?:/|$)|[._-](?:print|amp)(?:\.\w+)?/?$|;", re.IGNORECASE)
+VIEW_PARAMETERS: Final = (
+    r"(?i:s|sid|phpsessid|jsessionid|session|sessionid|session_id|cfid|cftoken|utm_\w*|gclid|fbclid|msclkid|"
+    r"print\w*|amp|output|format|ref|referrer|source|sort|order|highlight)"
+)
+"""A pattern of parameters that name a session, a campaign or a view, for Python and for DuckDB."""
+_VARIANT: Final = re.compile(rf"(?:^|[&;]){VIEW_PARAMETERS}(?:[=&;]|$)")
+# Their queries name the content: index.php?id=7, /?p=7.
+_SCRIPT: Final = re.compile(r"^/?$|\.(?:php\d?|phtml|aspx?|jspx?|cgi|pl|do|cfm)$", re.IGNORECASE)
+_VIEW_OF_HOST: Final = re.compile(r"(?:m|mobile|amp|wap|print)\.", re.IGNORECASE)
+
+# Several times as quick as urllib's parser, which reads what no page has.
+_URL: Final = re.compile(r"(https?)://([^/?#\s]+)([^?#]*)(?:\?([^#]*))?", re.I)
+_NUMBER: Final = re.compile(r"\d+")
+_TOKEN: Final = re.compile(TOKEN, re.I)
 
 LEAST_CONFIDENCE: Final = 0.95  # in each folder, this share of the pages that a rule takes for copies must be copies
 CHECKED: Final = 20  # one in so many skipped requests is made
@@ -33,9 +57,87 @@ TRUSTED: Final = 40  # so many copies of the mined crawl count for a rule, as if
 MOST_SKIPPED: Final = 50_000  # so many skipped requests are kept, which takes some 100 MB
 MOST_TARGETS: Final = 200_000  # so many are watched, which takes some 80 MB; requests for others pass
 _MOST_STEPS: Final = 8
-_VIEW_OF_HOST: Final = re.compile(r"(?:(?:www|m|mobile|amp|wap|print)\.)*(?=[^.]+\.)", re.IGNORECASE)
+_VIEWS_OF_HOST: Final = re.compile(r"(?:(?:www|m|mobile|amp|wap|print)\.)*(?=[^.]+\.)", re.IGNORECASE)
 
 Request = TypeVar("Request")
+
+
+class Address(NamedTuple):
+    """The parts of a URL without its fragment.
+
+    `parameters` are those of its query as they stand there, behind those at the end of its path with their semicolons.
+    """
+
+    origin: str
+    path: str
+    parameters: tuple[str, ...]
+
+    @classmethod
+    def of(cls, url: str) -> Self | None:
+        """Return the parts of a URL, or None for one that rules leave alone."""
+        if len(url) > LONGEST_URL or url.count("&") + url.count(";") >= MOST_PARAMETERS:
+            return None
+        found = _URL.match(url)
+        if found is None or "?;" in url or "&;" in url:
+            return None
+        scheme, host, path, query = found.groups()
+        parameters = [parameter for parameter in query.split("&") if parameter] if query else []
+        if ";" in path:
+            folder, _, leaf = path.rpartition("/")
+            leaf, *in_path = leaf.split(";")
+            path, parameters = f"{folder}/{leaf}", [*(f";{parameter}" for parameter in in_path), *parameters]
+        # One text for all addresses of a site.
+        return cls(sys.intern(f"{scheme}://{host}".lower()), path or "/", tuple(parameters))
+
+    def url(self) -> str:
+        """Return the URL."""
+        in_path = "".join(parameter for parameter in self.parameters if parameter[0] == ";")
+        query = "&".join(parameter for parameter in self.parameters if parameter[0] != ";")
+        return f"{self.origin}{self.path}{in_path}{'?' if query else ''}{query}"
+
+    def key(self) -> int:
+        """Return a number for the URL, in which the order of parameters does not count. Another process has others."""
+        return hash((self.origin, self.path, *sorted(self.parameters)))
+
+    def digest(self) -> str:
+        """Return what stands for the URL in files, in which the order of parameters does not count."""
+        url = self._replace(parameters=tuple(sorted(self.parameters))).url()
+        return hashlib.blake2b(url.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+    def folder(self) -> str:
+        """Return the folder that the page is in, with all numbers alike: /news/0/0/ for /news/2026/11/ferry."""
+        return _NUMBER.sub("0", self.path[: self.path.rstrip("/").rfind("/") + 1]) or "/"
+
+
+def name_of(parameter: str) -> str:
+    """Return the name of a parameter."""
+    return parameter.partition("=")[0]
+
+
+def is_token(text: str) -> bool:
+    """Return True for what looks like the id of a session."""
+    return _TOKEN.fullmatch(text) is not None
+
+
+def names_a_view(url: str) -> bool:
+    """Return True for a URL that names a session, a campaign, or a print, AMP or mobile view; or that is none."""
+    parts = _split(url)
+    if parts is None or _VARIANT.search(parts.query):
+        return True
+    return bool(_VIEW_OF_HOST.match(parts.netloc) or _VIEW_OF_PATH.search(unquote(parts.path)))
+
+
+def may_name_more(url: str) -> bool:
+    """Return True for a URL whose query may be a part of the page's name or not. That of a script is."""
+    parts = _split(url)
+    return parts is not None and bool(parts.query) and not _SCRIPT.search(parts.path)
+
+
+def _split(url: str) -> SplitResult | None:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +230,8 @@ class Rule:
 
 
 def are_views(one: str, other: str) -> bool:
-    """Return True for two origins of one site that differ by scheme, "www." or the name of a view alone.
-
-    Anyone may own another host, and answer there what he likes.
-    """
-    hosts = [_VIEW_OF_HOST.sub("", origin.partition("://")[2], count=1) for origin in (one, other)]
+    """Return True for origins of one site that differ by scheme, "www." or a view: another host may be anyone's."""
+    hosts = [_VIEWS_OF_HOST.sub("", origin.partition("://")[2], count=1) for origin in (one, other)]
     return hosts[0] == hosts[1] and site_of(one) == site_of(other)
 
 
@@ -225,10 +324,7 @@ class Predictor(Generic[Request]):
         self._predicted = 0
 
     def aim_of(self, url: str, purpose: Hashable = None) -> Aim | None:
-        """Return the aim of a request at a URL; None where no rule may apply, or no further target has room.
-
-        Requests with different purposes never share a target, even if they are for the same page.
-        """
+        """Return the aim of a request, for each purpose apart; None where no rule may apply, or without room."""
         address = Address.of(url)
         if address is None or address.origin not in self._origins:
             return None
@@ -257,13 +353,6 @@ class Predictor(Generic[Request]):
         elif step is not Step.POSTPONED:
             target.is_on_its_way = True
         return step
-
-    def keep(self, request: Request, aim: Aim | None) -> bool:
-        """Keep a request that an earlier run has skipped. Return False if no rule calls it a copy."""
-        if aim is None or not aim.rules:
-            return False
-        self.skipped.append((request, aim))
-        return True
 
     def learn(self, aim: Aim, original: Aim | None) -> tuple[list[Request], Rule | None]:
         """Learn from a page that came: whether it is new (`original` is its own aim), or a copy of another page.

@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -40,14 +40,13 @@ _SETTINGS: Final[dict[str, Any]] = {
     "CRAWLDEDUP_PREFER": "[]",
 }
 _SHOWN: Final = 10
-_LOG_CHARACTERS: Final = 2000
 
 
 class CrawlError(CrawlDedupError):
     """Raised when the crawl's process failed; the message ends with its log."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Score:
     """A crawl against the manifest of its site, which says what is a copy of what.
 
@@ -55,12 +54,12 @@ class Score:
     that were kept. `kept` is the number of contents that were kept, and `unscored` of pages that may be either.
     """
 
-    right: int
-    wrong: tuple[str, ...]
-    kept: int
-    missed: tuple[str, ...]
-    not_reached: tuple[str, ...]
-    unscored: int
+    right: int = 0
+    wrong: list[str] = field(default_factory=list)
+    kept: int = 0
+    missed: list[str] = field(default_factory=list)
+    not_reached: list[str] = field(default_factory=list)
+    unscored: int = 0
 
 
 def run(_: object, output: Output) -> None:
@@ -86,10 +85,7 @@ def run(_: object, output: Output) -> None:
 
 
 def crawl(site: DemoSite, folder: Path, progress: Callable[..., None]) -> list[dict[str, Any]]:
-    """Crawl a site with Scrapy in a process of its own; return what its journal says of each page.
-
-    Raises CrawlError.
-    """
+    """Crawl a site by Scrapy in a process of its own; return what its journal says of each page. Raises CrawlError."""
     store = f"sqlite:///{folder.absolute()}/index.sqlite"
     # An index without a key, so that all runs estimate alike. With a session given, nobody is warned that it begins.
     with closing(Deduplicator(store, key=0)) as dedup:
@@ -111,39 +107,38 @@ def crawl(site: DemoSite, folder: Path, progress: Callable[..., None]) -> list[d
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            check=False,
         )
     journals = (folder / "journal").glob("*.jsonl")
     lines = [json.loads(line) for path in journals for line in path.read_bytes().splitlines()]
     reason = next((line["end"] for line in lines if "end" in line), None)
     if done.returncode or reason != "finished":
-        log = done.stderr.decode(errors="replace")[-_LOG_CHARACTERS:].strip()
+        log = done.stderr.decode(errors="replace")[-2000:].strip()
         raise CrawlError(f"the crawl failed ({reason or 'its process ended too early'}). The end of its log:\n{log}")
     return [line for line in lines if "outcome" in line]
 
 
 def scored(pages: Sequence[Mapping[str, Any]], site: DemoSite) -> Score:
     """Compare the lines of a journal with the manifest: copies of a page of the same cluster are dropped rightly."""
-    right, unscored, wrong, missed, kept = 0, 0, list[str](), list[str](), set[str]()
+    score, kept = Score(), set[str]()
     for page in pages:
         entry = site.entry(page["url"])
         if entry is None:
             continue
         if page["outcome"] not in ("new", "near", "exact") or not entry.judged:
-            unscored += page["outcome"] != "revisit"
+            score.unscored += page["outcome"] != "revisit"
         elif page.get("action") == "dropped":
             original = site.entry(page.get("original") or "")
             if original is not None and original.cluster == entry.cluster:
-                right += 1
+                score.right += 1
             else:
-                wrong.append(page["url"])
+                score.wrong.append(page["url"])
         elif entry.cluster in kept:
-            missed.append(page["url"])
+            score.missed.append(page["url"])
         else:
             kept.add(entry.cluster)
     seen = {target_of(page["url"]) for page in pages}
-    not_reached = tuple(path for path in site.manifest() if path not in seen)
-    return Score(right, tuple(wrong), len(kept), tuple(missed), not_reached, unscored)
+    score.kept, score.not_reached = len(kept), [path for path in site.manifest() if path not in seen]
+    return score
 
 
 def score_lines(score: Score) -> Iterator[Text]:

@@ -49,12 +49,9 @@ def target_of(url: str) -> str:
 
 
 class LocalServer(ThreadingHTTPServer):
-    """A web server for a crawl of this machine."""
-
-    daemon_threads = True
+    """A web server that says nothing of clients who leave."""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print what went wrong at a request, unless its client has left."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 

@@ -25,10 +25,7 @@ _SOURCES: Final = f"journals of one crawl, or a folder of journals (default: {DE
 
 REPORT: Final = Command(
     "report what a crawl met: duplicates, traps, clusters, costs",
-    {
-        "sources": argument(_SOURCES, "SOURCE", nargs="*", default=[DEFAULT_SOURCE]),
-        **ARGUMENTS,
-    },
+    {"sources": argument(_SOURCES, "SOURCE", nargs="*", default=[DEFAULT_SOURCE]), **ARGUMENTS},
     description="Reads the journals of a crawl, of all its processes, while it runs or later.",
     module=__name__,
     index=None,
@@ -46,7 +43,7 @@ def run(given: Namespace, output: Output) -> None:
         return
     # Here, so that `--help` does not wait for DuckDB.
     from crawldedup.report.queries import Database, make_report
-    from crawldedup.report.render.files import check_path, lines_of, write_report
+    from crawldedup.report.render import check_path, lines_of, write_report
 
     if given.output is not None:
         if output.as_json:

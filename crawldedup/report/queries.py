@@ -12,13 +12,12 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Self, TypeGuard
+from typing import Any, Final, Self
 
 import msgspec
 
-from crawldedup.advice.address import VIEW_PARAMETERS
 from crawldedup.advice.mining import MOST_PAGES, Page, mine, pages_of
-from crawldedup.advice.rules import Rule
+from crawldedup.advice.rules import VIEW_PARAMETERS, Rule
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
 from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.journal import Journal
@@ -114,10 +113,7 @@ class Database:
         self._connection.execute(f"USE {schema}")
 
     def rows(self, name: str, **values: Any) -> list[Row]:
-        """Run the query of this name, and return its rows by the names of their columns.
-
-        Raises ReportError where there is too little memory or disk.
-        """
+        """Run the query of this name; return its rows as dicts. Raises ReportError without enough memory or disk."""
         with self._errors():
             result = self._connection.execute(self._queries[name], values)
             names = [column[0] for column in result.description]
@@ -128,14 +124,13 @@ class Database:
         (row,) = self.rows(name, **values)
         return row
 
-    def write(self, name: str, path: str, layout: str, each: str = "*", **values: Any) -> None:
-        """Write what is selected from each row of a query into a file of this layout. Raises ReportError."""
+    def write(self, name: str, path: str, layout: str, columns: str, **values: Any) -> None:
+        """Write columns of each row of a query into a file of this layout. Raises ReportError."""
         self.tell("writing", 0)
-        query = self._queries[name].rstrip(";\n")
+        query, columns = self._queries[name].rstrip(";\n"), self._queries[columns].rstrip(";\n")
+        copy = f"COPY (SELECT {columns} FROM ({query})) TO $path ({layout}, USE_TMP_FILE false)"
         with self._errors():
-            self._connection.execute(
-                f"COPY (SELECT {each} FROM ({query})) TO $path ({layout}, USE_TMP_FILE false)", {"path": path, **values}
-            )
+            self._connection.execute(copy, {"path": path, **values})
 
     def evidence(self, most: int = MOST_PAGES) -> tuple[list[Page], list[Rule]]:
         """Return at most so many pages in the order of their verdicts, and the rules that crawls have withdrawn."""
@@ -178,10 +173,7 @@ class ReportError(CrawlDedupError):
 
 
 def make_report(database: Database, journals: Sequence[Journal], against: Sequence[Journal] = ()) -> Report:
-    """Load the journals of a crawl, and of an earlier one to compare it with, and return the report.
-
-    Raises ReportError where there is too little memory or disk.
-    """
+    """Load the journals of a crawl, and of an earlier one to compare it with; return the report. Raises ReportError."""
     left_out = (database.load(against, FORMER) if against else 0) + database.load(journals)
     database.tell("counting", 0)
     database.rows("make_clusters")
@@ -239,9 +231,7 @@ def _timeline(database: Database, seconds: float) -> Row:
 
 def _similarity(database: Database, settings: Row) -> Row:
     """Return near duplicates by estimated similarity; `limit` is the least one that was accepted in this crawl."""
-    wanted, limit = (
-        float(value) if _is_share(value) else None for value in map(settings.get, ("similarity", "threshold"))
-    )
+    wanted, limit = settings.get("similarity"), settings.get("threshold")
     what_if = []
     if wanted is not None and limit is not None:
         for similarity in _TRIED:
@@ -264,18 +254,15 @@ def limit_at(similarity: float, *, wanted: float, limit: float) -> float:
 def _index(database: Database, journals: Sequence[Journal]) -> Row:
     """Return how full the index was, its work, and the share of pages just as alike as asked for that it finds."""
     index = database.row("index")
-    similarity, recall = (journals[-1].settings.get(name) for name in ("similarity", "recall"))
+    similarity, recall = map(journals[-1].settings.get, ("similarity", "recall"))
     expected = None
-    if index["known_after"] is not None and _is_share(similarity) and _is_share(recall):
+    if similarity and recall and index["known_after"] is not None:
         expected = expected_recall(similarity=similarity, recall=recall, pages=index["known_after"])
     return index | {"recall": expected, "work": database.rows("work")}
 
 
 def _comparison(database: Database, journals: Sequence[Journal], former: Sequence[Journal]) -> Row:
-    """Return what became of pages since an earlier crawl, in all and by site.
-
-    Pages are compared by text, too, where both crawls had one index: each index has digests of its own.
-    """
+    """Return what became of pages since an earlier crawl; by text, too, if both had one index: digests are its own."""
     indexes = {(str(each.settings.get("store")), str(each.settings.get("namespace"))) for each in (*journals, *former)}
     by_text = len(indexes) == 1 and not any(store.startswith("memory:") for store, _ in indexes)
     for schema in (FORMER, CURRENT):
@@ -290,10 +277,6 @@ def _comparison(database: Database, journals: Sequence[Journal], former: Sequenc
         "sites": database.rows("changes_of_sites"),
         "examples": database.rows("changed_pages"),
     }
-
-
-def _is_share(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and 0 < value <= 1
 
 
 def _whole(number: float) -> float:

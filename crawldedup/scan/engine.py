@@ -92,10 +92,7 @@ class Columns:
 
     @classmethod
     def of(cls, pages: Sequence[tuple[Fingerprint, int]], threshold: float) -> Self:
-        """Return the columns of salted fingerprints and their ranks.
-
-        `threshold` is the estimate of the similarity from which on a page is accepted.
-        """
+        """Return columns of salted fingerprints and ranks. Pages are accepted from an estimate of `threshold` on."""
         empty: dict[str, Any] = {name: np.zeros(len(pages), kind) for name, kind in LAYOUT.items()}
         columns = cls(**empty)
         for row, (page, rank) in enumerate(pages):
@@ -191,12 +188,6 @@ def exact_similarities(shingles: Lists, later: Rows, earlier: Rows) -> NDArray[n
     return similarities
 
 
-def exact_rule(similarity: float) -> Crowd:
-    """Return the rule that accepts pairs from `similarity` on by their exact costs, however many others there are."""
-    limit = round((1 - similarity) * _EXACT_UNIT)
-    return Crowd(limit, similarity, (limit,), (similarity,))
-
-
 class Resemblances:
     """Pairs of pages that resemble each other, ordered by the later page, then by cost, then by the earlier page."""
 
@@ -213,11 +204,6 @@ class Resemblances:
         place = np.arange(len(self)) - np.repeat(first, np.diff(first, append=len(self)))
         near = place < MOST_RESEMBLING
         return type(self)(self.later[near], self.earlier[near], self.costs[near])
-
-    def joined(self, other: Self) -> Self:
-        """Return the pairs of both."""
-        both = zip((self.later, self.earlier, self.costs), (other.later, other.earlier, other.costs), strict=True)
-        return type(self)(*map(np.concatenate, both))
 
 
 class Order:
@@ -306,13 +292,13 @@ class _Batch:
         _, first, copies = np.unique(pages.digest[self._rows], return_index=True, return_inverse=True)
         self._first_copy = first[copies]
         self._is_first = self._first_copy == np.arange(len(pages))
-        self._order = Order(len(pages), goal.crowd if pages.shingles is None else exact_rule(goal.similarity))
+        # By exact costs, it does not count how many others a page resembles.
+        limit = round((1 - goal.similarity) * _EXACT_UNIT)
+        exact = Crowd(limit, goal.similarity, (limit,), (goal.similarity,))
+        self._order = Order(len(pages), goal.crowd if pages.shingles is None else exact)
 
     def candidates(self, table: Table) -> Iterator[Keys]:
-        """Yield near pairs of pages that share a key in a table.
-
-        Of pages that share theirs with too many, longer keys are compared, too.
-        """
+        """Yield near pairs of pages that share a key in a table: of too many that do, those that share longer ones."""
         verify = self._pages.verify[self._rows].view(np.uint64)
         search = self._pages.search[self._rows]
         nearness = Nearness(search, verify, MOST_SEARCH_BITS, self._goal.most_verify_bits)
@@ -338,7 +324,9 @@ class _Batch:
             wanted = self._order.decide(measured)
             if not len(wanted):
                 return
-            measured = measured.joined(self._measured(wanted))
+            more = self._measured(wanted)
+            columns = ((measured.later, more.later), (measured.earlier, more.earlier), (measured.costs, more.costs))
+            measured = Resemblances(*map(np.concatenate, columns))
         self._order.decide(measured, presumes=False)
 
     def _measured(self, pairs: Keys, most: float = math.inf) -> Resemblances:
@@ -359,7 +347,6 @@ class _Batch:
         return exact_similarities(self._pages.shingles, later, earlier)
 
     def duplicates(self) -> Duplicates:
-        """Return what has been decided."""
         # An exact copy has the verdict of the first one.
         original = self._order.original[self._first_copy]
         is_near = self._is_first & (original != np.arange(len(original)))

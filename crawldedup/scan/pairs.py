@@ -48,10 +48,7 @@ def key_bits(pages: int) -> int:
 
 
 def keys_of(search: Keys, volatility: NDArray[np.uint8], table: Table, *, bits: int, similarity: float) -> Keys:
-    """Return the likeliest keys of pages in a table, shape (pages, KEYS_A_TABLE).
-
-    `bits` of a key count, and pages from `similarity` on are looked for.
-    """
+    """Return the likeliest keys of pages from `similarity` on, by their leading `bits`, shape (pages, KEYS_A_TABLE)."""
     _, members = flip_sets(bits, KEYS_A_TABLE)
     # Of the ranks of volatility, those that belong to a set.
     members = members[: max(int(np.count_nonzero(members.any(axis=1))), 1)]
@@ -121,10 +118,7 @@ def distinct(values: Keys) -> Keys:
 
 
 def candidate_pairs(packed: Keys, bits: int, nearness: Nearness) -> Iterator[Keys]:
-    """Yield near pairs of pages that share the leading `bits` of a key, as `pair` makes them; some more than once.
-
-    `packed` holds the packed keys of one table, sorted.
-    """
+    """Yield near pairs of pages that share leading `bits` of sorted packed keys, as `pair` makes them, some twice."""
     first = 0
     while first < len(packed):
         # Between two runs.

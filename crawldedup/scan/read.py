@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.advice.address import names_a_view
+from crawldedup.advice.rules import names_a_view
 from crawldedup.commands.archives import Item
 from crawldedup.commands.command import Output
 from crawldedup.commands.sources import OnError, complaints
@@ -194,23 +194,10 @@ def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
     return read
 
 
-def read_answer(answer: bytes, pages: int) -> _Answer:
-    """Return what a worker read of so many pages. Raises LookupError, ValueError and MsgspecError for nonsense."""
-    columns, skipped = msgspec.msgpack.decode(answer, type=_Answer)
-    wanted = {name: (pages - len(skipped)) * KINDS[name].itemsize for name in (*LAYOUT, "shingle_sizes")}
-    wanted["shingles"] = 4 * np.frombuffer(columns["shingle_sizes"], np.uint32).sum()
-    if {name: len(column) for name, column in columns.items()} != wanted or not skipped.keys() <= {*range(pages)}:
-        raise ValueError("it tells of other pages")
-    return columns, skipped
-
-
 def chunks_of(
     names: Sequence[str], begun: Place, open_source: Callable[[str, OnError], Iterator[Item]], on_error: OnError
 ) -> Iterator[Chunk]:
-    """Yield the pages of sources that are not read yet, behind where they end; the last chunk is an empty one.
-
-    `open_source` returns the items of a source, always in the same order, and hands on what is wrong.
-    """
+    """Yield the pages of sources that are not read yet; the last chunk is empty. Items come in the same order again."""
     first, behind, errors = begun
 
     def note(error: Exception) -> None:
@@ -278,7 +265,7 @@ async def _read(pool: WorkerPool, pages: Sequence[Page]) -> tuple[list[Packed], 
     # Where one of many ends a process, each is read alone, and has a second try.
     tries = 1 if len(pages) > 1 else 2
     try:
-        columns, skipped = await pool.call(message, lambda answer: read_answer(answer, len(pages)), seconds, tries)
+        columns, skipped = await pool.call(message, msgspec.msgpack.Decoder(_Answer).decode, seconds, tries)
     except NoWorkerError:
         raise
     except (PageError, WorkerError, UnexpectedReadError) as error:

@@ -37,10 +37,7 @@ _SHOWN_MEMBERS: Final = 10
 
 
 def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Scan what is given, by the options of `dedup`, which stays empty.
-
-    What was read outlives an error, for the next run. Raises ConfigurationError and OSError.
-    """
+    """Scan what is given, by the options of `dedup`, which stays empty. Raises ConfigurationError and OSError."""
     options, fields = dedup.options, sources.Fields.of(given)
 
     def items_of(name: str, on_error: sources.OnError) -> Iterator[Item]:
@@ -66,7 +63,7 @@ def _check(given: Namespace) -> None:
     if out is None:
         return
     if out.suffix == REPORT_SUFFIX:
-        from crawldedup.report.render.files import check_path
+        from crawldedup.report.render import check_path
 
         check_path("--output", out)
         # A report is a page, which the next scan of the folder would read.
@@ -79,10 +76,7 @@ def _check(given: Namespace) -> None:
 
 @contextmanager
 def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator[ScanFolder]:
-    """Yield the folder of --work, which stays, or one beside --output, which outlives an error, or a temporary one.
-
-    It is told where a scan has gone on, and where one that ends early goes on.
-    """
+    """Yield the folder of --work, which stays, or one beside --output, which outlives an error, or a temporary one."""
     names = ("similarity", "recall", "scope", "min_words", "distinguish_params")
     # What a scan must have in common with the one that it goes on with.
     task = {
@@ -190,7 +184,7 @@ class Results:
             write_rows(_COLUMNS, rows, path, force=force)
             return
         from crawldedup.report.queries import Database, make_report
-        from crawldedup.report.render.files import write_report
+        from crawldedup.report.render import write_report
 
         with TemporaryDirectory(prefix="crawldedup-scan-") as folder, Database(progress) as database:
             journal = Path(folder, "scan.jsonl")

@@ -65,12 +65,11 @@ class Command(ScrapyCommand):
         self.exitcode = run_command(lambda output: self._act(opts.action, names, opts, output), as_json=opts.json)
 
     def _act(self, action: str, names: list[str], opts: Namespace, output: Any) -> None:
-        """Carry out an action by the functions of the command line, with the options that the settings stand for."""
         from crawldedup.commands import pages
         from crawldedup.errors import ConfigurationError
         from crawldedup.report import command as report
         from crawldedup.scrapy_plugin.items import items_index_of
-        from crawldedup.scrapy_plugin.journal import place_of_journals
+        from crawldedup.scrapy_plugin.records import place_of_journals
         from crawldedup.scrapy_plugin.settings import CrawlOptions
 
         assert self.settings is not None

@@ -27,9 +27,9 @@ from crawldedup.reading.canonical import canonical_url
 from crawldedup.reading.extract import extract_page, get_extractor
 from crawldedup.reading.html import MAX_BYTES
 from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY, Fate, changed, decide, scope_key_of
+from crawldedup.scrapy_plugin.records import CrawlStats
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import say
-from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.verdict import Kind, Verdict, describe
 
 Item = TypeVar("Item")

@@ -6,9 +6,9 @@
 2. `AsyncDeduplicator.judge` has a worker process read the page, lets `policy.Copies` rank it by its URL and by the
    original that it names, and calls `Deduplicator.check_batch` with the fingerprints of all pages that wait.
 3. `policy.decide` makes an `Outcome` of the verdict. `policy.Deliveries` notes a page on its way to the spider.
-4. `walls` looks whether one page comes in place of many.
-5. `stats`, `journal`, `signals` and the log are told of the outcome.
-6. The page is dropped, marked or returned. Where a station fails, `stats` counts and explains it: the page passes.
+4. `policy.Walls` looks whether one page comes in place of many.
+5. `records` has the outcome told to stats, log and journal; `signals` are sent.
+6. The page is dropped, marked or returned. Where a station fails, that is counted and explained: the page passes.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from typing import Final, Self
 from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
@@ -38,13 +38,19 @@ from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin import policy as policies
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
-from crawldedup.scrapy_plugin.journal import CrawlJournal
-from crawldedup.scrapy_plugin.policy import Copies, Deliveries, DuplicatePageError, Fate, Outcome, key_of
-from crawldedup.scrapy_plugin.postpone import pattern_of
+from crawldedup.scrapy_plugin.policy import (
+    Copies,
+    Deliveries,
+    DuplicatePageError,
+    Fate,
+    Outcome,
+    Walls,
+    key_of,
+    pattern_of,
+)
+from crawldedup.scrapy_plugin.records import CrawlJournal, CrawlStats
 from crawldedup.scrapy_plugin.settings import CrawlOptions, crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import say
-from crawldedup.scrapy_plugin.stats import CrawlStats
-from crawldedup.scrapy_plugin.walls import Walls
 from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Kind, Verdict, describe
 
@@ -81,7 +87,8 @@ class DedupMiddleware:
         self._deliveries = Deliveries(crawler)
         self._stats = CrawlStats(crawler, options)
         self.journal = CrawlJournal(crawler, options)
-        self._walls = Walls(crawler, self._stats, options.wall)
+        self._walls = Walls()
+        self._closed: set[str] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -98,7 +105,7 @@ class DedupMiddleware:
         crawler.signals.connect(middleware.spider_opened, signal=scrapy_signals.spider_opened)
         crawler.signals.connect(middleware.page_failed, signal=scrapy_signals.spider_error)
         crawler.signals.connect(middleware.page_failed, signal=scrapy_signals.item_error)
-        crawler.signals.connect(middleware._walls.spider_idle, signal=scrapy_signals.spider_idle)
+        crawler.signals.connect(middleware.spider_idle, signal=scrapy_signals.spider_idle)
         crawler.signals.connect(middleware.spider_closed, signal=scrapy_signals.spider_closed)
         return middleware
 
@@ -139,9 +146,14 @@ class DedupMiddleware:
         await self.journal.end(reason, self._dedup.pages, index_bytes)
         self._stats.end()
 
+    def spider_idle(self) -> None:
+        """End a crawl of which walls are all that is left. Raises CloseSpider."""
+        if self._closed and self._closed >= self._walls.sites.keys():
+            raise CloseSpider("crawldedup_wall")
+
     def process_request(self, request: Request) -> None:
         """Let a request pass. Raises IgnoreRequest for one to a site that answers with a wall."""
-        if self._walls.closed and site_of(request.url) in self._walls.closed:
+        if self._closed and site_of(request.url) in self._closed:
             self._stats.count("walls/ignored")
             raise IgnoreRequest("its site answers with a wall, and CRAWLDEDUP_WALL is 'close'")
 
@@ -167,7 +179,7 @@ class DedupMiddleware:
         except Exception as error:
             self.journal.unchecked(request, response, *self._stats.failed(response.url, error))
             return response
-        await self._walls.judged(judged.verdict, judged.read.fingerprint.digest)
+        await self._look_for_a_wall(judged)
         await self._record(request, response, judged, outcome)
         self._load_again(request, judged.read)
         return await self._carry_out(request, response, judged.verdict, outcome)
@@ -245,8 +257,23 @@ class DedupMiddleware:
         for url, identity, scope_key in self._deliveries.pop_delivered():
             self._dedup.deliver(url, identity=identity, scope_key=scope_key)
 
+    async def _look_for_a_wall(self, judged: Judged) -> None:
+        """Say once of each wall what is suspected, and with "close" ask for no more of its site."""
+        verdict, action = judged.verdict, self._options.wall
+        if action == "ignore" or (suspicion := self._walls.add(verdict, judged.read.fingerprint.digest)) is None:
+            return
+        self._stats.count("walls/suspected")
+        original, share, window = suspicion
+        what = "goes on"
+        if action == "close":
+            self._closed.add(site := site_of(verdict.url))
+            what = f"asks for no more of {site}"
+        text = f"{round(share * window)} of the last {window} pages are copies of {printable(original)}."
+        question = "Is it a login form, a ban, a soft 404 or a consent page?"
+        say(self._crawler, logging.WARNING, f"{text} {question} CRAWLDEDUP_WALL is '{action}': the crawl {what}.")
+        await signals.send(signals.wall_suspected, self._crawler, original=original, share=share, window=window)
+
     async def _record(self, request: Request, response: Response, judged: Judged, outcome: Outcome) -> None:
-        """Tell stats, journal, signals and log of a page, in its order."""
         verdict = judged.verdict
         self._stats.checked(judged, outcome, size=len(response.body), is_start=policies.is_start(request))
         self.journal.checked(request, response, judged, outcome, known=self._dedup.pages)

@@ -1,13 +1,15 @@
-"""Which responses are checked, under which rules, what becomes of a page, and which copy is kept: without I/O."""
+"""Which responses are checked, by which rules, what becomes of a page, which copy is kept, what is a wall: no I/O."""
 
 import hashlib
 import mimetypes
 import re
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 from scrapy import Request
@@ -18,7 +20,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 from w3lib.encoding import http_content_type_encoding
 
-from crawldedup.advice.address import may_name_more, names_a_view
+from crawldedup.advice.rules import may_name_more, names_a_view
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.options import options_of
 from crawldedup.page import WORST_RANK, Page, ReadPage
@@ -35,12 +37,20 @@ DROP_ITEMS_KEY: Final = "_crawldedup_drop_items"
 # Flags that Scrapy puts on a response that ended early, or may have: half a page resembles too many others.
 _NO_LENGTH: Final = "partial"
 _PARTIAL_FLAGS: Final = frozenset({_NO_LENGTH, "dataloss", "download_stopped"})
-_PARTIAL_CONTENT: Final = 206
-_TAIL_BYTES: Final = 2048
+_WORD: Final = re.compile(r"[a-z.]{1,20}")
 _COMMENT: Final = re.compile(rb"<!--.*?-->", re.DOTALL)
 
 # Style sheets, scripts and tables are text/* too, but nothing that a reader would call a page.
 _PROSE_TYPES: Final = frozenset({"text/plain", "text/markdown"})
+
+WINDOWS: Final = ((100, 0.6), (500, 0.3))
+"""So many of the last judged pages, and the share of them that makes an original suspect.
+
+The first finds a wall before all of a site, the second one before each third page. A template that honest pages share
+stays below: 2,000 pages of a calendar, one after the other, came to 35 of 100 and 123 of 500.
+"""
+MOST_SUSPECTED: Final = 100  # originals in one crawl
+_MOST_SITES: Final = 100  # are watched
 
 
 class OverrideError(CrawlDedupError):
@@ -144,10 +154,7 @@ def decide(verdict: Verdict, policy: CrawlOptions, *, seen: bool = False) -> Out
 
 
 def _is_surplus(verdict: Verdict, policy: CrawlOptions) -> bool:
-    """Return True for a duplicate beyond `keep_per_cluster` of an original that may own the text.
-
-    A page of whose words too few are new, besides those of such originals, is one, too.
-    """
+    """Return True for a copy beyond `keep_per_cluster` of a page that may own its text, and for too few new words."""
     if verdict.is_duplicate:
         is_wanted = verdict.replaces or verdict.copies < policy.keep_per_cluster
         return not is_wanted and _may_own(verdict.original or "", verdict, policy)
@@ -181,10 +188,10 @@ def reason_to_skip(request: Request, response: Response, deny: Sequence[Pattern]
         return "url"
     if request.method == "HEAD":
         return "method"
-    if not 200 <= response.status < 300 or response.status == _PARTIAL_CONTENT:
+    if not 200 <= response.status < 300 or response.status == 206:
         return f"http_{response.status}"
     if flags := _PARTIAL_FLAGS.intersection(response.flags):
-        tail = _COMMENT.sub(b"", response.body[-_TAIL_BYTES:]).rstrip().lower()
+        tail = _COMMENT.sub(b"", response.body[-2048:]).rstrip().lower()
         # A page that ends as HTML does is whole, a comment or two behind it included.
         if flags != {_NO_LENGTH} or not tail.endswith(b"</html>"):
             return "partial"
@@ -226,10 +233,7 @@ def is_exempt(request: Request, *, is_postponed: bool = False) -> bool:
 
 
 def page_of(request: Request, response: Response, policy: CrawlOptions, spider: str = "") -> Page:
-    """Return a response as the page to check, which is delivered later.
-
-    Of HTML only the server's word on the encoding goes along: the rest is found in the page, as everywhere else.
-    """
+    """Return a response as the page to check. Of HTML, the server's word on the encoding goes along, and no guess."""
     body: dict[str, Any]
     if isinstance(response, HtmlResponse):
         declared = (response.headers.get(b"Content-Type") or b"").decode("latin-1")
@@ -270,6 +274,14 @@ def key_of(page: Page) -> int:
     return page_key(page.scope_key or "", page.url, page.identity)
 
 
+def pattern_of(url: str) -> str:
+    """Return the pattern of a URL: its host, the plain words of its path, and the names of its parameters."""
+    address, _, query = url.partition("?")
+    scheme, _, host, *parts = [*address.split("/"), "", ""]
+    path = "/".join(part if _WORD.fullmatch(part) else "*" for part in parts)
+    return f"{scheme}{host}/{path}?{'&'.join(sorted(part.partition('=')[0] for part in query.split('&')))}"
+
+
 class Deliveries:
     """Pages on their way through callbacks, and with their items through pipelines, until the engine is done.
 
@@ -300,6 +312,45 @@ class Deliveries:
             for name in done:
                 del self._on_their_way[name]
                 yield name
+
+
+class Walls:
+    """Recognises walls: pages that a site answers with in place of many, such as a login form, a ban or a soft 404.
+
+    `sites` holds the last judged pages of each: what the pages of a wall have in common, and hashes of their URLs.
+    """
+
+    def __init__(self) -> None:
+        self.sites: OrderedDict[str, deque[tuple[int | None, int]]] = OrderedDict()
+        self._suspected: set[int] = set()
+
+    def add(self, verdict: Verdict, digest: int = 0) -> tuple[str, float, int] | None:
+        """Note a judged page. Return its original if that is suspected, once for each.
+
+        Behind it stands the share of so many of the last pages that are its copies, each URL counted once.
+        """
+        key = None
+        # What the pages of one wall share: their original or, where a lasting index knows them, their text.
+        if verdict.is_duplicate and verdict.original is not None:
+            key = hash(verdict.original)
+        elif verdict.kind is Kind.REVISIT and digest:
+            key = hash(("text", digest))
+        site = site_of(verdict.url)
+        recent = self.sites.setdefault(site, deque(maxlen=max(size for size, _ in WINDOWS)))
+        self.sites.move_to_end(site)
+        if len(self.sites) > _MOST_SITES:
+            self.sites.popitem(last=False)
+        recent.appendleft((key, hash(verdict.url)))
+        if key is None or key in self._suspected or len(self._suspected) == MOST_SUSPECTED:
+            return None
+        for size, share in WINDOWS:
+            pages = min(size, len(recent))
+            urls = {url for of_page, url in islice(recent, pages) if of_page == key}
+            if len(urls) >= share * size:
+                self._suspected.add(key)
+                original = verdict.original if verdict.is_duplicate else None
+                return original or verdict.url, len(urls) / pages, pages
+        return None
 
 
 class Copies:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 from urllib.parse import quote
@@ -37,7 +38,6 @@ _MOST_WORKERS: Final = 4
 _PATTERNS: Final = "a regular expression or a list of them, none of them empty"
 _PATTERN_SECONDS: Final = 0.05
 _slow_patterns: Final[set[str]] = set()  # Expressions of the user, so there are few.
-_GRACE_TURNS: Final = 100
 # Why a crawl does not start: several components may refuse the same settings, or to start at all.
 _reasons: WeakKeyDictionary[Crawler, list[str]] = WeakKeyDictionary()
 
@@ -101,14 +101,13 @@ def check_sites(name: str, value: Any) -> frozenset[str]:
 
 
 def _report(name: str, value: object) -> str:
-    from crawldedup.report.render.files import check_path
+    from crawldedup.report.render import check_path
 
     check_path(name, Path(checks.string(name, value)))
     return str(value)
 
 
-def _option(default: Any, check: checks.Check, help: str, kind: type = str, owner: str = "crawl") -> Any:
-    return option(default, check, help, owner=owner, kind=kind)
+_option: Final = partial(option, owner="crawl")
 
 
 def _optional(check: checks.Check, help: str, kind: type = str, owner: str = "crawl") -> Any:
@@ -130,23 +129,21 @@ class CrawlOptions(Options):
     reloads: int = _option(
         0,
         checks.whole(0, 5),
-        "Load so many pages of each host a second time, to learn which lines change with every load. A site that shows "
-        "its pages under several URLs, as with session ids, needs none.",
-        int,
+        "Load so many pages of each host twice, to learn which lines change with every load.",
     )
-    enabled: bool = _option(True, checks.flag, "Switch the plugin off with False.", bool)
+    enabled: bool = _option(True, checks.flag, "Switch the plugin off with False.")
     action: str = _word(
         "drop-items",
         "drop drop-items mark",
         "What happens to a duplicate: drop its items and follow its links (drop-items), drop the page, or mark it.",
     )
-    keep_per_cluster: int = _option(
-        1, checks.whole(1), "Let this many pages of one content pass, the original included.", int
-    )
+    keep_per_cluster: int = _option(1, checks.whole(1), "Let this many pages of one content pass, the original too.")
     trusted_sites: frozenset[str] | None = _optional(
         check_sites, "Sites that may own a text: duplicates of other sites' pages pass. None trusts all."
     )
-    deny: tuple[Pattern, ...] = _option((), check_patterns, "Regular expressions of URLs whose pages are not checked.")
+    deny: tuple[Pattern, ...] = _option(
+        (), check_patterns, "Regular expressions of URLs whose pages are not checked.", kind=str
+    )
     prefer: tuple[Pattern, ...] | None = _optional(
         check_patterns,
         "Regular expressions of the URLs to keep of several copies, best first. A better copy takes the place of a "
@@ -160,9 +157,7 @@ class CrawlOptions(Options):
         "request",
     )
     wall: str = _word(
-        "warn",
-        "warn close ignore",
-        "At a wall, such as a login form in place of many pages: log it, or crawl no more of the site (close).",
+        "warn", "warn close ignore", "At a wall, such as a login form: log it, or crawl no more of the site (close)."
     )
     revisit: str = _word(
         "keep", "keep drop", "With drop, a page that an earlier crawl saw with the same text is treated as a duplicate."
@@ -173,7 +168,7 @@ class CrawlOptions(Options):
         "last. None asks for equal texts.",
         float,
     )
-    remember: bool = _option(True, checks.flag, "With False, pages are looked up and nothing is added.", bool)
+    remember: bool = _option(True, checks.flag, "With False, pages are looked up and nothing is added.")
     on_error: str = _word(
         "pass", "pass fail", "While the store or a worker fails: let pages pass unchecked, or end the crawl (fail)."
     )
@@ -187,10 +182,9 @@ class CrawlOptions(Options):
         checks.flag,
         "Fetch first what promises new content: a URL waits behind others if the last pages of its pattern were "
         "copies. Nothing is skipped.",
-        bool,
     )
     workers: int = _optional(checks.whole(1), "So many processes read pages. None chooses by extractor and cores.", int)
-    page_seconds: int = _option(30, checks.whole(1), "Give up a page that takes longer to read.", int)
+    page_seconds: int = _option(30, checks.whole(1), "Give up a page that takes longer to read.")
     journal: str | bool = _option(
         "crawldedup",
         check_journal,
@@ -246,12 +240,6 @@ def crawl_settings() -> dict[str, Option]:
     return {PREFIX + each.name.upper(): each for each in declared if each.owner not in ("library", "request")}
 
 
-def is_enabled(settings: BaseSettings) -> bool:
-    """Read ``CRAWLDEDUP_ENABLED`` alone: a plugin that is switched off does not check its other settings."""
-    name = f"{PREFIX}ENABLED"
-    return _value(settings, name, crawl_settings()[name]) in (None, True)
-
-
 def default_workers(extractor: str) -> int:
     """Return one process less than there are cores, at most 4; one for a quick extractor."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -259,7 +247,6 @@ def default_workers(extractor: str) -> int:
 
 
 def _value(settings: BaseSettings, name: str, declared: Option) -> Any:
-    """Return the checked value of a setting, or None if it is not set."""
     value = settings.get(name)
     if value is None:
         return None
@@ -295,7 +282,9 @@ def crawl_options(crawler: Crawler) -> Iterator[CrawlOptions]:
     Scrapy writes for whatever is raised at a crawl's start, by an add-on, too.
     """
     try:
-        if not is_enabled(crawler.settings):
+        # A plugin that is switched off does not check its other settings.
+        name = f"{PREFIX}ENABLED"
+        if _value(crawler.settings, name, crawl_settings()[name]) is False:
             raise NotConfigured
         if not is_asyncio_available():
             raise ConfigurationError(
@@ -323,7 +312,7 @@ def end_unstarted(crawler: Crawler, message: str) -> None:
         if crawler.engine.spider is not None:
             await crawler.engine.close_spider_async(reason=CLOSE_REASON)
             # Other components start at the same signal, and may use the spider when they go on.
-            for _ in range(_GRACE_TURNS if is_asyncio_available() else 0):
+            for _ in range(100 if is_asyncio_available() else 0):
                 await asyncio.sleep(0.001)
             # To Scrapy a crawler that is left without a spider is one that could not start.
             crawler.spider = None

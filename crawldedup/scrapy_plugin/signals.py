@@ -1,15 +1,12 @@
-"""Signals for spiders and extensions, whose handlers may be coroutines: the page waits. And lines of the log."""
+"""Signals for spiders and extensions, whose handlers may be coroutines: the page waits. Lines of the log, and stats."""
 
 import logging
-from typing import Final
 
 # What Scrapy's signal manager is made of.
 from pydispatch.dispatcher import getAllReceivers, liveReceivers
 from scrapy.crawler import Crawler
 
 from crawldedup.printable import printable
-
-LONGEST_MESSAGE: Final = 2000
 
 logger = logging.getLogger("crawldedup")
 
@@ -27,7 +24,13 @@ async def send(signal: object, crawler: Crawler, **arguments: object) -> None:
         await crawler.signals.send_catch_log_async(signal, **arguments, spider=crawler.spider)
 
 
+def count(crawler: Crawler, name: str) -> None:
+    """Count into Scrapy's stats."""
+    assert crawler.stats is not None  # crawlers have theirs before any component is built
+    crawler.stats.inc_value(f"crawldedup/{name}")
+
+
 def say(crawler: Crawler, level: int, message: str, error: Exception | None = None) -> None:
     """Log a message of a crawl, which may hold hostile text."""
-    text = printable(message, LONGEST_MESSAGE)
+    text = printable(message, 2000)
     logger.log(level, "crawldedup: %s", text, extra={"spider": crawler.spider}, exc_info=error)

@@ -15,8 +15,7 @@ from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.explain import Comparison
 from crawldedup.printable import pluralize
-from crawldedup.report.render import wording
-from crawldedup.report.render.files import templates_of
+from crawldedup.report.render import templates_of
 from crawldedup.service.endpoints import Answer, Route, Scope, SentPage, converted, everyone, problem_of
 from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import describe
@@ -60,7 +59,7 @@ async def show(dedup: AsyncDeduplicator, scope: Scope, body: bytes) -> Answer:
 
 async def style(*_: object) -> Answer:
     """Show the stylesheet of the pages, which is that of reports and a few rules more."""
-    sheets = files("crawldedup.report.render") / "page/report.css", files("crawldedup.service") / "page/page.css"
+    sheets = files("crawldedup.report") / "page/report.css", files("crawldedup.service") / "page/page.css"
     headers = _HEADERS | {"content-type": "text/css; charset=utf-8"}
     return Answer(b"".join(sheet.read_bytes() for sheet in sheets), headers=headers)
 
@@ -108,6 +107,6 @@ def _page_in(form: dict[str, str], name: str, url: str) -> SentPage:
 @cache
 def _environment() -> Environment:
     environment = templates_of("crawldedup.service")
-    functions = describe, pluralize, shown_url, summary, wording.link, wording.percent, wording.shown, wording.size
+    functions = describe, pluralize, shown_url, summary
     environment.globals |= {function.__name__: function for function in functions}
     return environment

@@ -14,10 +14,9 @@ from duplicate_url_discarder.url_canonicalizer import UrlCanonicalizer
 from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 
-from crawldedup.advice.address import Address
 from crawldedup.advice.export import export, for_discarder, for_link_extractor
 from crawldedup.advice.mining import mine
-from crawldedup.advice.rules import Predictor, Rule, RuleBook, read_rules
+from crawldedup.advice.rules import Address, Predictor, Rule, RuleBook, read_rules
 from crawldedup.errors import ConfigurationError
 from tests.advice.known_site import Seen, known_site, pages_of, verdicts
 

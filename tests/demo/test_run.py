@@ -32,7 +32,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Pages]:
 
 def test_nothing_is_dropped_wrongly_or_missed(crawled: tuple[Path, Pages]) -> None:
     score = scored(crawled[1], SITE)
-    assert (score.right, score.wrong, score.missed, score.not_reached) == (149, (), (), ())
+    assert (score.right, score.wrong, score.missed, score.not_reached) == (149, [], [], [])
     assert score.kept == len({entry.cluster for entry in SITE.manifest().values() if entry.judged})
     assert 10 < score.unscored < 30
 
@@ -58,7 +58,7 @@ def test_a_crawl_is_scored_by_the_contents_of_its_pages(
     ]
     score = scored(pages, SITE)
     assert (score.right, score.kept) == (right, kept)
-    assert (score.wrong, score.missed) == (tuple(map(at, wrong)), tuple(map(at, missed)))
+    assert (score.wrong, score.missed) == ([*map(at, wrong)], [*map(at, missed)])
     said = "\n".join(map(str, score_lines(score)))
     assert all(at(path) in said for path in (*wrong, *missed))
     assert f"{len(SITE.manifest()) - len({path for path, *_ in lines} - {'/nowhere'})} pages were never reached" in said

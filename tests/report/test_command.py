@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crawldedup.cli import main
-from crawldedup.report.render.files import SUFFIXES
+from crawldedup.report.render import SUFFIXES
 from tests.report.synthetic_journal import Crawl, journal, write_lines
 from tests.scrapy_plugin.test_command import Project
 
@@ -78,11 +78,11 @@ def test_a_full_disk_is_said_in_one_line_and_leaves_no_file(folder: Path) -> Non
     program = """
 import resource, sys
 from crawldedup.cli import main
-from crawldedup.report.render import files
+from crawldedup.report import render
 def limited(*given):
     resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
     return write(*given)
-write, files.write_report = files.write_report, limited
+write, render.write_report = render.write_report, limited
 """
     path = folder / "report.csv"
     before = {*folder.rglob("*")}

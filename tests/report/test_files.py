@@ -16,7 +16,7 @@ from playwright.sync_api import Page
 from rich.console import Console
 
 from crawldedup.report.queries import Database, Report
-from crawldedup.report.render.files import LARGEST_PAGE, lines_of, page_of, write_report
+from crawldedup.report.render import LARGEST_PAGE, lines_of, page_of, write_report
 from tests.browsers import BROWSER, needs_browser
 from tests.report.conftest import ReportOf, report_in
 from tests.report.synthetic_journal import STARTED, Crawl, Line, copy, hostile_lines, journal, page

@@ -11,8 +11,7 @@ from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
 from crawldedup.journal import find_journals
 from crawldedup.options import Options
 from crawldedup.report.queries import Database, Report, limit_at, make_report
-from crawldedup.report.render.files import page_of
-from crawldedup.report.render.wording import headline
+from crawldedup.report.render import headline, page_of
 from crawldedup.search.model import accept_threshold
 from tests.report.conftest import ReportOf
 from tests.report.synthetic_journal import (

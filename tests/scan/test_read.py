@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from unittest.mock import patch
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -216,15 +215,3 @@ def test_an_interrupt_ends_the_processes(tmp_path: Path) -> None:
     assert running
     time.sleep(0.05)
     assert not any(map(is_there, running))
-
-
-@pytest.mark.parametrize("change", [
-    lambda columns, skipped: ({**columns, "search": columns["search"][:-8]}, skipped),
-    lambda columns, skipped: ({**columns, "shingles": columns["shingles"][:-4]}, skipped),
-    lambda columns, skipped: (dict.fromkeys(columns, b""), {place + 1: "empty" for place in range(20)}),
-])  # fmt: skip
-def test_an_answer_that_is_none_is_refused(change: object) -> None:
-    answer = packed(pages_of(collection(originals=17)[:20])), {}
-    assert read.read_answer(msgspec.msgpack.encode(answer), 20) == answer
-    with pytest.raises((LookupError, ValueError)):
-        read.read_answer(msgspec.msgpack.encode(change(*answer)), 20)  # type: ignore[operator]

@@ -2,24 +2,20 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import regex
+from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 from crawldedup.errors import ConfigurationError
 from crawldedup.scrapy_plugin import Addon, DedupItemPipeline, DedupMiddleware
+from crawldedup.scrapy_plugin.addon import PostponeMiddleware, RulesMiddleware
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
-from crawldedup.scrapy_plugin.postpone import PostponeMiddleware
-from crawldedup.scrapy_plugin.rules import RulesMiddleware
-from crawldedup.scrapy_plugin.settings import (
-    CrawlOptions,
-    check_patterns,
-    default_workers,
-    is_enabled,
-    matches,
-)
+from crawldedup.scrapy_plugin.settings import CrawlOptions, check_patterns, crawl_options, default_workers, matches
+from tests.scrapy_plugin.fakes import FakeCrawler
 
 
 def read(**given: object) -> CrawlOptions:
@@ -111,10 +107,9 @@ def test_workers_are_chosen_by_extractor_and_cores(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_plugin_that_is_switched_off_reads_nothing_else() -> None:
-    assert is_enabled(Settings())
-    assert not is_enabled(Settings({"CRAWLDEDUP_ENABLED": "False", "CRAWLDEDUP_SIMILARITY": 7}))
-    with pytest.raises(ConfigurationError, match="CRAWLDEDUP_ENABLED"):
-        is_enabled(Settings({"CRAWLDEDUP_ENABLED": "perhaps"}))
+    crawler: Any = FakeCrawler(CRAWLDEDUP_ENABLED="False", CRAWLDEDUP_SIMILARITY=7)
+    with pytest.raises(NotConfigured), crawl_options(crawler):
+        pass
 
 
 @pytest.mark.timeout(20)

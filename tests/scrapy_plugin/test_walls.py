@@ -2,15 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any
 
 import pytest
 
-from crawldedup.scrapy_plugin.settings import CrawlOptions
-from crawldedup.scrapy_plugin.stats import CrawlStats
-from crawldedup.scrapy_plugin.walls import MOST_SUSPECTED, WINDOWS, Walls
+from crawldedup.scrapy_plugin.policy import MOST_SUSPECTED, WINDOWS, Walls
 from crawldedup.verdict import Kind, Verdict
-from tests.scrapy_plugin.fakes import FakeCrawler
 
 LOGIN = "https://e.com/login"
 
@@ -27,14 +23,9 @@ def changed(name: object) -> Verdict:
     return Verdict(Kind.REVISIT, f"https://e.com/{name}", f"https://e.com/{name}", 0.1, changed=True)
 
 
-def watching() -> Walls:
-    crawler: Any = FakeCrawler()
-    return Walls(crawler, CrawlStats(crawler, CrawlOptions(workers=1)), "warn")
-
-
 def suspected(verdicts: Iterable[Verdict]) -> list[tuple[int, tuple[str, float, int]]]:
     """The suspicions, and how many pages had been judged by then."""
-    walls = watching()
+    walls = Walls()
     return [(number, found) for number, each in enumerate(verdicts, 1) if (found := walls.add(each)) is not None]
 
 
@@ -88,17 +79,17 @@ def test_a_wall_in_place_of_each_third_page_is_suspected_and_so_is_the_next_one(
     ],
 )
 def test_known_pages_that_all_have_one_new_text_are_a_wall(pages: Iterable[tuple[object, int]], found: object) -> None:
-    walls = watching()
+    walls = Walls()
     assert list(filter(None, (walls.add(changed(name), digest) for name, digest in pages))) == found
 
 
 def test_what_it_holds_is_bounded() -> None:
-    walls, found = watching(), 0
+    walls, found = Walls(), 0
     for original in range(2 * MOST_SUSPECTED):
         for number in range(100):
             found += walls.add(copy(f"{original}/{number}", f"https://e.com/{original}")) is not None
     assert found == len(walls._suspected) == MOST_SUSPECTED
     for site in range(300):
         walls.add(Verdict(Kind.NEW, f"https://site{site}.example/"))
-    assert len(walls._sites) == 100
-    assert max(map(len, walls._sites.values())) <= max(size for size, _ in WINDOWS)
+    assert len(walls.sites) == 100
+    assert max(map(len, walls.sites.values())) <= max(size for size, _ in WINDOWS)

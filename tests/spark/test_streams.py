@@ -12,10 +12,10 @@ pytest.importorskip("pyspark", reason="the session `spark` of noxfile.py install
 
 import pyarrow as pa
 
+from crawldedup import spark
 from crawldedup.scan.engine import Goal, Order, Resemblances
 from crawldedup.scan.pairs import Nearness, candidate_pairs, crowded, distinct, pair
-from crawldedup.spark import deduplication
-from crawldedup.spark.deduplication import batch, decide_pairs, make_pairs
+from crawldedup.spark import batch, decide_pairs, make_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ def cut(rows: pa.RecordBatch, rng: np.random.Generator) -> Iterator[pa.RecordBat
 
 @pytest.mark.parametrize("at_once", [1, 100, 1000, 10**6])
 def test_runs_are_paired_as_in_memory(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deduplication, "_KEYS_AT_ONCE", at_once)
+    monkeypatch.setattr(spark, "_KEYS_AT_ONCE", at_once)
     rng = np.random.default_rng(5)
     # Half of the pages are a crowd, and its runs are long.
     search = np.where(np.arange(1500) % 2, rng.integers(0, 1 << 63, 1500, np.uint64), np.uint64(12345) << np.uint64(40))
@@ -58,7 +58,7 @@ def test_runs_are_paired_as_in_memory(at_once: int, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("at_once", [1, 100, 10**6])
 def test_pages_are_decided_as_in_one_block(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deduplication, "_PAIRS_AT_ONCE", at_once)
+    monkeypatch.setattr(spark, "_PAIRS_AT_ONCE", at_once)
     rng = np.random.default_rng(6)
     later = rng.integers(1, 300, 2000)
     earlier = rng.integers(0, later)

@@ -260,3 +260,12 @@ SELECT if(outcome IN ('skipped', 'error'), 'not checked', change) AS change,
 FROM verdicts LEFT JOIN (SELECT page, change FROM changes WHERE number IS NOT NULL) ON page = hash(url)
 UNION ALL BY NAME SELECT change, * EXCLUDE (number, moment, change)
 FROM former.verdicts JOIN (SELECT earlier AS number, change FROM changes WHERE number IS NULL) USING (number);
+
+-- name: all_columns
+*;
+
+-- name: safe_columns
+-- Spreadsheets run a cell that begins as a formula, some of them also after blanks or with full-width letters. In CSV
+-- such a text begins with an apostrophe, and control characters are replaced. The others hold what was recorded.
+regexp_replace(regexp_replace(COLUMNS('(.*)')::VARCHAR, '[\x00-\x1f\x7f-\x9f]', chr(65533), 'g'),
+    '^(\s*[=+\-@|＝＋－＠])', '''\1') AS '\1';

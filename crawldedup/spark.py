@@ -39,8 +39,7 @@ Rows = Iterator[pa.RecordBatch]
 URL: Final = "_crawldedup_url"
 BODY: Final = "_crawldedup_body"
 COLUMNS: Final = "search long, digest long, verify binary, volatility binary, steps binary, thin boolean, reason string"
-CROWDED: Final = -1
-"""In place of the earlier page of a pair: the page is to be compared by longer keys."""
+CROWDED: Final = -1  # In place of the earlier page of a pair: the page is to be compared by longer keys.
 
 _SIGN: Final = np.uint64(1 << 63)
 """Spark sorts signed numbers: with this bit flipped, they come in the order of unsigned ones."""
@@ -48,13 +47,11 @@ _KEYS_AT_ONCE: Final = 1 << 20
 _PAIRS_AT_ONCE: Final = 1 << 19
 _UNREAD: Final = fingerprint("")  # for columns that nothing reads
 
-ID: Final = "_crawldedup_id"
-"""The column that names a row of the input."""
+ID: Final = "_crawldedup_id"  # the column that names a row of the input
 ADDED: Final = ("kind", "kept_url", "similarity", "reason")
 
 _OPTIONS: Final = ("similarity", "recall", "extractor", "content", "min_words", "distinguish", "key")
-_ROW_BITS: Final = 33
-"""Of `monotonically_increasing_id`: the upper bits hold the partition, the lower ones the row."""
+_ROW_BITS: Final = 33  # Of `monotonically_increasing_id`: the upper bits hold the partition, the lower ones the row.
 # So many are sent to all executors, in some 100 MB of memory each. More are joined by a shuffle.
 _MOST_BROADCAST: Final = 5_000_000
 _MOST_BROADCAST_PAIRS: Final = 1_000_000
@@ -127,7 +124,6 @@ def deduplicate(
 
 
 def _check_columns(pages: DataFrame, url: str, text: str | None, html: str | None, by: Sequence[str]) -> str:
-    """Return the column to compare. Raises ConfigurationError."""
     body = text if html is None else html
     if body is None or (text is not None and html is not None):
         raise ConfigurationError("name the column to compare: give either text or html")
@@ -172,10 +168,7 @@ def checkpointed(frame: DataFrame) -> DataFrame:
 
 
 def verdicts_of(read: DataFrame, goal: Goal) -> DataFrame:
-    """Return the verdicts of all pages but the new ones: ID, URL and the columns ADDED.
-
-    `read` is persisted, and has ID, URL and what `read_pages` adds.
-    """
+    """Return the verdicts of all pages but the new ones: ID, URL and the columns ADDED. What is `read` is persisted."""
     pages, total = numbered(read)
     readable = pages.where("reason is null")
     copies = checkpointed(copies_of(readable))
@@ -197,10 +190,7 @@ def verdicts_of(read: DataFrame, goal: Goal) -> DataFrame:
 
 
 def numbered(pages: DataFrame) -> tuple[DataFrame, int]:
-    """Return pages with a column `number`, which counts them from 0 in their order, and how many there are.
-
-    `pages` must be persisted. Raises ConfigurationError for more than MOST_PAGES.
-    """
+    """Number persisted pages from 0 on; return them, and how many there are. Raises ConfigurationError for too many."""
     counted = pages.groupBy(F.spark_partition_id().alias("part")).count().collect()
     counts = dict(sorted((row["part"], row["count"]) for row in counted))
     if (total := sum(counts.values())) > MOST_PAGES:
@@ -273,10 +263,7 @@ def compared(pages: DataFrame, pairs: DataFrame, goal: Goal, wanted: str) -> Dat
 
 
 def decided(pages: DataFrame, total: int, pairs: DataFrame, goal: Goal) -> DataFrame:
-    """Return the pages that are near duplicates, `later`, each with the page that is kept, `earlier`.
-
-    Pairs that turn out to be wanted are compared, too.
-    """
+    """Return near duplicates, `later`, each with the page that is kept, `earlier`. Wanted pairs are compared, too."""
     measured = checkpointed(compared(pages, pairs, goal, "near"))
     for presumes in [True] * engine.ROUNDS + [False]:
         rows = measured.repartition(1).sortWithinPartitions("later")
@@ -408,10 +395,7 @@ def compare_pairs(goal: Goal, wanted: str, batches: Batches) -> Rows:
 
 
 def decide_pairs(pages: int, crowd: Crowd, presumes: bool, batches: Batches) -> Rows:
-    """Decide about the pages of sorted pairs: yield the pairs that are wanted, and the near duplicates.
-
-    Memory holds the verdicts of all pages, and some of the pairs.
-    """
+    """Decide about pages of sorted pairs: yield the wanted pairs and the near duplicates. Memory holds all verdicts."""
     order = engine.Order(pages, crowd)
     for rows in _whole_groups(batches, lambda rows: np.asarray(rows["later"]), _PAIRS_AT_ONCE):
         later, earlier, costs = (np.asarray(rows[name]) for name in ("later", "earlier", "value"))

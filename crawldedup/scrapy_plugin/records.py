@@ -1,36 +1,60 @@
-"""Counting: every response once, as checked, skipped or error; times; and what the log says of them."""
+"""What is told of a crawl: stats and the log, in which every response counts once, and the journal.
 
+In stats it is checked, skipped or an error. The journal has a line for each response and wall, and for the crawl's
+begin and end; of it the report is made.
+"""
+
+import asyncio
 import logging
+import os
+import socket
+import subprocess
+import sys
+import time
 from collections import Counter, deque
-from time import monotonic
-from typing import Final
-from weakref import WeakKeyDictionary
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
 
+from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.job import job_dir
+from scrapy.utils.project import data_path
 
+from crawldedup import __version__, journal
 from crawldedup.aio import Judged
 from crawldedup.errors import CrawlDedupError, PageError, StoreError, UnexpectedReadError
+from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
+from crawldedup.journal import FileJournal, shown
 from crawldedup.printable import pluralize, printable
+from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import CLOSE_REASON, CrawlOptions, end_unstarted, is_interactive
 from crawldedup.scrapy_plugin.signals import logger, say
+from crawldedup.search.model import accept_threshold
 from crawldedup.stores.registry import shown_url
-from crawldedup.verdict import Coverage, Kind
+from crawldedup.verdict import Kind
 
 PREFIX: Final = "crawldedup/"
-NOVELTY_PAGES: Final = 200
-"""So many of the last pages tell how much new a crawl still finds."""
+NOVELTY_PAGES: Final = 200  # So many of the last pages tell how much new a crawl still finds.
 LEAST_UNCHECKED: Final = 10
 SHARE_UNCHECKED: Final = 0.05
 """So many pages, and this share of those that were to be checked, are too many to pass unchecked."""
-SILENT_SECONDS: Final = 60.0
-"""After the log said that the store is down, it says so again no sooner."""
+SILENT_SECONDS: Final = 60.0  # After the log said that the store is down, it says so again no sooner.
 
 _DUPLICATES: Final = {Kind.NEAR_DUPLICATE: "duplicate/near", Kind.EXACT_DUPLICATE: "duplicate/exact"}
 
-# The event loop alone would let go of what closes a spider.
-_closing: WeakKeyDictionary[Crawler, object] = WeakKeyDictionary()
+KEPT_CRAWLS: Final = 20  # So many crawls keep their journals in a directory, the present one included.
+
+_SHOWN_STATS: Final = ("crawldedup/", "downloader/", "item_", "response_received_count", "memusage/", "log_count/")
+_SHOWN_OPTIONS: Final = ("namespace", "action", "similarity", "recall", "extractor", "workers", "revisit", "scope")
+_SHOWN_OF_VERDICT: Final = (
+    *("hamming", "copies", "words", "changed", "replaces"),
+    *("abandoned", "difference", "probes", "candidates", "rejected_similarity", "rejected_by"),
+)
+_MOST: Final = 1 << 31
 
 
 class CrawlStats:
@@ -52,7 +76,8 @@ class CrawlStats:
         self._fates: Counter[str] = Counter()  # for the summary alone
         self._novelty: deque[bool] = deque(maxlen=NOVELTY_PAGES)
         self._explained: set[str] = set()
-        self._outage_was_said = self._is_ending = False
+        self._outage_was_said = False
+        self._closing: object = None  # The event loop alone would let go of what closes the spider.
         self._silent_until = float("-inf")
 
     def begin(self, known: int | None) -> None:
@@ -114,7 +139,13 @@ class CrawlStats:
             self._fates["starts"] += 1
             self._fates["lost starts"] += outcome.refused and verdict.is_duplicate
         if self._options.paragraphs is not None and self._noun == "page" and verdict.kind in (Kind.NEW, Kind.REVISIT):
-            self._add_coverage(verdict.coverage)
+            if (coverage := verdict.coverage) is None:
+                self.count("paragraphs/failed")
+            else:
+                self.count("paragraphs/pages")
+                self.count("paragraphs/partial", coverage.is_partial)
+                for part in ("new", "known", "boilerplate"):
+                    self.count(f"paragraphs/words/{part}", getattr(coverage, f"{part}_words"))
         if verdict.is_duplicate:
             self._stats.max_value(f"{self._prefix}largest_cluster", verdict.copies)
         for name, seconds in (("waiting", judged.waited), ("reading", judged.reading), ("store", judged.asking)):
@@ -123,10 +154,7 @@ class CrawlStats:
             self._stats.max_value(f"{stat}_max", round(seconds, 6))
 
     def failed(self, name: str, error: Exception) -> tuple[str, str]:
-        """Count and explain a page or an item that passes, because it cannot be read, or something failed.
-
-        Returns as what: "skipped" or "error", and the reason or the kind.
-        """
+        """Count and explain a page that passes unchecked; return "skipped" or "error", and the reason or kind."""
         if isinstance(error, PageError):
             message = f"cannot read {name}: {error}"
             # An extractor with a mistake in it fails for every page, and then no page is checked.
@@ -137,12 +165,20 @@ class CrawlStats:
         else:
             counter = "error", error.counter if isinstance(error, CrawlDedupError) else "internal"
             reason = self._reason_to_end(error)
-            if reason is not None and not self._is_ending:
+            if reason is not None and self._closing is None:
                 say(self._crawler, logging.ERROR, reason)
-                self._is_ending = True
-                begin_to_close(self._crawler)
+                self._closing = self._begin_to_close()
         self.count("/".join(counter))
         return counter
+
+    def _begin_to_close(self) -> object:
+        """Close the spider in the background, unless a person looks at pages: to wait would be to wait for a page."""
+        if is_interactive(self._crawler):
+            return self
+        assert self._crawler.engine is not None
+        return deferred_from_coro(self._crawler.engine.close_spider_async(reason=CLOSE_REASON)).addErrback(
+            lambda failure: say(self._crawler, logging.ERROR, f"cannot close: {failure.value!r}")
+        )
 
     def count(self, name: str, number: int = 1) -> None:
         """Count under a name, such as `skipped/<reason>`, `error/<kind>` or `walls/suspected`."""
@@ -164,8 +200,8 @@ class CrawlStats:
         sentence = f"{str(error).rstrip('.!? ')}."
         if isinstance(error, StoreError):
             # A full store still answers for what it knows: page by page it would be down and up again.
-            if not (ends or self._outage_was_said) and monotonic() >= self._silent_until:
-                self._outage_was_said, self._silent_until = True, monotonic() + SILENT_SECONDS
+            if not (ends or self._outage_was_said) and time.monotonic() >= self._silent_until:
+                self._outage_was_said, self._silent_until = True, time.monotonic() + SILENT_SECONDS
                 message = f"{sentence} {self._noun.title()}s pass unchecked until the store answers"
                 say(self._crawler, logging.WARNING, message)
         elif isinstance(error, CrawlDedupError) and not isinstance(error, UnexpectedReadError):
@@ -225,28 +261,143 @@ class CrawlStats:
         return [*([f"{dropped} dropped"] if dropped else []), *([f"items of {itemless} dropped"] if itemless else [])]
 
     def _counts_of(self, group: str) -> dict[str, int]:
-        """Return the counts of a group by their reasons, sorted."""
         counts = sorted(self._counts.items())
         return {name.removeprefix(f"{group}/"): count for name, count in counts if name.startswith(f"{group}/")}
-
-    def _add_coverage(self, coverage: Coverage | None) -> None:
-        if coverage is None:
-            self.count("paragraphs/failed")
-            return
-        self.count("paragraphs/pages")
-        self.count("paragraphs/partial", coverage.is_partial)
-        for kind in ("new", "known", "boilerplate"):
-            self.count(f"paragraphs/words/{kind}", getattr(coverage, f"{kind}_words"))
 
 
 def _listed(counts: dict[str, int]) -> str:
     return ", ".join(f"{reason} {count}" for reason, count in counts.items())
 
 
-def begin_to_close(crawler: Crawler) -> None:
-    """Close the spider in the background, once, unless a person looks at pages: to wait would be to wait for a page."""
-    if crawler not in _closing and not is_interactive(crawler):
-        assert crawler.engine is not None
-        _closing[crawler] = deferred_from_coro(crawler.engine.close_spider_async(reason=CLOSE_REASON)).addErrback(
-            lambda failure: say(crawler, logging.ERROR, f"cannot close: {failure.value!r}")
-        )
+def place_of_journals(options: CrawlOptions) -> str:
+    """Return the directory that crawls write their journals into. Raises OSError."""
+    return data_path(str(options.journal))
+
+
+class CrawlJournal:
+    """Writes what a crawl gets, once it has begun. Whatever goes wrong costs lines, and no page."""
+
+    def __init__(self, crawler: Crawler, options: CrawlOptions) -> None:
+        self._crawler = crawler
+        self._options = options
+        self._file: FileJournal | None = None
+        self._job: Path | None = None
+        self._has_complained = False
+        self._began = 0.0
+        self._place = self._crawl = ""
+
+    def begin(self, known: int | None) -> None:
+        """Write the header. `known` are the pages in the index."""
+        if self._options.journal is False:
+            return
+        try:
+            self._place = place_of_journals(self._options)
+        except OSError as error:
+            self._complain("the journal", error)
+            return
+        assert self._crawler.spider is not None
+        spider, started, self._began = self._crawler.spider.name, time.time(), time.monotonic()
+        self._job = Path(directory) if (directory := job_dir(self._crawler.settings)) else None
+        self._crawl = self._options.crawl or journal.name_of_job(self._job, journal.crawl_of(spider, started))
+        header = {
+            journal.FORMAT: journal.VERSION,
+            "crawl": self._crawl,
+            "spider": spider,
+            "started": round(started, 3),
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "version": __version__,
+            "known": known,
+            "settings": {
+                "store": shown_url(self._options.store),
+                "threshold": round(accept_threshold(self._options.similarity, VERIFY_BITS, self._options.recall), 4),
+                **{name: getattr(self._options, name) for name in _SHOWN_OPTIONS},
+            },
+        }
+        self._file = FileJournal(Path(self._place), header, keep=KEPT_CRAWLS)
+        self._crawler.signals.connect(self._wall_suspected, signal=signals.wall_suspected)
+
+    def checked(self, request: Request, response: Response, judged: Judged, outcome: Outcome, known: int) -> None:
+        """Write what a page is, and what became of it. `known` are the pages in the index."""
+        verdict, coverage = judged.verdict, judged.verdict.coverage
+        figures = {
+            "original": shown(verdict.original or ""),
+            "similarity": round(verdict.similarity or 0.0, 4),
+            "rejected_url": shown(verdict.rejected or ""),
+            "action": str(outcome.fate),
+            "unchanged": outcome.unchanged,
+            **{name: getattr(verdict, name) for name in _SHOWN_OF_VERDICT},
+            "digest": f"{judged.read.fingerprint.digest:016x}",
+            "waited": round(judged.waited, 4),
+            "read": round(judged.reading, 4),
+            "store": round(judged.asking, 5),
+            "known": known,
+        }
+        if coverage is not None and coverage.share_new is not None and coverage.sources:
+            figures["share_known"] = round(1 - coverage.share_new, 4)
+            figures["source"] = shown(coverage.sources[0][0])
+        self._write_page(request, response, journal.OUTCOMES[verdict.kind], figures)
+
+    def unchecked(self, request: Request, response: Response, outcome: str, reason: str) -> None:
+        """Write that a response was skipped, or met an error, and why."""
+        self._write_page(request, response, outcome, {"reason": reason})
+
+    async def end(self, reason: str, known: int, index_bytes: int | None) -> None:
+        """Write the last line, with the crawl's stats, close the journal, and write the report that was asked for."""
+        if self._file is None:
+            return
+        assert self._crawler.stats is not None
+        stats = {
+            name: value
+            for name, value in self._crawler.stats.get_stats().items()
+            if name.startswith(_SHOWN_STATS) and isinstance(value, int | float) and abs(value) < _MOST**2
+        }
+        self.put({"end": reason, "stats": stats, "known": known, "index_bytes": index_bytes})
+        await asyncio.to_thread(self._file.close)
+        self._file = None
+        if self._job is not None and reason == "finished":
+            (self._job / journal.NAME_FILE).unlink(missing_ok=True)
+        if self._options.report is not None:
+            await self._write_report(self._options.report)
+
+    def put(self, record: Mapping[str, Any]) -> None:
+        """Write a record, without what is None, False or zero in it, once the crawl has begun."""
+        if self._file is not None:
+            fields = {name: value for name, value in record.items() if value}
+            self._file.write(journal.line_of({"t": round(time.monotonic() - self._began, 3), **fields}))
+            if self._file.trouble is not None and not self._has_complained:
+                self._has_complained = True
+                self._complain(f"the journal in {self._place}", self._file.trouble)
+
+    def _write_page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
+        referer = (request.headers.get(b"Referer") or b"").decode("utf-8", "replace")
+        depth, latency = request.meta.get("depth"), request.meta.get("download_latency")
+        record = {
+            "url": shown(response.url),
+            "outcome": outcome,
+            **figures,
+            "bytes": len(response.body),
+            "status": response.status,
+            "referer": shown(referer),
+            # Spiders may put anything there.
+            "depth": depth if isinstance(depth, int) and 0 < depth < _MOST else None,
+            "latency": round(latency, 3) if isinstance(latency, float) and 0 < latency < _MOST else None,
+        }
+        self.put(record)
+
+    def _wall_suspected(self, original: str, share: float, window: int) -> None:
+        self.put({"wall": shown(original), "share": round(share, 4), "window": window})
+
+    def _complain(self, what: str, trouble: object) -> None:
+        say(self._crawler, logging.WARNING, f"cannot write {what}, and the crawl goes on: {trouble}")
+
+    async def _write_report(self, path: str) -> None:
+        """Write the report of the crawl, in a process whose memory ends with it. Logs what goes wrong."""
+        program = [sys.executable, "-m", "crawldedup.cli", "report", self._place]
+        command = [*program, "--crawl", self._crawl, "--output", path]
+        done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True)
+        if done.returncode:
+            trouble = printable(done.stderr.strip().rpartition("\n")[2], 500)
+            say(self._crawler, logging.WARNING, f"the report was not written: {trouble}")
+        else:
+            say(self._crawler, logging.INFO, f"the report is in {Path(path).absolute()}")

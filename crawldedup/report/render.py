@@ -1,0 +1,283 @@
+"""Show a report by templates, as one page that needs no network or in a terminal, and write it into a file.
+
+Nothing of the crawled pages can run in the page. In a terminal their texts are plain, with control characters escaped.
+A file has the format that its name ends with: a page, data, or every verdict as a row.
+"""
+
+import base64
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.filesize import decimal
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from crawldedup.commands.command import target_file
+from crawldedup.errors import ConfigurationError
+from crawldedup.printable import pluralize, printable
+from crawldedup.report.queries import CHANGES, Database, Report, check_installed
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+LARGEST_PAGE: Final = 500_000  # bytes; tables hold fewer rows where these do not suffice
+
+_PACKAGE: Final = "crawldedup.report"
+_MOST_ROWS: Final = (200, 100, 50, 25, 10, 5, 2)
+_MOST_LINES: Final = 10
+_NARROWEST: Final = 16
+# How lines begin that have a style, and how they are shown.
+_MARKS: Final = {"= ": ("bold", ""), "! ": ("bold red", "- "), "? ": ("yellow", "- ")}
+
+_ROWS: Final = {
+    ".csv": ("FORMAT csv, HEADER", "safe_columns"),
+    ".jsonl": ("FORMAT json, ARRAY false", "all_columns"),
+    ".parquet": ("FORMAT parquet, COMPRESSION zstd", "all_columns"),
+}
+SUFFIXES: Final = (".html", ".json", *_ROWS)
+
+LONGEST_LINK: Final = 500
+_LONGEST_SHOWN: Final = 120
+_MOST_RULES: Final = 2
+_MOST_GRID_LINES: Final = 5
+_PASSAGE: Final = re.compile(r"(\[-.*?-\]|\{\+.*?\+\})")
+
+
+def templates_of(package: str) -> "Environment":
+    """Return the templates in the folder `page` of a package. HTML escapes what it shows. What is missing raises."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # which not everyone has who asks for a report
+
+    environment = Environment(
+        loader=PackageLoader(package, "page"),
+        autoescape=lambda name: name is None or not name.endswith(".txt"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    functions = axis, change_by, compact, date, depth, headline, index_health, lasting, link, passages, percent
+    environment.globals |= {function.__name__: function for function in (*functions, shown, size, time_labels)}
+    return environment
+
+
+def page_of(report: Report) -> str:
+    """Return the page."""
+    from markupsafe import Markup
+
+    folder = files(_PACKAGE) / "page"
+    style, script = ((folder / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    more = {"style": Markup(style), "script": Markup(script), "hash_of": _hash_of}
+    pages = (rendered("report.html", report, most=most, **more) for most in _MOST_ROWS)
+    return next((page for page in pages if len(page.encode()) <= LARGEST_PAGE), "")
+
+
+def rendered(name: str, report: Report, **more: Any) -> str:
+    """Return what a template makes of a report: its parts, and more values."""
+    values = {**report, "report": report, "changes": CHANGES, **more}
+    return templates_of(_PACKAGE).get_template(name).render(values).lstrip()
+
+
+def _hash_of(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def lines_of(report: Report) -> Iterator[RenderableType]:
+    """Yield what is printed, in its order."""
+    text = rendered("report.txt", report, most=_MOST_LINES)
+    for is_table, lines in groupby(text.splitlines(), lambda line: "\t" in line):
+        if is_table:
+            yield _table([line.split("\t") for line in lines])
+            continue
+        for line in lines:
+            style, mark = _MARKS.get(line[:2], ("", line[:2]))
+            yield Text(mark + line[2:], style=style)
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    # A column that tells nothing takes room from the others.
+    columns = [column for column in zip(*rows, strict=True) if {*column[1:]} - {"", "–"}]
+    for heading, *_ in columns:
+        is_number = heading.startswith("#")
+        table.add_column(heading.removeprefix("#"), justify="right" if is_number else "left", no_wrap=is_number)
+    for cells in [*zip(*columns, strict=True)][1:]:
+        table.add_row(*map(_Line, cells))
+    return table
+
+
+class _Line:
+    """A text in one line, whose middle is left out where there is little room."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __rich_measure__(self, _console: Console, _options: ConsoleOptions) -> Measurement:
+        width = cell_len(self._text)
+        return Measurement(min(width, _NARROWEST), width)
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        room = options.max_width
+        text = self._text if cell_len(self._text) <= room else shown(self._text, room - 1)
+        yield Text(text, no_wrap=True, overflow="ellipsis")
+
+
+def check_path(name: str, path: Path) -> None:
+    """Check a path before the work. Raises ConfigurationError, and MissingDependencyError without what it needs."""
+    shown, folder = printable(str(path)), path.absolute().parent
+    if path.suffix not in SUFFIXES:
+        raise ConfigurationError(f"{name} is {shown!r}; it must end with one of {', '.join(SUFFIXES)}")
+    if path.is_dir():
+        raise ConfigurationError(f"{name} is {shown!r}, which is a folder; name a file in it")
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        trouble = "nothing can be written in" if folder.is_dir() else "there is no"
+        raise ConfigurationError(f"{name}: {trouble} folder {printable(str(folder))!r}")
+    check_installed()
+
+
+def write_report(database: Database, report: Report, path: Path) -> None:
+    """Write a report of this database. The file is whole when it has its name. Raises ReportError and OSError."""
+    with target_file(path, force=True) as out:
+        if path.suffix == ".html":
+            out.write(page_of(report).encode())
+        elif path.suffix == ".json":
+            out.write(json.dumps(report, indent=1).encode())
+        else:
+            name = "compared_rows" if report["comparison"] else "rows"
+            database.write(name, out.name, *_ROWS[path.suffix], started=report["crawl"]["started"])
+
+
+# --- What templates call
+
+
+def compact(number: float) -> str:
+    """Return a number with three digits: 1,234 as "1.23k"."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(number) >= size:
+            return f"{number / size:.3g}{unit}"
+    return f"{number:.3g}"
+
+
+def lasting(seconds: float) -> str:
+    """Return a time in at most two units: "2 h 5 min", "3 min 20 s", "1.25 s", "4.2 ms"."""
+    if seconds < 60:
+        return f"{1000 * seconds:.3g} ms" if 0 < seconds < 1 else f"{seconds:.3g} s"
+    rest, parts = round(seconds), list[str]()
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        number, rest = divmod(rest, size)
+        if number:
+            parts.append(f"{number} {unit}")
+    return " ".join(parts[:2])
+
+
+def date(seconds: float) -> str:
+    """Return a date in UTC."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def size(number: float) -> str:
+    """Return a number of bytes: "1.2 MB"."""
+    return decimal(int(number))
+
+
+def percent(share: float | None) -> str:
+    """Return a share: "12 %", "0.4 %", "–" for None."""
+    if share is None:
+        return "–"
+    return f"{100 * share:.1f} %" if 0 < share < 0.01 or 0.99 < share < 1 else f"{100 * share:.0f} %"
+
+
+def shown(text: str, longest: int = _LONGEST_SHOWN) -> str:
+    """Return a text from a page, safe to show; of a longer one the middle is left out."""
+    if len(text) > longest:
+        text = f"{text[: longest * 2 // 3]}…{text[-(longest // 3) :]}"
+    return printable(text, longest + 1)
+
+
+def link(url: str) -> str:
+    """Return a URL that may be linked to: of the web, whole and not too long. Else return an empty string."""
+    if len(url) > LONGEST_LINK or "…" in url or not url.isprintable() or " " in url:
+        return ""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return url if parts.scheme in ("http", "https") and parts.hostname else ""
+
+
+def headline(report: Mapping[str, Any]) -> str:
+    """Return the most important figures in a sentence or two."""
+    totals = report["totals"]
+    counts, checked, copies = totals["counts"], totals["checked"], totals["duplicates"]
+    if not checked:
+        return f"{totals['responses']:,} responses came, and none was checked."
+    if report["crawl"]["is_scan"]:
+        kept = counts["new"] + counts["thin"]
+        return f"{checked:,} pages were compared: {kept:,} are kept, {copies:,} are duplicates of them."
+    share = f" ({percent(totals['share'])})" if copies else ""
+    known = ""
+    if revisits := counts["revisit"]:
+        fate = f"of which {revisits - totals['unwanted']:,} were" if totals["unwanted"] else "and"
+        known = f", {revisits:,} were known {fate} delivered again"
+    words = f"{checked:,} pages were checked: {counts['new']:,} are new, {copies:,} are duplicates{share}{known}."
+    savings = report["savings"]
+    rules = [f"{row['downloads']:,} by the rule {shown(row['rule'])}" for row in savings[:_MOST_RULES]]
+    if rest := savings[_MOST_RULES:]:
+        rules.append(f"{sum(row['downloads'] for row in rest):,} by {pluralize(len(rest), 'other rule')}")
+    total = sum(row["downloads"] for row in savings)
+    return words + (f" {total:,} downloads of copies were skipped: {', '.join(rules)}." if rules else "")
+
+
+def change_by(what_if: Mapping[str, Any]) -> str:
+    """Return what another similarity would change; a looser one also looks further than the crawl did."""
+    if what_if["kept"] is not None:
+        return f"at most {what_if['kept']:,} duplicates fewer"
+    return "more duplicates" if what_if["dropped"] is None else f"at least {what_if['dropped']:,} duplicates more"
+
+
+def index_health(index: Mapping[str, Any]) -> str:
+    """Return what is known of the index, in sentences."""
+    if not index["known_after"]:
+        return ""
+    each = "" if index["bytes"] is None else f", {index['bytes'] / index['known_after']:,.0f} bytes each"
+    recall = "" if index["recall"] is None else f" Expected recall: {percent(index['recall'])}."
+    return f"The index holds {pluralize(index['known_after'], 'page')}{each}.{recall}"
+
+
+def passages(difference: str) -> list[tuple[str, str]]:
+    """Return a difference in pieces, each with "del" for the earlier page, "ins" for this one, or "" for both."""
+    pieces = _PASSAGE.split(difference)
+    kinds = {"[-": "del", "{+": "ins"}
+    marked = [(kinds.get(piece[:2], ""), piece) for piece in pieces if piece]
+    return [(kind, piece[2:-2] if kind else piece) for kind, piece in marked]
+
+
+def axis(low: float, high: float) -> list[float]:
+    """Return values at a round distance, at most seven, of which the outer ones enclose two others."""
+    span = (high - low) or high or 1
+    power = 10 ** math.floor(math.log10(span / _MOST_GRID_LINES))
+    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if span / (power * factor) <= _MOST_GRID_LINES)
+    first = math.floor(low / step)
+    return [step * number for number in range(first, max(math.ceil(high / step), first + 1) + 1)]
+
+
+def depth(value: float, grid: Sequence[float]) -> float:
+    """Return how far below the top of an axis a value is, in percent."""
+    return 100 * (grid[-1] - value) / (grid[-1] - grid[0])
+
+
+def time_labels(moments: Sequence[Mapping[str, Any]]) -> list[tuple[float, str]]:
+    """Return when the steps of a crawl began, at most ten, with their places in the width, from 0 to 1."""
+    marks = [(at / len(moments), lasting(moment["seconds"])) for at, moment in enumerate(moments)]
+    return marks[:: -(-len(marks) // 10)]

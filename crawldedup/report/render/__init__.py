@@ -1,1 +1,0 @@
-"""Show a report: in a terminal, as a page, or as data."""
