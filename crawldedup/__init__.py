@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from crawldedup.errors import PageError as PageError
     from crawldedup.errors import StoreError as StoreError
     from crawldedup.explain import compare as compare
-    from crawldedup.fingerprinting.fingerprint import Fingerprint as Fingerprint
-    from crawldedup.fingerprinting.fingerprint import fingerprint as fingerprint
+    from crawldedup.fingerprinting import Fingerprint as Fingerprint
+    from crawldedup.fingerprinting import fingerprint as fingerprint
     from crawldedup.options import Options as Options
     from crawldedup.page import Page as Page
     from crawldedup.reading.keys import Key as Key
@@ -32,7 +32,7 @@ __getattr__, __dir__, __all__ = lazy(
         "deduplicator": "Deduplicator",
         "errors": "CrawlDedupError PageError StoreError",
         "explain": "compare",
-        "fingerprinting.fingerprint": "Fingerprint fingerprint",
+        "fingerprinting": "Fingerprint fingerprint",
         "options": "Options",
         "page": "Page",
         "scrapy_plugin": "Addon DedupItemPipeline add_verdict",

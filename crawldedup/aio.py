@@ -14,7 +14,7 @@ from crawldedup import checks
 from crawldedup.deduplicator import HEARTBEAT_SECONDS, Deduplicator
 from crawldedup.errors import ClosedError, ConfigurationError, CrawlDedupError, KeyMismatchError, StoreUnavailableError
 from crawldedup.explain import Explanation
-from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.fingerprinting import Fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Content, Page, PageReader, ReadPage
 from crawldedup.reading.html import check_size

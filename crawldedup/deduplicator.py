@@ -12,7 +12,7 @@ from typing import Any, Final, Self, TypeVar
 from crawldedup import checks, errors
 from crawldedup.errors import CrawlDedupError, PageError, StoreError, StoreUnavailableError
 from crawldedup.explain import Explanation, explained
-from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
+from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, Fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Content, Page, PageContent, PageReader
 from crawldedup.paragraphs.coverage import ParagraphCheck

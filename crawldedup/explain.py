@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 
 from crawldedup import checks
-from crawldedup.fingerprinting.fingerprint import Fingerprint, jaccard
+from crawldedup.fingerprinting import Fingerprint, jaccard
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
 from crawldedup.reading.difference import Change, changes

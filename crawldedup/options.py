@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 from crawldedup import checks
 from crawldedup.checks import Check
 from crawldedup.errors import ConfigurationError
-from crawldedup.fingerprinting import MIN_WORDS
+from crawldedup.reading import MIN_WORDS
 
 LOWEST_SIMILARITY: Final = 0.5
 

@@ -7,10 +7,9 @@ from typing import Any, Final
 
 import mmh3
 
-from crawldedup import checks, wire
+from crawldedup import checks
 from crawldedup.errors import ConfigurationError, CrawlDedupError, KeyMismatchError, PageError
-from crawldedup.fingerprinting.anchors import paragraphs_of
-from crawldedup.fingerprinting.fingerprint import PROFILE, Fingerprint, Source, fingerprints
+from crawldedup.fingerprinting import PROFILE, Fingerprint, Source, check_fingerprint, fingerprints, paragraphs_of
 from crawldedup.options import Options, check_similarity
 from crawldedup.reading.area import area_of
 from crawldedup.reading.canonical import NO_LINKS, HeadLinks, claimed_url
@@ -90,7 +89,7 @@ class Page:
         object.__setattr__(self, "rank", _check_rank("rank", self.rank))
         if self.fingerprint is not None:
             try:
-                wire.check_fingerprint(self.fingerprint)
+                check_fingerprint(self.fingerprint)
             except (TypeError, ValueError, OverflowError) as error:
                 raise ConfigurationError(f"the fingerprint of {self.url!r} cannot be one: {error}") from None
         if (self.html, self.text, self.fingerprint).count(None) != 2:

@@ -17,11 +17,11 @@ LONGEST_MODULE = 500
 # What is about lines that change with every load, and about daily crawls, is in them: 239 in reading, and beside it
 # 120 in the library, 97 in the plugin, 25 in the search, 6 in the report and 1 in the workers.
 BUDGETS = {
-    "library": 2098,
-    "reading": 3050,
-    "search": 1365,
+    "library": 2075,
+    "reading": 3054,
+    "search": 1362,
     "stores": 2358,
-    "workers": 498,
+    "workers": 499,
     "scrapy_plugin": 2131,
     "report": 1995,
     "scan": 1100,
@@ -31,7 +31,7 @@ BUDGETS = {
     "literature": 1795,
     "adapters": 410,
 }
-MOST_LINES = 20_392
+MOST_LINES = 20_371
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

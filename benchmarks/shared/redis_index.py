@@ -24,7 +24,7 @@ import numpy as np
 import redis
 
 from benchmarks.shared.common import progress
-from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint, fingerprint
+from crawldedup.fingerprinting import VERIFY_BITS, Fingerprint, fingerprint
 from crawldedup.measure import read_corpus
 from crawldedup.page import Page as Asked
 from crawldedup.reading.keys import NO_KEY

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Final, cast
 
 from crawldedup.errors import StoreError
-from crawldedup.fingerprinting.anchors import ANCHOR_BITS, PARAGRAPH_WORDS, Paragraph
-from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.fingerprinting import ANCHOR_BITS, PARAGRAPH_WORDS, Fingerprint, Paragraph
 from crawldedup.options import Options
 from crawldedup.page import Page
 from crawldedup.scope import kept_apart

@@ -10,3 +10,7 @@ alike. `tokenize` splits the text into words, and hashes them by the secret of `
 Beside the way stand the URL that a page claims (`canonical`), what changed between two texts (`difference`), and which
 lines of a site change with every load (`volatile`): a crawl learns them, and `PageReader` leaves them out.
 """
+
+# A page with fewer words is `thin`: it has too few shingles, and sites whose content comes by script often serve the
+# same few words on every page.
+MIN_WORDS = 20

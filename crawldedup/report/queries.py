@@ -20,7 +20,7 @@ from crawldedup.advice.address import VIEW_PARAMETERS
 from crawldedup.advice.mining import MOST_PAGES, Page, mine, pages_of
 from crawldedup.advice.rules import Rule
 from crawldedup.errors import CrawlDedupError, MissingDependencyError
-from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
+from crawldedup.fingerprinting import VERIFY_BITS
 from crawldedup.journal import Journal
 from crawldedup.printable import pluralize
 from crawldedup.scope import site_of

@@ -21,7 +21,7 @@ from crawldedup.commands.archives import Item
 from crawldedup.commands.output import Output
 from crawldedup.commands.sources import OnError, complaints
 from crawldedup.errors import ConfigurationError, NoWorkerError, PageError, UnexpectedReadError, WorkerError
-from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.fingerprinting import Fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Page, PageContent, PageReader
 from crawldedup.printable import printable

@@ -19,7 +19,7 @@ from scrapy.utils.project import data_path
 
 from crawldedup import __version__, journal
 from crawldedup.aio import Judged
-from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
+from crawldedup.fingerprinting import VERIFY_BITS
 from crawldedup.journal import FileJournal, shown
 from crawldedup.printable import printable
 from crawldedup.scrapy_plugin import signals

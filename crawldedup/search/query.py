@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
+from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, Fingerprint
 from crawldedup.options import LOWEST_SIMILARITY, Options
 from crawldedup.page import Page
 from crawldedup.reading.difference import difference, unpacked_text

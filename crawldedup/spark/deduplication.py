@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, StringType
 
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint, fingerprint
+from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, Fingerprint, fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
 from crawldedup.reading.keys import Key

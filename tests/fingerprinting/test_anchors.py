@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawldedup.fingerprinting.anchors import (
+from crawldedup.fingerprinting import (
     ANCHOR_BITS,
     MOST_PARAGRAPHS,
     PARAGRAPH_WORDS,

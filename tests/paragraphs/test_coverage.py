@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crawldedup import Deduplicator, wire
-from crawldedup.fingerprinting.anchors import Paragraph
+from crawldedup.fingerprinting import Paragraph
 from crawldedup.paragraphs.coverage import coverage_of
 from crawldedup.verdict import Coverage, ParagraphKind
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
+from crawldedup.fingerprinting import VERIFY_BITS
 from crawldedup.search.decision import (
     MAX_COST,
     SCALED_LIMIT,

@@ -9,7 +9,7 @@ import pytest
 
 from crawldedup import Deduplicator
 from crawldedup import Page as AskedPage
-from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
+from crawldedup.fingerprinting import Fingerprint, fingerprint
 from crawldedup.options import Options
 from crawldedup.reading.keys import NO_KEY
 from crawldedup.search.plan import HOT_EFFORT, MAX_CANDIDATES, MAX_KEYS

@@ -9,7 +9,7 @@ import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_bits
+from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, thin_bits
 from crawldedup.search.decision import (
     WeightedThreshold,
     crowd_rule,

@@ -14,29 +14,31 @@ Words count twice as much as pairs: an edit changes one word, but two pairs. Eac
 eighths: between tf, which a few words dominate, and 1 + log tf. An edit changes the weight of a frequent feature less,
 so bits that listen to such are steadier; with too much of that, pages of one language or one template become alike.
 Weights are whole numbers: sums are exact, so every machine makes the same bits.
+
+Paragraphs are found on other pages by their anchors. An anchor is the hash of 8 words in a row; of all, the one in 16
+whose hash is smallest is kept, wherever it stands (Broder 1997: "modulo" sampling). So the same words have the same
+anchors however a page breaks its lines and whatever stands around them, and a word that was edited costs the anchors
+that it is part of, at most.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.fingerprinting import MIN_WORDS as MIN_WORDS
-from crawldedup.fingerprinting.anchors import Paragraph
+from crawldedup.reading import MIN_WORDS
 from crawldedup.reading.keys import NO_KEY, Key
-from crawldedup.reading.tokenize import hashes_of_texts, mix, word_hashes
+from crawldedup.reading.tokenize import hashes_of_texts, mix, word_hashes, words_of_lines
 
 Hashes = NDArray[np.uint64]
-Counts = NDArray[np.intp]
 Floats = NDArray[np.float32]
 
 SEARCH_FEATURES: Final = "words+pairs.damped-tf"  # Names what decides the weights; part of an index's profile.
 SHINGLE_WORDS: Final = 3
-MAX_WEIGHT: Final = 8192  # Sums of 2,048 such weights are at most 2^24, so they are exact even in 32-bit floats.
 _DAMPING: Final = 0.75
 _UNIT: Final = 8
 _MAX_DAMPED: Final = 4096
@@ -62,11 +64,13 @@ _LANES_A_BLOCK: Final = 4
 _ROWS_A_BLOCK: Final = 1024  # It bounds the temporary arrays, and keeps sums of weights exact in float32.
 _TEXTS_A_PASS: Final = 8  # Arrays of more leave the processor's cache.
 _LETTERS_A_PASS: Final = 40_000
+_MOST_WEIGHT: Final = 1e6  # They are at most the root of the number of features.
 
-
-def damped_weights(frequencies: Counts) -> Floats:
-    """Return the weights of features with these numbers of occurrences in a page, same shape."""
-    return _DAMPED.take(frequencies, mode="clip")
+ANCHOR_BITS: Final = 60  # An anchor is below 2^60: one in 16 of the 64-bit hashes.
+PARAGRAPH_WORDS: Final = 80  # at least: some five anchors, by which a paragraph can be judged
+MOST_PARAGRAPHS: Final = 200  # of a page are looked at, so that none costs more than some thousand anchors
+MOST_WORDS: Final = 3 * PARAGRAPH_WORDS * MOST_PARAGRAPHS
+EXCERPT: Final = 80
 
 
 def pair_hashes(words: Hashes) -> Hashes:
@@ -98,6 +102,14 @@ def jaccard(text: str, other: str) -> float | None:
     first, second = (np.unique(shingle_hashes(each, pair_hashes(each))) for each in words)
     shared = len(np.intersect1d(first, second, assume_unique=True))
     return shared / (len(first) + len(second) - shared)
+
+
+class Paragraph(NamedTuple):
+    """Lines of a page with `words` words, of which `excerpt` is the beginning, and their distinct anchors."""
+
+    excerpt: str
+    words: int
+    anchors: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,6 +230,26 @@ def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[F
     return made
 
 
+def check_fingerprint(read: Fingerprint) -> Fingerprint:
+    """Return a fingerprint that may come from anywhere. Raises ValueError for one that cannot be."""
+    weights = (read.search_weights, read.verify_weights)
+    anchors = [anchor for paragraph in read.paragraphs for anchor in paragraph.anchors]
+    if not (
+        all(0 <= number < 1 << 64 for number in (read.search, read.digest, read.facts, read.key_id))
+        and [len(each) for each in (*weights, read.verify)] == [SEARCH_BITS, VERIFY_BITS, VERIFY_BITS // 8]
+        and all((np.abs(each) <= _MOST_WEIGHT).all() for each in weights)
+        and 0 <= read.words < 1 << 31
+        and len(read.paragraphs) <= MOST_PARAGRAPHS
+        and len(anchors) <= MOST_WORDS
+        and all(0 <= anchor < 1 << ANCHOR_BITS for anchor in anchors)
+        and all(len(each.excerpt) <= EXCERPT and 0 <= each.words < 1 << 31 for each in read.paragraphs)
+    ):
+        raise ValueError("it is out of bounds")
+    if read.full is not None:
+        check_fingerprint(read.full)
+    return read
+
+
 def text_digest(text: str, key: Key = NO_KEY) -> int:
     """Return a 64-bit hash of a text, character for character but for white space."""
     line = text.replace("\n", " ")
@@ -250,7 +282,7 @@ def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:
 def _search_weights(features: list[Hashes]) -> Floats:
     """Return normalised weights of the search bits, shape (pages, 64), from words and pairs of each page."""
     distinct, frequencies, starts = _runs(features)
-    weights = damped_weights(frequencies)
+    weights = _DAMPED.take(frequencies, mode="clip")
     for start, end in zip(starts[::2], starts[1::2], strict=False):
         weights[start:end] *= 2
     # Whole numbers far below 2^53, so all sums are exact.
@@ -311,3 +343,49 @@ def _count_bits(hashes: Hashes, starts: Sequence[int]) -> NDArray[np.int64]:
     counters = np.concatenate(counts, axis=2).astype(np.int64)
     by_part = np.add.reduceat(counters, np.searchsorted(lanes, starts[:-1]), axis=2)
     return by_part.transpose(2, 0, 1, 3).reshape(-1, VERIFY_BITS)
+
+
+def paragraphs_of(text: str, key: Key = NO_KEY) -> tuple[Paragraph, ...]:
+    """Return the paragraphs of a text: lines, short ones joined to their neighbours, long ones cut."""
+    hashes, width = word_hashes(text, key)[:MOST_WORDS], 1
+    for factor in (_FIRST_FACTOR, _PAIR_FACTOR, _TRIPLE_FACTOR):  # of 2 words in a row, of 4, of 8
+        hashes = mix(hashes[:-width] * factor + hashes[width:]) if len(hashes) > width else hashes[:0]
+        width *= 2
+    starts = (hashes < np.uint64(1 << ANCHOR_BITS)).nonzero()[0]
+    anchors = hashes.take(starts).tolist()
+    paragraphs: list[Paragraph] = []
+    pending: list[str] = []
+    begun = ended = first = 0
+    for piece, words in _pieces(text):
+        ended += words
+        pending.append(piece)
+        if ended - begun >= PARAGRAPH_WORDS:
+            last = int(np.searchsorted(starts, ended))
+            paragraphs.append(_paragraph(pending, ended - begun, anchors[first:last]))
+            pending, begun, first = [], ended, last
+            if len(paragraphs) == MOST_PARAGRAPHS:
+                return tuple(paragraphs)
+    if ended > begun:
+        rest = _paragraph(pending, ended - begun, anchors[first:])
+        if paragraphs:
+            excerpt, words, known = paragraphs.pop()
+            rest = Paragraph(excerpt, words + rest.words, tuple(dict.fromkeys(known + rest.anchors)))
+        paragraphs.append(rest)
+    return tuple(paragraphs)
+
+
+def _pieces(text: str) -> Iterator[tuple[str, int]]:
+    """Yield each line that has words, or the parts of a long one, with its number of words."""
+    lines, counts = text.split("\n"), words_of_lines(text)
+    for number in counts.nonzero()[0].tolist():
+        line, words = lines[number], int(counts[number])
+        parts = words // PARAGRAPH_WORDS or 1
+        for part in range(parts):
+            # Of the text, this is about the place.
+            shown = line[len(line) * part // parts : len(line) * (part + 1) // parts]
+            yield shown, words * (part + 1) // parts - words * part // parts
+
+
+def _paragraph(lines: list[str], words: int, anchors: list[int]) -> Paragraph:
+    excerpt = " ".join(" ".join(lines)[: 2 * EXCERPT].split())[:EXCERPT].rstrip()
+    return Paragraph(excerpt, words, tuple(dict.fromkeys(anchors)))
