@@ -24,7 +24,7 @@ from crawldedup.fingerprinting import VERIFY_BITS
 from crawldedup.journal import Journal
 from crawldedup.printable import pluralize
 from crawldedup.scope import site_of
-from crawldedup.search.model import MAX_SIMILARITY, estimate_deviation
+from crawldedup.search.decision import MAX_SIMILARITY, estimate_deviation
 from crawldedup.search.query import expected_recall
 
 Progress = Callable[[str, float], None]

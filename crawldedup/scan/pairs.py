@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.fingerprinting import is_first_of_run
-from crawldedup.search.model import grid_rows, normal_tables, search_similarity, steepness
+from crawldedup.search.decision import grid_rows, normal_tables, search_similarity, steepness
 from crawldedup.search.plan import STORED_BITS, Table, flip_sets
 
 Keys = NDArray[np.uint64]

@@ -25,7 +25,7 @@ from crawldedup.printable import printable
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.policy import Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions
-from crawldedup.search.model import accept_threshold
+from crawldedup.search.decision import accept_threshold
 from crawldedup.stores.registry import shown_url
 
 KEPT_CRAWLS: Final = 20

@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.search.model import grid_rows, normal_tables
+from crawldedup.search.decision import grid_rows, normal_tables
 
 KEY_BITS: Final = 64
 STORED_BITS: Final = 34  # Leading bits of a key that every store keeps.
@@ -29,8 +29,6 @@ MAX_PREFIX_BITS: Final = STORED_BITS
 PROBE_BUDGET: Final = 224
 """Limit of the ranges read for one page. In an index of ten million pages on Redis, a check with at most 192, 224 or
 256 takes 1.26, 1.30 or 1.34 times the server's time of one with 64 ranges of twice the width, measured in turns."""
-MAX_CANDIDATES: Final = 128
-"""Limit of the records compared with one page."""
 MAX_KEYS: Final = 512
 """Limit of the keys read for one page, best ranges first. Where they belong to more than MAX_CANDIDATES pages, as in a
 crowd of pages of one template, the pages with the most likely keys are compared."""

@@ -20,9 +20,8 @@ from crawldedup.reading.keys import Key
 from crawldedup.scope import kept_apart, page_key, salt_of, site_of
 from crawldedup.search import decision
 from crawldedup.search import plan as planning
-from crawldedup.search.decision import Prefilter, WeightedThreshold
-from crawldedup.search.model import accept_threshold, estimate_similarity, search_similarity, steepness
-from crawldedup.search.plan import KEY_BITS, MAX_CANDIDATES, MAX_KEYS, ProbePlan
+from crawldedup.search.decision import MAX_CANDIDATES, Prefilter, WeightedThreshold, search_similarity, steepness
+from crawldedup.search.plan import KEY_BITS, MAX_KEYS, ProbePlan
 from crawldedup.stores.base import DIGEST_MASK, Answer, PageName, Query, Record, Retention
 from crawldedup.verdict import Kind, Match, Verdict
 
@@ -114,7 +113,7 @@ class QueryBuilder:
     def resembles(self, asked: tuple[Page, Fingerprint], original: Record, key: Key) -> bool:
         """Return whether a page resembles the original that it names, from the lower similarity on."""
         page, read = asked
-        threshold = accept_threshold(self.similarity(page, is_lowered=True), VERIFY_BITS, self._options.recall)
+        threshold = decision.accept_threshold(self.similarity(page, is_lowered=True), VERIFY_BITS, self._options.recall)
         rule = decision.likelihood_rule(read.verify_weights, threshold)
         own = salted(read, self.scope_of(page), key)
         return rule.cost(own.verify, original.signature) <= rule.limit
@@ -234,7 +233,7 @@ def salted(page: Fingerprint, scope: str, key: Key) -> Fingerprint:
 def match_of(page: Fingerprint, query: Query, record: Record) -> Match:
     """Return a record that the query about a page found as a match."""
     own, exact = query.record, record.digest == query.record.digest
-    estimate = 1.0 if exact else estimate_similarity(page.verify_weights, own.signature, record.signature)
+    estimate = 1.0 if exact else decision.estimate_similarity(page.verify_weights, own.signature, record.signature)
     # Bits of thin pages come from digests.
     hamming = 0 if page.thin else (own.search ^ record.search).bit_count()
     return Match(record.url, round(estimate, 4), hamming, exact, record.seen_at, record.added_at, record.copies)

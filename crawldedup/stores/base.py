@@ -26,8 +26,8 @@ from typing import ClassVar, Final, Protocol, Self
 from crawldedup.checks import LONGEST_KEY
 from crawldedup.errors import KeyMismatchError, ProfileMismatchError, StoreError
 from crawldedup.reading.keys import NO_KEY, Key
-from crawldedup.search.decision import Prefilter, WeightedThreshold
-from crawldedup.search.plan import MAX_CANDIDATES, MAX_KEYS, ProbePlan, Table
+from crawldedup.search.decision import MAX_CANDIDATES, Prefilter, WeightedThreshold
+from crawldedup.search.plan import MAX_KEYS, ProbePlan, Table
 from crawldedup.verdict import Kind
 
 LEASE_SECONDS: Final = 120  # A crawler without a heartbeat for this long is at work no more; see `CrawlSession`.

@@ -13,7 +13,7 @@ from crawldedup.options import Options
 from crawldedup.report.queries import Database, Report, limit_at, make_report
 from crawldedup.report.render.files import page_of
 from crawldedup.report.render.wording import headline
-from crawldedup.search.model import accept_threshold
+from crawldedup.search.decision import accept_threshold
 from tests.report.conftest import ReportOf
 from tests.report.synthetic_journal import (
     Crawl,

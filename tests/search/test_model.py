@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from crawldedup.demo.site import all_articles
 from crawldedup.fingerprinting import pair_hashes, shingle_hashes
 from crawldedup.reading.tokenize import mix, word_hashes
-from crawldedup.search.model import (
+from crawldedup.search.decision import (
     MAX_SIMILARITY,
     accept_threshold,
     cosine,
