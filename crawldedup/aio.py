@@ -20,8 +20,7 @@ from crawldedup.page import Content, Page, PageReader, ReadPage
 from crawldedup.reading.html import check_size
 from crawldedup.reading.keys import NO_KEY, Key
 from crawldedup.reading.volatile import Numbers, VolatileLines, changing_at, put_last
-from crawldedup.stores.base import CrawlSession
-from crawldedup.stores.registry import is_persistent
+from crawldedup.stores.base import CrawlSession, is_persistent
 from crawldedup.verdict import Match, Verdict
 from crawldedup.workers.pool import Breaker, WorkerPool, settle
 from crawldedup.workers.reading import HANDLER, read_of, request

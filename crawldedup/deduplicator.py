@@ -15,13 +15,13 @@ from crawldedup.explain import Explanation, explained
 from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, Fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Content, Page, PageContent, PageReader
-from crawldedup.paragraphs.coverage import ParagraphCheck
+from crawldedup.paragraphs import ParagraphCheck
 from crawldedup.reading.difference import unpacked_text
 from crawldedup.reading.keys import Key
 from crawldedup.reading.volatile import VolatileLines
 from crawldedup.search.query import TABLES, QueryBuilder, preview, verdict_of
-from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record, StoreInfo
-from crawldedup.stores.registry import make_store, shown_url
+from crawldedup.stores import base
+from crawldedup.stores.base import Answer, CrawlSession, PageName, Query, Record
 from crawldedup.verdict import Match, Verdict
 
 BATCH: Final = 100  # So many pages are one transaction, or one round trip.
@@ -69,8 +69,8 @@ class Deduplicator:
         self._queries = QueryBuilder(self.options)
         secret: Any = self.options.key
         profile = f"{self._reader.profile}/{len(TABLES)}x{SEARCH_BITS}"
-        layout = Layout(self.options.namespace, profile, TABLES, VERIFY_BITS // 8, takes_any_key=secret is None)
-        self._store = make_store(store, layout.with_key(Key.random() if secret is None else Key(secret)))
+        layout = base.Layout(self.options.namespace, profile, TABLES, VERIFY_BITS // 8, takes_any_key=secret is None)
+        self._store = base.make_store(store, layout.with_key(Key.random() if secret is None else Key(secret)))
         self._paragraphs = ParagraphCheck(self._store, self.options)
         self.pages = 0
         self._is_open = self._is_closed = False
@@ -331,7 +331,7 @@ class Deduplicator:
 
     def __repr__(self) -> str:
         state = "open" if self._is_open else "closed" if self._is_closed else "not opened"
-        place = f"{shown_url(self.options.store)} namespace={self.options.namespace!r}"
+        place = f"{base.shown_url(self.options.store)} namespace={self.options.namespace!r}"
         return f"<{type(self).__name__} {place} similarity={self.options.similarity} ({state})>"
 
     def __enter__(self) -> Self:
@@ -365,7 +365,7 @@ class Deduplicator:
         self._store.clear()
         self.pages = 0
 
-    def info(self) -> StoreInfo:
+    def info(self) -> base.StoreInfo:
         """Return the figures of the index: pages, bytes, tables, profile and namespace."""
         self._join_or_look(join=False)
         return self._store.info()
@@ -393,7 +393,7 @@ class Deduplicator:
             self._is_open = True
             if not self.pages and not self._wanted_session and self._store.is_persistent:
                 # A misspelt store would be an empty one, in which every page is new.
-                where = shown_url(self.options.store), self.options.namespace
+                where = base.shown_url(self.options.store), self.options.namespace
                 _log.warning("crawldedup: a new index begins in %s, namespace %s", *where)
             self._next_heartbeat = now + HEARTBEAT_SECONDS
             self._exchange_volatile()
@@ -407,7 +407,7 @@ class Deduplicator:
 
     def _require_not_closed(self) -> None:
         if self._is_closed:
-            place = f"the namespace {self.options.namespace!r} of {shown_url(self.options.store)}"
+            place = f"the namespace {self.options.namespace!r} of {base.shown_url(self.options.store)}"
             raise errors.ClosedError(f"{place} is closed; call open() or use a `with` statement to open it again")
 
 

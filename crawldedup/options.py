@@ -61,7 +61,7 @@ class Options:
 
     store: str = option(
         "memory://",
-        _check_in("crawldedup.stores.registry", "check_store_url"),
+        _check_in("crawldedup.stores.base", "check_store_url"),
         "Where pages are remembered: memory://, sqlite:///path, redis://host:port/db, rediss://, unix://, "
         "redis+sentinel:// or redis+cluster://.",
     )

@@ -17,10 +17,10 @@ LONGEST_MODULE = 500
 # What is about lines that change with every load, and about daily crawls, is in them: 239 in reading, and beside it
 # 120 in the library, 97 in the plugin, 25 in the search, 6 in the report and 1 in the workers.
 BUDGETS = {
-    "library": 2075,
+    "library": 2074,
     "reading": 3054,
-    "search": 1347,
-    "stores": 2349,
+    "search": 1346,
+    "stores": 2340,
     "workers": 499,
     "scrapy_plugin": 2131,
     "report": 1995,
@@ -31,7 +31,7 @@ BUDGETS = {
     "literature": 1795,
     "adapters": 410,
 }
-MOST_LINES = 20_347
+MOST_LINES = 20_336
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -21,7 +21,7 @@ from crawldedup.page import Page
 from crawldedup.printable import pluralize, printable
 from crawldedup.scope import site_of
 from crawldedup.search.query import expected_recall
-from crawldedup.stores.registry import require_index, shown_url
+from crawldedup.stores.base import require_index, shown_url
 from crawldedup.verdict import Verdict, describe
 
 _SHOWN_TEXT: Final = 200

@@ -26,7 +26,7 @@ from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.policy import Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.search.decision import accept_threshold
-from crawldedup.stores.registry import shown_url
+from crawldedup.stores.base import shown_url
 
 KEPT_CRAWLS: Final = 20
 """So many crawls keep their journals in a directory, the present one included."""

@@ -45,7 +45,7 @@ from crawldedup.scrapy_plugin.settings import CrawlOptions, crawl_options, is_in
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.scrapy_plugin.walls import Walls
-from crawldedup.stores.registry import is_persistent
+from crawldedup.stores.base import is_persistent
 from crawldedup.verdict import Kind, Verdict, describe
 
 BROWSER_PAGE_KEY: Final = "playwright_page"

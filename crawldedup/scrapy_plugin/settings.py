@@ -27,7 +27,7 @@ from crawldedup.options import Option, Options, check_similarity, option, option
 from crawldedup.printable import printable
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.signals import logger, say
-from crawldedup.stores.registry import check_store_url
+from crawldedup.stores.base import check_store_url
 
 PREFIX: Final = "CRAWLDEDUP_"
 CLOSE_REASON: Final = "crawldedup_error"

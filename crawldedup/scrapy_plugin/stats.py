@@ -15,7 +15,7 @@ from crawldedup.printable import pluralize, printable
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import CLOSE_REASON, CrawlOptions, end_unstarted, is_interactive
 from crawldedup.scrapy_plugin.signals import logger, say
-from crawldedup.stores.registry import shown_url
+from crawldedup.stores.base import shown_url
 from crawldedup.verdict import Coverage, Kind
 
 PREFIX: Final = "crawldedup/"

@@ -21,7 +21,7 @@ from crawldedup.report.render import wording
 from crawldedup.report.render.files import templates_of
 from crawldedup.service.endpoints import SentPage, converted, problem_of
 from crawldedup.service.watching import summary
-from crawldedup.stores.registry import shown_url
+from crawldedup.stores.base import shown_url
 from crawldedup.verdict import describe
 
 _MOST_FIELDS: Final = 10

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from crawldedup.errors import ConfigurationError, StoreError
-from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
-from crawldedup.stores.registry import (
+from crawldedup.stores.base import (
     MissingIndexError,
     check_store_url,
     is_persistent,
@@ -19,6 +18,7 @@ from crawldedup.stores.registry import (
     require_index,
     shown_url,
 )
+from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
 from crawldedup.stores.sqlite.store import MemoryStore, SqliteStore
 from tests.stores.backends import Backend
 from tests.stores.pages import LAYOUT
