@@ -1,8 +1,8 @@
 """crawldedup recognises near-duplicate pages while a crawl runs."""
 
-from typing import TYPE_CHECKING
-
-from crawldedup.lazy import lazy
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from crawldedup.aio import AsyncDeduplicator as AsyncDeduplicator
@@ -23,6 +23,20 @@ if TYPE_CHECKING:
     from crawldedup.verdict import Verdict as Verdict
 
 __version__ = "0.3.0"
+
+
+def lazy(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` for a package. Modules without names are names, too (PEP 562)."""
+    homes = {name: module for module, listed in names.items() for name in listed.split() or [module]}
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = import_module(f"{package}.{homes[name]}")
+        return getattr(module, name) if names[homes[name]] else module
+
+    return get, lambda: sorted(homes), sorted(homes)
+
 
 # Every command of Scrapy imports this package to find `scrapy dedup`, and must not wait for numpy.
 __getattr__, __dir__, __all__ = lazy(
