@@ -115,8 +115,6 @@ class AsyncDeduplicator:
         self._pool = WorkerPool(HANDLER, self.options.index_values(), workers=workers, page_seconds=page_seconds)
         self._thread = ThreadPoolExecutor(1, "crawldedup-store") if is_persistent(store) else None
         self._breaker = Breaker()
-        # Is called with the pages and the seconds of each question.
-        self.on_batch: Callable[[int, float], None] = lambda _pages, _seconds: None
         self.gathering_seconds = _GATHERING_SECONDS  # how long to wait for pages that are read meanwhile
         self._session: CrawlSession | None = None
         self._is_closed = False
@@ -362,7 +360,6 @@ class AsyncDeduplicator:
             except Exception as error:
                 results = [error] * len(pages)
             seconds = time.perf_counter() - begun
-            self.on_batch(len(pages), seconds)
             for answer, result in zip(answers, results, strict=True):
                 settle(answer, result if isinstance(result, Exception) else (result, seconds / len(pages)))
             del self._questions[: len(batch)]

@@ -39,10 +39,7 @@ Floats = NDArray[np.float32]
 
 SEARCH_FEATURES: Final = "words+pairs.damped-tf"  # Names what decides the weights; part of an index's profile.
 SHINGLE_WORDS: Final = 3
-_DAMPING: Final = 0.75
-_UNIT: Final = 8
-_MAX_DAMPED: Final = 4096
-_DAMPED: Final[Floats] = np.rint(_UNIT * np.arange(_MAX_DAMPED + 1) ** _DAMPING).astype(np.float32)
+_DAMPED: Final[Floats] = np.rint(8 * np.arange(4097) ** 0.75).astype(np.float32)
 _PAIR_FACTOR: Final = np.uint64(0xC2B2AE3D27D4EB4F)
 _FIRST_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 _TRIPLE_FACTOR: Final = np.uint64(0x165667B19E3779F9)
@@ -55,9 +52,6 @@ PROFILE: Final = f"{SEARCH_FEATURES}.{SEARCH_BITS}/shingle{SHINGLE_WORDS}.set.{V
 _VERIFY_FACTORS: Final = np.array(
     [[0x9E3779B97F4A7C15], [0xBF58476D1CE4E5B9], [0x94D049BB133111EB], [0xD6E8FEB86659FD93]], np.uint64
 )
-_HALF: Final = np.uint64(32)
-_QUARTER: Final = np.uint64(29)
-_BYTE_LANES: Final = np.uint64(0x0101010101010101)
 _LANE_SHIFTS: Final = np.arange(8, dtype=np.uint64)[:, None, None]
 _ROWS_A_LANE: Final = 255  # A byte counts to that.
 _LANES_A_BLOCK: Final = 4
@@ -333,11 +327,11 @@ def _count_bits(hashes: Hashes, starts: Sequence[int]) -> NDArray[np.int64]:
         firsts = np.array(lanes[some : some + _LANES_A_BLOCK])
         last = lanes[some + _LANES_A_BLOCK] if some + _LANES_A_BLOCK < len(lanes) else len(hashes)
         stretched = hashes[firsts[0] : last] * _VERIFY_FACTORS
-        stretched ^= stretched >> _HALF
+        stretched ^= stretched >> 32
         stretched *= _VERIFY_FACTORS
-        stretched ^= stretched >> _QUARTER
+        stretched ^= stretched >> 29
         bits = stretched >> _LANE_SHIFTS
-        bits &= _BYTE_LANES
+        bits &= 0x0101010101010101
         sums = np.add.reduceat(bits, firsts - firsts[0], axis=2)
         counts.append(sums.astype("<u8", copy=False).view(np.uint8).reshape(8, 4, len(firsts), 8))
     counters = np.concatenate(counts, axis=2).astype(np.int64)

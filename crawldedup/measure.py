@@ -27,7 +27,7 @@ from crawldedup.options import Options
 from crawldedup.printable import printable
 
 if TYPE_CHECKING:
-    from crawldedup.literature.exact import Truth
+    from crawldedup.literature.bench import Truth
 
 DEFAULT: Final = "crawldedup"
 TOLERANCE: Final = 0.1
@@ -131,7 +131,7 @@ class Trial:
 def run(given: Namespace, output: Output) -> None:
     """Measure the methods on the pages, and print one table."""
     # Here, so that `--help` does not wait for numpy.
-    from crawldedup.literature.exact import compare_all
+    from crawldedup.literature.bench import compare_all
 
     checks.optional(checks.whole(1))("--limit", given.limit)
     options = Options(**{name: getattr(given, name) for name in _OPTIONS}, store="memory://", key=0)
@@ -163,7 +163,7 @@ def run(given: Namespace, output: Output) -> None:
 
 def methods(options: Options) -> dict[str, Callable[[], Check]]:
     """Return what makes the default, and each method of the literature, by name."""
-    from crawldedup.literature.detectors import METHODS
+    from crawldedup.literature.bench import METHODS
 
     def of_literature(name: str) -> Check:
         detector = METHODS[name](options.similarity)
@@ -231,7 +231,7 @@ def run_trial(
 
     Of all methods, only the default keeps pages of different facts apart.
     """
-    from crawldedup.literature.exact import KeptPages
+    from crawldedup.literature.bench import KeptPages
 
     documents, fewest = corpus.documents, Options().min_words
     kept = KeptPages(truth, [document.facts or "" if name == DEFAULT else "" for document in documents])

@@ -17,10 +17,10 @@ LONGEST_MODULE = 500
 # What is about lines that change with every load, and about daily crawls, is in them: 239 in reading, and beside it
 # 120 in the library, 97 in the plugin, 25 in the search, 6 in the report and 1 in the workers.
 BUDGETS = {
-    "library": 2070,
+    "library": 2067,
     "reading": 3054,
-    "search": 1346,
-    "stores": 2340,
+    "search": 1340,
+    "stores": 2334,
     "workers": 499,
     "scrapy_plugin": 2131,
     "report": 1995,
@@ -28,10 +28,10 @@ BUDGETS = {
     "spark": 449,
     "service": 1305,
     "cli": 1838,
-    "literature": 1795,
+    "literature": 1779,
     "adapters": 410,
 }
-MOST_LINES = 20_332
+MOST_LINES = 20_301
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

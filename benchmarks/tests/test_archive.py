@@ -10,7 +10,8 @@ import pytest
 
 from benchmarks.archive_parts.texts import Archive, jaccard, number_of, shingle_set
 from benchmarks.archive_parts.truth import DUPLICATE, EDGES, judge, similarities
-from crawldedup.literature import exact as of_texts
+from crawldedup.literature.bench import shingles, words
+from crawldedup.literature.minhash import jaccard_of_sets
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +44,8 @@ def test_similarities_are_those_of_the_texts(
     assert len(copies) == PAGES * 0.3
     for number in copies.tolist():
         assert original[number] < number
-        exact = of_texts.jaccard(archive.text(number), archive.text(int(original[number])))
+        texts = (archive.text(each) for each in (number, int(original[number])))
+        exact = jaccard_of_sets(*(shingles(words(text)) for text in texts))
         assert truth[number] == pytest.approx(exact)
 
 

@@ -314,10 +314,6 @@ _STORES: Final = {
 _ANY_LAYOUT: Final = Layout("", "", (), 0)
 
 
-class MissingIndexError(ConfigurationError):
-    """Raised where an index is looked for that the store does not hold."""
-
-
 def make_store(url: str, layout: Layout) -> Store:
     """Return the store that a URL names, not yet opened. Raises ConfigurationError."""
     return store_class("store", url)(url, layout)
@@ -340,7 +336,7 @@ def is_persistent(url: str) -> bool:
 
 
 def require_index(url: str, namespace: str) -> None:
-    """Raise MissingIndexError unless the store holds this index: a misspelt namespace would else be an empty one."""
+    """Raise ConfigurationError unless the store holds this index: a misspelt namespace would else be an empty one."""
     shown = shown_url(url)
     if not is_persistent(url):
         raise ConfigurationError(
@@ -351,7 +347,7 @@ def require_index(url: str, namespace: str) -> None:
     # Every index that is there has another profile than this one.
     with contextlib.closing(store), contextlib.suppress(ProfileMismatchError):
         store.open_read_only()
-        raise MissingIndexError(f"there is no index {namespace!r} in {shown}: check the store and the namespace")
+        raise ConfigurationError(f"there is no index {namespace!r} in {shown}: check the store and the namespace")
 
 
 def store_class(name: str, url: object) -> type[Store]:

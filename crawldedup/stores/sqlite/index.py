@@ -21,8 +21,6 @@ MAX_PAGES: Final = 1 << (64 - STORED_BITS)
 ID_MASK: Final = MAX_PAGES - 1
 NEVER: Final = 1 << 40  # the cost of a page that is not accepted at any
 _NO_PREFILTER: Final = Prefilter(bytes(KEY_BITS), 0)
-_SIGN: Final = np.uint64(1 << 63)
-_ID_BITS: Final = np.uint64(ID_MASK)
 _OF_BATCH: Final = 1 << 31
 _NOW: Final = (1 << 62, 1 << 62)
 # A range is given by the key in its middle: as its width is a power of 2, the bits behind the last 1 are its own.
@@ -234,12 +232,12 @@ def candidates_alone(index: SqliteIndex, query: Query) -> list[Candidate]:
 
 def _ranges(plans: Sequence[ProbePlan]) -> Ranges:
     lows, highs = np.concatenate([plan.lows for plan in plans]), np.concatenate([plan.highs for plan in plans])
-    inner = lows ^ highs | _ID_BITS
-    return np.concatenate([plan.tables for plan in plans]), _signed((highs | inner) ^ inner >> np.uint64(1))
+    inner = lows ^ highs | ID_MASK
+    return np.concatenate([plan.tables for plan in plans]), _signed((highs | inner) ^ inner >> 1)
 
 
 def _signed(values: ArrayLike) -> Ints:
-    return (np.asarray(values, np.uint64) ^ _SIGN).view(np.int64)
+    return (np.asarray(values, np.uint64) ^ SIGN).view(np.int64)
 
 
 def _keys_in_ranges(index: SqliteIndex, ranges: Ranges, limit: int) -> Ints | None:
