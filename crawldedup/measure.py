@@ -22,9 +22,8 @@ from rich.text import Text
 from crawldedup import checks
 from crawldedup.commands.command import Command
 from crawldedup.commands.output import Output
-from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
+from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError, printable
 from crawldedup.options import Options
-from crawldedup.printable import printable
 
 if TYPE_CHECKING:
     from crawldedup.literature.bench import Truth

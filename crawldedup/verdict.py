@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from crawldedup.printable import printable
+from crawldedup.errors import printable
 from crawldedup.scope import site_of
 
 

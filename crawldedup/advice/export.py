@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from crawldedup.advice.address import Address, name_of
 from crawldedup.advice.mining import UNTOLD, Page, walk
 from crawldedup.advice.rules import LEAST_CONFIDENCE, Rule
-from crawldedup.printable import pluralize
+from crawldedup.errors import pluralize
 
 _ORDER: Final = 100
 # What means something in a pattern of url-matcher is left out.

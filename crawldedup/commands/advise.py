@@ -11,9 +11,8 @@ from crawldedup.advice.export import Export, export, for_discarder, for_link_ext
 from crawldedup.advice.mining import mine
 from crawldedup.advice.rules import Rule
 from crawldedup.commands.output import Output, safe_message
-from crawldedup.errors import ConfigurationError
+from crawldedup.errors import ConfigurationError, pluralize, printable
 from crawldedup.journal import find_journals
-from crawldedup.printable import pluralize, printable
 
 
 def run(given: Namespace, output: Output) -> None:

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from crawldedup.errors import CrawlDedupError, PageError
-from crawldedup.printable import printable
+from crawldedup.errors import CrawlDedupError, PageError, printable
 
 T = TypeVar("T")
 _LONGEST_MESSAGE = 2000

@@ -15,10 +15,9 @@ from crawldedup.commands.command import make_deduplicator
 from crawldedup.commands.output import Output, safe_message
 from crawldedup.commands.sources import Fields, readable_sources, single_source, under_url
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.errors import ConfigurationError, PageError, pluralize, printable
 from crawldedup.explain import INDEXES, Candidate, Comparison, Explanation
 from crawldedup.page import Page
-from crawldedup.printable import pluralize, printable
 from crawldedup.scope import site_of
 from crawldedup.search.query import expected_recall
 from crawldedup.stores.base import require_index, shown_url

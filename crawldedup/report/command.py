@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from crawldedup.commands.command import Command
 from crawldedup.commands.output import Output
-from crawldedup.errors import ConfigurationError
+from crawldedup.errors import ConfigurationError, pluralize, printable
 from crawldedup.journal import Journal, crawls, find_journals
-from crawldedup.printable import pluralize, printable
 
 DEFAULT_SOURCE: Final = ".scrapy/crawldedup"
 

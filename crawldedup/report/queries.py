@@ -19,10 +19,9 @@ import msgspec
 from crawldedup.advice.address import VIEW_PARAMETERS
 from crawldedup.advice.mining import MOST_PAGES, Page, mine, pages_of
 from crawldedup.advice.rules import Rule
-from crawldedup.errors import CrawlDedupError, MissingDependencyError
+from crawldedup.errors import CrawlDedupError, MissingDependencyError, pluralize
 from crawldedup.fingerprinting import VERIFY_BITS
 from crawldedup.journal import Journal
-from crawldedup.printable import pluralize
 from crawldedup.scope import site_of
 from crawldedup.search.decision import MAX_SIMILARITY, estimate_deviation
 from crawldedup.search.query import expected_recall

@@ -20,11 +20,10 @@ from crawldedup.advice.address import names_a_view
 from crawldedup.commands.archives import Item
 from crawldedup.commands.output import Output
 from crawldedup.commands.sources import OnError, complaints
-from crawldedup.errors import ConfigurationError, NoWorkerError, PageError, UnexpectedReadError, WorkerError
+from crawldedup.errors import ConfigurationError, NoWorkerError, PageError, UnexpectedReadError, WorkerError, printable
 from crawldedup.fingerprinting import Fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Page, PageContent, PageReader
-from crawldedup.printable import printable
 from crawldedup.reading.area import area_of
 from crawldedup.reading.keys import NO_KEY
 from crawldedup.reading.volatile import put_last

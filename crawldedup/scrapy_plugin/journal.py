@@ -19,9 +19,9 @@ from scrapy.utils.project import data_path
 
 from crawldedup import __version__, journal
 from crawldedup.aio import Judged
+from crawldedup.errors import printable
 from crawldedup.fingerprinting import VERIFY_BITS
 from crawldedup.journal import FileJournal, shown
-from crawldedup.printable import printable
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.policy import Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions

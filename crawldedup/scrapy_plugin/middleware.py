@@ -30,9 +30,8 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 
 from crawldedup.aio import AsyncDeduplicator, Judged
-from crawldedup.errors import ConfigurationError, CrawlDedupError
+from crawldedup.errors import ConfigurationError, CrawlDedupError, printable
 from crawldedup.page import Page, ReadPage
-from crawldedup.printable import printable
 from crawldedup.reading.volatile import put_last, shape_of
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin import policy as policies

@@ -7,7 +7,7 @@ from typing import Final
 from pydispatch.dispatcher import getAllReceivers, liveReceivers
 from scrapy.crawler import Crawler
 
-from crawldedup.printable import printable
+from crawldedup.errors import printable
 
 LONGEST_MESSAGE: Final = 2000
 

@@ -10,8 +10,7 @@ from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
 from crawldedup.aio import Judged
-from crawldedup.errors import CrawlDedupError, PageError, StoreError, UnexpectedReadError
-from crawldedup.printable import pluralize, printable
+from crawldedup.errors import CrawlDedupError, PageError, StoreError, UnexpectedReadError, pluralize, printable
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import CLOSE_REASON, CrawlOptions, end_unstarted, is_interactive
 from crawldedup.scrapy_plugin.signals import logger, say

@@ -8,7 +8,7 @@ from typing import Final
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 
-from crawldedup.printable import printable
+from crawldedup.errors import printable
 from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.stats import CrawlStats

@@ -14,9 +14,8 @@ from starlette.routing import Route
 
 from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
-from crawldedup.errors import ConfigurationError, CrawlDedupError
+from crawldedup.errors import ConfigurationError, CrawlDedupError, pluralize
 from crawldedup.explain import Comparison
-from crawldedup.printable import pluralize
 from crawldedup.report.render import wording
 from crawldedup.report.render.files import templates_of
 from crawldedup.service.endpoints import SentPage, converted, problem_of

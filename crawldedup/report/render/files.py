@@ -21,8 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from crawldedup.commands.rows import target_file
-from crawldedup.errors import ConfigurationError
-from crawldedup.printable import printable
+from crawldedup.errors import ConfigurationError, printable
 from crawldedup.report.queries import CHANGES, Database, Report, check_installed
 from crawldedup.report.render import wording
 

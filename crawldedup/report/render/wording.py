@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from rich.filesize import decimal
 
-from crawldedup.printable import pluralize, printable
+from crawldedup.errors import pluralize, printable
 
 LONGEST_LINK: Final = 500
 _LONGEST_SHOWN: Final = 120
