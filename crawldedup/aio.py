@@ -57,7 +57,6 @@ _Answer = asyncio.Future[tuple[Verdict, float]]
 def _awaited(
     call: Callable[Concatenate[Deduplicator, P], T],
 ) -> Callable[Concatenate["AsyncDeduplicator", P], Coroutine[Any, Any, T]]:
-    """Return a method of Deduplicator to be awaited."""
 
     @wraps(call)
     async def method(self: "AsyncDeduplicator", /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -67,7 +66,6 @@ def _awaited(
 
 
 def _shown(name: str) -> Any:
-    """Return a property that shows what a Deduplicator has under this name."""
     return property(lambda self: getattr(self._dedup, name), doc=f"See `Deduplicator.{name}`.")
 
 

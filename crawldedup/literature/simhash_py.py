@@ -28,12 +28,7 @@ ALL_BYTES: Final = range(256)
 
 
 def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]:
-    """Return every run of `window` tokens; of fewer tokens than that, none. Raises ConfigurationError below 1.
-
-    Example:
-        >>> list(shingle(["the", "river", "ferry", "runs"], window=3))
-        [['the', 'river', 'ferry'], ['river', 'ferry', 'runs']]
-    """
+    """Return every run of `window` tokens; of fewer tokens than that, none. Raises ConfigurationError below 1."""
     if window < 1:
         raise ConfigurationError(f"a shingle of {window!r} tokens was asked for; it has at least one")
     listed = list(tokens)
@@ -153,18 +148,15 @@ class Table:
 
     def find_first(self, number: int) -> int | None:
         """Return a hash that shares the leading blocks of this one and differs in at most `distance` bits, or None."""
-        return next(self._near(number), None)
+        return next(iter(self.find_all(number)), None)
 
     def find_all(self, number: int) -> list[int]:
         """Return all such hashes."""
-        return list(self._near(number))
+        own = self.permute(number)
+        return list(map(self.unpermute, near_keys(self._keys, own, self.search_mask, own, self.distance)))
 
     def __len__(self) -> int:
         return len(self._keys)
-
-    def _near(self, number: int) -> Iterator[int]:
-        own = self.permute(number)
-        return map(self.unpermute, near_keys(self._keys, own, self.search_mask, own, self.distance))
 
     def _place_of(self, key: int) -> int | None:
         place = bisect_left(self._keys, key)

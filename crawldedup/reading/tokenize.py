@@ -182,7 +182,6 @@ def _secrets(key: Key) -> _Secrets:
 
 
 def _values_of(codes: NDArray[np.unsignedinteger], secret: np.uint64) -> Hashes:
-    """Return the values of folded code points."""
     values = mix(codes.astype(np.uint64) + np.uint64(1))
     return mix(values ^ secret) if secret else values
 

@@ -100,7 +100,6 @@ class QueryBuilder:
         return "\n".join(filter(None, (self._scope(page), *kept_apart(self._options.distinguish_params, page.url))))
 
     def _scope(self, page: Page) -> str:
-        """Return the `scope_key`, or what the scope says of the URL."""
         if page.scope_key is not None:
             return page.scope_key
         return site_of(page.url) if self._options.scope == "site" else ""

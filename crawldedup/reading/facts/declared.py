@@ -287,7 +287,6 @@ def _product(name: str, prices: Iterable[tuple[str, str]], values: Iterable[str]
 
 
 def _in_scripts(tree: LexborHTMLParser) -> tuple[list[Product], bool]:
-    """Return the products of the scripts, in order, and whether a script describes an article."""
     products: list[Product] = []
     is_article = False
     for script in islice(tree.css("script[type*='ld+json' i]"), Most.SCRIPTS):

@@ -127,7 +127,6 @@ class RedisStore:
         return replies
 
     def _results(self, calls: Sequence[Call]) -> list[Any]:
-        """Return the answers in order, or raise the first error."""
         return [_checked(answer) for answer in self._replies(dict(enumerate(calls))).values()]
 
     def _ask(self, prefix: str, name: str, *arguments: Any) -> Any:

@@ -392,7 +392,6 @@ class Anchors:
         self._db.execute(f"INSERT INTO {self._pages} VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def _retire(self, query: AnchorQuery, oldest: int) -> None:
-        """Remove some of the oldest pages that the limits let go."""
         last = self._page("ORDER BY number DESC LIMIT 1")
         total = last.before + last.size if last else 0
         for _ in range(MAX_RETIRED):

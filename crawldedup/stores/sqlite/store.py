@@ -240,7 +240,6 @@ if hasattr(os, "register_at_fork"):
 
 
 def _find(index: SqliteIndex, query: Query, now: int) -> list[Record]:
-    """Return the records that a query accepts, nearest first."""
     retention = query.retention
     met = [page for page in candidates_alone(index, query) if retention.is_live(page.added_at, page.seen_at, now)]
     numbers, _ = _accepted(query, met)
@@ -283,7 +282,6 @@ class _Turn:
             self._load([page.number for page in met if page.number > 0 and page.cost != NEVER])
 
     def answers(self) -> Answers:
-        """Decide about the pages and remember them."""
         answers: Answers = [self._answer(place) for place in range(len(self._batch))]
         self._write()
         return answers
@@ -339,7 +337,6 @@ class _Turn:
         return query.retention.is_live(page.added_at, page.seen_at, self._now)
 
     def _revisited(self, query: Query) -> Page | None:
-        """Return the page that a query visits again, if it does."""
         page = self._pages.get(self._own.get(query.record.url_key, 0))
         is_own = page is not None and self._is_live(page, query) and not self._crawlers.is_at_work(page.crawler)
         return page if is_own else None
