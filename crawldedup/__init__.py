@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from crawldedup.explain import compare as compare
     from crawldedup.fingerprinting import Fingerprint as Fingerprint
     from crawldedup.fingerprinting import fingerprint as fingerprint
+    from crawldedup.names import Key as Key
     from crawldedup.options import Options as Options
     from crawldedup.page import Page as Page
-    from crawldedup.reading.keys import Key as Key
     from crawldedup.scrapy_plugin import Addon as Addon
     from crawldedup.scrapy_plugin import DedupItemPipeline as DedupItemPipeline
     from crawldedup.scrapy_plugin import add_verdict as add_verdict
@@ -50,7 +50,7 @@ __getattr__, __dir__, __all__ = lazy(
         "options": "Options",
         "page": "Page",
         "scrapy_plugin": "Addon DedupItemPipeline add_verdict",
-        "reading.keys": "Key",
+        "names": "Key",
         "verdict": "Kind Verdict",
     },
 )

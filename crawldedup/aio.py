@@ -15,10 +15,10 @@ from crawldedup.deduplicator import HEARTBEAT_SECONDS, Deduplicator
 from crawldedup.errors import ClosedError, ConfigurationError, CrawlDedupError, KeyMismatchError, StoreUnavailableError
 from crawldedup.explain import Explanation
 from crawldedup.fingerprinting import Fingerprint
+from crawldedup.names import NO_KEY, Key
 from crawldedup.options import Options
 from crawldedup.page import Content, Page, PageReader, ReadPage
 from crawldedup.reading.html import check_size
-from crawldedup.reading.keys import NO_KEY, Key
 from crawldedup.reading.volatile import Numbers, VolatileLines, changing_at, put_last
 from crawldedup.stores.base import CrawlSession, is_persistent
 from crawldedup.verdict import Match, Verdict

@@ -13,11 +13,11 @@ from crawldedup import checks, errors
 from crawldedup.errors import CrawlDedupError, PageError, StoreError, StoreUnavailableError
 from crawldedup.explain import Explanation, explained
 from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, Fingerprint
+from crawldedup.names import Key
 from crawldedup.options import Options
 from crawldedup.page import Content, Page, PageContent, PageReader
 from crawldedup.paragraphs import ParagraphCheck
 from crawldedup.reading.difference import unpacked_text
-from crawldedup.reading.keys import Key
 from crawldedup.reading.volatile import VolatileLines
 from crawldedup.search.query import TABLES, QueryBuilder, preview, verdict_of
 from crawldedup.stores import base

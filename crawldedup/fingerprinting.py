@@ -30,8 +30,8 @@ import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
+from crawldedup.names import NO_KEY, Key
 from crawldedup.reading import MIN_WORDS
-from crawldedup.reading.keys import NO_KEY, Key
 from crawldedup.reading.tokenize import hashes_of_texts, mix, word_hashes, words_of_lines
 
 Hashes = NDArray[np.uint64]

@@ -119,7 +119,7 @@ class Options:
     )
     distinguish_params: Any = option(
         None,
-        _check_in("crawldedup.scope", "check_parameters"),
+        _check_in("crawldedup.names", "check_parameters"),
         "Query parameters whose values keep pages apart, however alike they read. Give names, with commas between them "
         'or in a list, or by host as in {"shop.example": ["img", "colour"]}.',
     )

@@ -10,14 +10,13 @@ import mmh3
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError, CrawlDedupError, KeyMismatchError, PageError
 from crawldedup.fingerprinting import PROFILE, Fingerprint, Source, check_fingerprint, fingerprints, paragraphs_of
+from crawldedup.names import NO_KEY, NO_LINKS, HeadLinks, Key, claimed_url
 from crawldedup.options import Options, check_similarity
 from crawldedup.reading.area import area_of
-from crawldedup.reading.canonical import NO_LINKS, HeadLinks, claimed_url
 from crawldedup.reading.difference import packed_text
 from crawldedup.reading.extract import TEXT_PROFILE, extract_page, get_extractor
 from crawldedup.reading.facts.page_facts import page_facts, text_facts
 from crawldedup.reading.html import check_size, tidy
-from crawldedup.reading.keys import NO_KEY, Key
 from crawldedup.reading.volatile import NOTHING, Known, Numbers, changing_at, numbers_of, rest_of, without_volatile
 
 WORST_RANK: Final = 255

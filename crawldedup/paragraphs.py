@@ -8,9 +8,9 @@ from typing import Final, cast
 
 from crawldedup.errors import StoreError
 from crawldedup.fingerprinting import ANCHOR_BITS, PARAGRAPH_WORDS, Fingerprint, Paragraph
+from crawldedup.names import kept_apart
 from crawldedup.options import Options
 from crawldedup.page import Page
-from crawldedup.scope import kept_apart
 from crawldedup.stores.base import AnchorQuery, PageName, Query, Store
 from crawldedup.verdict import Coverage, KnownParagraph, ParagraphKind, Verdict
 

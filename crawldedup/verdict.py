@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from crawldedup.errors import printable
-from crawldedup.scope import site_of
+from crawldedup.names import site_of
 
 
 class Kind(StrEnum):

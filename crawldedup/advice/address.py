@@ -6,7 +6,7 @@ import sys
 from typing import Final, NamedTuple, Self
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from crawldedup.reading.canonical import TOKEN
+from crawldedup.names import TOKEN
 
 LONGEST_URL: Final = 2048  # letters of one that rules deal with, which is as many as a journal keeps
 MOST_PARAMETERS: Final = 32  # of a URL that is not left alone

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from crawldedup.advice.address import VIEWS, Address, is_token, name_of
 from crawldedup.advice.rules import LEAST_CONFIDENCE, Rule, RuleBook, are_views
-from crawldedup.scope import site_of
+from crawldedup.names import site_of
 
 LEAST_SUPPORT: Final = 5  # so many different contents must speak for a rule
 LEAST_COPIES: Final = 2  # so many pages of a folder must speak for a rule that acts there

@@ -24,7 +24,7 @@ from msgspec import Meta
 
 from crawldedup.advice.address import Address, name_of
 from crawldedup.errors import ConfigurationError, printable
-from crawldedup.scope import site_of
+from crawldedup.names import site_of
 
 LEAST_CONFIDENCE: Final = 0.95  # in each folder, this share of the pages that a rule takes for copies must be copies
 CHECKED: Final = 20  # one in so many skipped requests is made

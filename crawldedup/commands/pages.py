@@ -17,8 +17,8 @@ from crawldedup.commands.sources import Fields, readable_sources, single_source,
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError, pluralize, printable
 from crawldedup.explain import INDEXES, Candidate, Comparison, Explanation
+from crawldedup.names import site_of
 from crawldedup.page import Page
-from crawldedup.scope import site_of
 from crawldedup.search.query import expected_recall
 from crawldedup.stores.base import require_index, shown_url
 from crawldedup.verdict import Verdict, describe

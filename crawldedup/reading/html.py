@@ -15,8 +15,8 @@ from selectolax.lexbor import LexborHTMLParser
 from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding, to_unicode
 
 from crawldedup.errors import PageError
+from crawldedup.names import MAX_CLAIMS, HeadLinks
 from crawldedup.reading.blocks import HEADINGS, Blocks, blocks_without_noise, holders_of_content, parse, tags
-from crawldedup.reading.canonical import MAX_CLAIMS, HeadLinks
 
 # The most hostile pages known take two seconds and 500 MB. Of 2,300 real pages the largest had 5.3 MB and 18,000
 # elements.

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.reading.keys import NO_KEY, Key
+from crawldedup.names import NO_KEY, Key
 
 Hashes = NDArray[np.uint64]
 

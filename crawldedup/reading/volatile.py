@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import mmh3
 import msgspec
 
-from crawldedup.reading.canonical import TOKEN, canonical_url
+from crawldedup.names import TOKEN, canonical_url
 
 Numbers = dict[int, tuple[int, ...]]
 """A hash of each number of short lines, by the hash of the line without them; under 0 one of the headings."""

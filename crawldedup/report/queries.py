@@ -22,7 +22,7 @@ from crawldedup.advice.rules import Rule
 from crawldedup.errors import CrawlDedupError, MissingDependencyError, pluralize
 from crawldedup.fingerprinting import VERIFY_BITS
 from crawldedup.journal import Journal
-from crawldedup.scope import site_of
+from crawldedup.names import site_of
 from crawldedup.search.decision import MAX_SIMILARITY, estimate_deviation
 from crawldedup.search.query import expected_recall
 

@@ -31,9 +31,9 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from crawldedup.aio import AsyncDeduplicator, Judged
 from crawldedup.errors import ConfigurationError, CrawlDedupError, printable
+from crawldedup.names import site_of
 from crawldedup.page import Page, ReadPage
 from crawldedup.reading.volatile import put_last, shape_of
-from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin import policy as policies
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware

@@ -23,8 +23,8 @@ from scrapy.utils.asyncio import is_asyncio_available
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError, printable
 from crawldedup.journal import check_journal
+from crawldedup.names import site_of
 from crawldedup.options import Option, Options, check_similarity, option, options_of
-from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.signals import logger, say
 from crawldedup.stores.base import check_store_url
 

@@ -9,7 +9,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 
 from crawldedup.errors import printable
-from crawldedup.scope import site_of
+from crawldedup.names import site_of
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.verdict import Kind, Verdict

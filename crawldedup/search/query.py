@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, Fingerprint
+from crawldedup.names import Key, kept_apart, page_key, salt_of, site_of
 from crawldedup.options import LOWEST_SIMILARITY, Options
 from crawldedup.page import Page
 from crawldedup.reading.difference import difference, unpacked_text
-from crawldedup.reading.keys import Key
-from crawldedup.scope import kept_apart, page_key, salt_of, site_of
 from crawldedup.search import decision
 from crawldedup.search import plan as planning
 from crawldedup.search.decision import MAX_CANDIDATES, Prefilter, WeightedThreshold, search_similarity, steepness

@@ -30,7 +30,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import CrawlDedupError
-from crawldedup.scope import site_of
+from crawldedup.names import site_of
 from crawldedup.service import watching
 from crawldedup.service.command import VARIABLE, ServiceSettings, is_this_machine
 from crawldedup.service.console import PAGES

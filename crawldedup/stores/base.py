@@ -32,7 +32,7 @@ from typing import ClassVar, Final, Protocol, Self
 
 from crawldedup.checks import LONGEST_KEY, did_you_mean
 from crawldedup.errors import ConfigurationError, KeyMismatchError, ProfileMismatchError, StoreError
-from crawldedup.reading.keys import NO_KEY, Key
+from crawldedup.names import NO_KEY, Key
 from crawldedup.search.decision import MAX_CANDIDATES, Prefilter, WeightedThreshold
 from crawldedup.search.plan import MAX_KEYS, ProbePlan, Table
 from crawldedup.verdict import Kind

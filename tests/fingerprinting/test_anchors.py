@@ -12,7 +12,7 @@ from crawldedup.fingerprinting import (
     Paragraph,
     paragraphs_of,
 )
-from crawldedup.reading.keys import Key
+from crawldedup.names import Key
 from crawldedup.reading.tokenize import count_words, words_of_lines
 from tests.stories import story
 
