@@ -177,8 +177,7 @@ class AsyncDeduplicator:
     async def judge(self, page: Page, prepare: Callable[[Page, ReadPage], Page] | None = None) -> Judged:
         """Decide about a page as `check` does; return what was read of it, too.
 
-        `prepare` is called with the page and what was read of it. It returns the page to ask about, for example with
-        the rank that its links give it.
+        `prepare` makes of the page and what was read of it the page to ask about, as one with the rank of its links.
         """
         begun = time.perf_counter()
         read, reading = await self._read(page)

@@ -87,8 +87,7 @@ class Deduplicator:
     def check(self, url: str, **page: Any) -> Verdict:
         """Decide about a page and remember it, in one atomic step of the store: `check_many` of one page.
 
-        Raises ConfigurationError, PageError for a page that cannot be read, and KeyMismatchError for a fingerprint that
-        was made with another key than the index has.
+        Raises ConfigurationError, PageError for an unreadable page, KeyMismatchError for a fingerprint of another key.
         """
         return _or_raise(self.check_batch([Page(url, **page)])[0])
 

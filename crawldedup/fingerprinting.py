@@ -17,8 +17,7 @@ Weights are whole numbers: sums are exact, so every machine makes the same bits.
 
 Paragraphs are found on other pages by their anchors. An anchor is the hash of 8 words in a row; of all, the one in 16
 whose hash is smallest is kept, wherever it stands (Broder 1997: "modulo" sampling). So the same words have the same
-anchors however a page breaks its lines and whatever stands around them, and a word that was edited costs the anchors
-that it is part of, at most.
+anchors, however a page breaks its lines. An edited word costs at most the anchors that it is part of.
 """
 
 from collections.abc import Iterator, Sequence
@@ -145,8 +144,7 @@ class Fingerprint:
 class Source:
     """What a fingerprint is made of: a text, the facts that tell it from others, and the whole of a short page.
 
-    `full` is all of it, with the volatile lines that were left out; None if none were. `core` is what of a short page
-    stays while nothing of it changes.
+    `full` is all of it with its volatile lines, None if none were left out; `core` what stays of a short page.
     """
 
     text: str

@@ -50,8 +50,7 @@ _ALLOWED: Final = 'names of parameters, or a dictionary (JSON) such as {"shop.ex
 class Key:
     """Holds the secret of an index: 16 to 64 bytes, or none.
 
-    Without a secret, everyone makes the same fingerprints. Two keys are equal if their secrets are. `repr` does not
-    show the secret.
+    Without a secret, everyone makes the same fingerprints. Keys of one secret are equal. `repr` does not show it.
 
     Attributes:
         secret: The bytes; empty for no key. The option `key` checks their number.
@@ -127,8 +126,7 @@ NO_LINKS: Final = HeadLinks()
 def claimed_url(url: str, links: HeadLinks = NO_LINKS, link_headers: Iterable[str] = ()) -> str | None:
     """Return the canonical URL that a page claims, absolute, which may be `url`, its own.
 
-    `link_headers` are the values of the Link headers. A page that names several URLs, or something else than an http(s)
-    URL, claims none.
+    `link_headers` are the values of the Link headers. A page that names several URLs, or none of http(s), claims none.
     """
     from_headers = (_joined(url, link) for link in _in_headers(link_headers))
     # As browsers do, which know no other base either.
@@ -141,8 +139,7 @@ def claimed_url(url: str, links: HeadLinks = NO_LINKS, link_headers: Iterable[st
 def is_same_page(url: str, claimed: str) -> bool:
     """Return True if a claimed URL is the page's own in another spelling, or the home page.
 
-    Sites that name the home page on every page mean nothing. Others name another scheme, www, port, slash or ending,
-    or a query that the page does not need.
+    Sites that name the home page everywhere mean nothing. Others differ in scheme, www, port, ending, needless query.
     """
     own, other = _spelled(url), _spelled(claimed)
     is_home = other[1:] == ("", "")

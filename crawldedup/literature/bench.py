@@ -55,8 +55,7 @@ def hashed_shingles(found: Sequence[str]) -> Ids:
 def similar_pairs(sets: Sequence[Ids], progress: Callable[[int, int], object] = lambda *_: None) -> Iterator[Pair]:
     """Yield every pair of sets with a Jaccard similarity of at least `LOWEST`, the lower number first.
 
-    `sets` are sorted and without repetition; empty ones are similar to nothing. `progress` is called for each set with
-    the number of sets so far and of all.
+    `sets` are sorted and without repetition. For each, `progress` is called with the number so far and of all.
     """
     ranked, distinct, shared_from = _ranked(sets)
     holders: dict[int, list[int]] = defaultdict(list)

@@ -11,6 +11,5 @@ Beside the way stand what changed between two texts (`difference`), and which
 lines of a site change with every load (`volatile`): a crawl learns them, and `PageReader` leaves them out.
 """
 
-# A page with fewer words is `thin`: it has too few shingles, and sites whose content comes by script often serve the
-# same few words on every page.
+# A page with fewer words is `thin`: it has too few shingles, and sites that work by script serve the same few words.
 MIN_WORDS = 20

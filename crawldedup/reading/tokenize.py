@@ -209,8 +209,7 @@ def _hash_slices(values: Hashes, starts: NDArray[np.intp], secrets: _Secrets) ->
 def _plane_tables() -> tuple[NDArray[np.uint8], Hashes]:
     """Return classes and code points of the basic multilingual plane, whose characters are normalised and folded.
 
-    A class is SEPARATOR, LETTER or SOLO if that holds beside any other character, else _ODD. A code point is 0 for
-    separators.
+    A class is SEPARATOR, LETTER or SOLO if that holds beside any character, else _ODD. Separators have the code 0.
     """
     all_classes = class_table()
     # Their neighbours matter, or they matter for their neighbours.

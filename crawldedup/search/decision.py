@@ -6,11 +6,9 @@ probability
     p_j = Phi(-|w_j| u),   u = rho / sqrt(1 - rho^2),   rho = 2 J / (1 + J)
 
 for sets of equal size and Jaccard similarity J. The user's similarity threshold gives u, and u gives every p_j; there
-is nothing to tune. Functions of the normal distribution are read from tables: numpy has no error function, and a
-look-up is quicker than one.
+is nothing to tune. Functions of the normal distribution are read from tables, which is quicker than numpy could be.
 
-The log likelihood of "the other page has similarity s" is concave in u, so "the most likely similarity is at least
-theta" is exactly
+The log likelihood of "the other page has similarity s" is concave in u, so "most likely, it has theta or more" is
 
     sum over differing bits of c_j <= C,   c_j = x_j phi(x_j) / (Phi(x_j) Phi(-x_j)),
                                            C   = sum over all bits of x_j phi(x_j) / Phi(x_j),   x_j = |w_j| u

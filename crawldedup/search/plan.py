@@ -101,8 +101,7 @@ def page_plans(
 
     `sizes` are about the pages of the index for each page, `slopes` the `steepness` of the wanted similarities. A plan
     ends with the probe that brings the predicted probability of meeting such a page to `recall`, or after PROBE_BUDGET.
-    Its first probe is the page's own key in the first table, as long as stores keep it: it finds exact copies, and few
-    pages of one template share it.
+    Its first probe is the page's own key in the first table, which finds exact copies, and few pages of one template.
     """
     plans: dict[int, ProbePlan] = {}
     for most in (min(_FEW_PROBES, PROBE_BUDGET), PROBE_BUDGET):

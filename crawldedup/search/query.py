@@ -126,8 +126,7 @@ class QueryBuilder:
     ) -> list[Query]:
         """Return the queries about pages, for an index of this key and about `size` pages.
 
-        The first of them tells the store which pages were `delivered`. `lowered` are the places of pages for which a
-        lower similarity is enough.
+        The first tells the store which pages were `delivered`. `lowered` are places of pages that may be less alike.
         """
         options = self._options
         filed, names, similarities = list[Fingerprint](), list[PageName](), list[float]()

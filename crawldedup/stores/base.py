@@ -138,11 +138,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a query.
-
-    The record has its text, as kept before this page, if it is a changed revisit; and if it is near and the query has
-    one.
-    """
+    """The answer to a query. Its record has its earlier text if it is a changed revisit, or near a page with text."""
 
     kind: Kind  # never "thin"
     record: Record | None  # the earlier page, with this one counted in; None for a new page

@@ -1,7 +1,6 @@
 """Read the numbers and prices of a text, each in one spelling, and what a page declares of products.
 
-Products are declared by JSON-LD, microdata and RDFa as of https://schema.org/Product, and by Open Graph. Publishers
-follow these vocabularies loosely.
+Products are declared by JSON-LD, microdata and RDFa as of https://schema.org/Product, and by Open Graph, all loosely.
 """
 
 import json

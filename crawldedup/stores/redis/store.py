@@ -2,8 +2,7 @@
 
 Everything that must be atomic is in the scripts under `lua/`; `lua/lib/layout.lua` describes the keys. An index lies
 behind one prefix, in a cluster behind several, each in one hash slot. There all pages of a site, or of a spider, lie
-behind one prefix: a check is one script call, with the promise of one server. An index of the scope global lies behind
-one prefix, too.
+behind one prefix, and so does an index of the scope global: a check is one script call, with the promise of one server.
 """
 
 import contextlib

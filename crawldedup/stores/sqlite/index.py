@@ -70,8 +70,7 @@ def _page(row: tuple[Any, ...]) -> Page:
 class SqliteIndex:
     """The tables of an index, while a store has locked the file. `load_head` begins each transaction.
 
-    Pages are numbered in the order of adding. No number is given again. `pages` counts them: no counter has to be
-    written for every page that is added.
+    Pages are numbered in the order of adding. No number is given again, so `pages` needs no counter that is written.
     """
 
     def __init__(self, db: sqlite3.Connection, number: int, layout: Layout, path: str) -> None:
