@@ -15,7 +15,7 @@ from crawldedup.explain import Explanation, explained
 from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, Fingerprint
 from crawldedup.names import Key
 from crawldedup.options import Options
-from crawldedup.page import Content, Page, PageContent, PageReader
+from crawldedup.page import Content, Page, PageContent, PageReader, Read
 from crawldedup.paragraphs import ParagraphCheck
 from crawldedup.reading.difference import unpacked_text
 from crawldedup.reading.volatile import VolatileLines
@@ -32,6 +32,7 @@ _log: Final = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Pair = tuple[Page, Fingerprint]
+Result = Verdict | CrawlDedupError
 _LASTING: Final = (StoreUnavailableError, errors.StoreFullError)  # another try would end alike
 OnUnreadable = Callable[[Page, PageError], None]
 
@@ -103,16 +104,14 @@ class Deduplicator:
         """
         return map(_or_raise, self._check_many(iter(pages), checks.whole(1)("batch", batch), on_unreadable))
 
-    def check_batch(
-        self, pages: Sequence[Page], contents: Sequence[Content] | None = None
-    ) -> list[Verdict | CrawlDedupError]:
+    def check_batch(self, pages: Sequence[Page], contents: Sequence[Content] | None = None) -> list[Result]:
         """Decide about pages in one round trip; return a verdict or an error for each, in their order.
 
         `contents` are what was read of them elsewhere, if it was: fingerprints, or what is compared.
         Raises StoreError only if the index cannot be opened, or the lease not be renewed. Pages that name one of the
         batch as their original, and those that are not remembered, may take a round trip of their own.
         """
-        results: list[Verdict | CrawlDedupError] = []
+        results: list[Result] = []
         if not pages:
             return results
         contents = contents or list(map(self._read, pages))
@@ -187,7 +186,7 @@ class Deduplicator:
                     cuts.append(place)
         return [*cuts, len(pages)]
 
-    def _decide(self, pages: Sequence[Page], contents: Sequence[Content]) -> list[Verdict | CrawlDedupError]:
+    def _decide(self, pages: Sequence[Page], contents: Sequence[Content]) -> list[Result]:
         """Take pages all the way: all of them are to be remembered, or none."""
         remember, key = pages[0].remember, self._store.layout.key
         reads = self._reader.try_fingerprints(pages, contents, key)
@@ -230,9 +229,7 @@ class Deduplicator:
             self._queries.hot_prefixes.learn(query, answer)
         return self._paragraphs.with_coverage(page, read, query, verdict_of(page.url, read, query, answer))
 
-    def _doubted(
-        self, page: Page, read: Fingerprint | CrawlDedupError, verdict: Verdict | CrawlDedupError
-    ) -> Fingerprint | None:
+    def _doubted(self, page: Page, read: Read, verdict: Result) -> Fingerprint | None:
         """Return what is read of a page in full, if the numbers left out may be all that tells it from its original."""
         if not isinstance(read, Fingerprint) or read.full is None or not isinstance(verdict, Verdict):
             return None

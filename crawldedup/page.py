@@ -126,6 +126,7 @@ class ReadPage:
 
 
 Content = PageContent | Fingerprint | PageError  # what is known of a page before its fingerprint is made
+Read = Fingerprint | CrawlDedupError  # then its fingerprint, or why there is none
 
 
 class PageReader:
@@ -201,12 +202,10 @@ class PageReader:
         except PageError as error:
             return error
 
-    def try_fingerprints(
-        self, pages: Sequence[Page], contents: Sequence[Content], key: Key
-    ) -> list[Fingerprint | CrawlDedupError]:
+    def try_fingerprints(self, pages: Sequence[Page], contents: Sequence[Content], key: Key) -> list[Read]:
         """Return the fingerprint of each page, or why there is none for an index of this key."""
         own = iter(self.fingerprints([content for content in contents if isinstance(content, PageContent)], key))
-        reads: list[Fingerprint | CrawlDedupError] = []
+        reads: list[Read] = []
         for page, content in zip(pages, contents, strict=True):
             reads.append(next(own) if isinstance(content, PageContent) else content)
             if isinstance(content, Fingerprint) and content.key_id != key.id:

@@ -165,11 +165,8 @@ def volatile_plans(
     highs = lows | rest
     highs[:, 0] = lows[:, 0] | rest_of_own
     table_of = np.concatenate((np.zeros_like(pages), table_of), axis=1)
-    ends = zip((probes + 1).tolist(), found.tolist(), strict=True)
-    return [
-        ProbePlan(table_of[page, :end], lows[page, :end], highs[page, :end], share)
-        for page, (end, share) in enumerate(ends)
-    ]
+    plans = zip(table_of, lows, highs, (probes + 1).tolist(), found.tolist(), strict=True)
+    return [ProbePlan(table[:end], low[:end], high[:end], share) for table, low, high, end, share in plans]
 
 
 @cache

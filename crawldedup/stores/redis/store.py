@@ -272,9 +272,8 @@ class RedisStore:
         with self._errors():
             self._check_keys(queries)
             questions = zip(queries, protocol.pack_questions(queries, self.layout, self._now()), strict=True)
-            calls = [
-                _call(self._prefix(query.shard_key), "find", self.layout.profile, *own) for query, own in questions
-            ]
+            profile = self.layout.profile
+            calls = [_call(self._prefix(query.shard_key), "find", profile, *own) for query, own in questions]
             return [[protocol.unpack_record(record, self.layout) for record in some] for some in self._results(calls)]
 
     def deliver(self, names: Sequence[PageName]) -> None:
