@@ -52,10 +52,6 @@ class Key:
 
     Without a secret, everyone makes the same fingerprints. Keys of one secret are equal. `repr` does not show it.
 
-    Attributes:
-        secret: The bytes; empty for no key. The option `key` checks their number.
-        id: A 64-bit number that names the key and does not give it away. It is 0 for no key.
-
     Example:
         >>> from crawldedup import Key
         >>> Key(b"0123456789abcdef") == Key(b"0123456789abcdef")
@@ -66,8 +62,8 @@ class Key:
         16
     """
 
-    secret: bytes = field(default=b"", repr=False)
-    id: int = field(init=False, compare=False)
+    secret: bytes = field(default=b"", repr=False)  #: The bytes, of a number that the option `key` checks.
+    id: int = field(init=False, compare=False)  #: 64 bits that name the key and do not give it away; 0 for none.
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "id", self.number(b"", "id") if self.secret else 0)

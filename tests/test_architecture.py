@@ -17,10 +17,10 @@ LONGEST_MODULE = 500
 # What is about lines that change with every load, and about daily crawls, is in them: 239 in reading, and beside it
 # 120 in the library, 97 in the plugin, 25 in the search, 6 in the report and 1 in the workers.
 BUDGETS = {
-    "library": 2211,
-    "reading": 2873,
-    "search": 1332,
-    "stores": 2322,
+    "library": 2203,
+    "reading": 2864,
+    "search": 1319,
+    "stores": 2306,
     "workers": 498,
     "scrapy_plugin": 2127,
     "report": 1990,
@@ -31,7 +31,7 @@ BUDGETS = {
     "literature": 1763,
     "adapters": 409,
 }
-MOST_LINES = 20_209
+MOST_LINES = 20_163
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

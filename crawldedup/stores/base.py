@@ -218,14 +218,10 @@ class CrawlSession:
 
     A lease lasts 120 seconds and is renewed by heartbeats. It ends early when its process has exited. Processes that
     share a session are one crawler: a page that one of them has checked is a revisit for the others.
-
-    Attributes:
-        number: The number of the crawler within the index, from 1. A session with the number 0 asks for a new number.
-        process: The process that holds the lease, as "host:pid:start". The start may be empty.
     """
 
-    number: int
-    process: str
+    number: int  #: The number of the crawler within the index, from 1. A session with the number 0 asks for a new one.
+    process: str  #: The process that holds the lease, as "host:pid:start". The start may be empty.
 
 
 NO_SESSION: Final = CrawlSession(0, "")  # before a store has joined: no crawler has the number 0
@@ -233,27 +229,16 @@ NO_SESSION: Final = CrawlSession(0, "")  # before a store has joined: no crawler
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """Holds the figures of one index.
+    """Holds the figures of one index."""
 
-    Attributes:
-        pages: How many pages the index holds. Pages that have expired count until they are freed.
-        bytes: The size of the index in bytes, perhaps estimated.
-        table_bytes: The part of `bytes` that the search tables take, perhaps estimated.
-        tables: The number of search tables.
-        profile: A text that names all that decides the fingerprints of the index.
-        namespace: The name of the index within its store.
-        store: The URL of the store, without its password.
-        warnings: Sentences on what puts the index at risk.
-    """
-
-    pages: int
-    bytes: int
-    table_bytes: int
-    tables: int
-    profile: str
-    namespace: str
-    store: str
-    warnings: tuple[str, ...] = ()
+    pages: int  #: How many pages the index holds. Pages that have expired count until they are freed.
+    bytes: int  #: The size of the index in bytes, perhaps estimated.
+    table_bytes: int  #: The part of `bytes` that the search tables take, perhaps estimated.
+    tables: int  #: The number of search tables.
+    profile: str  #: A text that names all that decides the fingerprints of the index.
+    namespace: str  #: The name of the index within its store.
+    store: str  #: The URL of the store, without its password.
+    warnings: tuple[str, ...] = ()  #: Sentences on what puts the index at risk.
 
 
 class Store(Protocol):
