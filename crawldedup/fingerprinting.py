@@ -116,18 +116,14 @@ class Fingerprint:
     search_weights: Floats = field(repr=False)  #: Their weights, float32 of shape (64,). Bits of small ones often flip.
     verify: bytes  #: 256 bits that the decision goes by, as 32 bytes. Bit j is the j-th bit from the left.
     verify_weights: Floats = field(repr=False)  #: The weights of the verify bits, float32 of shape (256,).
-    digest: (
-        int  #: A 64-bit hash of the text, of a short one without the moment of rendering: equal for exact copies.
-    )
+    digest: int  #: A 64-bit hash of the text, of a short one without the moment of rendering: equal for exact copies.
     words: int  #: The number of words.
     thin: bool  #: True for a page with too few words. Its weights are zero, and its bits come from digests.
     facts: int = 0  #: A 64-bit hash of the product attributes, 0 for none. Pages of others are never near duplicates.
     key_id: int = 0  #: The `Key.id` of the key that the fingerprint was made with; 0 for none.
     packed_text: bytes = field(default=b"", repr=False)  #: The text to keep, compressed, with the option `keep_texts`.
     paragraphs: tuple[Paragraph, ...] = field(default=(), repr=False)  #: Those of the text, with `paragraphs`.
-    full: "Fingerprint | None" = (
-        None  #: That of the page with the volatile lines left out of it; None if none were.
-    )
+    full: "Fingerprint | None" = None  #: That of the page with the volatile lines left out of it; None if none were.
 
 
 @dataclass(frozen=True, slots=True)

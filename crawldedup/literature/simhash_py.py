@@ -40,12 +40,6 @@ def compute(hashes: Sequence[int], *, weights: Sequence[float] | None = None, bi
 
     `weights` has one for each hash, by default 1. A tie leaves a bit unset, and no hashes give 0. Bits of a hash above
     `bits` (32 or 64) are ignored. Raises ConfigurationError for other `bits`.
-
-    Example:
-        >>> bin(compute([0b1100, 0b1010, 0b1001]))
-        '0b1000'
-        >>> bin(compute([0b1100, 0b1010, 0b1001], weights=[1, 3, 1]))
-        '0b1010'
     """
     return int.from_bytes(np.packbits(bit_sums(hashes, weights, bits) > 0).tobytes(), "big")
 
