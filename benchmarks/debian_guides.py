@@ -29,7 +29,7 @@ from crawldedup import Options, Page
 from crawldedup.demo.run import crawl
 from crawldedup.demo.site import Reply, path_of
 from crawldedup.errors import PageError
-from crawldedup.literature.exact import KeptPages, compare_all
+from crawldedup.literature.bench import KeptPages, compare_all
 from crawldedup.page import PageReader
 
 BANDS = (0.0, 0.8, 0.85, 0.9, 0.95, 1.0)

@@ -47,7 +47,7 @@ from benchmarks.shared.common import make_parser, one_of, progress, run
 from benchmarks.shared.peers import DETECTORS, load
 from crawldedup import Options
 from crawldedup.errors import CrawlDedupError
-from crawldedup.literature.exact import compare_all
+from crawldedup.literature.bench import compare_all
 from crawldedup.measure import (
     Check,
     as_json,

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterator, Sequence
 
-    from crawldedup.fingerprinting.fingerprint import Fingerprint
+    from crawldedup.fingerprinting import Fingerprint
 
 
 def scale(given: Namespace, console: Console) -> None:

@@ -8,9 +8,8 @@ from typing import Any, Final, Self
 
 from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
-from crawldedup.errors import CrawlDedupError, PageError
+from crawldedup.errors import CrawlDedupError, PageError, printable
 from crawldedup.page import Page
-from crawldedup.printable import printable
 from crawldedup.scrapy_plugin.policy import Copies, Fate, decide, key_of, with_claim
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 

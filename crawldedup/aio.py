@@ -14,14 +14,13 @@ from crawldedup import checks
 from crawldedup.deduplicator import HEARTBEAT_SECONDS, Deduplicator
 from crawldedup.errors import ClosedError, ConfigurationError, CrawlDedupError, KeyMismatchError, StoreUnavailableError
 from crawldedup.explain import Explanation
-from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.fingerprinting import Fingerprint
+from crawldedup.names import NO_KEY, Key
 from crawldedup.options import Options
 from crawldedup.page import Content, Page, PageReader, ReadPage
 from crawldedup.reading.html import check_size
-from crawldedup.reading.keys import NO_KEY, Key
 from crawldedup.reading.volatile import Numbers, VolatileLines, changing_at, put_last
-from crawldedup.stores.base import CrawlSession
-from crawldedup.stores.registry import is_persistent
+from crawldedup.stores.base import CrawlSession, is_persistent
 from crawldedup.verdict import Match, Verdict
 from crawldedup.workers.pool import Breaker, WorkerPool, settle
 from crawldedup.workers.reading import HANDLER, read_of, request
@@ -58,7 +57,6 @@ _Answer = asyncio.Future[tuple[Verdict, float]]
 def _awaited(
     call: Callable[Concatenate[Deduplicator, P], T],
 ) -> Callable[Concatenate["AsyncDeduplicator", P], Coroutine[Any, Any, T]]:
-    """Return a method of Deduplicator to be awaited."""
 
     @wraps(call)
     async def method(self: "AsyncDeduplicator", /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -68,7 +66,6 @@ def _awaited(
 
 
 def _shown(name: str) -> Any:
-    """Return a property that shows what a Deduplicator has under this name."""
     return property(lambda self: getattr(self._dedup, name), doc=f"See `Deduplicator.{name}`.")
 
 
@@ -116,8 +113,6 @@ class AsyncDeduplicator:
         self._pool = WorkerPool(HANDLER, self.options.index_values(), workers=workers, page_seconds=page_seconds)
         self._thread = ThreadPoolExecutor(1, "crawldedup-store") if is_persistent(store) else None
         self._breaker = Breaker()
-        # Is called with the pages and the seconds of each question.
-        self.on_batch: Callable[[int, float], None] = lambda _pages, _seconds: None
         self.gathering_seconds = _GATHERING_SECONDS  # how long to wait for pages that are read meanwhile
         self._session: CrawlSession | None = None
         self._is_closed = False
@@ -182,8 +177,7 @@ class AsyncDeduplicator:
     async def judge(self, page: Page, prepare: Callable[[Page, ReadPage], Page] | None = None) -> Judged:
         """Decide about a page as `check` does; return what was read of it, too.
 
-        `prepare` is called with the page and what was read of it. It returns the page to ask about, for example with
-        the rank that its links give it.
+        `prepare` makes of the page and what was read of it the page to ask about, as one with the rank of its links.
         """
         begun = time.perf_counter()
         read, reading = await self._read(page)
@@ -363,7 +357,6 @@ class AsyncDeduplicator:
             except Exception as error:
                 results = [error] * len(pages)
             seconds = time.perf_counter() - begun
-            self.on_batch(len(pages), seconds)
             for answer, result in zip(answers, results, strict=True):
                 settle(answer, result if isinstance(result, Exception) else (result, seconds / len(pages)))
             del self._questions[: len(batch)]

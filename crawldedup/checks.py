@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from crawldedup.errors import ConfigurationError
-from crawldedup.printable import printable
+from crawldedup.errors import ConfigurationError, printable
 
 Check = Callable[[str, Any], Any]
 

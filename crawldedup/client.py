@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, c
 
 from crawldedup import checks, errors, wire
 from crawldedup.errors import CrawlDedupError, PageError
-from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.fingerprinting import Fingerprint
 from crawldedup.verdict import Match, Verdict
 
 if TYPE_CHECKING:

@@ -12,16 +12,16 @@ from typing import Any, Final, Self, TypeVar
 from crawldedup import checks, errors
 from crawldedup.errors import CrawlDedupError, PageError, StoreError, StoreUnavailableError
 from crawldedup.explain import Explanation, explained
-from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
+from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, Fingerprint
+from crawldedup.names import Key
 from crawldedup.options import Options
-from crawldedup.page import Content, Page, PageContent, PageReader
-from crawldedup.paragraphs.coverage import ParagraphCheck
+from crawldedup.page import Content, Page, PageContent, PageReader, Read
+from crawldedup.paragraphs import ParagraphCheck
 from crawldedup.reading.difference import unpacked_text
-from crawldedup.reading.keys import Key
 from crawldedup.reading.volatile import VolatileLines
 from crawldedup.search.query import TABLES, QueryBuilder, preview, verdict_of
-from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record, StoreInfo
-from crawldedup.stores.registry import make_store, shown_url
+from crawldedup.stores import base
+from crawldedup.stores.base import Answer, CrawlSession, PageName, Query, Record
 from crawldedup.verdict import Match, Verdict
 
 BATCH: Final = 100  # So many pages are one transaction, or one round trip.
@@ -32,6 +32,7 @@ _log: Final = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Pair = tuple[Page, Fingerprint]
+Result = Verdict | CrawlDedupError
 _LASTING: Final = (StoreUnavailableError, errors.StoreFullError)  # another try would end alike
 OnUnreadable = Callable[[Page, PageError], None]
 
@@ -69,8 +70,8 @@ class Deduplicator:
         self._queries = QueryBuilder(self.options)
         secret: Any = self.options.key
         profile = f"{self._reader.profile}/{len(TABLES)}x{SEARCH_BITS}"
-        layout = Layout(self.options.namespace, profile, TABLES, VERIFY_BITS // 8, takes_any_key=secret is None)
-        self._store = make_store(store, layout.with_key(Key.random() if secret is None else Key(secret)))
+        layout = base.Layout(self.options.namespace, profile, TABLES, VERIFY_BITS // 8, takes_any_key=secret is None)
+        self._store = base.make_store(store, layout.with_key(Key.random() if secret is None else Key(secret)))
         self._paragraphs = ParagraphCheck(self._store, self.options)
         self.pages = 0
         self._is_open = self._is_closed = False
@@ -87,8 +88,7 @@ class Deduplicator:
     def check(self, url: str, **page: Any) -> Verdict:
         """Decide about a page and remember it, in one atomic step of the store: `check_many` of one page.
 
-        Raises ConfigurationError, PageError for a page that cannot be read, and KeyMismatchError for a fingerprint that
-        was made with another key than the index has.
+        Raises ConfigurationError, PageError for an unreadable page, KeyMismatchError for a fingerprint of another key.
         """
         return _or_raise(self.check_batch([Page(url, **page)])[0])
 
@@ -104,16 +104,14 @@ class Deduplicator:
         """
         return map(_or_raise, self._check_many(iter(pages), checks.whole(1)("batch", batch), on_unreadable))
 
-    def check_batch(
-        self, pages: Sequence[Page], contents: Sequence[Content] | None = None
-    ) -> list[Verdict | CrawlDedupError]:
+    def check_batch(self, pages: Sequence[Page], contents: Sequence[Content] | None = None) -> list[Result]:
         """Decide about pages in one round trip; return a verdict or an error for each, in their order.
 
         `contents` are what was read of them elsewhere, if it was: fingerprints, or what is compared.
         Raises StoreError only if the index cannot be opened, or the lease not be renewed. Pages that name one of the
         batch as their original, and those that are not remembered, may take a round trip of their own.
         """
-        results: list[Verdict | CrawlDedupError] = []
+        results: list[Result] = []
         if not pages:
             return results
         contents = contents or list(map(self._read, pages))
@@ -188,7 +186,7 @@ class Deduplicator:
                     cuts.append(place)
         return [*cuts, len(pages)]
 
-    def _decide(self, pages: Sequence[Page], contents: Sequence[Content]) -> list[Verdict | CrawlDedupError]:
+    def _decide(self, pages: Sequence[Page], contents: Sequence[Content]) -> list[Result]:
         """Take pages all the way: all of them are to be remembered, or none."""
         remember, key = pages[0].remember, self._store.layout.key
         reads = self._reader.try_fingerprints(pages, contents, key)
@@ -231,9 +229,7 @@ class Deduplicator:
             self._queries.hot_prefixes.learn(query, answer)
         return self._paragraphs.with_coverage(page, read, query, verdict_of(page.url, read, query, answer))
 
-    def _doubted(
-        self, page: Page, read: Fingerprint | CrawlDedupError, verdict: Verdict | CrawlDedupError
-    ) -> Fingerprint | None:
+    def _doubted(self, page: Page, read: Read, verdict: Result) -> Fingerprint | None:
         """Return what is read of a page in full, if the numbers left out may be all that tells it from its original."""
         if not isinstance(read, Fingerprint) or read.full is None or not isinstance(verdict, Verdict):
             return None
@@ -331,7 +327,7 @@ class Deduplicator:
 
     def __repr__(self) -> str:
         state = "open" if self._is_open else "closed" if self._is_closed else "not opened"
-        place = f"{shown_url(self.options.store)} namespace={self.options.namespace!r}"
+        place = f"{base.shown_url(self.options.store)} namespace={self.options.namespace!r}"
         return f"<{type(self).__name__} {place} similarity={self.options.similarity} ({state})>"
 
     def __enter__(self) -> Self:
@@ -365,7 +361,7 @@ class Deduplicator:
         self._store.clear()
         self.pages = 0
 
-    def info(self) -> StoreInfo:
+    def info(self) -> base.StoreInfo:
         """Return the figures of the index: pages, bytes, tables, profile and namespace."""
         self._join_or_look(join=False)
         return self._store.info()
@@ -393,7 +389,7 @@ class Deduplicator:
             self._is_open = True
             if not self.pages and not self._wanted_session and self._store.is_persistent:
                 # A misspelt store would be an empty one, in which every page is new.
-                where = shown_url(self.options.store), self.options.namespace
+                where = base.shown_url(self.options.store), self.options.namespace
                 _log.warning("crawldedup: a new index begins in %s, namespace %s", *where)
             self._next_heartbeat = now + HEARTBEAT_SECONDS
             self._exchange_volatile()
@@ -407,7 +403,7 @@ class Deduplicator:
 
     def _require_not_closed(self) -> None:
         if self._is_closed:
-            place = f"the namespace {self.options.namespace!r} of {shown_url(self.options.store)}"
+            place = f"the namespace {self.options.namespace!r} of {base.shown_url(self.options.store)}"
             raise errors.ClosedError(f"{place} is closed; call open() or use a `with` statement to open it again")
 
 

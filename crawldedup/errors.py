@@ -1,8 +1,9 @@
-"""The errors of this package, in one tree. Each message says what was given, what is allowed, and what to change."""
+"""The errors of this package, in one tree. Each message says what was given, what is allowed, and what to change.
+
+Text from crawled pages may be hostile: `printable` makes it safe to show in a terminal or a log.
+"""
 
 from typing import ClassVar, Self
-
-from crawldedup.printable import printable
 
 
 class CrawlDedupError(Exception):
@@ -122,3 +123,14 @@ class StoreFullError(StoreError):
     """Raised when the store has no room for another page. Give it more, or limit `max_pages`."""
 
     reason = counter = "full"
+
+
+def pluralize(number: int, noun: str) -> str:
+    """Return a number with its noun: "1 page", "2,000 pages"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def printable(text: str, longest: int = 500) -> str:
+    """Return the text with control characters and line ends escaped, cut at `longest` characters."""
+    shown = text if len(text) <= longest else text[:longest] + "..."
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in shown)

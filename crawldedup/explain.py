@@ -7,14 +7,13 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 
 from crawldedup import checks
-from crawldedup.fingerprinting.fingerprint import Fingerprint, jaccard
+from crawldedup.fingerprinting import Fingerprint, jaccard
+from crawldedup.names import Key, kept_apart
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
 from crawldedup.reading.difference import Change, changes
-from crawldedup.reading.keys import Key
 from crawldedup.reading.volatile import VolatileLines
-from crawldedup.scope import kept_apart
-from crawldedup.search.model import estimate_deviation, flip_probabilities, search_similarity
+from crawldedup.search.decision import estimate_deviation, flip_probabilities, search_similarity
 from crawldedup.search.query import TABLES, QueryBuilder, match_of, preview, verdict_of
 from crawldedup.stores.base import PageName, Query, Record
 from crawldedup.verdict import Match, Verdict

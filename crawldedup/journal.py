@@ -18,8 +18,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from crawldedup.checks import namespace, refused
-from crawldedup.errors import ConfigurationError
-from crawldedup.printable import printable
+from crawldedup.errors import ConfigurationError, printable
 from crawldedup.verdict import Kind
 
 __all__ = ["CrawlSummary", "crawls", "journals"]

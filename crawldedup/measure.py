@@ -21,12 +21,11 @@ from rich.text import Text
 
 from crawldedup import checks
 from crawldedup.commands.command import Command, Output, argument
-from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
+from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError, printable
 from crawldedup.options import Options
-from crawldedup.printable import printable
 
 if TYPE_CHECKING:
-    from crawldedup.literature.exact import Truth
+    from crawldedup.literature.bench import Truth
 
 DEFAULT: Final = "crawldedup"
 TOLERANCE: Final = 0.1  # A flagged page is false if its best similarity lies more than this below the wanted one.
@@ -121,7 +120,7 @@ class Trial:
 def run(given: Namespace, output: Output) -> None:
     """Measure the methods on the pages, and print one table."""
     # Here, so that `--help` does not wait for numpy.
-    from crawldedup.literature.exact import compare_all
+    from crawldedup.literature.bench import compare_all
 
     checks.optional(checks.whole(1))("--limit", given.limit)
     options = Options(**{name: getattr(given, name) for name in _OPTIONS}, store="memory://", key=0)
@@ -153,7 +152,7 @@ def run(given: Namespace, output: Output) -> None:
 
 def methods(options: Options) -> dict[str, Callable[[], Check]]:
     """Return what makes the default, and each method of the literature, by name."""
-    from crawldedup.literature.detectors import METHODS
+    from crawldedup.literature.bench import METHODS
 
     def of_literature(name: str) -> Check:
         detector = METHODS[name](options.similarity)
@@ -218,7 +217,7 @@ def run_trial(
     name: str, check: Check, corpus: Corpus, truth: Truth, similarity: float, progress: Progress = lambda *_: None
 ) -> Trial:
     """Show a corpus to a method, and compare its answers with the truth. The default alone keeps other facts apart."""
-    from crawldedup.literature.exact import KeptPages
+    from crawldedup.literature.bench import KeptPages
 
     documents, fewest = corpus.documents, Options().min_words
     urls: dict[int | None, str | None] = {None: None, **{page: document.url for page, document in enumerate(documents)}}

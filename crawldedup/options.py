@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 from crawldedup import checks
 from crawldedup.checks import Check
 from crawldedup.errors import ConfigurationError
-from crawldedup.fingerprinting import MIN_WORDS
+from crawldedup.reading import MIN_WORDS
 
 LOWEST_SIMILARITY: Final = 0.5
 
@@ -61,7 +61,7 @@ class Options:
 
     store: str = option(
         "memory://",
-        _check_in("crawldedup.stores.registry", "check_store_url"),
+        _check_in("crawldedup.stores.base", "check_store_url"),
         "Where pages are remembered: memory://, sqlite:///path, redis://host:port/db, rediss://, unix://, "
         "redis+sentinel:// or redis+cluster://.",
     )
@@ -119,7 +119,7 @@ class Options:
     )
     distinguish_params: Any = option(
         None,
-        _check_in("crawldedup.scope", "check_parameters"),
+        _check_in("crawldedup.names", "check_parameters"),
         "Query parameters whose values keep pages apart, however alike they read. Give names, with commas between them "
         'or in a list, or by host as in {"shop.example": ["img", "colour"]}.',
     )

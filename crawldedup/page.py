@@ -7,18 +7,16 @@ from typing import Any, Final
 
 import mmh3
 
-from crawldedup import checks, wire
+from crawldedup import checks
 from crawldedup.errors import ConfigurationError, CrawlDedupError, KeyMismatchError, PageError
-from crawldedup.fingerprinting.anchors import paragraphs_of
-from crawldedup.fingerprinting.fingerprint import PROFILE, Fingerprint, Source, fingerprints
+from crawldedup.fingerprinting import PROFILE, Fingerprint, Source, check_fingerprint, fingerprints, paragraphs_of
+from crawldedup.names import NO_KEY, NO_LINKS, HeadLinks, Key, claimed_url
 from crawldedup.options import Options, check_similarity
 from crawldedup.reading.area import area_of
-from crawldedup.reading.canonical import NO_LINKS, HeadLinks, claimed_url
 from crawldedup.reading.difference import packed_text
 from crawldedup.reading.extract import TEXT_PROFILE, extract_page, get_extractor
 from crawldedup.reading.facts.page_facts import page_facts, text_facts
 from crawldedup.reading.html import check_size, tidy
-from crawldedup.reading.keys import NO_KEY, Key
 from crawldedup.reading.volatile import NOTHING, Known, Numbers, changing_at, numbers_of, rest_of, without_volatile
 
 WORST_RANK: Final = 255
@@ -90,7 +88,7 @@ class Page:
         object.__setattr__(self, "rank", _check_rank("rank", self.rank))
         if self.fingerprint is not None:
             try:
-                wire.check_fingerprint(self.fingerprint)
+                check_fingerprint(self.fingerprint)
             except (TypeError, ValueError, OverflowError) as error:
                 raise ConfigurationError(f"the fingerprint of {self.url!r} cannot be one: {error}") from None
         if (self.html, self.text, self.fingerprint).count(None) != 2:
@@ -128,6 +126,7 @@ class ReadPage:
 
 
 Content = PageContent | Fingerprint | PageError  # what is known of a page before its fingerprint is made
+Read = Fingerprint | CrawlDedupError  # then its fingerprint, or why there is none
 
 
 class PageReader:
@@ -203,12 +202,10 @@ class PageReader:
         except PageError as error:
             return error
 
-    def try_fingerprints(
-        self, pages: Sequence[Page], contents: Sequence[Content], key: Key
-    ) -> list[Fingerprint | CrawlDedupError]:
+    def try_fingerprints(self, pages: Sequence[Page], contents: Sequence[Content], key: Key) -> list[Read]:
         """Return the fingerprint of each page, or why there is none for an index of this key."""
         own = iter(self.fingerprints([content for content in contents if isinstance(content, PageContent)], key))
-        reads: list[Fingerprint | CrawlDedupError] = []
+        reads: list[Read] = []
         for page, content in zip(pages, contents, strict=True):
             reads.append(next(own) if isinstance(content, PageContent) else content)
             if isinstance(content, Fingerprint) and content.key_id != key.id:

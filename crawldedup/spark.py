@@ -20,10 +20,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, StringType
 
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint, fingerprint
+from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, Fingerprint, fingerprint
+from crawldedup.names import Key
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
-from crawldedup.reading.keys import Key
 from crawldedup.scan import engine
 from crawldedup.scan import pairs as pairing
 from crawldedup.scan.engine import LAYOUT, Columns, Goal, Resemblances

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from crawldedup.printable import printable
-from crawldedup.scope import site_of
+from crawldedup.errors import printable
+from crawldedup.names import site_of
 
 
 class Kind(StrEnum):

@@ -9,14 +9,12 @@ import msgspec
 import numpy as np
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.fingerprinting.anchors import ANCHOR_BITS, EXCERPT, MOST_PARAGRAPHS, MOST_WORDS
-from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint, Floats
+from crawldedup.fingerprinting import Fingerprint, Floats, check_fingerprint
 from crawldedup.verdict import Coverage, Verdict
 
 T = TypeVar("T")
 _DERIVED: Final = {Verdict: ("is_duplicate", "is_partial", "is_across_sites"), Coverage: ("share_new",)}
 _NUMBERS: Final = ("search", "digest", "facts", "key_id")
-_MOST_WEIGHT: Final = 1e6  # They are at most the root of the number of features.
 
 
 def from_weights(weights: Floats) -> bytes:
@@ -74,23 +72,3 @@ def _numbered(values: dict[str, Any]) -> dict[str, Any]:
 def encode(value: Any) -> bytes:
     """Return a public value as JSON. Halves of surrogate pairs, which a URL may hold, are escaped."""
     return json.dumps(plain(value)).encode("ascii")
-
-
-def check_fingerprint(read: Fingerprint) -> Fingerprint:
-    """Return a fingerprint that may come from anywhere. Raises ValueError for one that cannot be."""
-    weights = (read.search_weights, read.verify_weights)
-    anchors = [anchor for paragraph in read.paragraphs for anchor in paragraph.anchors]
-    if not (
-        all(0 <= getattr(read, name) < 1 << 64 for name in _NUMBERS)
-        and [len(each) for each in (*weights, read.verify)] == [SEARCH_BITS, VERIFY_BITS, VERIFY_BITS // 8]
-        and all((np.abs(each) <= _MOST_WEIGHT).all() for each in weights)
-        and 0 <= read.words < 1 << 31
-        and len(read.paragraphs) <= MOST_PARAGRAPHS
-        and len(anchors) <= MOST_WORDS
-        and all(0 <= anchor < 1 << ANCHOR_BITS for anchor in anchors)
-        and all(len(each.excerpt) <= EXCERPT and 0 <= each.words < 1 << 31 for each in read.paragraphs)
-    ):
-        raise ValueError("it is out of bounds")
-    if read.full is not None:
-        check_fingerprint(read.full)
-    return read

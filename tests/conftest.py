@@ -10,7 +10,7 @@ from zlib import crc32
 
 import pytest
 
-from crawldedup.reading.keys import KEY_BYTES, Key
+from crawldedup.names import KEY_BYTES, Key
 from tests.servers import ClusterSetup, RedisServer
 from tests.stores.backends import SHARED_NAMES, Backend
 

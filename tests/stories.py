@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import random
 
+from crawldedup.literature.bench import shingles, words
+from crawldedup.literature.minhash import jaccard_of_sets
+
 A, B, C = "https://e.com/a", "https://e.com/b", "https://e.com/c"
 
 
@@ -11,6 +14,11 @@ def story(seed: int, words: int = 400) -> str:
     """Return a text that shares no word with those of other seeds."""
     chooser = random.Random(seed)
     return " ".join("".join(chooser.choices("abdeiklmnorstu", k=6)) for _ in range(words))
+
+
+def jaccard(text: str, other: str) -> float:
+    """Return the exact similarity of two texts; 0 for two texts without a word."""
+    return jaccard_of_sets(shingles(words(text)), shingles(words(other)))
 
 
 def edited(text: str, places: int) -> str:

@@ -135,7 +135,8 @@ async def test_pages_that_end_or_outlast_their_worker_cost_themselves_alone() ->
 async def test_pages_that_wait_are_asked_about_together_and_a_lone_one_waits_for_nobody() -> None:
     sizes: list[int] = []
     async with AsyncDeduplicator() as dedup:
-        dedup.on_batch = lambda pages, _: sizes.append(pages)
+        check = dedup._dedup.check_batch
+        dedup._dedup.check_batch = lambda pages, contents: (sizes.append(len(pages)), check(pages, contents))[1]
         pages = [Page(f"https://e.com/{number}", text=story(number)) for number in range(100)]
         assert set(await outcomes(dedup, pages)) == {"new"}
         assert sizes == [32, 32, 32, 4]

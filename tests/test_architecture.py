@@ -17,21 +17,21 @@ LONGEST_MODULE = 500
 # What is about lines that change with every load, and about daily crawls, is in them: 239 in reading, and beside it
 # 120 in the library, 97 in the plugin, 25 in the search, 6 in the report and 1 in the workers.
 BUDGETS = {
-    "library": 2098,
-    "reading": 3050,
-    "search": 1365,
-    "stores": 2358,
+    "library": 2203,
+    "reading": 2864,
+    "search": 1315,
+    "stores": 2306,
     "workers": 498,
-    "scrapy_plugin": 2127,
-    "report": 1882,
-    "scan": 1058,
+    "scrapy_plugin": 2123,
+    "report": 1876,
+    "scan": 1056,
     "spark": 428,
-    "service": 1259,
-    "cli": 1759,
-    "literature": 1772,
-    "adapters": 311,
+    "service": 1258,
+    "cli": 1755,
+    "literature": 1727,
+    "adapters": 310,
 }
-MOST_LINES = 19_965
+MOST_LINES = 19_719
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -21,10 +21,9 @@ from crawldedup.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from crawldedup.literature.exact import jaccard
 from crawldedup.stores.sqlite.store import MemoryStore
 from tests.stores.backends import Backend
-from tests.stories import FAR, HALF_ALIKE, NEAR, OTHER, TEXT, A, B, C, edited, story
+from tests.stories import FAR, HALF_ALIKE, NEAR, OTHER, TEXT, A, B, C, edited, jaccard, story
 
 LAMP = " ".join(f"The lamp stands at pier {number}." for number in range(30))
 

@@ -10,8 +10,7 @@ import pytest
 
 from crawldedup import Deduplicator, Kind, Page, compare, wire
 from crawldedup.explain import Explanation
-from crawldedup.literature.exact import jaccard
-from tests.stories import FAR, HALF_ALIKE, NEAR, TEXT, A, B, C
+from tests.stories import FAR, HALF_ALIKE, NEAR, TEXT, A, B, C, jaccard
 
 SHOP = (
     "<html><head><title>Chair</title></head><body><main><h1>Chair</h1><p>49.00 EUR</p><p>Colour: {}</p>"

@@ -10,8 +10,7 @@ from unittest import mock
 import pytest
 
 from crawldedup.cli import main
-from crawldedup.literature.detectors import METHODS
-from crawldedup.literature.exact import compare_all
+from crawldedup.literature.bench import METHODS, compare_all
 from crawldedup.measure import DEFAULT, Check, Corpus, Document, Outcome, Trial, methods, run_trial
 from crawldedup.options import Options
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from w3lib.url import canonicalize_url
 
-from crawldedup.reading.canonical import canonical_url
-from crawldedup.scope import kept_apart, salt_of, site_of
+from crawldedup.names import canonical_url, kept_apart, salt_of, site_of
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=40)
 # Text of the kind that breaks URL parsers.

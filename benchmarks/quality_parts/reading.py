@@ -24,9 +24,10 @@ from benchmarks.whole_site_parts.site import Site
 from crawldedup import Deduplicator
 from crawldedup.demo.site import all_articles
 from crawldedup.errors import PageError
-from crawldedup.fingerprinting.fingerprint import MIN_WORDS, fingerprint
+from crawldedup.fingerprinting import fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
+from crawldedup.reading import MIN_WORDS
 from crawldedup.reading.blocks import parse
 from crawldedup.reading.extract import Extractor, PageText, content_text, extract_page, get_extractor
 from crawldedup.reading.facts.page_facts import page_facts

@@ -23,7 +23,7 @@ from functools import partial
 from importlib import metadata
 from typing import Any, Final, NamedTuple
 
-from crawldedup.literature.exact import words
+from crawldedup.literature.bench import words
 
 Detector = Callable[[str, str], str | None]
 """Takes the URL and the text of a page.

@@ -24,13 +24,12 @@ import numpy as np
 import redis
 
 from benchmarks.shared.common import progress
-from crawldedup.fingerprinting.fingerprint import VERIFY_BITS, Fingerprint, fingerprint
+from crawldedup.fingerprinting import VERIFY_BITS, Fingerprint, fingerprint
 from crawldedup.measure import read_corpus
+from crawldedup.names import NO_KEY
 from crawldedup.page import Page as Asked
-from crawldedup.reading.keys import NO_KEY
 from crawldedup.search.query import TABLES, QueryBuilder
-from crawldedup.stores.base import DIGEST_MASK, Answer, Layout, Query, Record
-from crawldedup.stores.registry import make_store
+from crawldedup.stores.base import DIGEST_MASK, Answer, Layout, Query, Record, make_store
 from crawldedup.verdict import Kind
 from tests.servers import RedisServer
 from tests.stores.pages import EQUAL_ONLY, NO_PROBES, random_page, similar_page

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.archive_parts.texts import Archive, jaccard, number_of, shingle_set
 from benchmarks.archive_parts.truth import DUPLICATE, EDGES, judge, similarities
-from crawldedup.literature import exact as of_texts
+from tests.stories import jaccard as of_texts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,7 @@ def test_similarities_are_those_of_the_texts(
     assert len(copies) == PAGES * 0.3
     for number in copies.tolist():
         assert original[number] < number
-        exact = of_texts.jaccard(archive.text(number), archive.text(int(original[number])))
+        exact = of_texts(archive.text(number), archive.text(int(original[number])))
         assert truth[number] == pytest.approx(exact)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from crawldedup.advice.mining import UNTOLD, Page, walk
 from crawldedup.advice.rules import LEAST_CONFIDENCE, Address, Rule, name_of
-from crawldedup.printable import pluralize
+from crawldedup.errors import pluralize
 
 # What means something in a pattern of url-matcher is left out.
 _PLAIN: Final = re.compile(r"[^*|?#%+;\s]*")

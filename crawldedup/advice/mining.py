@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
 from crawldedup.advice.rules import LEAST_CONFIDENCE, VIEWS, Address, Rule, RuleBook, are_views, is_token, name_of
-from crawldedup.scope import site_of
+from crawldedup.names import site_of
 
 LEAST_SUPPORT: Final = 5  # so many different contents must speak for a rule
 LEAST_COPIES: Final = 2  # so many pages of a folder must speak for a rule that acts there

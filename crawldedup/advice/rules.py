@@ -25,10 +25,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import msgspec
 from msgspec import Meta
 
-from crawldedup.errors import ConfigurationError
-from crawldedup.printable import printable
-from crawldedup.reading.canonical import TOKEN
-from crawldedup.scope import site_of
+from crawldedup.errors import ConfigurationError, printable
+from crawldedup.names import TOKEN, site_of
 
 LONGEST_URL: Final = 2048  # letters of one that rules deal with, which is as many as a journal keeps
 MOST_PARAMETERS: Final = 32  # of a URL that is not left alone

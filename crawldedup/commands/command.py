@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError
+from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError, printable
 from crawldedup.options import Options, options_of
-from crawldedup.printable import printable
 
 if TYPE_CHECKING:
     from crawldedup.deduplicator import Deduplicator

@@ -25,9 +25,8 @@ from crawldedup.commands.command import STANDARD, Output, check_target, make_ded
 from crawldedup.commands.pages import require_existing
 from crawldedup.commands.sources import Fields
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import ConfigurationError, StoreError
+from crawldedup.errors import ConfigurationError, StoreError, pluralize
 from crawldedup.options import Options
-from crawldedup.printable import pluralize
 from crawldedup.scan.read import Chunk, ScanFolder, chunked, read_into
 from crawldedup.scan.run import Results, version_of_files
 from crawldedup.verdict import Verdict

@@ -19,14 +19,13 @@ from crawldedup.advice.rules import Rule
 from crawldedup.commands.command import Output, make_deduplicator, safe_message
 from crawldedup.commands.sources import Fields, readable_sources, single_source, under_url
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.errors import ConfigurationError, PageError, pluralize, printable
 from crawldedup.explain import INDEXES, Candidate, Comparison, Explanation
 from crawldedup.journal import find_journals
+from crawldedup.names import site_of
 from crawldedup.page import Page
-from crawldedup.printable import pluralize, printable
-from crawldedup.scope import site_of
 from crawldedup.search.query import expected_recall
-from crawldedup.stores.registry import require_index, shown_url
+from crawldedup.stores.base import require_index, shown_url
 from crawldedup.verdict import Verdict, describe
 
 _SHOWN_TEXT: Final = 200

@@ -27,9 +27,8 @@ from lxml import etree
 from crawldedup.archives import warcs_in
 from crawldedup.commands.archives import GZIP_MAGIC, MOST_BYTES, Item, records_of
 from crawldedup.commands.command import GZIP_SUFFIX, STANDARD
-from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
+from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError, pluralize
 from crawldedup.page import Page
-from crawldedup.printable import pluralize
 
 OnError = Callable[[Exception], None]
 _Row = tuple[Any, Any, Any]

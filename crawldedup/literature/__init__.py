@@ -5,6 +5,5 @@
 - `minhash`: shingle sets, MinHash signatures, LSH banding, and brute force beside it.
 - `volatility`: VOSH, and the search that flips volatile bits first (Sood & Loguinov 2011).
 - `word_scores`: words weighted by frequency, length and part of speech (Yu, Hu & Zhang 2016).
-- `exact`: the exact similarities of all pairs of a collection, with which every method is compared.
-- `detectors`: each method as a detector of near duplicates, for `crawldedup bench`.
+- `bench`: the exact similarities of a collection, and each method as a detector, for `crawldedup bench`.
 """

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from crawldedup import checks
 from crawldedup.literature.simhash_py import bit_sums, compute, shingle
-from crawldedup.literature.simhash_py import num_differing_bits as num_differing_bits
 from crawldedup.reading.tokenize import split_words
 
 FeatureKind = Literal["words", "word-shingles", "char-shingles"]
@@ -93,12 +92,6 @@ def simhash(weighted: Mapping[str, float], bits: int = 64) -> int:
     """Return the simhash of features with their weights; 0 without any.
 
     Raises ConfigurationError for `bits` other than 32 and 64.
-
-    Example:
-        >>> old = simhash(features("The quick brown fox jumps over the lazy dog"))
-        >>> new = simhash(features("The quick brown fox leaps over the lazy dog"))
-        >>> num_differing_bits(old, new)
-        5
     """
     return compute(_hashed(weighted, bits), weights=list(weighted.values()), bits=bits)
 

@@ -28,12 +28,7 @@ ALL_BYTES: Final = range(256)
 
 
 def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]:
-    """Return every run of `window` tokens; of fewer tokens than that, none. Raises ConfigurationError below 1.
-
-    Example:
-        >>> list(shingle(["the", "river", "ferry", "runs"], window=3))
-        [['the', 'river', 'ferry'], ['river', 'ferry', 'runs']]
-    """
+    """Return every run of `window` tokens; of fewer tokens than that, none. Raises ConfigurationError below 1."""
     if window < 1:
         raise ConfigurationError(f"a shingle of {window!r} tokens was asked for; it has at least one")
     listed = list(tokens)
@@ -45,12 +40,6 @@ def compute(hashes: Sequence[int], *, weights: Sequence[float] | None = None, bi
 
     `weights` has one for each hash, by default 1. A tie leaves a bit unset, and no hashes give 0. Bits of a hash above
     `bits` (32 or 64) are ignored. Raises ConfigurationError for other `bits`.
-
-    Example:
-        >>> bin(compute([0b1100, 0b1010, 0b1001]))
-        '0b1000'
-        >>> bin(compute([0b1100, 0b1010, 0b1001], weights=[1, 3, 1]))
-        '0b1010'
     """
     return int.from_bytes(np.packbits(bit_sums(hashes, weights, bits) > 0).tobytes(), "big")
 
@@ -87,8 +76,7 @@ class Table:
 
     `permutation` are masks of contiguous bits that together cover every bit once. Those that lead come first; the last
     `distance` of them, the most bits that may differ, are not searched by. A shard keeps the keys with its
-    `first_bytes`, and no others. A query is asked of any shard: the one that holds its neighbours, with which it shares
-    the leading blocks, finds them.
+    `first_bytes` alone. Ask every shard: the one that holds the neighbours of a query finds them.
 
     Raises ConfigurationError for masks that are no permutation, and for a shard of keys that share less than a byte.
 
@@ -153,18 +141,15 @@ class Table:
 
     def find_first(self, number: int) -> int | None:
         """Return a hash that shares the leading blocks of this one and differs in at most `distance` bits, or None."""
-        return next(self._near(number), None)
+        return next(iter(self.find_all(number)), None)
 
     def find_all(self, number: int) -> list[int]:
         """Return all such hashes."""
-        return list(self._near(number))
+        own = self.permute(number)
+        return list(map(self.unpermute, near_keys(self._keys, own, self.search_mask, own, self.distance)))
 
     def __len__(self) -> int:
         return len(self._keys)
-
-    def _near(self, number: int) -> Iterator[int]:
-        own = self.permute(number)
-        return map(self.unpermute, near_keys(self._keys, own, self.search_mask, own, self.distance))
 
     def _place_of(self, key: int) -> int | None:
         place = bisect_left(self._keys, key)

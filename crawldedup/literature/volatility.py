@@ -3,8 +3,7 @@
 The weight of a bit tells how volatile it is: the smaller, the likelier it differs in a near duplicate. Bits are
 numbered 1..b by volatility, most volatile first. A set of h flipped bits is a sorted tuple. The sets of size h form a
 binary tree (VOSH, section 4 of the paper) with the root (1, 2, .., h), in which no child is more probable than its
-parent. A max-heap M over the trees of all sizes yields the sets by falling probability, and the search stops at a
-wanted recall.
+parent. A max-heap M over all trees yields the sets by falling probability. The search stops at a wanted recall.
 """
 
 import heapq
@@ -19,13 +18,13 @@ from numpy.typing import NDArray
 
 from crawldedup import checks
 from crawldedup.literature.simhash_py import near_keys
+from crawldedup.search.decision import steepness
 
 Floats = NDArray[np.float64]
 FlipSet = tuple[int, ...]
 """Volatility ranks 1..b of the bits to flip, ascending."""
 
 _BITS: Final = 64
-_MOST_SIMILAR: Final = 0.9995
 _check_distance: Final = checks.whole(0, _BITS - 1)
 _check_share: Final = checks.number("above 0 and at most 1", lambda share: 0 < share <= 1)
 
@@ -82,9 +81,7 @@ def flip_probabilities(weights: Floats, similarity: float) -> Floats:
     `weights` are those of `features.bit_weights`. p_j = P(Y > abs(w_j)) with a normal Y: Phi(-abs(w_j) u), where
     u = rho / sqrt(1 - rho^2) and the cosine rho = 2 J / (1 + J). Raises ConfigurationError for J outside of 0..1.
     """
-    similarity = min(_check_share("similarity", similarity), _MOST_SIMILAR)
-    rho = 2 * similarity / (1 + similarity)
-    u = rho / math.sqrt(1 - rho * rho)
+    u = steepness(_check_share("similarity", similarity))
     return np.array([max(math.erfc(abs(weight) * u / math.sqrt(2)) / 2, 1e-300) for weight in weights])
 
 
@@ -99,8 +96,7 @@ def share_within(probabilities: Iterable[float], max_flips: int) -> float:
 def recall_by_probes(probabilities: Sequence[float], max_flips: int) -> tuple[Floats, Floats]:
     """Return the recall after each probe, of documents that differ in at most `max_flips` bits: the paper's figure 5.
 
-    The first array is that of the volatile order, the second the mean of random orders. `probabilities` as in
-    `flip_sets`.
+    The first array is that of the volatile order, the second the mean of random ones; arguments as in `flip_sets`.
     """
     recall = np.cumsum([probability for _, probability in flip_sets(probabilities, max_flips)])
     return recall / recall[-1], np.arange(1, len(recall) + 1) / len(recall)

@@ -70,8 +70,5 @@ def main_text(page: HtmlPage) -> str:
     etree.strip_attributes(tree, "data-preloaded", "colspan", "rowspan")
     rows = Counter(row for cell in tree.iter("td", "th") if (row := cell.getparent()).tag == "tr")
     is_wide = max(rows.values(), default=0) > _MOST_CELLS_PER_ROW
-    # With `deduplicate`, the text of a page would depend on the pages before.
-    document = trafilatura.bare_extraction(
-        tree, fast=True, include_comments=False, include_tables=not is_wide, deduplicate=False
-    )
+    document = trafilatura.bare_extraction(tree, fast=True, include_comments=False, include_tables=not is_wide)
     return str(getattr(document, "text", None) or "")

@@ -36,22 +36,16 @@ class Change:
 
     Each part may be empty. `str` joins the parts of `marked`.
 
-    Attributes:
-        before: Up to four equal words before the passage.
-        removed: What only the earlier text has.
-        added: What only the later text has.
-        behind: Up to four equal words behind the passage.
-
     Example:
         >>> from crawldedup.reading.difference import Change
         >>> print(Change("runs every", "hour", "day", "from the harbour"))
         runs every [-hour-] {+day+} from the harbour
     """
 
-    before: str
-    removed: str
-    added: str
-    behind: str
+    before: str  #: Up to four equal words before the passage.
+    removed: str  #: What only the earlier text has.
+    added: str  #: What only the later text has.
+    behind: str  #: Up to four equal words behind the passage.
 
     def __str__(self) -> str:
         return " ".join(filter(None, self.marked))

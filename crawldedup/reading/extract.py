@@ -43,8 +43,7 @@ class Extractor:
 
     `extract` is given a checked and decoded page, and gives the same text for the same page. `version` is as much of
     another package's version as may change its texts, and "" for rules of one's own. `is_heuristic` says whether it
-    guesses which part of a page is the main text, and so may miss it. From `name`, `get_extractor` makes the same
-    extractor in another process.
+    guesses which part of a page is the main text, and so may miss it. `get_extractor` makes it again by its `name`.
     """
 
     name: str

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.reading.keys import NO_KEY, Key
+from crawldedup.names import NO_KEY, Key
 
 Hashes = NDArray[np.uint64]
 
@@ -182,7 +182,6 @@ def _secrets(key: Key) -> _Secrets:
 
 
 def _values_of(codes: NDArray[np.unsignedinteger], secret: np.uint64) -> Hashes:
-    """Return the values of folded code points."""
     values = mix(codes.astype(np.uint64) + np.uint64(1))
     return mix(values ^ secret) if secret else values
 
@@ -210,8 +209,7 @@ def _hash_slices(values: Hashes, starts: NDArray[np.intp], secrets: _Secrets) ->
 def _plane_tables() -> tuple[NDArray[np.uint8], Hashes]:
     """Return classes and code points of the basic multilingual plane, whose characters are normalised and folded.
 
-    A class is SEPARATOR, LETTER or SOLO if that holds beside any other character, else _ODD. A code point is 0 for
-    separators.
+    A class is SEPARATOR, LETTER or SOLO if that holds beside any character, else _ODD. Separators have the code 0.
     """
     all_classes = class_table()
     # Their neighbours matter, or they matter for their neighbours.

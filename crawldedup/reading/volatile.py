@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import mmh3
 import msgspec
 
-from crawldedup.reading.canonical import TOKEN, canonical_url
+from crawldedup.names import TOKEN, canonical_url
 
 Numbers = dict[int, tuple[int, ...]]
 """A hash of each number of short lines, by the hash of the line without them; under 0 one of the headings."""
@@ -244,7 +244,6 @@ def put_last(values: dict[Any, Any], key: object, value: object, most: int) -> N
 
 
 def _place_of(url: str) -> tuple[str, str]:
-    """Return the host of a URL, and the first two folders of its path."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -254,6 +253,5 @@ def _place_of(url: str) -> tuple[str, str]:
 
 
 def _form_of(url: str) -> str:
-    """Return a URL without the end of its path and the values in its query."""
     path, _, query = url.partition("?")
     return path.rpartition("/")[0] + "?" + re.sub("=[^&]*", "", query)

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from crawldedup.commands.command import Arguments, Command, Output, argument
-from crawldedup.errors import ConfigurationError
+from crawldedup.errors import ConfigurationError, pluralize, printable
 from crawldedup.journal import Journal, crawls, find_journals
-from crawldedup.printable import pluralize, printable
 
 DEFAULT_SOURCE: Final = ".scrapy/crawldedup"
 

@@ -26,8 +26,7 @@ from rich.table import Table
 from rich.text import Text
 
 from crawldedup.commands.command import target_file
-from crawldedup.errors import ConfigurationError
-from crawldedup.printable import pluralize, printable
+from crawldedup.errors import ConfigurationError, pluralize, printable
 from crawldedup.report.queries import CHANGES, Database, Report, check_installed
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint, pair_hashes, shingle_hashes
+from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, Fingerprint, pair_hashes, shingle_hashes
 from crawldedup.reading.tokenize import word_hashes
 from crawldedup.scan import pairs as pairing
 from crawldedup.scan.pairs import MOST_PAGES, Keys, Nearness, WaitingPairs, distinct, earlier_of, later_of, pair
-from crawldedup.search import model
+from crawldedup.search import decision as model
 from crawldedup.search.decision import Crowd, crowd_rule, likelihood_costs
 from crawldedup.search.plan import STORED_BITS, Table
 from crawldedup.search.query import TABLES

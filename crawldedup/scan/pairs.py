@@ -19,8 +19,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.fingerprinting.fingerprint import is_first_of_run
-from crawldedup.search.model import grid_rows, normal_tables, search_similarity, steepness
+from crawldedup.fingerprinting import is_first_of_run
+from crawldedup.search.decision import grid_rows, normal_tables, search_similarity, steepness
 from crawldedup.search.plan import STORED_BITS, Table, flip_sets
 
 Keys = NDArray[np.uint64]

@@ -20,13 +20,12 @@ from crawldedup.advice.rules import names_a_view
 from crawldedup.commands.archives import Item
 from crawldedup.commands.command import Output
 from crawldedup.commands.sources import OnError, complaints
-from crawldedup.errors import ConfigurationError, NoWorkerError, PageError, UnexpectedReadError, WorkerError
-from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.errors import ConfigurationError, NoWorkerError, PageError, UnexpectedReadError, WorkerError, printable
+from crawldedup.fingerprinting import Fingerprint
+from crawldedup.names import NO_KEY
 from crawldedup.options import Options
 from crawldedup.page import Page, PageContent, PageReader
-from crawldedup.printable import printable
 from crawldedup.reading.area import area_of
-from crawldedup.reading.keys import NO_KEY
 from crawldedup.reading.volatile import put_last
 from crawldedup.scan.engine import LAYOUT, Columns, Goal, Lists, shingle_set
 from crawldedup.search.query import QueryBuilder, salted

@@ -96,7 +96,7 @@ def _ask_index(action: str, names: list[str], opts: Namespace, options: Any, out
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.errors import ConfigurationError
     from crawldedup.scrapy_plugin.items import named_identity
-    from crawldedup.stores.registry import is_persistent
+    from crawldedup.stores.base import is_persistent
 
     if not is_persistent(options.store):
         raise ConfigurationError(

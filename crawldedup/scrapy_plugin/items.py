@@ -22,8 +22,8 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.names import canonical_url
 from crawldedup.page import Page
-from crawldedup.reading.canonical import canonical_url
 from crawldedup.reading.extract import extract_page, get_extractor
 from crawldedup.reading.html import MAX_BYTES
 from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY, Fate, changed, decide, scope_key_of

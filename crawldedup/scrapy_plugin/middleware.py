@@ -30,11 +30,10 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 
 from crawldedup.aio import AsyncDeduplicator, Judged
-from crawldedup.errors import ConfigurationError, CrawlDedupError
+from crawldedup.errors import ConfigurationError, CrawlDedupError, printable
+from crawldedup.names import site_of
 from crawldedup.page import Page, ReadPage
-from crawldedup.printable import printable
 from crawldedup.reading.volatile import put_last, shape_of
-from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin import policy as policies
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
@@ -51,7 +50,7 @@ from crawldedup.scrapy_plugin.policy import (
 from crawldedup.scrapy_plugin.records import CrawlJournal, CrawlStats
 from crawldedup.scrapy_plugin.settings import CrawlOptions, crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import say
-from crawldedup.stores.registry import is_persistent
+from crawldedup.stores.base import is_persistent
 from crawldedup.verdict import Kind, Verdict, describe
 
 BROWSER_PAGE_KEY: Final = "playwright_page"

@@ -22,11 +22,10 @@ from w3lib.encoding import http_content_type_encoding
 
 from crawldedup.advice.rules import may_name_more, names_a_view
 from crawldedup.errors import ConfigurationError, CrawlDedupError
+from crawldedup.names import canonical_url, claimed_url, is_same_page, page_key, site_of
 from crawldedup.options import options_of
 from crawldedup.page import WORST_RANK, Page, ReadPage
-from crawldedup.reading.canonical import canonical_url, claimed_url, is_same_page
 from crawldedup.reading.html import MAX_BYTES
-from crawldedup.scope import page_key, site_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions, Pattern, matches
 from crawldedup.verdict import Kind, Verdict
 

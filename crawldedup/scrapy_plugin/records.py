@@ -25,16 +25,15 @@ from scrapy.utils.project import data_path
 
 from crawldedup import __version__, journal
 from crawldedup.aio import Judged
-from crawldedup.errors import CrawlDedupError, PageError, StoreError, UnexpectedReadError
-from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
+from crawldedup.errors import CrawlDedupError, PageError, StoreError, UnexpectedReadError, pluralize, printable
+from crawldedup.fingerprinting import VERIFY_BITS
 from crawldedup.journal import FileJournal, shown
-from crawldedup.printable import pluralize, printable
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import CLOSE_REASON, CrawlOptions, end_unstarted, is_interactive
 from crawldedup.scrapy_plugin.signals import logger, say
-from crawldedup.search.model import accept_threshold
-from crawldedup.stores.registry import shown_url
+from crawldedup.search.decision import accept_threshold
+from crawldedup.stores.base import shown_url
 from crawldedup.verdict import Kind
 
 PREFIX: Final = "crawldedup/"

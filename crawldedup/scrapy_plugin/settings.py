@@ -22,13 +22,12 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import is_asyncio_available
 
 from crawldedup import checks
-from crawldedup.errors import ConfigurationError
+from crawldedup.errors import ConfigurationError, printable
 from crawldedup.journal import check_journal
+from crawldedup.names import site_of
 from crawldedup.options import Option, Options, check_similarity, option, options_of
-from crawldedup.printable import printable
-from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.signals import logger, say
-from crawldedup.stores.registry import check_store_url
+from crawldedup.stores.base import check_store_url
 
 PREFIX: Final = "CRAWLDEDUP_"
 CLOSE_REASON: Final = "crawldedup_error"

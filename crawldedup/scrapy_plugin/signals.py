@@ -6,7 +6,7 @@ import logging
 from pydispatch.dispatcher import getAllReceivers, liveReceivers
 from scrapy.crawler import Crawler
 
-from crawldedup.printable import printable
+from crawldedup.errors import printable
 
 logger = logging.getLogger("crawldedup")
 

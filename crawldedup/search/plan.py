@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.search.model import grid_rows, normal_tables
+from crawldedup.search.decision import grid_rows, normal_tables
 
 KEY_BITS: Final = 64
 STORED_BITS: Final = 34  # Leading bits of a key that every store keeps.
@@ -29,8 +29,6 @@ MAX_PREFIX_BITS: Final = STORED_BITS
 PROBE_BUDGET: Final = 224
 """Limit of the ranges read for one page. In an index of ten million pages on Redis, a check with at most 192, 224 or
 256 takes 1.26, 1.30 or 1.34 times the server's time of one with 64 ranges of twice the width, measured in turns."""
-MAX_CANDIDATES: Final = 128
-"""Limit of the records compared with one page."""
 MAX_KEYS: Final = 512
 """Limit of the keys read for one page, best ranges first. Where they belong to more than MAX_CANDIDATES pages, as in a
 crowd of pages of one template, the pages with the most likely keys are compared."""
@@ -103,8 +101,7 @@ def page_plans(
 
     `sizes` are about the pages of the index for each page, `slopes` the `steepness` of the wanted similarities. A plan
     ends with the probe that brings the predicted probability of meeting such a page to `recall`, or after PROBE_BUDGET.
-    Its first probe is the page's own key in the first table, as long as stores keep it: it finds exact copies, and few
-    pages of one template share it.
+    Its first probe is the page's own key in the first table, which finds exact copies, and few pages of one template.
     """
     plans: dict[int, ProbePlan] = {}
     for most in (min(_FEW_PROBES, PROBE_BUDGET), PROBE_BUDGET):
@@ -168,11 +165,8 @@ def volatile_plans(
     highs = lows | rest
     highs[:, 0] = lows[:, 0] | rest_of_own
     table_of = np.concatenate((np.zeros_like(pages), table_of), axis=1)
-    ends = zip((probes + 1).tolist(), found.tolist(), strict=True)
-    return [
-        ProbePlan(table_of[page, :end], lows[page, :end], highs[page, :end], share)
-        for page, (end, share) in enumerate(ends)
-    ]
+    plans = zip(table_of, lows, highs, (probes + 1).tolist(), found.tolist(), strict=True)
+    return [ProbePlan(table[:end], low[:end], high[:end], share) for table, low, high, end, share in plans]
 
 
 @cache

@@ -12,17 +12,15 @@ from typing import Final, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, Fingerprint
+from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, Fingerprint
+from crawldedup.names import Key, kept_apart, page_key, salt_of, site_of
 from crawldedup.options import LOWEST_SIMILARITY, Options
 from crawldedup.page import Page
 from crawldedup.reading.difference import difference, unpacked_text
-from crawldedup.reading.keys import Key
-from crawldedup.scope import kept_apart, page_key, salt_of, site_of
 from crawldedup.search import decision
 from crawldedup.search import plan as planning
-from crawldedup.search.decision import Prefilter, WeightedThreshold
-from crawldedup.search.model import accept_threshold, estimate_similarity, search_similarity, steepness
-from crawldedup.search.plan import KEY_BITS, MAX_CANDIDATES, MAX_KEYS, ProbePlan
+from crawldedup.search.decision import MAX_CANDIDATES, Prefilter, WeightedThreshold, search_similarity, steepness
+from crawldedup.search.plan import KEY_BITS, MAX_KEYS, ProbePlan
 from crawldedup.stores.base import DIGEST_MASK, Answer, PageName, Query, Record, Retention
 from crawldedup.verdict import Kind, Match, Verdict
 
@@ -101,7 +99,6 @@ class QueryBuilder:
         return "\n".join(filter(None, (self._scope(page), *kept_apart(self._options.distinguish_params, page.url))))
 
     def _scope(self, page: Page) -> str:
-        """Return the `scope_key`, or what the scope says of the URL."""
         if page.scope_key is not None:
             return page.scope_key
         return site_of(page.url) if self._options.scope == "site" else ""
@@ -114,7 +111,7 @@ class QueryBuilder:
     def resembles(self, asked: tuple[Page, Fingerprint], original: Record, key: Key) -> bool:
         """Return whether a page resembles the original that it names, from the lower similarity on."""
         page, read = asked
-        threshold = accept_threshold(self.similarity(page, is_lowered=True), VERIFY_BITS, self._options.recall)
+        threshold = decision.accept_threshold(self.similarity(page, is_lowered=True), VERIFY_BITS, self._options.recall)
         rule = decision.likelihood_rule(read.verify_weights, threshold)
         own = salted(read, self.scope_of(page), key)
         return rule.cost(own.verify, original.signature) <= rule.limit
@@ -129,8 +126,7 @@ class QueryBuilder:
     ) -> list[Query]:
         """Return the queries about pages, for an index of this key and about `size` pages.
 
-        The first of them tells the store which pages were `delivered`. `lowered` are the places of pages for which a
-        lower similarity is enough.
+        The first tells the store which pages were `delivered`. `lowered` are places of pages that may be less alike.
         """
         options = self._options
         filed, names, similarities = list[Fingerprint](), list[PageName](), list[float]()
@@ -234,7 +230,7 @@ def salted(page: Fingerprint, scope: str, key: Key) -> Fingerprint:
 def match_of(page: Fingerprint, query: Query, record: Record) -> Match:
     """Return a record that the query about a page found as a match."""
     own, exact = query.record, record.digest == query.record.digest
-    estimate = 1.0 if exact else estimate_similarity(page.verify_weights, own.signature, record.signature)
+    estimate = 1.0 if exact else decision.estimate_similarity(page.verify_weights, own.signature, record.signature)
     # Bits of thin pages come from digests.
     hamming = 0 if page.thin else (own.search ^ record.search).bit_count()
     return Match(record.url, round(estimate, 4), hamming, exact, record.seen_at, record.added_at, record.copies)

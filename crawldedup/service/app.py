@@ -22,7 +22,7 @@ from prometheus_client import Gauge, Histogram
 
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import CrawlDedupError
-from crawldedup.scope import site_of
+from crawldedup.names import site_of
 from crawldedup.service.command import VARIABLE, ServiceSettings, is_this_machine, log_to_stderr
 from crawldedup.service.console import PAGES
 from crawldedup.service.endpoints import METRICS, ROUTES, Answer, ProblemError, Route, Scope, counter, problem_of

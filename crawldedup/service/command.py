@@ -169,7 +169,7 @@ def is_this_machine(host: str) -> bool:
 
 def _check(settings: ServiceSettings) -> None:
     """Raise ConfigurationError for settings that do not go together, or an address that cannot be listened on."""
-    from crawldedup.stores.registry import is_persistent
+    from crawldedup.stores.base import is_persistent
 
     host, port = settings.host, settings.port
     if not settings.tokens and not is_this_machine(host):

@@ -12,12 +12,11 @@ from jinja2 import Environment
 
 from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
-from crawldedup.errors import ConfigurationError, CrawlDedupError
+from crawldedup.errors import ConfigurationError, CrawlDedupError, pluralize
 from crawldedup.explain import Comparison
-from crawldedup.printable import pluralize
 from crawldedup.report.render import templates_of
 from crawldedup.service.endpoints import Answer, Route, Scope, SentPage, converted, everyone, problem_of
-from crawldedup.stores.registry import shown_url
+from crawldedup.stores.base import shown_url
 from crawldedup.verdict import describe
 
 _MOST_FIELDS: Final = 10

@@ -25,7 +25,7 @@ from crawldedup.aio import AsyncDeduplicator
 from crawldedup.checks import did_you_mean
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.explain import Candidate, Comparison, Explanation
-from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.fingerprinting import Fingerprint
 from crawldedup.page import Page
 from crawldedup.reading.difference import Change
 from crawldedup.stores.base import StoreInfo

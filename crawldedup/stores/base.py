@@ -16,18 +16,25 @@ back, and the next page that resembles it takes its place.
 Pages older than the time to live count as absent. Each page that is added frees a few of them, and a few of the oldest
 pages beyond the limit of pages. Of paragraphs, a store keeps which pages hold which anchors; see `AnchorQuery`.
 
-`Store`, at the end, has the methods; before it are the values that they take and return.
+`Store` has the methods; before it are the values that they take and return, behind it how a URL chooses a store. A new
+one is a class that follows `Store`, and one line in `_STORES`.
 """
 
+import contextlib
+import os
+import pkgutil
+import re
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar, Final, Protocol, Self
 
-from crawldedup.checks import LONGEST_KEY
-from crawldedup.errors import KeyMismatchError, ProfileMismatchError, StoreError
-from crawldedup.reading.keys import NO_KEY, Key
-from crawldedup.search.decision import Prefilter, WeightedThreshold
-from crawldedup.search.plan import MAX_CANDIDATES, MAX_KEYS, ProbePlan, Table
+from crawldedup.checks import LONGEST_KEY, did_you_mean
+from crawldedup.errors import ConfigurationError, KeyMismatchError, ProfileMismatchError, StoreError
+from crawldedup.names import NO_KEY, Key
+from crawldedup.search.decision import MAX_CANDIDATES, Prefilter, WeightedThreshold
+from crawldedup.search.plan import MAX_KEYS, ProbePlan, Table
 from crawldedup.verdict import Kind
 
 LEASE_SECONDS: Final = 120  # A crawler without a heartbeat for this long is at work no more; see `CrawlSession`.
@@ -131,11 +138,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a query.
-
-    The record has its text, as kept before this page, if it is a changed revisit; and if it is near and the query has
-    one.
-    """
+    """The answer to a query. Its record has its earlier text if it is a changed revisit, or near a page with text."""
 
     kind: Kind  # never "thin"
     record: Record | None  # the earlier page, with this one counted in; None for a new page
@@ -215,14 +218,10 @@ class CrawlSession:
 
     A lease lasts 120 seconds and is renewed by heartbeats. It ends early when its process has exited. Processes that
     share a session are one crawler: a page that one of them has checked is a revisit for the others.
-
-    Attributes:
-        number: The number of the crawler within the index, from 1. A session with the number 0 asks for a new number.
-        process: The process that holds the lease, as "host:pid:start". The start may be empty.
     """
 
-    number: int
-    process: str
+    number: int  #: The number of the crawler within the index, from 1. A session with the number 0 asks for a new one.
+    process: str  #: The process that holds the lease, as "host:pid:start". The start may be empty.
 
 
 NO_SESSION: Final = CrawlSession(0, "")  # before a store has joined: no crawler has the number 0
@@ -230,27 +229,16 @@ NO_SESSION: Final = CrawlSession(0, "")  # before a store has joined: no crawler
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """Holds the figures of one index.
+    """Holds the figures of one index."""
 
-    Attributes:
-        pages: How many pages the index holds. Pages that have expired count until they are freed.
-        bytes: The size of the index in bytes, perhaps estimated.
-        table_bytes: The part of `bytes` that the search tables take, perhaps estimated.
-        tables: The number of search tables.
-        profile: A text that names all that decides the fingerprints of the index.
-        namespace: The name of the index within its store.
-        store: The URL of the store, without its password.
-        warnings: Sentences on what puts the index at risk.
-    """
-
-    pages: int
-    bytes: int
-    table_bytes: int
-    tables: int
-    profile: str
-    namespace: str
-    store: str
-    warnings: tuple[str, ...] = ()
+    pages: int  #: How many pages the index holds. Pages that have expired count until they are freed.
+    bytes: int  #: The size of the index in bytes, perhaps estimated.
+    table_bytes: int  #: The part of `bytes` that the search tables take, perhaps estimated.
+    tables: int  #: The number of search tables.
+    profile: str  #: A text that names all that decides the fingerprints of the index.
+    namespace: str  #: The name of the index within its store.
+    store: str  #: The URL of the store, without its password.
+    warnings: tuple[str, ...] = ()  #: Sentences on what puts the index at risk.
 
 
 class Store(Protocol):
@@ -295,3 +283,105 @@ class Store(Protocol):
     def note(self, name: str, text: str | None = None) -> str: ...
     # Return figures of the index.
     def info(self) -> StoreInfo: ...
+
+
+_STORES: Final = {
+    "memory": "sqlite.store:MemoryStore",
+    "sqlite": "sqlite.store:SqliteStore",
+    **dict.fromkeys(("redis", "rediss", "unix", "redis+sentinel"), "redis.store:RedisStore"),
+    "redis+cluster": "redis.store:RedisClusterStore",
+}
+
+_ANY_LAYOUT: Final = Layout("", "", (), 0)
+
+
+def make_store(url: str, layout: Layout) -> Store:
+    """Return the store that a URL names, not yet opened. Raises ConfigurationError."""
+    return store_class("store", url)(url, layout)
+
+
+def check_store_url(name: str, value: object) -> str:
+    """Check for the URL of a store that can be made. Raises ConfigurationError, which begins with `name`."""
+    kind, url = store_class(name, value), str(value)
+    try:
+        kind(url, _ANY_LAYOUT)
+    except ConfigurationError as error:
+        # The traceback of the cause would show the URL.
+        raise ConfigurationError(f"{name}: {error}") from None
+    return url
+
+
+def is_persistent(url: str) -> bool:
+    """Return True if the indexes of a store outlive the program. Raises ConfigurationError."""
+    return store_class("store", url).is_persistent
+
+
+def require_index(url: str, namespace: str) -> None:
+    """Raise ConfigurationError unless the store holds this index: a misspelt namespace would else be an empty one."""
+    shown = shown_url(url)
+    if not is_persistent(url):
+        raise ConfigurationError(
+            f"an index in {shown} ends with the program that made it: name a store that lasts, as sqlite:///path or "
+            f"redis://host"
+        )
+    store = make_store(url, replace(_ANY_LAYOUT, namespace=namespace))
+    # Every index that is there has another profile than this one.
+    with contextlib.closing(store), contextlib.suppress(ProfileMismatchError):
+        store.open_read_only()
+        raise ConfigurationError(f"there is no index {namespace!r} in {shown}: check the store and the namespace")
+
+
+def store_class(name: str, url: object) -> type[Store]:
+    """Return the class that serves the scheme of a URL. Raises ConfigurationError, which begins with `name`."""
+    scheme, separator, _ = url.partition("://") if isinstance(url, str) else ("", "", "")
+    path = _STORES.get(scheme.lower())
+    if path is None or not separator:
+        shown = shown_url(url) if isinstance(url, str) else url
+        is_file = isinstance(url, str) and not separator and url.endswith((".sqlite", ".sqlite3", ".db"))
+        hint = f"; did you mean 'sqlite:///{shown}'?" if is_file else did_you_mean(scheme, _STORES)
+        allowed = ", ".join(f"{name}://" for name in _STORES)
+        raise ConfigurationError(f"{name} is {shown!r}; it must be a URL with one of the schemes {allowed}{hint}")
+    found: type[Store] = pkgutil.resolve_name(f"crawldedup.stores.{path}")
+    return found
+
+
+def shown_url(url: str) -> str:
+    """Return a store URL without its password, for messages."""
+    scheme, separator, rest = re.sub(r"(?i)([?&]\w*password=)[^&]*", r"\1***", url).partition("://")
+    # A password may hold an @ or a / that should have been escaped. What begins with / is a path.
+    credentials, at, place = ("", "", rest) if rest.startswith("/") else rest.rpartition("@")
+    user, colon, _ = credentials.partition(":")
+    return f"{scheme}{separator}{user if colon else ''}{colon}{'***@' if at else ''}{place}"
+
+
+# --- The processes that hold leases: that of a dead one can be ended early
+
+
+def own_process() -> str:
+    """Return the name of this process: host, process id, and start time (empty where that cannot be read)."""
+    return f"{socket.gethostname()}:{os.getpid()}:{_state_and_start(os.getpid())[1]}"
+
+
+def has_exited(process: str) -> bool:
+    """Return True if a process of this machine has exited. Processes of other machines count as running."""
+    host, pid, started = process.rsplit(":", 2) if process.count(":") >= 2 else ("", "", "")
+    if host != socket.gethostname() or not pid.isdecimal():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    state, started_now = _state_and_start(int(pid))
+    # A zombie has exited, only its parent does not know.
+    return state in ("Z", "X") or (bool(started and started_now) and started != started_now)
+
+
+def _state_and_start(pid: int) -> tuple[str, str]:
+    """Return the state of a process and its start time, as ids are reused; both are empty where they are unknown."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return fields[0], fields[19]
+    except (OSError, IndexError):
+        return "", ""

@@ -78,8 +78,7 @@ class WorkerPool:
     """Up to `workers` processes that answer requests with the handler "package.module:function".
 
     A process calls the function with `setup` once, and what it returns with each message. Messages and answers are
-    plain data. A handler must be pure: when a worker dies, what it has not answered goes to others, and fails if a
-    second worker dies of it. For one event loop.
+    plain data. For one event loop. A handler must be pure: what a dying worker has not answered is asked once more.
     """
 
     def __init__(self, handler: str, setup: dict[str, Any], *, workers: int, page_seconds: float) -> None:

@@ -10,12 +10,13 @@ from typing import Any, Final
 
 import msgspec
 
+from crawldedup.fingerprinting import check_fingerprint
+from crawldedup.names import Key
 from crawldedup.options import Options
 from crawldedup.page import Page, PageReader, ReadPage
 from crawldedup.reading.area import area_of
-from crawldedup.reading.keys import Key
 from crawldedup.reading.volatile import NOTHING, Known, put_last
-from crawldedup.wire import check_fingerprint, from_weights, plain, to_weights
+from crawldedup.wire import from_weights, plain, to_weights
 from crawldedup.workers.program import valid
 
 HANDLER: Final = "crawldedup.workers.reading:reader"

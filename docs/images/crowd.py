@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from figures import new_figure, save_figure
 
-from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
-from crawldedup.search.decision import crowd_rule, likelihood_rule
-from crawldedup.search.model import flip_probabilities
+from crawldedup.fingerprinting import VERIFY_BITS
+from crawldedup.search.decision import crowd_rule, flip_probabilities, likelihood_rule
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,8 @@ from figures import new_figure, save_figure
 
 import crawldedup
 from crawldedup.demo.site import DemoSite
-from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, fingerprint
-from crawldedup.search.model import flip_probabilities, search_similarity
+from crawldedup.fingerprinting import SEARCH_BITS, fingerprint
+from crawldedup.search.decision import flip_probabilities, search_similarity
 from crawldedup.search.plan import STORED_BITS, prefix_bits
 from crawldedup.search.query import TABLES, searches
 

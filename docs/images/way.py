@@ -7,8 +7,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS
-from crawldedup.search.plan import HOT_EFFORT, MAX_CANDIDATES, PROBE_BUDGET
+from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS
+from crawldedup.search.decision import MAX_CANDIDATES
+from crawldedup.search.plan import HOT_EFFORT, PROBE_BUDGET
 from crawldedup.search.query import TABLES
 
 if TYPE_CHECKING:

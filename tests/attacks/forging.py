@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.fingerprinting import fingerprint
-from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup import fingerprinting
+from crawldedup.fingerprinting import Fingerprint
 from crawldedup.reading.tokenize import mix, word_hashes
 
 WORD_LIKE: Final = ("recall", "occturvuwnjyknxrbodqrvfm")
@@ -33,9 +33,9 @@ def page_near(victim: Fingerprint, pool: Sequence[str], words: int = 500) -> str
         candidates = rng.choice(free, min(800, len(free)), replace=False)
         last = np.array([hashes[text[-2]], hashes[text[-1]]])
         two = np.stack([np.full(len(candidates), last[1]), hashes[candidates]])
-        pairs = mix(np.concatenate([fingerprint.pair_hashes(column) for column in two.T]))
-        first = fingerprint.pair_hashes(last)[0]
-        shingles = fingerprint.shingle_hashes(
+        pairs = mix(np.concatenate([fingerprinting.pair_hashes(column) for column in two.T]))
+        first = fingerprinting.pair_hashes(last)[0]
+        shingles = fingerprinting.shingle_hashes(
             np.append(last, hashes[candidates]), np.repeat(first, len(candidates) + 1)
         )
         by_word = 2 * _signs(hashes[candidates]) + _signs(pairs)
@@ -57,9 +57,9 @@ def _signs(hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
 
 def _verify_signs(shingles: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Return the 256 signs of each shingle, as the product's own counting lays them out."""
-    stretched = shingles * fingerprint._VERIFY_FACTORS
+    stretched = shingles * fingerprinting._VERIFY_FACTORS
     stretched ^= stretched >> np.uint64(32)
-    stretched *= fingerprint._VERIFY_FACTORS
+    stretched *= fingerprinting._VERIFY_FACTORS
     stretched ^= stretched >> np.uint64(29)
     within, of_byte = np.arange(8, dtype=np.uint64), np.arange(8, dtype=np.uint64) * np.uint64(8)
     bits = (stretched[:, :, None] >> within)[..., None] >> of_byte & np.uint64(1)

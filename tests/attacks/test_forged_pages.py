@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from crawldedup import Deduplicator, Kind, fingerprint
-from crawldedup.reading.keys import Key
+from crawldedup.names import Key, page_key, salt_of
 from crawldedup.reading.tokenize import word_hashes
-from crawldedup.scope import page_key, salt_of
 from tests.attacks.forging import ALIKE_FOR_MMH3, WORD_LIKE, page_near
 
 pytestmark = pytest.mark.usefixtures("own_keys")

@@ -14,7 +14,7 @@ from urllib.request import urlopen
 import pytest
 
 from crawldedup.demo.site import DemoSite, all_articles, serving
-from crawldedup.literature.exact import shingles
+from crawldedup.literature.bench import shingles, words
 from crawldedup.literature.minhash import jaccard_of_sets
 
 SITE = DemoSite()
@@ -23,7 +23,7 @@ SITE = DemoSite()
 def test_pages_are_near_duplicates_if_they_are_of_one_cluster() -> None:
     texts = {(page.cluster, f"{page.title}\n{page.text}") for page in SITE.pages.values() if page.judged and page.text}
     assert {article.cluster for article in all_articles()} <= {cluster for cluster, _ in texts}
-    sets = [(cluster, shingles(text)) for cluster, text in sorted(texts)]
+    sets = [(cluster, shingles(words(text))) for cluster, text in sorted(texts)]
     rewritten = 0
     for (cluster, one), (other_cluster, other) in combinations(sets, 2):
         alike = jaccard_of_sets(one, other)

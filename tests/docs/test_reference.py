@@ -17,7 +17,7 @@ from crawldedup.cli import parser
 from crawldedup.scrapy_plugin import command, policy, signals
 from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
 from crawldedup.service import console, endpoints
-from crawldedup.stores import registry
+from crawldedup.stores import base
 from tests.docs.pages import PAGES, ROOT, SITE, section, shell_lines
 
 REFERENCE = SITE / "reference"
@@ -42,7 +42,7 @@ def test_the_reference_has_every_key_of_meta_signal_and_scheme_of_a_store() -> N
     names = {name for name, value in vars(signals).items() if type(value) is object}
     assert set(re.findall(r"```\{signal\} (\w+)\n", (REFERENCE / "meta.md").read_text("utf-8"))) == names
     schemes = re.findall(r"^(\S+)://", (REFERENCE / "settings.md").read_text("utf-8"), re.MULTILINE)
-    assert {*schemes} == {*registry._STORES}
+    assert {*schemes} == {*base._STORES}
 
 
 def test_every_kind_of_error_is_in_the_reference() -> None:

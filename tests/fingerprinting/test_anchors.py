@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawldedup.fingerprinting.anchors import (
+from crawldedup.fingerprinting import (
     ANCHOR_BITS,
     MOST_PARAGRAPHS,
     PARAGRAPH_WORDS,
     Paragraph,
     paragraphs_of,
 )
-from crawldedup.reading.keys import Key
+from crawldedup.names import Key
 from crawldedup.reading.tokenize import count_words, words_of_lines
 from tests.stories import story
 

@@ -6,13 +6,8 @@ import random
 
 import pytest
 
-from crawldedup.fingerprinting.fingerprint import (
-    MIN_WORDS,
-    Fingerprint,
-    fingerprint,
-    text_digest,
-    thin_bits,
-)
+from crawldedup.fingerprinting import Fingerprint, fingerprint, text_digest, thin_bits
+from crawldedup.reading import MIN_WORDS
 from tests.fingerprinting.definition import fingerprint_of
 from tests.fingerprinting.golden import GOLDEN, TEXTS, golden_of
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from crawldedup.reading.canonical import HeadLinks, canonical_url, claimed_url
+from crawldedup.names import HeadLinks, canonical_url, claimed_url
 from crawldedup.reading.html import HtmlPage
 
 URL = "https://e.com/page?b=2&a=1"

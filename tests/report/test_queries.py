@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from crawldedup.advice.rules import Rule
-from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
+from crawldedup.fingerprinting import VERIFY_BITS
 from crawldedup.journal import find_journals
 from crawldedup.options import Options
 from crawldedup.report.queries import Database, Report, limit_at, make_report
 from crawldedup.report.render import headline, page_of
-from crawldedup.search.model import accept_threshold
+from crawldedup.search.decision import accept_threshold
 from tests.report.conftest import ReportOf
 from tests.report.synthetic_journal import (
     Crawl,

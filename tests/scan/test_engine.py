@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from crawldedup import Deduplicator, Kind, Page
-from crawldedup.literature.exact import jaccard
 from crawldedup.scan.engine import (
     find_duplicates,
 )
 from tests.scan.pages import GOAL, collection, columns, columns_in, edited, packed, shingles, shingles_in, text
+from tests.stories import jaccard
 
 PRODUCT = """
 <script type="application/ld+json">

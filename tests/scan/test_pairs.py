@@ -22,7 +22,7 @@ from crawldedup.scan.pairs import (
     pack,
     pair,
 )
-from crawldedup.search.model import cosine, search_similarity
+from crawldedup.search.decision import cosine, search_similarity
 from crawldedup.search.query import TABLES
 
 BITS = 16

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawldedup import Deduplicator
-from crawldedup.literature.exact import jaccard
 from tests.scan.pages import collection
+from tests.stories import jaccard
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

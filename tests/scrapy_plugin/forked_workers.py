@@ -16,7 +16,7 @@ from typing import NoReturn
 
 import crawldedup.workers.program
 import crawldedup.workers.reading  # noqa: F401
-from crawldedup.reading.keys import Key
+from crawldedup.names import Key
 from crawldedup.workers import pool
 
 

@@ -8,8 +8,8 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, Response, TextResponse, XmlResponse
 from scrapy.http.request import NO_CALLBACK
 
+from crawldedup.names import HeadLinks
 from crawldedup.page import Page, ReadPage
-from crawldedup.reading.canonical import HeadLinks
 from crawldedup.scrapy_plugin import policy as policies
 from crawldedup.scrapy_plugin.policy import Copies, Fate, Outcome, decide
 from crawldedup.scrapy_plugin.settings import CrawlOptions, check_patterns

@@ -9,25 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawldedup.fingerprinting.fingerprint import VERIFY_BITS
+from crawldedup.fingerprinting import VERIFY_BITS
 from crawldedup.search.decision import (
+    MAX_CANDIDATES,
     MAX_COST,
     SCALED_LIMIT,
+    accept_threshold,
     crowd_rule,
+    estimate_similarity,
+    flip_probabilities,
     identity_rule,
     likelihood_prefilters,
     likelihood_rule,
     likelihood_rules,
-)
-from crawldedup.search.model import (
-    accept_threshold,
-    estimate_similarity,
-    flip_probabilities,
     mean_of_largest,
     search_similarity,
     steepness,
 )
-from crawldedup.search.plan import MAX_CANDIDATES
 from crawldedup.search.query import KEPT
 from tests.search.sets import bits_of, signature_of
 

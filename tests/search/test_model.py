@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawldedup.demo.site import all_articles
-from crawldedup.fingerprinting.fingerprint import damped_weights, pair_hashes, shingle_hashes
+from crawldedup.fingerprinting import pair_hashes, shingle_hashes
 from crawldedup.reading.tokenize import mix, word_hashes
-from crawldedup.search.model import (
+from crawldedup.search.decision import (
     MAX_SIMILARITY,
     accept_threshold,
     cosine,
@@ -75,7 +75,7 @@ def weights_of(words: np.ndarray) -> dict[int, float]:
     weights: dict[int, float] = {}
     for features, factor in ((words, 2), (mix(pair_hashes(words)), 1)):
         distinct, counts = np.unique(features, return_counts=True)
-        weights |= dict(zip(distinct.tolist(), (factor * damped_weights(counts)).tolist(), strict=True))
+        weights |= dict(zip(distinct.tolist(), (factor * np.rint(8 * counts**0.75)).tolist(), strict=True))
     return weights
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawldedup.literature.volatility import flip_sets
-from crawldedup.search.model import flip_probabilities, steepness
+from crawldedup.search.decision import flip_probabilities, steepness
 from crawldedup.search.plan import (
     KEY_BITS,
     MAX_PREFIX_BITS,

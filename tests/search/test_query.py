@@ -9,10 +9,11 @@ import pytest
 
 from crawldedup import Deduplicator
 from crawldedup import Page as AskedPage
-from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
+from crawldedup.fingerprinting import Fingerprint, fingerprint
+from crawldedup.names import NO_KEY
 from crawldedup.options import Options
-from crawldedup.reading.keys import NO_KEY
-from crawldedup.search.plan import HOT_EFFORT, MAX_CANDIDATES, MAX_KEYS
+from crawldedup.search.decision import MAX_CANDIDATES
+from crawldedup.search.plan import HOT_EFFORT, MAX_KEYS
 from crawldedup.search.query import (
     TABLES,
     HotPrefixes,

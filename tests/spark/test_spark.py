@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 from crawldedup import page as read_pages
 from crawldedup.demo.site import all_articles
 from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.names import NO_KEY
 from crawldedup.options import Options
 from crawldedup.page import PageReader
-from crawldedup.reading.keys import NO_KEY
 from crawldedup.scan.engine import Columns, Goal, find_duplicates
 from crawldedup.search.query import salted
 from crawldedup.spark import deduplicate

@@ -9,17 +9,20 @@ import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.fingerprinting.fingerprint import SEARCH_BITS, VERIFY_BITS, thin_bits
+from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, thin_bits
 from crawldedup.search.decision import (
+    MAX_CANDIDATES,
     WeightedThreshold,
+    cosine,
     crowd_rule,
     identity_rule,
     likelihood_prefilters,
     likelihood_rule,
     likelihood_rules,
+    search_similarity,
+    steepness,
 )
-from crawldedup.search.model import cosine, search_similarity, steepness
-from crawldedup.search.plan import MAX_CANDIDATES, ProbePlan, page_plans, single_plan
+from crawldedup.search.plan import ProbePlan, page_plans, single_plan
 from crawldedup.search.query import KEPT, TABLES
 from crawldedup.stores.base import DIGEST_MASK, Answer, Layout, PageName, Query, Record, Retention, Store
 

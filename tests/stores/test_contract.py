@@ -17,8 +17,8 @@ from crawldedup.errors import ProfileMismatchError
 from crawldedup.search.decision import Prefilter
 from crawldedup.search.plan import ProbePlan
 from crawldedup.search.query import TABLES
+from crawldedup.stores import base
 from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, Query, Record, Store
-from crawldedup.stores.process import has_exited, own_process
 from crawldedup.verdict import Kind
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import (
@@ -298,7 +298,7 @@ class TestSessions:
         self, shared: Shared, page: Page, exited: bool
     ) -> None:
         first, worker, second = (shared() for _ in range(3))
-        holder = exited_process() if exited else own_process()
+        holder = exited_process() if exited else base.own_process()
         first.open(CrawlSession(0, holder))
         assert (first.session.process, first.session.number > 0) == (holder, True)
         worker.open(first.session)
@@ -311,7 +311,7 @@ class TestSessions:
             assert process.stdout is not None
             process.stdout.read()  # it ends with the process
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-            assert has_exited(f"{socket.gethostname()}:{process.pid}:")
+            assert base.has_exited(f"{socket.gethostname()}:{process.pid}:")
 
 
 class TestSharing:

@@ -12,7 +12,7 @@ import pytest
 
 from crawldedup import Deduplicator, Kind, Page
 from crawldedup.errors import ConfigurationError, KeyMismatchError, ProfileMismatchError
-from crawldedup.reading.keys import NO_KEY, Key
+from crawldedup.names import NO_KEY, Key
 from crawldedup.stores.base import Answer, Store
 from tests.stores import pages as stored
 from tests.stores.backends import Backend

@@ -10,15 +10,14 @@ from pathlib import Path
 import pytest
 
 from crawldedup.errors import ConfigurationError, StoreError
-from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
-from crawldedup.stores.registry import (
-    MissingIndexError,
+from crawldedup.stores.base import (
     check_store_url,
     is_persistent,
     make_store,
     require_index,
     shown_url,
 )
+from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
 from crawldedup.stores.sqlite.store import MemoryStore, SqliteStore
 from tests.stores.backends import Backend
 from tests.stores.pages import LAYOUT
@@ -90,18 +89,18 @@ class TestRequiredIndex:
 
     def test_one_that_is_not_there_is_named(self, shared_backend: Backend) -> None:
         said = r"^there is no index 'nwes' in [\w+]+://.*: check the store and the name"
-        with pytest.raises(MissingIndexError, match=said):
+        with pytest.raises(ConfigurationError, match=said):
             require_index(shared_backend.url, "nwes")
         self.begin(shared_backend.url, "news", "a.b:c-d", "news.items")
         before = shared_backend.contents()
         for name in ("news", "a.b:c-d", "news.items"):
             require_index(shared_backend.url, name)
-        with pytest.raises(MissingIndexError):
+        with pytest.raises(ConfigurationError, match="there is no index"):
             require_index(shared_backend.url, "nwes")
         assert shared_backend.contents() == before
         with contextlib.closing(make_store(shared_backend.url, replace(LAYOUT, namespace="news"))) as store:
             store.clear()
-        with pytest.raises(MissingIndexError):
+        with pytest.raises(ConfigurationError, match="there is no index"):
             require_index(shared_backend.url, "news")
 
     def test_a_file_without_one_is_left_as_it_is(self, tmp_path: Path) -> None:

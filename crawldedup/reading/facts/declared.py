@@ -1,7 +1,6 @@
 """Read the numbers and prices of a text, each in one spelling, and what a page declares of products.
 
-Products are declared by JSON-LD, microdata and RDFa as of https://schema.org/Product, and by Open Graph. Publishers
-follow these vocabularies loosely.
+Products are declared by JSON-LD, microdata and RDFa as of https://schema.org/Product, and by Open Graph, all loosely.
 """
 
 import json
@@ -287,7 +286,6 @@ def _product(name: str, prices: Iterable[tuple[str, str]], values: Iterable[str]
 
 
 def _in_scripts(tree: LexborHTMLParser) -> tuple[list[Product], bool]:
-    """Return the products of the scripts, in order, and whether a script describes an article."""
     products: list[Product] = []
     is_article = False
     for script in islice(tree.css("script[type*='ld+json' i]"), Most.SCRIPTS):

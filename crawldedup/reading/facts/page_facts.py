@@ -127,7 +127,6 @@ class Layout:
         self.choices = set(self._choices(tree))
 
     def _block_at(self, node: LexborNode) -> int:
-        """Return the block that an element is, or is in."""
         blocks = (self._block_of_node.get(outer.mem_id) for outer in (node, *elements_around(node)))
         return next((block for block in blocks if block is not None), 0)
 

@@ -20,7 +20,7 @@ from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
 from crawldedup.errors import ConfigurationError, CrawlDedupError, StoreError, StoreFullError, StoreUnavailableError
-from crawldedup.stores.registry import shown_url
+from crawldedup.stores.base import shown_url
 
 BAD_REPLIES: Final = (TypeError, ValueError, LookupError, AttributeError, struct.error)
 """What reading a reply raises that has the wrong form: from a broken proxy, or from a server of another kind."""

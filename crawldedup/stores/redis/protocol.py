@@ -42,9 +42,8 @@ def pack_order(tables: Sequence[Table]) -> bytes:
 def pack_questions(queries: Sequence[Query], layout: Layout, now: int) -> list[tuple[bytes, ...]]:
     """Return for each query its limits, keys, body, probes, costs of the rule and of the prefilter, and limits of cost.
 
-    `now` is 0 for the server's clock. A body is a record without its times and counters. A probe has eight bytes:
-    table, lowest key, number of leading bits that its keys share, and 0. The prefilter has a cost byte for each value
-    of each four bits.
+    `now` is 0 for the server's clock. A body is a record without its times and counters. A probe has 8 bytes: table,
+    lowest key, how many leading bits its keys share, and 0. The prefilter has a cost byte for each value of four bits.
     """
     if not queries:
         return []

@@ -2,8 +2,7 @@
 
 Everything that must be atomic is in the scripts under `lua/`; `lua/lib/layout.lua` describes the keys. An index lies
 behind one prefix, in a cluster behind several, each in one hash slot. There all pages of a site, or of a spider, lie
-behind one prefix: a check is one script call, with the promise of one server. An index of the scope global lies behind
-one prefix, too.
+behind one prefix, and so does an index of the scope global: a check is one script call, with the promise of one server.
 """
 
 import contextlib
@@ -24,11 +23,9 @@ from redis.sentinel import MasterNotFoundError
 
 from crawldedup.errors import StoreError, StoreUnavailableError
 from crawldedup.stores import base
-from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record, key_changed
-from crawldedup.stores.process import has_exited, own_process
+from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record
 from crawldedup.stores.redis import client, protocol
 from crawldedup.stores.redis.client import ANY_ERROR, Command
-from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import Kind
 
 # As measured in large indexes, without URLs, texts and paragraphs: see the page of benchmarks.
@@ -70,7 +67,7 @@ class RedisStore:
 
     def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
         self._target = client.read_url(url)
-        self._url, self._clock, self.layout = shown_url(url), clock, layout
+        self._url, self._clock, self.layout = base.shown_url(url), clock, layout
         self.session = base.NO_SESSION
         self._joining = threading.Lock()
         self._prefixes: tuple[str, ...] = (f"crawldedup:{{{layout.namespace}}}:",)
@@ -129,7 +126,6 @@ class RedisStore:
         return replies
 
     def _results(self, calls: Sequence[Call]) -> list[Any]:
-        """Return the answers in order, or raise the first error."""
         return [_checked(answer) for answer in self._replies(dict(enumerate(calls))).values()]
 
     def _ask(self, prefix: str, name: str, *arguments: Any) -> Any:
@@ -153,7 +149,7 @@ class RedisStore:
                 yield
             except _ForeignError:
                 self._look()
-                raise key_changed(self._url) from None
+                raise base.key_changed(self._url) from None
 
     def _now(self) -> int:
         """Return seconds since 1970; 0 for the server's clock."""
@@ -183,7 +179,7 @@ class RedisStore:
 
     def _join(self, wanted: CrawlSession) -> int:
         """Join the crawl as this session, which the number 0 leaves to the index; return how many pages there are."""
-        layout, number, process = self.layout, wanted.number, wanted.process or own_process()
+        layout, number, process = self.layout, wanted.number, wanted.process or base.own_process()
         own = (layout.profile, protocol.pack_order(layout.tables), layout.key.secret, self._now() or "", process)
         if not number:
             number, _ = self._ask(self._answering[0], "join", *own, -secrets.randbelow(_NUMBERS_AHEAD))
@@ -213,7 +209,7 @@ class RedisStore:
     def _end_dead_leases(self) -> set[int]:
         """End the leases of crawlers whose process on this machine has exited; return the others."""
         processes = {pair for answer in self._every("HGETALL", "w").values() for pair in answer.items()}
-        dead = {int(number) for number, process in processes if has_exited(process.decode("utf-8", "replace"))}
+        dead = {int(number) for number, process in processes if base.has_exited(process.decode("utf-8", "replace"))}
         if dead:
             self._end_leases(dead)
         return {int(number) for number, _ in processes} - dead
@@ -270,15 +266,14 @@ class RedisStore:
 
     def _check_keys(self, queries: Iterable[Query | base.AnchorQuery]) -> None:
         if any(query.key_id != self.layout.key.id for query in queries):
-            raise key_changed(self._url)
+            raise base.key_changed(self._url)
 
     def find(self, queries: Sequence[Query]) -> list[list[Record]]:
         with self._errors():
             self._check_keys(queries)
             questions = zip(queries, protocol.pack_questions(queries, self.layout, self._now()), strict=True)
-            calls = [
-                _call(self._prefix(query.shard_key), "find", self.layout.profile, *own) for query, own in questions
-            ]
+            profile = self.layout.profile
+            calls = [_call(self._prefix(query.shard_key), "find", profile, *own) for query, own in questions]
             return [[protocol.unpack_record(record, self.layout) for record in some] for some in self._results(calls)]
 
     def deliver(self, names: Sequence[PageName]) -> None:

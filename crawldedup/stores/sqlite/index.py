@@ -21,8 +21,6 @@ MAX_PAGES: Final = 1 << (64 - STORED_BITS)
 ID_MASK: Final = MAX_PAGES - 1
 NEVER: Final = 1 << 40  # the cost of a page that is not accepted at any
 _NO_PREFILTER: Final = Prefilter(bytes(KEY_BITS), 0)
-_SIGN: Final = np.uint64(1 << 63)
-_ID_BITS: Final = np.uint64(ID_MASK)
 _OF_BATCH: Final = 1 << 31
 _NOW: Final = (1 << 62, 1 << 62)
 # A range is given by the key in its middle: as its width is a power of 2, the bits behind the last 1 are its own.
@@ -72,8 +70,7 @@ def _page(row: tuple[Any, ...]) -> Page:
 class SqliteIndex:
     """The tables of an index, while a store has locked the file. `load_head` begins each transaction.
 
-    Pages are numbered in the order of adding. No number is given again. `pages` counts them: no counter has to be
-    written for every page that is added.
+    Pages are numbered in the order of adding. No number is given again, so `pages` needs no counter that is written.
     """
 
     def __init__(self, db: sqlite3.Connection, number: int, layout: Layout, path: str) -> None:
@@ -234,12 +231,12 @@ def candidates_alone(index: SqliteIndex, query: Query) -> list[Candidate]:
 
 def _ranges(plans: Sequence[ProbePlan]) -> Ranges:
     lows, highs = np.concatenate([plan.lows for plan in plans]), np.concatenate([plan.highs for plan in plans])
-    inner = lows ^ highs | _ID_BITS
-    return np.concatenate([plan.tables for plan in plans]), _signed((highs | inner) ^ inner >> np.uint64(1))
+    inner = lows ^ highs | ID_MASK
+    return np.concatenate([plan.tables for plan in plans]), _signed((highs | inner) ^ inner >> 1)
 
 
 def _signed(values: ArrayLike) -> Ints:
-    return (np.asarray(values, np.uint64) ^ _SIGN).view(np.int64)
+    return (np.asarray(values, np.uint64) ^ SIGN).view(np.int64)
 
 
 def _keys_in_ranges(index: SqliteIndex, ranges: Ranges, limit: int) -> Ints | None:
@@ -394,7 +391,6 @@ class Anchors:
         self._db.execute(f"INSERT INTO {self._pages} VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def _retire(self, query: AnchorQuery, oldest: int) -> None:
-        """Remove some of the oldest pages that the limits let go."""
         last = self._page("ORDER BY number DESC LIMIT 1")
         total = last.before + last.size if last else 0
         for _ in range(MAX_RETIRED):

@@ -13,8 +13,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from crawldedup import errors
-from crawldedup.stores.base import LEASE_SECONDS, CrawlSession, Layout, PageName
-from crawldedup.stores.process import has_exited, own_process
+from crawldedup.stores.base import LEASE_SECONDS, CrawlSession, Layout, PageName, has_exited, own_process
 
 BUSY_SECONDS: Final = 5.0
 IN_MEMORY: Final = ":memory:"

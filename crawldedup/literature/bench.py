@@ -1,4 +1,4 @@
-"""The exact similarities of the texts of a collection, with which every method is compared.
+"""The exact similarities of the texts of a collection, and each method as a detector, for `crawldedup bench`.
 
 Similarity is the Jaccard coefficient of the sets of word 3-shingles. The words here are defined apart from those of
 `crawldedup.reading`, so that no method is measured by its own definitions. In a collection, a shingle is a hash of 64
@@ -13,15 +13,18 @@ import math
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.literature.minhash import jaccard_of_sets
-from crawldedup.literature.simhash_py import shingle
+from crawldedup.literature.features import DocumentFrequencies, bit_weights, features, simhash
+from crawldedup.literature.minhash import BandedIndex, bands_for, jaccard_of_sets, minhash
+from crawldedup.literature.simhash_py import Corpus, shingle
+from crawldedup.literature.volatility import VolatilitySearch
+from crawldedup.literature.word_scores import score_words, tag_chinese
 
 Ids = NDArray[np.int64]
 Pair = tuple[int, int, float]
@@ -39,31 +42,20 @@ def words(text: str) -> list[str]:
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
-def shingles(text: str) -> set[tuple[str, ...]]:
-    """Return the set of 3-shingles; a text of one or two words has a single shingle, an empty one has none."""
-    return shingles_of_words(words(text))
-
-
-def shingles_of_words(found: Sequence[str]) -> set[tuple[str, ...]]:
-    """Return the set of 3-shingles of a text that is split into words."""
+def shingles(found: Sequence[str]) -> set[tuple[str, ...]]:
+    """Return the set of 3-shingles of words; one or two words have a single shingle, none have none."""
     return set(map(tuple, shingle(found, min(SHINGLE_WORDS, max(len(found), 1)))))
-
-
-def jaccard(text: str, other: str) -> float:
-    """Return the exact similarity of two texts; 0 for two texts without a word."""
-    return jaccard_of_sets(shingles(text), shingles(other))
 
 
 def hashed_shingles(found: Sequence[str]) -> Ids:
     """Return the shingle set of a text that is split into words: sorted integers, equal for equal shingles."""
-    return np.array(sorted(set(map(hash, shingles_of_words(found)))), np.int64)
+    return np.array(sorted(set(map(hash, shingles(found)))), np.int64)
 
 
 def similar_pairs(sets: Sequence[Ids], progress: Callable[[int, int], object] = lambda *_: None) -> Iterator[Pair]:
     """Yield every pair of sets with a Jaccard similarity of at least `LOWEST`, the lower number first.
 
-    `sets` are sorted and without repetition; empty ones are similar to nothing. `progress` is called for each set with
-    the number of sets so far and of all.
+    `sets` are sorted and without repetition. For each, `progress` is called with the number so far and of all.
     """
     ranked, distinct, shared_from = _ranked(sets)
     holders: dict[int, list[int]] = defaultdict(list)
@@ -159,3 +151,106 @@ def compare_all(texts: Iterable[str], progress: Callable[[int, int], object] = l
     for neighbours in truth.near.values():
         neighbours.sort(key=lambda pair: -pair[0])
     return truth
+
+
+# --- Detectors
+
+Features = Callable[[str], Mapping[str, float]]
+Detector = Callable[[str, str], str | None]
+"""Takes the URL and the text of a page, and returns the URL of an earlier one that resembles it.
+
+If there is none, it returns None and remembers the page.
+"""
+
+PERMUTATIONS: Final = 128
+
+
+def by_simhash(features_of: Features, index: Corpus | VolatilitySearch) -> Detector:
+    """Find pages whose simhashes of 64 bits differ in few: by permuted tables, or by flips of volatile bits."""
+    urls: dict[int, str] = {}
+
+    def check(url: str, text: str) -> str | None:
+        weighted = features_of(text)
+        number = simhash(weighted)
+        if isinstance(index, Corpus):
+            near = index.find_first(number)
+        else:
+            near = index.find_first(number, bit_weights(weighted))
+        if near is not None:
+            return urls[near]
+        index.insert(number)
+        urls[number] = url
+        return None
+
+    return check
+
+
+def by_minhash(similarity: float) -> Detector:
+    """Find pages that agree on a band, and keep those whose estimate reaches `similarity`."""
+    # Candidates are verified: meeting too many costs less than missing one.
+    bands, _ = bands_for(max(similarity - 0.1, 0.5), PERMUTATIONS, false_negative_weight=0.9)
+    index, urls = BandedIndex(bands), list[str]()
+
+    def check(url: str, text: str) -> str | None:
+        signature = minhash(word_shingles(text), PERMUTATIONS)
+        estimated, near = index.best(signature)
+        if near is not None and estimated >= similarity:
+            return urls[near]
+        index.add(signature)
+        urls.append(url)
+        return None
+
+    return check
+
+
+def by_brute_force(similarity: float) -> Detector:
+    """Compare the shingles of a page with those of every remembered one."""
+    kept: list[tuple[str, set[int]]] = []
+
+    def check(url: str, text: str) -> str | None:
+        own = set(map(hash, shingles(words(text))))
+        for earlier, known in kept:
+            if jaccard_of_sets(own, known) >= similarity:
+                return earlier
+        kept.append((url, own))
+        return None
+
+    return check
+
+
+def word_shingles(text: str) -> Mapping[str, float]:
+    """Return the word 3-shingles of a text, each with weight 1."""
+    return features(text, kind="word-shingles", term_frequency=False)
+
+
+def tf_idf() -> Features:
+    """Weigh the words of a text by the texts before it, of which it is one then."""
+    seen = DocumentFrequencies()
+
+    def features_of(text: str) -> Mapping[str, float]:
+        frequencies = features(text)
+        weighted = seen.weigh(frequencies)
+        seen.learn(frequencies)
+        return weighted
+
+    return features_of
+
+
+def yu() -> Features:
+    """Weigh the words as Yu, Hu & Zhang do. Raises MissingDependencyError without jieba."""
+    # The dictionary takes a second to load, which is no page's cost.
+    list(tag_chinese("字"))
+    return lambda text: score_words(tag_chinese(text))
+
+
+METHODS: Final[dict[str, Callable[[float], Detector]]] = {
+    "simhash of words": lambda _: by_simhash(features, Corpus(blocks=5, distance=3)),
+    "simhash of words, tf-idf": lambda _: by_simhash(tf_idf(), Corpus(blocks=5, distance=3)),
+    "simhash of words, Yu": lambda _: by_simhash(yu(), Corpus(blocks=5, distance=3)),
+    "simhash of 3-shingles": lambda _: by_simhash(word_shingles, Corpus(blocks=5, distance=3)),
+    "simhash of 3-shingles, 6 bits": lambda _: by_simhash(word_shingles, Corpus(blocks=9, distance=6)),
+    "volatile bits first": lambda similarity: by_simhash(word_shingles, VolatilitySearch(similarity=similarity)),
+    "minhash": by_minhash,
+    "brute force": by_brute_force,
+}
+"""Detectors by name, each made for a similarity."""

@@ -14,33 +14,31 @@ Words count twice as much as pairs: an edit changes one word, but two pairs. Eac
 eighths: between tf, which a few words dominate, and 1 + log tf. An edit changes the weight of a frequent feature less,
 so bits that listen to such are steadier; with too much of that, pages of one language or one template become alike.
 Weights are whole numbers: sums are exact, so every machine makes the same bits.
+
+Paragraphs are found on other pages by their anchors. An anchor is the hash of 8 words in a row; of all, the one in 16
+whose hash is smallest is kept, wherever it stands (Broder 1997: "modulo" sampling). So the same words have the same
+anchors, however a page breaks its lines. An edited word costs at most the anchors that it is part of.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.fingerprinting import MIN_WORDS as MIN_WORDS
-from crawldedup.fingerprinting.anchors import Paragraph
-from crawldedup.reading.keys import NO_KEY, Key
-from crawldedup.reading.tokenize import hashes_of_texts, mix, word_hashes
+from crawldedup.names import NO_KEY, Key
+from crawldedup.reading import MIN_WORDS
+from crawldedup.reading.tokenize import hashes_of_texts, mix, word_hashes, words_of_lines
 
 Hashes = NDArray[np.uint64]
-Counts = NDArray[np.intp]
 Floats = NDArray[np.float32]
 
 SEARCH_FEATURES: Final = "words+pairs.damped-tf"  # Names what decides the weights; part of an index's profile.
 SHINGLE_WORDS: Final = 3
-MAX_WEIGHT: Final = 8192  # Sums of 2,048 such weights are at most 2^24, so they are exact even in 32-bit floats.
-_DAMPING: Final = 0.75
-_UNIT: Final = 8
-_MAX_DAMPED: Final = 4096
-_DAMPED: Final[Floats] = np.rint(_UNIT * np.arange(_MAX_DAMPED + 1) ** _DAMPING).astype(np.float32)
+_DAMPED: Final[Floats] = np.rint(8 * np.arange(4097) ** 0.75).astype(np.float32)
 _PAIR_FACTOR: Final = np.uint64(0xC2B2AE3D27D4EB4F)
 _FIRST_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 _TRIPLE_FACTOR: Final = np.uint64(0x165667B19E3779F9)
@@ -53,20 +51,19 @@ PROFILE: Final = f"{SEARCH_FEATURES}.{SEARCH_BITS}/shingle{SHINGLE_WORDS}.set.{V
 _VERIFY_FACTORS: Final = np.array(
     [[0x9E3779B97F4A7C15], [0xBF58476D1CE4E5B9], [0x94D049BB133111EB], [0xD6E8FEB86659FD93]], np.uint64
 )
-_HALF: Final = np.uint64(32)
-_QUARTER: Final = np.uint64(29)
-_BYTE_LANES: Final = np.uint64(0x0101010101010101)
 _LANE_SHIFTS: Final = np.arange(8, dtype=np.uint64)[:, None, None]
 _ROWS_A_LANE: Final = 255  # A byte counts to that.
 _LANES_A_BLOCK: Final = 4
 _ROWS_A_BLOCK: Final = 1024  # It bounds the temporary arrays, and keeps sums of weights exact in float32.
 _TEXTS_A_PASS: Final = 8  # Arrays of more leave the processor's cache.
 _LETTERS_A_PASS: Final = 40_000
+_MOST_WEIGHT: Final = 1e6  # They are at most the root of the number of features.
 
-
-def damped_weights(frequencies: Counts) -> Floats:
-    """Return the weights of features with these numbers of occurrences in a page, same shape."""
-    return _DAMPED.take(frequencies, mode="clip")
+ANCHOR_BITS: Final = 60  # An anchor is below 2^60: one in 16 of the 64-bit hashes.
+PARAGRAPH_WORDS: Final = 80  # at least: some five anchors, by which a paragraph can be judged
+MOST_PARAGRAPHS: Final = 200  # of a page are looked at, so that none costs more than some thousand anchors
+MOST_WORDS: Final = 3 * PARAGRAPH_WORDS * MOST_PARAGRAPHS
+EXCERPT: Final = 80
 
 
 def pair_hashes(words: Hashes) -> Hashes:
@@ -100,47 +97,40 @@ def jaccard(text: str, other: str) -> float | None:
     return shared / (len(first) + len(second) - shared)
 
 
+class Paragraph(NamedTuple):
+    """Lines of a page with `words` words, of which `excerpt` is the beginning, and their distinct anchors."""
+
+    excerpt: str
+    words: int
+    anchors: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprint:
     """Holds the bits of a page that are compared, and the weights that guide the comparison.
 
     Fingerprints of different keys cannot be compared. Instances are equal only to themselves: compare `digest`.
-
-    Attributes:
-        search: 64 bits that the search goes by. Bit j is bit 63 - j of the integer.
-        search_weights: The weights of the search bits, float32 of shape (64,). One of a small weight is likely to flip.
-        verify: 256 bits that the decision goes by, as 32 bytes. Bit j is the j-th bit from the left.
-        verify_weights: The weights of the verify bits, float32 of shape (256,).
-        digest: A 64-bit hash of the text, of a short one without the moment of its rendering: equal for exact copies.
-        words: The number of words.
-        thin: True for a page with too few words. Its weights are zero, and its bits come from digests.
-        facts: A 64-bit hash of the product attributes, 0 for none. Pages that differ in it are never near duplicates.
-        key_id: The `Key.id` of the key that the fingerprint was made with; 0 for none.
-        packed_text: The text to keep, compressed; empty without the option `keep_texts`.
-        paragraphs: The paragraphs of the text, with the option `paragraphs`.
-        full: The fingerprint of the page with the volatile lines that were left out of it, None if none were.
     """
 
-    search: int
-    search_weights: Floats = field(repr=False)
-    verify: bytes
-    verify_weights: Floats = field(repr=False)
-    digest: int
-    words: int
-    thin: bool
-    facts: int = 0
-    key_id: int = 0
-    packed_text: bytes = field(default=b"", repr=False)
-    paragraphs: tuple[Paragraph, ...] = field(default=(), repr=False)
-    full: "Fingerprint | None" = None
+    search: int  #: 64 bits that the search goes by. Bit j is bit 63 - j of the integer.
+    search_weights: Floats = field(repr=False)  #: Their weights, float32 of shape (64,). Bits of small ones often flip.
+    verify: bytes  #: 256 bits that the decision goes by, as 32 bytes. Bit j is the j-th bit from the left.
+    verify_weights: Floats = field(repr=False)  #: The weights of the verify bits, float32 of shape (256,).
+    digest: int  #: A 64-bit hash of the text, of a short one without the moment of rendering: equal for exact copies.
+    words: int  #: The number of words.
+    thin: bool  #: True for a page with too few words. Its weights are zero, and its bits come from digests.
+    facts: int = 0  #: A 64-bit hash of the product attributes, 0 for none. Pages of others are never near duplicates.
+    key_id: int = 0  #: The `Key.id` of the key that the fingerprint was made with; 0 for none.
+    packed_text: bytes = field(default=b"", repr=False)  #: The text to keep, compressed, with the option `keep_texts`.
+    paragraphs: tuple[Paragraph, ...] = field(default=(), repr=False)  #: Those of the text, with `paragraphs`.
+    full: "Fingerprint | None" = None  #: That of the page with the volatile lines left out of it; None if none were.
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """What a fingerprint is made of: a text, the facts that tell it from others, and the whole of a short page.
 
-    `full` is all of it, with the volatile lines that were left out; None if none were. `core` is what of a short page
-    stays while nothing of it changes.
+    `full` is all of it with its volatile lines, None if none were left out; `core` what stays of a short page.
     """
 
     text: str
@@ -218,6 +208,26 @@ def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[F
     return made
 
 
+def check_fingerprint(read: Fingerprint) -> Fingerprint:
+    """Return a fingerprint that may come from anywhere. Raises ValueError for one that cannot be."""
+    weights = (read.search_weights, read.verify_weights)
+    anchors = [anchor for paragraph in read.paragraphs for anchor in paragraph.anchors]
+    if not (
+        all(0 <= number < 1 << 64 for number in (read.search, read.digest, read.facts, read.key_id))
+        and [len(each) for each in (*weights, read.verify)] == [SEARCH_BITS, VERIFY_BITS, VERIFY_BITS // 8]
+        and all((np.abs(each) <= _MOST_WEIGHT).all() for each in weights)
+        and 0 <= read.words < 1 << 31
+        and len(read.paragraphs) <= MOST_PARAGRAPHS
+        and len(anchors) <= MOST_WORDS
+        and all(0 <= anchor < 1 << ANCHOR_BITS for anchor in anchors)
+        and all(len(each.excerpt) <= EXCERPT and 0 <= each.words < 1 << 31 for each in read.paragraphs)
+    ):
+        raise ValueError("it is out of bounds")
+    if read.full is not None:
+        check_fingerprint(read.full)
+    return read
+
+
 def text_digest(text: str, key: Key = NO_KEY) -> int:
     """Return a 64-bit hash of a text, character for character but for white space."""
     line = text.replace("\n", " ")
@@ -250,7 +260,7 @@ def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:
 def _search_weights(features: list[Hashes]) -> Floats:
     """Return normalised weights of the search bits, shape (pages, 64), from words and pairs of each page."""
     distinct, frequencies, starts = _runs(features)
-    weights = damped_weights(frequencies)
+    weights = _DAMPED.take(frequencies, mode="clip")
     for start, end in zip(starts[::2], starts[1::2], strict=False):
         weights[start:end] *= 2
     # Whole numbers far below 2^53, so all sums are exact.
@@ -301,13 +311,59 @@ def _count_bits(hashes: Hashes, starts: Sequence[int]) -> NDArray[np.int64]:
         firsts = np.array(lanes[some : some + _LANES_A_BLOCK])
         last = lanes[some + _LANES_A_BLOCK] if some + _LANES_A_BLOCK < len(lanes) else len(hashes)
         stretched = hashes[firsts[0] : last] * _VERIFY_FACTORS
-        stretched ^= stretched >> _HALF
+        stretched ^= stretched >> 32
         stretched *= _VERIFY_FACTORS
-        stretched ^= stretched >> _QUARTER
+        stretched ^= stretched >> 29
         bits = stretched >> _LANE_SHIFTS
-        bits &= _BYTE_LANES
+        bits &= 0x0101010101010101
         sums = np.add.reduceat(bits, firsts - firsts[0], axis=2)
         counts.append(sums.astype("<u8", copy=False).view(np.uint8).reshape(8, 4, len(firsts), 8))
     counters = np.concatenate(counts, axis=2).astype(np.int64)
     by_part = np.add.reduceat(counters, np.searchsorted(lanes, starts[:-1]), axis=2)
     return by_part.transpose(2, 0, 1, 3).reshape(-1, VERIFY_BITS)
+
+
+def paragraphs_of(text: str, key: Key = NO_KEY) -> tuple[Paragraph, ...]:
+    """Return the paragraphs of a text: lines, short ones joined to their neighbours, long ones cut."""
+    hashes, width = word_hashes(text, key)[:MOST_WORDS], 1
+    for factor in (_FIRST_FACTOR, _PAIR_FACTOR, _TRIPLE_FACTOR):  # of 2 words in a row, of 4, of 8
+        hashes = mix(hashes[:-width] * factor + hashes[width:]) if len(hashes) > width else hashes[:0]
+        width *= 2
+    starts = (hashes < np.uint64(1 << ANCHOR_BITS)).nonzero()[0]
+    anchors = hashes.take(starts).tolist()
+    paragraphs: list[Paragraph] = []
+    pending: list[str] = []
+    begun = ended = first = 0
+    for piece, words in _pieces(text):
+        ended += words
+        pending.append(piece)
+        if ended - begun >= PARAGRAPH_WORDS:
+            last = int(np.searchsorted(starts, ended))
+            paragraphs.append(_paragraph(pending, ended - begun, anchors[first:last]))
+            pending, begun, first = [], ended, last
+            if len(paragraphs) == MOST_PARAGRAPHS:
+                return tuple(paragraphs)
+    if ended > begun:
+        rest = _paragraph(pending, ended - begun, anchors[first:])
+        if paragraphs:
+            excerpt, words, known = paragraphs.pop()
+            rest = Paragraph(excerpt, words + rest.words, tuple(dict.fromkeys(known + rest.anchors)))
+        paragraphs.append(rest)
+    return tuple(paragraphs)
+
+
+def _pieces(text: str) -> Iterator[tuple[str, int]]:
+    """Yield each line that has words, or the parts of a long one, with its number of words."""
+    lines, counts = text.split("\n"), words_of_lines(text)
+    for number in counts.nonzero()[0].tolist():
+        line, words = lines[number], int(counts[number])
+        parts = words // PARAGRAPH_WORDS or 1
+        for part in range(parts):
+            # Of the text, this is about the place.
+            shown = line[len(line) * part // parts : len(line) * (part + 1) // parts]
+            yield shown, words * (part + 1) // parts - words * part // parts
+
+
+def _paragraph(lines: list[str], words: int, anchors: list[int]) -> Paragraph:
+    excerpt = " ".join(" ".join(lines)[: 2 * EXCERPT].split())[:EXCERPT].rstrip()
+    return Paragraph(excerpt, words, tuple(dict.fromkeys(anchors)))

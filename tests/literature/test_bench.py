@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawldedup.literature.exact import (
+from crawldedup.literature.bench import (
     LOWEST,
     KeptPages,
     compare_all,
     hashed_shingles,
-    jaccard,
     shingles,
     similar_pairs,
     words,
 )
+from tests.stories import jaccard
 
 SHORT = st.lists(st.sampled_from("abcde"), max_size=14).map(" ".join)
 # Edited copies of one text, in which few shingles are rare.
@@ -42,7 +42,7 @@ def test_similarity_is_the_share_of_common_shingles_and_a_short_text_is_one() ->
     assert jaccard("a b c d", "a b c d") == 1
     assert jaccard("a b c d", "b c d e") == pytest.approx(1 / 3)
     assert (jaccard("one two", "one two"), jaccard("one two", "one two three"), jaccard("", "")) == (1, 0, 0)
-    assert (shingles("Two words"), shingles("")) == ({("two", "words")}, set())
+    assert (shingles(words("Two words")), shingles([])) == ({("two", "words")}, set())
 
 
 @given(st.lists(SHORT, max_size=14) | st.lists(LONG, max_size=14))

@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Final, cast
 
 from crawldedup.errors import StoreError
-from crawldedup.fingerprinting.anchors import ANCHOR_BITS, PARAGRAPH_WORDS, Paragraph
-from crawldedup.fingerprinting.fingerprint import Fingerprint
+from crawldedup.fingerprinting import ANCHOR_BITS, PARAGRAPH_WORDS, Fingerprint, Paragraph
+from crawldedup.names import kept_apart
 from crawldedup.options import Options
 from crawldedup.page import Page
-from crawldedup.scope import kept_apart
 from crawldedup.stores.base import AnchorQuery, PageName, Query, Store
 from crawldedup.verdict import Coverage, KnownParagraph, ParagraphKind, Verdict
 

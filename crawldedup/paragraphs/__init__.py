@@ -1,1 +1,0 @@
-"""Compare pages paragraph by paragraph."""
