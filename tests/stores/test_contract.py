@@ -8,6 +8,7 @@ import subprocess
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -306,12 +307,30 @@ class TestSessions:
         second.open()
         assert status(second, page, A) is (Kind.REVISIT if exited else Kind.EXACT_DUPLICATE)
 
+    def test_what_a_later_query_names_as_delivered_is_not_abandoned(
+        self, shared: Shared, page: Page, other: Page
+    ) -> None:
+        dead, successor = shared(), shared()
+        dead.open(CrawlSession(0, exited_process()))
+        checked(dead, replace(query(page, A), is_pending=True))
+        checked(dead, replace(query(other, B), is_pending=True, delivered=(name_of(A),)))
+        successor.open()
+        answers = [checked(successor, query(asked, url)) for asked, url in ((page, A), (other, B))]
+        assert [(answer.kind, answer.abandoned) for answer in answers] == [(Kind.REVISIT, False), (Kind.REVISIT, True)]
+
     def test_a_process_that_nobody_has_waited_for_has_exited(self) -> None:
         with subprocess.Popen(["true"], stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             process.stdout.read()  # it ends with the process
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
             assert has_exited(f"{socket.gethostname()}:{process.pid}:")
+
+    def test_a_process_goes_by_its_id_alone_where_its_start_cannot_be_read(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("crawldedup.stores.process.Path", lambda _: Path("/nowhere"))
+        assert own_process() == f"{socket.gethostname()}:{os.getpid()}:"
+        assert (has_exited(own_process()), has_exited(exited_process())) == (False, True)
 
 
 class TestSharing:

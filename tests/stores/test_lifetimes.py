@@ -91,6 +91,12 @@ class TestTexts:
         assert text_of(store, A) != FIRST
         assert not backend.mentions(FIRST)
 
+    def test_one_that_came_and_went_in_one_batch_leaves_nothing(
+        self, store: Store, backend: Backend, page: Page
+    ) -> None:
+        store.check([with_text(page, A, FIRST, rank=1), with_text(near_page(page), B, SECOND)])
+        assert (text_of(store, B), backend.mentions(FIRST)) == (SECOND, False)
+
 
 def anchors_of(seed: int) -> tuple[int, ...]:
     rng = random.Random(seed)
