@@ -197,7 +197,7 @@ def test_a_name_that_would_cost_the_article_is_not_believed(body: str) -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        "".join(f"<div class=post><b>Ann</b><p>{text}</p></div>" for text in SENTENCES),
+        "".join(f"<div class=post><a href=/ann>Ann</a><p>{text}</p></div>" for text in SENTENCES),
         "".join(f"<section><h2>{text[:20]}</h2><p>{text}</p><pre>ferry --{text[:5]}</pre></section>" for text in OTHER),
         f"<h2>Name</h2><p>ferry</p><pre>int ferry(int islands)</pre><div class=docs>{BODY}</div>",
         f"<div class=section>{BODY}<div class=sidebar><p>{TEASER}</p></div></div>",
