@@ -57,11 +57,13 @@ LINKS = (
         "<div class=text>{body}<p style='display: none'>{teaser}</p><p hidden>{notice}</p></div>",
         "<div class=notice><p>{notice}</p></div><div class=text>{body}{links}{links}</div>",
         "<div class=notice><p>{notice}</p></div><div class=text>{linked}{links}</div>",
+        "<div class=text>{body}</div>{teasers}",
     ],
 )
 def test_what_is_beside_the_article_is_left_out(template: str) -> None:
     linked = BODY.replace(" the ", " <a href=/the>the</a> ")
-    page = template.format(body=BODY, notice=NOTICE, teaser=TEASER, links=LINKS, linked=linked)
+    teasers = "".join(f"<div class=text><p><a href=/>{text[:30]}</a>{text[30:]}</p></div>" for text in OTHER)
+    page = template.format(body=BODY, notice=NOTICE, teaser=TEASER, links=LINKS, linked=linked, teasers=teasers)
     assert text_of(page).split("\n") == SENTENCES
 
 
@@ -197,7 +199,9 @@ def test_a_name_that_would_cost_the_article_is_not_believed(body: str) -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        "".join(f"<div class=post><a href=/ann>Ann</a><p>{text}</p></div>" for text in SENTENCES),
+        "".join(f"<div class=post><b>Ann</b><p>{text}</p></div>" for text in SENTENCES),
+        f"<div class=post>{BODY}</div>"
+        + "".join(f"<div class=post><a href=/>Ann</a><p>{text}</p></div>" for text in OTHER),
         "".join(f"<section><h2>{text[:20]}</h2><p>{text}</p><pre>ferry --{text[:5]}</pre></section>" for text in OTHER),
         f"<h2>Name</h2><p>ferry</p><pre>int ferry(int islands)</pre><div class=docs>{BODY}</div>",
         f"<div class=section>{BODY}<div class=sidebar><p>{TEASER}</p></div></div>",
@@ -212,7 +216,7 @@ def test_a_name_that_would_cost_the_article_is_not_believed(body: str) -> None:
         " ".join(SENTENCES),
     ],
     ids=[
-        *("forum", "manual", "signature", "box", "pre", "list", "rows"),
+        *("forum", "thread", "manual", "signature", "box", "pre", "list", "rows"),
         *("lines", "words", "contents", "table", "listing", "bare"),
     ],
 )
