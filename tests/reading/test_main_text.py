@@ -38,11 +38,7 @@ def whole(body: str) -> str:
 
 
 BODY = paragraphs(*SENTENCES)
-LINKS = (
-    "<ul>"
-    + "".join(f"<li><a href=/{number}>Something else of today, {number}</a></li>" for number in range(9))
-    + "</ul>"
-)
+LINKS = "<ul>" + "".join(f"<li><a href=/{n}>Something else of today, {n}</a></li>" for n in range(9)) + "</ul>"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from crawldedup.options import Options
 from crawldedup.reading.keys import NO_KEY
 from crawldedup.search.plan import HOT_EFFORT, MAX_CANDIDATES, MAX_KEYS
 from crawldedup.search.query import (
+    MAX_EXTRA_BITS,
     TABLES,
     HotPrefixes,
     QueryBuilder,
@@ -95,19 +96,29 @@ ASKED = [(AskedPage("https://example.com/", text=TEXTS["english"]), fingerprint(
 (QUERY,) = QueryBuilder(Options()).queries(ASKED, NO_KEY, 1)
 
 
-def meet(hot_prefixes: HotPrefixes, candidates: int) -> None:
-    """Let a page that lies here be compared with so many pages, of at most MOST."""
-    query = replace(QUERY, keys=tuple(HERE), max_candidates=MOST)
+def meet(hot_prefixes: HotPrefixes, candidates: int, *, exact_only: bool = False) -> int:
+    """Let a page that lies here be compared with so many pages, of at most MOST; return the bits added then."""
+    query = replace(QUERY, keys=tuple(HERE), max_candidates=MOST, exact_only=exact_only)
     hot_prefixes.learn(query, Answer(Kind.NEW, None, False, 1_000_000, candidates))
+    return hot_prefixes.extra_bits([HERE])[0]
 
 
 def test_a_crowd_is_remembered_where_it_was() -> None:
     hot_prefixes = HotPrefixes()
-    meet(hot_prefixes, MOST - 1)
-    assert hot_prefixes.extra_bits([HERE]) == [0]
-    meet(hot_prefixes, MOST)
-    assert hot_prefixes.extra_bits([HERE]) == hot_prefixes.extra_bits([HERE_TOO]) > [0]
+    assert meet(hot_prefixes, MOST - 1) == 0
+    assert [meet(hot_prefixes, MOST)] == hot_prefixes.extra_bits([HERE_TOO]) > [0]
     assert hot_prefixes.extra_bits([ELSEWHERE]) == hot_prefixes.extra_bits([HALF_HERE]) == [0]
+
+
+def test_the_larger_a_crowd_the_more_bits_are_added_and_the_fewer_once_it_has_left() -> None:
+    hot_prefixes = HotPrefixes()
+    added = [meet(hot_prefixes, MOST) for _ in range(40)]
+    assert added == sorted(added)
+    assert added[0] < added[1] < added[-1] == MAX_EXTRA_BITS
+    # Pages that were not searched for tell nothing.
+    assert meet(hot_prefixes, MOST // 4) == meet(hot_prefixes, 0, exact_only=True) == MAX_EXTRA_BITS
+    left = [meet(hot_prefixes, MOST // 4 - 1) for _ in range(MAX_EXTRA_BITS + 1)]
+    assert left == [*reversed(range(MAX_EXTRA_BITS)), 0]
 
 
 def test_in_a_crowd_ranges_are_narrower_and_more_is_compared() -> None:
