@@ -71,11 +71,7 @@ def test_a_paragraph_is_no_article_without_its_heading() -> None:
 
 @pytest.mark.parametrize(
     "column",
-    [
-        f"<div class=right>{BODY}</div>",
-        f"<aside class=sidebar>{LINKS}{BODY}</aside>",
-        f"<p>{' '.join(SENTENCES)}</p>",
-    ],
+    [f"<div class=right>{BODY}</div>", f"<aside class=sidebar>{LINKS}{BODY}</aside>", f"<p>{' '.join(SENTENCES)}</p>"],
 )
 @pytest.mark.parametrize(
     "content", ["<table><tr><td>9:15<td>Pellow<tr><td>9:45<td>Skerrow</table>", "<p>The office is closed.</p>"]

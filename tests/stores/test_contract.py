@@ -307,9 +307,7 @@ class TestSessions:
         second.open()
         assert status(second, page, A) is (Kind.REVISIT if exited else Kind.EXACT_DUPLICATE)
 
-    def test_what_a_later_query_names_as_delivered_is_not_abandoned(
-        self, shared: Shared, page: Page, other: Page
-    ) -> None:
+    def test_what_later_queries_name_is_delivered(self, shared: Shared, page: Page, other: Page) -> None:
         dead, successor = shared(), shared()
         dead.open(CrawlSession(0, exited_process()))
         checked(dead, replace(query(page, A), is_pending=True))
@@ -325,9 +323,7 @@ class TestSessions:
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
             assert has_exited(f"{socket.gethostname()}:{process.pid}:")
 
-    def test_a_process_goes_by_its_id_alone_where_its_start_cannot_be_read(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_where_starts_cannot_be_read_its_id_tells_a_process(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("crawldedup.stores.process.Path", lambda _: Path("/nowhere"))
         assert own_process() == f"{socket.gethostname()}:{os.getpid()}:"
         assert (has_exited(own_process()), has_exited(exited_process())) == (False, True)
