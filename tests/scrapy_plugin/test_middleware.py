@@ -18,7 +18,7 @@ from crawldedup.page import Page
 from crawldedup.scrapy_plugin import DuplicatePageError
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.settings import CrawlOptions
-from crawldedup.verdict import Kind, Match, describe
+from crawldedup.verdict import Kind, Match
 from tests.scrapy_plugin.fakes import HandedIn
 
 DOWN = StoreUnavailableError("The store at cache:6379 refuses the connection.")
@@ -42,8 +42,7 @@ class Crawl(HandedIn):
         answer = HtmlResponse(asked.url, body=text.encode(), headers={"Content-Type": "text/html; charset=utf-8"})
         try:
             return asked, self.wait(self.middleware.process_response(asked, answer))
-        except DuplicatePageError as error:
-            assert str(error) == describe(error.verdict)
+        except DuplicatePageError:
             return asked, None
 
     def passes(self, path: str, text: str, override: object = None) -> bool:
