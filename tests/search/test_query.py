@@ -12,7 +12,7 @@ from crawldedup import Page as AskedPage
 from crawldedup.fingerprinting.fingerprint import Fingerprint, fingerprint
 from crawldedup.options import Options
 from crawldedup.reading.keys import NO_KEY
-from crawldedup.search.plan import HOT_EFFORT, MAX_CANDIDATES, MAX_KEYS
+from crawldedup.search.plan import HOT_EFFORT, MAX_CANDIDATES, MAX_KEYS, STORED_BITS
 from crawldedup.search.query import (
     MAX_EXTRA_BITS,
     TABLES,
@@ -47,7 +47,8 @@ def test_only_pages_of_a_scope_choose_a_part_of_the_index() -> None:
     assert shared.name(NO_KEY, replace(pages[0], scope_key="team")).shard_key is not None
 
 
-def test_the_profile_never_changes() -> None:
+def test_what_indexes_are_made_of_never_changes() -> None:
+    assert STORED_BITS == 34
     profile = Deduplicator(key=0, extractor="text").info().profile
     assert profile == "text/text7.products/words+pairs.damped-tf.64/shingle3.set.256/unicode14/2/2x64/key.0"
 
