@@ -18,7 +18,7 @@ from crawldedup.errors import ProfileMismatchError
 from crawldedup.search.decision import Prefilter
 from crawldedup.search.plan import ProbePlan
 from crawldedup.search.query import TABLES
-from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, Query, Record, Store
+from crawldedup.stores.base import NO_SESSION, Answer, CrawlSession, Query, Record, Store
 from crawldedup.stores.process import has_exited, own_process
 from crawldedup.verdict import Kind
 from tests.stores.backends import Backend, Clock
@@ -273,10 +273,10 @@ class TestSessions:
         assert first.session == session
         assert status(first, other, B) is Kind.EXACT_DUPLICATE
         foreign.close()
-        # A worker renews the lease of its session, and the last store that leaves ends it.
-        clock.wait(LEASE_SECONDS - 1)
+        # A worker renews the lease of its session, of 120 seconds, and the last store that leaves ends it.
+        clock.wait(119)
         worker.heartbeat()
-        clock.wait(LEASE_SECONDS - 1)
+        clock.wait(119)
         worker.close(leave=False)
         late.open()
         assert status(late, page, A) is Kind.EXACT_DUPLICATE
