@@ -53,9 +53,6 @@ def reason(html: bytes | str, extractor: str = "trafilatura", **options: Any) ->
     return None
 
 
-# What is fingerprinted
-
-
 @pytest.mark.parametrize("extractor", GUESSING)
 def test_an_article_in_another_template_keeps_its_text_without_the_template(extractor: str) -> None:
     other_menu = "<div class='navigation'>" + "".join(f"<a href='/{n}'>Topic {n}</a> " for n in "abcdef") + "</div>"
@@ -130,9 +127,6 @@ def test_words_of_blocks_stay_apart_and_invisible_text_is_no_text(body: str, wor
     assert read(page(body), "text", min_words=1).main.split() == ["A", "page", *words.split()]
 
 
-# Short pages
-
-
 def test_a_short_page_is_for_its_exact_copies_only_and_its_name_does_not_make_it_longer() -> None:
     text = read(page("<p>Sorry, gone.</p>"))
     assert text.main == "Sorry, gone."
@@ -166,9 +160,6 @@ def test_the_whole_is_given_for_pages_below_the_limit_asked_for(min_words: int, 
     assert (text.whole is not None) == given
 
 
-# Characters
-
-
 @pytest.mark.parametrize("extractor", BUILT_IN)
 def test_text_can_always_be_encoded_and_endless_accents_are_cut(extractor: str) -> None:
     marks = f"a{chr(0x301) * 2000}{'&#769;&#803;' * 2000}b"
@@ -179,9 +170,6 @@ def test_text_can_always_be_encoded_and_endless_accents_are_cut(extractor: str) 
     assert len(main) < 600
     assert " end" in main
     assert PARAGRAPHS[1] in main
-
-
-# Pages that are refused
 
 
 @pytest.mark.parametrize(
@@ -290,18 +278,12 @@ def test_extractors_are_not_asked_to_search_a_million_letters_of_attributes(valu
     assert bool(get_extractor("trafilatura").extract(given)) is is_asked
 
 
-# Determinism
-
-
 @pytest.mark.parametrize("extractor", BUILT_IN)
 def test_the_text_of_a_page_does_not_depend_on_the_pages_before_it(extractor: str) -> None:
     common = f"<p>{PARAGRAPHS[0]}</p>"
     pages = [page(common * (n % 4 + 1) + f"<p>{PARAGRAPHS[n % 3]} {n}</p>" + LISTING * (n % 2)) for n in range(30)]
     forwards = [read(html, extractor) for html in pages]
     assert [read(html, extractor) for html in reversed(pages)][::-1] == forwards
-
-
-# Extractors
 
 
 def test_own_extractors_are_taken_at_their_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

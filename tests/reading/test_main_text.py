@@ -38,11 +38,7 @@ def whole(body: str) -> str:
 
 
 BODY = paragraphs(*SENTENCES)
-LINKS = (
-    "<ul>"
-    + "".join(f"<li><a href=/{number}>Something else of today, {number}</a></li>" for number in range(9))
-    + "</ul>"
-)
+LINKS = "<ul>" + "".join(f"<li><a href=/{n}>Something else of today, {n}</a></li>" for n in range(9)) + "</ul>"
 
 
 @pytest.mark.parametrize(
@@ -51,21 +47,31 @@ LINKS = (
         "<div class=notice><p>{notice}</p></div><div class=text>{body}</div>",
         "<div>{notice}</div><section><div class=text>{body}</div><div class=more>{teaser}</div></section>",
         "<table><tr><td class=left>{teaser}</td><td class=text>{body}</td></tr></table>",
+        "<header>{notice}</header><main>{body}</main><section>{teaser}</section>",
+        "<article>{body}</article><ul><li><a href=/b>{teaser}</a></li><li><a href=/c><b>{teaser}</b></a></li></ul>",
         "<div class=text>{body}<div class=share-buttons><p>{notice}</p></div></div>",
         "<div class=text>{body}<p style='display: none'>{teaser}</p><p hidden>{notice}</p></div>",
-        "<div class=text>{body}{links}</div>",
+        "<div class=notice><p>{notice}</p></div><div class=text>{body}{links}{links}</div>",
+        "<div class=notice><p>{notice}</p></div><div class=text>{linked}{links}</div>",
+        "<div class=text>{body}</div>{teasers}",
     ],
 )
 def test_what_is_beside_the_article_is_left_out(template: str) -> None:
-    assert text_of(template.format(body=BODY, notice=NOTICE, teaser=TEASER, links=LINKS)).split("\n") == SENTENCES
+    linked = BODY.replace(" the ", " <a href=/the>the</a> ")
+    teasers = "".join(f"<div class=text><p><a href=/>{text[:30]}</a>{text[30:]}</p></div>" for text in OTHER)
+    page = template.format(body=BODY, notice=NOTICE, teaser=TEASER, links=LINKS, linked=linked, teasers=teasers)
+    assert text_of(page).split("\n") == SENTENCES
+
+
+def test_a_paragraph_is_no_article_without_its_heading() -> None:
+    text = " ".join(SENTENCES)
+    page = f"<div class=a><h2>By ferry</h2><p>{text}</p></div><div class=b><p>{NOTICE}</p></div>"
+    assert text_of(page).split("\n") == ["By ferry", text]
 
 
 @pytest.mark.parametrize(
     "column",
-    [
-        f"<div class=right>{BODY}</div>",
-        f"<p>{' '.join(SENTENCES)}</p>",
-    ],
+    [f"<div class=right>{BODY}</div>", f"<aside class=sidebar>{LINKS}{BODY}</aside>", f"<p>{' '.join(SENTENCES)}</p>"],
 )
 @pytest.mark.parametrize(
     "content", ["<table><tr><td>9:15<td>Pellow<tr><td>9:45<td>Skerrow</table>", "<p>The office is closed.</p>"]
@@ -137,6 +143,40 @@ def test_what_stands_with_the_headline_is_of_the_article(template: str, words: i
     assert own in text_of(page, "The bridge is closed today | A site")
 
 
+def test_of_several_headings_that_the_title_repeats_the_longest_is_the_headline() -> None:
+    title, own = "The bridge is closed today | The Paper of the Islands", " ".join(WORDS[:20])
+    page = f"<h1>The Paper of the Islands</h1><section><h2>{title[:26]}</h2><p>{own}.</p></section>"
+    page += f"<div><h2>The bridge is closed for ever, say others</h2><p>{title}</p>{CONSTANT}</div>"
+    assert own in text_of(page, title)
+    assert own not in text_of(page, "The bridge is no more")
+
+
+def test_prose_is_known_by_its_bytes_and_punctuation() -> None:
+    """Words of Thai have no punctuation, and a line of Japanese few letters."""
+    short = [f"船は夜明けに静かに出て、{number}時には港が見えない。" for number in range(5)]
+    long = [f"เรือออกจากท่าเรือตอนรุ่งสางและหมอกก็จางหายไปในทะเลที่กว้างใหญ่{number}" for number in range(5)]
+    for texts in (short, long):
+        assert text_of(f"<div class=a>{paragraphs(*texts)}</div><div><p>{NOTICE}</p></div>").split("\n") == texts
+
+
+def test_an_author_and_a_date_beside_the_headline_are_not() -> None:
+    header = "<header><h1>The bridge is closed today</h1><p>By Ada, 1 May 2024</p></header>"
+    assert (
+        text_of(f"<article>{header}<div>{BODY}</div></article>", "The bridge is closed today").split("\n") == SENTENCES
+    )
+
+
+def test_captions_are_the_text_of_a_page_of_pictures_alone() -> None:
+    pictures = [f"<figure><img src=x><figcaption>{text}</figcaption></figure>" for text in OTHER]
+    assert OTHER[3] in text_of(f"<main><h1>Pictures of the week</h1><p>{SENTENCES[0]}</p>{''.join(pictures)}</main>")
+    assert OTHER[3] not in text_of(f"<main><h1>A story</h1>{BODY}{pictures[3]}</main>")
+
+
+def test_a_footer_is_not_taken_for_the_text_of_a_page_without_prose() -> None:
+    page = f"<h1>The concurrent package</h1><p>One module:</p>{LINKS[:60]}</ul><div class=footer>{BODY[:400]}</div>"
+    assert "ferry" not in text_of(page)
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -152,13 +192,25 @@ def test_a_name_that_would_cost_the_article_is_not_believed(body: str) -> None:
     "page",
     [
         "".join(f"<div class=post><b>Ann</b><p>{text}</p></div>" for text in SENTENCES),
+        f"<div class=post>{BODY}</div>"
+        + "".join(f"<div class=post><a href=/>Ann</a><p>{text}</p></div>" for text in OTHER),
         "".join(f"<section><h2>{text[:20]}</h2><p>{text}</p><pre>ferry --{text[:5]}</pre></section>" for text in OTHER),
+        f"<h2>Name</h2><p>ferry</p><pre>int ferry(int islands)</pre><div class=docs>{BODY}</div>",
+        f"<div class=section>{BODY}<div class=sidebar><p>{TEASER}</p></div></div>",
+        f"<pre>{SENTENCES[0]}</pre>",
+        f"<div class=a>{BODY}<ul><li><a href=/t>The timetable</a></li><li>{NOTICE}</li><li>{TEASER}</li></ul></div>",
+        f"<div class=a>{paragraphs(*SENTENCES[:3])}</div><section>{'Some words<br>' * 150}</section>",
+        f"<div class=a>{'<p>A short line.</p>' * 60}</div><div class=b>{'<p>Another one</p>' * 9}</div>",
+        f"<div class=a>{'<p>A line of words without an end that is as long as a sentence</p>' * 9}</div><p>One</p>",
         f"<div><h1>Contents</h1><p>{SENTENCES[0]}</p><p>{SENTENCES[1]}</p><p>{SENTENCES[2]}</p>{LINKS}{LINKS}</div>",
         "<table>" + "".join(f"<tr><td><a href=/{n}>f{n}</a></td><td>{n}</td></tr>" for n in range(20)) + "</table>",
         f"<p>A lamp.</p>{LINKS}<p>12.90</p>",
         " ".join(SENTENCES),
     ],
-    ids=["forum", "manual", "contents", "table", "listing", "bare"],
+    ids=[
+        *("forum", "thread", "manual", "signature", "box", "pre", "list", "rows"),
+        *("lines", "words", "contents", "table", "listing", "bare"),
+    ],
 )
 def test_pages_that_are_no_article_stay_whole(page: str) -> None:
     assert text_of(page) == whole(page)

@@ -165,6 +165,11 @@ def test_what_becomes_of_a_page(verdict: Verdict, policy: CrawlOptions, seen: bo
     assert decide(verdict, policy, seen=seen) == outcome
 
 
+def test_the_error_of_a_dropped_page_says_why() -> None:
+    error = policies.DuplicatePageError("a copy", COPY)
+    assert (str(error), error.verdict) == ("a copy", COPY)
+
+
 def test_the_url_is_a_pages_identity_unless_one_url_answers_many_requests() -> None:
     def identity(url: str = URL, **request: Any) -> str | None:
         return policies.identity_of(Request(URL, **request), html(url=url))

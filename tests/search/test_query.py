@@ -13,8 +13,9 @@ from crawldedup.fingerprinting import Fingerprint, fingerprint
 from crawldedup.names import NO_KEY
 from crawldedup.options import Options
 from crawldedup.search.decision import MAX_CANDIDATES
-from crawldedup.search.plan import HOT_EFFORT, MAX_KEYS
+from crawldedup.search.plan import HOT_EFFORT, MAX_KEYS, STORED_BITS
 from crawldedup.search.query import (
+    MAX_EXTRA_BITS,
     TABLES,
     HotPrefixes,
     QueryBuilder,
@@ -47,7 +48,8 @@ def test_only_pages_of_a_scope_choose_a_part_of_the_index() -> None:
     assert shared.name(NO_KEY, replace(pages[0], scope_key="team")).shard_key is not None
 
 
-def test_the_profile_never_changes() -> None:
+def test_what_indexes_are_made_of_never_changes() -> None:
+    assert STORED_BITS == 34
     profile = Deduplicator(key=0, extractor="text").info().profile
     assert profile == "text/text7.products/words+pairs.damped-tf.64/shingle3.set.256/unicode14/2/2x64/key.0"
 
@@ -96,19 +98,29 @@ ASKED = [(AskedPage("https://example.com/", text=TEXTS["english"]), fingerprint(
 (QUERY,) = QueryBuilder(Options()).queries(ASKED, NO_KEY, 1)
 
 
-def meet(hot_prefixes: HotPrefixes, candidates: int) -> None:
-    """Let a page that lies here be compared with so many pages, of at most MOST."""
-    query = replace(QUERY, keys=tuple(HERE), max_candidates=MOST)
+def meet(hot_prefixes: HotPrefixes, candidates: int, *, exact_only: bool = False) -> int:
+    """Let a page that lies here be compared with so many pages, of at most MOST; return the bits added then."""
+    query = replace(QUERY, keys=tuple(HERE), max_candidates=MOST, exact_only=exact_only)
     hot_prefixes.learn(query, Answer(Kind.NEW, None, False, 1_000_000, candidates))
+    return hot_prefixes.extra_bits([HERE])[0]
 
 
 def test_a_crowd_is_remembered_where_it_was() -> None:
     hot_prefixes = HotPrefixes()
-    meet(hot_prefixes, MOST - 1)
-    assert hot_prefixes.extra_bits([HERE]) == [0]
-    meet(hot_prefixes, MOST)
-    assert hot_prefixes.extra_bits([HERE]) == hot_prefixes.extra_bits([HERE_TOO]) > [0]
+    assert meet(hot_prefixes, MOST - 1) == 0
+    assert [meet(hot_prefixes, MOST)] == hot_prefixes.extra_bits([HERE_TOO]) > [0]
     assert hot_prefixes.extra_bits([ELSEWHERE]) == hot_prefixes.extra_bits([HALF_HERE]) == [0]
+
+
+def test_the_larger_a_crowd_the_more_bits_are_added_and_the_fewer_once_it_has_left() -> None:
+    hot_prefixes = HotPrefixes()
+    added = [meet(hot_prefixes, MOST) for _ in range(40)]
+    assert added == sorted(added)
+    assert added[0] < added[1] < added[-1] == MAX_EXTRA_BITS
+    # Pages that were not searched for tell nothing.
+    assert meet(hot_prefixes, MOST // 4) == meet(hot_prefixes, 0, exact_only=True) == MAX_EXTRA_BITS
+    left = [meet(hot_prefixes, MOST // 4 - 1) for _ in range(MAX_EXTRA_BITS + 1)]
+    assert left == [*reversed(range(MAX_EXTRA_BITS)), 0]
 
 
 def test_in_a_crowd_ranges_are_narrower_and_more_is_compared() -> None:

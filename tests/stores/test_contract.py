@@ -8,6 +8,7 @@ import subprocess
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from crawldedup.search.decision import Prefilter
 from crawldedup.search.plan import ProbePlan
 from crawldedup.search.query import TABLES
 from crawldedup.stores import base
-from crawldedup.stores.base import LEASE_SECONDS, NO_SESSION, Answer, CrawlSession, Query, Record, Store
+from crawldedup.stores.base import NO_SESSION, Answer, CrawlSession, Query, Record, Store
 from crawldedup.verdict import Kind
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import (
@@ -272,10 +273,10 @@ class TestSessions:
         assert first.session == session
         assert status(first, other, B) is Kind.EXACT_DUPLICATE
         foreign.close()
-        # A worker renews the lease of its session, and the last store that leaves ends it.
-        clock.wait(LEASE_SECONDS - 1)
+        # A worker renews the lease of its session, of 120 seconds, and the last store that leaves ends it.
+        clock.wait(119)
         worker.heartbeat()
-        clock.wait(LEASE_SECONDS - 1)
+        clock.wait(119)
         worker.close(leave=False)
         late.open()
         assert status(late, page, A) is Kind.EXACT_DUPLICATE
@@ -306,12 +307,26 @@ class TestSessions:
         second.open()
         assert status(second, page, A) is (Kind.REVISIT if exited else Kind.EXACT_DUPLICATE)
 
+    def test_what_later_queries_name_is_delivered(self, shared: Shared, page: Page, other: Page) -> None:
+        dead, successor = shared(), shared()
+        dead.open(CrawlSession(0, exited_process()))
+        checked(dead, replace(query(page, A), is_pending=True))
+        checked(dead, replace(query(other, B), is_pending=True, delivered=(name_of(A),)))
+        successor.open()
+        answers = [checked(successor, query(asked, url)) for asked, url in ((page, A), (other, B))]
+        assert [(answer.kind, answer.abandoned) for answer in answers] == [(Kind.REVISIT, False), (Kind.REVISIT, True)]
+
     def test_a_process_that_nobody_has_waited_for_has_exited(self) -> None:
         with subprocess.Popen(["true"], stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             process.stdout.read()  # it ends with the process
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
             assert base.has_exited(f"{socket.gethostname()}:{process.pid}:")
+
+    def test_where_starts_cannot_be_read_its_id_tells_a_process(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("crawldedup.stores.base.Path", lambda _: Path("/nowhere"))
+        assert base.own_process() == f"{socket.gethostname()}:{os.getpid()}:"
+        assert (base.has_exited(base.own_process()), base.has_exited(exited_process())) == (False, True)
 
 
 class TestSharing:

@@ -49,6 +49,12 @@ class TestPages:
         assert self.add(store, range(30, 90), retention) == store.info().pages == 60
         assert self.held(store, 90) == list(range(30, 90))
 
+    def test_an_index_far_above_its_limit_shrinks_by_a_page_for_each_that_is_added(self, store: Store) -> None:
+        self.add(store, range(9), FOR_EVER)
+        limit = Retention(max_pages=6)
+        assert [self.add(store, range(number, number + 1), limit) for number in range(9, 14)] == [8, 7, 6, 6, 6]
+        assert self.held(store, 14) == list(range(8, 14))
+
 
 def with_text(page: Page, url: str, text: bytes, *, rank: int = 0, retention: Retention = FOR_EVER) -> Query:
     question = query(page, url, retention=retention)
@@ -90,6 +96,10 @@ class TestTexts:
         end(self, store, clock, page, other)
         assert text_of(store, A) != FIRST
         assert not backend.mentions(FIRST)
+
+    def test_what_came_and_went_in_one_batch_leaves_none(self, store: Store, backend: Backend, page: Page) -> None:
+        store.check([with_text(page, A, FIRST, rank=1), with_text(near_page(page), B, SECOND)])
+        assert (text_of(store, B), backend.mentions(FIRST)) == (SECOND, False)
 
 
 def anchors_of(seed: int) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crawldedup.errors import ForeignStoreError, StoreError, StoreFullError, StoreUnavailableError
+from crawldedup.errors import ConfigurationError, ForeignStoreError, StoreError, StoreFullError, StoreUnavailableError
 from crawldedup.stores.base import Answer, Query
 from crawldedup.stores.sqlite.store import SqliteStore
 from crawldedup.verdict import Kind
@@ -108,6 +108,8 @@ def test_a_file_of_others_is_refused_unmodified(path: Path, make: Callable[[Path
 def test_a_path_that_cannot_be_written_is_unavailable(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailableError, match=str(tmp_path)):
         store_at(tmp_path).open()
+    with pytest.raises(ConfigurationError, match=r"there is no folder '.*missing'; make it first"):
+        store_at(tmp_path / "missing" / "index.sqlite").open()
 
 
 def test_a_damaged_file_is_a_store_error(path: Path, store: SqliteStore) -> None:
@@ -133,6 +135,7 @@ def test_a_file_locked_by_another_program_is_unavailable_until_it_is_released(
         assert len(found(store, question(0))) == 1
     add(store, 1)
     store.close()
+    assert list(path.parent.iterdir()) == [path]
     assert_whole(path, 2)
 
 
