@@ -39,7 +39,7 @@ _EXACT_UNIT: Final = 10**9  # what is missing to a similarity of 1, as a whole n
 ROUNDS: Final = 3  # pages that resemble dropped pages alone are compared so often with what those were dropped for
 MOST_RESEMBLING: Final = 64  # so many of the pages that resemble a page are looked at, the nearest ones
 
-
+# What a row of each column holds.
 LAYOUT: Final[dict[str, np.dtype[Any]]] = {
     "search": np.dtype(np.uint64),
     "verify": np.dtype((np.uint8, (VERIFY_BITS // 8,))),
@@ -49,7 +49,6 @@ LAYOUT: Final[dict[str, np.dtype[Any]]] = {
     "thin": np.dtype(np.bool_),
     "rank": np.dtype(np.uint8),
 }
-"""What a row of each column holds."""
 
 
 class Lists:
@@ -85,10 +84,6 @@ class Columns:
 
     def __len__(self) -> int:
         return len(self.search)
-
-    def by_name(self) -> dict[str, NDArray[Any]]:
-        """Return the columns of LAYOUT."""
-        return {name: getattr(self, name) for name in LAYOUT}
 
     @classmethod
     def of(cls, pages: Sequence[tuple[Fingerprint, int]], threshold: float) -> Self:
