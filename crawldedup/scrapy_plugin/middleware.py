@@ -46,7 +46,6 @@ from crawldedup.stores.base import is_persistent
 from crawldedup.verdict import Kind, Verdict, describe
 
 BROWSER_PAGE_KEY: Final = "playwright_page"
-_CLOSE_SECONDS: Final = 10.0
 _RELOAD_KEY: Final = "_crawldedup_reload"
 _MOST_LEFT_OUT: Final = 200  # kinds of lines are told
 _MOST_PATTERNS: Final = 10_000  # of URLs have pages that are loaded a second time
@@ -307,6 +306,6 @@ async def close_browser_page(crawler: Crawler, request: Request) -> None:
     page = request.meta.get(BROWSER_PAGE_KEY)
     if page is not None and request.errback is None:
         try:
-            await asyncio.wait_for(page.close(), _CLOSE_SECONDS)
+            await asyncio.wait_for(page.close(), 10.0)
         except Exception as error:
             say(crawler, logging.WARNING, f"cannot close the browser's page of a duplicate: {type(error).__name__}")

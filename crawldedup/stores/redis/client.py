@@ -33,8 +33,7 @@ _HOST: Final = r"[^,/?#@\s]+"
 _HOSTS: Final = rf"(?P<hosts>{_HOST}(?:,{_HOST})*)"
 _DATABASE: Final = r"(?:/(?P<db>\d*))?"
 _FORMS: Final = {
-    "redis": ("host:port/db", rf"(?:{_HOST})?{_DATABASE}"),
-    "rediss": ("host:port/db", rf"(?:{_HOST})?{_DATABASE}"),
+    **dict.fromkeys(("redis", "rediss"), ("host:port/db", rf"(?:{_HOST})?{_DATABASE}")),
     "unix": ("/path/to/socket?db=0", "/[^?#@]+"),
     "redis+sentinel": ("host:port,host:port/service/db", rf"{_HOSTS}/(?P<service>[^/?#@]+){_DATABASE}"),
     "redis+cluster": ("host:port,host:port", rf"{_HOSTS}/?"),
