@@ -354,9 +354,9 @@ def make_pairs(bits: int, batches: Batches) -> Rows:
         # Small numbers in place of those of the pages, in the same order, find the search bits.
         pages, first, small = np.unique(numbers_in(packed), return_index=True, return_inverse=True)
         search = np.asarray(rows["search"]).view(np.uint64)[first]
-        nearness = pairing.Nearness(search, np.zeros((len(pages), 1), np.uint64), engine.MOST_SEARCH_BITS, 0)
+        near = partial(pairing.near_pairs, search, np.zeros((len(pages), 1), np.uint64), engine.MOST_SEARCH_BITS, 0)
         names = pages.astype(np.int64)
-        for pairs in pairing.candidate_pairs(pack(packed, small.astype(np.uint64)), bits, nearness):
+        for pairs in pairing.candidate_pairs(pack(packed, small.astype(np.uint64)), bits, near):
             yield batch(later=names[later_of(pairs)], earlier=names[earlier_of(pairs)])
         crowd = pairing.crowded(packed, bits).astype(np.int64)
         yield batch(later=crowd, earlier=np.full(len(crowd), CROWDED))

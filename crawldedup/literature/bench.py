@@ -73,10 +73,7 @@ def similar_pairs(sets: Sequence[Ids], progress: Callable[[int, int], object] = 
 
 
 def _ranked(sets: Sequence[Ids]) -> tuple[list[Ids], int, int]:
-    """Return the sets as sorted ranks of their elements, 0 the rarest.
-
-    Return how many elements there are, too, and the first rank of those that several sets share.
-    """
+    """Return the sets as sorted ranks of their elements, rarest first; how many there are, and the first one shared."""
     if not sets:
         return [], 0, 0
     distinct, inverse, counts = np.unique(np.concatenate(sets), return_inverse=True, return_counts=True)

@@ -78,11 +78,7 @@ def tag_chinese(text: str) -> Iterator[tuple[str, str]]:
 
 @cache
 def _segmenter() -> Any:
-    """Return jieba with nothing but its own dictionary.
-
-    The shared segmenter knows the words that other code in the process has added, reads a cache from a folder that
-    anyone may write to, and logs to the console. This one does not.
-    """
+    # The shared one knows words that other code has added, reads a cache that anyone may write to, and logs.
     try:
         import jieba
         import jieba.posseg

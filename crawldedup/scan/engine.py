@@ -8,7 +8,7 @@ duplicates of a kept one.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Self
@@ -20,7 +20,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, Fingerprint, pair_hashes, shingle_hashes
 from crawldedup.reading.tokenize import word_hashes
 from crawldedup.scan import pairs as pairing
-from crawldedup.scan.pairs import MOST_PAGES, Keys, Nearness, WaitingPairs, distinct, earlier_of, later_of, pair
+from crawldedup.scan.pairs import MOST_PAGES, Keys, WaitingPairs, distinct, earlier_of, later_of, near_pairs, pair
 from crawldedup.search import decision as model
 from crawldedup.search.decision import Crowd, crowd_rule, likelihood_costs
 from crawldedup.search.plan import STORED_BITS, Table
@@ -296,7 +296,7 @@ class _Batch:
         """Yield near pairs of pages that share a key in a table: of too many that do, those that share longer ones."""
         verify = self._pages.verify[self._rows].view(np.uint64)
         search = self._pages.search[self._rows]
-        nearness = Nearness(search, verify, MOST_SEARCH_BITS, self._goal.most_verify_bits)
+        near = partial(near_pairs, search, verify, MOST_SEARCH_BITS, self._goal.most_verify_bits)
         numbers = np.flatnonzero(self._is_first & ~self._pages.thin[self._rows])
         bits = pairing.key_bits(len(numbers))
         while len(numbers) and bits <= STORED_BITS:
@@ -308,7 +308,7 @@ class _Batch:
                 parts.append(pairing.pack(keys, some.astype(np.uint64)[:, None]).ravel())
             packed = np.concatenate(parts)
             packed.sort()
-            yield from pairing.candidate_pairs(packed, bits, nearness)
+            yield from pairing.candidate_pairs(packed, bits, near)
             numbers = pairing.crowded(packed, bits).astype(np.int64)
             bits += pairing.CROWD_BITS
 

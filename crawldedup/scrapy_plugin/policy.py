@@ -238,10 +238,14 @@ def page_of(request: Request, response: Response, policy: CrawlOptions, spider: 
     else:
         encoding = response.encoding if isinstance(response, TextResponse) else "utf-8"
         body = {"text": response.body.decode(encoding, "replace")}
+    identity = None
+    if request.method != "GET" or request.body:
+        # One URL answers many POST requests (searches, GraphQL), so other methods and bodies tell pages apart.
+        identity = f"{request.method} {canonical_url(response.url)} {hashlib.sha256(request.body).hexdigest()[:32]}"
     return Page(
         response.url,
         **body,
-        identity=identity_of(request, response),
+        identity=identity,
         scope_key=scope_key_of(policy.scope, response.url, spider),
         similarity=policy.similarity,
         revisit_similarity=policy.similarity_of_revisits,
@@ -253,16 +257,6 @@ def page_of(request: Request, response: Response, policy: CrawlOptions, spider: 
 def scope_key_of(scope: str, url: str, spider: str) -> str:
     """Return what pages or items share that may be compared. A site is looked up only where it is asked for."""
     return site_of(url) if scope == "site" else spider if scope == "spider" else ""
-
-
-def identity_of(request: Request, response: Response) -> str | None:
-    """Return what makes the answer the same page when it is seen again; None if the URL alone does.
-
-    One URL answers many POST requests (searches, GraphQL), so other methods and bodies are part of it.
-    """
-    if request.method == "GET" and not request.body:
-        return None
-    return f"{request.method} {canonical_url(response.url)} {hashlib.sha256(request.body).hexdigest()[:32]}"
 
 
 def key_of(page: Page) -> int:

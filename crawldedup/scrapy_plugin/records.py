@@ -34,7 +34,6 @@ from crawldedup.search.decision import accept_threshold
 from crawldedup.stores.base import shown_url
 from crawldedup.verdict import Kind
 
-PREFIX: Final = "crawldedup/"
 NOVELTY_PAGES: Final = 200  # So many of the last pages tell how much new a crawl still finds.
 LEAST_UNCHECKED: Final = 10  # So many pages, and this share of those to check, are too many to pass unchecked.
 SHARE_UNCHECKED: Final = 0.05
@@ -67,7 +66,7 @@ class CrawlStats:
         self._options = options
         self._noun = noun
         self._stats = crawler.stats
-        self._prefix = PREFIX if noun == "page" else f"{PREFIX}{noun}/"
+        self._prefix = "crawldedup/" if noun == "page" else f"crawldedup/{noun}/"
         self._counts: Counter[str] = Counter()
         self._fates: Counter[str] = Counter()  # for the summary alone
         self._novelty: deque[bool] = deque(maxlen=NOVELTY_PAGES)
@@ -163,16 +162,13 @@ class CrawlStats:
             reason = self._reason_to_end(error)
             if reason is not None and self._closing is None:
                 say(self._crawler, logging.ERROR, reason)
-                self._closing = self._begin_to_close()
+                assert self._crawler.engine is not None
+                # In the background: to wait would be to wait for a page. A person who looks at pages goes on.
+                self._closing = is_interactive(self._crawler) or asyncio.ensure_future(
+                    self._crawler.engine.close_spider_async(reason=CLOSE_REASON)
+                )
         self.count("/".join(counter))
         return counter
-
-    def _begin_to_close(self) -> object:
-        """Close the spider in the background, unless a person looks at pages: to wait would be to wait for a page."""
-        if is_interactive(self._crawler):
-            return self
-        assert self._crawler.engine is not None
-        return asyncio.ensure_future(self._crawler.engine.close_spider_async(reason=CLOSE_REASON))
 
     def count(self, name: str, number: int = 1) -> None:
         """Count under a name, such as `skipped/<reason>`, `error/<kind>` or `walls/suspected`."""

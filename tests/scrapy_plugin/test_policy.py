@@ -167,7 +167,7 @@ def test_what_becomes_of_a_page(verdict: Verdict, policy: CrawlOptions, seen: bo
 
 def test_the_url_is_a_pages_identity_unless_one_url_answers_many_requests() -> None:
     def identity(url: str = URL, **request: Any) -> str | None:
-        return policies.identity_of(Request(URL, **request), html(url=url))
+        return page(html(url=url), **request).identity
 
     assert identity() is None
     post = identity(method="POST", body=b"q=1")

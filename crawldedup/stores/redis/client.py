@@ -100,10 +100,7 @@ def _pool(options: dict[str, Any]) -> redis.ConnectionPool:
 
 
 def connect(target: Target) -> redis.Redis:
-    """Return a client of one server, not yet connected.
-
-    With sentinels, every new connection asks them for the master, so a failover needs no restart.
-    """
+    """Return a client of one server, not yet connected; each new connection asks the sentinels for the master."""
     options = _limited(target.options)
     if not target.service:
         return redis.Redis.from_pool(_pool(options))

@@ -131,10 +131,8 @@ class RedisStore:
         return self._results([_call(prefix, name, *arguments)])[0]
 
     def _every(self, name: str, *arguments: Any, anew: bool = False) -> dict[str, Any]:
-        """Return the answers to a command behind every prefix, of the servers that can be reached; at least of one.
-
-        Those that could not be reached are not asked before a call `anew`.
-        """
+        """Return the answers to a command behind every prefix, of the servers that can be reached; at least of one."""
+        # Those that could not be reached are not asked before a call `anew`.
         asked = self._prefixes if anew else self._answering
         answers = self._run({prefix: _call(prefix, name, *arguments) for prefix in asked})
         reached = {prefix: answer for prefix, answer in answers.items() if not self._is_repeated(answer)} or answers
