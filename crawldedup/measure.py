@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 DEFAULT: Final = "crawldedup"
 TOLERANCE: Final = 0.1  # A flagged page is false if its best similarity lies more than this below the wanted one.
-SLOW: Final = {"brute force": 2000}
-"""Methods that compare a page with every other, and of how many pages they are left out unless they are named."""
+SLOW: Final = {"brute force": 2000}  # methods that are left out above so many pages, unless they are named
 _OPTIONS: Final = ("similarity", "recall", "extractor", "expected_pages")
 
 BENCH: Final = Command(

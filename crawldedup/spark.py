@@ -328,17 +328,13 @@ def read_pages(options: Options, key: Key, goal: Goal, kind: str, batches: Batch
     for rows in batches:
         pages = list(map(read, rows[URL].to_pylist(), rows[BODY].to_pylist()))
         columns = Columns.of([(fingerprint, 0) for fingerprint, _ in pages], goal.threshold)
-        kept = {name: rows[name] for name in rows.schema.names if name != BODY}
-        yield batch(**kept, **of_columns(columns), reason=pa.array([reason for _, reason in pages], pa.string()))
-
-
-def of_columns(pages: Columns) -> dict[str, Any]:
-    """Return the columns of COLUMNS but for the reason."""
-    return {
-        **{name: getattr(pages, name).view("int64") for name in ("search", "digest")},
-        **{name: of_matrix(getattr(pages, name)) for name in ("verify", "volatility", "steps")},
-        "thin": pages.thin,
-    }
+        yield batch(
+            **{name: rows[name] for name in rows.schema.names if name != BODY},
+            **{name: getattr(columns, name).view("int64") for name in ("search", "digest")},
+            **{name: of_matrix(getattr(columns, name)) for name in ("verify", "volatility", "steps")},
+            thin=columns.thin,
+            reason=pa.array([reason for _, reason in pages], pa.string()),
+        )
 
 
 def make_keys(table: Table, bits: int, similarity: float, batches: Batches) -> Rows:
@@ -358,9 +354,9 @@ def make_pairs(bits: int, batches: Batches) -> Rows:
         # Small numbers in place of those of the pages, in the same order, find the search bits.
         pages, first, small = np.unique(numbers_in(packed), return_index=True, return_inverse=True)
         search = np.asarray(rows["search"]).view(np.uint64)[first]
-        nearness = pairing.Nearness(search, np.zeros((len(pages), 1), np.uint64), engine.MOST_SEARCH_BITS, 0)
+        near = partial(pairing.near_pairs, search, np.zeros((len(pages), 1), np.uint64), engine.MOST_SEARCH_BITS, 0)
         names = pages.astype(np.int64)
-        for pairs in pairing.candidate_pairs(pack(packed, small.astype(np.uint64)), bits, nearness):
+        for pairs in pairing.candidate_pairs(pack(packed, small.astype(np.uint64)), bits, near):
             yield batch(later=names[later_of(pairs)], earlier=names[earlier_of(pairs)])
         crowd = pairing.crowded(packed, bits).astype(np.int64)
         yield batch(later=crowd, earlier=np.full(len(crowd), CROWDED))

@@ -35,9 +35,6 @@ class Reply:
     headers: Mapping[str, str] | None = None
 
 
-NOT_FOUND: Final = Reply(b"<html><body><h1>Not found</h1></body></html>", status=404)
-
-
 def path_of(target: str) -> str:
     """Return a request target without its query. Never raises; `urlsplit` does, for some of what clients send."""
     return target.partition("#")[0].partition("?")[0]
@@ -120,7 +117,7 @@ class DemoSite:
             entries = [{name: getattr(page, name) for name in shown} for page in self.manifest().values()]
             return Reply(json.dumps(entries, indent=1).encode(), "application/json")
         page = self._page_at(target)
-        return NOT_FOUND if page is None else page.reply
+        return page.reply if page else Reply(b"<html><body><h1>Not found</h1></body></html>", status=404)
 
     def manifest(self) -> dict[str, SitePage]:
         """Return the pages that have copies or could have some, without the endless calendar."""

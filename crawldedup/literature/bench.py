@@ -30,8 +30,7 @@ Ids = NDArray[np.int64]
 Pair = tuple[int, int, float]
 
 SHINGLE_WORDS: Final = 3
-LOWEST: Final = 0.5
-"""Similarities below this count as 0."""
+LOWEST: Final = 0.5  # Similarities below this count as 0.
 
 _CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(f"[{_CJK}]|[^\\W{_CJK}]+")
@@ -45,11 +44,6 @@ def words(text: str) -> list[str]:
 def shingles(found: Sequence[str]) -> set[tuple[str, ...]]:
     """Return the set of 3-shingles of words; one or two words have a single shingle, none have none."""
     return set(map(tuple, shingle(found, min(SHINGLE_WORDS, max(len(found), 1)))))
-
-
-def hashed_shingles(found: Sequence[str]) -> Ids:
-    """Return the shingle set of a text that is split into words: sorted integers, equal for equal shingles."""
-    return np.array(sorted(set(map(hash, shingles(found)))), np.int64)
 
 
 def similar_pairs(sets: Sequence[Ids], progress: Callable[[int, int], object] = lambda *_: None) -> Iterator[Pair]:
@@ -79,10 +73,7 @@ def similar_pairs(sets: Sequence[Ids], progress: Callable[[int, int], object] = 
 
 
 def _ranked(sets: Sequence[Ids]) -> tuple[list[Ids], int, int]:
-    """Return the sets as sorted ranks of their elements, 0 the rarest.
-
-    Return how many elements there are, too, and the first rank of those that several sets share.
-    """
+    """Return the sets as sorted ranks of their elements, rarest first; how many there are, and the first one shared."""
     if not sets:
         return [], 0, 0
     distinct, inverse, counts = np.unique(np.concatenate(sets), return_inverse=True, return_counts=True)
@@ -139,7 +130,7 @@ def compare_all(texts: Iterable[str], progress: Callable[[int, int], object] = l
     truth, sets, numbers = Truth(), list[Ids](), dict[bytes, int]()
     for text in texts:
         found = words(text)
-        ids = hashed_shingles(found)
+        ids = np.array(sorted(set(map(hash, shingles(found)))), np.int64)
         group = numbers.setdefault(ids.tobytes(), len(numbers)) if len(ids) else -1
         truth.words.append(len(found))
         truth.groups.append(group)
@@ -156,11 +147,8 @@ def compare_all(texts: Iterable[str], progress: Callable[[int, int], object] = l
 # --- Detectors
 
 Features = Callable[[str], Mapping[str, float]]
+# Takes a page's URL and text, and returns the URL of an earlier page that resembles it, or remembers the page.
 Detector = Callable[[str, str], str | None]
-"""Takes the URL and the text of a page, and returns the URL of an earlier one that resembles it.
-
-If there is none, it returns None and remembers the page.
-"""
 
 PERMUTATIONS: Final = 128
 
@@ -172,10 +160,9 @@ def by_simhash(features_of: Features, index: Corpus | VolatilitySearch) -> Detec
     def check(url: str, text: str) -> str | None:
         weighted = features_of(text)
         number = simhash(weighted)
-        if isinstance(index, Corpus):
-            near = index.find_first(number)
-        else:
-            near = index.find_first(number, bit_weights(weighted))
+        near = (
+            index.find_first(number) if isinstance(index, Corpus) else index.find_first(number, bit_weights(weighted))
+        )
         if near is not None:
             return urls[near]
         index.insert(number)
@@ -243,6 +230,7 @@ def yu() -> Features:
     return lambda text: score_words(tag_chinese(text))
 
 
+# Detectors by name, each made for a similarity.
 METHODS: Final[dict[str, Callable[[float], Detector]]] = {
     "simhash of words": lambda _: by_simhash(features, Corpus(blocks=5, distance=3)),
     "simhash of words, tf-idf": lambda _: by_simhash(tf_idf(), Corpus(blocks=5, distance=3)),
@@ -253,4 +241,3 @@ METHODS: Final[dict[str, Callable[[float], Detector]]] = {
     "minhash": by_minhash,
     "brute force": by_brute_force,
 }
-"""Detectors by name, each made for a similarity."""

@@ -18,8 +18,6 @@ from crawldedup import checks
 from crawldedup.literature.simhash_py import bit_sums, compute, shingle
 from crawldedup.reading.tokenize import split_words
 
-FeatureKind = Literal["words", "word-shingles", "char-shingles"]
-
 _STOP_WORDS: Final = """
 a about after all also an and any are as at be because been but by can could did do for from had has have he her his
 how i if in into is it its just like me more my no not now of on one or our out over she so some than that the their
@@ -32,7 +30,7 @@ ENGLISH_STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
 def features(
     text: str,
     *,
-    kind: FeatureKind = "words",
+    kind: Literal["words", "word-shingles", "char-shingles"] = "words",
     size: int = 3,
     fold_case: bool = True,
     stop_words: Collection[str] = (),

@@ -30,11 +30,9 @@ from crawldedup.reading.tokenize import mix
 Signature = NDArray[np.uint32]
 Floats = NDArray[np.floating[Any]]
 
-_LARGEST: Final = np.uint32(0xFFFFFFFF)
 _STEPS: Final = 512
 _check_count: Final = checks.whole(1)
 _check_share: Final = checks.number("above 0 and below 1", lambda share: 0 < share < 1)
-_SPACES: Final = re.compile(r"( )+|(\n)+")
 
 
 def shingles(text: str, size: int = 10) -> set[str]:
@@ -43,7 +41,7 @@ def shingles(text: str, size: int = 10) -> set[str]:
     Raises ConfigurationError for a size below 1.
     """
     _check_count("size", size)
-    plain = _SPACES.sub(" ", text).lower()
+    plain = re.sub(r" +|\n+", " ", text).lower()
     return {plain[start : start + size] for start in range(len(plain) - size + 1)}
 
 
@@ -63,7 +61,7 @@ def minhash(members: Collection[str], permutations: int = 128) -> Signature:
     _check_count("permutations", permutations)
     hashed = (mmh3.hash64(member.encode("utf-8", "replace"), signed=False)[0] for member in members)
     numbers = np.fromiter(hashed, np.uint64, len(members)).astype(np.uint32)
-    smallest: Signature = (_multipliers(permutations)[:, None] * numbers).min(axis=1, initial=_LARGEST)
+    smallest: Signature = (_multipliers(permutations)[:, None] * numbers).min(axis=1, initial=np.uint32(0xFFFFFFFF))
     return smallest
 
 
@@ -88,8 +86,7 @@ def collision_probability(similarity: Floats | float, bands: NDArray[np.int_] | 
 
     1 - (1 - s^rows)^bands (Mining of Massive Datasets, 3.4), of numbers or of arrays that numpy can broadcast.
     """
-    probability: Floats | float = 1 - (1 - similarity**rows) ** bands
-    return probability
+    return 1 - (1 - similarity**rows) ** bands
 
 
 def bands_for(threshold: float, permutations: int, *, false_negative_weight: float = 0.5) -> tuple[int, int]:

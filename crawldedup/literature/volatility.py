@@ -21,11 +21,9 @@ from crawldedup.literature.simhash_py import near_keys
 from crawldedup.search.decision import steepness
 
 Floats = NDArray[np.float64]
-FlipSet = tuple[int, ...]
-"""Volatility ranks 1..b of the bits to flip, ascending."""
+FlipSet = tuple[int, ...]  # Volatility ranks 1..b of the bits to flip, ascending.
 
 _BITS: Final = 64
-_check_distance: Final = checks.whole(0, _BITS - 1)
 _check_share: Final = checks.number("above 0 and at most 1", lambda share: 0 < share <= 1)
 
 
@@ -121,10 +119,9 @@ class VolatilitySearch:
     """
 
     def __init__(self, distance: int = 3, *, similarity: float = 0.9, recall: float = 0.98) -> None:
-        self.distance, self.recall = _check_distance("distance", distance), _check_share("recall", recall)
+        self.distance, self.recall = checks.whole(0, _BITS - 1)("distance", distance), _check_share("recall", recall)
         self.similarity = _check_share("similarity", similarity)
-        self.probes = 0
-        """Of all searches so far."""
+        self.probes = 0  #: Of all searches so far.
         self._hashes = array("Q")
 
     def insert(self, number: int) -> None:

@@ -24,16 +24,10 @@ from crawldedup import checks
 from crawldedup.errors import MissingDependencyError
 from crawldedup.reading.tokenize import split_words
 
-DEFAULT_LAMBDA: Final = 3.0
-LONG_WORD: Final = 4
-"""A word of this many characters or more counts as long."""
-
-NO_PART_OF_SPEECH: Final = "x"
-
 _HAN_RUN: Final = re.compile("([\u3400-\u4dbf\u4e00-\u9fff]+)")
 
 
-def score_words(tagged: Iterable[tuple[str, str]], lambda_: float = DEFAULT_LAMBDA) -> dict[str, float]:
+def score_words(tagged: Iterable[tuple[str, str]], lambda_: float = 3.0) -> dict[str, float]:
     """Return W of each word: a weight above 0 and at most 1, ready for `features.simhash`.
 
     `tagged` are the words of a document with their parts of speech, as of `tag_chinese`, `tag_words` or another tagger.
@@ -49,7 +43,7 @@ def score_words(tagged: Iterable[tuple[str, str]], lambda_: float = DEFAULT_LAMB
             # With a space, 3.14 stays apart from 314.
             name = ("" if _HAN_RUN.fullmatch(word) else " ").join(parts)
             counts[name] = counts.get(name, 0) + 1
-            bonus = (sum(map(len, parts)) >= LONG_WORD) + is_noun(tag)
+            bonus = (sum(map(len, parts)) >= 4) + is_noun(tag)
             bonuses[name] = max(bonuses.get(name, 0), bonus)
     scores = {word: count + lambda_ * bonuses[word] for word, count in counts.items()}
     largest = max(scores.values(), default=1.0)
@@ -64,7 +58,7 @@ def is_noun(tag: str) -> bool:
 
 def tag_words(text: str) -> Iterator[tuple[str, str]]:
     """Yield the words of a text in any language, without parts of speech."""
-    return ((word, NO_PART_OF_SPEECH) for word in split_words(text))
+    return ((word, "x") for word in split_words(text))
 
 
 def tag_chinese(text: str) -> Iterator[tuple[str, str]]:
@@ -84,11 +78,7 @@ def tag_chinese(text: str) -> Iterator[tuple[str, str]]:
 
 @cache
 def _segmenter() -> Any:
-    """Return jieba with nothing but its own dictionary.
-
-    The shared segmenter knows the words that other code in the process has added, reads a cache from a folder that
-    anyone may write to, and logs to the console. This one does not.
-    """
+    # The shared one knows words that other code has added, reads a cache that anyone may write to, and logs.
     try:
         import jieba
         import jieba.posseg

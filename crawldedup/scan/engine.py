@@ -8,7 +8,7 @@ duplicates of a kept one.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Self
@@ -20,7 +20,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, Fingerprint, pair_hashes, shingle_hashes
 from crawldedup.reading.tokenize import word_hashes
 from crawldedup.scan import pairs as pairing
-from crawldedup.scan.pairs import MOST_PAGES, Keys, Nearness, WaitingPairs, distinct, earlier_of, later_of, pair
+from crawldedup.scan.pairs import MOST_PAGES, Keys, WaitingPairs, distinct, earlier_of, later_of, near_pairs, pair
 from crawldedup.search import decision as model
 from crawldedup.search.decision import Crowd, crowd_rule, likelihood_costs
 from crawldedup.search.plan import STORED_BITS, Table
@@ -39,7 +39,7 @@ _EXACT_UNIT: Final = 10**9  # what is missing to a similarity of 1, as a whole n
 ROUNDS: Final = 3  # pages that resemble dropped pages alone are compared so often with what those were dropped for
 MOST_RESEMBLING: Final = 64  # so many of the pages that resemble a page are looked at, the nearest ones
 
-
+# What a row of each column holds.
 LAYOUT: Final[dict[str, np.dtype[Any]]] = {
     "search": np.dtype(np.uint64),
     "verify": np.dtype((np.uint8, (VERIFY_BITS // 8,))),
@@ -49,7 +49,6 @@ LAYOUT: Final[dict[str, np.dtype[Any]]] = {
     "thin": np.dtype(np.bool_),
     "rank": np.dtype(np.uint8),
 }
-"""What a row of each column holds."""
 
 
 class Lists:
@@ -85,10 +84,6 @@ class Columns:
 
     def __len__(self) -> int:
         return len(self.search)
-
-    def by_name(self) -> dict[str, NDArray[Any]]:
-        """Return the columns of LAYOUT."""
-        return {name: getattr(self, name) for name in LAYOUT}
 
     @classmethod
     def of(cls, pages: Sequence[tuple[Fingerprint, int]], threshold: float) -> Self:
@@ -301,7 +296,7 @@ class _Batch:
         """Yield near pairs of pages that share a key in a table: of too many that do, those that share longer ones."""
         verify = self._pages.verify[self._rows].view(np.uint64)
         search = self._pages.search[self._rows]
-        nearness = Nearness(search, verify, MOST_SEARCH_BITS, self._goal.most_verify_bits)
+        near = partial(near_pairs, search, verify, MOST_SEARCH_BITS, self._goal.most_verify_bits)
         numbers = np.flatnonzero(self._is_first & ~self._pages.thin[self._rows])
         bits = pairing.key_bits(len(numbers))
         while len(numbers) and bits <= STORED_BITS:
@@ -313,7 +308,7 @@ class _Batch:
                 parts.append(pairing.pack(keys, some.astype(np.uint64)[:, None]).ravel())
             packed = np.concatenate(parts)
             packed.sort()
-            yield from pairing.candidate_pairs(packed, bits, nearness)
+            yield from pairing.candidate_pairs(packed, bits, near)
             numbers = pairing.crowded(packed, bits).astype(np.int64)
             bits += pairing.CROWD_BITS
 

@@ -11,8 +11,7 @@ it meets a bounded number: in a long run, these are the ones whose whole keys ar
 with the first page of each longer key that it shares with many: of a thousand copies, each meets the one that is kept.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +23,7 @@ from crawldedup.search.decision import grid_rows, normal_tables, search_similari
 from crawldedup.search.plan import STORED_BITS, Table, flip_sets
 
 Keys = NDArray[np.uint64]
+Near = Callable[[Keys, Keys], Keys]  # `near_pairs` of some pages
 
 VOLATILITY_UNIT: Final = 32  # parts of a search weight: what is kept only tells which bits are likely to flip
 KEYS_A_TABLE: Final = 6
@@ -73,27 +73,17 @@ def numbers_in(packed: Keys) -> Keys:
     return packed & np.uint64(MOST_PAGES - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Nearness:
-    """Tells which pairs of pages are worth a decision, by the number of bits in which they differ.
+def near_pairs(search: Keys, verify: Keys, most_search: int, most_verify: int, first: Keys, second: Keys) -> Keys:
+    """Return the distinct pairs of pages that are worth a decision, as `pair` makes them: that differ in few bits.
 
     `search` and `verify` hold the bits of the pages by their numbers, `verify` four words a page.
     """
-
-    search: Keys
-    verify: Keys
-    most_search: int
-    most_verify: int
-
-    def near(self, first: Keys, second: Keys) -> Keys:
-        """Return the distinct pairs that are near, as `pair` makes them."""
-        is_near = np.bitwise_count(self.search[first] ^ self.search[second]) <= self.most_search
-        is_near &= first != second
-        first, second = first[is_near], second[is_near]
-        # Sorting the pairs takes longer than this.
-        differing = np.bitwise_count(self.verify[first] ^ self.verify[second]).sum(axis=1, dtype=np.uint16)
-        is_near = differing <= self.most_verify
-        return distinct(pair(first[is_near], second[is_near]))
+    is_near = np.bitwise_count(search[first] ^ search[second]) <= most_search
+    is_near &= first != second
+    first, second = first[is_near], second[is_near]
+    # Sorting the pairs takes longer than this.
+    is_near = np.bitwise_count(verify[first] ^ verify[second]).sum(axis=1, dtype=np.uint16) <= most_verify
+    return distinct(pair(first[is_near], second[is_near]))
 
 
 def pair(first: Keys, second: Keys) -> Keys:
@@ -117,15 +107,15 @@ def distinct(values: Keys) -> Keys:
     return ordered[is_first_of_run(ordered)]
 
 
-def candidate_pairs(packed: Keys, bits: int, nearness: Nearness) -> Iterator[Keys]:
+def candidate_pairs(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
     """Yield near pairs of pages that share leading `bits` of sorted packed keys, as `pair` makes them, some twice."""
     first = 0
     while first < len(packed):
         # Between two runs.
         last = min(first + _KEYS_AT_ONCE, len(packed)) - 1
         end = int(np.searchsorted(packed, packed[last] | np.uint64((1 << 64 - bits) - 1), side="right"))
-        yield from _neighbours(packed[first:end], bits, nearness)
-        yield from _with_first(packed[first:end], bits, nearness)
+        yield from _neighbours(packed[first:end], bits, near)
+        yield from _with_first(packed[first:end], bits, near)
         first = end
 
 
@@ -135,7 +125,7 @@ def crowded(packed: Keys, bits: int) -> Keys:
     return distinct(numbers_in(packed[np.repeat(counts > NEIGHBOURS + 1, counts)]))
 
 
-def _neighbours(packed: Keys, bits: int, nearness: Nearness) -> Iterator[Keys]:
+def _neighbours(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
     lengths = _run_lengths(packed, bits)
     starts = np.repeat(lengths.cumsum() - lengths, lengths)
     before = np.minimum(np.arange(len(packed)) - starts, NEIGHBOURS)
@@ -147,11 +137,11 @@ def _neighbours(packed: Keys, bits: int, nearness: Nearness) -> Iterator[Keys]:
         counts = before[first:last]
         later = np.repeat(np.arange(first, last), counts)
         back = np.arange(len(later)) - np.repeat(ends[first:last] - counts - done, counts) + 1
-        yield nearness.near(numbers[later], numbers[later - back])
+        yield near(numbers[later], numbers[later - back])
         first, done = last, int(ends[last - 1])
 
 
-def _with_first(packed: Keys, bits: int, nearness: Nearness) -> Iterator[Keys]:
+def _with_first(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
     for length in range(bits, STORED_BITS + 1, 2):
         counts = _run_lengths(packed, length)
         is_long = counts > NEIGHBOURS + 1
@@ -160,7 +150,7 @@ def _with_first(packed: Keys, bits: int, nearness: Nearness) -> Iterator[Keys]:
         packed, counts = packed[np.repeat(is_long, counts)], counts[is_long]
         numbers = numbers_in(packed)
         firsts = np.minimum.reduceat(numbers, counts.cumsum() - counts)
-        yield nearness.near(numbers, np.repeat(firsts, counts))
+        yield near(numbers, np.repeat(firsts, counts))
 
 
 def _run_lengths(packed: Keys, bits: int) -> NDArray[np.int64]:

@@ -183,12 +183,13 @@ def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
         for page, content, made in zip(pages, contents, page_reader.fingerprints(contents), strict=True):
             rows.append((salted(made, queries.scope_of(page), NO_KEY), int(names_a_view(page.url))))
             shingles.append(shingle_set("" if made.thin else content.text))
-        columns = {
-            **Columns.of(rows, threshold).by_name(),
+        columns = Columns.of(rows, threshold)
+        packed = {
+            **{name: getattr(columns, name) for name in LAYOUT},
             "shingle_sizes": np.array(list(map(len, shingles)), np.uint32),
             "shingles": np.concatenate([np.zeros(0, np.uint32), *shingles]),
         }
-        return {name: column.tobytes() for name, column in columns.items()}, skipped
+        return {name: column.tobytes() for name, column in packed.items()}, skipped
 
     return read
 

@@ -32,16 +32,6 @@ from crawldedup.scrapy_plugin.settings import PREFIX, Pattern, crawl_options, is
 from crawldedup.scrapy_plugin.signals import count, say
 from crawldedup.verdict import Kind, Verdict
 
-# Responses come up from the download with falling order. Below 545 lie redirects (600), decompression (590),
-# meta refresh (580) and retries (550): what reaches 545 is a decoded page that the spider is about to get.
-DOWNLOADER_ORDER = 545
-# After the middlewares that refuse requests (offsite 50, robots.txt 100), and before anything is sent.
-RULES_ORDER = 544
-POSTPONE_ORDER = 40  # Before all others, so that it sees a request once, however often it is sent back.
-SPIDER_ORDER = 40  # Next to the engine, after every other spider middleware had its say about the items.
-# After pipelines that clean or refuse items (by convention 100 to 300), before those that store them.
-PIPELINE_ORDER = 400
-
 _PAGES: Final = 20  # of a pattern tell what its next one will be
 _LEVELS: Final = 3  # A request whose pattern leads to copies alone has a priority that is lower by this.
 _MOST_PATTERNS: Final = 10_000
@@ -61,14 +51,20 @@ class Addon:
     def update_settings(self, settings: BaseSettings) -> None:
         """Place the middlewares; called by Scrapy before the crawl starts."""
         place = settings.setdefault_in_component_priority_dict
-        place("DOWNLOADER_MIDDLEWARES", DedupMiddleware, DOWNLOADER_ORDER)
-        place("DOWNLOADER_MIDDLEWARES", PostponeMiddleware, POSTPONE_ORDER)
+        # Responses come up from the download with falling order. Below 545 lie redirects (600), decompression (590),
+        # meta refresh (580) and retries (550): what reaches 545 is a decoded page that the spider is about to get.
+        place("DOWNLOADER_MIDDLEWARES", DedupMiddleware, 545)
+        # Before all others, so that it sees a request once, however often it is sent back.
+        place("DOWNLOADER_MIDDLEWARES", PostponeMiddleware, 40)
         if settings.get(f"{PREFIX}RULES") is not None:
-            place("DOWNLOADER_MIDDLEWARES", RulesMiddleware, RULES_ORDER)
-        place("SPIDER_MIDDLEWARES", DropItemsMiddleware, SPIDER_ORDER)
+            # After the middlewares that refuse requests (offsite 50, robots.txt 100), and before anything is sent.
+            place("DOWNLOADER_MIDDLEWARES", RulesMiddleware, 544)
+        # Next to the engine, after every other spider middleware had its say about the items.
+        place("SPIDER_MIDDLEWARES", DropItemsMiddleware, 40)
         # Fields that are named wrongly, as an empty list is, are for the pipeline to refuse.
         if settings.get(f"{PREFIX}ITEM_FIELDS") is not None:
-            place("ITEM_PIPELINES", DedupItemPipeline, PIPELINE_ORDER)
+            # After pipelines that clean or refuse items (by convention 100 to 300), before those that store them.
+            place("ITEM_PIPELINES", DedupItemPipeline, 400)
 
 
 class PostponeMiddleware:
@@ -145,9 +141,9 @@ class RulesMiddleware:
             if options.rules is None or is_interactive(crawler):
                 raise NotConfigured
             rules = read_rules(Path(options.rules))
-        directory = job_dir(crawler.settings)
-        middleware = cls(crawler, rules, Path(directory, FILE_NAME) if directory else None)
-        if middleware._job is not None:
+        job = Path(directory, FILE_NAME) if (directory := job_dir(crawler.settings)) else None
+        middleware = cls(crawler, rules, job)
+        if job is not None:
             crawler.signals.connect(middleware.engine_started, signal=scrapy_signals.engine_started)
             crawler.signals.connect(middleware.spider_closed, signal=scrapy_signals.spider_closed)
         crawler.signals.connect(middleware.page_judged, signal=signals.page_judged)

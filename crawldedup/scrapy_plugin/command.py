@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
+from scrapy.utils.project import data_path
 
 _ON_PAGES: Final = ("explain", "forget")
 _ON_JOURNALS: Final = ("report", "advise")
@@ -69,7 +70,6 @@ class Command(ScrapyCommand):
         from crawldedup.errors import ConfigurationError
         from crawldedup.report import command as report
         from crawldedup.scrapy_plugin.items import items_index_of
-        from crawldedup.scrapy_plugin.records import place_of_journals
         from crawldedup.scrapy_plugin.settings import CrawlOptions
 
         assert self.settings is not None
@@ -86,7 +86,7 @@ class Command(ScrapyCommand):
         elif not names and options.journal is False:
             raise ConfigurationError("CRAWLDEDUP_JOURNAL is False: name the journals to read")
         else:
-            opts.sources = names or [place_of_journals(options)]
+            opts.sources = names or [data_path(str(options.journal))]
             (report.run if action == "report" else pages.advise)(opts, output)
 
 

@@ -31,22 +31,14 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from crawldedup.aio import AsyncDeduplicator, Judged
 from crawldedup.errors import ConfigurationError, CrawlDedupError, printable
+from crawldedup.journal import shown
 from crawldedup.names import site_of
 from crawldedup.page import Page, ReadPage
 from crawldedup.reading.volatile import put_last, shape_of
 from crawldedup.scrapy_plugin import policy as policies
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
-from crawldedup.scrapy_plugin.policy import (
-    Copies,
-    Deliveries,
-    DuplicatePageError,
-    Fate,
-    Outcome,
-    Walls,
-    key_of,
-    pattern_of,
-)
+from crawldedup.scrapy_plugin.policy import Copies, Deliveries, DuplicatePageError, Fate, Outcome, Walls, key_of
 from crawldedup.scrapy_plugin.records import CrawlJournal, CrawlStats
 from crawldedup.scrapy_plugin.settings import CrawlOptions, crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import say
@@ -54,7 +46,6 @@ from crawldedup.stores.base import is_persistent
 from crawldedup.verdict import Kind, Verdict, describe
 
 BROWSER_PAGE_KEY: Final = "playwright_page"
-_CLOSE_SECONDS: Final = 10.0
 _RELOAD_KEY: Final = "_crawldedup_reload"
 _MOST_LEFT_OUT: Final = 200  # kinds of lines are told
 _MOST_PATTERNS: Final = 10_000  # of URLs have pages that are loaded a second time
@@ -187,7 +178,7 @@ class DedupMiddleware:
         """Ask a second time for some pages with numbers of each pattern of URLs, but for the first, often lists."""
         if not (self._options.reloads and read.numbers) or request.method != "GET" or BROWSER_PAGE_KEY in request.meta:
             return
-        host, pattern = urlparse_cached(request).netloc, pattern_of(request.url)
+        host, pattern = urlparse_cached(request).netloc, policies.pattern_of(request.url)
         put_last(self._met, pattern, self._met[pattern] + 1, _MOST_PATTERNS)
         if self._reloads[host] < self._options.reloads and self._met[pattern] in _RELOADED:
             self._reloads[host] += 1
@@ -270,6 +261,7 @@ class DedupMiddleware:
         text = f"{round(share * window)} of the last {window} pages are copies of {printable(original)}."
         question = "Is it a login form, a ban, a soft 404 or a consent page?"
         say(self._crawler, logging.WARNING, f"{text} {question} CRAWLDEDUP_WALL is '{action}': the crawl {what}.")
+        self.journal.put({"wall": shown(original), "share": round(share, 4), "window": window})
         await signals.send(signals.wall_suspected, self._crawler, original=original, share=share, window=window)
 
     async def _record(self, request: Request, response: Response, judged: Judged, outcome: Outcome) -> None:
@@ -314,6 +306,6 @@ async def close_browser_page(crawler: Crawler, request: Request) -> None:
     page = request.meta.get(BROWSER_PAGE_KEY)
     if page is not None and request.errback is None:
         try:
-            await asyncio.wait_for(page.close(), _CLOSE_SECONDS)
+            await asyncio.wait_for(page.close(), 10.0)
         except Exception as error:
             say(crawler, logging.WARNING, f"cannot close the browser's page of a duplicate: {type(error).__name__}")

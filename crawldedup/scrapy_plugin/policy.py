@@ -3,7 +3,7 @@
 import hashlib
 import mimetypes
 import re
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -26,6 +26,7 @@ from crawldedup.names import canonical_url, claimed_url, is_same_page, page_key,
 from crawldedup.options import options_of
 from crawldedup.page import WORST_RANK, Page, ReadPage
 from crawldedup.reading.html import MAX_BYTES
+from crawldedup.reading.volatile import put_last
 from crawldedup.scrapy_plugin.settings import CrawlOptions, Pattern, matches
 from crawldedup.verdict import Kind, Verdict
 
@@ -42,12 +43,9 @@ _COMMENT: Final = re.compile(rb"<!--.*?-->", re.DOTALL)
 # Style sheets, scripts and tables are text/* too, but nothing that a reader would call a page.
 _PROSE_TYPES: Final = frozenset({"text/plain", "text/markdown"})
 
+# So many of the last judged pages, and the share of them that makes an original suspect: of a wall before all of a
+# site, and before each third page. Honest pages of one template stay below: of a calendar, 35 of 100 and 123 of 500.
 WINDOWS: Final = ((100, 0.6), (500, 0.3))
-"""So many of the last judged pages, and the share of them that makes an original suspect.
-
-The first finds a wall before all of a site, the second one before each third page. A template that honest pages share
-stays below: 2,000 pages of a calendar, one after the other, came to 35 of 100 and 123 of 500.
-"""
 MOST_SUSPECTED: Final = 100  # originals in one crawl
 _MOST_SITES: Final = 100  # are watched
 
@@ -240,10 +238,14 @@ def page_of(request: Request, response: Response, policy: CrawlOptions, spider: 
     else:
         encoding = response.encoding if isinstance(response, TextResponse) else "utf-8"
         body = {"text": response.body.decode(encoding, "replace")}
+    identity = None
+    if request.method != "GET" or request.body:
+        # One URL answers many POST requests (searches, GraphQL), so other methods and bodies tell pages apart.
+        identity = f"{request.method} {canonical_url(response.url)} {hashlib.sha256(request.body).hexdigest()[:32]}"
     return Page(
         response.url,
         **body,
-        identity=identity_of(request, response),
+        identity=identity,
         scope_key=scope_key_of(policy.scope, response.url, spider),
         similarity=policy.similarity,
         revisit_similarity=policy.similarity_of_revisits,
@@ -255,17 +257,6 @@ def page_of(request: Request, response: Response, policy: CrawlOptions, spider: 
 def scope_key_of(scope: str, url: str, spider: str) -> str:
     """Return what pages or items share that may be compared. A site is looked up only where it is asked for."""
     return site_of(url) if scope == "site" else spider if scope == "spider" else ""
-
-
-def identity_of(request: Request, response: Response) -> str | None:
-    """Return what makes the answer the same page when it is seen again; None if the URL alone does.
-
-    One URL answers many POST requests (searches, GraphQL), so other methods and bodies are part of it.
-    """
-    if request.method == "GET" and not request.body:
-        return None
-    body = hashlib.sha256(request.body).hexdigest()[:32]
-    return f"{request.method} {canonical_url(response.url)} {body}"
 
 
 def key_of(page: Page) -> int:
@@ -320,7 +311,7 @@ class Walls:
     """
 
     def __init__(self) -> None:
-        self.sites: OrderedDict[str, deque[tuple[int | None, int]]] = OrderedDict()
+        self.sites: dict[str, deque[tuple[int | None, int]]] = {}
         self._suspected: set[int] = set()
 
     def add(self, verdict: Verdict, digest: int = 0) -> tuple[str, float, int] | None:
@@ -335,10 +326,8 @@ class Walls:
         elif verdict.kind is Kind.REVISIT and digest:
             key = hash(("text", digest))
         site = site_of(verdict.url)
-        recent = self.sites.setdefault(site, deque(maxlen=max(size for size, _ in WINDOWS)))
-        self.sites.move_to_end(site)
-        if len(self.sites) > _MOST_SITES:
-            self.sites.popitem(last=False)
+        recent = self.sites.get(site, deque(maxlen=max(size for size, _ in WINDOWS)))
+        put_last(self.sites, site, recent, _MOST_SITES)
         recent.appendleft((key, hash(verdict.url)))
         if key is None or key in self._suspected or len(self._suspected) == MOST_SUSPECTED:
             return None

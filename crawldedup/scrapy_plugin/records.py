@@ -19,7 +19,6 @@ from typing import Any, Final
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.job import job_dir
 from scrapy.utils.project import data_path
 
@@ -28,7 +27,6 @@ from crawldedup.aio import Judged
 from crawldedup.errors import CrawlDedupError, PageError, StoreError, UnexpectedReadError, pluralize, printable
 from crawldedup.fingerprinting import VERIFY_BITS
 from crawldedup.journal import FileJournal, shown
-from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import CLOSE_REASON, CrawlOptions, end_unstarted, is_interactive
 from crawldedup.scrapy_plugin.signals import logger, say
@@ -36,11 +34,9 @@ from crawldedup.search.decision import accept_threshold
 from crawldedup.stores.base import shown_url
 from crawldedup.verdict import Kind
 
-PREFIX: Final = "crawldedup/"
 NOVELTY_PAGES: Final = 200  # So many of the last pages tell how much new a crawl still finds.
-LEAST_UNCHECKED: Final = 10
+LEAST_UNCHECKED: Final = 10  # So many pages, and this share of those to check, are too many to pass unchecked.
 SHARE_UNCHECKED: Final = 0.05
-"""So many pages, and this share of those that were to be checked, are too many to pass unchecked."""
 SILENT_SECONDS: Final = 60.0  # After the log said that the store is down, it says so again no sooner.
 
 _DUPLICATES: Final = {Kind.NEAR_DUPLICATE: "duplicate/near", Kind.EXACT_DUPLICATE: "duplicate/exact"}
@@ -70,7 +66,7 @@ class CrawlStats:
         self._options = options
         self._noun = noun
         self._stats = crawler.stats
-        self._prefix = PREFIX if noun == "page" else f"{PREFIX}{noun}/"
+        self._prefix = "crawldedup/" if noun == "page" else f"crawldedup/{noun}/"
         self._counts: Counter[str] = Counter()
         self._fates: Counter[str] = Counter()  # for the summary alone
         self._novelty: deque[bool] = deque(maxlen=NOVELTY_PAGES)
@@ -166,18 +162,13 @@ class CrawlStats:
             reason = self._reason_to_end(error)
             if reason is not None and self._closing is None:
                 say(self._crawler, logging.ERROR, reason)
-                self._closing = self._begin_to_close()
+                assert self._crawler.engine is not None
+                # In the background: to wait would be to wait for a page. A person who looks at pages goes on.
+                self._closing = is_interactive(self._crawler) or asyncio.ensure_future(
+                    self._crawler.engine.close_spider_async(reason=CLOSE_REASON)
+                )
         self.count("/".join(counter))
         return counter
-
-    def _begin_to_close(self) -> object:
-        """Close the spider in the background, unless a person looks at pages: to wait would be to wait for a page."""
-        if is_interactive(self._crawler):
-            return self
-        assert self._crawler.engine is not None
-        return deferred_from_coro(self._crawler.engine.close_spider_async(reason=CLOSE_REASON)).addErrback(
-            lambda failure: say(self._crawler, logging.ERROR, f"cannot close: {failure.value!r}")
-        )
 
     def count(self, name: str, number: int = 1) -> None:
         """Count under a name, such as `skipped/<reason>`, `error/<kind>` or `walls/suspected`."""
@@ -268,11 +259,6 @@ def _listed(counts: dict[str, int]) -> str:
     return ", ".join(f"{reason} {count}" for reason, count in counts.items())
 
 
-def place_of_journals(options: CrawlOptions) -> str:
-    """Return the directory that crawls write their journals into. Raises OSError."""
-    return data_path(str(options.journal))
-
-
 class CrawlJournal:
     """Writes what a crawl gets, once it has begun. Whatever goes wrong costs lines, and no page."""
 
@@ -290,7 +276,7 @@ class CrawlJournal:
         if self._options.journal is False:
             return
         try:
-            self._place = place_of_journals(self._options)
+            self._place = data_path(str(self._options.journal))
         except OSError as error:
             self._complain("the journal", error)
             return
@@ -314,7 +300,6 @@ class CrawlJournal:
             },
         }
         self._file = FileJournal(Path(self._place), header, keep=KEPT_CRAWLS)
-        self._crawler.signals.connect(self._wall_suspected, signal=signals.wall_suspected)
 
     def checked(self, request: Request, response: Response, judged: Judged, outcome: Outcome, known: int) -> None:
         """Write what a page is, and what became of it. `known` are the pages in the index."""
@@ -383,9 +368,6 @@ class CrawlJournal:
             "latency": round(latency, 3) if isinstance(latency, float) and 0 < latency < _MOST else None,
         }
         self.put(record)
-
-    def _wall_suspected(self, original: str, share: float, window: int) -> None:
-        self.put({"wall": shown(original), "share": round(share, 4), "window": window})
 
     def _complain(self, what: str, trouble: object) -> None:
         say(self._crawler, logging.WARNING, f"cannot write {what}, and the crawl goes on: {trouble}")

@@ -32,8 +32,6 @@ from crawldedup.stores.base import check_store_url
 PREFIX: Final = "CRAWLDEDUP_"
 CLOSE_REASON: Final = "crawldedup_error"
 
-_QUICK_EXTRACTORS: Final = ("blocks", "text")  # One process of them keeps up with Scrapy.
-_MOST_WORKERS: Final = 4
 _PATTERNS: Final = "a regular expression or a list of them, none of them empty"
 _PATTERN_SECONDS: Final = 0.05
 _slow_patterns: Final[set[str]] = set()  # Expressions of the user, so there are few.
@@ -126,9 +124,7 @@ class CrawlOptions(Options):
     """
 
     reloads: int = _option(
-        0,
-        checks.whole(0, 5),
-        "Load so many pages of each host twice, to learn which lines change with every load.",
+        0, checks.whole(0, 5), "Load so many pages of each host twice, to learn which lines change with every load."
     )
     enabled: bool = _option(True, checks.flag, "Switch the plugin off with False.")
     action: str = _word(
@@ -240,9 +236,9 @@ def crawl_settings() -> dict[str, Option]:
 
 
 def default_workers(extractor: str) -> int:
-    """Return one process less than there are cores, at most 4; one for a quick extractor."""
+    """Return one process less than there are cores, at most 4; one for extractors that keep up with Scrapy."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return 1 if extractor in _QUICK_EXTRACTORS else max(1, min(_MOST_WORKERS, cores - 1))
+    return 1 if extractor in ("blocks", "text") else max(1, min(4, cores - 1))
 
 
 def _value(settings: BaseSettings, name: str, declared: Option) -> Any:

@@ -369,10 +369,8 @@ def has_exited(process: str) -> bool:
         return False
     try:
         os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, ProcessLookupError)
     state, started_now = _state_and_start(int(pid))
     # A zombie has exited, only its parent does not know.
     return state in ("Z", "X") or (bool(started and started_now) and started != started_now)

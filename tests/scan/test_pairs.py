@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -11,7 +12,6 @@ import pytest
 from crawldedup.scan.pairs import (
     NEIGHBOURS,
     VOLATILITY_UNIT,
-    Nearness,
     WaitingPairs,
     candidate_pairs,
     distinct,
@@ -19,6 +19,7 @@ from crawldedup.scan.pairs import (
     key_bits,
     keys_of,
     later_of,
+    near_pairs,
     pack,
     pair,
 )
@@ -28,8 +29,8 @@ from crawldedup.search.query import TABLES
 BITS = 16
 
 
-def alike(pages: int) -> Nearness:
-    return Nearness(np.zeros(pages, np.uint64), np.zeros((pages, 4), np.uint64), 16, 80)
+def alike(pages: int) -> partial[np.ndarray]:
+    return partial(near_pairs, np.zeros(pages, np.uint64), np.zeros((pages, 4), np.uint64), 16, 80)
 
 
 def packed_keys(prefixes: list[int], rest: int = 0) -> np.ndarray:
@@ -37,8 +38,8 @@ def packed_keys(prefixes: list[int], rest: int = 0) -> np.ndarray:
     return np.sort(pack(keys, np.arange(len(prefixes), dtype=np.uint64)))
 
 
-def pairs_of(packed: np.ndarray, nearness: Nearness) -> set[tuple[int, int]]:
-    found = np.concatenate([np.empty(0, np.uint64), *candidate_pairs(packed, BITS, nearness)])
+def pairs_of(packed: np.ndarray, near: partial[np.ndarray]) -> set[tuple[int, int]]:
+    found = np.concatenate([np.empty(0, np.uint64), *candidate_pairs(packed, BITS, near)])
     return set(zip(earlier_of(found).tolist(), later_of(found).tolist(), strict=True))
 
 
@@ -47,13 +48,10 @@ def test_all_pages_that_share_a_key_are_paired() -> None:
     assert pairs_of(packed_keys(prefixes), alike(6)) == {(0, 2), (0, 4), (2, 4), (1, 5)}
 
 
-@pytest.mark.parametrize("column", ["search", "verify"])
-def test_pages_that_differ_in_too_many_bits_are_no_pair(column: str) -> None:
+@pytest.mark.parametrize(("column", "bits"), [(0, 17), (1, 21)])
+def test_pages_that_differ_in_too_many_bits_are_no_pair(column: int, bits: int) -> None:
     near = alike(3)
-    if column == "search":
-        near.search[1] = (1 << 17) - 1
-    else:
-        near.verify[1] = (1 << 21) - 1
+    near.args[column][1] = (1 << bits) - 1
     assert pairs_of(packed_keys([1, 1, 1]), near) == {(0, 2)}
 
 

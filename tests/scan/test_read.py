@@ -15,6 +15,7 @@ from crawldedup.commands.archives import Item
 from crawldedup.commands.command import Output
 from crawldedup.errors import ConfigurationError
 from crawldedup.scan import read
+from crawldedup.scan.engine import LAYOUT
 from crawldedup.scan.read import Packed, ScanFolder, Step, opened_folder
 from tests.processes import is_there
 from tests.scan.pages import collection, columns_in, of_texts, packed
@@ -61,10 +62,10 @@ def test_all_parts_make_one_collection(tmp_path: Path, parts: list[Packed]) -> N
     with opened_folder(tmp_path / "scan", TASK) as folder:
         pages, _ = folder.pages()
         assert urls_in(folder) == URLS[:count]
-        for name, column in pages.by_name().items():
+        for name in LAYOUT:
             expected = np.concatenate([getattr(columns_in(part), name) for part in parts])
-            assert (column == expected).all()
-            assert column.dtype == expected.dtype
+            assert (getattr(pages, name) == expected).all()
+            assert getattr(pages, name).dtype == expected.dtype
         assert shingles_in(folder) == parts[0]["shingles"] + parts[1]["shingles"]
         # Nothing new is no part.
         folder.add((1, 0, 1), [], [])
@@ -175,8 +176,8 @@ def test_pages_are_read_as_one_process_reads_them(tmp_path: Path, monkeypatch: p
         collect(folder, pages, workers=3, on_skipped=skipped.append)
         found, _ = folder.pages()
         alone = packed(pages_of(texts[:-1]))
-        for name, column in columns_in(alone).by_name().items():
-            assert (getattr(found, name) == column).all()
+        for name in LAYOUT:
+            assert (getattr(found, name) == getattr(columns_in(alone), name)).all()
         assert shingles_in(folder) == alone["shingles"]
         assert urls_in(folder) == [page.url for page in pages[:-1]]
         assert list(map(str, skipped)) == [f"{pages[-1].url}: skipped (empty)"]

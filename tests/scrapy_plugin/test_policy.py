@@ -172,7 +172,7 @@ def test_the_error_of_a_dropped_page_says_why() -> None:
 
 def test_the_url_is_a_pages_identity_unless_one_url_answers_many_requests() -> None:
     def identity(url: str = URL, **request: Any) -> str | None:
-        return policies.identity_of(Request(URL, **request), html(url=url))
+        return page(html(url=url), **request).identity
 
     assert identity() is None
     post = identity(method="POST", body=b"q=1")

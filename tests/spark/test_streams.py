@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import pyarrow as pa
 
 from crawldedup import spark
 from crawldedup.scan.engine import Goal, Order, Resemblances
-from crawldedup.scan.pairs import Nearness, candidate_pairs, crowded, distinct, pair
+from crawldedup.scan.pairs import candidate_pairs, crowded, distinct, near_pairs, pair
 from crawldedup.spark import batch, decide_pairs, make_pairs
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ def test_runs_are_paired_as_in_memory(at_once: int, monkeypatch: pytest.MonkeyPa
     packed, search, numbers = packed[order], search[order], numbers[order]
     by_number = np.zeros(numbers.max() + 1, np.uint64)
     by_number[numbers.astype(int)] = search
-    nearness = Nearness(by_number, np.zeros((len(by_number), 4), np.uint64), 16, 0)
-    wanted = distinct(np.concatenate(list(candidate_pairs(packed, BITS, nearness))))
+    near = partial(near_pairs, by_number, np.zeros((len(by_number), 4), np.uint64), 16, 0)
+    wanted = distinct(np.concatenate(list(candidate_pairs(packed, BITS, near))))
 
     rows = batch(key=(packed ^ np.uint64(1 << 63)).view(np.int64), search=search.view(np.int64))
     found = pa.Table.from_batches(make_pairs(BITS, cut(rows, rng)))

@@ -33,8 +33,7 @@ _HOST: Final = r"[^,/?#@\s]+"
 _HOSTS: Final = rf"(?P<hosts>{_HOST}(?:,{_HOST})*)"
 _DATABASE: Final = r"(?:/(?P<db>\d*))?"
 _FORMS: Final = {
-    "redis": ("host:port/db", rf"(?:{_HOST})?{_DATABASE}"),
-    "rediss": ("host:port/db", rf"(?:{_HOST})?{_DATABASE}"),
+    **dict.fromkeys(("redis", "rediss"), ("host:port/db", rf"(?:{_HOST})?{_DATABASE}")),
     "unix": ("/path/to/socket?db=0", "/[^?#@]+"),
     "redis+sentinel": ("host:port,host:port/service/db", rf"{_HOSTS}/(?P<service>[^/?#@]+){_DATABASE}"),
     "redis+cluster": ("host:port,host:port", rf"{_HOSTS}/?"),
@@ -101,10 +100,7 @@ def _pool(options: dict[str, Any]) -> redis.ConnectionPool:
 
 
 def connect(target: Target) -> redis.Redis:
-    """Return a client of one server, not yet connected.
-
-    With sentinels, every new connection asks them for the master, so a failover needs no restart.
-    """
+    """Return a client of one server, not yet connected; each new connection asks the sentinels for the master."""
     options = _limited(target.options)
     if not target.service:
         return redis.Redis.from_pool(_pool(options))

@@ -18,7 +18,7 @@ from itertools import count
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar, cast
 
 import redis
-from redis.crc import key_slot
+from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 from redis.sentinel import MasterNotFoundError
 
 from crawldedup.errors import StoreError, StoreUnavailableError
@@ -33,7 +33,6 @@ BYTES_A_PAGE, TABLE_BYTES_A_PAGE = 130, 38
 PREFIXES: Final = 16  # of an index in a cluster
 FAILOVER_SECONDS: Final = 5.0  # for a replica to take the place of a dead master
 _PAUSE_SECONDS: Final = 0.1
-_SLOTS: Final = 16384
 _NUMBERS_AHEAD: Final = 1 << 24
 _OF_AN_EPOCH: Final = re.compile(r"(crawldedup:\{[^}]*\}:)([0-9]+):")
 
@@ -132,10 +131,8 @@ class RedisStore:
         return self._results([_call(prefix, name, *arguments)])[0]
 
     def _every(self, name: str, *arguments: Any, anew: bool = False) -> dict[str, Any]:
-        """Return the answers to a command behind every prefix, of the servers that can be reached; at least of one.
-
-        Those that could not be reached are not asked before a call `anew`.
-        """
+        """Return the answers to a command behind every prefix, of the servers that can be reached; at least of one."""
+        # Those that could not be reached are not asked before a call `anew`.
         asked = self._prefixes if anew else self._answering
         answers = self._run({prefix: _call(prefix, name, *arguments) for prefix in asked})
         reached = {prefix: answer for prefix, answer in answers.items() if not self._is_repeated(answer)} or answers
@@ -392,7 +389,7 @@ def prefixes(namespace: str) -> tuple[str, ...]:
     numbers = count()
     while len(of_slots) < PREFIXES:
         prefix = f"crawldedup:{{{namespace}/{next(numbers)}}}:"
-        of_slots.setdefault(key_slot(prefix.encode()) * PREFIXES // _SLOTS, prefix)
+        of_slots.setdefault(key_slot(prefix.encode()) * PREFIXES // REDIS_CLUSTER_HASH_SLOTS, prefix)
     return tuple(prefix for _, prefix in sorted(of_slots.items()))
 
 

@@ -39,8 +39,7 @@ _ABOUT_PROBES: Final = (
 # Numbers are given as the text of a list, so that the text of a statement is always the same.
 _GIVEN: Final = "(SELECT value FROM json_each(?))"
 Ints = NDArray[np.int64]
-Ranges = tuple[Ints, Ints]
-"""The ranges that queries read, best first: of which table, and the key in the middle."""
+Ranges = tuple[Ints, Ints]  # that queries read, best first: of which table, and the key in the middle
 
 
 class Page(NamedTuple):

@@ -20,7 +20,6 @@ IN_MEMORY: Final = ":memory:"
 BYTES_PER_KEY: Final = 16  # of a file, for row ids inserted in random order: 15.4 at a million of them
 SIGN: Final = 1 << 63  # by which 64-bit integers are shifted: those of SQLite are signed, and their order shall stay
 CLEARED: Final = ""  # the profile of an index that was cleared: the next crawler to join gives it another
-_BUSY_PAUSE_SECONDS: Final = 0.01
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
 _VERSION: Final = 5
 
@@ -115,7 +114,7 @@ def _use_write_ahead_log(db: sqlite3.Connection) -> None:
         except sqlite3.OperationalError as error:
             if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
                 raise
-            time.sleep(_BUSY_PAUSE_SECONDS)
+            time.sleep(0.01)
 
 
 @contextlib.contextmanager

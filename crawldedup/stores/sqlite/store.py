@@ -154,10 +154,7 @@ class SqliteStore:
     def _locked(
         self, queries: Sequence[Query | base.AnchorQuery] = (), *, writes: bool = True
     ) -> Iterator[SqliteIndex | None]:
-        """Keep others from writing to the index, or from changing what is read; give None where there is none.
-
-        Raises KeyMismatchError for queries of another key than that of the index.
-        """
+        """Lock the index; give None where there is none. Raises KeyMismatchError for queries of another key."""
         with self._lock, errors_of(self._path):
             if not self._is_open:
                 raise StoreUnavailableError(f"the store {self._path} is not open")
