@@ -39,8 +39,8 @@ _PARAMETERS: Final = re.compile(_PARAMETER)
 _ENDING: Final = re.compile(r"(?:/index)?(?:\.html?)?/*$")
 _LINK: Final = re.compile(rf"<([^<>]*)>\s*((?:{_PARAMETER})*)")
 
+# The names of parameters by the host whose pages, or whose subdomains' pages, they keep apart; "*" is every host.
 Parameters = Mapping[str, Sequence[str]]
-"""The names of parameters by the host whose pages, or whose subdomains' pages, they keep apart; "*" is every host."""
 _Names = Annotated[list[Annotated[str, msgspec.Meta(pattern=r"\S")]], msgspec.Meta(min_length=1)]
 _Named = Annotated[dict[Annotated[str, msgspec.Meta(pattern="^[^/]+$")], _Names], msgspec.Meta(min_length=1)]
 _ALLOWED: Final = 'names of parameters, or a dictionary (JSON) such as {"shop.example": ["colour"], "*": ["img"]}'

@@ -31,33 +31,31 @@ class ParagraphCheck:
 
     def with_coverage(self, page: Page, read: Fingerprint, query: Query, verdict: Verdict) -> Verdict:
         """Return a verdict with the coverage of its page, if that is no duplicate and paragraphs are compared."""
-        is_apart = kept_apart(self._options.distinguish_params, page.url)
-        if read.paragraphs and not verdict.is_duplicate and not is_apart:
-            name = PageName(query.record.url_key, query.shard_key)
+        if read.paragraphs and not verdict.is_duplicate and not kept_apart(self._options.distinguish_params, page.url):
             with suppress(StoreError):  # The verdict stands without it.
-                return replace(verdict, coverage=self._coverage(page.url, name, read, add=page.remember))
+                return replace(verdict, coverage=self._coverage(page, read, query))
         return verdict
 
-    def _coverage(self, url: str, name: PageName, read: Fingerprint, *, add: bool) -> Coverage:
-        own_share = self._options.paragraphs
+    def _coverage(self, page: Page, read: Fingerprint, query: Query) -> Coverage:
+        own_share, name = self._options.paragraphs, PageName(query.record.url_key, query.shard_key)
         least_new = own_share if isinstance(own_share, float) else LEAST_NEW
         # Anchors of different places differ, as fingerprints do.
-        salt = (name.shard_key or 0) & ((1 << ANCHOR_BITS) - 1)
+        salt = (query.shard_key or 0) & ((1 << ANCHOR_BITS) - 1)
         salted = [each._replace(anchors=tuple(anchor ^ salt for anchor in each.anchors)) for each in read.paragraphs]
         anchors = tuple(dict.fromkeys(anchor for each in salted for anchor in each.anchors))
         if not anchors:
             return coverage_of(salted, {}, {}, least_new)
-        query = AnchorQuery(
-            url=url if self._options.store_urls and len(url) <= LONGEST_URL else "",
+        asked = AnchorQuery(
+            url=page.url if self._options.store_urls and len(page.url) <= LONGEST_URL else "",
             name=name,
             anchors=anchors,
             ttl_seconds=cast("int | None", self._options.paragraph_ttl),
             most_anchors=self._most_anchors,
             key_id=read.key_id,
         )
-        found = self._store.anchors(query, add=add)
+        found = self._store.anchors(asked, add=page.remember)
         coverage = coverage_of(salted, dict(zip(anchors, found.of, strict=True)), found.urls, least_new)
-        if add and coverage.is_partial and not found.is_known:
+        if page.remember and coverage.is_partial and not found.is_known:
             self._store.forget(name, anchors_alone=True)
         return coverage
 

@@ -29,8 +29,8 @@ from crawldedup.reading.volatile import without_visit
 
 FALLBACK_WORDS: Final = 50  # a shorter text of an extractor is taken for a mistake
 NAMED_WORDS: Final = 100  # a shorter main text begins with the page's name, which would change nothing in a longer one
+# Names the rules of this package. Change it with them: texts of different rules must not meet in one index.
 TEXT_PROFILE: Final = "text7"
-"""Names the rules of this package. Change it with them: texts of different rules must not meet in one index."""
 
 _HEADER: Final = kind_of("header")
 _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])

@@ -20,13 +20,13 @@ from crawldedup.reading.difference import difference, unpacked_text
 from crawldedup.search import decision
 from crawldedup.search import plan as planning
 from crawldedup.search.decision import MAX_CANDIDATES, Prefilter, WeightedThreshold, search_similarity, steepness
-from crawldedup.search.plan import KEY_BITS, MAX_KEYS, ProbePlan
+from crawldedup.search.plan import KEY_BITS, MAX_KEYS, ProbePlan, Table
 from crawldedup.stores.base import DIGEST_MASK, Answer, PageName, Query, Record, Retention
 from crawldedup.verdict import Kind, Match, Verdict
 
-TABLES: Final = planning.rotated_tables(2)
+TABLES: Final = (Table(0), Table(KEY_BITS // 2))  # each led by another half of the fingerprint
+# 1 where the stored part of a table's keys holds a bit of the fingerprint, else 0; shape (tables, 64).
 KEPT: Final = np.array([np.isin(range(SEARCH_BITS), table.order[: planning.STORED_BITS]) for table in TABLES], float)
-"""1 where the stored part of a table's keys holds a bit of the fingerprint, else 0; shape (tables, 64)."""
 SIGNATURE_BYTES: Final = VERIFY_BITS // 8
 CANONICAL_MARGIN: Final = 0.1  # So much less is enough for a page that names the other one as its original.
 
@@ -129,11 +129,8 @@ class QueryBuilder:
         The first tells the store which pages were `delivered`. `lowered` are places of pages that may be less alike.
         """
         options = self._options
-        filed, names, similarities = list[Fingerprint](), list[PageName](), list[float]()
-        for place, (page, read) in enumerate(asked):
-            filed.append(salted(read, self.scope_of(page), key))
-            names.append(self.name(key, page))
-            similarities.append(self.similarity(page, is_lowered=place in lowered))
+        filed = [salted(read, self.scope_of(page), key) for page, read in asked]
+        similarities = [self.similarity(page, is_lowered=place in lowered) for place, (page, _) in enumerate(asked)]
         bits = np.array([read.search for read in filed], np.uint64)
         keys = np.column_stack([table.keys(bits) for table in TABLES])
         own_keys = list(map(tuple, keys.tolist()))
@@ -141,9 +138,9 @@ class QueryBuilder:
         sizes = [max(size, options.expected_pages, 1) << extra for extra in extra_bits]
         found = searches(filed, keys, similarities, sizes, options.recall)
         queries: list[Query] = []
-        made = zip(asked, filed, names, own_keys, extra_bits, found, strict=True)
-        for (page, _), read, name, own, extra, (plan, rule, prefilter) in made:
-            effort = planning.HOT_EFFORT if extra else 1
+        made = zip(asked, filed, own_keys, extra_bits, found, strict=True)
+        for (page, _), read, own, extra, (plan, rule, prefilter) in made:
+            name, effort = self.name(key, page), planning.HOT_EFFORT if extra else 1
             record = Record(
                 url=page.url if options.store_urls else "",
                 url_key=name.url_key,

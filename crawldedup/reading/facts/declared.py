@@ -6,7 +6,7 @@ Products are declared by JSON-LD, microdata and RDFa as of https://schema.org/Pr
 import json
 import re
 import unicodedata
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import nsmallest
 from importlib import resources
@@ -290,22 +290,19 @@ def _in_scripts(tree: LexborHTMLParser) -> tuple[list[Product], bool]:
     is_article = False
     for script in islice(tree.css("script[type*='ld+json' i]"), Most.SCRIPTS):
         try:
-            waiting = deque([_JSON.raw_decode(_WRAPPING.sub("", script.text()[: Most.SCRIPT], 1))[0]])
+            nodes = [_JSON.raw_decode(_WRAPPING.sub("", script.text()[: Most.SCRIPT], 1))[0]]
         except (ValueError, RecursionError):
             continue
-        for _ in range(Most.NODES):
-            if not waiting:
-                break
-            node = waiting.popleft()
+        for node in islice(nodes, Most.NODES):  # which grow: of each node, what it holds comes behind all others
             if isinstance(node, list):
-                waiting.extend(node[: Most.NODES])
+                nodes.extend(node[: Most.NODES])
             elif isinstance(node, dict):
                 types = {_last_part(name) for name in _list(node.get("@type")) if isinstance(name, str)}
                 is_article |= not types.isdisjoint(_ARTICLES)
                 # What a product holds are its own offers, or products that are sold with it.
                 has_offer = any(isinstance(offer, dict) for offer in _list(node.get("offers")))
                 if not _is_sold(types, has_offer=has_offer):
-                    waiting.extend(value for key, value in node.items() if key not in _ABOUT_OTHERS)
+                    nodes.extend(value for key, value in node.items() if key not in _ABOUT_OTHERS)
                 elif len(products) < Most.PRODUCTS:
                     products.append(_product_of(node))
     return products, is_article
@@ -360,18 +357,13 @@ def _value(value: Any) -> str:
 
 def _in_meta(tree: LexborHTMLParser) -> tuple[str, list[Product]]:
     """Return the Open Graph type of a page, and the product that it is about, if any."""
-    kind = title = ""
-    members: list[tuple[str, str]] = []
-    for meta in islice(tree.css("meta"), Most.ELEMENTS):
-        attributes = meta.attributes
+    metas: list[tuple[str, str]] = []
+    for attributes in (meta.attributes for meta in islice(tree.css("meta"), Most.ELEMENTS)):
         name = (attributes.get("property") or attributes.get("name") or "").lower()
-        content = " ".join((attributes.get("content") or "")[: Most.VALUE].split())
-        if name == "og:type":
-            kind = content.lower()
-        elif name == "og:title":
-            title = content
-        elif name in VOCABULARY["open_graph"]:
-            members.append((VOCABULARY["open_graph"][name], content))
+        metas.append((name, " ".join((attributes.get("content") or "")[: Most.VALUE].split())))
+    last, keys = dict(metas), VOCABULARY["open_graph"]
+    kind, title = last.get("og:type", "").lower(), last.get("og:title", "")
+    members = [(keys[name], content) for name, content in metas if name in keys]
     is_product = kind in _OPEN_GRAPH_PRODUCTS or any(key == "price" for key, _ in members)
     return kind, [_product_of_members([("name", title), *members])] if is_product else []
 

@@ -10,7 +10,7 @@ control with a price or a specification. Listings and articles are not.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -92,11 +92,6 @@ class Line:
     is_prose: bool
     has_digits: bool
     prices: list[declared.Price]
-
-    @property
-    def is_passing(self) -> bool:
-        """Whether it is about what changes from visit to visit."""
-        return _PASSING.search(self.text) is not None
 
 
 class Layout:
@@ -230,14 +225,12 @@ class Layout:
 def _pair_in(node: LexborNode) -> str:
     """Return two short texts in a block of one line, or a word and a marked one: Colour <b>red</b>; "" for others."""
     parts: list[LexborNode] = []
-    child = node.first_child
-    while child is not None:
+    for child in node.iter(include_text=True):
         kind = child.tag_id
         if kind in _NOT_IN_A_PAIR or len(parts) > 2:
             return ""
         if kind != COMMENT and (kind != TEXT or (child.text_content or "").strip(" \n\r\t:")):
             parts.append(child)
-        child = child.next
     if len(parts) != 2 or parts[1].tag_id == TEXT or (parts[0].tag_id == TEXT and parts[1].tag_id not in _MARKS):
         return ""
     texts = [text_within(part, _ENTRY_SIZE) for part in parts]
@@ -380,10 +373,9 @@ class _ProductView:
         rows = [number for number, line in enumerate(self._lines) if line.is_row]
         # Most of the site's own text follows the product's.
         end = max((*known, *rows), default=_NEAR_LINES)
-        shown: dict[str, set[str]] = {kind: set() for kind in ("name", "row", "number", "declared")}
+        names = {spelled(name[: Most.VALUE]) for name in self._names}
+        shown = defaultdict[str, set[str]](set, name=names, row=set(map(spelled, self._choices)))
         amounts = set(self._above)
-        shown["name"].update(spelled(name[: Most.VALUE]) for name in self._names)
-        shown["row"].update(map(spelled, self._choices))
         # Its price may stand right below a link, such as that to the cart.
         cards = set(self._cards if self._own else self._cards[1:])
         for number, line in enumerate(self._lines):
@@ -392,9 +384,9 @@ class _ProductView:
                 continue
             if line.prices and (line.is_row or not is_card):
                 amounts.update(line.prices)
-                if not line.is_passing:
+                if not _PASSING.search(line.text):
                     shown["number"].update(numbers(declared.without_prices(line.text), units=True))
-            elif is_card or (line.is_passing and not line.is_prose):
+            elif is_card or (not line.is_prose and _PASSING.search(line.text)):
                 continue
             elif line.is_row or (line.is_entry and number <= end + _NEAR_LINES):
                 shown["row"].add(spelled(line.text))
