@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial, wraps
-from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self, TypeVar, cast
 
 from crawldedup import checks
 from crawldedup.deduplicator import HEARTBEAT_SECONDS, Deduplicator
@@ -269,8 +269,7 @@ class AsyncDeduplicator:
 
     async def compare(self, first: Page, second: Page) -> dict[str, Any]:
         """Return how two pages compare, ready for JSON. The store is not asked. See `crawldedup.compare`."""
-        compared: dict[str, Any] = await self._pool.call(request("compare", [first, second], NO_KEY))
-        return compared
+        return cast("dict[str, Any]", await self._pool.call(request("compare", [first, second], NO_KEY)))
 
     async def close(self, *, leave: bool = True) -> None:
         """Answer what waits, leave the crawl and disconnect, within some seconds. See `Deduplicator.close`."""

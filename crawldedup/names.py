@@ -58,8 +58,6 @@ class Key:
         True
         >>> Key().id
         0
-        >>> len(Key.random().secret)
-        16
     """
 
     secret: bytes = field(default=b"", repr=False)  #: The bytes, of a number that the option `key` checks.
@@ -79,14 +77,10 @@ class Key:
         return f"/key.{self.id:016x}" if self.secret else "/key.0"
 
     def number(self, value: bytes, purpose: str) -> int:
-        """Return a 64-bit hash of a value.
+        """Return a 64-bit hash of a value; with a secret, another one for each purpose, a name of at most 16 bytes.
 
         Without a secret it is mmh3, for which other values of a wanted hash are easy to make. A page is known by the
         hash of its URL alone, so that one is never mmh3.
-
-        Args:
-            value: The bytes to hash.
-            purpose: A name of at most 16 bytes. A keyed hash is another one for each purpose.
         """
         if not self.secret and purpose != "url":
             return int(mmh3.hash64(value, signed=False)[0])
@@ -153,9 +147,8 @@ def _spelled(url: str) -> tuple[str, str, str]:
 def _in_headers(headers: Iterable[str]) -> Iterator[str]:
     for header in headers:
         for link in _LINK.finditer(header[:_MAX_HEADER]):
-            parameters: dict[str, str] = {}
-            for name, quoted, plain in _PARAMETERS.findall(link[2]):
-                parameters.setdefault(name.lower(), quoted or plain)
+            named = reversed(_PARAMETERS.findall(link[2]))  # of several of one name, the first holds
+            parameters = {name.lower(): quoted or plain for name, quoted, plain in named}
             # A link with an anchor is about another page.
             if "canonical" in parameters.get("rel", "").lower().split() and "anchor" not in parameters:
                 yield link[1]

@@ -121,10 +121,8 @@ def content_text(page: HtmlPage) -> str:
     kept, in_content = [True], [False]
     for node, parent, kind in list(zip(blocks.nodes, blocks.parents, blocks.kinds, strict=True))[1:]:
         in_content.append(in_content[parent] or kind in HOLD_CONTENT)
-        if kind == _HEADER:
-            is_around = not in_content[parent]
-        else:
-            is_around = kind in BOILERPLATE or node.attributes.get("role") in BOILERPLATE_ROLES
+        is_named = kind in BOILERPLATE or node.attributes.get("role") in BOILERPLATE_ROLES
+        is_around = not in_content[parent] if kind == _HEADER else is_named
         kept.append(kept[parent] and (not is_around or node.mem_id in page.holders))
     return "\n".join([text for text, _, block in blocks.lines if kept[block]])
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import nsmallest
 from importlib import resources
-from itertools import chain, islice
+from itertools import chain, islice, starmap
 from typing import Any, Final, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -34,6 +34,7 @@ class Most:
     VALUE: Final = 500  # characters of a name, a value, a text on a button, or the classes of an element
     LINES: Final = 4_000  # lines of a page
     LINE: Final = 20_000  # characters of a line
+    SHORT: Final = 100  # characters of a line that may be about its price or number
     DESCRIPTION: Final = 20_000  # characters of the main text of a page that only looks like a product's, no article's
     ELEMENTS: Final = 2_000  # buttons, inputs and forms that may be buy controls, links, and those with structured data
     SCRIPTS: Final = 20  # scripts of JSON-LD
@@ -96,9 +97,8 @@ _FRIDAY: Final = re.compile(r"fr\.?\s?(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2
 # Prices without a currency: "49,-" and "49,–".
 _DASHED: Final = re.compile(r"(?<![\w.,:/-])(\d{1,3}(?:[ .']\d{3}){0,3}|\d{1,7})(?:,[-–—]{1,2}|\.(?:--|[–—]))(?![\w-])")
 
-_SHOWN: Final = 100  # letters of a line that may be about its price
 _SIGN_ALONE: Final = 5  # letters of a currency, which may stand in a block of its own
-_DIGIT: Final = re.compile(r"\d")
+DIGIT: Final = re.compile(r"\d")
 _ONLY_NUMBER: Final = re.compile(r"\d[\d.,' ]{0,15}+")
 _PRICE_NAMES: Final = ("rice", "reis", "recio", "rezzo", "reço", "prix")
 
@@ -197,7 +197,7 @@ def show_a_price(texts: Iterable[str], html: str) -> bool:
 
     A page with a Friday may show one.
     """
-    short = [text for text in texts if len(text) <= _SIGN_ALONE or (len(text) <= _SHOWN and _DIGIT.search(text))]
+    short = [text for text in texts if len(text) <= _SIGN_ALONE or (len(text) <= Most.SHORT and DIGIT.search(text))]
     lines = plain("\n".join(short[: Most.LINES]))
     if any(_with_currency(lines)) or _DASHED.search(lines) or _WHOLE_TEXT.search(lines):
         return True
@@ -250,19 +250,11 @@ class Product(NamedTuple):
     attributes: frozenset[str]
 
 
-class Declared(NamedTuple):
-    """What a page declares. The product that its meta elements describe is the last.
+def read_declared(tree: LexborHTMLParser) -> tuple[list[Product], bool, bool]:
+    """Return the products that a page declares, last that of its meta elements, and whether it declares an article.
 
-    `calls_itself_article` is a weaker sign than `is_article`: much shop software gives every page that Open Graph type.
+    That it calls itself an article is a weaker sign: much shop software gives every page that Open Graph type.
     """
-
-    products: tuple[Product, ...]
-    is_article: bool
-    calls_itself_article: bool
-
-
-def read_declared(tree: LexborHTMLParser) -> Declared:
-    """Read a bounded part of the structured data of a page, whatever is in it."""
     products, is_article = _in_scripts(tree)
     kind, of_the_page = _in_meta(tree)
     typed = {}
@@ -270,7 +262,7 @@ def read_declared(tree: LexborHTMLParser) -> Declared:
         names = element.attributes.get("itemtype") or element.attributes.get("typeof") or ""
         typed[element.mem_id] = {_last_part(name) for name in names[: Most.VALUE].split()}
     is_article = is_article or any(not types.isdisjoint(_ARTICLES) for types in typed.values())
-    return Declared((*products, *_in_markup(tree, typed), *of_the_page), is_article, kind == "article")
+    return [*products, *_in_markup(tree, typed), *of_the_page], is_article, kind == "article"
 
 
 def _last_part(kind: str) -> str:
@@ -281,8 +273,7 @@ def _last_part(kind: str) -> str:
 def _product(name: str, prices: Iterable[tuple[str, str]], values: Iterable[str]) -> Product:
     """Return a product. Of very many values the first by the alphabet are taken, since their order differs."""
     attributes = nsmallest(Most.VALUES, {text for value in values if (text := value.strip())})
-    found = (price_of(amount, currency) for amount, currency in prices)
-    return Product(name, frozenset(filter(None, found)), frozenset(attributes))
+    return Product(name, frozenset(filter(None, starmap(price_of, prices))), frozenset(attributes))
 
 
 def _in_scripts(tree: LexborHTMLParser) -> tuple[list[Product], bool]:
