@@ -164,24 +164,17 @@ def _joined(base: str, link: str) -> str:
     return url if scheme in ("http", "https") and host and len(url) <= _MAX_URL else ""
 
 
-class Salt(NamedTuple):
-    """The constants that are XORed into a page's bits, as numbers; zero for the global scope."""
-
-    number: int
-    signature: int
-
-
 @lru_cache(maxsize=4096)
-def salt_of(scope: str, signature_bytes: int, key: Key = NO_KEY) -> Salt:
-    """Return the salt for a site, a spider's name, or "" for the global scope."""
+def salt_of(scope: str, signature_bytes: int, key: Key = NO_KEY) -> tuple[int, int]:
+    """Return what is XORed into 64 bits of a page, and into its signature, for a site or a spider; 0 for no scope."""
     if not scope:
-        return Salt(0, 0)
+        return 0, 0
     name = scope.encode("utf-8", "replace")
     if key.secret:
         signature = hashlib.shake_256(key.secret + name).digest(signature_bytes)
     else:
         signature = b"".join(mmh3.hash_bytes(name, seed=seed) for seed in range(1, 2 + signature_bytes // 16))
-    return Salt(key.number(name, "scope"), int.from_bytes(signature[:signature_bytes], "big"))
+    return key.number(name, "scope"), int.from_bytes(signature[:signature_bytes], "big")
 
 
 @cache

@@ -17,9 +17,9 @@ LONGEST_MODULE = 500
 # What is about lines that change with every load, and about daily crawls, is in them: 239 in reading, and beside it
 # 120 in the library, 97 in the plugin, 25 in the search, 6 in the report and 1 in the workers.
 BUDGETS = {
-    "library": 2194,
-    "reading": 2828,
-    "search": 1283,
+    "library": 2187,
+    "reading": 2820,
+    "search": 1273,
     "stores": 2306,
     "workers": 495,
     "scrapy_plugin": 2123,
@@ -31,7 +31,7 @@ BUDGETS = {
     "literature": 1727,
     "adapters": 304,
 }
-MOST_LINES = 19_633
+MOST_LINES = 19_608
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

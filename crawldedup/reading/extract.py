@@ -69,12 +69,7 @@ class PageText:
 
 
 def extract_page(
-    body: bytes | str,
-    encoding: str | None,
-    extractor: Extractor,
-    *,
-    min_words: int = FALLBACK_WORDS,
-    area: Area | None = None,
+    body: bytes | str, encoding: str | None, extractor: Extractor, *, min_words: int, area: Area | None = None
 ) -> PageText:
     """Decode a page and extract the text to compare.
 

@@ -7,7 +7,7 @@ made in one pass of arrays: keys, probe plans, prefilters and rules. Each is com
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import compress
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ from crawldedup.verdict import Kind, Match, Verdict
 TABLES: Final = (Table(0), Table(KEY_BITS // 2))  # each led by another half of the fingerprint
 # 1 where the stored part of a table's keys holds a bit of the fingerprint, else 0; shape (tables, 64).
 KEPT: Final = np.array([np.isin(range(SEARCH_BITS), table.order[: planning.STORED_BITS]) for table in TABLES], float)
+# The ranges to read for a page, which of the records there to accept, and which of the keys.
+Search = tuple[ProbePlan, WeightedThreshold, Prefilter | None]
 SIGNATURE_BYTES: Final = VERIFY_BITS // 8
 CANONICAL_MARGIN: Final = 0.1  # So much less is enough for a page that names the other one as its original.
 
@@ -35,14 +37,6 @@ _PAGES_TRIED: Final = 400
 _LEADING_BITS: Final = 10
 MAX_EXTRA_BITS: Final = 16
 _STEP: Final = 2
-
-
-class Search(NamedTuple):
-    """The ranges to read for a page, and which of the keys and of the records there to accept."""
-
-    plan: ProbePlan
-    rule: WeightedThreshold
-    prefilter: Prefilter | None = None
 
 
 class HotPrefixes:
@@ -91,7 +85,7 @@ class QueryBuilder:
         scope = self._scope(page)
         url, identity = (page.canonical or "", None) if original else (page.url, page.identity)
         is_global = not scope and self._options.scope == "global"
-        shard_key = None if is_global else salt_of(scope, SIGNATURE_BYTES, key).number
+        shard_key = None if is_global else salt_of(scope, SIGNATURE_BYTES, key)[0]
         return PageName(page_key(scope, url, identity, key), shard_key)
 
     def scope_of(self, page: Page) -> str:
@@ -194,9 +188,9 @@ def searches(
         crowds = [decision.crowd_rule(similarity, recall, VERIFY_BITS) for similarity in wanted]
         verified, thresholds = [page.verify_weights for page in full], [crowd.thresholds[0] for crowd in crowds]
         rules = decision.likelihood_rules(np.array(verified), thresholds, crowds)
-        found = iter(map(Search, plans, rules, decision.likelihood_prefilters(weights, slopes, KEPT)))
+        found = zip(plans, rules, decision.likelihood_prefilters(weights, slopes, KEPT), strict=True)
     firsts = zip(is_full, keys[:, 0].tolist(), strict=True)
-    return [next(found) if full else Search(planning.single_plan(own), _IDENTITY) for full, own in firsts]
+    return [next(found) if full else (planning.single_plan(own), _IDENTITY, None) for full, own in firsts]
 
 
 def expected_recall(*, similarity: float, recall: float, pages: int) -> float:
@@ -213,15 +207,11 @@ def salted(page: Fingerprint, scope: str, key: Key) -> Fingerprint:
     """Return a fingerprint as it is filed: its bits XORed with constants of its scope and its product attributes."""
     if not scope and not page.facts:
         return page
-    salt = salt_of(scope, SIGNATURE_BYTES, key)
-    facts = salt_of(f"facts {page.facts}" if page.facts else "", SIGNATURE_BYTES, key)
-    verify = int.from_bytes(page.verify, "big") ^ salt.signature ^ facts.signature
-    return replace(
-        page,
-        search=page.search ^ salt.number ^ facts.number,
-        verify=verify.to_bytes(SIGNATURE_BYTES, "big"),
-        digest=page.digest ^ salt.number ^ facts.number,
-    )
+    number, signature = salt_of(scope, SIGNATURE_BYTES, key)
+    of_facts = salt_of(f"facts {page.facts}" if page.facts else "", SIGNATURE_BYTES, key)
+    number, signature = number ^ of_facts[0], signature ^ of_facts[1]
+    verify = (int.from_bytes(page.verify, "big") ^ signature).to_bytes(SIGNATURE_BYTES, "big")
+    return replace(page, search=page.search ^ number, verify=verify, digest=page.digest ^ number)
 
 
 def match_of(page: Fingerprint, query: Query, record: Record) -> Match:

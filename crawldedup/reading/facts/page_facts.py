@@ -378,14 +378,13 @@ class _ProductView:
         # Its price may stand right below a link, such as that to the cart.
         cards = set(self._cards if self._own else self._cards[1:])
         for number, line in enumerate(self._lines):
-            is_card = number in cards
             if not (line.is_row or line.is_entry or line.has_digits):
                 continue
-            if line.prices and (line.is_row or not is_card):
+            if line.prices and (line.is_row or number not in cards):
                 amounts.update(line.prices)
                 if not _PASSING.search(line.text):
                     shown["number"].update(numbers(declared.without_prices(line.text), units=True))
-            elif is_card or (not line.is_prose and _PASSING.search(line.text)):
+            elif number in cards or (not line.is_prose and _PASSING.search(line.text)):
                 continue
             elif line.is_row or (line.is_entry and number <= end + _NEAR_LINES):
                 shown["row"].add(spelled(line.text))
