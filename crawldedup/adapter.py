@@ -61,9 +61,7 @@ class CrawlDeduplicator:
             ranked = partial(with_claim, rank=self._copies.rank(url), headers=[links])
             verdict = (await self.dedup.judge(page, ranked)).verdict
         except Exception as error:
-            kind = "internal"
-            if isinstance(error, CrawlDedupError):
-                kind = error.reason if isinstance(error, PageError) else error.counter
+            kind = error.reason if isinstance(error, PageError) else getattr(error, "counter", CrawlDedupError.counter)
             if not self.counts[kind]:
                 others = "others of the kind are counted"
                 _log.warning("crawldedup: a page passes unchecked, %s: %s", others, printable(str(error)))

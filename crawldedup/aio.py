@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial, wraps
-from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self, TypeVar, cast
 
 from crawldedup import checks
 from crawldedup.deduplicator import HEARTBEAT_SECONDS, Deduplicator
-from crawldedup.errors import ClosedError, ConfigurationError, CrawlDedupError, KeyMismatchError, StoreUnavailableError
+from crawldedup.errors import ClosedError, CrawlDedupError, KeyMismatchError, StoreUnavailableError
 from crawldedup.explain import Explanation
 from crawldedup.fingerprinting import Fingerprint
 from crawldedup.names import NO_KEY, Key
@@ -202,7 +202,7 @@ class AsyncDeduplicator:
 
         async def feed() -> None:
             task = None
-            async for page in pages if isinstance(pages, AsyncIterable) else _asynchronous(pages):
+            async for page in pages if isinstance(pages, AsyncIterable) else asynchronous(pages):
                 await room.acquire()
                 tasks.add(task := asyncio.create_task(self._begin(page, task, is_strict=on_error is None)))
                 begun.put_nowait((page, task))
@@ -269,8 +269,7 @@ class AsyncDeduplicator:
 
     async def compare(self, first: Page, second: Page) -> dict[str, Any]:
         """Return how two pages compare, ready for JSON. The store is not asked. See `crawldedup.compare`."""
-        compared: dict[str, Any] = await self._pool.call(request("compare", [first, second], NO_KEY))
-        return compared
+        return cast("dict[str, Any]", await self._pool.call(request("compare", [first, second], NO_KEY)))
 
     async def close(self, *, leave: bool = True) -> None:
         """Answer what waits, leave the crawl and disconnect, within some seconds. See `Deduplicator.close`."""
@@ -297,8 +296,6 @@ class AsyncDeduplicator:
         if self._is_closed:
             raise ClosedError(f"{self!r} is closed; call open() or use `async with` to open it again")
         self._require_store()
-        if not isinstance(page, Page):
-            raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a Page")
         self._reading += 1
         try:
             if page.remember and self._beating is None:
@@ -411,10 +408,11 @@ def _forget(future: asyncio.Future[Any]) -> None:
 
 
 def _is_quick(page: Page) -> bool:
-    """Return whether a page can be read in the event loop."""
-    return isinstance(page, Page) and page.html is None and len(page.text or "") < _LONG_TEXT
+    """Return whether a page can be read in the event loop; True, too, for what is no page, and refused there."""
+    return not isinstance(page, Page) or (page.html is None and len(page.text or "") < _LONG_TEXT)
 
 
-async def _asynchronous(pages: Iterable[Page]) -> AsyncIterator[Page]:
-    for page in pages:
-        yield page
+async def asynchronous(values: Iterable[T]) -> AsyncIterator[T]:
+    """Yield the values of an iterable that does not wait."""
+    for value in values:
+        yield value

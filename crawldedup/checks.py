@@ -36,13 +36,6 @@ def string(name: str, value: object) -> str:
     return value
 
 
-def flag(name: str, value: object) -> bool:
-    """Check for True or False: "no" would count as true."""
-    if not isinstance(value, bool):
-        raise refused(name, value, "True or False")
-    return value
-
-
 def one_of(*allowed: str | bool) -> Check:
     """Make a check for one of some words, or True or False where they are among them."""
 
@@ -52,6 +45,9 @@ def one_of(*allowed: str | bool) -> Check:
         return value
 
     return check
+
+
+flag: Final = one_of(True, False)  # "no" would count as true
 
 
 def whole(at_least: int, at_most: float = math.inf) -> Check:

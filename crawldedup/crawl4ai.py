@@ -4,6 +4,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import Any
 
 from crawldedup.adapter import MARK, CrawlDeduplicator
+from crawldedup.aio import asynchronous
 
 
 class DedupResults(CrawlDeduplicator):
@@ -24,7 +25,7 @@ class DedupResults(CrawlDeduplicator):
 
         A page counts as delivered when the next one is asked for.
         """
-        async for result in results if isinstance(results, AsyncIterable) else _asynchronous(results):
+        async for result in results if isinstance(results, AsyncIterable) else asynchronous(results):
             await self.mark(result)
             if self.options.action == "drop" and is_duplicate(result):
                 continue
@@ -60,8 +61,3 @@ class DedupResults(CrawlDeduplicator):
 def is_duplicate(result: Any) -> bool:
     """Return whether a result is a copy, or unchanged with `revisit="drop"`: nothing of it is wanted."""
     return bool((result.metadata or {}).get(MARK, {}).get("refused"))
-
-
-async def _asynchronous(results: Iterable[Any]) -> AsyncIterator[Any]:
-    for result in results:
-        yield result

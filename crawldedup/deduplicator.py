@@ -16,7 +16,7 @@ from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, Fingerprint
 from crawldedup.names import Key
 from crawldedup.options import Options
 from crawldedup.page import Content, Page, PageContent, PageReader, Read
-from crawldedup.paragraphs import ParagraphCheck
+from crawldedup.paragraphs import coverage
 from crawldedup.reading.difference import unpacked_text
 from crawldedup.reading.volatile import VolatileLines
 from crawldedup.search.query import TABLES, QueryBuilder, preview, verdict_of
@@ -72,7 +72,6 @@ class Deduplicator:
         profile = f"{self._reader.profile}/{len(TABLES)}x{SEARCH_BITS}"
         layout = base.Layout(self.options.namespace, profile, TABLES, VERIFY_BITS // 8, takes_any_key=secret is None)
         self._store = base.make_store(store, layout.with_key(Key.random() if secret is None else Key(secret)))
-        self._paragraphs = ParagraphCheck(self._store, self.options)
         self.pages = 0
         self._is_open = self._is_closed = False
         self._next_heartbeat = self._next_look = 0.0
@@ -227,7 +226,13 @@ class Deduplicator:
         if page.remember:
             self.pages = answer.pages
             self._queries.hot_prefixes.learn(query, answer)
-        return self._paragraphs.with_coverage(page, read, query, verdict_of(page.url, read, query, answer))
+        return self._with_coverage(page, read, query, verdict_of(page.url, read, query, answer))
+
+    def _with_coverage(self, page: Page, read: Fingerprint, query: Query, verdict: Verdict) -> Verdict:
+        with suppress(StoreError):  # The verdict stands without it.
+            if read.paragraphs and not verdict.is_duplicate:
+                return replace(verdict, coverage=coverage(page, read, query, self._store, self.options))
+        return verdict
 
     def _doubted(self, page: Page, read: Read, verdict: Result) -> Fingerprint | None:
         """Return what is read of a page in full, if the numbers left out may be all that tells it from its original."""
@@ -263,11 +268,10 @@ class Deduplicator:
         if full := self._doubted(subject, read, explanation.verdict):
             values = page | dict.fromkeys(("html", "text", "encoding")) | {"fingerprint": full}
             explanation = self.explain(url, **values | {"similarity": self._stricter(subject).similarity})
-        verdict = self._paragraphs.with_coverage(subject, read, query, explanation.verdict)
-        explanation = replace(explanation, verdict=verdict, pages=self.pages)
-        if not isinstance(content, PageContent):
-            return explanation
-        return replace(explanation, text=content.text, facts=content.fact_lines, left_out=content.left_out)
+        verdict, shown = self._with_coverage(subject, read, query, explanation.verdict), dict[str, Any]()
+        if isinstance(content, PageContent):
+            shown = {"text": content.text, "facts": content.fact_lines, "left_out": content.left_out}
+        return replace(explanation, verdict=verdict, pages=self.pages, **shown)
 
     def _search(self, page: Page) -> tuple[Content, Fingerprint, Query, float, list[Record]]:
         """Return what is read of a page, the query about it, from what similarity on, and all that is compared."""

@@ -68,16 +68,12 @@ EXCERPT: Final = 80
 
 def pair_hashes(words: Hashes) -> Hashes:
     """Return one hash for each two adjacent words, to be mixed before its bits are used."""
-    pairs = words[:-1] * _FIRST_FACTOR
-    pairs += words[1:] * _PAIR_FACTOR
-    return pairs
+    return words[:-1] * _FIRST_FACTOR + words[1:] * _PAIR_FACTOR
 
 
 def shingle_hashes(words: Hashes, pairs: Hashes) -> Hashes:
     """Return one hash for each three adjacent words, from the words and their `pair_hashes`; to be mixed like those."""
-    shingles = pairs[:-1] * _TRIPLE_FACTOR
-    shingles += words[2:]
-    return shingles
+    return pairs[:-1] * _TRIPLE_FACTOR + words[2:]
 
 
 def is_first_of_run(ordered: Hashes) -> NDArray[np.bool_]:

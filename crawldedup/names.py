@@ -39,8 +39,8 @@ _PARAMETERS: Final = re.compile(_PARAMETER)
 _ENDING: Final = re.compile(r"(?:/index)?(?:\.html?)?/*$")
 _LINK: Final = re.compile(rf"<([^<>]*)>\s*((?:{_PARAMETER})*)")
 
+# The names of parameters by the host whose pages, or whose subdomains' pages, they keep apart; "*" is every host.
 Parameters = Mapping[str, Sequence[str]]
-"""The names of parameters by the host whose pages, or whose subdomains' pages, they keep apart; "*" is every host."""
 _Names = Annotated[list[Annotated[str, msgspec.Meta(pattern=r"\S")]], msgspec.Meta(min_length=1)]
 _Named = Annotated[dict[Annotated[str, msgspec.Meta(pattern="^[^/]+$")], _Names], msgspec.Meta(min_length=1)]
 _ALLOWED: Final = 'names of parameters, or a dictionary (JSON) such as {"shop.example": ["colour"], "*": ["img"]}'
@@ -58,8 +58,6 @@ class Key:
         True
         >>> Key().id
         0
-        >>> len(Key.random().secret)
-        16
     """
 
     secret: bytes = field(default=b"", repr=False)  #: The bytes, of a number that the option `key` checks.
@@ -79,14 +77,10 @@ class Key:
         return f"/key.{self.id:016x}" if self.secret else "/key.0"
 
     def number(self, value: bytes, purpose: str) -> int:
-        """Return a 64-bit hash of a value.
+        """Return a 64-bit hash of a value; with a secret, another one for each purpose, a name of at most 16 bytes.
 
         Without a secret it is mmh3, for which other values of a wanted hash are easy to make. A page is known by the
         hash of its URL alone, so that one is never mmh3.
-
-        Args:
-            value: The bytes to hash.
-            purpose: A name of at most 16 bytes. A keyed hash is another one for each purpose.
         """
         if not self.secret and purpose != "url":
             return int(mmh3.hash64(value, signed=False)[0])
@@ -153,9 +147,8 @@ def _spelled(url: str) -> tuple[str, str, str]:
 def _in_headers(headers: Iterable[str]) -> Iterator[str]:
     for header in headers:
         for link in _LINK.finditer(header[:_MAX_HEADER]):
-            parameters: dict[str, str] = {}
-            for name, quoted, plain in _PARAMETERS.findall(link[2]):
-                parameters.setdefault(name.lower(), quoted or plain)
+            named = reversed(_PARAMETERS.findall(link[2]))  # of several of one name, the first holds
+            parameters = {name.lower(): quoted or plain for name, quoted, plain in named}
             # A link with an anchor is about another page.
             if "canonical" in parameters.get("rel", "").lower().split() and "anchor" not in parameters:
                 yield link[1]
@@ -171,24 +164,17 @@ def _joined(base: str, link: str) -> str:
     return url if scheme in ("http", "https") and host and len(url) <= _MAX_URL else ""
 
 
-class Salt(NamedTuple):
-    """The constants that are XORed into a page's bits, as numbers; zero for the global scope."""
-
-    number: int
-    signature: int
-
-
 @lru_cache(maxsize=4096)
-def salt_of(scope: str, signature_bytes: int, key: Key = NO_KEY) -> Salt:
-    """Return the salt for a site, a spider's name, or "" for the global scope."""
+def salt_of(scope: str, signature_bytes: int, key: Key = NO_KEY) -> tuple[int, int]:
+    """Return what is XORed into 64 bits of a page, and into its signature, for a site or a spider; 0 for no scope."""
     if not scope:
-        return Salt(0, 0)
+        return 0, 0
     name = scope.encode("utf-8", "replace")
     if key.secret:
         signature = hashlib.shake_256(key.secret + name).digest(signature_bytes)
     else:
         signature = b"".join(mmh3.hash_bytes(name, seed=seed) for seed in range(1, 2 + signature_bytes // 16))
-    return Salt(key.number(name, "scope"), int.from_bytes(signature[:signature_bytes], "big"))
+    return key.number(name, "scope"), int.from_bytes(signature[:signature_bytes], "big")
 
 
 @cache

@@ -2,17 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
 from typing import Final, cast
 
-from crawldedup.errors import StoreError
 from crawldedup.fingerprinting import ANCHOR_BITS, PARAGRAPH_WORDS, Fingerprint, Paragraph
 from crawldedup.names import kept_apart
 from crawldedup.options import Options
 from crawldedup.page import Page
 from crawldedup.stores.base import AnchorQuery, PageName, Query, Store
-from crawldedup.verdict import Coverage, KnownParagraph, ParagraphKind, Verdict
+from crawldedup.verdict import Coverage, KnownParagraph, ParagraphKind
 
 Held = Mapping[int, Sequence[int] | None]
 
@@ -21,45 +18,31 @@ LEAST_NEW: Final = 0.2  # where pages are only marked: one with less of its own 
 LONGEST_URL: Final = 2048  # Longer ones are not kept: each paragraph of a page may name one.
 
 
-class ParagraphCheck:
-    """Compares the paragraphs of pages, and remembers them."""
-
-    def __init__(self, store: Store, options: Options) -> None:
-        self._store = store
-        self._options = options
-        self._most_anchors = options.max_paragraphs * PARAGRAPH_WORDS >> (64 - ANCHOR_BITS)
-
-    def with_coverage(self, page: Page, read: Fingerprint, query: Query, verdict: Verdict) -> Verdict:
-        """Return a verdict with the coverage of its page, if that is no duplicate and paragraphs are compared."""
-        is_apart = kept_apart(self._options.distinguish_params, page.url)
-        if read.paragraphs and not verdict.is_duplicate and not is_apart:
-            name = PageName(query.record.url_key, query.shard_key)
-            with suppress(StoreError):  # The verdict stands without it.
-                return replace(verdict, coverage=self._coverage(page.url, name, read, add=page.remember))
-        return verdict
-
-    def _coverage(self, url: str, name: PageName, read: Fingerprint, *, add: bool) -> Coverage:
-        own_share = self._options.paragraphs
-        least_new = own_share if isinstance(own_share, float) else LEAST_NEW
-        # Anchors of different places differ, as fingerprints do.
-        salt = (name.shard_key or 0) & ((1 << ANCHOR_BITS) - 1)
-        salted = [each._replace(anchors=tuple(anchor ^ salt for anchor in each.anchors)) for each in read.paragraphs]
-        anchors = tuple(dict.fromkeys(anchor for each in salted for anchor in each.anchors))
-        if not anchors:
-            return coverage_of(salted, {}, {}, least_new)
-        query = AnchorQuery(
-            url=url if self._options.store_urls and len(url) <= LONGEST_URL else "",
-            name=name,
-            anchors=anchors,
-            ttl_seconds=cast("int | None", self._options.paragraph_ttl),
-            most_anchors=self._most_anchors,
-            key_id=read.key_id,
-        )
-        found = self._store.anchors(query, add=add)
-        coverage = coverage_of(salted, dict(zip(anchors, found.of, strict=True)), found.urls, least_new)
-        if add and coverage.is_partial and not found.is_known:
-            self._store.forget(name, anchors_alone=True)
-        return coverage
+def coverage(page: Page, read: Fingerprint, query: Query, store: Store, options: Options) -> Coverage | None:
+    """Compare the paragraphs of a page that is no duplicate, and remember them; None if its URL keeps it apart."""
+    if kept_apart(options.distinguish_params, page.url):
+        return None
+    name = PageName(query.record.url_key, query.shard_key)
+    least_new = options.paragraphs if isinstance(options.paragraphs, float) else LEAST_NEW
+    # Anchors of different places differ, as fingerprints do.
+    salt = (query.shard_key or 0) & ((1 << ANCHOR_BITS) - 1)
+    salted = [each._replace(anchors=tuple(anchor ^ salt for anchor in each.anchors)) for each in read.paragraphs]
+    anchors = tuple(dict.fromkeys(anchor for each in salted for anchor in each.anchors))
+    if not anchors:
+        return coverage_of(salted, {}, {}, least_new)
+    asked = AnchorQuery(
+        url=page.url if options.store_urls and len(page.url) <= LONGEST_URL else "",
+        name=name,
+        anchors=anchors,
+        ttl_seconds=cast("int | None", options.paragraph_ttl),
+        most_anchors=options.max_paragraphs * PARAGRAPH_WORDS >> (64 - ANCHOR_BITS),
+        key_id=read.key_id,
+    )
+    found = store.anchors(asked, add=page.remember)
+    covered = coverage_of(salted, dict(zip(anchors, found.of, strict=True)), found.urls, least_new)
+    if page.remember and covered.is_partial and not found.is_known:
+        store.forget(name, anchors_alone=True)
+    return covered
 
 
 def coverage_of(paragraphs: Sequence[Paragraph], held: Held, urls: Mapping[int, str], least_new: float) -> Coverage:

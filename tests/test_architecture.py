@@ -17,11 +17,11 @@ LONGEST_MODULE = 500
 # What is about lines that change with every load, and about daily crawls, is in them: 239 in reading, and beside it
 # 120 in the library, 97 in the plugin, 25 in the search, 6 in the report and 1 in the workers.
 BUDGETS = {
-    "library": 2203,
-    "reading": 2864,
-    "search": 1315,
+    "library": 2187,
+    "reading": 2820,
+    "search": 1273,
     "stores": 2292,
-    "workers": 498,
+    "workers": 495,
     "scrapy_plugin": 2078,
     "report": 1876,
     "scan": 1042,
@@ -29,9 +29,9 @@ BUDGETS = {
     "service": 1258,
     "cli": 1755,
     "literature": 1692,
-    "adapters": 310,
+    "adapters": 304,
 }
-MOST_LINES = 19_607
+MOST_LINES = 19_496
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -7,8 +7,8 @@ the blocks; `by_trafilatura`, a function of the user's and all visible text are 
 short gives way to all that is content, and begins with the page's name. `facts` tell a product from others that read
 alike. `tokenize` splits the text into words, and hashes them by the secret of the index.
 
-Beside the way stand what changed between two texts (`difference`), and which
-lines of a site change with every load (`volatile`): a crawl learns them, and `PageReader` leaves them out.
+Beside the way stand what changed between two texts (`difference`), and which lines of a site change with every load
+(`volatile`): a crawl learns them, and `PageReader` leaves them out.
 """
 
 # A page with fewer words is `thin`: it has too few shingles, and sites that work by script serve the same few words.

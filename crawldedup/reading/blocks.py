@@ -23,8 +23,7 @@ BLOCKS: Final = tags("""
     address article aside blockquote body br button caption center dd details dialog dir div dl dt fieldset figcaption
     figure footer form frame h1 h2 h3 h4 h5 h6 head header hgroup hr html legend li main menu nav noscript ol optgroup
     option p pre search section select summary table tbody td textarea tfoot th thead title tr ul
-""")
-"""Their edges separate words, even without white space."""
+""")  # Their edges separate words, even without white space.
 INVISIBLE: Final = tags("audio canvas iframe map object script style svg template video")
 BOILERPLATE_TAGS: Final = tags("aside button dialog footer menu nav search select")
 BOILERPLATE_ROLES: Final = tags("alertdialog banner contentinfo dialog menu menubar navigation search")

@@ -34,12 +34,7 @@ _Gap = tuple[int, int, int, int]  # where words that differ begin and end in the
 class Change:
     """Holds a passage that differs between two texts, with a few equal words on both sides.
 
-    Each part may be empty. `str` joins the parts of `marked`.
-
-    Example:
-        >>> from crawldedup.reading.difference import Change
-        >>> print(Change("runs every", "hour", "day", "from the harbour"))
-        runs every [-hour-] {+day+} from the harbour
+    Each part may be empty. `str` joins the parts of `marked`: "runs every [-hour-] {+day+} from the harbour".
     """
 
     before: str  #: Up to four equal words before the passage.

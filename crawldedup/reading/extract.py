@@ -29,8 +29,8 @@ from crawldedup.reading.volatile import without_visit
 
 FALLBACK_WORDS: Final = 50  # a shorter text of an extractor is taken for a mistake
 NAMED_WORDS: Final = 100  # a shorter main text begins with the page's name, which would change nothing in a longer one
+# Names the rules of this package. Change it with them: texts of different rules must not meet in one index.
 TEXT_PROFILE: Final = "text7"
-"""Names the rules of this package. Change it with them: texts of different rules must not meet in one index."""
 
 _HEADER: Final = kind_of("header")
 _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])
@@ -69,12 +69,7 @@ class PageText:
 
 
 def extract_page(
-    body: bytes | str,
-    encoding: str | None,
-    extractor: Extractor,
-    *,
-    min_words: int = FALLBACK_WORDS,
-    area: Area | None = None,
+    body: bytes | str, encoding: str | None, extractor: Extractor, *, min_words: int, area: Area | None = None
 ) -> PageText:
     """Decode a page and extract the text to compare.
 
@@ -121,10 +116,8 @@ def content_text(page: HtmlPage) -> str:
     kept, in_content = [True], [False]
     for node, parent, kind in list(zip(blocks.nodes, blocks.parents, blocks.kinds, strict=True))[1:]:
         in_content.append(in_content[parent] or kind in HOLD_CONTENT)
-        if kind == _HEADER:
-            is_around = not in_content[parent]
-        else:
-            is_around = kind in BOILERPLATE or node.attributes.get("role") in BOILERPLATE_ROLES
+        is_named = kind in BOILERPLATE or node.attributes.get("role") in BOILERPLATE_ROLES
+        is_around = not in_content[parent] if kind == _HEADER else is_named
         kept.append(kept[parent] and (not is_around or node.mem_id in page.holders))
     return "\n".join([text for text, _, block in blocks.lines if kept[block]])
 

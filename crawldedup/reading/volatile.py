@@ -26,12 +26,10 @@ import msgspec
 
 from crawldedup.names import TOKEN, canonical_url
 
-Numbers = dict[int, tuple[int, ...]]
-"""A hash of each number of short lines, by the hash of the line without them; under 0 one of the headings."""
+Numbers = dict[int, tuple[int, ...]]  # by the hash of a line without its numbers, theirs; under 0, that of the headings
+Changing = dict[int, tuple[int, ...]]  # by that hash, which numbers of a line change where a page stands
+# By that hash, which numbers change on a host, and a hash of each folder where.
 Known = dict[int, tuple[tuple[int, ...], tuple[int, ...]]]
-"""Of the lines of a host: which numbers change, and a hash of each folder where; by the hash of a line without them."""
-Changing = dict[int, tuple[int, ...]]
-"""Which numbers of a line change where a page stands."""
 NOTHING: Final[Known] = {}
 
 _LONGEST: Final = 200  # letters of a line

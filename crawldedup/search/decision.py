@@ -49,8 +49,7 @@ _HALF_OF_IT_AT: Final = 0.04
 _ESTIMATE_TOLERANCE: Final = 5e-5
 _STEPS: Final = 256  # grid points per unit of x = |w| u
 _MAX_X: Final = 37  # Phi(-37) is the last that a double can hold
-MAX_CANDIDATES: Final = 128
-"""Limit of the records compared with one page."""
+MAX_CANDIDATES: Final = 128  # records compared with one page
 MAX_COST: Final = 255
 SCALED_LIMIT: Final = 254  # of every rule by likelihood: its costs are scaled to it
 KEY_DEVIATIONS: Final = 6.0

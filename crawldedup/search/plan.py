@@ -26,15 +26,14 @@ KEY_BITS: Final = 64
 STORED_BITS: Final = 34  # Leading bits of a key that every store keeps.
 MIN_PREFIX_BITS: Final = 8
 MAX_PREFIX_BITS: Final = STORED_BITS
-PROBE_BUDGET: Final = 224
-"""Limit of the ranges read for one page. In an index of ten million pages on Redis, a check with at most 192, 224 or
-256 takes 1.26, 1.30 or 1.34 times the server's time of one with 64 ranges of twice the width, measured in turns."""
-MAX_KEYS: Final = 512
-"""Limit of the keys read for one page, best ranges first. Where they belong to more than MAX_CANDIDATES pages, as in a
-crowd of pages of one template, the pages with the most likely keys are compared."""
-HOT_EFFORT: Final = 4
-"""So many times as many keys are read, and records compared, under a hot prefix. Of 60,000 pages of seven templates
-(`benchmarks/templated_site.py` of commit 1edea29), this finds 97 instead of 91 % of near duplicates of J .9 to .95."""
+# In an index of ten million pages on Redis, a check with at most 192, 224 or 256 ranges takes 1.26, 1.30 or 1.34 times
+# the server's time of one with 64 ranges of twice the width, measured in turns.
+PROBE_BUDGET: Final = 224  # ranges read for one page
+# Where they belong to more than MAX_CANDIDATES pages of one template, those with the most likely keys are compared.
+MAX_KEYS: Final = 512  # keys read for one page, best ranges first
+# Of 60,000 pages of seven templates (`benchmarks/templated_site.py` of commit 1edea29), this finds 97 instead of 91 %
+# of near duplicates of J .9 to .95.
+HOT_EFFORT: Final = 4  # times as many keys are read, and records compared, under a hot prefix
 _FEW_PROBES: Final = 24  # For most pages of an index of 100,000 they suffice, and take a fifth of the time.
 _PAGES_A_PASS: Final = 16  # The arrays of more pages leave the processor's cache.
 
@@ -57,12 +56,6 @@ class Table:
     def keys(self, fingerprints: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return the keys of many fingerprints, same shape."""
         return fingerprints << np.uint64(self.first) | fingerprints >> np.uint64(-self.first % KEY_BITS)
-
-
-def rotated_tables(count: int) -> tuple[Table, ...]:
-    """Return `count` tables, each led by another block; their first 64 // count bits have nothing in common."""
-    width, wider = divmod(KEY_BITS, count)
-    return tuple(Table(lead * width + min(lead, wider)) for lead in range(count))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ made in one pass of arrays: keys, probe plans, prefilters and rules. Each is com
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import compress
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,15 @@ from crawldedup.reading.difference import difference, unpacked_text
 from crawldedup.search import decision
 from crawldedup.search import plan as planning
 from crawldedup.search.decision import MAX_CANDIDATES, Prefilter, WeightedThreshold, search_similarity, steepness
-from crawldedup.search.plan import KEY_BITS, MAX_KEYS, ProbePlan
+from crawldedup.search.plan import KEY_BITS, MAX_KEYS, ProbePlan, Table
 from crawldedup.stores.base import DIGEST_MASK, Answer, PageName, Query, Record, Retention
 from crawldedup.verdict import Kind, Match, Verdict
 
-TABLES: Final = planning.rotated_tables(2)
+TABLES: Final = (Table(0), Table(KEY_BITS // 2))  # each led by another half of the fingerprint
+# 1 where the stored part of a table's keys holds a bit of the fingerprint, else 0; shape (tables, 64).
 KEPT: Final = np.array([np.isin(range(SEARCH_BITS), table.order[: planning.STORED_BITS]) for table in TABLES], float)
-"""1 where the stored part of a table's keys holds a bit of the fingerprint, else 0; shape (tables, 64)."""
+# The ranges to read for a page, which of the records there to accept, and which of the keys.
+Search = tuple[ProbePlan, WeightedThreshold, Prefilter | None]
 SIGNATURE_BYTES: Final = VERIFY_BITS // 8
 CANONICAL_MARGIN: Final = 0.1  # So much less is enough for a page that names the other one as its original.
 
@@ -35,14 +37,6 @@ _PAGES_TRIED: Final = 400
 _LEADING_BITS: Final = 10
 MAX_EXTRA_BITS: Final = 16
 _STEP: Final = 2
-
-
-class Search(NamedTuple):
-    """The ranges to read for a page, and which of the keys and of the records there to accept."""
-
-    plan: ProbePlan
-    rule: WeightedThreshold
-    prefilter: Prefilter | None = None
 
 
 class HotPrefixes:
@@ -91,7 +85,7 @@ class QueryBuilder:
         scope = self._scope(page)
         url, identity = (page.canonical or "", None) if original else (page.url, page.identity)
         is_global = not scope and self._options.scope == "global"
-        shard_key = None if is_global else salt_of(scope, SIGNATURE_BYTES, key).number
+        shard_key = None if is_global else salt_of(scope, SIGNATURE_BYTES, key)[0]
         return PageName(page_key(scope, url, identity, key), shard_key)
 
     def scope_of(self, page: Page) -> str:
@@ -129,11 +123,8 @@ class QueryBuilder:
         The first tells the store which pages were `delivered`. `lowered` are places of pages that may be less alike.
         """
         options = self._options
-        filed, names, similarities = list[Fingerprint](), list[PageName](), list[float]()
-        for place, (page, read) in enumerate(asked):
-            filed.append(salted(read, self.scope_of(page), key))
-            names.append(self.name(key, page))
-            similarities.append(self.similarity(page, is_lowered=place in lowered))
+        filed = [salted(read, self.scope_of(page), key) for page, read in asked]
+        similarities = [self.similarity(page, is_lowered=place in lowered) for place, (page, _) in enumerate(asked)]
         bits = np.array([read.search for read in filed], np.uint64)
         keys = np.column_stack([table.keys(bits) for table in TABLES])
         own_keys = list(map(tuple, keys.tolist()))
@@ -141,9 +132,9 @@ class QueryBuilder:
         sizes = [max(size, options.expected_pages, 1) << extra for extra in extra_bits]
         found = searches(filed, keys, similarities, sizes, options.recall)
         queries: list[Query] = []
-        made = zip(asked, filed, names, own_keys, extra_bits, found, strict=True)
-        for (page, _), read, name, own, extra, (plan, rule, prefilter) in made:
-            effort = planning.HOT_EFFORT if extra else 1
+        made = zip(asked, filed, own_keys, extra_bits, found, strict=True)
+        for (page, _), read, own, extra, (plan, rule, prefilter) in made:
+            name, effort = self.name(key, page), planning.HOT_EFFORT if extra else 1
             record = Record(
                 url=page.url if options.store_urls else "",
                 url_key=name.url_key,
@@ -197,9 +188,9 @@ def searches(
         crowds = [decision.crowd_rule(similarity, recall, VERIFY_BITS) for similarity in wanted]
         verified, thresholds = [page.verify_weights for page in full], [crowd.thresholds[0] for crowd in crowds]
         rules = decision.likelihood_rules(np.array(verified), thresholds, crowds)
-        found = iter(map(Search, plans, rules, decision.likelihood_prefilters(weights, slopes, KEPT)))
+        found = zip(plans, rules, decision.likelihood_prefilters(weights, slopes, KEPT), strict=True)
     firsts = zip(is_full, keys[:, 0].tolist(), strict=True)
-    return [next(found) if full else Search(planning.single_plan(own), _IDENTITY) for full, own in firsts]
+    return [next(found) if full else (planning.single_plan(own), _IDENTITY, None) for full, own in firsts]
 
 
 def expected_recall(*, similarity: float, recall: float, pages: int) -> float:
@@ -216,15 +207,11 @@ def salted(page: Fingerprint, scope: str, key: Key) -> Fingerprint:
     """Return a fingerprint as it is filed: its bits XORed with constants of its scope and its product attributes."""
     if not scope and not page.facts:
         return page
-    salt = salt_of(scope, SIGNATURE_BYTES, key)
-    facts = salt_of(f"facts {page.facts}" if page.facts else "", SIGNATURE_BYTES, key)
-    verify = int.from_bytes(page.verify, "big") ^ salt.signature ^ facts.signature
-    return replace(
-        page,
-        search=page.search ^ salt.number ^ facts.number,
-        verify=verify.to_bytes(SIGNATURE_BYTES, "big"),
-        digest=page.digest ^ salt.number ^ facts.number,
-    )
+    number, signature = salt_of(scope, SIGNATURE_BYTES, key)
+    of_facts = salt_of(f"facts {page.facts}" if page.facts else "", SIGNATURE_BYTES, key)
+    number, signature = number ^ of_facts[0], signature ^ of_facts[1]
+    verify = (int.from_bytes(page.verify, "big") ^ signature).to_bytes(SIGNATURE_BYTES, "big")
+    return replace(page, search=page.search ^ number, verify=verify, digest=page.digest ^ number)
 
 
 def match_of(page: Fingerprint, query: Query, record: Record) -> Match:

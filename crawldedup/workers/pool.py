@@ -19,12 +19,10 @@ from crawldedup.errors import CrawlDedupError, NoWorkerError, PageError, WorkerE
 from crawldedup.workers.program import LENGTH, START_SECONDS, Answer, framed
 
 _Decode = Callable[[bytes], Any]
-_plain: Final = msgspec.msgpack.decode
 
 FIRST_PAUSE_SECONDS: Final = 0.5
 LONGEST_PAUSE_SECONDS: Final = 15.0
-_AHEAD: Final = 32
-"""So many requests are sent to a worker ahead of its answers: one at a time, both would stand still by turns."""
+_AHEAD: Final = 32  # requests that a worker is sent ahead of its answers: with one, both would stand still by turns
 _LARGEST_ANSWER: Final = 1 << 26
 # As much as the system allows: what waits here is at hand when the worker has read a page.
 _SEND_BYTES: Final = 4 << 20
@@ -96,11 +94,12 @@ class WorkerPool:
         if not self._workers:
             self._start()
 
-    async def call(self, message: Any, decode: _Decode = _plain, seconds: float | None = None, tries: int = 2) -> Any:
+    async def call(
+        self, message: Any, decode: _Decode = msgspec.msgpack.decode, seconds: float | None = None, tries: int = 2
+    ) -> Any:
         """Return what a worker answers, as `decode` makes it of MessagePack; it raises ValueError for nonsense.
 
         `seconds` is the time limit, if it is another than `page_seconds`. Where a worker dies, another one tries.
-
         Raises what the handler raises, UnexpectedReadError if that is no error of this package, PageError ("too_slow",
         "out_of_memory"), WorkerError if so many workers (`tries`) died, and NoWorkerError.
         """

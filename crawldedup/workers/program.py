@@ -25,9 +25,7 @@ import msgspec
 
 from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError, UnexpectedReadError
 
-LENGTH: Final = struct.Struct("!I")
-"""In front of each frame: the length of what follows."""
-
+LENGTH: Final = struct.Struct("!I")  # in front of each frame: the length of what follows
 START_SECONDS: Final = 60  # may the handler take to be made
 # What reading a page may take. The most hostile pages known take half of it.
 _PAGE_BYTES: Final = 1 << 30

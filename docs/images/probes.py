@@ -39,7 +39,7 @@ def draw(path: Path) -> None:
     pages = DemoSite().pages
     page, copy = (fingerprint(pages[path].text) for path in (ARTICLE, f"{ARTICLE}second-edition/"))
     keys = np.array([[table.key(page.search) for table in TABLES]], np.uint64)
-    plan = searches([page], keys, [SIMILARITY], [PAGES], RECALL)[0].plan
+    plan, *_ = searches([page], keys, [SIMILARITY], [PAGES], RECALL)[0]
     differing = bits_of(page.search ^ copy.search)
     figure = new_figure(8.6, 7.6)
     weights, order, probes = figure.subplots(3, height_ratios=(2.1, 1, 2.8))

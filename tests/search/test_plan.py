@@ -23,12 +23,15 @@ from crawldedup.search.plan import (
     Table,
     page_plans,
     prefix_bits,
-    rotated_tables,
     volatile_plans,
 )
 
 FINGERPRINTS = st.integers(0, (1 << 64) - 1)
 SEEDS = st.integers(0, 1 << 32)
+
+
+def rotated_tables(count: int) -> tuple[Table, ...]:
+    return tuple(Table(lead * 64 // count) for lead in range(count))
 
 
 def weights_from(seed: int) -> np.ndarray:

@@ -6,26 +6,24 @@ Products are declared by JSON-LD, microdata and RDFa as of https://schema.org/Pr
 import json
 import re
 import unicodedata
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import nsmallest
 from importlib import resources
-from itertools import chain, islice
+from itertools import chain, islice, starmap
 from typing import Any, Final, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawldedup.reading.blocks import elements_around, text_within
 
+# The words of many languages, and of schema.org and Open Graph, by which products are recognised. `currencies` that
+# share a sign are one, since a page shows "$" where its data says "CAD"; names that mean other things beside a number
+# are left out (ft, kn, pounds, won, try). `buy_signs` are parts of the names and texts of buy controls, `buy_buttons`
+# whole texts. `other_types` have offers and are not what a page sells: the seller, the page, an offer. `passing` are
+# patterns of what changes from visit to visit, `about_others` classes of that and of other products. `other_members`
+# and their parts do not describe a product, nor do `other_choices`.
 VOCABULARY: Final[dict[str, Any]] = json.loads((resources.files(__package__) / "vocabulary.json").read_text("utf-8"))
-"""The words of many languages, and of schema.org and Open Graph, by which products are recognised.
-
-`currencies` that share a sign are one, since a page shows "$" where its data says "CAD"; names that mean other things
-beside a number are left out (ft, kn, pounds, won, try). `buy_signs` are parts of the names and texts of buy controls,
-`buy_buttons` whole texts. `other_types` have offers and are not what a page sells: the seller, the page, an offer.
-`passing` are patterns of what changes from visit to visit, `about_others` classes of that and of other products.
-`other_members` and their parts do not describe a product, nor do `other_choices`.
-"""
 
 
 class Most:
@@ -34,6 +32,7 @@ class Most:
     VALUE: Final = 500  # characters of a name, a value, a text on a button, or the classes of an element
     LINES: Final = 4_000  # lines of a page
     LINE: Final = 20_000  # characters of a line
+    SHORT: Final = 100  # characters of a line that may be about its price or number
     DESCRIPTION: Final = 20_000  # characters of the main text of a page that only looks like a product's, no article's
     ELEMENTS: Final = 2_000  # buttons, inputs and forms that may be buy controls, links, and those with structured data
     SCRIPTS: Final = 20  # scripts of JSON-LD
@@ -96,9 +95,8 @@ _FRIDAY: Final = re.compile(r"fr\.?\s?(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2
 # Prices without a currency: "49,-" and "49,–".
 _DASHED: Final = re.compile(r"(?<![\w.,:/-])(\d{1,3}(?:[ .']\d{3}){0,3}|\d{1,7})(?:,[-–—]{1,2}|\.(?:--|[–—]))(?![\w-])")
 
-_SHOWN: Final = 100  # letters of a line that may be about its price
 _SIGN_ALONE: Final = 5  # letters of a currency, which may stand in a block of its own
-_DIGIT: Final = re.compile(r"\d")
+DIGIT: Final = re.compile(r"\d")
 _ONLY_NUMBER: Final = re.compile(r"\d[\d.,' ]{0,15}+")
 _PRICE_NAMES: Final = ("rice", "reis", "recio", "rezzo", "reço", "prix")
 
@@ -197,7 +195,7 @@ def show_a_price(texts: Iterable[str], html: str) -> bool:
 
     A page with a Friday may show one.
     """
-    short = [text for text in texts if len(text) <= _SIGN_ALONE or (len(text) <= _SHOWN and _DIGIT.search(text))]
+    short = [text for text in texts if len(text) <= _SIGN_ALONE or (len(text) <= Most.SHORT and DIGIT.search(text))]
     lines = plain("\n".join(short[: Most.LINES]))
     if any(_with_currency(lines)) or _DASHED.search(lines) or _WHOLE_TEXT.search(lines):
         return True
@@ -250,19 +248,11 @@ class Product(NamedTuple):
     attributes: frozenset[str]
 
 
-class Declared(NamedTuple):
-    """What a page declares. The product that its meta elements describe is the last.
+def read_declared(tree: LexborHTMLParser) -> tuple[list[Product], bool, bool]:
+    """Return the products that a page declares, last that of its meta elements, and whether it declares an article.
 
-    `calls_itself_article` is a weaker sign than `is_article`: much shop software gives every page that Open Graph type.
+    That it calls itself an article is a weaker sign: much shop software gives every page that Open Graph type.
     """
-
-    products: tuple[Product, ...]
-    is_article: bool
-    calls_itself_article: bool
-
-
-def read_declared(tree: LexborHTMLParser) -> Declared:
-    """Read a bounded part of the structured data of a page, whatever is in it."""
     products, is_article = _in_scripts(tree)
     kind, of_the_page = _in_meta(tree)
     typed = {}
@@ -270,7 +260,7 @@ def read_declared(tree: LexborHTMLParser) -> Declared:
         names = element.attributes.get("itemtype") or element.attributes.get("typeof") or ""
         typed[element.mem_id] = {_last_part(name) for name in names[: Most.VALUE].split()}
     is_article = is_article or any(not types.isdisjoint(_ARTICLES) for types in typed.values())
-    return Declared((*products, *_in_markup(tree, typed), *of_the_page), is_article, kind == "article")
+    return [*products, *_in_markup(tree, typed), *of_the_page], is_article, kind == "article"
 
 
 def _last_part(kind: str) -> str:
@@ -281,8 +271,7 @@ def _last_part(kind: str) -> str:
 def _product(name: str, prices: Iterable[tuple[str, str]], values: Iterable[str]) -> Product:
     """Return a product. Of very many values the first by the alphabet are taken, since their order differs."""
     attributes = nsmallest(Most.VALUES, {text for value in values if (text := value.strip())})
-    found = (price_of(amount, currency) for amount, currency in prices)
-    return Product(name, frozenset(filter(None, found)), frozenset(attributes))
+    return Product(name, frozenset(filter(None, starmap(price_of, prices))), frozenset(attributes))
 
 
 def _in_scripts(tree: LexborHTMLParser) -> tuple[list[Product], bool]:
@@ -290,22 +279,19 @@ def _in_scripts(tree: LexborHTMLParser) -> tuple[list[Product], bool]:
     is_article = False
     for script in islice(tree.css("script[type*='ld+json' i]"), Most.SCRIPTS):
         try:
-            waiting = deque([_JSON.raw_decode(_WRAPPING.sub("", script.text()[: Most.SCRIPT], 1))[0]])
+            nodes = [_JSON.raw_decode(_WRAPPING.sub("", script.text()[: Most.SCRIPT], 1))[0]]
         except (ValueError, RecursionError):
             continue
-        for _ in range(Most.NODES):
-            if not waiting:
-                break
-            node = waiting.popleft()
+        for node in islice(nodes, Most.NODES):  # which grow: of each node, what it holds comes behind all others
             if isinstance(node, list):
-                waiting.extend(node[: Most.NODES])
+                nodes.extend(node[: Most.NODES])
             elif isinstance(node, dict):
                 types = {_last_part(name) for name in _list(node.get("@type")) if isinstance(name, str)}
                 is_article |= not types.isdisjoint(_ARTICLES)
                 # What a product holds are its own offers, or products that are sold with it.
                 has_offer = any(isinstance(offer, dict) for offer in _list(node.get("offers")))
                 if not _is_sold(types, has_offer=has_offer):
-                    waiting.extend(value for key, value in node.items() if key not in _ABOUT_OTHERS)
+                    nodes.extend(value for key, value in node.items() if key not in _ABOUT_OTHERS)
                 elif len(products) < Most.PRODUCTS:
                     products.append(_product_of(node))
     return products, is_article
@@ -360,18 +346,13 @@ def _value(value: Any) -> str:
 
 def _in_meta(tree: LexborHTMLParser) -> tuple[str, list[Product]]:
     """Return the Open Graph type of a page, and the product that it is about, if any."""
-    kind = title = ""
-    members: list[tuple[str, str]] = []
-    for meta in islice(tree.css("meta"), Most.ELEMENTS):
-        attributes = meta.attributes
+    metas: list[tuple[str, str]] = []
+    for attributes in (meta.attributes for meta in islice(tree.css("meta"), Most.ELEMENTS)):
         name = (attributes.get("property") or attributes.get("name") or "").lower()
-        content = " ".join((attributes.get("content") or "")[: Most.VALUE].split())
-        if name == "og:type":
-            kind = content.lower()
-        elif name == "og:title":
-            title = content
-        elif name in VOCABULARY["open_graph"]:
-            members.append((VOCABULARY["open_graph"][name], content))
+        metas.append((name, " ".join((attributes.get("content") or "")[: Most.VALUE].split())))
+    last, keys = dict(metas), VOCABULARY["open_graph"]
+    kind, title = last.get("og:type", "").lower(), last.get("og:title", "")
+    members = [(keys[name], content) for name, content in metas if name in keys]
     is_product = kind in _OPEN_GRAPH_PRODUCTS or any(key == "price" for key, _ in members)
     return kind, [_product_of_members([("name", title), *members])] if is_product else []
 

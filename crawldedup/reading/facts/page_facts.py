@@ -10,7 +10,7 @@ control with a price or a specification. Listings and articles are not.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -55,7 +55,6 @@ _ROW_SIZE: Final = 400  # characters of the largest row
 _ROW_LINES: Final = 20  # of the largest row
 _ENTRY_SIZE: Final = 80  # characters of the largest entry or choice
 _ENTRY_WORDS: Final = 8  # of an entry of a list that has no key
-_SHORT: Final = 100  # characters of a line that may be about its number
 _PRICE_WORDS: Final = 12  # of a line that is about its price
 _PROSE_WORDS: Final = 12  # from which on a line is prose, if it is punctuated
 _KNOWN_WORDS: Final = 5  # in the order of the main text, which make a line a part of it
@@ -63,7 +62,6 @@ _NEAR_LINES: Final = 15  # behind the name, or behind the product's text, that a
 _LISTED: Final = 3  # prices, each right below a title or under a heading of its own, that make a page a listing
 _SPECIFICATION: Final = 2  # rows that make one
 
-_DIGIT: Final = re.compile(r"\d")
 _DIGITS_ONLY: Final = re.compile(r"[\d\W]+")
 _DATE: Final = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}|\d{1,2}:\d\d")
 _SENTENCE: Final = re.compile(r"[.!?。！？।۔؟](?:\s|$)|[。！？、，،,;；]")
@@ -92,11 +90,6 @@ class Line:
     is_prose: bool
     has_digits: bool
     prices: list[declared.Price]
-
-    @property
-    def is_passing(self) -> bool:
-        """Whether it is about what changes from visit to visit."""
-        return _PASSING.search(self.text) is not None
 
 
 class Layout:
@@ -178,7 +171,7 @@ class Layout:
         block = lines[0][2]
         marks = self._marks[block]
         is_linked = 2 * sum(linked for _, linked, _ in lines) > len(text) and block not in self._page_links
-        if len(text) <= _SHORT and not is_linked and _DIGIT.search(text):
+        if len(text) <= Most.SHORT and not is_linked and declared.DIGIT.search(text):
             text, marks_within = self._in_line(block, text)
             marks |= marks_within
         text = plain(text)
@@ -188,7 +181,7 @@ class Layout:
         is_row = is_grouped or (not is_title and _LABELLED.fullmatch(text[:_ROW_SIZE]) is not None)
         is_entry = is_item and not is_title and len(words) <= _ENTRY_WORDS
         is_prose = not is_grouped and len(words) >= _PROSE_WORDS and _SENTENCE.search(text) is not None
-        has_digits = _DIGIT.search(text) is not None
+        has_digits = declared.DIGIT.search(text) is not None
         may_hold_prices = has_digits and not is_linked and not is_prose and len(words) <= _PRICE_WORDS
         found = prices(text, bare=is_priced) if may_hold_prices else []
         return Line(text, words, is_heading, is_linked, is_row, is_entry, is_prose, has_digits, found)
@@ -230,14 +223,12 @@ class Layout:
 def _pair_in(node: LexborNode) -> str:
     """Return two short texts in a block of one line, or a word and a marked one: Colour <b>red</b>; "" for others."""
     parts: list[LexborNode] = []
-    child = node.first_child
-    while child is not None:
+    for child in node.iter(include_text=True):
         kind = child.tag_id
         if kind in _NOT_IN_A_PAIR or len(parts) > 2:
             return ""
         if kind != COMMENT and (kind != TEXT or (child.text_content or "").strip(" \n\r\t:")):
             parts.append(child)
-        child = child.next
     if len(parts) != 2 or parts[1].tag_id == TEXT or (parts[0].tag_id == TEXT and parts[1].tag_id not in _MARKS):
         return ""
     texts = [text_within(part, _ENTRY_SIZE) for part in parts]
@@ -304,24 +295,25 @@ def text_facts(main: str, distinguish: str) -> str | None:
 
 def _attributes(page: HtmlPage, main: str) -> list[str]:
     tree = page.tree
-    data, has_button, is_short = declared.read_declared(tree), sells(tree, _BUTTONS), len(main) <= Most.DESCRIPTION
+    products, is_article, calls_itself_article = declared.read_declared(tree)
+    has_button, is_short = sells(tree, _BUTTONS), len(main) <= Most.DESCRIPTION
     shown = (text for text, _, _ in page.blocks.lines)
-    if not (data.products or has_button or (is_short and declared.show_a_price(shown, page.html))):
+    if not (products or has_button or (is_short and declared.show_a_price(shown, page.html))):
         return []
     for_sale = has_button or sells(tree, "a")
     is_dated = not for_sale and tree.css_first(_DATED_ARTICLE) is not None
-    if not for_sale and (data.is_article or (is_dated and not data.products)):
+    if not for_sale and (is_article or (is_dated and not products)):
         return []
     titles = list(filter(None, dict.fromkeys([page.name[: Most.VALUE], page.title[: Most.VALUE]])))
     # An aside that sells something is no boilerplate.
     boxes = {aside.mem_id for aside in tree.css("aside")[: Most.ASIDES] if has_button and sells(aside, _BUTTONS)}
     blocks = walk.blocks_without_noise(tree, page.holders | boxes) if boxes else page.blocks
     view = _ProductView(Layout(tree, blocks, page.holders), titles, for_sale=for_sale, has_button=has_button)
-    product = view.product_of(data.products)
-    may_be_shown = is_short and not (data.is_article or is_dated)
+    product = view.product_of(products)
+    may_be_shown = is_short and not (is_article or is_dated)
     if product is None and not (may_be_shown and view.offers_one_product()):
         return []
-    if data.calls_itself_article and not for_sale and (product is None or not product.prices):
+    if calls_itself_article and not for_sale and (product is None or not product.prices):
         return []
     return view.attributes(main, product)
 
@@ -380,21 +372,19 @@ class _ProductView:
         rows = [number for number, line in enumerate(self._lines) if line.is_row]
         # Most of the site's own text follows the product's.
         end = max((*known, *rows), default=_NEAR_LINES)
-        shown: dict[str, set[str]] = {kind: set() for kind in ("name", "row", "number", "declared")}
+        names = {spelled(name[: Most.VALUE]) for name in self._names}
+        shown = defaultdict[str, set[str]](set, name=names, row=set(map(spelled, self._choices)))
         amounts = set(self._above)
-        shown["name"].update(spelled(name[: Most.VALUE]) for name in self._names)
-        shown["row"].update(map(spelled, self._choices))
         # Its price may stand right below a link, such as that to the cart.
         cards = set(self._cards if self._own else self._cards[1:])
         for number, line in enumerate(self._lines):
-            is_card = number in cards
             if not (line.is_row or line.is_entry or line.has_digits):
                 continue
-            if line.prices and (line.is_row or not is_card):
+            if line.prices and (line.is_row or number not in cards):
                 amounts.update(line.prices)
-                if not line.is_passing:
+                if not _PASSING.search(line.text):
                     shown["number"].update(numbers(declared.without_prices(line.text), units=True))
-            elif is_card or (line.is_passing and not line.is_prose):
+            elif number in cards or (not line.is_prose and _PASSING.search(line.text)):
                 continue
             elif line.is_row or (line.is_entry and number <= end + _NEAR_LINES):
                 shown["row"].add(spelled(line.text))
