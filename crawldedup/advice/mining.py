@@ -27,7 +27,6 @@ START: Final = 0  # the referer of a page that a crawl began with
 UNTOLD: Final = -1  # the referer of a page whose request did not name the page that led to it
 
 _MIRRORS: Final = ("host", "prefix")  # kinds that take a whole place for another one, not a page for one beside it
-_ROUNDS: Final = 3
 _EXCEPTED: Final = 5  # rounds of exceptions: behind what is reached by one, more may be lost
 _MOST_COUNTED: Final = 5_000
 _TWINS: Final = 3
@@ -246,7 +245,7 @@ class _Site:
 
     def mined(self) -> list[Rule]:
         """Return the rules, in rounds: a print view with a session id differs from the article in two respects."""
-        for _ in range(_ROUNDS):
+        for _ in range(3):
             if sum(self._accepts(candidate) for candidate in self._candidates()) == 0:
                 break
         return [*self._rules.values()]

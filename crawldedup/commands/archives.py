@@ -16,7 +16,6 @@ from crawldedup.page import Page
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
 MOST_BYTES: Final = 64 * 1024 * 1024  # of a page or an item of a feed; what is compared is far shorter
-_HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
 _TEXT_TYPE: Final = "text/plain"
 _LONGEST_TYPE: Final = 1000  # letters of a content type: to read one takes quadratic time
 _LONGEST_HEAD: Final = 1 << 16  # a hundred times as long as those of real archives
@@ -192,7 +191,7 @@ def _page_of(head: Message, content: bytes) -> Page | None:
     declared = Message()
     declared["content-type"] = headers.get("Content-Type", "")[:_LONGEST_TYPE]
     media_type = declared["content-type"].partition(";")[0].strip().lower()
-    if media_type not in (*_HTML_TYPES, _TEXT_TYPE):
+    if media_type not in ("text/html", "application/xhtml+xml", _TEXT_TYPE):
         return None
     charset, body = declared.get_content_charset(), _decoded(content, headers)
     if media_type != _TEXT_TYPE:

@@ -44,7 +44,6 @@ _FORMS: Final = {
 }
 _HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
 _TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
-_SITEMAP_SUFFIXES: Final = (".xml", ".xml.gz")
 _SCHEMES: Final = ("http://", "https://")
 _BOM: Final = b"\xef\xbb\xbf"
 
@@ -108,7 +107,7 @@ def _items_of(name: str, on_error: OnError, fields: Fields) -> Iterator[Item]:
         if stream.peek().removeprefix(_BOM).lstrip().startswith(b"{"):
             return items_of_lines(stream, fields, on_error)
         return iter([Item(STANDARD, page=Page("stdin:", html=stream.read(MOST_BYTES)))])
-    if name.partition("?")[0].lower().endswith(_SITEMAP_SUFFIXES):
+    if name.partition("?")[0].lower().endswith((".xml", ".xml.gz")):
         return readable_items(urls_of_sitemap(name), on_error, fields)
     if name.startswith(_SCHEMES):
         body, url, charset = _fetched(name)

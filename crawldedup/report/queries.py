@@ -29,16 +29,13 @@ Progress = Callable[[str, float], None]
 Row = dict[str, Any]
 Report = dict[str, Any]  # all that is shown of a crawl, ready for JSON
 
-MEMORY: Final = "600MB"  # that DuckDB may take; the rest goes to a temporary folder
 CURRENT, FORMER = "current", "former"  # the schemas of a crawl, and of an earlier one that it is compared with
-VERSION: Final = 1
 # What became of a page since an earlier crawl.
 CHANGES: Final = ("new", "changed", "same", "duplicated", "moved", "skipped", "gone")
 
 # The parts of a report that are the rows of the query of their name.
 _ROWS: Final = ("sites", "patterns", "parameters", "stale", "below", "clusters", "reasons", "walls", "times", "savings")
 _ADVISED: Final = ("kind", "site", "what", "support", "confidence", "examples")  # what is shown of a mined rule
-_MOST_PAGES_FOR_ADVICE: Final = 100_000  # the first ones
 _MOST_STEPS: Final = 60
 _STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 
@@ -73,7 +70,7 @@ class Database(AbstractContextManager["Database"]):
         # The last is that of a line which is longer than DuckDB takes, and than any of a journal.
         self._failures = (duckdb.OperationalError, duckdb.FatalException, duckdb.InvalidInputException)
         config: dict[str, str | bool | int | float | list[str]] = {
-            "memory_limit": MEMORY,
+            "memory_limit": "600MB",  # the rest goes to the folder below
             "temp_directory": str(folder / "spilled"),
             "preserve_insertion_order": "false",
             "autoinstall_known_extensions": "false",
@@ -170,9 +167,9 @@ def make_report(database: Database, journals: Sequence[Journal], against: Sequen
     database.rows("make_clusters")
     crawl = _crawl(database, journals, left_out)
     database.rows("make_places")
-    rules = [] if crawl["is_scan"] else mine(*database.evidence(_MOST_PAGES_FOR_ADVICE))
+    rules = [] if crawl["is_scan"] else mine(*database.evidence(most=100_000))
     report = {
-        "crawldedup_report": VERSION,
+        "crawldedup_report": 1,
         "crawl": crawl,
         "totals": database.row("totals"),
         "timeline": _timeline(database, crawl["seconds"]),

@@ -32,7 +32,6 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-_GATHERING_SECONDS: Final = 0.015  # three pages of HTML that one reader gives back: clients go on meanwhile
 _MOST_HELD: Final = 256 << 20  # bytes of bodies that are dealt with at the same time
 _MOST_WAITING: Final = 2_000  # pages
 _CLOSE: Final = {"connection": "close"}
@@ -81,7 +80,7 @@ class Edge:
         self._session = session  # without one that is shared, it works as a crawler of its own
         self._tokens = [token.encode() for token in settings.tokens]
         self._dedup = AsyncDeduplicator.from_options(settings, workers=settings.readers)
-        self._dedup.gathering_seconds = _GATHERING_SECONDS
+        self._dedup.gathering_seconds = 0.015  # three pages of HTML that one reader gives back: clients go on meanwhile
         self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

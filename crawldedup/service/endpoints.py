@@ -65,9 +65,9 @@ def everyone() -> CollectorRegistry:
     """Return the figures of all worker processes together, which PROMETHEUS_MULTIPROC_DIR makes them share."""
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return METRICS
-    everyone = CollectorRegistry()
-    MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]
-    return everyone
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return registry
 
 
 Name = Annotated[str, Meta(max_length=8_192)]
