@@ -26,12 +26,12 @@ BUDGETS = {
     "report": 1822,
     "scan": 1056,
     "spark": 428,
-    "service": 1222,
+    "service": 1223,
     "cli": 1720,
     "literature": 1727,
     "adapters": 306,
 }
-MOST_LINES = 19_590
+MOST_LINES = 19_591
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -38,6 +38,7 @@ Schema = dict[str, Any]
 
 GET: Final = ("GET", "HEAD")
 JSON: Final = "application/json"
+LONGEST_NAME: Final = 8_192
 MOST_PAGES: Final = 1_000  # of one request
 _CHARSET: Final = re.compile(r';\s*charset\s*=\s*"?([\w.:-]+)', re.IGNORECASE)
 _UNKNOWN: Final = re.compile(r"unknown field `(.*?)`")
@@ -70,7 +71,7 @@ def everyone() -> CollectorRegistry:
     return registry
 
 
-Name = Annotated[str, Meta(max_length=8_192)]
+Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
 
 
 class Answer(NamedTuple):
