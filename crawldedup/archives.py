@@ -21,7 +21,6 @@ _LOCAL_HEADER: Final = struct.Struct("<26xHH")
 _WARC: Final = re.compile(r"archive/[^/]+\.warc(\.gz)?")
 _END_OF_HEAD: Final = re.compile(rb"\r?\n\r?\n")
 _PROFILE: Final = "http://netpreserve.org/warc/{}/revisit/identical-payload-digest"
-_REPLACED: Final = ("WARC-Type", "WARC-Block-Digest", "WARC-Payload-Digest", "Content-Length")
 
 
 def warcs_in(path: Path) -> list[tuple[int, int]]:
@@ -71,16 +70,13 @@ class Revisits:
         return not stays and digest in self._first
 
     def made_of(self, file: BinaryIO, record: Record) -> bytes:
-        """Return the revisit record of a response that has the payload of one that stays.
-
-        It keeps the headers of the capture and those of HTTP, and is packed if the response is.
-        """
+        """Return the revisit record of a response that has the payload of one that stays, packed if the response is."""
         parts = _parts_of(file, record)
         assert parts is not None
         version, head, http, payload = parts
         digest = sha256(payload).digest()
         named = head.get("WARC-Payload-Digest", f"sha256:{digest.hex()}")
-        for name in _REPLACED:
+        for name in ("WARC-Type", "WARC-Block-Digest", "WARC-Payload-Digest", "Content-Length"):
             del head[name]
         head["WARC-Type"], head["WARC-Profile"] = "revisit", _PROFILE.format(version)
         head["WARC-Refers-To-Target-URI"], head["WARC-Refers-To-Date"] = self._first[digest]

@@ -109,23 +109,18 @@ _ADVISED: Final[Arguments] = {
     "--crawl": argument("read this crawl (default: the last one)", "NAME"),
     **ADVISE_OPTIONS,
 }
-
-
 _FIND: Final = "list the remembered pages that resemble a page; remember nothing"
 _EXPLAIN: Final = "show the verdict that a page would get now, and why; remember nothing"
 _FORGOTTEN: Final = {"urls": argument("a page's URL, as it was crawled", "URL", nargs="+")}
 _YES: Final = {"--yes": argument("do it", action="store_true")}
+_ALIKE: Final = {"store": "memory://", "key": 0}  # two runs are compared alike everywhere
 _COMMANDS: Final[dict[str, Command]] = {
     "demo": DEMO,
     "check": Command("decide about pages and remember them", _PAGES_OR_ONE, _CHECKING, run="check"),
     "find": Command(_FIND, {"page": argument(_ONE_PAGE, "PAGE")}, _ASKING, run="find"),
     "explain": Command(_EXPLAIN, _PAGES_OR_ONE | _DETAIL, (*_ASKING, "keep_texts", "paragraphs"), run="explain_given"),
     "compare": Command(
-        "tell how alike two pages are",
-        _COMPARED,
-        ("namespace", *_COMPARING),
-        run="compare",
-        index={"store": "memory://", "key": 0},
+        "tell how alike two pages are", _COMPARED, ("namespace", *_COMPARING), run="compare", index=_ALIKE
     ),
     "scan": Command(
         "find the clusters of near duplicates within a collection",
@@ -135,8 +130,7 @@ _COMMANDS: Final[dict[str, Command]] = {
         "URLs, and which page of each is kept. A scan that was stopped goes on when the same command is given again.",
         module="crawldedup.scan.run",
         run="scan",
-        # Two runs are compared alike everywhere.
-        index={"store": "memory://", "key": 0},
+        index=_ALIKE,
     ),
     "filter": Command(
         "write a feed or web archive again, without the copies in it",
@@ -154,10 +148,7 @@ _COMMANDS: Final[dict[str, Command]] = {
     "serve": SERVE,
     "report": REPORT,
     "advise": Command(
-        "tell which downloads a crawl can save, by rules for its URLs",
-        _ADVISED,
-        run="advise",
-        index=None,
+        "tell which downloads a crawl can save, by rules for its URLs", _ADVISED, run="advise", index=None
     ),
     "bench": BENCH,
 }

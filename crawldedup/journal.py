@@ -28,16 +28,13 @@ VERSION: Final = 1
 NAME_FILE: Final = "crawldedup.crawl"  # has the name of the crawl, in the directory of a job that may be paused
 LONGEST_URL: Final = 2048
 
-OUTCOMES: Final = {
+OUTCOMES: Final = {  # what the lines of checked pages call their kinds
     Kind.NEW: "new",
     Kind.NEAR_DUPLICATE: "near",
     Kind.EXACT_DUPLICATE: "exact",
     Kind.REVISIT: "revisit",
     Kind.THIN: "thin",
 }
-"""What the lines of checked pages call their kinds."""
-
-_LONGEST_LINE: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +265,7 @@ def _journals_at(place: Path) -> list[Journal]:
         with suppress(OSError, msgspec.MsgspecError, RecursionError):
             if path.is_file():
                 with path.open("rb") as file:
-                    header = msgspec.json.decode(file.readline(_LONGEST_LINE), type=Journal)
+                    header = msgspec.json.decode(file.readline(1 << 20), type=Journal)
                 found.append(replace(header, path=path.absolute()))
     if not found and not place.is_dir():
         name = printable(str(place))

@@ -27,10 +27,7 @@ START: Final = 0  # the referer of a page that a crawl began with
 UNTOLD: Final = -1  # the referer of a page whose request did not name the page that led to it
 
 _MIRRORS: Final = ("host", "prefix")  # kinds that take a whole place for another one, not a page for one beside it
-_ROUNDS: Final = 3
 _EXCEPTED: Final = 5  # rounds of exceptions: behind what is reached by one, more may be lost
-_EXAMPLES: Final = 3
-_CACHED: Final = 20_000
 _MOST_COUNTED: Final = 5_000
 _TWINS: Final = 3
 _MOST_PARAMETERS: Final = 6
@@ -40,8 +37,8 @@ _MOST_LEVELS: Final = 4
 _VIEW: Final = re.compile(rf"\b(?:{VIEWS}|mirror|wap)\b|^http:", re.IGNORECASE)
 
 _Change = tuple[str, str, str, str]  # the kind, site, find and replace of a rule
+# The URL, outcome, original, digest, referer and depth of a response, as a journal has them.
 Row = tuple[str, str, str | None, str | None, str | None, int | None]
-"""The URL, outcome, original, digest, referer and depth of a response, as a journal has them."""
 
 
 class Page(NamedTuple):
@@ -65,7 +62,7 @@ def pages_of(rows: Iterable[Row], most: int = MOST_PAGES) -> list[Page]:
     contents: dict[int, int] = {}
     of_site: Counter[str] = Counter()
     # Originals and the pages that lead to others come again and again.
-    address_of = lru_cache(_CACHED)(Address.of)
+    address_of = lru_cache(20_000)(Address.of)
     for url, outcome, of, digest, by, depth in rows:
         if len(pages) == most:
             break
@@ -89,8 +86,8 @@ def pages_of(rows: Iterable[Row], most: int = MOST_PAGES) -> list[Page]:
     return pages
 
 
+# Contents that are not reached, each with a page of it, and with the one that leads there and is not fetched.
 Lost = dict[int, tuple[Page, Page]]
-"""Contents that are not reached, each with a page of it, and with the one that leads there and is not fetched."""
 
 
 def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Lost]:
@@ -131,10 +128,7 @@ def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Los
 
 
 def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
-    """Return the rules that pages speak for, those with the most support first, but for what crawls have withdrawn.
-
-    A crawl that goes by them reaches all contents of these pages.
-    """
+    """Return the rules by which a crawl reaches all contents, the most supported first, without the withdrawn."""
     wrong = {(*rule.id, folder) for rule in withdrawn for folder in rule.folders}
     site, of_sites = cache(site_of), defaultdict[str, list[Page]](list)
     sites = {page.key: site(page.address.origin) for page in pages}
@@ -222,10 +216,7 @@ def _of_endings(origin: str, one: str, other: str) -> Iterator[_Change]:
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """Pages that a rule takes for one, by their `orders`; `kept` is the one at the `target`, or else the first.
-
-    They have one content, unless there is a `contrary`.
-    """
+    """Pages that a rule takes for one, by their `orders`; `kept` is the one at the `target`, or else the first."""
 
     target: Address
     kept: int
@@ -233,7 +224,7 @@ class _Group:
     orders: list[int] = field(default_factory=list)
     copies: int = 0
     example: tuple[str, str] = ("", "")
-    contrary: str = ""
+    contrary: str = ""  # why they have more than one content
 
     @property
     def first(self) -> int:
@@ -241,15 +232,12 @@ class _Group:
 
 
 class _Site:
-    """The pages of a site, and those that it leads to, with the addresses that the accepted rules leave.
-
-    `wrong` holds rules, each with a folder where it is known to be wrong.
-    """
+    """The pages of a site, and those that it leads to, with the addresses that the accepted rules leave."""
 
     def __init__(self, name: str, pages: Sequence[Page], wrong: Collection[tuple[str, ...]]) -> None:
         self._name = name
         self._pages = pages
-        self._wrong = wrong
+        self._wrong = wrong  # rules, each with a folder where it is known to be wrong
         self._rules: dict[tuple[str, ...], Rule] = {}
         self._book = RuleBook()
         self._addresses = [page.address for page in pages]
@@ -257,7 +245,7 @@ class _Site:
 
     def mined(self) -> list[Rule]:
         """Return the rules, in rounds: a print view with a session id differs from the article in two respects."""
-        for _ in range(_ROUNDS):
+        for _ in range(3):
             if sum(self._accepts(candidate) for candidate in self._candidates()) == 0:
                 break
         return [*self._rules.values()]
@@ -359,19 +347,17 @@ class _Site:
             support=support,
             copies=sum(group.copies for group in good),
             against=sum(len(group.orders) for group in bad),
-            examples=tuple(group.example for group in good[:_EXAMPLES]),
+            examples=tuple(group.example for group in good[:3]),
             contrary=bad[0].contrary if bad else "",
         )
 
     def _lost(self, rule: Rule, groups: Mapping[int, _Group]) -> list[tuple[Page, Page]]:
-        """Return the pages of contents that a crawl by this rule, too, does not reach, and what it leaves out there.
-
-        Links are compared without what the rule removes: a page is reached if one of its group is.
-        """
+        """Return the pages of contents that a crawl by this rule, too, does not reach, and what it leaves out there."""
         rewritten = map(rule.rewritten, self._addresses)
         targets = (key if to is None else to.key() for key, to in zip(self._keys, rewritten, strict=True))
         _, lost = walk(self._pages, targets)
         contents = {page.key: {page.content} for page, _ in lost.values()}
+        # Links are compared without what the rule removes: a page is reached if one of its group is.
         for key in contents.keys() & groups.keys():
             contents[key] = {self._pages[order].content for order in groups[key].orders}
         return [(page, behind) for page, behind in lost.values() if contents[page.key] <= lost.keys()]

@@ -14,13 +14,14 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import compress
 from operator import not_
 from pathlib import Path
 from typing import Annotated, Any, Final, Generic, NamedTuple, Self, TypeVar
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -61,14 +62,11 @@ Request = TypeVar("Request")
 
 
 class Address(NamedTuple):
-    """The parts of a URL without its fragment.
-
-    `parameters` are those of its query as they stand there, behind those at the end of its path with their semicolons.
-    """
+    """The parts of a URL without its fragment."""
 
     origin: str
     path: str
-    parameters: tuple[str, ...]
+    parameters: tuple[str, ...]  # of the query as they stand there, behind those of the path with their semicolons
 
     @classmethod
     def of(cls, url: str) -> Self | None:
@@ -119,23 +117,18 @@ def is_token(text: str) -> bool:
 
 def names_a_view(url: str) -> bool:
     """Return True for a URL that names a session, a campaign, or a print, AMP or mobile view; or that is none."""
-    parts = _split(url)
-    if parts is None or _VARIANT.search(parts.query):
-        return True
-    return bool(_VIEW_OF_HOST.match(parts.netloc) or _VIEW_OF_PATH.search(unquote(parts.path)))
+    with suppress(ValueError):
+        _, host, path, query, _ = urlsplit(url)
+        return bool(_VARIANT.search(query) or _VIEW_OF_HOST.match(host) or _VIEW_OF_PATH.search(unquote(path)))
+    return True
 
 
 def may_name_more(url: str) -> bool:
     """Return True for a URL whose query may be a part of the page's name or not. That of a script is."""
-    parts = _split(url)
-    return parts is not None and bool(parts.query) and not _SCRIPT.search(parts.path)
-
-
-def _split(url: str) -> SplitResult | None:
-    try:
-        return urlsplit(url)
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        return bool(parts.query) and not _SCRIPT.search(parts.path)
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,13 +279,10 @@ class Step(StrEnum):
 
 @dataclass(slots=True)
 class Target:
-    """What is known of a rewritten URL: the rules of which a copy is `confirmed`, and the keys of its `urls`.
-
-    Of these, False stands for one that an earlier crawl has delivered, and this one has not met.
-    """
+    """What is known of a rewritten URL: the rules of which a copy is `confirmed`, and the keys of its `urls`."""
 
     confirmed: set[str]
-    urls: dict[int, bool] = field(default_factory=dict)
+    urls: dict[int, bool] = field(default_factory=dict)  # False: an earlier crawl has delivered it, this one not met it
     is_on_its_way: bool = False
     is_wrong: bool = False
 

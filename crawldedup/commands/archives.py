@@ -15,9 +15,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.page import Page
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
-MOST_BYTES: Final = 64 * 1024 * 1024
-"""No more is read of a page, and no longer item of a feed; what is compared is far shorter."""
-_HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
+MOST_BYTES: Final = 64 * 1024 * 1024  # of a page or an item of a feed; what is compared is far shorter
 _TEXT_TYPE: Final = "text/plain"
 _LONGEST_TYPE: Final = 1000  # letters of a content type: to read one takes quadratic time
 _LONGEST_HEAD: Final = 1 << 16  # a hundred times as long as those of real archives
@@ -28,8 +26,8 @@ _MEMBER: Final = re.compile(rb"\x1f\x8b\x08[\x00-\x1f]")
 _RECORD: Final = re.compile(rb"WARC/\d\.\d+[ \t]*\r?\n")
 _STATUS: Final = re.compile(rb"HTTP/\d(?:\.\d)? +(\d{3})\b")
 _CHUNK: Final = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n")
+# How zlib names these encodings. Half of all servers send deflate without the header that it should have.
 _WBITS: Final = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
-"""How zlib names these encodings. Half of all servers send deflate without the header that it should have."""
 
 
 class Record(NamedTuple):
@@ -176,10 +174,7 @@ def _next_member(file: BinaryIO, start: int, last: int) -> int | None:
 
 
 def _page_of(head: Message, content: bytes) -> Page | None:
-    """Return the page of a record: a successful response of HTML or plain text, or a text that was made of one.
-
-    Raises _DamageError for a response without a status or without an end of its headers.
-    """
+    """Return the page of a record: a successful response, or the text that was made of one. Raises _DamageError."""
     url, kind, headers = head.get("WARC-Target-URI", "").strip("<>"), head.get("WARC-Type"), head
     if kind == "response" and url.startswith(("http:", "https:")):
         stream = io.BytesIO(content)
@@ -196,7 +191,7 @@ def _page_of(head: Message, content: bytes) -> Page | None:
     declared = Message()
     declared["content-type"] = headers.get("Content-Type", "")[:_LONGEST_TYPE]
     media_type = declared["content-type"].partition(";")[0].strip().lower()
-    if media_type not in (*_HTML_TYPES, _TEXT_TYPE):
+    if media_type not in ("text/html", "application/xhtml+xml", _TEXT_TYPE):
         return None
     charset, body = declared.get_content_charset(), _decoded(content, headers)
     if media_type != _TEXT_TYPE:

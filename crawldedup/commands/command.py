@@ -30,18 +30,14 @@ STORE_VARIABLE: Final = "CRAWLDEDUP_STORE"
 DEFAULT_STORE: Final = "sqlite:///crawldedup.sqlite"
 STANDARD: Final = "-"  # the name of standard input and output
 GZIP_SUFFIX: Final = ".gz"
-_LONGEST_MESSAGE: Final = 2000
-_BUFFER: Final = 1 << 20
 _LEVEL: Final = 6  # what gzip does by itself; the highest level takes thrice as long, for one percent
 
 INDEX_OPTIONS: Final = ("store", "namespace")
+# What an index was made with: every command that asks it needs the same values.
 PROFILE_OPTIONS: Final = ("extractor", "content", "min_words", "distinguish", "distinguish_params")
-"""What an index was made with: every command that asks it needs the same values."""
-
 PARAGRAPH_OPTIONS: Final = ("paragraphs", "paragraph_ttl", "max_paragraphs")
 
-Arguments = dict[str, dict[str, Any]]
-"""The names of arguments, and what argparse takes of each."""
+Arguments = dict[str, dict[str, Any]]  # the names of arguments, and what argparse takes of each
 
 
 def argument(help: str, metavar: str | None = None, **settings: Any) -> dict[str, Any]:
@@ -192,7 +188,7 @@ def run_command(command: Callable[[Output], object], *, as_json: bool) -> int:
 
 def safe_message(message: object) -> str:
     """Return a message with what it quotes made safe to show."""
-    return printable(str(message), _LONGEST_MESSAGE)
+    return printable(str(message), 2000)
 
 
 def check_target(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
@@ -203,8 +199,9 @@ def check_target(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
         raise ConfigurationError(f"{path} is there already, and is no file")
     if path.exists() and not force:
         raise ConfigurationError(f"{path} is there already: name another file, or add --force to replace it")
-    if not path.parent.is_dir():
-        raise ConfigurationError(f"{path} cannot be written: there is no folder {str(path.parent)!r}")
+    if not os.access(path.parent, os.W_OK):
+        trouble = "nothing can be written in" if path.parent.is_dir() else "there is no"
+        raise ConfigurationError(f"{path} cannot be written: {trouble} folder {str(path.parent)!r}")
 
 
 @contextmanager
@@ -227,7 +224,7 @@ def target_file(
     is_packed = packs and path.suffix.lower() == GZIP_SUFFIX
     try:
         with (
-            beside.open("xb", _BUFFER) as file,
+            beside.open("xb", buffering=1 << 20) as file,
             gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) if is_packed else nullcontext(file) as out,
         ):
             yield cast("BinaryIO", out)

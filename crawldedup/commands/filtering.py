@@ -35,11 +35,9 @@ _ENDINGS: Final = "it must end in .jsonl, .json, .csv or .warc, all of them perh
 _COMPANIONS: Final = ("request", "metadata")  # records that tell of a response, and of nothing without it
 _SHOWN: Final = ("url", "kind", "original", "similarity")
 _PIECE: Final = 1 << 18
-_GROUP_BYTES: Final = 64 * 1024 * 1024
-"""A row group is in memory until it is written. This is half of what the writers of large data sets take."""
+_GROUP_BYTES: Final = 64 * 1024 * 1024  # of a row group, which is in memory until it is written
 
-_Decided = Iterator[tuple[Item, bool, bool]]
-"""Items, whether they stay, and whether they hold a page that was compared."""
+_Decided = Iterator[tuple[Item, bool, bool]]  # items, whether they stay, and whether they hold a page to compare
 
 
 def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
@@ -203,10 +201,7 @@ class _Feed:
             yield Chunk(place, [numbers[at] for at in new], [pages[at] for at in new])
 
     def decided(self, dropped: BinaryIO | None) -> _Decided:
-        """Read the files again, and decide about each item. Write a line of each that does not stay.
-
-        Raises ConfigurationError at the end if the files have changed meanwhile.
-        """
+        """Read the files once more, and decide about each item. Raises ConfigurationError if they have changed."""
         row = 0
         files = zip(self.names, self.sizes, strict=True)
         items = chain.from_iterable(islice(self._open(name, None, lambda _: None), size) for name, size in files)

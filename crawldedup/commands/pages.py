@@ -29,10 +29,9 @@ from crawldedup.stores.base import require_index, shown_url
 from crawldedup.verdict import Verdict, describe
 
 _SHOWN_TEXT: Final = 200
-_SHOWN_CANDIDATES: Final = 10
-_LEAST_SHOWN: Final = 0.5
 _SHOWN_CHANGES: Final = 20
 _LONGEST_SIDE: Final = 300
+_WRITERS: Final = {"duplicate-url-discarder": for_discarder, "deny": for_link_extractor}
 
 
 def require_existing(dedup: Deduplicator) -> None:
@@ -127,7 +126,7 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool
     if detail:
         compared = f"{pluralize(verdict.probes, 'probe')}, {pluralize(verdict.candidates, 'page')} compared"
         yield f"  search     {compared}, accepted up to a cost of {told.limit}"
-    near = [each for each in told.candidates if detail or each.match.similarity >= _LEAST_SHOWN][:_SHOWN_CANDIDATES]
+    near = [each for each in told.candidates if detail or each.match.similarity >= 0.5][:10]
     for candidate in near:
         yield from _candidate_in_words(candidate, detail)
     if more := len(told.candidates) - len(near):
@@ -250,12 +249,10 @@ def advise(given: Namespace, output: Output) -> None:
         pages, withdrawn = database.evidence()
     if unreadable:
         output.unreadable(f"{pluralize(unreadable, 'line')} cannot be read and were left out")
-    rules = mine(pages, withdrawn)
-    if given.format == "rules":
-        exported = Export([rule.as_dict() for rule in rules], 0, {})
-    else:
-        written = for_discarder if given.format == "duplicate-url-discarder" else for_link_extractor
-        exported = export(rules, pages, written)
+    rules, writer = mine(pages, withdrawn), _WRITERS.get(given.format)
+    exported = export(rules, pages, writer) if writer else Export([rule.as_dict() for rule in rules], 0, {})
+    kept = {rule.name for rule in rules}
+    wrong = {rule.name: "it proved wrong in the crawl" for rule in withdrawn if rule.name not in kept}
     text = json.dumps(exported.rules, indent=2)
     if given.output is not None:
         Path(given.output).write_text(f"{text}\n", "ascii")
@@ -263,7 +260,7 @@ def advise(given: Namespace, output: Output) -> None:
         output.show({"output": str(given.output), "rules": len(exported.rules)}, words)
     else:
         output.show(exported.rules, *(_rules_in_words(rules) if given.format == "rules" else [text]))
-    for name, reason in exported.left_out.items():
+    for name, reason in (wrong | exported.left_out).items():
         output.error(f"the rule {name} is left out: {reason}")
     if exported.saved:
         output.error(f"these would have saved {exported.saved:,} of {pluralize(len(pages), 'page')}")

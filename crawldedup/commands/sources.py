@@ -31,8 +31,7 @@ from crawldedup.errors import ConfigurationError, MissingDependencyError, PageEr
 from crawldedup.page import Page
 
 OnError = Callable[[Exception], None]
-_Row = tuple[Any, Any, Any]
-"""The value of an item, and its `raw` and `head`; three times None where nothing stands."""
+_Row = tuple[Any, Any, Any]  # the value of an item, and its `raw` and `head`; each None where nothing stands
 
 LINES, ARRAY, CSV, PARQUET, ARCHIVE = "JSON lines", "JSON", "CSV", "Parquet", "a web archive"
 _FORMS: Final = {
@@ -45,7 +44,6 @@ _FORMS: Final = {
 }
 _HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
 _TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
-_SITEMAP_SUFFIXES: Final = (".xml", ".xml.gz")
 _SCHEMES: Final = ("http://", "https://")
 _BOM: Final = b"\xef\xbb\xbf"
 
@@ -55,7 +53,6 @@ _BETWEEN: Final = (" ", "\t", "\r", "\n", ",")  # what stands between the member
 _ROWS: Final = 64  # so many of a table are in memory at once: with pages of 100 kB, a few megabytes
 _BYTES_A_ROW: Final = 100
 _MOST_GROWTH: Final = 1000  # times the bytes of its file; a few kilobytes of a table can stand for gigabytes
-_SECONDS: Final = 20
 # What the protocol of sitemaps allows for one file, and how deep indexes of them may lead.
 _MOST_URLS: Final = 50_000
 _LEVELS: Final = 3
@@ -66,24 +63,18 @@ def refuse(error: Exception) -> NoReturn:
     raise error
 
 
-_CONTENT: Final = {"html": "html", "text": "text"}
-
-
 class Fields(NamedTuple):
-    """The fields of an item that hold its URL, and by "html" and "text" its source and its text.
-
-    Without `needs_url`, the place of an item stands for its URL.
-    """
+    """The fields of an item that hold its URL, and by "html" and "text" its source and its text."""
 
     url: str = "url"
-    content: Mapping[str, str] = _CONTENT
-    needs_url: bool = True
+    content: Mapping[str, str] = {"html": "html", "text": "text"}
+    needs_url: bool = True  # or the place of an item stands for its URL
 
     @classmethod
     def of(cls, given: Namespace) -> Self:
         """Return those that a command line names."""
         named = {"html": given.html_field, "text": given.text_field}
-        return cls(given.url_field, {kind: name for kind, name in named.items() if name} or _CONTENT)
+        return cls(given.url_field, {kind: name for kind, name in named.items() if name} or ANY_FIELDS.content)
 
 
 ANY_FIELDS: Final = Fields()
@@ -116,7 +107,7 @@ def _items_of(name: str, on_error: OnError, fields: Fields) -> Iterator[Item]:
         if stream.peek().removeprefix(_BOM).lstrip().startswith(b"{"):
             return items_of_lines(stream, fields, on_error)
         return iter([Item(STANDARD, page=Page("stdin:", html=stream.read(MOST_BYTES)))])
-    if name.partition("?")[0].lower().endswith(_SITEMAP_SUFFIXES):
+    if name.partition("?")[0].lower().endswith((".xml", ".xml.gz")):
         return readable_items(urls_of_sitemap(name), on_error, fields)
     if name.startswith(_SCHEMES):
         body, url, charset = _fetched(name)
@@ -171,7 +162,7 @@ def _fetched(url: str) -> tuple[bytes, str, str | None]:
     try:
         # A text that begins like a URL may still be no URL.
         request = urllib.request.Request(url, headers={"User-Agent": "crawldedup"})
-        with urllib.request.urlopen(request, timeout=_SECONDS) as response:
+        with urllib.request.urlopen(request, timeout=20) as response:
             return response.read(MOST_BYTES), response.url, response.headers.get_content_charset()
     except (http.client.HTTPException, OSError, ValueError) as error:
         raise PageError("unreachable", f"{url} cannot be fetched: {error}") from error

@@ -7,12 +7,12 @@ is named so in the docs.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import msgspec
 
@@ -29,26 +29,18 @@ Progress = Callable[[str, float], None]
 Row = dict[str, Any]
 Report = dict[str, Any]  # all that is shown of a crawl, ready for JSON
 
-MEMORY: Final = "600MB"  # that DuckDB may take; the rest goes to a temporary folder
 CURRENT, FORMER = "current", "former"  # the schemas of a crawl, and of an earlier one that it is compared with
-VERSION: Final = 1
+# What became of a page since an earlier crawl.
 CHANGES: Final = ("new", "changed", "same", "duplicated", "moved", "skipped", "gone")
-"""What became of a page since an earlier crawl."""
 
 # The parts of a report that are the rows of the query of their name.
 _ROWS: Final = ("sites", "patterns", "parameters", "stale", "below", "clusters", "reasons", "walls", "times", "savings")
 _ADVISED: Final = ("kind", "site", "what", "support", "confidence", "examples")  # what is shown of a mined rule
-_MOST_PAGES_FOR_ADVICE: Final = 100_000  # the first ones
-_TRIED: Final = (0.8, 0.85, 0.9, 0.95)
 _MOST_STEPS: Final = 60
 _STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 
 _LEVELS: Final = ("bad", "warn", "info")
 _MOST_NAMED: Final = 3
-_SHARE_UNCHECKED: Final = 0.01
-_SHARE_LARGEST: Final = 0.1
-_LEAST_CLUSTER: Final = 50
-_SHARE_NOVEL: Final = 0.1
 _LAST_STEPS: Final = 5
 
 _Finding = tuple[str, str, str]  # how urgent it is, its sentence, and the section that shows more of it
@@ -60,7 +52,7 @@ def check_installed() -> None:
         raise MissingDependencyError(f"a report needs {' and '.join(missing)}: pip install {' '.join(missing)}")
 
 
-class Database:
+class Database(AbstractContextManager["Database"]):
     """The lines of a crawl's journals.
 
     The view `pages` has those of its responses, with their `number` and their `moment` in seconds. The view `places`
@@ -78,7 +70,7 @@ class Database:
         # The last is that of a line which is longer than DuckDB takes, and than any of a journal.
         self._failures = (duckdb.OperationalError, duckdb.FatalException, duckdb.InvalidInputException)
         config: dict[str, str | bool | int | float | list[str]] = {
-            "memory_limit": MEMORY,
+            "memory_limit": "600MB",  # the rest goes to the folder below
             "temp_directory": str(folder / "spilled"),
             "preserve_insertion_order": "false",
             "autoinstall_known_extensions": "false",
@@ -87,9 +79,6 @@ class Database:
             self._connection = duckdb.connect(folder / "journals.duckdb", config=config)
             self._connection.create_function("site_at", _site_at)
             self._connection.execute(self._queries["macros"])
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
@@ -178,9 +167,9 @@ def make_report(database: Database, journals: Sequence[Journal], against: Sequen
     database.rows("make_clusters")
     crawl = _crawl(database, journals, left_out)
     database.rows("make_places")
-    rules = [] if crawl["is_scan"] else mine(*database.evidence(_MOST_PAGES_FOR_ADVICE))
+    rules = [] if crawl["is_scan"] else mine(*database.evidence(most=100_000))
     report = {
-        "crawldedup_report": VERSION,
+        "crawldedup_report": 1,
         "crawl": crawl,
         "totals": database.row("totals"),
         "timeline": _timeline(database, crawl["seconds"]),
@@ -233,7 +222,7 @@ def _similarity(database: Database, settings: Row) -> Row:
     wanted, limit = settings.get("similarity"), settings.get("threshold")
     what_if = []
     if wanted is not None and limit is not None:
-        for similarity in _TRIED:
+        for similarity in (0.8, 0.85, 0.9, 0.95):
             tried = limit_at(similarity, wanted=wanted, limit=limit)
             counts = database.row("what_if", limit=tried, is_looser=similarity < wanted)
             what_if.append({"similarity": similarity, "limit": tried, **counts})
@@ -242,10 +231,8 @@ def _similarity(database: Database, settings: Row) -> Row:
 
 
 def limit_at(similarity: float, *, wanted: float, limit: float) -> float:
-    """Return the limit of the estimate at another similarity than the wanted one, whose limit is given.
-
-    The recall is the same, so that the limit lies as many standard deviations below: see `accept_threshold`.
-    """
+    """Return the limit of the estimate at another similarity than the wanted one, whose limit is given."""
+    # The recall is the same, so that the limit lies as many standard deviations below: see `accept_threshold`.
     margin = (wanted - limit) / estimate_deviation(min(wanted, MAX_SIMILARITY), VERIFY_BITS)
     return similarity - margin * estimate_deviation(similarity, VERIFY_BITS)
 
@@ -287,7 +274,7 @@ def _trouble(report: Report) -> Iterator[_Finding]:
     if not totals["checked"]:
         yield "bad", "No page was checked.", "skipped"
     if unchecked := totals["counts"]["error"]:
-        level = "bad" if unchecked > _SHARE_UNCHECKED * totals["responses"] else "warn"
+        level = "bad" if unchecked > 0.01 * totals["responses"] else "warn"
         yield level, f"{pluralize(unchecked, 'page')} passed unchecked, because something failed.", "skipped"
     for wall in report["walls"][:_MOST_NAMED]:
         share = f"{100 * wall['share']:.0f} % of {wall['window']} pages in a row were copies of"
@@ -311,14 +298,14 @@ def _traps(report: Report) -> Iterator[_Finding]:
     last = moments[-_LAST_STEPS:]
     pages, new = sum(moment["checked"] for moment in last), sum(moment["counts"]["new"] for moment in last)
     own = new + sum(moment["counts"]["revisit"] for moment in last)
-    if len(moments) > 2 * _LAST_STEPS and own < _SHARE_NOVEL * pages:
+    if len(moments) > 2 * _LAST_STEPS and own < 0.1 * pages:
         yield "warn", f"At the end of the crawl, {100 * new / pages:.1f} % of the pages were new.", "time"
 
 
 def _hints(report: Report) -> Iterator[_Finding]:
     totals, advice, withdrawn = report["totals"], report["advice"], report["withdrawn"]
     for largest in report["clusters"][:1]:
-        if (copies := largest["copies"]) >= max(_LEAST_CLUSTER, _SHARE_LARGEST * totals["duplicates"]):
+        if (copies := largest["copies"]) >= max(50, 0.1 * totals["duplicates"]):
             yield "info", f"The largest cluster has {copies:,} copies of {largest['kept']}.", "clusters"
     if advice:
         saved = sum(rule["support"] for rule in advice)

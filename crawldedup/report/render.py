@@ -8,10 +8,10 @@ import base64
 import hashlib
 import json
 import math
-import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
@@ -20,12 +20,11 @@ from urllib.parse import urlsplit
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.filesize import decimal
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from crawldedup.commands.command import target_file
+from crawldedup.commands.command import check_target, target_file
 from crawldedup.errors import ConfigurationError, pluralize, printable
 from crawldedup.report.queries import CHANGES, Database, Report, check_installed
 
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 LARGEST_PAGE: Final = 500_000  # bytes; tables hold fewer rows where these do not suffice
 
 _PACKAGE: Final = "crawldedup.report"
-_MOST_ROWS: Final = (200, 100, 50, 25, 10, 5, 2)
-_MOST_LINES: Final = 10
 _NARROWEST: Final = 16
 # How lines begin that have a style, and how they are shown.
 _MARKS: Final = {"= ": ("bold", ""), "! ": ("bold red", "- "), "? ": ("yellow", "- ")}
@@ -48,14 +45,13 @@ _ROWS: Final = {
 }
 SUFFIXES: Final = (".html", ".json", *_ROWS)
 
-LONGEST_LINK: Final = 500
-_LONGEST_SHOWN: Final = 120
 _MOST_RULES: Final = 2
 _MOST_GRID_LINES: Final = 5
 _PASSAGE: Final = re.compile(r"(\[-.*?-\]|\{\+.*?\+\})")
 
 
-def templates_of(package: str) -> "Environment":
+@cache
+def templates_of(package: str, *functions: Callable[..., object]) -> "Environment":
     """Return the templates in the folder `page` of a package. HTML escapes what it shows. What is missing raises."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # which not everyone has who asks for a report
 
@@ -66,8 +62,9 @@ def templates_of(package: str) -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    functions = axis, change_by, compact, date, depth, headline, index_health, lasting, link, passages, percent
-    environment.globals |= {function.__name__: function for function in (*functions, shown, size, time_labels)}
+    of_reports = axis, change_by, compact, date, depth, headline, index_health, lasting, link, passages, percent
+    named = {function.__name__: function for function in (*of_reports, shown, time_labels, *functions)}
+    environment.globals |= {**named, "size": environment.filters["filesizeformat"]}
     return environment
 
 
@@ -78,7 +75,7 @@ def page_of(report: Report) -> str:
     folder = files(_PACKAGE) / "page"
     style, script = ((folder / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     more = {"style": Markup(style), "script": Markup(script), "hash_of": _hash_of}
-    pages = (rendered("report.html", report, most=most, **more) for most in _MOST_ROWS)
+    pages = (rendered("report.html", report, most=most, **more) for most in (200, 100, 50, 25, 10, 5, 2))
     return next((page for page in pages if len(page.encode()) <= LARGEST_PAGE), "")
 
 
@@ -94,7 +91,7 @@ def _hash_of(text: str) -> str:
 
 def lines_of(report: Report) -> Iterator[RenderableType]:
     """Yield what is printed, in its order."""
-    text = rendered("report.txt", report, most=_MOST_LINES)
+    text = rendered("report.txt", report, most=10)
     for is_table, lines in groupby(text.splitlines(), lambda line: "\t" in line):
         if is_table:
             yield _table([line.split("\t") for line in lines])
@@ -134,14 +131,9 @@ class _Line:
 
 def check_path(name: str, path: Path) -> None:
     """Check a path before the work. Raises ConfigurationError, and MissingDependencyError without what it needs."""
-    shown, folder = printable(str(path)), path.absolute().parent
     if path.suffix not in SUFFIXES:
-        raise ConfigurationError(f"{name} is {shown!r}; it must end with one of {', '.join(SUFFIXES)}")
-    if path.is_dir():
-        raise ConfigurationError(f"{name} is {shown!r}, which is a folder; name a file in it")
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        trouble = "nothing can be written in" if folder.is_dir() else "there is no"
-        raise ConfigurationError(f"{name}: {trouble} folder {printable(str(folder))!r}")
+        raise ConfigurationError(f"{name} is {printable(str(path))!r}; it must end with one of {', '.join(SUFFIXES)}")
+    check_target(path, (), force=True)
     check_installed()
 
 
@@ -185,11 +177,6 @@ def date(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def size(number: float) -> str:
-    """Return a number of bytes: "1.2 MB"."""
-    return decimal(int(number))
-
-
 def percent(share: float | None) -> str:
     """Return a share: "12 %", "0.4 %", "–" for None."""
     if share is None:
@@ -197,7 +184,7 @@ def percent(share: float | None) -> str:
     return f"{100 * share:.1f} %" if 0 < share < 0.01 or 0.99 < share < 1 else f"{100 * share:.0f} %"
 
 
-def shown(text: str, longest: int = _LONGEST_SHOWN) -> str:
+def shown(text: str, longest: int = 120) -> str:
     """Return a text from a page, safe to show; of a longer one the middle is left out."""
     if len(text) > longest:
         text = f"{text[: longest * 2 // 3]}…{text[-(longest // 3) :]}"
@@ -206,7 +193,7 @@ def shown(text: str, longest: int = _LONGEST_SHOWN) -> str:
 
 def link(url: str) -> str:
     """Return a URL that may be linked to: of the web, whole and not too long. Else return an empty string."""
-    if len(url) > LONGEST_LINK or "…" in url or not url.isprintable() or " " in url:
+    if len(url) > 500 or "…" in url or not url.isprintable() or " " in url:
         return ""
     try:
         parts = urlsplit(url)
@@ -256,9 +243,8 @@ def index_health(index: Mapping[str, Any]) -> str:
 
 def passages(difference: str) -> list[tuple[str, str]]:
     """Return a difference in pieces, each with "del" for the earlier page, "ins" for this one, or "" for both."""
-    pieces = _PASSAGE.split(difference)
     kinds = {"[-": "del", "{+": "ins"}
-    marked = [(kinds.get(piece[:2], ""), piece) for piece in pieces if piece]
+    marked = [(kinds.get(piece[:2], ""), piece) for piece in _PASSAGE.split(difference) if piece]
     return [(kind, piece[2:-2] if kind else piece) for kind, piece in marked]
 
 

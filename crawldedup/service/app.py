@@ -32,11 +32,8 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-_GATHERING_SECONDS: Final = 0.015
-"""Three pages of HTML that one reader gives back: clients go on meanwhile, as a crawl would not."""
 _MOST_HELD: Final = 256 << 20  # bytes of bodies that are dealt with at the same time
 _MOST_WAITING: Final = 2_000  # pages
-_LONGEST_PATH: Final = 500  # in the log
 _CLOSE: Final = {"connection": "close"}
 _HINT: Final = "there is no such path, or it takes another method: /openapi.json lists those there are"
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -76,17 +73,14 @@ _ELSEWHERE: Final = Route("other", _nothing, methods=())
 
 
 class Edge:
-    """The application of one process, which works as a crawler of its own unless it shares a session.
-
-    Asks for a token, keeps other sites' pages out, bounds bodies, answers errors, and logs.
-    """
+    """One process: asks for a token, keeps other sites' pages out, bounds bodies, answers requests, and logs."""
 
     def __init__(self, settings: ServiceSettings, session: CrawlSession | None = None) -> None:
         self._settings = settings
-        self._session = session
+        self._session = session  # without one that is shared, it works as a crawler of its own
         self._tokens = [token.encode() for token in settings.tokens]
         self._dedup = AsyncDeduplicator.from_options(settings, workers=settings.readers)
-        self._dedup.gathering_seconds = _GATHERING_SECONDS
+        self._dedup.gathering_seconds = 0.015  # three pages of HTML that one reader gives back: clients go on meanwhile
         self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -98,7 +92,7 @@ class Edge:
         method, path, headers = scope["method"], scope["path"], dict(scope["headers"])
         # Other paths are as many as clients like.
         route = _ROUTES.get(path, _ELSEWHERE)
-        entry: dict[str, Any] = {"method": method, "path": path[:_LONGEST_PATH]}
+        entry: dict[str, Any] = {"method": method, "path": path[:500]}
         try:
             self._check_sender(scope, headers, route)
             if route.methods and method not in route.methods:

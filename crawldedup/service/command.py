@@ -26,14 +26,9 @@ if TYPE_CHECKING:
     from crawldedup.deduplicator import Deduplicator
 
 TOKEN_VARIABLE: Final = "CRAWLDEDUP_TOKEN"
-VARIABLE: Final = "CRAWLDEDUP_SERVICE"
-"""The variable of the environment by which worker processes get their settings and session."""
+VARIABLE: Final = "CRAWLDEDUP_SERVICE"  # by which worker processes get their settings and session
 _SHORTEST_TOKEN: Final = 16
-_MOST_HEAD: Final = 64 << 10
-"""Bytes of the head of a request: twice the longest names that a query may hold, as they are sent."""
-_STORE_SECONDS: Final = 2.0
-_LONGEST_TRACE: Final = 8000
-_encode: Final = json.JSONEncoder(default=str).encode
+_MOST_HEAD: Final = 64 << 10  # bytes: twice the longest names that a query may hold, as they are sent
 _log: Final = logging.getLogger(__name__)
 
 _argument: Final = partial(option, owner="service")
@@ -106,7 +101,7 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
             dedup.open()
         except StoreUnavailableError as error:
             _log.warning("waits for the store", extra={"fields": {"error": str(error)}})
-            time.sleep(_STORE_SECONDS)
+            time.sleep(2)
     # All processes share a session, and so count as one crawler.
     os.environ[VARIABLE] = json.dumps([asdict(settings), astuple(dedup.session)])
     fields = {"address": f"{settings.host}:{settings.port}", "index": repr(dedup), "pages": dedup.pages}
@@ -148,8 +143,8 @@ class JsonFormatter(logging.Formatter):
             **getattr(record, "fields", {}),
         }
         if record.exc_info:
-            values["trace"] = self.formatException(record.exc_info)[-_LONGEST_TRACE:]
-        return _encode(values)
+            values["trace"] = self.formatException(record.exc_info)[-8000:]
+        return json.dumps(values, default=str)
 
 
 def log_to_stderr(level: str) -> None:

@@ -3,12 +3,9 @@
 import asyncio
 import re
 from collections import defaultdict
-from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import parse_qsl
-
-from jinja2 import Environment
 
 from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
@@ -19,7 +16,6 @@ from crawldedup.service.endpoints import Answer, Route, Scope, SentPage, convert
 from crawldedup.stores.base import shown_url
 from crawldedup.verdict import describe
 
-_MOST_FIELDS: Final = 10
 _TAG: Final = re.compile(r"<(?:!|/?[a-zA-Z])[^<>]{0,2000}>")
 _POLICY: Final = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 _HEADERS: Final = {
@@ -50,8 +46,8 @@ async def show(dedup: AsyncDeduplicator, scope: Scope, body: bytes) -> Answer:
     except CrawlDedupError as error:
         refused = problem_of(error)
         values["problem"], status, headers = refused.problem, refused.problem.status, headers | refused.headers
-    template = _environment().get_template(f"{name}.html")
-    page = template.render(page=name, options=dedup.options, **values)
+    templates = templates_of("crawldedup.service", describe, pluralize, shown_url, summary)
+    page = templates.get_template(f"{name}.html").render(page=name, options=dedup.options, **values)
     # What was pasted may hold halves of surrogate pairs.
     return Answer(page.encode("utf-8", "replace"), status, headers)
 
@@ -89,7 +85,7 @@ async def _form_in(body: bytes) -> dict[str, str]:
     """Return the fields of a form. Raises ConfigurationError."""
     try:
         # The whole body may be escaped characters, which takes a while.
-        return dict(await asyncio.to_thread(parse_qsl, body.decode("ascii"), max_num_fields=_MOST_FIELDS))
+        return dict(await asyncio.to_thread(parse_qsl, body.decode("ascii"), max_num_fields=10))
     except ValueError:
         raise ConfigurationError("the request is no form of this page: send one from here") from None
 
@@ -101,11 +97,3 @@ def _page_in(form: dict[str, str], name: str, url: str) -> SentPage:
         raise ConfigurationError(f"{label} is empty: paste a text, or the HTML of a page")
     is_html = kind == "html" or (kind == "guess" and _TAG.search(content))
     return converted({"url": url, "html" if is_html else "text": content}, SentPage)
-
-
-@cache
-def _environment() -> Environment:
-    environment = templates_of("crawldedup.service")
-    functions = describe, pluralize, shown_url, summary
-    environment.globals |= {function.__name__: function for function in functions}
-    return environment

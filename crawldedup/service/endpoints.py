@@ -33,18 +33,16 @@ from crawldedup.verdict import Coverage, KnownParagraph, Match, Verdict
 from crawldedup.workers.pool import LONGEST_PAUSE_SECONDS
 
 T = TypeVar("T")
-Scope = Mapping[str, Any]
-"""A request as ASGI describes it."""
+Scope = Mapping[str, Any]  # a request as ASGI describes it
 Schema = dict[str, Any]
 
 GET: Final = ("GET", "HEAD")
 JSON: Final = "application/json"
 LONGEST_NAME: Final = 8_192
-MOST_PAGES: Final = 1_000
-"""Pages of one request."""
-_LONGEST_MESSAGE: Final = 300
+MOST_PAGES: Final = 1_000  # of one request
 _CHARSET: Final = re.compile(r';\s*charset\s*=\s*"?([\w.:-]+)', re.IGNORECASE)
 _UNKNOWN: Final = re.compile(r"unknown field `(.*?)`")
+# The word, the status, and after how many seconds to ask again, of the first kind that fits.
 _PROBLEMS: Final[tuple[tuple[type[Exception], str, int, int | None], ...]] = (
     (errors.PageError, "unreadable-page", 422, None),
     (errors.KeyMismatchError, "other-key", 409, None),
@@ -55,7 +53,6 @@ _PROBLEMS: Final[tuple[tuple[type[Exception], str, int, int | None], ...]] = (
     (CrawlDedupError, "store", 503, 2),
     (Exception, "internal", 500, None),
 )
-"""The word, the status, and after how many seconds to ask again, of the first kind that fits."""
 _UNFORESEEN: Final = "The service failed at this request. Its log says why, at the time of this answer."
 _log: Final = logging.getLogger(__name__)
 
@@ -69,9 +66,9 @@ def everyone() -> CollectorRegistry:
     """Return the figures of all worker processes together, which PROMETHEUS_MULTIPROC_DIR makes them share."""
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return METRICS
-    everyone = CollectorRegistry()
-    MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]
-    return everyone
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return registry
 
 
 Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
@@ -146,8 +143,7 @@ class CheckedPage(SentPage, kw_only=True, dict=True):
     url: Name
 
 
-_PAGES: Final = (SentPage, CheckedPage)
-"""What may be sent as HTML or plain text, too."""
+_PAGES: Final = (SentPage, CheckedPage)  # what may be sent as HTML or plain text, too
 CheckedPages = Annotated[list[CheckedPage], Meta(max_length=MOST_PAGES)]
 
 
@@ -178,14 +174,10 @@ class ProblemError(CrawlDedupError):
         seconds = self.problem.retry_after
         self.headers = {**headers} if seconds is None else {"retry-after": str(seconds), **headers}
 
-    def plain(self) -> Any:
-        """Return the problem, ready for JSON."""
-        return to_builtins(self.problem)
-
     def answer(self) -> Answer:
         """Return the answer that tells of the problem."""
         headers = {"content-type": "application/problem+json", **self.headers}
-        return Answer(wire.encode(self.plain()), self.problem.status, headers)
+        return Answer(wire.encode(to_builtins(self.problem)), self.problem.status, headers)
 
 
 def problem_of(error: Exception) -> ProblemError:
@@ -201,10 +193,7 @@ def problem_of(error: Exception) -> ProblemError:
 
 
 def sent_in(scope: Scope, body: bytes, kind: type[T]) -> T:
-    """Return what a request sends in JSON. A page may also come as it is: its content, of a page that the query names.
-
-    Raises ConfigurationError and ProblemError.
-    """
+    """Return what a request sends, of a page also as it is. Raises ConfigurationError and ProblemError."""
     headers = dict(scope["headers"])
     content_type = headers.get(b"content-type", JSON.encode()).decode("latin-1")
     media_type = content_type.partition(";")[0].strip().lower()
@@ -234,7 +223,7 @@ def converted(value: Any, kind: type[T]) -> T:
     except ValueError as error:
         unknown = _UNKNOWN.search(str(error))
         hint = did_you_mean(unknown[1], SentPage.__struct_fields__) if unknown else ""
-        raise ConfigurationError(f"{str(error)[:_LONGEST_MESSAGE]}{hint}") from None
+        raise ConfigurationError(f"{str(error)[:300]}{hint}") from None
 
 
 async def check(dedup: AsyncDeduplicator, sent: CheckedPage) -> Verdict:
@@ -259,7 +248,7 @@ async def check_batch(dedup: AsyncDeduplicator, sent: CheckedPages) -> list[Any]
 
     def refuse(page: Page, error: Exception) -> None:
         problems.append(problem_of(error))
-        results.append({"url": page.url, "problem": problems[-1].plain()})
+        results.append({"url": page.url, "problem": to_builtins(problems[-1].problem)})
 
     async for verdict in dedup.check_many([each.page for each in sent], on_error=refuse):
         VERDICTS.labels(verdict.kind).inc()
@@ -355,6 +344,9 @@ _NOTE: Final = re.compile(r"^ {8}(\w+): (.*(?:\n {12}.*)*)|^ {4}(\w+): .*  #: (.
 _QUERY: Final = "As in JSON, for a page that is sent as HTML or plain text."
 
 
+_components: Final = partial(msgspec.json.schema_components, ref_template="#/components/schemas/{name}")
+
+
 @cache
 def description() -> Schema:
     """Return the OpenAPI document."""
@@ -405,17 +397,13 @@ def _object(**kinds: Any) -> Schema:
 
 
 def _schema_of(kind: Any) -> Schema:
-    return _components(kind)[0][0]
-
-
-def _components(*kinds: Any) -> tuple[tuple[Schema, ...], dict[str, Schema]]:
-    return msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    return _components([kind])[0][0]
 
 
 def _schemas() -> dict[str, Schema]:
     """Return the schemas of what is sent and answered: of the latter as `wire.plain` shows it."""
     kinds = (*_SENT, *_ANSWERED, Problem)
-    _, schemas = _components(*kinds)
+    _, schemas = _components(kinds)
     # The match of a candidate is shown as a part of it.
     del schemas["Candidate"]["properties"]["match"]
     schemas["Candidate"]["properties"] |= schemas["Match"]["properties"]

@@ -60,6 +60,13 @@ def test_other_formats_say_what_they_leave_out(run: Run) -> None:
     assert isinstance(json.loads(run("advise --format deny .").out), list)
 
 
+def test_a_rule_that_proved_wrong_is_named(run: Run) -> None:
+    rule = {"kind": "query", "site": "https://e.com", "find": "page", "replace": "", "folders": ["/"]}
+    journal(Path(), json.dumps({"t": 2, "withdrawn": rule, "rule": "https://e.com: ?page"}))
+    for form in ("rules", "deny"):
+        assert "the rule https://e.com: ?page is left out: it proved wrong" in run(f"advise --format {form} .").err
+
+
 def test_what_a_journal_holds_is_safe_to_show(run: Run) -> None:
     urls = [f"https://e.com/{number}" for number in range(9)]
     pages = [{"url": url, "outcome": "new"} for url in urls]

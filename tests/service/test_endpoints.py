@@ -124,7 +124,7 @@ def test_it_has_every_field_with_its_bounds() -> None:
     assert answers["schema"]["items"]["oneOf"][0] == {"$ref": "#/components/schemas/Verdict"}
     for name in ("CheckedPage", "Verdict", "Candidate", "StoreInfo", "Problem"):
         assert all(each.get("description") for each in schemas[name]["properties"].values()), name
-    problem = ProblemError("store", 503, "no", retry_after=2, reason="x").plain()
+    problem = json.loads(ProblemError("store", 503, "no", retry_after=2, reason="x").answer().body)
     validate(problem, {"$ref": "#/components/schemas/Problem"})
 
 

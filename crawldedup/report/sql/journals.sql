@@ -1,4 +1,6 @@
 -- name: macros
+-- What is done is shown by `tell`.
+SET enable_progress_bar = false;
 CREATE MACRO is_judged(outcome) AS outcome IN ('new', 'near', 'exact', 'thin');
 CREATE MACRO is_copy(outcome) AS outcome IN ('near', 'exact');
 -- Scheme and host, as they stand in a URL.
