@@ -50,7 +50,8 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
                 show(folder.step.pages, None)
         with output.shares() as share:
             results = Results.of(folder, options, share, keep=given.keep, exact=given.exact)
-            if given.output is not None:
+            # Where nothing could be read, what an earlier scan has written stays.
+            if given.output is not None and (folder.step.pages or not folder.step.place[-1]):
                 results.write(given.output, share, force=given.force)
         _show(results, given, output)
 
@@ -58,8 +59,7 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 def _check(given: Namespace) -> None:
     for name in ("workers", "most"):
         checks.whole(1)(f"--{name}", getattr(given, name))
-    out = given.output
-    if out is None:
+    if (out := given.output) is None:
         return
     if out.suffix == REPORT_SUFFIX:
         from crawldedup.report.render import check_path
@@ -94,8 +94,7 @@ def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator
                 yield folder
             except (KeyboardInterrupt, OSError):
                 if given.work or given.output:
-                    shown = printable(str(path))
-                    output.err.print(f"stopped: the same command goes on from {shown}", markup=False)
+                    output.err.print(f"stopped: the same command goes on from {printable(str(path))}", markup=False)
                 raise
         if not given.work and given.output:
             shutil.rmtree(path)
@@ -223,7 +222,8 @@ def _show(results: Results, given: Namespace, output: Output) -> None:
     found = f"{pluralize(counts['duplicates'], 'duplicate')} in {pluralize(counts['cluster_count'], 'cluster')}"
     skipped = f"{counts['skipped']:,} skipped" + (f" ({reasons})" if reasons else "")
     errors = f", {pluralize(counts['unreadable'], 'error')} reported" if counts["unreadable"] else ""
-    lines.append(f"{pluralize(counts['pages'], 'page')}, {found}, {skipped}{errors}")
+    unwritten = f"; {given.output} was not written" if given.output and errors and not counts["pages"] else ""
+    lines.append(f"{pluralize(counts['pages'], 'page')}, {found}, {skipped}{errors}{unwritten}")
     if given.output is None and (more := counts["cluster_count"] - given.most) > 0:
         lines.append(f"not shown: {pluralize(more, 'smaller cluster')}; --output writes them all")
     output.show(counts, *lines)

@@ -1,7 +1,4 @@
-"""One process of the service: what uvicorn calls, and the edge that each request passes.
-
-The edge says who may ask, how much, and for how long. It answers errors, and leaves a line of log and figures.
-"""
+"""One process of the service: what uvicorn calls, and the edge that each request passes."""
 
 import asyncio
 import base64

@@ -100,6 +100,9 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
         try:
             dedup.open()
         except StoreUnavailableError as error:
+            # Redis may start later. A file that cannot be used stays so.
+            if not settings.store.startswith("redis"):
+                raise
             _log.warning("waits for the store", extra={"fields": {"error": str(error)}})
             time.sleep(2)
     # All processes share a session, and so count as one crawler.

@@ -16,7 +16,7 @@ from crawldedup import client, errors, scrapy_plugin
 from crawldedup.cli import parser
 from crawldedup.scrapy_plugin import command, policy, signals
 from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
-from crawldedup.service import console, endpoints
+from crawldedup.service import app, console
 from crawldedup.stores import base
 from tests.docs.pages import PAGES, ROOT, SITE, section, shell_lines
 
@@ -87,7 +87,7 @@ def test_the_reference_names_every_public_name_and_no_other() -> None:
 def test_every_page_and_metric_of_the_service_is_in_the_reference() -> None:
     routes = {(method, route.path) for route in console.PAGES for method in set(route.methods) - {"HEAD"}}
     assert set(re.findall(r"`(GET|POST) (/\S*)`", section(REFERENCE / "http.md", "Pages for browsers"))) == routes
-    metrics = endpoints.METRICS.collect()
+    metrics = app.METRICS.collect()
     counted = {f"{each.name}_total" if each.type == "counter" else each.name for each in metrics}
     assert first_column("http.md", "Metrics") == counted
 

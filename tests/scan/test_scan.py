@@ -167,6 +167,12 @@ def test_wrong_arguments_are_told_before_the_work(run: Run, arguments: str, mess
     assert (said.status, message in said.err, Path("there.csv").read_text()) == (2, True, "mine")
 
 
+def test_an_earlier_result_stays_if_nothing_can_be_read(run: Run) -> None:
+    Path("there.csv").write_text("mine")
+    said = run("scan missing --output there.csv --force")
+    assert (said.status, "was not written" in said.out, Path("there.csv").read_text()) == (1, True, "mine")
+
+
 def test_a_full_disk_is_told_and_what_was_read_stays(run: Run) -> None:
     line = f"scan {feed(collection(originals=200))} --json"
     expected = run(f"{line} -o expected.jsonl").values

@@ -35,6 +35,12 @@ def test_what_must_be_installed_is_said(monkeypatch: pytest.MonkeyPatch, capsys:
     assert "pip install uvicorn uvloop prometheus-client jinja2" in capsys.readouterr().err
 
 
+def test_a_file_that_cannot_be_used_is_not_waited_for() -> None:
+    with ServiceProcess("--store", "sqlite:////proc/index.sqlite", wait=False) as service:
+        wait_until(lambda: service.process.poll() is not None)
+        assert (service.process.returncode, "unable to open" in service.log()) == (2, True)
+
+
 @pytest.mark.parametrize("is_of_use", [True, False])
 def test_a_store_that_is_not_up_yet_is_waited_for(is_of_use: bool) -> None:
     with RedisServer("--appendonly", "yes", "--appendfsync", "always") as server:
