@@ -100,8 +100,8 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
         try:
             dedup.open()
         except StoreUnavailableError as error:
-            # Redis may start later. A file that cannot be used stays so.
-            if not settings.store.startswith("redis"):
+            # A server may start later. A file that cannot be used stays so.
+            if settings.store.lower().startswith("sqlite:"):
                 raise
             _log.warning("waits for the store", extra={"fields": {"error": str(error)}})
             time.sleep(2)

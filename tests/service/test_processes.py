@@ -35,6 +35,11 @@ def test_what_must_be_installed_is_said(monkeypatch: pytest.MonkeyPatch, capsys:
     assert "pip install uvicorn uvloop prometheus-client jinja2" in capsys.readouterr().err
 
 
+def test_a_server_behind_a_socket_is_waited_for() -> None:
+    with ServiceProcess("--store", "unix:///nowhere/redis.sock", wait=False) as service:
+        wait_until(lambda: "waits for the store" in service.log())
+
+
 def test_a_file_that_cannot_be_used_is_not_waited_for() -> None:
     with ServiceProcess("--store", "sqlite:////proc/index.sqlite", wait=False) as service:
         wait_until(lambda: service.process.poll() is not None)
