@@ -24,14 +24,14 @@ BUDGETS = {
     "workers": 495,
     "scrapy_plugin": 2078,
     "report": 1822,
-    "scan": 1042,
+    "scan": 1046,
     "spark": 424,
     "service": 1223,
     "cli": 1721,
     "literature": 1692,
     "adapters": 300,
 }
-MOST_LINES = 19_369
+MOST_LINES = 19_373
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -50,8 +50,7 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
                 show(folder.step.pages, None)
         with output.shares() as share:
             results = Results.of(folder, options, share, keep=given.keep, exact=given.exact)
-            # Where nothing could be read, what an earlier scan has written stays.
-            if given.output is not None and (folder.step.pages or not folder.step.place[-1]):
+            if given.output is not None and not results.is_failure:
                 results.write(given.output, share, force=given.force)
         _show(results, given, output)
 
@@ -129,6 +128,11 @@ class Results:
         if not exact:
             pages = replace(pages, shingles=None)
         return cls(goal, folder.step, pages, urls, find_duplicates(pages, goal, folder=folder.path, progress=progress))
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether nothing could be read. What an earlier scan has written stays then."""
+        return not self.step.pages and self.step.place[-1] > 0
 
     def url(self, page: int) -> str:
         return self.urls[page].tobytes().decode("utf-8", "surrogatepass")
@@ -222,7 +226,7 @@ def _show(results: Results, given: Namespace, output: Output) -> None:
     found = f"{pluralize(counts['duplicates'], 'duplicate')} in {pluralize(counts['cluster_count'], 'cluster')}"
     skipped = f"{counts['skipped']:,} skipped" + (f" ({reasons})" if reasons else "")
     errors = f", {pluralize(counts['unreadable'], 'error')} reported" if counts["unreadable"] else ""
-    unwritten = f"; {given.output} was not written" if given.output and errors and not counts["pages"] else ""
+    unwritten = f"; {given.output} was not written" if given.output and results.is_failure else ""
     lines.append(f"{pluralize(counts['pages'], 'page')}, {found}, {skipped}{errors}{unwritten}")
     if given.output is None and (more := counts["cluster_count"] - given.most) > 0:
         lines.append(f"not shown: {pluralize(more, 'smaller cluster')}; --output writes them all")
