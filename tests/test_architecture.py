@@ -27,11 +27,11 @@ BUDGETS = {
     "scan": 1046,
     "spark": 424,
     "service": 1223,
-    "cli": 1721,
+    "cli": 1725,
     "literature": 1692,
     "adapters": 300,
 }
-MOST_LINES = 19_373
+MOST_LINES = 19_377
 MOST_LUA_LINES = 967
 
 # The folders and modules of each room. All others are the library's: what users hold, give and get.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -175,6 +177,13 @@ def test_mistakes_are_answered_with_one_line_and_change_nothing(
     said = pages(arguments)
     assert (said.status, said.out, message in said.err, said.err.count("\n")) == (2, "", True, 1), said.err
     assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_closed_streams_do_no_harm(pages: Run, closed: str) -> None:
+    command = f"exec {sys.executable} -m crawldedup.cli compare pages/a.html pages/b.html {closed}"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run(["bash", "-c", command], env=environment, capture_output=True, check=False).returncode == 0
 
 
 def test_the_environment_names_the_store(pages: Run, monkeypatch: pytest.MonkeyPatch) -> None:
