@@ -1,12 +1,15 @@
-"""Measure the HTTP service over a large Redis index: checks a second, latencies, and whose processor time they are.
+"""Measure the HTTP service over a large index: checks a second, latencies, and whose processor time they are.
 
     python benchmarks/service.py
     python benchmarks/service.py --pages 1000000 --workers 2 --seconds 10
+    python benchmarks/service.py --pages 100000 --sqlite
 
-Starts a redis-server of its own with random pages, and `crawldedup serve` beside it; this process is the client, with
-so many connections that each ask about a page, or a batch of 50, and wait for the answer. All pages are new, which is
-the most expensive case: texts of 4,500 letters, of 20,000 made-up words, or their fingerprints. "us" are microseconds
-of the processor for one check.
+Starts a redis-server of its own with random pages, or fills a SQLite file, and `crawldedup serve` beside it. This
+process is the client, with so many connections that each ask about a page, or a batch of 50, and wait for the answer.
+All pages are new, which is the most expensive case: texts of 4,500 letters, of 20,000 made-up words, the same as HTML,
+or their fingerprints. "us" are microseconds of the processor for one check, and "units" those of the service, divided
+by what the fingerprint of a text takes in the same seconds. "p99 at half" is the latency if the connections ask half
+as often as they can.
 """
 
 from __future__ import annotations
@@ -14,15 +17,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
 import sys
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, product
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 LETTERS: Final = 4_500
 BATCH: Final = 50
 WORDS: Final = 20_000
+MOST: Final = 3_500  # pages that are prepared for each second
 WARM_UP: Final = 0.2
 """This share of the seconds is asked before the clock starts."""
 _CALIBRATION: Final = 200
@@ -51,6 +55,7 @@ class Asked:
     """What the connections have seen."""
 
     until: float
+    pause: float
     milliseconds: list[float] = field(default_factory=list)
 
 
@@ -62,6 +67,7 @@ class Connection(asyncio.Protocol):
         self._asked = asked
         self._done = done
         self._received = b""
+        self._next = time.perf_counter()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -70,6 +76,7 @@ class Connection(asyncio.Protocol):
 
     def _ask(self) -> None:
         self._begun = time.perf_counter()
+        self._next = max(self._next + self._asked.pause, self._begun)
         request = next(self._requests, None) if self._begun < self._asked.until else None
         if request is None:
             self._transport.close()
@@ -86,7 +93,7 @@ class Connection(asyncio.Protocol):
             sys.exit(f"the service refuses: {self._received.decode()}")
         self._asked.milliseconds.append(1000 * (time.perf_counter() - self._begun))
         self._received = b""
-        self._ask()
+        asyncio.get_running_loop().call_later(self._next - time.perf_counter(), self._ask)
 
 
 class Pages:
@@ -101,128 +108,127 @@ class Pages:
         self._shares = list(accumulate(1 / (rank + 100) for rank in range(WORDS)))
         self._made = 0
 
-    def page(self, *, fingerprint: bool) -> dict[str, Any]:
+    def page(self, kind: str) -> dict[str, Any]:
         text = " ".join(self._rng.choices(self._words, cum_weights=self._shares, k=LETTERS // 3))[:LETTERS]
-        content = {"fingerprint": wire.plain(self._dedup.fingerprint(text=text))} if fingerprint else {"text": text}
         self._made += 1
-        return {"url": f"https://www.example.com/{self._made}", **content}
+        url = f"https://www.example.com/{self._made}"
+        if kind == "fingerprints":
+            return {"url": url, "fingerprint": wire.plain(self._dedup.fingerprint(text=text))}
+        if kind == "texts":
+            return {"url": url, "text": text}
+        body = "".join(f"<p>{text[start : start + 450]}" for start in range(0, LETTERS, 450))
+        links = "".join(f"<li><a href='/{word}' class='item'>{word}</a>" for word in self._words[:60])
+        return {"url": url, "html": f"<title>{self._made}</title><nav><ul>{links}</ul></nav><article>{body}</article>"}
 
-    def fingerprint_us(self) -> float:
-        """Return what the fingerprint of such a page takes by itself, by which machines can be compared."""
-        warm_up, *texts = [self.page(fingerprint=False)["text"] for _ in range(1 + _CALIBRATION)]
-        self._dedup.fingerprint(text=warm_up)
+    def alone_us(self, kind: str) -> float:
+        """Return what reading such a page and its fingerprint take by themselves, by which machines are compared."""
+        contents = [dict([self.page(kind).popitem()]) for _ in range(_CALIBRATION)]
+        self._dedup.fingerprint(**contents[0])
         begun = time.process_time()
-        for text in texts:
-            self._dedup.fingerprint(text=text)
+        for content in contents:
+            self._dedup.fingerprint(**content)
         return 1e6 * (time.process_time() - begun) / _CALIBRATION
 
-    def requests(self, number: int, batch: int, *, fingerprint: bool) -> list[bytes]:
+    def requests(self, number: int, batch: int, kind: str) -> list[bytes]:
         made = []
         for _ in range(number):
-            pages = [self.page(fingerprint=fingerprint) for _ in range(batch)]
+            pages = [self.page(kind) for _ in range(batch)]
             body = json.dumps(pages if batch > 1 else pages[0]).encode()
             path = b"/v1/check/batch" if batch > 1 else b"/v1/check"
-            head = (
-                b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-            )
-            made.append(head % (path, len(body)) + body)
+            head = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d"
+            made.append(head % (path, len(body)) + b"\r\n\r\n" + body)
         return made
 
 
 @contextmanager
-def filled_server(pages: int) -> Iterator[IndexServer]:
-    """Yield a Redis with an index of random pages that a Deduplicator can open."""
-    with IndexServer() as server:
+def filled_store(pages: int, *, sqlite: bool) -> Iterator[tuple[str, IndexServer | None]]:
+    """Yield the URL of a store with an index of random pages that a Deduplicator can open, and its server."""
+    with ExitStack() as stack:
+        server = None if sqlite else stack.enter_context(IndexServer())
+        url = server.url if server else f"sqlite:///{stack.enter_context(TemporaryDirectory())}/index.sqlite"
         with Deduplicator() as dedup:
-            dedup.clear()
             profile, name, _ = dedup.info().profile.partition("/key.")
-        with store_of(server.url, f"{profile}{name}0") as store:
+        with store_of(url, f"{profile}{name}0") as store:
             fill(store, pages, urls=True)
-        yield server
+        yield url, server
 
 
 def measure(
-    service: ServiceProcess, server: IndexServer, requests: Iterator[bytes], connections: int, seconds: float
-) -> tuple[list[float], list[float]]:
-    """Ask for some seconds; return the milliseconds of each request, sorted, and the seconds that it all took.
+    service: ServiceProcess, server: IndexServer | None, requests: Iterator[bytes], connections: int, seconds: float
+) -> tuple[list[float], list[float], float]:
+    """Ask for some seconds; return the milliseconds of each request, the seconds it took, and p99 at half of the load.
 
-    These are by the clock, and of the processor: of the service, of Redis and of this process.
+    The seconds are by the clock, and of the processor: of the service, of Redis and of this process.
     """
     _ask(service.port, requests, connections, WARM_UP * seconds)
     before = _clocks(service, server)
     asked = _ask(service.port, requests, connections, seconds)
-    return sorted(asked.milliseconds), [now - then for now, then in zip(_clocks(service, server), before, strict=True)]
+    took = [now - then for now, then in zip(_clocks(service, server), before, strict=True)]
+    halved = _ask(service.port, requests, connections, seconds, 2 * connections * took[0] / len(asked))
+    return asked, took, percentile(halved, 99)
 
 
-def _ask(port: int, requests: Iterator[bytes], connections: int, seconds: float) -> Asked:
-    async def main() -> Asked:
+def percentile(values: Sequence[float], at: int) -> float:
+    return values[at * (len(values) - 1) // 100] if values else float("nan")
+
+
+def _ask(port: int, requests: Iterator[bytes], connections: int, seconds: float, pause: float = 0) -> list[float]:
+    async def main() -> list[float]:
         loop = asyncio.get_running_loop()
-        asked = Asked(time.perf_counter() + seconds)
+        asked = Asked(time.perf_counter() + seconds, pause)
         ends = [loop.create_future() for _ in range(connections)]
-        for end in ends:
+        for number, end in enumerate(ends):
             await loop.create_connection(partial(Connection, requests, asked, end), "127.0.0.1", port)
+            await asyncio.sleep(pause / connections * (number > 0))
         await asyncio.gather(*ends)
-        return asked
+        return sorted(asked.milliseconds)
 
     return asyncio.run(main())
 
 
-def _clocks(service: ServiceProcess, server: IndexServer) -> tuple[float, float, float, float]:
-    info: Any = server.client.info("cpu")
-    parent = service.process.pid
-    children = subprocess.run(["pgrep", "-P", str(parent)], capture_output=True, text=True, check=False).stdout.split()
-    own = sum(map(_seconds, [str(parent), *children]))
-    return time.perf_counter(), own, info["used_cpu_user"] + info["used_cpu_sys"], time.process_time()
+def _clocks(service: ServiceProcess, server: IndexServer | None) -> tuple[float, float, float, float]:
+    info: Any = server.client.info("cpu") if server else {}
+    redis = sum(info.get(name, 0.0) for name in ("used_cpu_user", "used_cpu_sys"))
+    return time.perf_counter(), _seconds(service.process.pid), redis, time.process_time()
 
 
-def _seconds(process: str) -> float:
+def _seconds(process: int) -> float:
+    """Return the processor time of a process and of those that it has started."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS + sum(map(_seconds, map(int, children)))
 
 
 def main(given: Sequence[str]) -> None:
     """Measure and print."""
     parser = make_parser(__doc__)
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--pages", type=count, default=1_000_000, help="pages in the index")
+    parser.add_argument("--sqlite", action="store_true", help="keep the index in a file instead of Redis")
     parser.add_argument("--workers", type=count, default=1, help="processes of the service")
     parser.add_argument("--connections", type=numbers, default=[1, 4, 16], help="connections at once, single checks")
     parser.add_argument("--seconds", type=float, default=5, help="how long to ask each way")
-    parser.add_argument("--most", type=count, default=10_000, help="pages to prepare for each way")
     arguments = parser.parse_args(given)
-    rows: list[dict[str, Any]] = []
     with ExitStack() as stack:
-        server = stack.enter_context(filled_server(arguments.pages))
-        options = ("--store", server.url, "--namespace", "bench", "--log-level", "warning")
+        url, server = stack.enter_context(filled_store(arguments.pages, sqlite=arguments.sqlite))
+        options = ("--store", url, "--namespace", "bench", "--log-level", "warning")
         service = stack.enter_context(ServiceProcess(*options, "--workers", str(arguments.workers)))
-        pages = Pages(stack.enter_context(Deduplicator(server.url, namespace="bench")))
-        alone = pages.fingerprint_us()
+        pages = Pages(stack.enter_context(Deduplicator(url, namespace="bench")))
+        text, html = map(pages.alone_us, ("texts", "HTML"))
+        title = f"{arguments.pages:,} pages; microseconds of one alone: text {text:.0f}, HTML {html:.0f}"
+        names = ("checks/s", "p50 ms", "p99 ms", "p99 at half", "service us", "Redis us", "client us", "units")
+        table = make_table(title, "pages", "connections", *names)
         ways = [(connections, 1) for connections in arguments.connections] + [(2, BATCH)]
-        for kind in ("texts", "fingerprints"):
-            for connections, batch in ways:
-                requests = pages.requests(arguments.most // batch, batch, fingerprint=kind == "fingerprints")
-                latencies, took = measure(service, server, iter(requests), connections, arguments.seconds)
-                checks = len(latencies) * batch
-                row = {"pages": f"{kind}, {batch} at once" if batch > 1 else kind, "connections": connections}
-                row["checks/s"] = checks / took[0]
-                row |= {f"p{at} ms": latencies[at * (len(latencies) - 1) // 100] for at in (50, 99)}
-                names = ("service us", "Redis us", "client us")
-                row |= {name: 1e6 * seconds / checks for name, seconds in zip(names, took[1:], strict=True)}
-                rows.append(row)
-    if arguments.json:
-        print(json.dumps({"fingerprint_us": alone, "rows": rows}))
-        return
-    title = f"{arguments.pages:,} pages in Redis, workers: {arguments.workers}; a fingerprint takes {alone:.0f} us"
-    table = make_table(title, *rows[0])
-    for row in rows:
-        table.add_row(
-            *(
-                f"{cell:,.{int(name.endswith('ms'))}f}" if name[-2:] in ("ms", "us", "/s") else str(cell)
-                for name, cell in row.items()
-            )
-        )
+        for kind, (connections, batch) in product(("texts", "HTML", "fingerprints"), ways):
+            requests = pages.requests(int(MOST * arguments.seconds) // batch, batch, kind)
+            before = pages.alone_us("texts")
+            latencies, took, halved = measure(service, server, iter(requests), connections, arguments.seconds)
+            alone = (before + pages.alone_us("texts")) / 2
+            us = [1e6 * seconds / len(latencies) / batch for seconds in took]
+            times = [1e6 / us[0], percentile(latencies, 50), percentile(latencies, 99), halved, *us[1:], us[1] / alone]
+            cells = [f"{time:,.{int(time < 100)}f}" for time in times]
+            table.add_row(f"{kind}, {batch} at once" if batch > 1 else kind, str(connections), *cells)
     Console(width=120).print(table)
 
 
 if __name__ == "__main__":
-    run(main, "--pages 2000 --most 600 --seconds 0.3 --connections 2")
+    run(main, "--pages 2000 --seconds 0.3 --connections 2")

@@ -175,7 +175,7 @@ class PageReader:
             rows = [line for line in content.fact_lines if line.startswith("row ")]
             lines = [*content.text.split("\n"), *(content.whole or "").split("\n"), *rows]
             content = replace(content, numbers=numbers_of(lines, headings))
-        changing = changing_at(known, url, claimed_url(url, content.links) or url)
+        changing = known and changing_at(known, url, claimed_url(url, content.links) or url)
         if not changing:
             return content
         text, left_out = without_volatile(content.text, changing, headings)

@@ -98,7 +98,7 @@ def pinned(core: int) -> Iterator[None]:
 @contextlib.contextmanager
 def store_of(url: str, profile: str = LAYOUT.profile) -> Iterator[Store]:
     """Open a store that waits longer than a crawl does: no hour's work is lost for one late answer."""
-    store = make_store(f"{url}?socket_timeout=60", replace(LAYOUT, profile=profile))
+    store = make_store(url if "sqlite" in url else f"{url}?socket_timeout=60", replace(LAYOUT, profile=profile))
     store.open()
     try:
         yield store

@@ -107,11 +107,11 @@ def without_visit(url: str) -> str:
 
 def _name_of(line: str, headings: Collection[str]) -> int:
     """Return the hash of a line without its numbers; 0 for a line that is always compared."""
-    if len(line) > _LONGEST:
+    if len(line) > _LONGEST or not _NUMBER.search(line):
         return 0
     shape, numbers = _NUMBER.subn("0", line)
     others, in_numbers = len(shape) - numbers - shape.count(" "), len(line) - len(shape) + numbers
-    if not numbers or others <= in_numbers or line in headings or _CURRENCY.search(shape):
+    if others <= in_numbers or line in headings or _CURRENCY.search(shape):
         return 0
     return int(mmh3.hash64(shape, signed=False)[0])
 
