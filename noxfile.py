@@ -24,7 +24,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def checks(session: nox.Session) -> None:
-    """Check all but the suite: lint, types, imports, docs, the wheel, tiny benchmarks, one in four nightly tests.
+    """Check all but the suite: lint, types, imports, docs, the wheel, tiny benchmarks, one in six nightly tests.
 
     They share an environment, because to make one takes longer than most of them.
     """
@@ -38,7 +38,7 @@ def checks(session: nox.Session) -> None:
     build_docs(session)
     check_package(session)
     run_pytest(session, "benchmarks/tests")
-    run_pytest(session, "-m", "nightly", "--one-in", "4")
+    run_pytest(session, "-m", "nightly", "--one-in", "6")
 
 
 @nox.session(python=PYTHONS[0])
