@@ -19,7 +19,7 @@ from crawldedup.names import NO_KEY, Key
 from crawldedup.options import Options
 from crawldedup.page import Content, Page, PageReader, ReadPage
 from crawldedup.reading.html import check_size
-from crawldedup.reading.volatile import Numbers, VolatileLines, changing_at, put_last
+from crawldedup.reading.volatile import Numbers, VolatileLines, put_last
 from crawldedup.stores.base import CrawlSession, is_persistent
 from crawldedup.verdict import Match, Verdict
 from crawldedup.workers.pool import Breaker, WorkerPool, settle
@@ -274,8 +274,7 @@ class AsyncDeduplicator:
     async def close(self, *, leave: bool = True) -> None:
         """Answer what waits, leave the crawl and disconnect, within some seconds. See `Deduplicator.close`."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(_CLOSE_SECONDS):
-                await self._renew()
+            await asyncio.wait_for(self._renew(), _CLOSE_SECONDS)
         self._is_closed = True
         deadline = time.monotonic() + _CLOSE_SECONDS
         try:
@@ -368,13 +367,15 @@ class AsyncDeduplicator:
 
     async def _renew(self) -> None:
         """Read pages again that are remembered with numbers which are known by now to change."""
-        # Pages may be judged meanwhile.
-        for page, numbers in list(self._early.values()):
-            known = self.volatile_lines.known_at(page.url)
-            if page.delivered and not numbers.keys().isdisjoint(changing_at(known, page.url)):
+
+        async def renew(page: Page, numbers: Numbers) -> None:
+            if page.delivered and not numbers.keys().isdisjoint(known := self.volatile_lines.known_at(page.url)):
                 with suppress(CrawlDedupError):
                     read, _ = await self._pool.call(request("read", [page], self.key, known), read_of)
-                    await self._ask_about(page, read.fingerprint)
+                    if read.left_out:
+                        await self._ask_about(page, read.fingerprint)
+
+        await asyncio.gather(*[renew(*each) for each in self._early.values()])
         self._early.clear()
 
     async def _run(self, call: Callable[[Deduplicator], T]) -> T:

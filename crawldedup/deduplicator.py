@@ -298,9 +298,8 @@ class Deduplicator:
         return unpacked_text(self._packed_text(self._name_of(url, identity, scope_key)))
 
     def _name_of(self, url: str, identity: str | None, scope_key: str | None) -> PageName:
-        page = Page(url, text="", identity=identity, scope_key=scope_key)
         self._join_or_look(join=False)
-        return self._queries.name(self._store.layout.key, page)
+        return self._queries.name(self._store.layout.key, Page(url, text="", identity=identity, scope_key=scope_key))
 
     def _packed_text(self, name: PageName) -> bytes:
         (record,) = self._store.remembered([name], self._queries.retention)

@@ -274,23 +274,27 @@ def test_a_page_remembered_before_its_lines_were_known_is_unchanged(tmp_path: Pa
 
 
 def test_pages_remembered_before_their_lines_were_known_are_read_again_at_the_end(tmp_path: Path) -> None:
-    store = f"sqlite:///{tmp_path}/seen.sqlite"
+    store, url = f"sqlite:///{tmp_path}/seen.sqlite", FORUM.replace("/t", "/list/t")
+
+    def page(number: int, load: int, *, delivered: bool = True) -> Page:
+        link = f"<link rel=canonical href='/f/t?n={number}'>"  # In its folder the line is known to change.
+        return Page(url.format(number, 0), html=link + topic(number, load), delivered=delivered)
 
     async def crawl() -> object:
         dedup = AsyncDeduplicator(store, volatile=True)
         for number in range(6):
-            await dedup.judge(Page(FORUM.format(number, 0), html=topic(number, 0), delivered=number == 3))
+            await dedup.judge(page(number, 0, delivered=number == 3))
         for number in range(5):
-            dedup.deliver(FORUM.format(number, 0))
-        for page in visits()[1::2]:
-            await dedup.judge(page)
+            dedup.deliver(url.format(number, 0))
+        for visit in visits(50):
+            await dedup.judge(Page(visit.url.replace("/t", "/f/t"), html=visit.html))
         # Pages may be judged meanwhile.
         others = [Page(f"http://other.example/{number}", html=topic(number + 10, 0)) for number in range(6)]
         return (await asyncio.gather(*map(dedup.judge, others), dedup.close()))[-1]
 
     assert asyncio.run(crawl()) is None
     with Deduplicator(store, volatile="known") as dedup:
-        again = [dedup.check(FORUM.format(number, 0), html=topic(number, 9)) for number in range(6)]
+        again = check(dedup, [page(number, 9) for number in range(6)])
         assert [(verdict.changed, verdict.abandoned) for verdict in again] == [(False, False)] * 5 + [(True, True)]
 
 
