@@ -14,6 +14,7 @@ from crawldedup.scrapy_plugin.policy import Copies, Fate, decide, key_of, with_c
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 
 MARK: Final = "crawldedup"  # the name under which a page carries its verdict
+HTML: Final = ("text/html", "application/xhtml+xml")
 
 _log: Final = logging.getLogger("crawldedup")
 

@@ -15,7 +15,7 @@ from crawldedup.deduplicator import HEARTBEAT_SECONDS, Deduplicator
 from crawldedup.errors import ClosedError, CrawlDedupError, KeyMismatchError, StoreUnavailableError
 from crawldedup.explain import Explanation
 from crawldedup.fingerprinting import Fingerprint
-from crawldedup.names import NO_KEY, Key
+from crawldedup.names import Key
 from crawldedup.options import Options
 from crawldedup.page import Content, Page, PageReader, ReadPage
 from crawldedup.reading.html import check_size
@@ -268,15 +268,15 @@ class AsyncDeduplicator:
         return replace(explanation, text=read.text, facts=read.facts, left_out=read.left_out)
 
     async def compare(self, first: Page, second: Page) -> dict[str, Any]:
-        """Return how two pages compare, ready for JSON. The store is not asked. See `crawldedup.compare`."""
-        return cast("dict[str, Any]", await self._pool.call(request("compare", [first, second], NO_KEY)))
+        """Return how two pages compare by the key of this index, ready for JSON. See `crawldedup.compare`."""
+        key = await self.ask(lambda dedup: dedup.key) if self._beating is None else self.key
+        return cast("dict[str, Any]", await self._pool.call(request("compare", [first, second], key)))
 
     async def close(self, *, leave: bool = True) -> None:
         """Answer what waits, leave the crawl and disconnect, within some seconds. See `Deduplicator.close`."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._renew(), _CLOSE_SECONDS)
-        self._is_closed = True
-        deadline = time.monotonic() + _CLOSE_SECONDS
+        self._is_closed, deadline = True, time.monotonic() + _CLOSE_SECONDS
         try:
             while self.waiting and time.monotonic() < deadline:
                 await asyncio.sleep(0.01)
@@ -372,8 +372,7 @@ class AsyncDeduplicator:
             if page.delivered and not numbers.keys().isdisjoint(known := self.volatile_lines.known_at(page.url)):
                 with suppress(CrawlDedupError):
                     read, _ = await self._pool.call(request("read", [page], self.key, known), read_of)
-                    if read.left_out:
-                        await self._ask_about(page, read.fingerprint)
+                    await self._ask_about(page, read.fingerprint)
 
         await asyncio.gather(*[renew(*each) for each in self._early.values()])
         self._early.clear()

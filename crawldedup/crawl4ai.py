@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import Any
 
-from crawldedup.adapter import MARK, CrawlDeduplicator
+from crawldedup.adapter import HTML, MARK, CrawlDeduplicator
 from crawldedup.aio import asynchronous
 
 
@@ -50,12 +50,14 @@ class DedupResults(CrawlDeduplicator):
     async def mark(self, result: Any) -> None:
         """Put the verdict into a result, once."""
         result.metadata = result.metadata or {}
-        if MARK in result.metadata or not result.success or not result.html:
-            return
         headers = {name.lower(): value for name, value in (result.response_headers or {}).items()}
-        url, links = result.redirected_url or result.url, headers.get("link", "")
-        is_start = not result.metadata.get("depth")
-        result.metadata[MARK] = await self.judge(url, result.html, links=links, is_start=is_start)
+        # Data and errors repeat each other. Of a redirect, only its target's status counts.
+        is_html = headers.get("content-type", HTML[0]).partition(";")[0].strip().lower() in HTML
+        status = getattr(result, "redirected_status_code", None) or result.status_code or 200
+        if MARK in result.metadata or not (result.success and result.html and is_html and 200 <= status < 300):
+            return
+        url, links, depth = result.redirected_url or result.url, headers.get("link", ""), result.metadata.get("depth")
+        result.metadata[MARK] = await self.judge(url, result.html, links=links, is_start=not depth)
 
 
 def is_duplicate(result: Any) -> bool:

@@ -1,13 +1,12 @@
 """Recognise duplicates in a crawl of Crawlee: a hook that runs when a page has been loaded, before its handler."""
 
-from typing import Any, Final
+from typing import Any
 
 from crawlee import RequestState
 from crawlee.errors import ContextPipelineInterruptedError
+from w3lib.encoding import http_content_type_encoding
 
-from crawldedup.adapter import MARK, CrawlDeduplicator
-
-_HTML: Final = ("text/html", "application/xhtml+xml")
+from crawldedup.adapter import HTML, MARK, CrawlDeduplicator
 
 
 class DedupHook(CrawlDeduplicator):
@@ -34,11 +33,11 @@ class DedupHook(CrawlDeduplicator):
         """Judge the page of a context. Raises ContextPipelineInterruptedError for one that is dropped."""
         request, response = context.request, getattr(context, "http_response", None) or context.response
         status, headers = getattr(response, "status_code", None) or response.status, response.headers
-        kind, _, parameters = headers.get("content-type", "text/html").partition(";")
-        if request.method != "GET" or not 200 <= status < 300 or kind.strip().lower() not in _HTML:
+        declared = headers.get("content-type", HTML[0])
+        if request.method != "GET" or not 200 <= status < 300 or declared.partition(";")[0].strip().lower() not in HTML:
             return
         # What a browser shows has no encoding.
-        encoding = None if hasattr(context, "page") else parameters.partition("charset=")[2].strip("\"' ") or None
+        encoding = None if hasattr(context, "page") else http_content_type_encoding(declared)
         html = await (context.page.content() if hasattr(context, "page") else response.read())
         url, links = request.loaded_url or request.url, headers.get("link", "")
         mark = await self.judge(url, html, encoding, links=links, is_start=not request.crawl_depth)

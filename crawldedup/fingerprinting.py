@@ -279,8 +279,7 @@ def _verify_weights(shingles: list[Hashes]) -> Floats:
     sizes = np.diff(starts)[:, None]
     # Sums go up in steps of two, and zero counts as positive: the border lies at minus a half. This changes no bit, but
     # without it the flips of short pages are predicted badly.
-    sums = 2 * _count_bits(distinct, starts) - sizes + 0.5
-    return (sums / np.sqrt(sizes)).astype(np.float32)
+    return ((2 * _count_bits(distinct, starts) - sizes + 0.5) / np.sqrt(sizes)).astype(np.float32)
 
 
 def _runs(parts: list[Hashes]) -> tuple[Hashes, NDArray[np.intp], list[int]]:

@@ -132,16 +132,14 @@ def is_same_page(url: str, claimed: str) -> bool:
     Sites that name the home page everywhere mean nothing. Others differ in scheme, www, port, ending, needless query.
     """
     own, other = _spelled(url), _spelled(claimed)
-    is_home = other[1:] == ("", "")
-    return own[0] == other[0] and (is_home or own[1] == other[1]) and (not own[2] or own[2] == other[2])
+    return own[0] == other[0] and (other[1:] == ("", "") or own[1] == other[1]) and (not own[2] or own[2] == other[2])
 
 
 def _spelled(url: str) -> tuple[str, str, str]:
     """Return host, path and query in the shortest spelling."""
     parts = urlsplit(canonical_url(url))
-    host = (parts.hostname or "").removeprefix("www.")
-    port = "" if parts.port in (None, 80, 443) else f":{parts.port}"
-    return host + port, _ENDING.sub("", parts.path), parts.query
+    host = (parts.hostname or "").removeprefix("www.") + ("" if parts.port in (None, 80, 443) else f":{parts.port}")
+    return host, _ENDING.sub("", parts.path), parts.query
 
 
 def _in_headers(headers: Iterable[str]) -> Iterator[str]:

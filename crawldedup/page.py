@@ -15,6 +15,7 @@ from crawldedup.options import Options, check_similarity
 from crawldedup.reading.area import area_of
 from crawldedup.reading.difference import packed_text
 from crawldedup.reading.extract import TEXT_PROFILE, extract_page, get_extractor
+from crawldedup.reading.facts.declared import numbers, plain
 from crawldedup.reading.facts.page_facts import page_facts, text_facts
 from crawldedup.reading.html import check_size, tidy
 from crawldedup.reading.volatile import NOTHING, Known, Numbers, changing_at, numbers_of, rest_of, without_volatile
@@ -180,13 +181,15 @@ class PageReader:
             return content
         text, left_out = without_volatile(content.text, changing, headings)
         whole, others = without_volatile(content.whole or "", changing, headings)
-        facts = [rest_of(line, changing) if line.startswith("row ") else line for line in content.fact_lines]
+        # Beside a product, the numbers of such lines were taken for its own.
+        counted = {*numbers(plain("\n".join(left_out)), units=True)}.difference(text.split())
+        kept = [line for line in content.fact_lines if line.removeprefix("number ") not in counted]
         return replace(
             content,
             text=text,
             whole=content.whole and whole,
             core=content.core and without_volatile(content.core, changing, headings)[0],
-            facts="\n".join(filter(None, facts)) or None,
+            facts="\n".join(filter(None, [rest_of(line, changing) for line in kept])) or None,
             full=content if left_out or others else None,
             left_out=tuple(dict.fromkeys([*left_out, *others]))[:_MOST_LEFT_OUT],
         )

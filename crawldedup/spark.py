@@ -320,8 +320,7 @@ def read_pages(options: Options, key: Key, goal: Goal, kind: str, batches: Batch
         if body is None:
             return _UNREAD, "empty"
         try:
-            page = Page(url or "", **{kind: body})
-            return salted(reader.read_page(page, key).fingerprint, "", key), None
+            return salted(reader.read_page(Page(url or "", **{kind: body}), key).fingerprint, "", key), None
         except PageError as error:
             return _UNREAD, error.reason
 

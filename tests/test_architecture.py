@@ -14,22 +14,20 @@ LONGEST_MODULE = 500
 """Lines of a module."""
 
 # The lines that a room may have. They only ever fall: a room that needs more takes it from another.
-# What is about lines that change with every load, and about daily crawls, is in them: 239 in reading, and beside it
-# 120 in the library, 97 in the plugin, 25 in the search, 6 in the report and 1 in the workers.
 BUDGETS = {
     "library": 2187,
     "reading": 2820,
-    "search": 1273,
+    "search": 1272,
     "stores": 2292,
     "workers": 495,
     "scrapy_plugin": 2078,
     "report": 1822,
     "scan": 1046,
-    "spark": 424,
+    "spark": 423,
     "service": 1223,
     "cli": 1725,
     "literature": 1692,
-    "adapters": 300,
+    "adapters": 302,
 }
 MOST_LINES = 19_377
 MOST_LUA_LINES = 967

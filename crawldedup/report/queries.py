@@ -291,9 +291,9 @@ def _traps(report: Report) -> Iterator[_Finding]:
     traps = [group for group in report["stale"] if group["trap"]]
     for group in traps[:_MOST_NAMED]:
         copies = group["duplicates"] + group["counts"]["thin"]
-        of_pages = f"{copies:,} of {pluralize(group['checked'], 'page')}"
-        place = f"{group['site']}{group['name']}"
-        yield "warn", f"A trap ({group['trap']}): {of_pages} at {place} are copies or nearly empty.", "stale"
+        place, checked = f"{group['site']}{group['name']}", group["checked"]
+        text = f"{copies:,} of {pluralize(checked, 'page')} at {place} are copies or nearly empty"
+        yield "warn", f"A trap ({group['trap']}): {text}, {checked - copies:,} are not.", "stale"
     moments = report["timeline"]["moments"]
     last = moments[-_LAST_STEPS:]
     pages, new = sum(moment["checked"] for moment in last), sum(moment["counts"]["new"] for moment in last)

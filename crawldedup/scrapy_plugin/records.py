@@ -207,10 +207,10 @@ class CrawlStats:
         counts, starts = self._counts, self._fates["starts"]
         unwanted = sum(counts[name] for name in ("duplicate/near", "duplicate/exact", "unchanged")) - counts["replaced"]
         if starts and starts == self._fates["lost starts"] and counts["checked"] == unwanted:
-            complaints.append(
-                f"nothing new was found: all start pages ({starts:,}) were duplicates, which another crawler on this "
-                f"index, or an earlier crawl, has delivered."
-            )
+            of_whom = "another crawler on this index, or an earlier crawl, has delivered"
+            complaints.append(f"nothing new was found: all start pages ({starts:,}) were duplicates, which {of_whom}.")
+        if (missed := counts["unselected"]) >= LEAST_UNCHECKED and 2 * missed > counts["checked"]:
+            complaints.append(f"{missed:,} pages have nothing that CRAWLDEDUP_CONTENT selects: is a selector misspelt?")
         errors = self._counts_of("error")
         errors.pop("mark", None)  # such an item was checked
         unchecked = sum(errors.values())
@@ -223,13 +223,13 @@ class CrawlStats:
     def summary(self) -> str:
         """Return what became of the pages, in some lines."""
         counts = self._counts
-        news = [f"{counts[name]} {name}" for name in ("changed", "unchanged") if counts[name]]
-        news += self._dropped("unchanged")
-        revisits = pluralize(counts["revisit"], "revisit") + (f" ({', '.join(news)})" if news else "")
+        news = [f"{counts[of]} {of}" for of in ("changed", "unchanged") if counts[of]] + self._dropped("unchanged")
+        revisits = pluralize(counts["revisit"], "revisit")
+        of_known = f"; of known ones {', '.join(news)}" if news else ""
         lines = [
             f"crawldedup checked {pluralize(counts['checked'], self._noun)}: {counts['new']} new, "
             f"{counts['duplicate/near']} near and {counts['duplicate/exact']} exact duplicates "
-            f"({', '.join(self._dropped('duplicate')) or '0 dropped'}), {revisits}, {counts['thin']} thin"
+            f"({', '.join(self._dropped('duplicate')) or '0 dropped'}), {revisits}, {counts['thin']} thin{of_known}"
         ]
         if replaced := counts["replaced"]:
             lines.append(f"  {pluralize(replaced, 'duplicate')} replaced a worse copy")

@@ -61,7 +61,7 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
         if message["do"] == "compare":
             from crawldedup.explain import compare  # seldom used, and the start should be quick
 
-            return plain(compare(*inputs, **options.index_values()))
+            return plain(compare(*inputs, **options.index_values() | {"key": key.secret or 0}))
         if message["do"] == "read":
             return read(inputs[0], key, known)
         shown = pages.read_page(inputs[0], key, known)

@@ -16,7 +16,7 @@ from crawldedup.crawl4ai import DedupResults, is_duplicate  # noqa: E402
 from tests.docs.pages import blocks  # noqa: E402
 from tests.scrapy_plugin.website import Answer, Site, article  # noqa: E402
 
-PAGES = {"/1": article(1), "/copy": article(1), "/2": article(2)}
+PAGES = {"/1": article(1), "/copy": article(1), "/2": article(2), "/data": article(2)._replace(content_type="a/b")}
 
 
 def linking(page: Answer, path: str) -> Answer:
@@ -49,8 +49,8 @@ def crawl(site: Site, *starts: str, depth: int = 0, stream: bool = False, **opti
 @pytest.mark.parametrize("stream", [False, True])
 def test_results_come_with_their_verdicts(stream: bool) -> None:
     with Site(PAGES) as site:
-        came = crawl(site, "/1", "/2", "/missing", stream=stream) | crawl(site, "/1", "/copy", stream=stream)
-    assert {path: came.get(path) for path in ("/2", "/missing")} == {"/2": False, "/missing": False}
+        came = crawl(site, "/1", "/2", "/data", "/no", stream=stream) | crawl(site, "/1", "/copy", stream=stream)
+    assert {path: came.get(path) for path in ("/2", "/data", "/no")} == dict.fromkeys(("/2", "/data", "/no"), False)
     assert sorted([came["/1"], came["/copy"]]) == [False, True]
 
 

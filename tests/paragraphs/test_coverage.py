@@ -10,7 +10,6 @@ from crawldedup.paragraphs import coverage_of
 from crawldedup.verdict import Coverage, ParagraphKind
 
 URLS = {1: "https://one.example/", 2: "https://two.example/", 3: ""}
-FOUR = Paragraph("Four anchors", 100, (10, 11, 12, 13))
 
 Pages = tuple[int, ...] | None
 

@@ -320,6 +320,17 @@ def test_pages_of_one_text_that_change_by_themselves_are_one() -> None:
         assert Kind.NEW not in kinds[8:]
 
 
+def test_counters_beside_a_product_are_none_of_its_numbers() -> None:
+    def lamp(number: int, load: int) -> Page:
+        lamp = f"<title>Lamp {number}</title><h1>Lamp {number}</h1>{number + 20}.90 €<p>Pack of {number + 90}"
+        counters = f"<p>Only {load + 2} left<p>{3 * load + 11} people are looking at this<button>Add to basket</button>"
+        return Page(FORUM.format(number, load), html=f"{lamp}{counters}<p>{story(1)}")
+
+    with Deduplicator(volatile=True) as dedup:
+        verdicts = check(dedup, [*(lamp(at // 2, at % 2) for at in range(6)), lamp(7, 2), lamp(7, 3), lamp(8, 4)])
+    assert [verdict.kind for verdict in verdicts[6:]] == [Kind.NEW, Kind.EXACT_DUPLICATE, Kind.NEW]
+
+
 def test_the_asynchronous_form_learns_and_keeps_such_pages_too() -> None:
     async def kinds() -> list[Kind]:
         async with AsyncDeduplicator(volatile=True) as dedup:

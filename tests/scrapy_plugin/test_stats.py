@@ -20,6 +20,7 @@ DROPPED = Outcome(Fate.DROPPED, refused=True)
 ITEMS_DROPPED = Outcome(Fate.ITEMS_DROPPED, refused=True)
 UNCHANGED = Outcome(Fate.DROPPED, refused=True, unchanged=True)
 NEW, REVISIT = Verdict(Kind.NEW, "u"), Verdict(Kind.REVISIT, "u")
+MISSPELT = "pages have nothing that CRAWLDEDUP_CONTENT selects: is a selector misspelt?"
 DOWN = StoreUnavailableError("redis://host cannot be used: Connection refused")
 
 
@@ -72,7 +73,7 @@ def test_counts_go_into_stats_and_into_the_summary() -> None:
     }
     assert stats.summary().splitlines() == [
         "crawldedup checked 8 pages: 1 new, 2 near and 1 exact duplicates (1 dropped, items of 1 dropped), "
-        "3 revisits (1 changed, 1 unchanged, 1 dropped), 1 thin",
+        "3 revisits, 1 thin; of known ones 1 changed, 1 unchanged, 1 dropped",
         "  3 duplicates of pages on other sites",
         "  3 not checked: content_type 1, status 2",
         "  1 passed unchecked after an error: worker 1",
@@ -111,12 +112,10 @@ def test_seconds_add_up_and_their_maxima_are_kept() -> None:
     ("noun", "counts", "sentence"),
     [
         ("page", {"checked": 1000, "error/unavailable": 52}, None),
-        (
-            "page",
-            {"checked": 1000, "error/worker": 53},
-            "53 of 1,053 pages passed unchecked after an error: worker 53.",
-        ),
+        ("page", {"checked": 1000, "error/io": 53}, "53 of 1,053 pages passed unchecked after an error: io 53."),
         ("item", {"error/io": 8, "error/full": 2}, "10 of 10 items passed unchecked after an error: full 2, io 8."),
+        ("page", {"checked": 30, "unselected": 15}, None),
+        ("page", {"checked": 30, "unselected": 16}, f"16 {MISSPELT}"),
     ],
     ids=str,
 )
