@@ -33,7 +33,7 @@ __all__ = ["AsyncClient", "Client", "ServiceError"]
 P = ParamSpec("P")
 T = TypeVar("T")
 
-BATCH: Final = 100
+BATCH: Final = 20  # A service takes 8 MB at once.
 _MANY: Final = "/v1/check/batch"
 OnUnreadable = Callable[["Page", PageError], None]
 
