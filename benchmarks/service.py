@@ -1,15 +1,13 @@
 """Measure the HTTP service over a large index: checks a second, latencies, and whose processor time they are.
 
-    python benchmarks/service.py
-    python benchmarks/service.py --pages 1000000 --workers 2 --seconds 10
+    python benchmarks/service.py --workers 2 --seconds 10
     python benchmarks/service.py --pages 100000 --sqlite
 
 Starts a redis-server of its own with random pages, or fills a SQLite file, and `crawldedup serve` beside it. This
 process is the client, with so many connections that each ask about a page, or a batch of 50, and wait for the answer.
-All pages are new, which is the most expensive case: texts of 4,500 letters, of 20,000 made-up words, the same as HTML,
-or their fingerprints. "us" are microseconds of the processor for one check, and "units" those of the service, divided
-by what the fingerprint of a text takes in the same seconds. "p99 at half" is the latency if the connections ask half
-as often as they can.
+All pages are new, the most expensive case: texts of 4,500 letters, of 20,000 made-up words, the same as HTML, or their
+fingerprints. "us" are microseconds of the processor for one check. "units" are those of the service, by what a text's
+fingerprint takes in the same seconds. "p99 at half" is the latency where connections ask half as often as they can.
 """
 
 from __future__ import annotations
@@ -44,8 +42,7 @@ LETTERS: Final = 4_500
 BATCH: Final = 50
 WORDS: Final = 20_000
 MOST: Final = 3_500  # pages that are prepared for each second
-WARM_UP: Final = 0.2
-"""This share of the seconds is asked before the clock starts."""
+WARM_UP: Final = 0.2  # this share of the seconds is asked before the clock starts
 _CALIBRATION: Final = 200
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 

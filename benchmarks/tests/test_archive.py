@@ -80,6 +80,9 @@ def test_leaving_out_all_duplicates_is_perfect(archive: Archive, truth: NDArray[
     first = EDGES.index(DUPLICATE)
     assert judged.recall == [0.0] * first + [1.0] * (len(EDGES) - 1 - first)
     assert (judged.left_out, judged.false) == (left_out.sum(), 0)
+    nothing = judge(archive, truth, np.ones(PAGES, np.bool_))
+    assert sum(nothing.found) == nothing.left_out == nothing.false_share == 0
+    assert sum(nothing.copies) == (archive.member > 0).sum()
 
 
 def test_keeping_one_copy_instead_of_the_original_finds_the_copies(
