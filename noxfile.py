@@ -1,4 +1,7 @@
-"""Sessions that check the project, each in an environment of its own: `nox -s tests-3.11`, `nox -l` for all."""
+"""Sessions that check the project, each in an environment of its own:
+
+`nox -s tests-3.11`, `nox -l` for all.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,8 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def checks(session: nox.Session) -> None:
-    """Check all but the suite: lint, types, imports, docs, the wheel, tiny benchmarks, one in six nightly tests.
+    """Check all but the suite: lint, types, imports, docs, the wheel, tiny benchmarks, one in six
+    nightly tests.
 
     They share an environment, because to make one takes longer than most of them.
     """
@@ -43,7 +47,9 @@ def checks(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS[0])
 def nightly(session: nox.Session) -> None:
-    """Run what the suite tries in short, at length; then Apache Spark, the lowest versions and the other Pythons."""
+    """Run what the suite tries in short, at length; then Apache Spark, the lowest versions and the
+    other Pythons.
+    """
     session.install("-q", "-e", ".[test,openapi]")
     run_pytest(session, "-m", "nightly")
     for name in ("spark", "crawl4ai", "lowest", *(f"tests-{python}" for python in PYTHONS[1:])):
@@ -52,7 +58,10 @@ def nightly(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS[0])
 def spark(session: nox.Session) -> None:
-    """Run the tests on a real Apache Spark, which they do without elsewhere: it is large. Needs Java 17."""
+    """Run the tests on a real Apache Spark, which they do without elsewhere: it is large.
+
+    Needs Java 17.
+    """
     session.install("-q", "-e", ".[test,spark]")
     # Without it, the tests are skipped.
     session.run("python", "-c", "import pyspark, crawldedup.spark")
@@ -62,14 +71,25 @@ def spark(session: nox.Session) -> None:
 @nox.session(python=PYTHONS[0])
 def crawl4ai(session: nox.Session) -> None:
     """Run the tests of crawl4ai, which pins versions that others need newer."""
-    session.install("-q", "-e", ".[crawl4ai]", "pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "fakeredis")
+    session.install(
+        "-q",
+        "-e",
+        ".[crawl4ai]",
+        "pytest",
+        "pytest-timeout",
+        "pytest-xdist",
+        "hypothesis",
+        "fakeredis",
+    )
     session.run("python", "-c", "import crawl4ai")
     run_pytest(session, "-n", "0", "tests/crawl4ai")
 
 
 @nox.session(python=PYTHONS[0])
 def lowest(session: nox.Session) -> None:
-    """Run tests with the lowest versions that are supported, of packages and of Redis; arguments go to pytest."""
+    """Run tests with the lowest versions that are supported, of packages and of Redis; arguments go
+    to pytest.
+    """
     floors = Path(session.create_tmp()) / "floors.txt"
     floors.write_text("\n".join(lowest_versions()))
     session.install("-q", "-c", str(floors), "-e", ".[test]")
@@ -84,7 +104,9 @@ def docs(session: nox.Session) -> None:
 
 
 def check_package(session: nox.Session) -> None:
-    """Build sdist and wheel, check what they hold and say, install the wheel elsewhere, and run its demo."""
+    """Build sdist and wheel, check what they hold and say, install the wheel elsewhere, and run its
+    demo.
+    """
     with tempfile.TemporaryDirectory() as folder:
         built, empty = Path(folder, "built"), Path(folder, "empty")
         empty.mkdir()
@@ -108,7 +130,9 @@ def repository_files(session: nox.Session) -> list[str]:
         tracked = session.run("git", "ls-files", "-z", external=True, silent=True) or ""
         return list(filter(None, tracked.split("\0")))
     found = [path for path in Path().rglob("*") if path.is_file() and not path.match("*.py[cod]")]
-    generated = re.compile(r"(?:\.(?!ci/|gitignore|pre-commit|readthedocs)|build/|docs/_build/|\w+\.egg-info/)")
+    generated = re.compile(
+        r"(?:\.(?!ci/|gitignore|pre-commit|readthedocs)|build/|docs/_build/|\w+\.egg-info/)"
+    )
     return [str(path) for path in found if not generated.match(str(path)) and "/." not in str(path)]
 
 
@@ -122,11 +146,16 @@ def build_docs(session: nox.Session) -> None:
 def run_pytest(session: nox.Session, *arguments: str, **environment: str) -> None:
     """Run pytest with the session's own arguments, too."""
     # The tests start many processes, each of which would compile the package again.
-    session.run("pytest", *arguments, *session.posargs, env={"PYTHONDONTWRITEBYTECODE": "", **environment})
+    session.run(
+        "pytest", *arguments, *session.posargs, env={"PYTHONDONTWRITEBYTECODE": "", **environment}
+    )
 
 
 def lowest_versions() -> list[str]:
-    """Return a constraint for pip for each package that the tests use. Raises ValueError if one has no lower bound."""
+    """Return a constraint for pip for each package that the tests use.
+
+    Raises ValueError if one has no lower bound.
+    """
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     groups = project["optional-dependencies"]
     # The peers of the benchmarks are of any version, and the tests do without the others.

@@ -1,7 +1,8 @@
-"""Check what a wheel and an sdist hold: `python .ci/check_package.py WHEEL SDIST FILE ...`, of files of the repository.
+"""Check what a wheel and an sdist hold: `python .ci/check_package.py WHEEL SDIST FILE ...`, of
+files of the repository.
 
-The wheel holds the package with its data, and nothing else. The sdist holds the repository, so that the tests run
-from it. Needs the standard library alone.
+The wheel holds the package with its data, and nothing else. The sdist holds the repository, so that
+the tests run from it. Needs the standard library alone.
 """
 
 from __future__ import annotations
@@ -26,17 +27,23 @@ def faults_of_wheel(held: set[str], repository: set[str]) -> list[str]:
     wanted = {name for name in repository if name.startswith(PACKAGE)}
     own = {name for name in held if ".dist-info/" not in name}
     faults = [f"the wheel lacks {name}" for name in sorted(wanted - own)]
-    faults += [f"the wheel holds {name}, which is no file of the package" for name in sorted(own - wanted)]
+    faults += [
+        f"the wheel holds {name}, which is no file of the package" for name in sorted(own - wanted)
+    ]
     return faults + [f"the wheel holds no file *{kind}" for kind in sorted(missing_kinds(own))]
 
 
 def faults_of_sdist(held: set[str], repository: set[str]) -> list[str]:
-    """Return what is wrong with the files of an sdist, a sentence each; what setuptools adds is not."""
+    """Return what is wrong with the files of an sdist, a sentence each; what setuptools adds is
+    not.
+    """
     files = {name.partition("/")[2] for name in held}
     added = {"PKG-INFO", "setup.cfg"}
     surplus = {name for name in files - repository - added if ".egg-info" not in name}
     faults = [f"the sdist lacks {name}" for name in sorted(repository - files)]
-    return faults + [f"the sdist holds {name}, which is not in the repository" for name in sorted(surplus)]
+    return faults + [
+        f"the sdist holds {name}, which is not in the repository" for name in sorted(surplus)
+    ]
 
 
 def main(wheel: str, sdist: str, *repository: str) -> int:
@@ -44,10 +51,14 @@ def main(wheel: str, sdist: str, *repository: str) -> int:
     # A file that is removed and not committed yet is in no archive.
     files = {name for name in repository if Path(name).is_file()}
     with zipfile.ZipFile(wheel) as archive:
-        faults = faults_of_wheel({name for name in archive.namelist() if not name.endswith("/")}, files)
+        faults = faults_of_wheel(
+            {name for name in archive.namelist() if not name.endswith("/")}, files
+        )
     with tarfile.open(sdist) as archive:
         faults += faults_of_sdist({member.name for member in archive if member.isfile()}, files)
-    print("\n".join(faults) or f"the wheel and the sdist hold what they must, of {len(files):,} files")
+    print(
+        "\n".join(faults) or f"the wheel and the sdist hold what they must, of {len(files):,} files"
+    )
     return 1 if faults else 0
 
 

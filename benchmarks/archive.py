@@ -1,12 +1,14 @@
-"""Leave the copies out of an archive of texts: the batch engine of crawldedup, text-dedup and datatrove side by side.
+"""Leave the copies out of an archive of texts: the batch engine of crawldedup, text-dedup and
+datatrove side by side.
 
-    python benchmarks/archive.py --install                      # the peers, 1.5 GB, into environments of their own
-    python benchmarks/archive.py
-    python benchmarks/archive.py --pages 100000 --template-share .5 --methods crawldedup,datatrove-.7
+    python benchmarks/archive.py --install                      # the peers, 1.5 GB, into
+    environments of their own python benchmarks/archive.py python benchmarks/archive.py --pages
+    100000 --template-share .5 --methods crawldedup,datatrove-.7
 
-The texts are made up, 100 to 800 words by Zipf's law. Of the pages 10 % are exact copies and 20 % are near copies,
-whose similarities are known exactly and lie evenly between .5 and 1. A fifth of the families stand in one template.
-Every method reads the same lines of JSON, as a program of its own that may use two processors.
+The texts are made up, 100 to 800 words by Zipf's law. Of the pages 10 % are exact copies and 20 %
+are near copies, whose similarities are known exactly and lie evenly between .5 and 1. A fifth of
+the families stand in one template. Every method reads the same lines of JSON, as a program of its
+own that may use two processors.
 
     seconds     from the start of the program to its end; in brackets those of its stages, where it tells them
     peak GB     resident memory of all its processes, what they share counted once; in brackets without mapped files
@@ -42,7 +44,9 @@ WIDTH = 200
 
 
 def cells(outcome: Outcome, judgement: Judgement | None) -> list[str]:
-    stages = ", ".join(f"{name.lower()} {seconds:.0f}" for name, seconds in outcome.stages.items() if seconds >= 1)
+    stages = ", ".join(
+        f"{name.lower()} {seconds:.0f}" for name, seconds in outcome.stages.items() if seconds >= 1
+    )
     shown = [
         f"{outcome.seconds:,.0f}" + (f" ({stages})" if stages else ""),
         f"{outcome.peak:.1f} ({outcome.peak_private:.1f})",
@@ -56,15 +60,27 @@ def cells(outcome: Outcome, judgement: Judgement | None) -> list[str]:
 
 def main(given: Sequence[str]) -> None:
     parser = make_parser(__doc__)
-    parser.add_argument("--install", action="store_true", help="install the peers, and do nothing else")
+    parser.add_argument(
+        "--install", action="store_true", help="install the peers, and do nothing else"
+    )
     parser.add_argument("--pages", type=count, default=1_000_000)
     parser.add_argument("--template-share", type=float, default=Archive.template_share)
     parser.add_argument("--seed", type=count, default=Archive.seed)
-    parser.add_argument("--methods", type=one_of(*METHODS), default=list(METHODS), help=f"of {', '.join(METHODS)}")
-    parser.add_argument("--memory-limit", type=float, default=16.0, help="GB a method may take (16)")
-    parser.add_argument("--time-limit", type=float, default=120.0, help="minutes a method may take (120)")
-    parser.add_argument("--folder", type=Path, help="where texts and results lie for a while: 12 kB a page")
-    parser.add_argument("--json", action="store_true", help="print each row as JSON when it is there")
+    parser.add_argument(
+        "--methods", type=one_of(*METHODS), default=list(METHODS), help=f"of {', '.join(METHODS)}"
+    )
+    parser.add_argument(
+        "--memory-limit", type=float, default=16.0, help="GB a method may take (16)"
+    )
+    parser.add_argument(
+        "--time-limit", type=float, default=120.0, help="minutes a method may take (120)"
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="where texts and results lie for a while: 12 kB a page"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print each row as JSON when it is there"
+    )
     arguments = parser.parse_args(given)
     if arguments.install:
         for peer in PEERS:
@@ -81,14 +97,19 @@ def main(given: Sequence[str]) -> None:
             truth = similarities(archive, advance)
         bands = [f"{low:g} to {high:g}" for low, high in pairwise(EDGES)]
         bands[0], bands[-1] = f"below {EDGES[1]:g}", "1"
-        title = f"{archive.pages:,} texts, {texts.stat().st_size / 1e6:,.0f} MB, {archive.families:,} originals"
+        title = (
+            f"{archive.pages:,} texts, {texts.stat().st_size / 1e6:,.0f} MB, {archive.families:,} "
+            "originals"
+        )
         table = make_table(title, "method", "seconds", "peak GB", *bands, "left out", "false")
         for method in map(METHODS.__getitem__, arguments.methods):
             if method.peer and not python_of(method.peer).exists():
                 table.add_row(method.name, "not installed")
                 continue
             with tempfile.TemporaryDirectory(dir=folder) as own:
-                task = Task(texts, archive.pages, Path(own), arguments.memory_limit, arguments.time_limit)
+                task = Task(
+                    texts, archive.pages, Path(own), arguments.memory_limit, arguments.time_limit
+                )
                 outcome = method.run(task)
             judgement = None if outcome.kept is None else judge(archive, truth, outcome.kept)
             table.add_row(method.name, *cells(outcome, judgement))

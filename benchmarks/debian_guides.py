@@ -1,11 +1,13 @@
-"""Crawl the Debian installation guides of five architectures, in English and Japanese, and compare with the truth.
+"""Crawl the Debian installation guides of five architectures, in English and Japanese, and compare
+with the truth.
 
     python benchmarks/debian_guides.py
 
-Downloads the five packages with `apt-get download` (nothing is installed), unpacks their HTML into a folder, and
-serves it to a Scrapy crawl with the add-on. Each page that was judged is compared with the pages that were kept before
-it, by the exact Jaccard similarity of their texts. The guides of two architectures differ in a few words, a paragraph
-or a chapter, so there are near duplicates of every degree.
+Downloads the five packages with `apt-get download` (nothing is installed), unpacks their HTML into
+a folder, and serves it to a Scrapy crawl with the add-on. Each page that was judged is compared
+with the pages that were kept before it, by the exact Jaccard similarity of their texts. The guides
+of two architectures differ in a few words, a paragraph or a chapter, so there are near duplicates
+of every degree.
 """
 
 from __future__ import annotations
@@ -33,13 +35,17 @@ from crawldedup.literature.bench import KeptPages, compare_all
 from crawldedup.page import PageReader
 
 BANDS = (0.0, 0.8, 0.85, 0.9, 0.95, 1.0)
-"""Where bands of similarity begin; the last one holds the pages whose best earlier page has the same text."""
+"""Where bands of similarity begin; the last one holds the pages whose best earlier page has the
+same text.
+"""
 ARCHITECTURES = ("amd64", "arm64", "armhf", "i386", "s390x")
 LANGUAGES = ("en", "ja")
 
 
 def guides(folder: Path) -> dict[str, Path]:
-    """Return the pages of the guides by their paths; downloads and unpacks the packages that are not there yet."""
+    """Return the pages of the guides by their paths; downloads and unpacks the packages that are
+    not there yet.
+    """
     pages = {}
     for architecture in ARCHITECTURES:
         package = f"installation-guide-{architecture}"
@@ -59,7 +65,9 @@ class Guides:
     def reply(self, target: str) -> Reply:
         path = path_of(target)
         if path == "/":
-            return Reply("".join(f'<a href="{name}">page</a> ' for name in self.pages).encode(), "text/html")
+            return Reply(
+                "".join(f'<a href="{name}">page</a> ' for name in self.pages).encode(), "text/html"
+            )
         file = self.pages.get(path)
         return Reply(file.read_bytes(), "text/html") if file else Reply(b"", status=404)
 
@@ -83,7 +91,9 @@ def judged_pages(site: Guides) -> list[tuple[str, bool]]:
 
 
 def shares(judged: Sequence[tuple[str, bool]]) -> list[list[int]]:
-    """Return how many pages there are in each band of the best kept page before them, and how many were dropped."""
+    """Return how many pages there are in each band of the best kept page before them, and how many
+    were dropped.
+    """
     counts = [[0, 0] for _ in BANDS]
     kept = KeptPages(compare_all(text for text, _ in judged), [""] * len(judged))
     texts: set[str] = set()
@@ -101,7 +111,9 @@ def shares(judged: Sequence[tuple[str, bool]]) -> list[list[int]]:
 
 def main(given: Sequence[str]) -> int:
     parser = make_parser(__doc__)
-    parser.add_argument("--data", type=Path, help="where to keep the packages (default: a temporary folder)")
+    parser.add_argument(
+        "--data", type=Path, help="where to keep the packages (default: a temporary folder)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     arguments = parser.parse_args(given)
     with tempfile.TemporaryDirectory() as temporary:
@@ -111,9 +123,13 @@ def main(given: Sequence[str]) -> int:
     if arguments.json:
         print(json.dumps(dict(zip(names, counts, strict=True))))
     else:
-        table = make_table("Pages by their best earlier page", "best earlier page", "pages", "dropped", "share")
+        table = make_table(
+            "Pages by their best earlier page", "best earlier page", "pages", "dropped", "share"
+        )
         for name, (pages, dropped) in zip(names, counts, strict=True):
-            table.add_row(name, f"{pages:,}", f"{dropped:,}", f"{dropped / pages:.1%}" if pages else "")
+            table.add_row(
+                name, f"{pages:,}", f"{dropped:,}", f"{dropped / pages:.1%}" if pages else ""
+            )
         Console().print(table)
     return 0
 

@@ -1,15 +1,21 @@
-"""Kill crawlers over and over, and read hostile pages: what is lost, what comes twice, and what ends a reader?
+"""Kill crawlers over and over, and read hostile pages: what is lost, what comes twice, and what
+ends a reader?
 
-    python benchmarks/kills.py                                   # fleets of crawlers, on three kinds of stores
-    python benchmarks/kills.py --what crawls,workers,server --kills 100
-    python benchmarks/kills.py --what pages --html FOLDER --seconds 300
+    python benchmarks/kills.py                                   # fleets of crawlers, on three
+    kinds of stores python benchmarks/kills.py --what crawls,workers,server --kills 100 python
+    benchmarks/kills.py --what pages --html FOLDER --seconds 300
 
-sqlite, redis, cluster   a fleet of eight crawlers shares an index. Each checks the pages of its queue as not delivered
-                         yet, and delivers those that pass; every second one asks about twenty at once. Each content
-                         comes at five URLs. Now and then a crawler is killed (SIGKILL), and a successor goes on.
-crawls, workers, server  a Scrapy crawl is killed and begun again on the same index; or the processes that read pages
-                         are killed; or the Redis, which syncs every write. Each content comes at three URLs.
-pages                    pages of a folder, or of the demo, are broken in several ways at random. Every extractor reads
+sqlite, redis, cluster   a fleet of eight crawlers shares an index. Each checks the pages of its
+queue as not delivered
+                         yet, and delivers those that pass; every second one asks about twenty at
+                         once. Each content comes at five URLs. Now and then a crawler is killed
+                         (SIGKILL), and a successor goes on.
+crawls, workers, server  a Scrapy crawl is killed and begun again on the same index; or the
+processes that read pages
+                         are killed; or the Redis, which syncs every write. Each content comes at
+                         three URLs.
+pages                    pages of a folder, or of the demo, are broken in several ways at random.
+Every extractor reads
                          them, in a process that is started again if it dies.
 
     lost             contents of which no page was delivered
@@ -17,8 +23,9 @@ pages                    pages of a folder, or of the demo, are broken in severa
     delivered twice  how often a content came once more than needed; of a fleet, those that come as exact copies
     needless         those that no kill explains, for their crawler had told what it delivered before it died
 
-The SQLite file and the server hear of a delivery with the next check, the cluster of fifty at once. Of hostile pages,
-those count that end in an error which is no PageError, in a death, or beyond 2 s of a processor or 500 MB.
+The SQLite file and the server hear of a delivery with the next check, the cluster of fifty at once.
+Of hostile pages, those count that end in an error which is no PageError, in a death, or beyond 2 s
+of a processor or 500 MB.
 """
 
 from __future__ import annotations
@@ -78,7 +85,9 @@ MOST_SECONDS: Final = 2.0
 MOST_MEGABYTES: Final = 500
 MOST_BYTES: Final = 9_000_000
 EXTRACTORS: Final = ("blocks", "trafilatura", "text")
-ELEMENTS: Final = sorted(tags | {"bdi", "dialog", "nobr", "noembed", "plaintext", "slot", "template", "xmp"})
+ELEMENTS: Final = sorted(
+    tags | {"bdi", "dialog", "nobr", "noembed", "plaintext", "slot", "template", "xmp"}
+)
 PIECES: Final = (
     *(f"<{name}>".encode() for name in ELEMENTS), b"</p>", b"</div></body></html>", b"<!--", b"-->", b"<![CDATA[",
     b"]]>", b"\0", b"&#0;", b"&notit;", b"&#xD800;", "\u202e\u2066".encode(), b"\xff\xfe", b"\xed\xa0\x80", b'"', b"'",
@@ -99,7 +108,9 @@ def store_of(kind: str, folder: Path) -> Iterator[tuple[str, RedisServer | None]
     if kind == "sqlite":
         yield f"sqlite:///{folder}/index.sqlite", None
     elif kind == "redis":
-        with RedisServer("--appendonly", "yes", "--appendfsync", "always", "--dir", str(folder)) as server:
+        with RedisServer(
+            "--appendonly", "yes", "--appendfsync", "always", "--dir", str(folder)
+        ) as server:
             yield server.url, server
     else:
         with ClusterSetup(has_replicas=False) as cluster:
@@ -114,9 +125,13 @@ def run_fleets(kind: str, given: Namespace) -> list[Outcome]:
         fleet = Fleet(url, Path(name), random.Random(SEED), untold=untold)
         deadline = time.monotonic() + given.seconds
         with progress(kind, given.kills) as advance:
-            while (left := given.kills - sum(outcome.kills for outcome in outcomes)) and time.monotonic() < deadline:
+            while (
+                left := given.kills - sum(outcome.kills for outcome in outcomes)
+            ) and time.monotonic() < deadline:
                 first = len(outcomes) * given.contents
-                outcomes.append(fleet.crawl(range(first, first + given.contents), kills=left, every=given.every))
+                outcomes.append(
+                    fleet.crawl(range(first, first + given.contents), kills=left, every=given.every)
+                )
                 advance(outcomes[-1].kills)
     return outcomes
 
@@ -126,22 +141,37 @@ def run_crawls(what: str, given: Namespace) -> list[Outcome]:
     outcomes: list[Outcome] = []
     dice, deadline = random.Random(SEED), time.monotonic() + given.seconds
     with progress(what, given.kills) as advance:
-        while (left := given.kills - sum(outcome.kills for outcome in outcomes)) and time.monotonic() < deadline:
+        while (
+            left := given.kills - sum(outcome.kills for outcome in outcomes)
+        ) and time.monotonic() < deadline:
             kind = CRAWLS[what][len(outcomes) % len(CRAWLS[what])]
-            outcomes.append(crawl_to_the_end(what, kind, given.contents, min(left, KILLS_A_CRAWL), dice))
+            outcomes.append(
+                crawl_to_the_end(what, kind, given.contents, min(left, KILLS_A_CRAWL), dice)
+            )
             advance(outcomes[-1].kills)
     return outcomes
 
 
-def crawl_to_the_end(what: str, kind: str, contents: int, kills: int, dice: random.Random) -> Outcome:
-    """Crawl a site once, and kill so often on the way, at most. The last view of a content has one word changed."""
+def crawl_to_the_end(
+    what: str, kind: str, contents: int, kills: int, dice: random.Random
+) -> Outcome:
+    """Crawl a site once, and kill so often on the way, at most.
+
+    The last view of a content has one word changed.
+    """
     answers = {
-        f"/{content}/{view}": article(content, words=120, changed_words=int(view == URLS_OF_A_CONTENT - 1))
+        f"/{content}/{view}": article(
+            content, words=120, changed_words=int(view == URLS_OF_A_CONTENT - 1)
+        )
         for content in range(contents)
         for view in range(URLS_OF_A_CONTENT)
     }
     paths, killed = dice.sample(list(answers), len(answers)), 0
-    with tempfile.TemporaryDirectory() as name, store_of(kind, Path(name)) as (url, server), Site(answers) as site:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        store_of(kind, Path(name)) as (url, server),
+        Site(answers) as site,
+    ):
         folder = Path(name)
         crawl = start(site, folder, paths, CRAWLDEDUP_STORE=url, **SETTINGS)
         # Scrapy and its workers take a second to start.
@@ -160,7 +190,9 @@ def crawl_to_the_end(what: str, kind: str, contents: int, kills: int, dice: rand
     return Outcome(contents, killed, contents - came, 0, len(delivered) - came, 0)
 
 
-def kill_one(what: str, crawl: subprocess.Popen[str], server: RedisServer | None, dice: random.Random) -> bool:
+def kill_one(
+    what: str, crawl: subprocess.Popen[str], server: RedisServer | None, dice: random.Random
+) -> bool:
     """Kill a crawl, its server for a moment, or one of its workers, if it has any."""
     if what == "crawls":
         crawl.kill()
@@ -188,7 +220,9 @@ class Read(NamedTuple):
 
 
 def broken(pages: Sequence[bytes], number: int) -> tuple[bytes, str | None]:
-    """Return a page that is broken in a few places, and its declared encoding: the same for the same number."""
+    """Return a page that is broken in a few places, and its declared encoding: the same for the
+    same number.
+    """
     rng = random.Random(number)
     page = rng.choice(pages)
     for _ in range(rng.choice((1, 1, 2, 3, 5))):
@@ -210,7 +244,9 @@ def broken(pages: Sequence[bytes], number: int) -> tuple[bytes, str | None]:
             case 4:
                 page = page.replace(f"</{rng.choice(('div', 'p', *ELEMENTS))}>".encode(), b"")
             case 5:
-                page = before + (piece + rng.choice(PIECES)) * rng.choice((10, 1000, 10_000)) + after
+                page = (
+                    before + (piece + rng.choice(PIECES)) * rng.choice((10, 1000, 10_000)) + after
+                )
             case _:
                 page = before
         page = page[:MOST_BYTES]
@@ -238,10 +274,14 @@ def read(page: bytes, encoding: str | None, extractor: str) -> Read:
 
 
 def read_broken_pages(given: Namespace) -> tuple[Counter[str], list[str]]:
-    """Read broken pages for a while; return what came of them, and a line for each read beyond the bounds."""
+    """Read broken pages for a while; return what came of them, and a line for each read beyond the
+    bounds.
+    """
     site = DemoSite()
     files = sorted(given.html.rglob("*.htm*")) if given.html else ()
-    pages = [path.read_bytes() for path in files] or [site.reply(path).body for path in sorted(site.manifest())]
+    pages = [path.read_bytes() for path in files] or [
+        site.reply(path).body for path in sorted(site.manifest())
+    ]
     counts, beyond, slowest, largest = Counter[str](), list[str](), 0.0, 0
     workers, deadline = ProcessPoolExecutor(1), time.monotonic() + given.seconds
     for number in range(given.first, given.first + given.pages):
@@ -255,7 +295,11 @@ def read_broken_pages(given: Namespace) -> tuple[Counter[str], list[str]]:
                 outcome = Read("death", True, 0.0, 0)
             counts[outcome.what] += 1
             slowest, largest = max(slowest, outcome.seconds), max(largest, outcome.megabytes)
-            if outcome.is_foreign or outcome.seconds > MOST_SECONDS or outcome.megabytes > MOST_MEGABYTES:
+            if (
+                outcome.is_foreign
+                or outcome.seconds > MOST_SECONDS
+                or outcome.megabytes > MOST_MEGABYTES
+            ):
                 beyond.append(f"page {number}, {extractor}: {outcome}")
                 workers.shutdown()
                 workers = ProcessPoolExecutor(1)
@@ -267,13 +311,29 @@ def read_broken_pages(given: Namespace) -> tuple[Counter[str], list[str]]:
 def main(words: Sequence[str]) -> int:
     parser = make_parser(__doc__)
     known = (*FLEETS, *CRAWLS, PAGES)
-    parser.add_argument("--what", type=one_of(*known), default=list(FLEETS), help=f"of {', '.join(known)}, with commas")
+    parser.add_argument(
+        "--what",
+        type=one_of(*known),
+        default=list(FLEETS),
+        help=f"of {', '.join(known)}, with commas",
+    )
     parser.add_argument("--kills", type=count, default=1000, help="kills of each (default: 1000)")
-    parser.add_argument("--contents", type=count, default=600, help="contents of one fleet or crawl (default: 600)")
-    parser.add_argument("--every", type=float, default=0.05, help="seconds between two kills of a fleet (default: .05)")
+    parser.add_argument(
+        "--contents", type=count, default=600, help="contents of one fleet or crawl (default: 600)"
+    )
+    parser.add_argument(
+        "--every",
+        type=float,
+        default=0.05,
+        help="seconds between two kills of a fleet (default: .05)",
+    )
     parser.add_argument("--seconds", type=float, default=900, help="for each, about (default: 900)")
-    parser.add_argument("--html", type=Path, help="the folder of the pages to break (default: the demo site)")
-    parser.add_argument("--pages", type=count, default=34_000, help="broken pages, each for three extractors")
+    parser.add_argument(
+        "--html", type=Path, help="the folder of the pages to break (default: the demo site)"
+    )
+    parser.add_argument(
+        "--pages", type=count, default=34_000, help="broken pages, each for three extractors"
+    )
     parser.add_argument("--first", type=int, default=0, help="number of the first broken page")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     given = parser.parse_args(words)
@@ -283,16 +343,25 @@ def main(words: Sequence[str]) -> int:
             started = time.monotonic()
             outcomes = run_fleets(what, given) if what in FLEETS else run_crawls(what, given)
             total = Outcome(*map(sum, zip(*outcomes, strict=True)))
-            rows.append({"what": what, **total._asdict(), "seconds": round(time.monotonic() - started)})
+            rows.append(
+                {"what": what, **total._asdict(), "seconds": round(time.monotonic() - started)}
+            )
     counts, beyond = read_broken_pages(given) if PAGES in given.what else (Counter[str](), [])
     if given.json:
-        print(json.dumps({"cores": os.cpu_count(), "rows": rows, "reads": counts, "beyond": beyond}))
+        print(
+            json.dumps({"cores": os.cpu_count(), "rows": rows, "reads": counts, "beyond": beyond})
+        )
     else:
         console = Console(markup=False, width=120)
         if rows:
-            table = make_table("Crawlers with kills", *(name.replace("twice", "delivered twice") for name in rows[0]))
+            table = make_table(
+                "Crawlers with kills",
+                *(name.replace("twice", "delivered twice") for name in rows[0]),
+            )
             for row in rows:
-                table.add_row(*(f"{value:,}" if isinstance(value, int) else value for value in row.values()))
+                table.add_row(
+                    *(f"{value:,}" if isinstance(value, int) else value for value in row.values())
+                )
             console.print(table)
         if counts:
             table = make_table(f"{counts.total():,} reads of broken pages", "outcome", "reads")
@@ -301,7 +370,9 @@ def main(words: Sequence[str]) -> int:
             console.print(table)
         for line in beyond:
             console.print(line)
-    return int(bool(beyond) or any(row["lost"] or row["unanswered"] or row["needless"] for row in rows))
+    return int(
+        bool(beyond) or any(row["lost"] or row["unanswered"] or row["needless"] for row in rows)
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Measure which near duplicates are found, beside other packages, and what reading leaves of pages and costs.
+"""Measure which near duplicates are found, beside other packages, and what reading leaves of pages
+and costs.
 
     pip install "crawldedup[bench]"
     python benchmarks/quality.py methods pages.jsonl --only datasketch --only crawldedup
@@ -6,24 +7,31 @@
     python benchmarks/quality.py templates article-extraction-benchmark
     python benchmarks/quality.py kinds --articles article-extraction-benchmark
 
-methods    Every method sees the pages of a corpus in their order, and remembers those that it does not flag. The truth
-           is the exact Jaccard similarity of the sets of word 3-shingles with the pages it has kept. A corpus is a file
-           of JSON lines, {"url": .., "text": ..} or {"url": .., "html": ..}, a folder of HTML, or a web archive.
-           `shared/peers.py` shows how each package is used. To make a corpus like ours, take packages of HTML
-           documentation in several variants: `apt-get download` and `dpkg -x` install nothing.
-cost       For crawldedup the time is that of all there is to do: decode, bound, parse, find the text and the facts, and
-           make the fingerprint. For other packages it is the call that gives a text, on decoded pages, and for parsers
-           the tree alone. It is the least of the rounds for each page, since a busy machine only ever adds to it, and
-           the mean over the pages.
-templates  Articles whose main text people have marked are put into the pages of others: moved with all their elements,
-           or retyped, the marked text in paragraphs. In a page, the smallest element that holds its marked text is its
-           place; a page is used if the place holds 95 % of the marked text, and the marked text 85 % of the place. The
-           same body should be found, another body in the same template should not. Halves are never mixed: the rules
-           of an earlier extractor were chosen on the first, so believe the second.
-kinds      Recall is the share of what must be kept that is in the text of a page: of an article its text, of other
-           pages all that is visible without navigation, header, footer and sidebars. "Below half" are pages of which
-           less than half is kept, and "alike" those that resemble a different page of the site (J from .86 on). The
-           pages are those of `whole_site.py`, of the demo, and of folders.
+methods    Every method sees the pages of a corpus in their order, and remembers those that it does
+not flag. The truth
+           is the exact Jaccard similarity of the sets of word 3-shingles with the pages it has
+           kept. A corpus is a file of JSON lines, {"url": .., "text": ..} or {"url": .., "html":
+           ..}, a folder of HTML, or a web archive. `shared/peers.py` shows how each package is
+           used. To make a corpus like ours, take packages of HTML documentation in several
+           variants: `apt-get download` and `dpkg -x` install nothing.
+cost       For crawldedup the time is that of all there is to do: decode, bound, parse, find the
+text and the facts, and
+           make the fingerprint. For other packages it is the call that gives a text, on decoded
+           pages, and for parsers the tree alone. It is the least of the rounds for each page, since
+           a busy machine only ever adds to it, and the mean over the pages.
+templates  Articles whose main text people have marked are put into the pages of others: moved with
+all their elements,
+           or retyped, the marked text in paragraphs. In a page, the smallest element that holds its
+           marked text is its place; a page is used if the place holds 95 % of the marked text, and
+           the marked text 85 % of the place. The same body should be found, another body in the
+           same template should not. Halves are never mixed: the rules of an earlier extractor were
+           chosen on the first, so believe the second.
+kinds      Recall is the share of what must be kept that is in the text of a page: of an article its
+text, of other
+           pages all that is visible without navigation, header, footer and sidebars. "Below half"
+           are pages of which less than half is kept, and "alike" those that resemble a different
+           page of the site (J from .86 on). The pages are those of `whole_site.py`, of the demo,
+           and of folders.
 
 The articles: git clone --depth 1 https://github.com/zytedata/article-extraction-benchmark
 """
@@ -64,7 +72,11 @@ if TYPE_CHECKING:
 def compare_methods(given: argparse.Namespace, console: Console) -> None:
     """Which near duplicates are found, by our methods and by other packages."""
     options = Options(
-        store="memory://", key=0, similarity=given.similarity, recall=given.recall, expected_pages=10_000_000
+        store="memory://",
+        key=0,
+        similarity=given.similarity,
+        recall=given.recall,
+        expected_pages=10_000_000,
     )
     corpus = read_corpus(given.corpus, options, limit=given.limit)
     truth = compare_all([document.text for document in corpus.documents])
@@ -77,9 +89,15 @@ def compare_methods(given: argparse.Namespace, console: Console) -> None:
             checks[f"{package} {peer.version} {settings}"] = partial(check_of, make, peer.module)
     trials = []
     for name, make_check in checks.items():
-        if not given.only or any(word == name if word in checks else word in name for word in given.only):
+        if not given.only or any(
+            word == name if word in checks else word in name for word in given.only
+        ):
             with progress(name, len(corpus.documents)) as advance:
-                trials.append(run_trial(name, make_check(), corpus, truth, options.similarity, lambda *_: advance(1)))
+                trials.append(
+                    run_trial(
+                        name, make_check(), corpus, truth, options.similarity, lambda *_: advance(1)
+                    )
+                )
     if given.json:
         print(json.dumps({**as_json(corpus, truth, trials), "absent": absent}))
     else:
@@ -95,26 +113,43 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser = make_parser(__doc__)
     commands = parser.add_subparsers(required=True)
 
-    def add(name: str, command: Callable[[argparse.Namespace, Console], None]) -> argparse.ArgumentParser:
+    def add(
+        name: str, command: Callable[[argparse.Namespace, Console], None]
+    ) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=command.__doc__)
         added.set_defaults(command=command)
         return added
 
     added = add("methods", compare_methods)
     added.add_argument("corpus", help="file of JSON lines, folder, or web archive")
-    added.add_argument("--only", action="append", metavar="NAME", help="methods with this in their names; repeatable")
-    added.add_argument("--similarity", type=float, default=0.9, help="of our methods, and for recall (0.9)")
+    added.add_argument(
+        "--only",
+        action="append",
+        metavar="NAME",
+        help="methods with this in their names; repeatable",
+    )
+    added.add_argument(
+        "--similarity", type=float, default=0.9, help="of our methods, and for recall (0.9)"
+    )
     added.add_argument("--recall", type=float, default=0.98, help="of the default method (0.98)")
     added.add_argument("--limit", type=int, metavar="N", help="take the first N pages only")
     added.add_argument("--json", action="store_true", help="print JSON instead of a table")
     added = add("cost", cost)
-    added.add_argument("folders", nargs="+", type=Path, metavar="HTML_DIR", help="of .html or .html.gz")
+    added.add_argument(
+        "folders", nargs="+", type=Path, metavar="HTML_DIR", help="of .html or .html.gz"
+    )
     added.add_argument("--rounds", type=int, default=3)
     add("templates", templates).add_argument("dataset", type=Path, metavar="DATASET_DIR")
     added = add("kinds", kinds)
-    added.add_argument("folders", nargs="*", type=Path, metavar="SITE_DIR", help="HTML files of one site")
-    added.add_argument("--articles", type=Path, help="the folder of the article extraction benchmark")
-    added.add_argument("--scale", type=float, default=1.0, help="0.1 makes a tenth of the pages of a site (1)")
+    added.add_argument(
+        "folders", nargs="*", type=Path, metavar="SITE_DIR", help="HTML files of one site"
+    )
+    added.add_argument(
+        "--articles", type=Path, help="the folder of the article extraction benchmark"
+    )
+    added.add_argument(
+        "--scale", type=float, default=1.0, help="0.1 makes a tenth of the pages of a site (1)"
+    )
     shown = ("blocks", "trafilatura")
     added.add_argument("--extractors", type=one_of(*shown), default=shown)
     return parser.parse_args(words)

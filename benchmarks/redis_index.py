@@ -1,15 +1,16 @@
 """Measure the Redis index: bytes a page, time of a check, and what is found, as it grows.
 
-    python benchmarks/redis_index.py --pages 1000000,10000000
-    python benchmarks/redis_index.py --pages 1000000 --urls --real CORPUS.pages.jsonl [...] --repeat 3
+    python benchmarks/redis_index.py --pages 1000000,10000000 python benchmarks/redis_index.py
+    --pages 1000000 --urls --real CORPUS.pages.jsonl [...] --repeat 3
 
-It starts a redis-server of its own on a free port for every number of pages, and fills it with random fingerprints:
-a million take some minutes. The server and the clients have a core each, where there are two. `shared/redis_index.py`
-says what is measured, and how. Other programs disturb: `--repeat 5` shows the run of the least script time.
+It starts a redis-server of its own on a free port for every number of pages, and fills it with
+random fingerprints: a million take some minutes. The server and the clients have a core each, where
+there are two. `shared/redis_index.py` says what is measured, and how. Other programs disturb:
+`--repeat 5` shows the run of the least script time.
 
-New pages are asked, the most expensive case: random ones, and of corpora the real ones that are new beside their other
-pages. The queries are prepared before the clock starts. Planted pages are looked for: near duplicates made by the flip
-model, and exact copies.
+New pages are asked, the most expensive case: random ones, and of corpora the real ones that are new
+beside their other pages. The queries are prepared before the clock starts. Planted pages are looked
+for: near duplicates made by the flip model, and exact copies.
 """
 
 from __future__ import annotations
@@ -52,13 +53,19 @@ def scale(given: Namespace, console: Console) -> None:
     maker = QueryBuilder(Options(similarity=given.similarity, recall=given.recall))
     queries, new = Queries(maker, urls=given.urls), new_fingerprints(given.real, maker)
     if given.real and len(new) <= WARM_UP * max(given.clients):
-        sys.exit(f"--real holds {len(new):,} new pages; more than {WARM_UP * max(given.clients):,} are wanted")
+        sys.exit(
+            f"--real holds {len(new):,} new pages; more than {WARM_UP * max(given.clients):,} are "
+            "wanted"
+        )
     memories: dict[int, dict[str, float]] = {}
     times: list[TimeRow] = []
     recalls: dict[int, dict[float, float]] = {}
     for pages in given.pages:
         with filled_index(pages, urls=given.urls) as index:
-            console.print(f"{pages:,} pages written in {index.seconds:.0f} s; load average {os.getloadavg()[0]:.1f}")
+            console.print(
+                f"{pages:,} pages written in {index.seconds:.0f} s; load average "
+                f"{os.getloadavg()[0]:.1f}"
+            )
             memories[pages] = index.memory()
             with store_of(index.server.url) as store:
                 recalls[pages] = queries.recall(store, pages, given.planted)
@@ -66,14 +73,20 @@ def scale(given: Namespace, console: Console) -> None:
             version = index.server.version
     show_memory(console, version, memories, URL_BYTES if given.urls else 0)
     show_times(console, version, times)
-    table = make_table("planted pages that are found", "pages", *(f"J {each:g}" for each in PLANTED_SIMILARITIES))
+    table = make_table(
+        "planted pages that are found", "pages", *(f"J {each:g}" for each in PLANTED_SIMILARITIES)
+    )
     for pages, shares in recalls.items():
         table.add_row(f"{pages:,}", *(f"{share:.2%}" for share in shares.values()))
     console.print(table)
 
 
-def time_rows(index: Index, queries: Queries, given: Namespace, new: Sequence[Fingerprint]) -> Iterator[TimeRow]:
-    kinds: dict[str, Callable[[int], list[Query]]] = {"random": lambda count: queries.random(index.pages, count)}
+def time_rows(
+    index: Index, queries: Queries, given: Namespace, new: Sequence[Fingerprint]
+) -> Iterator[TimeRow]:
+    kinds: dict[str, Callable[[int], list[Query]]] = {
+        "random": lambda count: queries.random(index.pages, count)
+    }
     if new:
         kinds["real"] = lambda count: queries.real(new, index.pages, count)
     ways = [(clients, 1) for clients in given.clients] + [(1, batch) for batch in given.batch]
@@ -81,33 +94,56 @@ def time_rows(index: Index, queries: Queries, given: Namespace, new: Sequence[Fi
         for clients, batch in ways:
             asked = (make(given.checks + WARM_UP * clients) for _ in range(given.repeat))
             runs = [
-                measure(index.server, each, pages=index.pages, kind=kind, clients=clients, batch=batch)
+                measure(
+                    index.server, each, pages=index.pages, kind=kind, clients=clients, batch=batch
+                )
                 for each in asked
             ]
             yield min(runs, key=lambda row: row.script_us)
 
 
-def show_memory(console: Console, version: str, memories: dict[int, dict[str, float]], url_bytes: int) -> None:
+def show_memory(
+    console: Console, version: str, memories: dict[int, dict[str, float]], url_bytes: int
+) -> None:
     title = f"{version}: bytes a page, with the server's dictionary of keys"
     table = make_table(title, "part", *(f"{pages:,} pages" for pages in memories))
     for name in dict.fromkeys(name for parts in memories.values() for name in parts):
         less = url_bytes if name == "records" else 0
         cells = (f"{parts.get(name, 0.0) / pages - less:.1f}" for pages, parts in memories.items())
         table.add_row("records, beyond the URL" if less else name, *cells)
-    table.add_row("all", *(f"{sum(parts.values()) / pages:.1f}" for pages, parts in memories.items()))
+    table.add_row(
+        "all", *(f"{sum(parts.values()) / pages:.1f}" for pages, parts in memories.items())
+    )
     table.add_row("all, GB", *(f"{sum(parts.values()) / 1e9:,.2f}" for parts in memories.values()))
     console.print(table)
 
 
 def show_times(console: Console, version: str, rows: Sequence[TimeRow]) -> None:
     table = make_table(
-        f"{version}: check-and-add; figures a check, p50 and p99 of a single check or a whole batch",
-        *("pages", "queries", "clients", "batch", "checks/s", "script us", "CPU us", "p50 us", "p99 us", "probes"),
+        f"{version}: check-and-add; figures a check, p50 and p99 of a single check or a whole "
+        "batch",
+        *(
+            "pages",
+            "queries",
+            "clients",
+            "batch",
+            "checks/s",
+            "script us",
+            "CPU us",
+            "p50 us",
+            "p99 us",
+            "probes",
+        ),
         "new",
     )
     for row in rows:
         figures = (row.checks_a_second, row.script_us, row.cpu_us, row.p50_us, row.p99_us)
-        cells = (row.queries, str(row.clients), str(row.batch), *(f"{figure:,.0f}" for figure in figures))
+        cells = (
+            row.queries,
+            str(row.clients),
+            str(row.batch),
+            *(f"{figure:,.0f}" for figure in figures),
+        )
         table.add_row(f"{row.pages:,}", *cells, f"{row.probes:.1f}", f"{row.new:.1%}")
     console.print(table)
 
@@ -116,13 +152,21 @@ def main(words: Sequence[str]) -> int:
     parser = make_parser(__doc__)
     parser.add_argument("--pages", type=numbers, default=[1_000_000, 10_000_000])
     parser.add_argument("--urls", action="store_true", help=f"pages with URLs of {URL_BYTES} bytes")
-    parser.add_argument("--real", nargs="+", default=[], metavar="CORPUS", help="as for `crawldedup scan`")
-    parser.add_argument("--planted", type=int, default=PLANTS, help=f"pages to look for, at most {PLANTS:,}")
+    parser.add_argument(
+        "--real", nargs="+", default=[], metavar="CORPUS", help="as for `crawldedup scan`"
+    )
+    parser.add_argument(
+        "--planted", type=int, default=PLANTS, help=f"pages to look for, at most {PLANTS:,}"
+    )
     parser.add_argument("--similarity", type=float, default=0.9)
     parser.add_argument("--recall", type=float, default=0.98)
     parser.add_argument("--checks", type=int, default=10_000, help="checks of each measurement")
-    parser.add_argument("--repeat", type=int, default=1, help="show the run of the least script time of so many")
-    parser.add_argument("--clients", type=numbers, default=[1, 4], help="numbers of client processes")
+    parser.add_argument(
+        "--repeat", type=int, default=1, help="show the run of the least script time of so many"
+    )
+    parser.add_argument(
+        "--clients", type=numbers, default=[1, 4], help="numbers of client processes"
+    )
     parser.add_argument("--batch", type=numbers, default=[100], help="sizes of batches")
     given = parser.parse_args(words)
     if given.pages[0] < PLANTS:

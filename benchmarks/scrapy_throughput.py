@@ -1,19 +1,21 @@
-"""Measure what the add-on costs a Scrapy crawl: pages a second, processor time, a late event loop, memory.
+"""Measure what the add-on costs a Scrapy crawl: pages a second, processor time, a late event loop,
+memory.
 
     python benchmarks/scrapy_throughput.py                      # Debian documentation, downloaded
     python benchmarks/scrapy_throughput.py --html FOLDER        # pages of your own
     python benchmarks/scrapy_throughput.py --delay 0.02         # a crawl that waits, as most do
     python benchmarks/scrapy_throughput.py --generated --pages 100000 --repeat 1 --stores memory,sqlite
 
-Each crawl is a process of its own: a spider gets pages from a web server on this machine, 16 at a time and without
-a delay, takes a title, headings and links out of each by selectors, and yields an item. The server is another
-process, answers from memory, and its processor time is in the tables, for it is taken from the crawl's where cores are
-few. Crawls with and without the add-on alternate, so that both see the same moods of the machine; a ratio is that
-of two neighbours. Memory is that of Scrapy's process, when a tenth of the pages had come and at the end.
+Each crawl is a process of its own: a spider gets pages from a web server on this machine, 16 at a
+time and without a delay, takes a title, headings and links out of each by selectors, and yields an
+item. The server is another process, answers from memory, and its processor time is in the tables,
+for it is taken from the crawl's where cores are few. Crawls with and without the add-on alternate,
+so that both see the same moods of the machine; a ratio is that of two neighbours. Memory is that of
+Scrapy's process, when a tenth of the pages had come and at the end.
 
-A crawl like this one is the hardest case: no network to wait for, so that Scrapy takes a whole core and everything
-that the add-on does in its process is taken from the crawl. The action is "mark", unless told otherwise: dropped
-pages would spare the callback, and so flatter the add-on.
+A crawl like this one is the hardest case: no network to wait for, so that Scrapy takes a whole core
+and everything that the add-on does in its process is taken from the crawl. The action is "mark",
+unless told otherwise: dropped pages would spare the callback, and so flatter the add-on.
 """
 
 from __future__ import annotations
@@ -73,7 +75,9 @@ Pair = tuple[Crawl, Crawl]
 """A crawl without the add-on and one with it, one after the other."""
 
 
-def crawl(pages: Pages, port: int, setup: Setup | None, given: argparse.Namespace, advance: Any) -> Crawl:
+def crawl(
+    pages: Pages, port: int, setup: Setup | None, given: argparse.Namespace, advance: Any
+) -> Crawl:
     """Crawl once, without the add-on if it has no setup. Raises CrawlError."""
     with contextlib.ExitStack() as stack:
         url, server = "memory://", None
@@ -82,12 +86,21 @@ def crawl(pages: Pages, port: int, setup: Setup | None, given: argparse.Namespac
         elif setup and setup.store == "redis":
             server = stack.enter_context(RedisServer())
             url = server.url
-        settings = {f"{PREFIX}{name}": value for name, value in given.set} | {"DOWNLOAD_DELAY": given.delay}
+        settings = {f"{PREFIX}{name}": value for name, value in given.set} | {
+            "DOWNLOAD_DELAY": given.delay
+        }
         if setup:
-            own = {"STORE": url, "EXTRACTOR": setup.extractor, "WORKERS": setup.workers, "ACTION": given.action}
+            own = {
+                "STORE": url,
+                "EXTRACTOR": setup.extractor,
+                "WORKERS": setup.workers,
+                "ACTION": given.action,
+            }
             settings |= {f"{PREFIX}{name}": value for name, value in own.items()}
         before, store_before = cpu_seconds(port), redis_seconds(server)
-        outcome = run_crawl(Task(f"http://127.0.0.1:{port}", pages.paths, bool(setup), settings), advance)
+        outcome = run_crawl(
+            Task(f"http://127.0.0.1:{port}", pages.paths, bool(setup), settings), advance
+        )
         return Crawl(outcome, cpu_seconds(port) - before, redis_seconds(server) - store_before)
 
 
@@ -96,7 +109,9 @@ def redis_seconds(server: RedisServer | None) -> float:
     return float(info.get("used_cpu_user", 0) + info.get("used_cpu_sys", 0))
 
 
-def measure(pages: Pages, setups: Sequence[Setup], given: argparse.Namespace) -> dict[Setup, list[Pair]]:
+def measure(
+    pages: Pages, setups: Sequence[Setup], given: argparse.Namespace
+) -> dict[Setup, list[Pair]]:
     """Crawl in pairs, `given.repeat` of each setup."""
     measured: dict[Setup, list[Pair]] = {setup: [] for setup in setups}
     total = 2 * given.repeat * len(setups) * len(pages.paths)
@@ -112,15 +127,39 @@ def measure(pages: Pages, setups: Sequence[Setup], given: argparse.Namespace) ->
 
 def show(console: Console, given: argparse.Namespace, measured: dict[Setup, list[Pair]]) -> None:
     names = ("extractor", "store", "workers")
-    crawls = f"{given.pages:,} pages, {given.repeat} pairs of crawls, {given.delay:g} s between requests; medians"
+    crawls = (
+        f"{given.pages:,} pages, {given.repeat} pairs of crawls, {given.delay:g} s between "
+        "requests; medians"
+    )
     throughput = make_table(
         f"{crawls}, and processor ms a page",
-        *(*names, "pages/s off", "pages/s on", "on / off", "lowest", "highest", "Scrapy off", "Scrapy on", "workers"),
+        *(
+            *names,
+            "pages/s off",
+            "pages/s on",
+            "on / off",
+            "lowest",
+            "highest",
+            "Scrapy off",
+            "Scrapy on",
+            "workers",
+        ),
         *("store server", "web server", "duplicates"),
     )
     others = make_table(
-        f"{crawls}; MB at a tenth and at the end, and ms by which a tick each {TICK_SECONDS * 1e3:.0f} ms comes late",
-        *(*names, "MB off", "MB on", "p50 off", "p50 on", "p99 off", "p99 on", "latest off", "latest on"),
+        f"{crawls}; MB at a tenth and at the end, and ms by which a tick each "
+        f"{TICK_SECONDS * 1e3:.0f} ms comes late",
+        *(
+            *names,
+            "MB off",
+            "MB on",
+            "p50 off",
+            "p50 on",
+            "p99 off",
+            "p99 on",
+            "latest off",
+            "latest on",
+        ),
     )
     for setup, pairs in measured.items():
         off, on = zip(*pairs, strict=True)
@@ -146,7 +185,9 @@ def show(console: Console, given: argparse.Namespace, measured: dict[Setup, list
         others.add_row(
             *label,
             *(
-                ", ".join(f"{median(one.outcome.resident[at] for one in side):.0f}" for at in (0, 1))
+                ", ".join(
+                    f"{median(one.outcome.resident[at] for one in side):.0f}" for at in (0, 1)
+                )
                 for side in (off, on)
             ),
             *(
@@ -161,24 +202,45 @@ def show(console: Console, given: argparse.Namespace, measured: dict[Setup, list
 def setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or name.startswith(PREFIX):
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, with NAME as in {PREFIX}NAME")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not NAME=VALUE, with NAME as in {PREFIX}NAME"
+        )
     return name, value
 
 
 def main(words: Sequence[str]) -> int:
     parser = make_parser(__doc__)
-    parser.add_argument("--html", type=Path, metavar="FOLDER", help="of HTML files (default: Debian documentation)")
-    parser.add_argument("--data", type=Path, metavar="FOLDER", help="where to keep the documentation (nowhere)")
+    parser.add_argument(
+        "--html", type=Path, metavar="FOLDER", help="of HTML files (default: Debian documentation)"
+    )
+    parser.add_argument(
+        "--data", type=Path, metavar="FOLDER", help="where to keep the documentation (nowhere)"
+    )
     parser.add_argument("--generated", action="store_true", help="pages of random words")
     parser.add_argument("--pages", type=count, default=5_000)
-    parser.add_argument("--repeat", type=count, default=3, metavar="N", help="pairs of crawls of each kind")
-    parser.add_argument("--delay", type=float, default=0.0, metavar="SECONDS", help="between requests (0)")
-    parser.add_argument("--extractors", type=one_of(*EXTRACTORS), default=list(EXTRACTORS), metavar="NAME,...")
-    parser.add_argument("--stores", type=one_of(*STORES), default=list(STORES), metavar="NAME,...")
-    parser.add_argument("--workers", type=int, metavar="N", help=f"{PREFIX}WORKERS (default: the add-on's choice)")
-    parser.add_argument("--action", default="mark", choices=("drop", "drop-items", "mark"), help=f"{PREFIX}ACTION")
     parser.add_argument(
-        "--set", type=setting, action="append", default=[], metavar="NAME=VALUE", help=f"another setting, {PREFIX}NAME"
+        "--repeat", type=count, default=3, metavar="N", help="pairs of crawls of each kind"
+    )
+    parser.add_argument(
+        "--delay", type=float, default=0.0, metavar="SECONDS", help="between requests (0)"
+    )
+    parser.add_argument(
+        "--extractors", type=one_of(*EXTRACTORS), default=list(EXTRACTORS), metavar="NAME,..."
+    )
+    parser.add_argument("--stores", type=one_of(*STORES), default=list(STORES), metavar="NAME,...")
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help=f"{PREFIX}WORKERS (default: the add-on's choice)"
+    )
+    parser.add_argument(
+        "--action", default="mark", choices=("drop", "drop-items", "mark"), help=f"{PREFIX}ACTION"
+    )
+    parser.add_argument(
+        "--set",
+        type=setting,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help=f"another setting, {PREFIX}NAME",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     given = parser.parse_args(words)
@@ -189,9 +251,15 @@ def main(words: Sequence[str]) -> int:
                 get_extractor(extractor)  # says what to install, before anything is crawled
             files: Sequence[Path] = ()
             if not given.generated:
-                files = choose_pages(given.html or documentation(given.data or Path(temporary)), given.pages)
+                files = choose_pages(
+                    given.html or documentation(given.data or Path(temporary)), given.pages
+                )
             setups = [
-                Setup(extractor, store, default_workers(extractor) if given.workers is None else given.workers)
+                Setup(
+                    extractor,
+                    store,
+                    default_workers(extractor) if given.workers is None else given.workers,
+                )
                 for extractor in given.extractors
                 for store in given.stores
             ]
@@ -201,12 +269,17 @@ def main(words: Sequence[str]) -> int:
             return 2
     cores = len(os.sched_getaffinity(0))
     if given.json:
-        rows = [{**setup._asdict(), "pairs": [list(map(asdict, pair)) for pair in measured[setup]]} for setup in setups]
+        rows = [
+            {**setup._asdict(), "pairs": [list(map(asdict, pair)) for pair in measured[setup]]}
+            for setup in setups
+        ]
         print(json.dumps({"cores": cores, "load_average": busy, "throughput": rows}))
     else:
         console = Console(markup=False, highlight=False, width=190)
         show(console, given, measured)
-        console.print(f"{cores} cores; other programs on the machine, before: load average {busy:.1f}")
+        console.print(
+            f"{cores} cores; other programs on the machine, before: load average {busy:.1f}"
+        )
     return 0
 
 

@@ -1,13 +1,15 @@
-"""Measure the HTTP service over a large index: checks a second, latencies, and whose processor time they are.
+"""Measure the HTTP service over a large index: checks a second, latencies, and whose processor time
+they are.
 
     python benchmarks/service.py --workers 2 --seconds 10
     python benchmarks/service.py --pages 100000 --sqlite
 
-Starts a redis-server of its own with random pages, or fills a SQLite file, and `crawldedup serve` beside it. This
-process is the client, with so many connections that each ask about a page, or a batch of 50, and wait for the answer.
-All pages are new, the most expensive case: texts of 4,500 letters, of 20,000 made-up words, the same as HTML, or their
-fingerprints. "us" are microseconds of the processor for one check. "units" are those of the service, by what a text's
-fingerprint takes in the same seconds. "p99 at half" is the latency where connections ask half as often as they can.
+Starts a redis-server of its own with random pages, or fills a SQLite file, and `crawldedup serve`
+beside it. This process is the client, with so many connections that each ask about a page, or a
+batch of 50, and wait for the answer. All pages are new, the most expensive case: texts of 4,500
+letters, of 20,000 made-up words, the same as HTML, or their fingerprints. "us" are microseconds of
+the processor for one check. "units" are those of the service, by what a text's fingerprint takes in
+the same seconds. "p99 at half" is the latency where connections ask half as often as they can.
 """
 
 from __future__ import annotations
@@ -84,7 +86,9 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._received += data
         head, separator, body = self._received.partition(b"\r\n\r\n")
-        if not separator or len(body) < int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0]):
+        if not separator or len(body) < int(
+            head.lower().partition(b"content-length:")[2].split(b"\r\n")[0]
+        ):
             return
         if b" 200 " not in head.split(b"\r\n")[0]:
             sys.exit(f"the service refuses: {self._received.decode()}")
@@ -100,13 +104,17 @@ class Pages:
         self._dedup = dedup
         self._rng = Random(5)
         lengths = [self._rng.randint(2, 10) for _ in range(WORDS)]
-        self._words = ["".join(self._rng.choices("abcdefghijklmnopqrst", k=length)) for length in lengths]
+        self._words = [
+            "".join(self._rng.choices("abcdefghijklmnopqrst", k=length)) for length in lengths
+        ]
         # Some words are frequent, as in any language.
         self._shares = list(accumulate(1 / (rank + 100) for rank in range(WORDS)))
         self._made = 0
 
     def page(self, kind: str) -> dict[str, Any]:
-        text = " ".join(self._rng.choices(self._words, cum_weights=self._shares, k=LETTERS // 3))[:LETTERS]
+        text = " ".join(self._rng.choices(self._words, cum_weights=self._shares, k=LETTERS // 3))[
+            :LETTERS
+        ]
         self._made += 1
         url = f"https://www.example.com/{self._made}"
         if kind == "fingerprints":
@@ -114,11 +122,18 @@ class Pages:
         if kind == "texts":
             return {"url": url, "text": text}
         body = "".join(f"<p>{text[start : start + 450]}" for start in range(0, LETTERS, 450))
-        links = "".join(f"<li><a href='/{word}' class='item'>{word}</a>" for word in self._words[:60])
-        return {"url": url, "html": f"<title>{self._made}</title><nav><ul>{links}</ul></nav><article>{body}</article>"}
+        links = "".join(
+            f"<li><a href='/{word}' class='item'>{word}</a>" for word in self._words[:60]
+        )
+        return {
+            "url": url,
+            "html": f"<title>{self._made}</title><nav><ul>{links}</ul></nav><article>{body}</article>",
+        }
 
     def alone_us(self, kind: str) -> float:
-        """Return what reading such a page and its fingerprint take by themselves, by which machines are compared."""
+        """Return what reading such a page and its fingerprint take by themselves, by which machines
+        are compared.
+        """
         contents = [dict([self.page(kind).popitem()]) for _ in range(_CALIBRATION)]
         self._dedup.fingerprint(**contents[0])
         begun = time.process_time()
@@ -132,17 +147,26 @@ class Pages:
             pages = [self.page(kind) for _ in range(batch)]
             body = json.dumps(pages if batch > 1 else pages[0]).encode()
             path = b"/v1/check/batch" if batch > 1 else b"/v1/check"
-            head = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d"
+            head = (
+                b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                b"application/json\r\nContent-Length: %d"
+            )
             made.append(head % (path, len(body)) + b"\r\n\r\n" + body)
         return made
 
 
 @contextmanager
 def filled_store(pages: int, *, sqlite: bool) -> Iterator[tuple[str, IndexServer | None]]:
-    """Yield the URL of a store with an index of random pages that a Deduplicator can open, and its server."""
+    """Yield the URL of a store with an index of random pages that a Deduplicator can open, and its
+    server.
+    """
     with ExitStack() as stack:
         server = None if sqlite else stack.enter_context(IndexServer())
-        url = server.url if server else f"sqlite:///{stack.enter_context(TemporaryDirectory())}/index.sqlite"
+        url = (
+            server.url
+            if server
+            else f"sqlite:///{stack.enter_context(TemporaryDirectory())}/index.sqlite"
+        )
         with Deduplicator() as dedup:
             profile, name, _ = dedup.info().profile.partition("/key.")
         with store_of(url, f"{profile}{name}0") as store:
@@ -151,17 +175,26 @@ def filled_store(pages: int, *, sqlite: bool) -> Iterator[tuple[str, IndexServer
 
 
 def measure(
-    service: ServiceProcess, server: IndexServer | None, requests: Iterator[bytes], connections: int, seconds: float
+    service: ServiceProcess,
+    server: IndexServer | None,
+    requests: Iterator[bytes],
+    connections: int,
+    seconds: float,
 ) -> tuple[list[float], list[float], float]:
-    """Ask for some seconds; return the milliseconds of each request, the seconds it took, and p99 at half of the load.
+    """Ask for some seconds.
 
-    The seconds are by the clock, and of the processor: of the service, of Redis and of this process.
+    Return the milliseconds of each request, the seconds it took, and p99 at half of the load.
+
+    The seconds are by the clock, and of the processor: of the service, of Redis and of this
+    process.
     """
     _ask(service.port, requests, connections, WARM_UP * seconds)
     before = _clocks(service, server)
     asked = _ask(service.port, requests, connections, seconds)
     took = [now - then for now, then in zip(_clocks(service, server), before, strict=True)]
-    halved = _ask(service.port, requests, connections, seconds, 2 * connections * took[0] / len(asked))
+    halved = _ask(
+        service.port, requests, connections, seconds, 2 * connections * took[0] / len(asked)
+    )
     return asked, took, percentile(halved, 99)
 
 
@@ -169,13 +202,17 @@ def percentile(values: Sequence[float], at: int) -> float:
     return values[at * (len(values) - 1) // 100] if values else float("nan")
 
 
-def _ask(port: int, requests: Iterator[bytes], connections: int, seconds: float, pause: float = 0) -> list[float]:
+def _ask(
+    port: int, requests: Iterator[bytes], connections: int, seconds: float, pause: float = 0
+) -> list[float]:
     async def main() -> list[float]:
         loop = asyncio.get_running_loop()
         asked = Asked(time.perf_counter() + seconds, pause)
         ends = [loop.create_future() for _ in range(connections)]
         for number, end in enumerate(ends):
-            await loop.create_connection(partial(Connection, requests, asked, end), "127.0.0.1", port)
+            await loop.create_connection(
+                partial(Connection, requests, asked, end), "127.0.0.1", port
+            )
             await asyncio.sleep(pause / connections * (number > 0))
         await asyncio.gather(*ends)
         return sorted(asked.milliseconds)
@@ -183,7 +220,9 @@ def _ask(port: int, requests: Iterator[bytes], connections: int, seconds: float,
     return asyncio.run(main())
 
 
-def _clocks(service: ServiceProcess, server: IndexServer | None) -> tuple[float, float, float, float]:
+def _clocks(
+    service: ServiceProcess, server: IndexServer | None
+) -> tuple[float, float, float, float]:
     info: Any = server.client.info("cpu") if server else {}
     redis = sum(info.get(name, 0.0) for name in ("used_cpu_user", "used_cpu_sys"))
     return time.perf_counter(), _seconds(service.process.pid), redis, time.process_time()
@@ -200,9 +239,13 @@ def main(given: Sequence[str]) -> None:
     """Measure and print."""
     parser = make_parser(__doc__)
     parser.add_argument("--pages", type=count, default=1_000_000, help="pages in the index")
-    parser.add_argument("--sqlite", action="store_true", help="keep the index in a file instead of Redis")
+    parser.add_argument(
+        "--sqlite", action="store_true", help="keep the index in a file instead of Redis"
+    )
     parser.add_argument("--workers", type=count, default=1, help="processes of the service")
-    parser.add_argument("--connections", type=numbers, default=[1, 4, 16], help="connections at once, single checks")
+    parser.add_argument(
+        "--connections", type=numbers, default=[1, 4, 16], help="connections at once, single checks"
+    )
     parser.add_argument("--seconds", type=float, default=5, help="how long to ask each way")
     arguments = parser.parse_args(given)
     with ExitStack() as stack:
@@ -211,19 +254,42 @@ def main(given: Sequence[str]) -> None:
         service = stack.enter_context(ServiceProcess(*options, "--workers", str(arguments.workers)))
         pages = Pages(stack.enter_context(Deduplicator(url, namespace="bench")))
         text, html = map(pages.alone_us, ("texts", "HTML"))
-        title = f"{arguments.pages:,} pages; microseconds of one alone: text {text:.0f}, HTML {html:.0f}"
-        names = ("checks/s", "p50 ms", "p99 ms", "p99 at half", "service us", "Redis us", "client us", "units")
+        title = (
+            f"{arguments.pages:,} pages; microseconds of one alone: text {text:.0f}, HTML "
+            f"{html:.0f}"
+        )
+        names = (
+            "checks/s",
+            "p50 ms",
+            "p99 ms",
+            "p99 at half",
+            "service us",
+            "Redis us",
+            "client us",
+            "units",
+        )
         table = make_table(title, "pages", "connections", *names)
         ways = [(connections, 1) for connections in arguments.connections] + [(2, BATCH)]
         for kind, (connections, batch) in product(("texts", "HTML", "fingerprints"), ways):
             requests = pages.requests(int(MOST * arguments.seconds) // batch, batch, kind)
             before = pages.alone_us("texts")
-            latencies, took, halved = measure(service, server, iter(requests), connections, arguments.seconds)
+            latencies, took, halved = measure(
+                service, server, iter(requests), connections, arguments.seconds
+            )
             alone = (before + pages.alone_us("texts")) / 2
             us = [1e6 * seconds / len(latencies) / batch for seconds in took]
-            times = [1e6 / us[0], percentile(latencies, 50), percentile(latencies, 99), halved, *us[1:], us[1] / alone]
+            times = [
+                1e6 / us[0],
+                percentile(latencies, 50),
+                percentile(latencies, 99),
+                halved,
+                *us[1:],
+                us[1] / alone,
+            ]
             cells = [f"{time:,.{int(time < 100)}f}" for time in times]
-            table.add_row(f"{kind}, {batch} at once" if batch > 1 else kind, str(connections), *cells)
+            table.add_row(
+                f"{kind}, {batch} at once" if batch > 1 else kind, str(connections), *cells
+            )
     Console(width=120).print(table)
 
 

@@ -1,4 +1,5 @@
-"""Crawl a whole site with each of the tools that people use: what is lost, and which copies are delivered twice?
+"""Crawl a whole site with each of the tools that people use: what is lost, and which copies are
+delivered twice?
 
     python benchmarks/whole_site.py
     python benchmarks/whole_site.py --rows drop-items/blocks,minhash-0.9 --details
@@ -7,13 +8,14 @@
     python benchmarks/whole_site.py --site forum            # or shop, news, documentation: a site of one kind
     python benchmarks/whole_site.py --site shop --days      # and what comes on its second day
 
-A server on three loopback addresses has some 3,650 pages of 1,700 contents: news in six views, a partner's copies
-among them, mirrored documentation, a shop with variants, a forum with session ids and a login wall, a calendar, and
-oddities. Each answer names its content in a header that only the accounting reads. A plain CrawlSpider crawls it once
-for each row, in a process of its own.
+A server on three loopback addresses has some 3,650 pages of 1,700 contents: news in six views, a
+partner's copies among them, mirrored documentation, a shop with variants, a forum with session ids
+and a login wall, a calendar, and oddities. Each answer names its content in a header that only the
+accounting reads. A plain CrawlSpider crawls it once for each row, in a process of its own.
 
-`--site` takes a site of one kind instead, on hosts of its own: `whole_site_parts/sites` tells what each holds. `--days`
-crawls it on two days by two crawlers that share an index on Redis, with CRAWLDEDUP_REVISIT "drop".
+`--site` takes a site of one kind instead, on hosts of its own: `whole_site_parts/sites` tells what
+each holds. `--days` crawls it on two days by two crawlers that share an index on Redis, with
+CRAWLDEDUP_REVISIT "drop".
 
     lost             contents of the site that no delivered page has
     missed copies    delivered pages whose content had been delivered before, those that replace a worse copy excepted
@@ -76,15 +78,33 @@ def main(words: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         known = rows(Path(folder))
         parser = make_parser(__doc__)
-        parser.add_argument("--rows", type=one_of(*known), help=f"with commas, of: {', '.join(known)} (default: all)")
-        parser.add_argument("--seed", type=int, default=1, help="another seed makes other texts (default: 1)")
-        parser.add_argument("--scale", type=float, default=1.0, help="0.1 makes a tenth of the pages (default: 1)")
-        parser.add_argument("--articles", type=Path, help="take the stories' texts from this folder")
+        parser.add_argument(
+            "--rows",
+            type=one_of(*known),
+            help=f"with commas, of: {', '.join(known)} (default: all)",
+        )
+        parser.add_argument(
+            "--seed", type=int, default=1, help="another seed makes other texts (default: 1)"
+        )
+        parser.add_argument(
+            "--scale", type=float, default=1.0, help="0.1 makes a tenth of the pages (default: 1)"
+        )
+        parser.add_argument(
+            "--articles", type=Path, help="take the stories' texts from this folder"
+        )
         parser.add_argument("--site", choices=KINDS, default=WHOLE, help="a site of one kind")
-        parser.add_argument("--days", action="store_true", help="crawl on two days; of news and shop")
-        parser.add_argument("--reloads", type=int, default=0, help="of --days: CRAWLDEDUP_RELOADS (default: 0)")
-        parser.add_argument("--found", action="store_true", help="tell what was found after shares of the fetches")
-        parser.add_argument("--details", action="store_true", help="list what was lost and missed by kind of page")
+        parser.add_argument(
+            "--days", action="store_true", help="crawl on two days; of news and shop"
+        )
+        parser.add_argument(
+            "--reloads", type=int, default=0, help="of --days: CRAWLDEDUP_RELOADS (default: 0)"
+        )
+        parser.add_argument(
+            "--found", action="store_true", help="tell what was found after shares of the fetches"
+        )
+        parser.add_argument(
+            "--details", action="store_true", help="list what was lost and missed by kind of page"
+        )
         parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
         options = parser.parse_args(words)
         if options.articles and not (options.articles / TRUTH).is_file():
@@ -107,7 +127,11 @@ def main(words: Sequence[str]) -> int:
     else:
         judged = site.judged()
         contents = len({page.content for page in judged})
-        show(console, f"{len(judged):,} pages of {contents:,} contents, seed {options.seed}", measured)
+        show(
+            console,
+            f"{len(judged):,} pages of {contents:,} contents, seed {options.seed}",
+            measured,
+        )
         if options.found:
             show_found(console, measured)
         if options.details:

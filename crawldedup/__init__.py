@@ -25,9 +25,16 @@ if TYPE_CHECKING:
 __version__ = "0.3.0"
 
 
-def lazy(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return `__getattr__`, `__dir__` and `__all__` for a package. Modules without names are names, too (PEP 562)."""
-    homes = {name: module for module, listed in names.items() for name in listed.split() or [module]}
+def lazy(
+    package: str, names: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` for a package.
+
+    Modules without names are names, too (PEP 562).
+    """
+    homes = {
+        name: module for module, listed in names.items() for name in listed.split() or [module]
+    }
 
     def get(name: str) -> Any:
         if name not in homes:

@@ -1,4 +1,6 @@
-"""What the adapters of other crawlers share: pages are judged as in a Scrapy crawl, by the same options."""
+"""What the adapters of other crawlers share: pages are judged as in a Scrapy crawl, by the same
+options.
+"""
 
 import logging
 from collections import Counter
@@ -24,8 +26,10 @@ class CrawlDeduplicator:
 
     Args:
         store: The URL of the store.
-        action: With "mark", pages carry their verdicts. With "drop", the adapter drops duplicates, too.
-        **options: The settings of a Scrapy crawl, in small letters and without CRAWLDEDUP_, such as `revisit`.
+        action: With "mark", pages carry their verdicts. With "drop", the adapter drops duplicates,
+            too.
+        **options: The settings of a Scrapy crawl, in small letters and without CRAWLDEDUP_, such as
+            `revisit`.
     """
 
     def __init__(self, store: str = "memory://", *, action: str = "mark", **options: Any) -> None:
@@ -46,11 +50,20 @@ class CrawlDeduplicator:
         await self.dedup.close()
 
     async def judge(
-        self, url: str, html: bytes | str, encoding: str | None = None, *, links: str = "", is_start: bool = False
+        self,
+        url: str,
+        html: bytes | str,
+        encoding: str | None = None,
+        *,
+        links: str = "",
+        is_start: bool = False,
     ) -> Mapping[str, Any]:
-        """Return the verdict on a page as plain values, and if it is `refused` and `dropped`; nothing without verdict.
+        """Return the verdict on a page as plain values, and if it is `refused` and `dropped`.
 
-        `links` is its Link header. Copies on the sites of pages that the crawl starts with are better than others.
+        Nothing without verdict.
+
+        `links` is its Link header. Copies on the sites of pages that the crawl starts with are
+        better than others.
         """
         options = self.options
         if is_start:
@@ -62,10 +75,16 @@ class CrawlDeduplicator:
             ranked = partial(with_claim, rank=self._copies.rank(url), headers=[links])
             verdict = (await self.dedup.judge(page, ranked)).verdict
         except Exception as error:
-            kind = error.reason if isinstance(error, PageError) else getattr(error, "counter", CrawlDedupError.counter)
+            kind = (
+                error.reason
+                if isinstance(error, PageError)
+                else getattr(error, "counter", CrawlDedupError.counter)
+            )
             if not self.counts[kind]:
                 others = "others of the kind are counted"
-                _log.warning("crawldedup: a page passes unchecked, %s: %s", others, printable(str(error)))
+                _log.warning(
+                    "crawldedup: a page passes unchecked, %s: %s", others, printable(str(error))
+                )
             self.counts[kind] += 1
             return {}
         key = key_of(page)
@@ -75,4 +94,7 @@ class CrawlDeduplicator:
         self.counts[verdict.kind] += 1
         mark: dict[str, Any] = wire.plain(verdict)
         # The links of a start page are wanted.
-        return mark | {"refused": outcome.refused, "dropped": outcome.fate is Fate.DROPPED and not is_start}
+        return mark | {
+            "refused": outcome.refused,
+            "dropped": outcome.fate is Fate.DROPPED and not is_start,
+        }

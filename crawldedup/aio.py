@@ -1,4 +1,7 @@
-"""`Deduplicator` for asyncio: HTML is read in worker processes, and all pages that wait are asked about together."""
+"""`Deduplicator` for asyncio:
+
+HTML is read in worker processes, and all pages that wait are asked about together.
+"""
 
 import asyncio
 import logging
@@ -31,7 +34,8 @@ T = TypeVar("T")
 _log: Final = logging.getLogger(__name__)
 
 BATCH: Final = 32  # So many pages are asked about together at most.
-# Five together take half the processor time of each alone. Longer, and a crawl without network stands still meanwhile.
+# Five together take half the processor time of each alone. Longer, and a crawl without network
+# stands still meanwhile.
 _GATHERING_SECONDS: Final = 0.004
 _AHEAD: Final = 64
 _LONG_TEXT: Final = 50_000
@@ -42,7 +46,9 @@ _EARLY_BYTES: Final = 60_000
 
 
 class Judged(NamedTuple):
-    """A verdict, what was read of the page, and for how many seconds it was read, asked about, and waited in all."""
+    """A verdict, what was read of the page, and for how many seconds it was read, asked about, and
+    waited in all.
+    """
 
     verdict: Verdict
     read: ReadPage
@@ -82,11 +88,13 @@ def _with_new_key(call: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coro
 
 
 class AsyncDeduplicator:
-    """Does for asyncio what `Deduplicator` does: the same methods, awaited. Use it in one event loop.
+    """Does for asyncio what `Deduplicator` does: the same methods, awaited. Use it in one event
+    loop.
 
-    HTML and long texts are read in worker processes, within limits of time and memory. A page that ends its worker
-    costs itself alone. The store is asked about all pages that wait in one round trip: `memory://` in the event loop,
-    others in one thread beside it. A store that fails is left alone for some seconds; pages fail at once meanwhile.
+    HTML and long texts are read in worker processes, within limits of time and memory. A page that
+    ends its worker costs itself alone. The store is asked about all pages that wait in one round
+    trip: `memory://` in the event loop, others in one thread beside it. A store that fails is left
+    alone for some seconds; pages fail at once meanwhile.
 
     Args:
         store: The URL of the store.
@@ -105,15 +113,28 @@ class AsyncDeduplicator:
         thin
     """
 
-    def __init__(self, store: str = "memory://", *, workers: int = 1, page_seconds: float = 30, **options: Any) -> None:
+    def __init__(
+        self,
+        store: str = "memory://",
+        *,
+        workers: int = 1,
+        page_seconds: float = 30,
+        **options: Any,
+    ) -> None:
         self._dedup = Deduplicator(store, **options)
         self._reader = PageReader(self.options)
         workers = checks.whole(1)("workers", workers)
-        page_seconds = checks.number("above 0", lambda value: value > 0)("page_seconds", page_seconds)
-        self._pool = WorkerPool(HANDLER, self.options.index_values(), workers=workers, page_seconds=page_seconds)
+        page_seconds = checks.number("above 0", lambda value: value > 0)(
+            "page_seconds", page_seconds
+        )
+        self._pool = WorkerPool(
+            HANDLER, self.options.index_values(), workers=workers, page_seconds=page_seconds
+        )
         self._thread = ThreadPoolExecutor(1, "crawldedup-store") if is_persistent(store) else None
         self._breaker = Breaker()
-        self.gathering_seconds = _GATHERING_SECONDS  # how long to wait for pages that are read meanwhile
+        self.gathering_seconds = (
+            _GATHERING_SECONDS  # how long to wait for pages that are read meanwhile
+        )
         self._session: CrawlSession | None = None
         self._is_closed = False
         self._reading = 0
@@ -127,7 +148,9 @@ class AsyncDeduplicator:
     @classmethod
     def from_options(cls, options: Options, *, workers: int = 1, page_seconds: float = 30) -> Self:
         """Make an AsyncDeduplicator of checked options. See `Deduplicator.from_options`."""
-        return cls(options.store, workers=workers, page_seconds=page_seconds, **options.index_values())
+        return cls(
+            options.store, workers=workers, page_seconds=page_seconds, **options.index_values()
+        )
 
     key: Key = _shown("key")
     options: Options = _shown("options")
@@ -155,7 +178,10 @@ class AsyncDeduplicator:
         await self.close()
 
     async def open(self, session: CrawlSession | None = None) -> None:
-        """Connect to the store and join the crawl, while the first worker starts. See `Deduplicator.open`."""
+        """Connect to the store and join the crawl, while the first worker starts.
+
+        See `Deduplicator.open`.
+        """
         self._is_closed, self._session = False, session
         self._pool.start()
         await self.ask(lambda dedup: dedup.open(session))
@@ -174,10 +200,13 @@ class AsyncDeduplicator:
         return verdict
 
     @_with_new_key
-    async def judge(self, page: Page, prepare: Callable[[Page, ReadPage], Page] | None = None) -> Judged:
+    async def judge(
+        self, page: Page, prepare: Callable[[Page, ReadPage], Page] | None = None
+    ) -> Judged:
         """Decide about a page as `check` does; return what was read of it, too.
 
-        `prepare` makes of the page and what was read of it the page to ask about, as one with the rank of its links.
+        `prepare` makes of the page and what was read of it the page to ask about, as one with the
+        rank of its links.
         """
         begun = time.perf_counter()
         read, reading = await self._read(page)
@@ -185,16 +214,27 @@ class AsyncDeduplicator:
         verdict, asking = await self._ask_about(asked, read.fingerprint)
         is_kept = page.remember and (verdict.replaces or not verdict.is_duplicate)
         if is_kept and read.numbers and not read.left_out and len(page.html or "") <= _EARLY_BYTES:
-            put_last(self._early, (page.url, page.identity, page.scope_key), (asked, read.numbers), _MOST_EARLY)
+            put_last(
+                self._early,
+                (page.url, page.identity, page.scope_key),
+                (asked, read.numbers),
+                _MOST_EARLY,
+            )
         return Judged(verdict, read, reading, asking, time.perf_counter() - begun)
 
     async def check_many(
-        self, pages: Iterable[Page] | AsyncIterable[Page], *, on_error: Callable[[Page, Exception], None] | None = None
+        self,
+        pages: Iterable[Page] | AsyncIterable[Page],
+        *,
+        on_error: Callable[[Page, Exception], None] | None = None,
     ) -> AsyncIterator[Verdict]:
-        """Decide about many pages in their order; yield each verdict as soon as it and those before are there.
+        """Decide about many pages in their order.
 
-        An iterable that waits should be an asynchronous one. `on_error` is called with each page that gets no verdict,
-        and its error; without it, the error is raised, and the iteration ends.
+        Yield each verdict as soon as it and those before are there.
+
+        An iterable that waits should be an asynchronous one. `on_error` is called with each page
+        that gets no verdict, and its error; without it, the error is raised, and the iteration
+        ends.
         """
         begun: asyncio.Queue[tuple[Page, asyncio.Task[_Answer]] | None] = asyncio.Queue()
         room = asyncio.Semaphore(_AHEAD)
@@ -204,7 +244,9 @@ class AsyncDeduplicator:
             task = None
             async for page in pages if isinstance(pages, AsyncIterable) else asynchronous(pages):
                 await room.acquire()
-                tasks.add(task := asyncio.create_task(self._begin(page, task, is_strict=on_error is None)))
+                tasks.add(
+                    task := asyncio.create_task(self._begin(page, task, is_strict=on_error is None))
+                )
                 begun.put_nowait((page, task))
 
         tasks.add(feeding := asyncio.create_task(feed()))
@@ -231,8 +273,13 @@ class AsyncDeduplicator:
                 task.cancel()
                 task.add_done_callback(_forget)
 
-    def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
-        """Note that a page checked with `delivered=False` was delivered. See `Deduplicator.deliver`."""
+    def deliver(
+        self, url: str, *, identity: str | None = None, scope_key: str | None = None
+    ) -> None:
+        """Note that a page checked with `delivered=False` was delivered.
+
+        See `Deduplicator.deliver`.
+        """
         self._dedup.deliver(url, identity=identity, scope_key=scope_key)
         if early := self._early.get((url, identity, scope_key)):
             self._early[url, identity, scope_key] = replace(early[0], delivered=True), early[1]
@@ -263,17 +310,27 @@ class AsyncDeduplicator:
     async def explain(self, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. See `Deduplicator.explain`."""
         read, _ = await self._read(Page(url, **{**page, "remember": False}), "show")
-        values = page | dict.fromkeys(("html", "text", "encoding")) | {"fingerprint": read.fingerprint}
+        values = (
+            page | dict.fromkeys(("html", "text", "encoding")) | {"fingerprint": read.fingerprint}
+        )
         explanation = await self.ask(lambda dedup: dedup.explain(url, **values))
         return replace(explanation, text=read.text, facts=read.facts, left_out=read.left_out)
 
     async def compare(self, first: Page, second: Page) -> dict[str, Any]:
-        """Return how two pages compare by the key of this index, ready for JSON. See `crawldedup.compare`."""
+        """Return how two pages compare by the key of this index, ready for JSON.
+
+        See `crawldedup.compare`.
+        """
         key = await self.ask(lambda dedup: dedup.key) if self._beating is None else self.key
-        return cast("dict[str, Any]", await self._pool.call(request("compare", [first, second], key)))
+        return cast(
+            "dict[str, Any]", await self._pool.call(request("compare", [first, second], key))
+        )
 
     async def close(self, *, leave: bool = True) -> None:
-        """Answer what waits, leave the crawl and disconnect, within some seconds. See `Deduplicator.close`."""
+        """Answer what waits, leave the crawl and disconnect, within some seconds.
+
+        See `Deduplicator.close`.
+        """
         with suppress(TimeoutError):
             await asyncio.wait_for(self._renew(), _CLOSE_SECONDS)
         self._is_closed, deadline = True, time.monotonic() + _CLOSE_SECONDS
@@ -293,7 +350,9 @@ class AsyncDeduplicator:
 
     async def _read(self, page: Page, do: str = "read") -> tuple[ReadPage, float]:
         if self._is_closed:
-            raise ClosedError(f"{self!r} is closed; call open() or use `async with` to open it again")
+            raise ClosedError(
+                f"{self!r} is closed; call open() or use `async with` to open it again"
+            )
         self._require_store()
         self._reading += 1
         try:
@@ -313,14 +372,23 @@ class AsyncDeduplicator:
         finally:
             self._reading -= 1
 
-    async def _begin(self, page: Page, after: asyncio.Task[Any] | None = None, *, is_strict: bool = False) -> _Answer:
-        """Read a page at once; once another task is done, let the page be asked about with the next batch.
+    async def _begin(
+        self, page: Page, after: asyncio.Task[Any] | None = None, *, is_strict: bool = False
+    ) -> _Answer:
+        """Read a page at once.
 
-        If it `is_strict`, nothing is asked about behind a page that cannot be read.
-        The fingerprints of short texts are made with that batch: many together take a third of the time of each alone.
+        Once another task is done, let the page be asked about with the next batch.
+
+        If it `is_strict`, nothing is asked about behind a page that cannot be read. The
+        fingerprints of short texts are made with that batch: many together take a third of the time
+        of each alone.
         """
         try:
-            content = self._reader.try_content(page) if _is_quick(page) else (await self._read(page))[0].fingerprint
+            content = (
+                self._reader.try_content(page)
+                if _is_quick(page)
+                else (await self._read(page))[0].fingerprint
+            )
         finally:
             if after is not None and not after.done():
                 await asyncio.wait({after})
@@ -349,12 +417,17 @@ class AsyncDeduplicator:
             pages, contents, answers = zip(*wanted, strict=True) if wanted else ((), (), ())
             begun = time.perf_counter()
             try:
-                results: Sequence[Any] = await self.ask(lambda dedup: dedup.check_batch(pages, contents))  # noqa: B023
+                results: Sequence[Any] = await self.ask(
+                    lambda dedup: dedup.check_batch(pages, contents)
+                )  # noqa: B023
             except Exception as error:
                 results = [error] * len(pages)
             seconds = time.perf_counter() - begun
             for answer, result in zip(answers, results, strict=True):
-                settle(answer, result if isinstance(result, Exception) else (result, seconds / len(pages)))
+                settle(
+                    answer,
+                    result if isinstance(result, Exception) else (result, seconds / len(pages)),
+                )
             del self._questions[: len(batch)]
         self._asking = None
 
@@ -369,9 +442,13 @@ class AsyncDeduplicator:
         """Read pages again that are remembered with numbers which are known by now to change."""
 
         async def renew(page: Page, numbers: Numbers) -> None:
-            if page.delivered and not numbers.keys().isdisjoint(known := self.volatile_lines.known_at(page.url)):
+            if page.delivered and not numbers.keys().isdisjoint(
+                known := self.volatile_lines.known_at(page.url)
+            ):
                 with suppress(CrawlDedupError):
-                    read, _ = await self._pool.call(request("read", [page], self.key, known), read_of)
+                    read, _ = await self._pool.call(
+                        request("read", [page], self.key, known), read_of
+                    )
                     await self._ask_about(page, read.fingerprint)
 
         await asyncio.gather(*[renew(*each) for each in self._early.values()])
@@ -383,14 +460,18 @@ class AsyncDeduplicator:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call, self._dedup)
 
     def _guarded(self, call: Callable[[Deduplicator], T], dedup: Deduplicator) -> T:
-        """Leave a store alone for a while that just failed, so that pages do not each wait for its time limit."""
+        """Leave a store alone for a while that just failed, so that pages do not each wait for its
+        time limit.
+        """
         self._require_store()
         try:
             result = call(dedup)
         except StoreUnavailableError:
             self._breaker.failed()
             raise
-        if isinstance(result, list) and any(isinstance(each, StoreUnavailableError) for each in result):
+        if isinstance(result, list) and any(
+            isinstance(each, StoreUnavailableError) for each in result
+        ):
             self._breaker.failed()
         else:
             self._breaker.succeeded()
@@ -398,7 +479,9 @@ class AsyncDeduplicator:
 
     def _require_store(self) -> None:
         if self._breaker.seconds_left():
-            raise StoreUnavailableError("The store failed a moment ago and is left alone for a few seconds.")
+            raise StoreUnavailableError(
+                "The store failed a moment ago and is left alone for a few seconds."
+            )
 
 
 def _forget(future: asyncio.Future[Any]) -> None:
@@ -408,7 +491,9 @@ def _forget(future: asyncio.Future[Any]) -> None:
 
 
 def _is_quick(page: Page) -> bool:
-    """Return whether a page can be read in the event loop; True, too, for what is no page, and refused there."""
+    """Return whether a page can be read in the event loop; True, too, for what is no page, and
+    refused there.
+    """
     return not isinstance(page, Page) or (page.html is None and len(page.text or "") < _LONG_TEXT)
 
 

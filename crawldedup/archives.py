@@ -1,4 +1,6 @@
-"""What archiving crawlers need: the WARC files in a WACZ, and revisit records in place of exact copies."""
+"""What archiving crawlers need: the WARC files in a WACZ, and revisit records in place of exact
+copies.
+"""
 
 import gzip
 import io
@@ -24,17 +26,22 @@ _PROFILE: Final = "http://netpreserve.org/warc/{}/revisit/identical-payload-dige
 
 
 def warcs_in(path: Path) -> list[tuple[int, int]]:
-    """Return where the WARC files in a WACZ begin and end, in its order; any other file is one itself.
+    """Return where the WARC files in a WACZ begin and end, in its order.
 
-    They are stored in it as they are, as the format demands: nothing is unpacked. Raises ConfigurationError for other
-    ones, and for those that share bytes, of which a few could stand for gigabytes.
+    Any other file is one itself.
+
+    They are stored in it as they are, as the format demands: nothing is unpacked. Raises
+    ConfigurationError for other ones, and for those that share bytes, of which a few could stand
+    for gigabytes.
     """
     places = []
     with path.open("rb") as file:
         if file.read(len(_ZIP_MAGIC)) != _ZIP_MAGIC:
             return [(0, path.stat().st_size)]
         try:
-            members = [member for member in ZipFile(file).infolist() if _WARC.fullmatch(member.filename)]
+            members = [
+                member for member in ZipFile(file).infolist() if _WARC.fullmatch(member.filename)
+            ]
             for member in members:
                 file.seek(member.header_offset)
                 start = member.header_offset + _LOCAL_HEADER.size
@@ -43,9 +50,13 @@ def warcs_in(path: Path) -> list[tuple[int, int]]:
         except (BadZipFile, struct.error, NotImplementedError, OverflowError) as error:
             raise ConfigurationError(f"{path} cannot be read as a WACZ: {error}") from error
     if any(member.compress_type != ZIP_STORED or member.flag_bits & 1 for member in members):
-        raise ConfigurationError(f"{path} holds WARC files that are compressed once more: unpack it, and name them")
+        raise ConfigurationError(
+            f"{path} holds WARC files that are compressed once more: unpack it, and name them"
+        )
     if any(end > start for (_, end), (start, _) in pairwise(sorted(places))):
-        raise ConfigurationError(f"{path} holds WARC files that share bytes, as those of no crawler do")
+        raise ConfigurationError(
+            f"{path} holds WARC files that share bytes, as those of no crawler do"
+        )
     if not places:
         raise ConfigurationError(f"{path} holds no WARC file (archive/NAME.warc.gz)")
     return places
@@ -58,7 +69,9 @@ class Revisits:
         self._first: dict[bytes, tuple[str, str]] = {}
 
     def has_seen(self, file: BinaryIO, record: Record, *, stays: bool) -> bool:
-        """Return whether a response that does not stay has the payload of one that does, byte for byte."""
+        """Return whether a response that does not stay has the payload of one that does, byte for
+        byte.
+        """
         parts = _parts_of(file, record) if record.kind == "response" else None
         if parts is None:
             return False
@@ -70,7 +83,9 @@ class Revisits:
         return not stays and digest in self._first
 
     def made_of(self, file: BinaryIO, record: Record) -> bytes:
-        """Return the revisit record of a response that has the payload of one that stays, packed if the response is."""
+        """Return the revisit record of a response that has the payload of one that stays, packed if
+        the response is.
+        """
         parts = _parts_of(file, record)
         assert parts is not None
         version, head, http, payload = parts
@@ -87,7 +102,9 @@ class Revisits:
 
 
 def _parts_of(file: BinaryIO, record: Record) -> tuple[str, Message, bytes, bytes] | None:
-    """Return the version and head of a record, and the head and payload of its HTTP response; None if it is large."""
+    """Return the version and head of a record, and the head and payload of its HTTP response; None
+    if it is large.
+    """
     file.seek(record.start)
     content = file.read(min(record.end - record.start, MOST_BYTES))
     if record.is_packed:

@@ -1,4 +1,6 @@
-"""Checks of what users give: each takes a name and a value, and returns the value or raises ConfigurationError."""
+"""Checks of what users give: each takes a name and a value, and returns the value or raises
+ConfigurationError.
+"""
 
 import difflib
 import math
@@ -19,7 +21,9 @@ LONGEST_KEY: Final = 64
 
 def refused(name: str, value: object, allowed: str) -> ConfigurationError:
     """Return the error for a value that is not allowed."""
-    return ConfigurationError(f"{name} is {printable(repr(value), _LONGEST_SHOWN)}; it must be {allowed}")
+    return ConfigurationError(
+        f"{name} is {printable(repr(value), _LONGEST_SHOWN)}; it must be {allowed}"
+    )
 
 
 def did_you_mean(word: object, allowed: Iterable[str]) -> str:
@@ -41,7 +45,11 @@ def one_of(*allowed: str | bool) -> Check:
 
     def check(name: str, value: object) -> str | bool:
         if not isinstance(value, str | bool) or value not in allowed:
-            raise refused(name, value, " or ".join(map(repr, allowed)) + did_you_mean(value, map(str, allowed)))
+            raise refused(
+                name,
+                value,
+                " or ".join(map(repr, allowed)) + did_you_mean(value, map(str, allowed)),
+            )
         return value
 
     return check
@@ -52,11 +60,15 @@ flag: Final = one_of(True, False)  # "no" would count as true
 
 def whole(at_least: int, at_most: float = math.inf) -> Check:
     """Make a check for a whole number within bounds."""
-    allowed = f"a whole number from {at_least:,}" + (f" to {at_most:,}" if at_most < math.inf else "")
+    allowed = f"a whole number from {at_least:,}" + (
+        f" to {at_most:,}" if at_most < math.inf else ""
+    )
 
     def check(name: str, value: Any) -> int:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not at_least <= value <= at_most or value % 1:  # infinity has no remainder that is 0
+        if (
+            not is_number or not at_least <= value <= at_most or value % 1
+        ):  # infinity has no remainder that is 0
             raise refused(name, value, allowed)
         return int(value)
 
@@ -81,11 +93,15 @@ def optional(check: Check) -> Check:
 
 def secret(name: str, value: object) -> bytes | None:
     """Check for a key, and return its bytes: none of them for 0."""
-    if value is None or (isinstance(value, bytes) and (not value or KEY_BYTES <= len(value) <= LONGEST_KEY)):
+    if value is None or (
+        isinstance(value, bytes) and (not value or KEY_BYTES <= len(value) <= LONGEST_KEY)
+    ):
         return value
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 8 * KEY_BYTES:
         return value.to_bytes(KEY_BYTES, "big") if value else b""
-    raise ConfigurationError(f"{name} must be None, 16 to 64 bytes, or a whole number from 0 to 2^128 - 1")
+    raise ConfigurationError(
+        f"{name} must be None, 16 to 64 bytes, or a whole number from 0 to 2^128 - 1"
+    )
 
 
 def namespace(name: str, value: object) -> str:
@@ -96,12 +112,18 @@ def namespace(name: str, value: object) -> str:
 
 
 def ttl_seconds(name: str, value: object) -> int | None:
-    """Return the seconds of a time to live: a number of seconds, or "90m", "12h", "30d", "8w"; None means for ever."""
+    """Return the seconds of a time to live: a number of seconds, or "90m", "12h", "30d", "8w"; None
+    means for ever.
+    """
     if value is None or value == "":
         return None
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw]?)\s*", str(value))
     seconds = float(match[1]) * _TTL_UNITS[match[2] or "s"] if match else 0
     if not 1 <= seconds <= _LONGEST_TTL:
         units = f"one of the units {', '.join(_TTL_UNITS)}, as in '30d'"
-        raise refused(name, value, f"a number of seconds from 1, or a number with {units}, and at most 100 years")
+        raise refused(
+            name,
+            value,
+            f"a number of seconds from 1, or a number with {units}, and at most 100 years",
+        )
     return int(seconds)

@@ -46,29 +46,43 @@ _FIELDS: Final[Arguments] = {
 }
 _WORKERS: Final[Arguments] = {
     "--workers": argument(
-        "processes that read pages (default: one for each processor)", "N", type=int, default=os.cpu_count() or 1
+        "processes that read pages (default: one for each processor)",
+        "N",
+        type=int,
+        default=os.cpu_count() or 1,
     )
 }
 _SOURCES: Final = (
-    "file, folder, feed (.jl, .json, .csv, .parquet), .warc or .wacz file, sitemap (.xml), URL, or - for standard "
+    "file, folder, feed (.jl, .json, .csv, .parquet), .warc or .wacz file, sitemap (.xml), URL, or "
+    "- for standard "
     "input, which is one page or JSON lines"
 )
 _PAGES: Final[Arguments] = {"pages": argument(_SOURCES, "PAGE", nargs="+"), **_FIELDS}
 _ONE_PAGE: Final = "file, URL, or - for standard input"
-_PAGES_OR_ONE: Final = _PAGES | {"--url": argument("URL of the one page that is given (default: its own)", "URL")}
-_DETAIL: Final = {"--detail": argument("show the numbers behind it: costs, probes and the search", action="store_true")}
+_PAGES_OR_ONE: Final = _PAGES | {
+    "--url": argument("URL of the one page that is given (default: its own)", "URL")
+}
+_DETAIL: Final = {
+    "--detail": argument(
+        "show the numbers behind it: costs, probes and the search", action="store_true"
+    )
+}
 _INDEX: Final = (*INDEX_OPTIONS, *PROFILE_OPTIONS)
 _COMPARING: Final = ("similarity", "recall", *PROFILE_OPTIONS)
 _ASKING: Final = (*INDEX_OPTIONS, "scope", *_COMPARING, "ttl", "ttl_refresh", "max_pages")
 _CHECKING: Final = (*_ASKING, "store_urls", "keep_texts", *PARAGRAPH_OPTIONS)
 _COMPARED: Final[Arguments] = {
     "pages": argument(_ONE_PAGE, "PAGE", nargs=2),
-    "--store": argument("decide as this index does, by its key (default: as ten indexes do)", "STORE"),
+    "--store": argument(
+        "decide as this index does, by its key (default: as ten indexes do)", "STORE"
+    ),
     **_DETAIL,
 }
 _SCANNED: Final[Arguments] = {
     **_PAGES,
-    "-o --output": argument("write rows (.jsonl, .csv, also .gz) or a report (.html) into it", "FILE", type=Path),
+    "-o --output": argument(
+        "write rows (.jsonl, .csv, also .gz) or a report (.html) into it", "FILE", type=Path
+    ),
     "--force": argument("replace the file if it is there", action="store_true"),
     "--work": argument("keep what was read here (default: beside --output)", "FOLDER", type=Path),
     "--exact": argument(
@@ -78,7 +92,8 @@ _SCANNED: Final[Arguments] = {
     ),
     **_WORKERS,
     "--keep": argument(
-        "keep of each cluster the first page, or the first of those whose URL names no session, campaign, print or "
+        "keep of each cluster the first page, or the first of those whose URL names no session, "
+        "campaign, print or "
         "mobile view (default: best)",
         choices=("best", "first"),
         default="best",
@@ -87,7 +102,8 @@ _SCANNED: Final[Arguments] = {
 }
 _FILTERED: Final[Arguments] = {
     "inputs": argument(
-        "feed (.jl, .json, .csv, .parquet), .warc or .wacz file, or - for JSON lines from standard input",
+        "feed (.jl, .json, .csv, .parquet), .warc or .wacz file, or - for JSON lines from standard "
+        "input",
         "IN",
         nargs="+",
     ),
@@ -98,7 +114,9 @@ _FILTERED: Final[Arguments] = {
     ),
     "--dropped": argument("write JSON lines that tell what was left out, and why", "FILE"),
     "--against": argument("leave out what this index knows, too; nothing is added to it", "STORE"),
-    "--revisit": argument("write a revisit record for each exact copy in a web archive", action="store_true"),
+    "--revisit": argument(
+        "write a revisit record for each exact copy in a web archive", action="store_true"
+    ),
     "--force": argument("replace files that are there already", action="store_true"),
     **_FIELDS,
     **_WORKERS,
@@ -118,16 +136,27 @@ _COMMANDS: Final[dict[str, Command]] = {
     "demo": DEMO,
     "check": Command("decide about pages and remember them", _PAGES_OR_ONE, _CHECKING, run="check"),
     "find": Command(_FIND, {"page": argument(_ONE_PAGE, "PAGE")}, _ASKING, run="find"),
-    "explain": Command(_EXPLAIN, _PAGES_OR_ONE | _DETAIL, (*_ASKING, "keep_texts", "paragraphs"), run="explain_given"),
+    "explain": Command(
+        _EXPLAIN,
+        _PAGES_OR_ONE | _DETAIL,
+        (*_ASKING, "keep_texts", "paragraphs"),
+        run="explain_given",
+    ),
     "compare": Command(
-        "tell how alike two pages are", _COMPARED, ("namespace", *_COMPARING), run="compare", index=_ALIKE
+        "tell how alike two pages are",
+        _COMPARED,
+        ("namespace", *_COMPARING),
+        run="compare",
+        index=_ALIKE,
     ),
     "scan": Command(
         "find the clusters of near duplicates within a collection",
         _SCANNED,
         ("scope", *_COMPARING),
-        description="Finds the clusters of near duplicates among the pages of files, folders, feeds, web archives and "
-        "URLs, and which page of each is kept. A scan that was stopped goes on when the same command is given again.",
+        description="Finds the clusters of near duplicates among the pages of files, folders, "
+        "feeds, web archives and "
+        "URLs, and which page of each is kept. A scan that was stopped goes on when the same "
+        "command is given again.",
         module="crawldedup.scan.run",
         run="scan",
         index=_ALIKE,
@@ -136,19 +165,27 @@ _COMMANDS: Final[dict[str, Command]] = {
         "write a feed or web archive again, without the copies in it",
         _FILTERED,
         ("namespace", "scope", *_COMPARING),
-        description="Writes every item that is no copy of an earlier one, in order and unchanged. An item whose page "
+        description="Writes every item that is no copy of an earlier one, in order and unchanged. "
+        "An item whose page "
         "cannot be compared is kept. Files get their names when they are complete.",
         module="crawldedup.commands.filtering",
         run="filter_items",
         index={"key": 0},
     ),
-    "forget": Command("remove pages from an index", _FORGOTTEN, (*_INDEX, "scope"), run="forget_given"),
-    "clear": Command("remove every page of a namespace, whatever made it", _YES, INDEX_OPTIONS, run="clear"),
+    "forget": Command(
+        "remove pages from an index", _FORGOTTEN, (*_INDEX, "scope"), run="forget_given"
+    ),
+    "clear": Command(
+        "remove every page of a namespace, whatever made it", _YES, INDEX_OPTIONS, run="clear"
+    ),
     "info": Command("show the figures of an index", {}, _INDEX, run="info"),
     "serve": SERVE,
     "report": REPORT,
     "advise": Command(
-        "tell which downloads a crawl can save, by rules for its URLs", _ADVISED, run="advise", index=None
+        "tell which downloads a crawl can save, by rules for its URLs",
+        _ADVISED,
+        run="advise",
+        index=None,
     ),
     "bench": BENCH,
 }
@@ -185,7 +222,10 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    root = _Parser(prog="crawldedup", description="Recognises near-duplicate pages, during a crawl or anywhere else.")
+    root = _Parser(
+        prog="crawldedup",
+        description="Recognises near-duplicate pages, during a crawl or anywhere else.",
+    )
     root.add_argument("--version", action="version", version=f"crawldedup {__version__}")
     subparsers = root.add_subparsers(metavar="COMMAND", required=True)
     for name, command in _COMMANDS.items():
@@ -201,7 +241,9 @@ def parser() -> argparse.ArgumentParser:
     return root
 
 
-def _add_option(subparser: argparse.ArgumentParser, option: Option, defaults: dict[str, Any]) -> None:
+def _add_option(
+    subparser: argparse.ArgumentParser, option: Option, defaults: dict[str, Any]
+) -> None:
     # As argparse and most programs write help.
     help_text = option.help[0].lower() + option.help[1:].removesuffix(".")
     default = shown = defaults.get(option.name, option.default)
@@ -213,7 +255,10 @@ def _add_option(subparser: argparse.ArgumentParser, option: Option, defaults: di
     if option.kind is bool:
         how: dict[str, Any] = {"action": BooleanOptionalAction}
     else:
-        how = {"type": option.from_text, "metavar": {int: "N", float: "X"}.get(option.kind, option.name.upper())}
+        how = {
+            "type": option.from_text,
+            "metavar": {int: "N", float: "X"}.get(option.kind, option.name.upper()),
+        }
     subparser.add_argument(flag_of(option.name), default=default, help=help_text, **how)
 
 

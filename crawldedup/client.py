@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 try:
     import httpx
 except ImportError as error:
-    raise errors.MissingDependencyError(f"{error}; crawldedup.client needs: pip install httpx") from error
+    raise errors.MissingDependencyError(
+        f"{error}; crawldedup.client needs: pip install httpx"
+    ) from error
 
 __all__ = ["AsyncClient", "Client", "ServiceError"]
 
@@ -61,7 +63,9 @@ class TryAgainError(errors.StoreUnavailableError):
 def _result(answer: httpx.Response, read: Callable[[Any], T]) -> T:
     """Return what an answer means. Raises the error that it stands for."""
     # Of a proxy, as a rule.
-    problem: Any = {"detail": f"the service answered with status {answer.status_code} and no problem of its own"}
+    problem: Any = {
+        "detail": f"the service answered with status {answer.status_code} and no problem of its own"
+    }
     with suppress(ValueError, KeyError, TypeError):
         value = json.loads(answer.content)
         if answer.status_code == 200:
@@ -88,11 +92,19 @@ def _error_of(problem: dict[str, Any]) -> CrawlDedupError:
 
 def _results(answers: list[dict[str, Any]]) -> list[Verdict | CrawlDedupError]:
     """Return what the answers about many pages mean."""
-    return [_error_of(each["problem"]) if "problem" in each else wire.from_plain(Verdict, each) for each in answers]
+    return [
+        _error_of(each["problem"]) if "problem" in each else wire.from_plain(Verdict, each)
+        for each in answers
+    ]
 
 
-def _settled(page: Page, result: Verdict | CrawlDedupError, on_unreadable: OnUnreadable | None) -> Iterator[Verdict]:
-    """Yield the verdict of a page. Raises its error, but that of an unreadable one goes to `on_unreadable`, if any."""
+def _settled(
+    page: Page, result: Verdict | CrawlDedupError, on_unreadable: OnUnreadable | None
+) -> Iterator[Verdict]:
+    """Yield the verdict of a page.
+
+    Raises its error, but that of an unreadable one goes to `on_unreadable`, if any.
+    """
     if isinstance(result, PageError) and on_unreadable is not None:
         on_unreadable(page, result)
     elif isinstance(result, CrawlDedupError):
@@ -104,7 +116,11 @@ def _settled(page: Page, result: Verdict | CrawlDedupError, on_unreadable: OnUnr
 def _values(page: Page | dict[str, Any]) -> dict[str, Any]:
     """Return a page, or its fields, as the service takes them, which checks them."""
     if not isinstance(page, dict):
-        page = {each.name: value for each in fields(page) if (value := getattr(page, each.name)) != each.default}
+        page = {
+            each.name: value
+            for each in fields(page)
+            if (value := getattr(page, each.name)) != each.default
+        }
     if isinstance(page.get("fingerprint"), Fingerprint):
         page["fingerprint"] = wire.plain(page["fingerprint"])
     if isinstance(page.get("html"), bytes):
@@ -130,17 +146,25 @@ class _Common:
         timeout_seconds: float = 60.0,
         patience_seconds: float = 0.0,
     ) -> None:
-        headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
+        headers = {"content-type": "application/json"} | (
+            {"authorization": f"Bearer {token}"} if token else {}
+        )
         self._http = self._transport(base_url=url, headers=headers, timeout=timeout_seconds)
         self._patience = patience_seconds
 
     def _send(self, path: str, value: Any) -> Any:
         """Return the answer, or what is to be awaited for it."""
-        return self._http.request("GET" if value is None else "POST", path, content=value and json.dumps(value))
+        return self._http.request(
+            "GET" if value is None else "POST", path, content=value and json.dumps(value)
+        )
 
     def _pause(self, error: Exception, begun: float) -> float:
         """Return in how many seconds to ask again. Raises TryAgainError if patience ends before."""
-        failure = error if isinstance(error, TryAgainError) else TryAgainError(f"the service does not answer: {error}")
+        failure = (
+            error
+            if isinstance(error, TryAgainError)
+            else TryAgainError(f"the service does not answer: {error}")
+        )
         if time.monotonic() + failure.retry_after > begun + self._patience:
             raise failure from error
         return failure.retry_after
@@ -149,16 +173,16 @@ class _Common:
 class Client(_Common, AbstractContextManager["Client"]):
     """Asks a service that `crawldedup serve` runs, with the calls of `Deduplicator`.
 
-    Methods that take `**page` take what `Page` takes, by keyword. They raise the errors of `Deduplicator`, and
-    ServiceError for other refusals. A page whose answer was lost is known by then: asked again, its verdict is
-    `revisit`. Threads may share an instance.
+    Methods that take `**page` take what `Page` takes, by keyword. They raise the errors of
+    `Deduplicator`, and ServiceError for other refusals. A page whose answer was lost is known by
+    then: asked again, its verdict is `revisit`. Threads may share an instance.
 
     Args:
         url: The address of the service.
         token: The token of the service, if it wants one.
         timeout_seconds: The most seconds to wait for an answer.
-        patience_seconds: For how many seconds to ask again while the service is busy, stopping or without its store.
-            Then StoreUnavailableError is raised; with 0 at once.
+        patience_seconds: For how many seconds to ask again while the service is busy, stopping or
+            without its store. Then StoreUnavailableError is raised; with 0 at once.
 
     Example:
         .. code-block:: python
@@ -181,31 +205,49 @@ class Client(_Common, AbstractContextManager["Client"]):
 
     def check(self, /, url: str, **page: Any) -> Verdict:
         """Decide about a page and remember it. See `Deduplicator.check`."""
-        return self._ask("/v1/check", partial(wire.from_plain, Verdict), _values({"url": url, **page}))
+        return self._ask(
+            "/v1/check", partial(wire.from_plain, Verdict), _values({"url": url, **page})
+        )
 
     def check_many(
-        self, pages: Iterable[Page], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
+        self,
+        pages: Iterable[Page],
+        *,
+        batch: int = BATCH,
+        on_unreadable: OnUnreadable | None = None,
     ) -> Iterator[Verdict]:
         """Decide about many pages in their order, up to `batch` of them in one request.
 
-        See `Deduplicator.check_many`. Pages whose checks failed for now are sent again for `patience_seconds`.
+        See `Deduplicator.check_many`. Pages whose checks failed for now are sent again for
+        `patience_seconds`.
         """
         for asked in _batches(pages, batch):
-            for page, result in zip(asked, self._ask(_MANY, _results, list(map(_values, asked))), strict=True):
+            for page, result in zip(
+                asked, self._ask(_MANY, _results, list(map(_values, asked))), strict=True
+            ):
                 if self._patience and isinstance(result, TryAgainError):
                     (result,) = self._ask(_MANY, _results, [_values(page)])
                 yield from _settled(page, result, on_unreadable)
 
     def find(self, /, url: str = "", **page: Any) -> list[Match]:
-        """Return remembered pages that resemble this one, most similar first. See `Deduplicator.find`."""
+        """Return remembered pages that resemble this one, most similar first.
+
+        See `Deduplicator.find`.
+        """
         named = _values({"url": url, **page})
-        return self._ask("/v1/find", lambda answer: [wire.from_plain(Match, each) for each in answer["matches"]], named)
+        return self._ask(
+            "/v1/find",
+            lambda answer: [wire.from_plain(Match, each) for each in answer["matches"]],
+            named,
+        )
 
     def explain(self, /, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. See `Deduplicator.explain`."""
         from crawldedup.explain import Explanation
 
-        return self._ask("/v1/explain", partial(wire.from_plain, Explanation), _values({"url": url, **page}))
+        return self._ask(
+            "/v1/explain", partial(wire.from_plain, Explanation), _values({"url": url, **page})
+        )
 
     def compare(self, first: Page, second: Page) -> Comparison:
         """Compare the page that a crawl has seen `first` with another, by the options of the index."""
@@ -214,8 +256,13 @@ class Client(_Common, AbstractContextManager["Client"]):
         pair = {"first": _values(first), "second": _values(second)}
         return self._ask("/v1/compare", partial(wire.from_plain, Comparison), pair)
 
-    def forget(self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None) -> int:
-        """Remove a page by its URL, or every page with the text of a fingerprint. See `Deduplicator.forget`."""
+    def forget(
+        self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None
+    ) -> int:
+        """Remove a page by its URL, or every page with the text of a fingerprint.
+
+        See `Deduplicator.forget`.
+        """
         named = {"url": page} if isinstance(page, str) else {"fingerprint": wire.plain(page)}
         value = {**named, "identity": identity, "scope_key": scope_key}
         return self._ask("/v1/forget", lambda answer: int(answer["forgotten"]), value)
@@ -261,11 +308,20 @@ class AsyncClient(_Common, AbstractAsyncContextManager["AsyncClient"]):
     info = _awaited(Client.info)
 
     async def check_many(
-        self, pages: Iterable[Page], *, batch: int = BATCH, on_unreadable: OnUnreadable | None = None
+        self,
+        pages: Iterable[Page],
+        *,
+        batch: int = BATCH,
+        on_unreadable: OnUnreadable | None = None,
     ) -> AsyncIterator[Verdict]:
-        """Decide about many pages in their order, up to `batch` of them in one request. See `Client.check_many`."""
+        """Decide about many pages in their order, up to `batch` of them in one request.
+
+        See `Client.check_many`.
+        """
         for asked in _batches(pages, batch):
-            for page, result in zip(asked, await self._ask(_MANY, _results, list(map(_values, asked))), strict=True):
+            for page, result in zip(
+                asked, await self._ask(_MANY, _results, list(map(_values, asked))), strict=True
+            ):
                 if self._patience and isinstance(result, TryAgainError):
                     (result,) = await self._ask(_MANY, _results, [_values(page)])
                 for verdict in _settled(page, result, on_unreadable):

@@ -1,4 +1,6 @@
-"""Recognise duplicates in a crawl of crawl4ai: results come with their verdicts, or without the duplicates."""
+"""Recognise duplicates in a crawl of crawl4ai: results come with their verdicts, or without the
+duplicates.
+"""
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import Any
@@ -10,7 +12,8 @@ from crawldedup.aio import asynchronous
 class DedupResults(CrawlDeduplicator):
     """Marks the duplicates among results, or with `action="drop"` leaves them out.
 
-    The verdict is in `result.metadata["crawldedup"]`. What cannot be judged, such as a page that failed, passes.
+    The verdict is in `result.metadata["crawldedup"]`. What cannot be judged, such as a page that
+    failed, passes.
 
     Example:
         async with DedupResults("sqlite:///seen.sqlite") as dedup, AsyncWebCrawler() as crawler:
@@ -25,7 +28,9 @@ class DedupResults(CrawlDeduplicator):
 
         A page counts as delivered when the next one is asked for.
         """
-        async for result in results if isinstance(results, AsyncIterable) else asynchronous(results):
+        async for result in (
+            results if isinstance(results, AsyncIterable) else asynchronous(results)
+        ):
             await self.mark(result)
             if self.options.action == "drop" and is_duplicate(result):
                 continue
@@ -33,7 +38,9 @@ class DedupResults(CrawlDeduplicator):
             self.dedup.deliver(result.redirected_url or result.url)
 
     def watch(self, strategy: Any) -> Any:
-        """Let a strategy of deep crawls mark each result before its links are taken; return the strategy.
+        """Let a strategy of deep crawls mark each result before its links are taken.
+
+        Return the strategy.
 
         With `action="drop"`, the links of duplicates are not followed.
         """
@@ -54,12 +61,20 @@ class DedupResults(CrawlDeduplicator):
         # Data and errors repeat each other. Of a redirect, only its target's status counts.
         is_html = headers.get("content-type", HTML[0]).partition(";")[0].strip().lower() in HTML
         status = getattr(result, "redirected_status_code", None) or result.status_code or 200
-        if MARK in result.metadata or not (result.success and result.html and is_html and 200 <= status < 300):
+        if MARK in result.metadata or not (
+            result.success and result.html and is_html and 200 <= status < 300
+        ):
             return
-        url, links, depth = result.redirected_url or result.url, headers.get("link", ""), result.metadata.get("depth")
+        url, links, depth = (
+            result.redirected_url or result.url,
+            headers.get("link", ""),
+            result.metadata.get("depth"),
+        )
         result.metadata[MARK] = await self.judge(url, result.html, links=links, is_start=not depth)
 
 
 def is_duplicate(result: Any) -> bool:
-    """Return whether a result is a copy, or unchanged with `revisit="drop"`: nothing of it is wanted."""
+    """Return whether a result is a copy, or unchanged with `revisit="drop"`: nothing of it is
+    wanted.
+    """
     return bool((result.metadata or {}).get(MARK, {}).get("refused"))

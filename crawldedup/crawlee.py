@@ -1,4 +1,6 @@
-"""Recognise duplicates in a crawl of Crawlee: a hook that runs when a page has been loaded, before its handler."""
+"""Recognise duplicates in a crawl of Crawlee: a hook that runs when a page has been loaded, before
+its handler.
+"""
 
 from typing import Any
 
@@ -12,8 +14,9 @@ from crawldedup.adapter import HTML, MARK, CrawlDeduplicator
 class DedupHook(CrawlDeduplicator):
     """Marks the duplicates of a crawl, or with `action="drop"` keeps them from the handler.
 
-    The verdict is in `context.request.user_data["crawldedup"]`. A dropped page is done for the crawler, and its links
-    are not followed. Crawlers that read HTTP answers, and those with a browser, take the hook alike.
+    The verdict is in `context.request.user_data["crawldedup"]`. A dropped page is done for the
+    crawler, and its links are not followed. Crawlers that read HTTP answers, and those with a
+    browser, take the hook alike.
 
     Example:
         async with DedupHook("sqlite:///seen.sqlite") as dedup:
@@ -30,11 +33,24 @@ class DedupHook(CrawlDeduplicator):
     """
 
     async def __call__(self, context: Any) -> None:
-        """Judge the page of a context. Raises ContextPipelineInterruptedError for one that is dropped."""
-        request, response = context.request, getattr(context, "http_response", None) or context.response
-        status, headers = getattr(response, "status_code", None) or response.status, response.headers
+        """Judge the page of a context.
+
+        Raises ContextPipelineInterruptedError for one that is dropped.
+        """
+        request, response = (
+            context.request,
+            getattr(context, "http_response", None) or context.response,
+        )
+        status, headers = (
+            getattr(response, "status_code", None) or response.status,
+            response.headers,
+        )
         declared = headers.get("content-type", HTML[0])
-        if request.method != "GET" or not 200 <= status < 300 or declared.partition(";")[0].strip().lower() not in HTML:
+        if (
+            request.method != "GET"
+            or not 200 <= status < 300
+            or declared.partition(";")[0].strip().lower() not in HTML
+        ):
             return
         # What a browser shows has no encoding.
         encoding = None if hasattr(context, "page") else http_content_type_encoding(declared)
@@ -53,5 +69,7 @@ class DedupHook(CrawlDeduplicator):
 
 
 def is_duplicate(context: Any) -> bool:
-    """Return whether the page of a context is a copy, or unchanged with `revisit="drop"`: nothing of it is wanted."""
+    """Return whether the page of a context is a copy, or unchanged with `revisit="drop"`: nothing
+    of it is wanted.
+    """
     return bool(context.request.user_data.get(MARK, {}).get("refused"))

@@ -1,4 +1,6 @@
-"""The errors of this package, in one tree. Each message says what was given, what is allowed, and what to change.
+"""The errors of this package, in one tree.
+
+Each message says what was given, what is allowed, and what to change.
 
 Text from crawled pages may be hostile: `printable` makes it safe to show in a terminal or a log.
 """
@@ -11,7 +13,8 @@ class CrawlDedupError(Exception):
 
     Attributes:
         counter: A short stable word for statistics.
-        is_fatal: True for errors that waiting does not mend. A crawl that meets one ends at its start.
+        is_fatal: True for errors that waiting does not mend. A crawl that meets one ends at its
+            start.
     """
 
     counter: ClassVar[str] = "internal"
@@ -19,7 +22,10 @@ class CrawlDedupError(Exception):
 
 
 class ConfigurationError(CrawlDedupError, ValueError):
-    """Raised for an option or an argument whose value is not allowed. Change what the message names."""
+    """Raised for an option or an argument whose value is not allowed.
+
+    Change what the message names.
+    """
 
     counter = "configuration"
     is_fatal = True
@@ -30,7 +36,10 @@ class MissingDependencyError(ConfigurationError):
 
 
 class ProfileMismatchError(CrawlDedupError):
-    """Raised for an index made with other options: `index_profile` is not `own_profile`. The index stays unchanged."""
+    """Raised for an index made with other options:
+
+    `index_profile` is not `own_profile`. The index stays unchanged.
+    """
 
     counter = "profile"
     is_fatal = True
@@ -39,15 +48,22 @@ class ProfileMismatchError(CrawlDedupError):
         self.index_profile = index_profile
         self.own_profile = own_profile
         super().__init__(
-            f"{where} holds fingerprints of the profile {index_profile!r}, but this program makes {own_profile!r}; the "
-            f"two can neither be compared nor converted. Use the settings (or the version) it was written with, or "
-            f"crawl again: into another namespace, or into this one after `crawldedup clear`. What follows /key. names "
-            f"the index's secret key: where nothing else differs, leave `key` out, or give the index's own."
+            f"{where} holds fingerprints of the profile {index_profile!r}, but this program makes "
+            f"{own_profile!r}; the "
+            "two can neither be compared nor converted. Use the settings (or the version) it was "
+            "written with, or "
+            "crawl again: into another namespace, or into this one after `crawldedup clear`. What "
+            "follows /key. names "
+            "the index's secret key: where nothing else differs, leave `key` out, or give the "
+            "index's own."
         )
 
 
 class ClosedError(CrawlDedupError):
-    """Raised when a closed `Deduplicator` is used. Open it again with `open()` or in a `with` statement."""
+    """Raised when a closed `Deduplicator` is used.
+
+    Open it again with `open()` or in a `with` statement.
+    """
 
     counter = "closed"
 
@@ -56,8 +72,8 @@ class PageError(CrawlDedupError):
     """Raised for one page that cannot be read. Skip it: other pages are not affected.
 
     Attributes:
-        reason: A short stable word for counters: ``too_large``, ``too_deep``, ``too_slow``, ``out_of_memory``,
-            ``binary``, ``empty`` or ``broken``.
+        reason: A short stable word for counters: ``too_large``, ``too_deep``, ``too_slow``,
+            ``out_of_memory``, ``binary``, ``empty`` or ``broken``.
     """
 
     counter = "page"
@@ -71,23 +87,35 @@ class PageError(CrawlDedupError):
 
     @classmethod
     def after(cls, error: Exception, what: str) -> Self:
-        """Return the error for a page at which a step failed with another error. The message names the step."""
+        """Return the error for a page at which a step failed with another error.
+
+        The message names the step.
+        """
         reason = "out_of_memory" if isinstance(error, MemoryError) else "broken"
         return cls(reason, f"{what} failed: {type(error).__name__}: {error}")
 
 
 class WorkerError(CrawlDedupError):
-    """Raised when worker processes died of a page, which is not checked. The call can be repeated."""
+    """Raised when worker processes died of a page, which is not checked.
+
+    The call can be repeated.
+    """
 
     counter = "worker"
 
 
 class NoWorkerError(WorkerError):
-    """Raised when no worker process can be started. The message tells why. Repeat the call later."""
+    """Raised when no worker process can be started.
+
+    The message tells why. Repeat the call later.
+    """
 
 
 class UnexpectedReadError(CrawlDedupError):
-    """Raised for a page at which an error of another `kind` was raised. The message is its traceback, safe to log."""
+    """Raised for a page at which an error of another `kind` was raised.
+
+    The message is its traceback, safe to log.
+    """
 
     def __init__(self, kind: str, trace: str) -> None:
         self.kind = kind
@@ -95,26 +123,38 @@ class UnexpectedReadError(CrawlDedupError):
 
 
 class StoreError(CrawlDedupError):
-    """Raised when the store cannot answer; `reason` is a word for counters. The call can be repeated."""
+    """Raised when the store cannot answer; `reason` is a word for counters.
+
+    The call can be repeated.
+    """
 
     reason = counter = "store"
 
 
 class KeyMismatchError(StoreError):
-    """Raised for a fingerprint that was made with another key than the index has by now. Make it again."""
+    """Raised for a fingerprint that was made with another key than the index has by now.
+
+    Make it again.
+    """
 
     reason = counter = "key"
 
 
 class ForeignStoreError(StoreError):
-    """Raised where the store holds data of another program or version. Choose another place or namespace."""
+    """Raised where the store holds data of another program or version.
+
+    Choose another place or namespace.
+    """
 
     reason = counter = "foreign"
     is_fatal = True
 
 
 class StoreUnavailableError(StoreError):
-    """Raised when the store is absent, refuses the connection, or does not answer in time. Try again later."""
+    """Raised when the store is absent, refuses the connection, or does not answer in time.
+
+    Try again later.
+    """
 
     reason = counter = "unavailable"
 

@@ -1,23 +1,28 @@
 """Words to fingerprint: 64 search bits and 256 verify bits, each with its weights (Charikar 2002).
 
-Every feature is hashed to a vector of +-1; W is the sum of (feature weight x vector), a bit is the sign of
-its W, and w = W / norm(feature weights) is about N(0, 1). Classic code throws w away. But a bit with a small abs(w)
-is likely to flip in a near duplicate (Sood & Loguinov 2011), so the query page keeps it.
+Every feature is hashed to a vector of +-1; W is the sum of (feature weight x vector), a bit is the
+sign of its W, and w = W / norm(feature weights) is about N(0, 1). Classic code throws w away. But a
+bit with a small abs(w) is likely to flip in a near duplicate (Sood & Loguinov 2011), so the query
+page keeps it.
 
 There are two kinds of features, because finding and deciding want opposite things.
 
-- search bits: words and word pairs with weights that grow with the term frequency. They tolerate edits, so few
-  probes find a near duplicate; the pairs keep a template shared by many pages from dominating them.
-- verify bits: the set of word 3-shingles, whose Jaccard similarity is what the user's threshold means.
+- search bits: words and word pairs with weights that grow with the term frequency. They tolerate
+  edits, so few probes find a near duplicate; the pairs keep a template shared by many pages from
+  dominating them.
+- verify bits: the set of word 3-shingles, whose Jaccard similarity is what the user's threshold
+  means.
 
-Words count twice as much as pairs: an edit changes one word, but two pairs. Each weighs (term frequency)^0.75, in
-eighths: between tf, which a few words dominate, and 1 + log tf. An edit changes the weight of a frequent feature less,
-so bits that listen to such are steadier; with too much of that, pages of one language or one template become alike.
-Weights are whole numbers: sums are exact, so every machine makes the same bits.
+Words count twice as much as pairs: an edit changes one word, but two pairs. Each weighs (term
+frequency)^0.75, in eighths: between tf, which a few words dominate, and 1 + log tf. An edit changes
+the weight of a frequent feature less, so bits that listen to such are steadier; with too much of
+that, pages of one language or one template become alike. Weights are whole numbers: sums are exact,
+so every machine makes the same bits.
 
-Paragraphs are found on other pages by their anchors. An anchor is the hash of 8 words in a row; of all, the one in 16
-whose hash is smallest is kept, wherever it stands (Broder 1997: "modulo" sampling). So the same words have the same
-anchors, however a page breaks its lines. An edited word costs at most the anchors that it is part of.
+Paragraphs are found on other pages by their anchors. An anchor is the hash of 8 words in a row; of
+all, the one in 16 whose hash is smallest is kept, wherever it stands (Broder 1997: "modulo"
+sampling). So the same words have the same anchors, however a page breaks its lines. An edited word
+costs at most the anchors that it is part of.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +41,9 @@ from crawldedup.reading.tokenize import hashes_of_texts, mix, word_hashes, words
 Hashes = NDArray[np.uint64]
 Floats = NDArray[np.float32]
 
-SEARCH_FEATURES: Final = "words+pairs.damped-tf"  # Names what decides the weights; part of an index's profile.
+SEARCH_FEATURES: Final = (
+    "words+pairs.damped-tf"  # Names what decides the weights; part of an index's profile.
+)
 SHINGLE_WORDS: Final = 3
 _DAMPED: Final[Floats] = np.rint(8 * np.arange(4097) ** 0.75).astype(np.float32)
 _PAIR_FACTOR: Final = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -45,23 +52,30 @@ _TRIPLE_FACTOR: Final = np.uint64(0x165667B19E3779F9)
 SEARCH_BITS: Final = 64
 VERIFY_BITS: Final = 256
 # Names everything that decides the bits.
-PROFILE: Final = f"{SEARCH_FEATURES}.{SEARCH_BITS}/shingle{SHINGLE_WORDS}.set.{VERIFY_BITS}/unicode14/2"
+PROFILE: Final = (
+    f"{SEARCH_FEATURES}.{SEARCH_BITS}/shingle{SHINGLE_WORDS}.set.{VERIFY_BITS}/unicode14/2"
+)
 
 # One odd factor for each of the four 64-bit words of verify bits.
 _VERIFY_FACTORS: Final = np.array(
-    [[0x9E3779B97F4A7C15], [0xBF58476D1CE4E5B9], [0x94D049BB133111EB], [0xD6E8FEB86659FD93]], np.uint64
+    [[0x9E3779B97F4A7C15], [0xBF58476D1CE4E5B9], [0x94D049BB133111EB], [0xD6E8FEB86659FD93]],
+    np.uint64,
 )
 _LANE_SHIFTS: Final = np.arange(8, dtype=np.uint64)[:, None, None]
 _ROWS_A_LANE: Final = 255  # A byte counts to that.
 _LANES_A_BLOCK: Final = 4
-_ROWS_A_BLOCK: Final = 1024  # It bounds the temporary arrays, and keeps sums of weights exact in float32.
+_ROWS_A_BLOCK: Final = (
+    1024  # It bounds the temporary arrays, and keeps sums of weights exact in float32.
+)
 _TEXTS_A_PASS: Final = 8  # Arrays of more leave the processor's cache.
 _LETTERS_A_PASS: Final = 40_000
 _MOST_WEIGHT: Final = 1e6  # They are at most the root of the number of features.
 
 ANCHOR_BITS: Final = 60  # An anchor is below 2^60: one in 16 of the 64-bit hashes.
 PARAGRAPH_WORDS: Final = 80  # at least: some five anchors, by which a paragraph can be judged
-MOST_PARAGRAPHS: Final = 200  # of a page are looked at, so that none costs more than some thousand anchors
+MOST_PARAGRAPHS: Final = (
+    200  # of a page are looked at, so that none costs more than some thousand anchors
+)
 MOST_WORDS: Final = 3 * PARAGRAPH_WORDS * MOST_PARAGRAPHS
 EXCERPT: Final = 80
 
@@ -72,7 +86,9 @@ def pair_hashes(words: Hashes) -> Hashes:
 
 
 def shingle_hashes(words: Hashes, pairs: Hashes) -> Hashes:
-    """Return one hash for each three adjacent words, from the words and their `pair_hashes`; to be mixed like those."""
+    """Return one hash for each three adjacent words, from the words and their `pair_hashes`; to be
+    mixed like those.
+    """
     return pairs[:-1] * _TRIPLE_FACTOR + words[2:]
 
 
@@ -84,7 +100,9 @@ def is_first_of_run(ordered: Hashes) -> NDArray[np.bool_]:
 
 
 def jaccard(text: str, other: str) -> float | None:
-    """Return the exact Jaccard similarity of the word 3-shingles of two texts; None for a text of fewer words."""
+    """Return the exact Jaccard similarity of the word 3-shingles of two texts; None for a text of
+    fewer words.
+    """
     words = [word_hashes(each) for each in (text, other)]
     if min(map(len, words)) < SHINGLE_WORDS:
         return None
@@ -94,7 +112,9 @@ def jaccard(text: str, other: str) -> float | None:
 
 
 class Paragraph(NamedTuple):
-    """Lines of a page with `words` words, of which `excerpt` is the beginning, and their distinct anchors."""
+    """Lines of a page with `words` words, of which `excerpt` is the beginning, and their distinct
+    anchors.
+    """
 
     excerpt: str
     words: int
@@ -105,28 +125,47 @@ class Paragraph(NamedTuple):
 class Fingerprint:
     """Holds the bits of a page that are compared, and the weights that guide the comparison.
 
-    Fingerprints of different keys cannot be compared. Instances are equal only to themselves: compare `digest`.
+    Fingerprints of different keys cannot be compared. Instances are equal only to themselves:
+    compare `digest`.
     """
 
     search: int  #: 64 bits that the search goes by. Bit j is bit 63 - j of the integer.
-    search_weights: Floats = field(repr=False)  #: Their weights, float32 of shape (64,). Bits of small ones often flip.
-    verify: bytes  #: 256 bits that the decision goes by, as 32 bytes. Bit j is the j-th bit from the left.
-    verify_weights: Floats = field(repr=False)  #: The weights of the verify bits, float32 of shape (256,).
-    digest: int  #: A 64-bit hash of the text, of a short one without the moment of rendering: equal for exact copies.
+    search_weights: Floats = field(
+        repr=False
+    )  #: Their weights, float32 of shape (64,). Bits of small ones often flip.
+    #: 256 bits that the decision goes by, as 32 bytes. Bit j is the j-th bit from the left.
+    verify: bytes
+    verify_weights: Floats = field(
+        repr=False
+    )  #: The weights of the verify bits, float32 of shape (256,).
+    #: A 64-bit hash of the text, of a short one without the moment of rendering: equal for exact
+    #: copies.
+    digest: int
     words: int  #: The number of words.
-    thin: bool  #: True for a page with too few words. Its weights are zero, and its bits come from digests.
-    facts: int = 0  #: A 64-bit hash of the product attributes, 0 for none. Pages of others are never near duplicates.
+    #: True for a page with too few words. Its weights are zero, and its bits come from digests.
+    thin: bool
+    #: A 64-bit hash of the product attributes, 0 for none. Pages of others are never near
+    #: duplicates.
+    facts: int = 0
     key_id: int = 0  #: The `Key.id` of the key that the fingerprint was made with; 0 for none.
-    packed_text: bytes = field(default=b"", repr=False)  #: The text to keep, compressed, with the option `keep_texts`.
-    paragraphs: tuple[Paragraph, ...] = field(default=(), repr=False)  #: Those of the text, with `paragraphs`.
-    full: "Fingerprint | None" = None  #: That of the page with the volatile lines left out of it; None if none were.
+    packed_text: bytes = field(
+        default=b"", repr=False
+    )  #: The text to keep, compressed, with the option `keep_texts`.
+    paragraphs: tuple[Paragraph, ...] = field(
+        default=(), repr=False
+    )  #: Those of the text, with `paragraphs`.
+    full: "Fingerprint | None" = (
+        None  #: That of the page with the volatile lines left out of it; None if none were.
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a fingerprint is made of: a text, the facts that tell it from others, and the whole of a short page.
+    """What a fingerprint is made of: a text, the facts that tell it from others, and the whole of a
+    short page.
 
-    `full` is all of it with its volatile lines, None if none were left out; `core` what stays of a short page.
+    `full` is all of it with its volatile lines, None if none were left out; `core` what stays of a
+    short page.
     """
 
     text: str
@@ -137,15 +176,23 @@ class Source:
 
 
 def fingerprint(
-    text: str, *, min_words: int = MIN_WORDS, identity: str | None = None, facts: str | None = None, key: Key = NO_KEY
+    text: str,
+    *,
+    min_words: int = MIN_WORDS,
+    identity: str | None = None,
+    facts: str | None = None,
+    key: Key = NO_KEY,
 ) -> Fingerprint:
-    """Fingerprint a text, without an index: `Deduplicator.fingerprint` reads HTML, and applies its options and key.
+    """Fingerprint a text, without an index: `Deduplicator.fingerprint` reads HTML, and applies its
+    options and key.
 
     Args:
         text: The main text of the page.
         min_words: A text of fewer words is thin, from 1.
-        identity: The text that an exact copy of a thin page must share: give the whole page if `text` is part of it.
-        facts: The product attributes of the page. Pages of different ones are never near duplicates.
+        identity: The text that an exact copy of a thin page must share: give the whole page if
+            `text` is part of it.
+        facts: The product attributes of the page. Pages of different ones are never near
+            duplicates.
         key: The key of the index, `Deduplicator.key`; by default none.
 
     Example:
@@ -158,8 +205,12 @@ def fingerprint(
     return fingerprints([Source(text, facts, identity)], min_words=min_words, key=key)[0]
 
 
-def fingerprints(sources: Sequence[Source], *, min_words: int = MIN_WORDS, key: Key = NO_KEY) -> list[Fingerprint]:
-    """Return the fingerprints that `fingerprint` makes of each: some texts at a time, in one pass of arrays."""
+def fingerprints(
+    sources: Sequence[Source], *, min_words: int = MIN_WORDS, key: Key = NO_KEY
+) -> list[Fingerprint]:
+    """Return the fingerprints that `fingerprint` makes of each: some texts at a time, in one pass
+    of arrays.
+    """
     made: list[Fingerprint] = []
     while len(made) < len(sources):
         some = sources[len(made) : len(made) + _TEXTS_A_PASS]
@@ -183,8 +234,14 @@ def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[F
     for source, count, thin in zip(sources, words.tolist(), (~is_full).tolist(), strict=True):
         digest = text_digest(source.text if source.whole is None or not thin else source.whole, key)
         if thin:
-            search_weights, verify_weights = np.zeros(SEARCH_BITS, np.float32), np.zeros(VERIFY_BITS, np.float32)
-            search, verify = digest, thin_bits(digest if source.core is None else text_digest(source.core, key))
+            search_weights, verify_weights = (
+                np.zeros(SEARCH_BITS, np.float32),
+                np.zeros(VERIFY_BITS, np.float32),
+            )
+            search, verify = (
+                digest,
+                thin_bits(digest if source.core is None else text_digest(source.core, key)),
+            )
         else:
             search_weights, verify_weights, search_bits, verify_bits = next(rows)
             search, verify = int.from_bytes(search_bits.tobytes(), "big"), verify_bits.tobytes()
@@ -196,7 +253,9 @@ def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[F
             digest=digest,
             words=count,
             thin=thin,
-            facts=0 if thin or not source.facts else key.number(source.facts.encode("utf-8", "replace"), "facts"),
+            facts=0
+            if thin or not source.facts
+            else key.number(source.facts.encode("utf-8", "replace"), "facts"),
             key_id=key.id,
             full=None if source.full is None else next(full),
         )
@@ -205,18 +264,24 @@ def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[F
 
 
 def check_fingerprint(read: Fingerprint) -> Fingerprint:
-    """Return a fingerprint that may come from anywhere. Raises ValueError for one that cannot be."""
+    """Return a fingerprint that may come from anywhere.
+
+    Raises ValueError for one that cannot be.
+    """
     weights = (read.search_weights, read.verify_weights)
     anchors = [anchor for paragraph in read.paragraphs for anchor in paragraph.anchors]
     if not (
         all(0 <= number < 1 << 64 for number in (read.search, read.digest, read.facts, read.key_id))
-        and [len(each) for each in (*weights, read.verify)] == [SEARCH_BITS, VERIFY_BITS, VERIFY_BITS // 8]
+        and [len(each) for each in (*weights, read.verify)]
+        == [SEARCH_BITS, VERIFY_BITS, VERIFY_BITS // 8]
         and all((np.abs(each) <= _MOST_WEIGHT).all() for each in weights)
         and 0 <= read.words < 1 << 31
         and len(read.paragraphs) <= MOST_PARAGRAPHS
         and len(anchors) <= MOST_WORDS
         and all(0 <= anchor < 1 << ANCHOR_BITS for anchor in anchors)
-        and all(len(each.excerpt) <= EXCERPT and 0 <= each.words < 1 << 31 for each in read.paragraphs)
+        and all(
+            len(each.excerpt) <= EXCERPT and 0 <= each.words < 1 << 31 for each in read.paragraphs
+        )
     ):
         raise ValueError("it is out of bounds")
     if read.full is not None:
@@ -227,24 +292,33 @@ def check_fingerprint(read: Fingerprint) -> Fingerprint:
 def text_digest(text: str, key: Key = NO_KEY) -> int:
     """Return a 64-bit hash of a text, character for character but for white space."""
     line = text.replace("\n", " ")
-    # All white space but the blank is unprintable, and most texts have none; splitting takes longer than to look.
+    # All white space but the blank is unprintable, and most texts have none; splitting takes longer
+    # than to look.
     is_single_spaced = line.isprintable() and "  " not in line and line == line.strip()
-    return key.number((line if is_single_spaced else " ".join(text.split())).encode("utf-8", "replace"), "text")
+    return key.number(
+        (line if is_single_spaced else " ".join(text.split())).encode("utf-8", "replace"), "text"
+    )
 
 
 def thin_bits(digest: int) -> bytes:
     """Return the verify bits of a page with too few words, from the digest of its core."""
-    return b"".join(mmh3.hash_bytes(digest.to_bytes(8, "big"), seed=part) for part in range(VERIFY_BITS // 128))
+    return b"".join(
+        mmh3.hash_bytes(digest.to_bytes(8, "big"), seed=part) for part in range(VERIFY_BITS // 128)
+    )
 
 
 def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:
-    """Return the search and verify weights, a row a page. The hashes of the pages' words follow each other."""
+    """Return the search and verify weights, a row a page.
+
+    The hashes of the pages' words follow each other.
+    """
     if not words:
         return np.zeros((0, SEARCH_BITS), np.float32), np.zeros((0, VERIFY_BITS), np.float32)
     pairs = pair_hashes(hashes)
     shingles = shingle_hashes(hashes, pairs)
     pairs = mix(pairs)
-    # Of each page, its words and its pairs; and its shingles. What reaches into the next page is left out.
+    # Of each page, its words and its pairs; and its shingles. What reaches into the next page is
+    # left out.
     features, triples, end = [], [], 0
     for count in words:
         start, end = end, end + count
@@ -254,7 +328,9 @@ def _weights_of(words: Sequence[int], hashes: Hashes) -> tuple[Floats, Floats]:
 
 
 def _search_weights(features: list[Hashes]) -> Floats:
-    """Return normalised weights of the search bits, shape (pages, 64), from words and pairs of each page."""
+    """Return normalised weights of the search bits, shape (pages, 64), from words and pairs of each
+    page.
+    """
     distinct, frequencies, starts = _runs(features)
     weights = _DAMPED.take(frequencies, mode="clip")
     for start, end in zip(starts[::2], starts[1::2], strict=False):
@@ -274,16 +350,20 @@ def _search_weights(features: list[Hashes]) -> Floats:
 
 
 def _verify_weights(shingles: list[Hashes]) -> Floats:
-    """Return normalised weights of the verify bits, shape (pages, 256), over the set of shingles of each page."""
+    """Return normalised weights of the verify bits, shape (pages, 256), over the set of shingles of
+    each page.
+    """
     distinct, _, starts = _runs(shingles)
     sizes = np.diff(starts)[:, None]
-    # Sums go up in steps of two, and zero counts as positive: the border lies at minus a half. This changes no bit, but
-    # without it the flips of short pages are predicted badly.
+    # Sums go up in steps of two, and zero counts as positive: the border lies at minus a half. This
+    # changes no bit, but without it the flips of short pages are predicted badly.
     return ((2 * _count_bits(distinct, starts) - sizes + 0.5) / np.sqrt(sizes)).astype(np.float32)
 
 
 def _runs(parts: list[Hashes]) -> tuple[Hashes, NDArray[np.intp], list[int]]:
-    """Sort the parts; return the distinct values of each, how often each occurs, where parts start, the last ends."""
+    """Sort the parts; return the distinct values of each, how often each occurs, where parts start,
+    the last ends.
+    """
     for part in parts:
         part.sort()
     ordered = np.concatenate(parts)
@@ -298,7 +378,8 @@ def _runs(parts: list[Hashes]) -> tuple[Hashes, NDArray[np.intp], list[int]]:
 def _count_bits(hashes: Hashes, starts: Sequence[int]) -> NDArray[np.int64]:
     """Count the hashes of each part whose 256-bit vectors have each bit set, shape (parts, 256).
 
-    Of a hash stretched to four words, eight shifts bring every bit to the bottom of its byte: sums of words count them.
+    Of a hash stretched to four words, eight shifts bring every bit to the bottom of its byte: sums
+    of words count them.
     """
     lanes = [first for start, end in pairwise(starts) for first in range(start, end, _ROWS_A_LANE)]
     counts = []
@@ -322,7 +403,9 @@ def paragraphs_of(text: str, key: Key = NO_KEY) -> tuple[Paragraph, ...]:
     """Return the paragraphs of a text: lines, short ones joined to their neighbours, long ones cut."""
     hashes, width = word_hashes(text, key)[:MOST_WORDS], 1
     for factor in (_FIRST_FACTOR, _PAIR_FACTOR, _TRIPLE_FACTOR):  # of 2 words in a row, of 4, of 8
-        hashes = mix(hashes[:-width] * factor + hashes[width:]) if len(hashes) > width else hashes[:0]
+        hashes = (
+            mix(hashes[:-width] * factor + hashes[width:]) if len(hashes) > width else hashes[:0]
+        )
         width *= 2
     starts = (hashes < np.uint64(1 << ANCHOR_BITS)).nonzero()[0]
     anchors = hashes.take(starts).tolist()
@@ -342,7 +425,9 @@ def paragraphs_of(text: str, key: Key = NO_KEY) -> tuple[Paragraph, ...]:
         rest = _paragraph(pending, ended - begun, anchors[first:])
         if paragraphs:
             excerpt, words, known = paragraphs.pop()
-            rest = Paragraph(excerpt, words + rest.words, tuple(dict.fromkeys(known + rest.anchors)))
+            rest = Paragraph(
+                excerpt, words + rest.words, tuple(dict.fromkeys(known + rest.anchors))
+            )
         paragraphs.append(rest)
     return tuple(paragraphs)
 

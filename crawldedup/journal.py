@@ -1,6 +1,7 @@
 """The journals of crawls: what became of every response, as JSON lines, a file for each process.
 
-The first line is a header, the last one tells how the crawl ended. A process that is killed leaves all other lines.
+The first line is a header, the last one tells how the crawl ended. A process that is killed leaves
+all other lines.
 """
 
 import fcntl
@@ -23,9 +24,13 @@ from crawldedup.verdict import Kind
 
 __all__ = ["CrawlSummary", "crawls", "journals"]
 
-FORMAT: Final = "crawldedup_journal"  # the key of a header that no other line has; its value is the version
+FORMAT: Final = (
+    "crawldedup_journal"  # the key of a header that no other line has; its value is the version
+)
 VERSION: Final = 1
-NAME_FILE: Final = "crawldedup.crawl"  # has the name of the crawl, in the directory of a job that may be paused
+NAME_FILE: Final = (
+    "crawldedup.crawl"  # has the name of the crawl, in the directory of a job that may be paused
+)
 LONGEST_URL: Final = 2048
 
 OUTCOMES: Final = {  # what the lines of checked pages call their kinds
@@ -63,7 +68,8 @@ class CrawlSummary:
         started: When its first process started, in seconds since 1970 (UTC).
         processes: The number of processes that wrote a journal, from 1.
         pages: The number of responses that came, from 0.
-        state: "running", "unfinished" for a crawl that was killed, or the reason why it ended, as "finished".
+        state: "running", "unfinished" for a crawl that was killed, or the reason why it ended, as
+            "finished".
     """
 
     name: str
@@ -80,7 +86,9 @@ def line_of(record: Mapping[str, Any]) -> bytes:
 
 
 def shown(url: str) -> str:
-    """Return a URL without lone surrogates, cut at `LONGEST_URL`: a cut one ends with a hash of the whole and "…"."""
+    """Return a URL without lone surrogates, cut at `LONGEST_URL`: a cut one ends with a hash of the
+    whole and "…".
+    """
     if not url.isascii():
         url = url.encode("utf-8", "replace").decode("utf-8")
     whole = _hash_of(url, 8)
@@ -98,7 +106,9 @@ def check_journal(name: str, value: object) -> str | bool:
 
 
 def crawl_of(spider: str, started: float) -> str:
-    """Return the name of a crawl that was given none: its spider, and when it started in UTC, to the millisecond."""
+    """Return the name of a crawl that was given none: its spider, and when it started in UTC, to
+    the millisecond.
+    """
     second = time.strftime("%Y%m%dT%H%M%S", time.gmtime(started))
     return f"{_safe(spider)}-{second}.{int(started * 1000) % 1000:03d}"
 
@@ -114,7 +124,10 @@ def name_of_job(job: Path | None, name: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """Return a text whose other characters are replaced. What that changes ends with a hash: names stay different."""
+    """Return a text whose other characters are replaced.
+
+    What that changes ends with a hash: names stay different.
+    """
     safe = re.sub(r"[^A-Za-z0-9._-]+", "_", text)[:60]
     return safe if safe == text else f"{safe}-{_hash_of(text, 4)}"
 
@@ -124,7 +137,10 @@ def _hash_of(text: str, size: int) -> str:
 
 
 class FileJournal:
-    """Writes a journal into a new file, and earlier ones make room. What fails costs lines: `trouble` tells of it."""
+    """Writes a journal into a new file, and earlier ones make room.
+
+    What fails costs lines: `trouble` tells of it.
+    """
 
     def __init__(self, directory: Path, header: Mapping[str, Any], *, keep: int) -> None:
         self.trouble: str | None = None
@@ -163,7 +179,10 @@ class FileJournal:
 
 
 def _prune(directory: Path, keep: int, *, present: str) -> None:
-    """Remove the oldest crawls beyond so many, the `present` one included. Other files stay, and running crawls."""
+    """Remove the oldest crawls beyond so many, the `present` one included.
+
+    Other files stay, and running crawls.
+    """
     earlier = _by_crawl(journal for journal in _journals_at(directory) if journal.crawl != present)
     for crawl in [*earlier.values()][max(0, keep - 1) :]:
         # Other crawls may do the same at the same time, and files may be another user's.
@@ -174,7 +193,10 @@ def _prune(directory: Path, keep: int, *, present: str) -> None:
 
 
 def _is_written(path: Path) -> bool:
-    """Return True for a journal whose crawl still runs, told by its lock. Raises OSError if it cannot be opened."""
+    """Return True for a journal whose crawl still runs, told by its lock.
+
+    Raises OSError if it cannot be opened.
+    """
     with path.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -184,19 +206,27 @@ def _is_written(path: Path) -> bool:
 
 
 def find_journals(sources: Iterable[str | Path], crawl: str | None = None) -> list[Journal]:
-    """Return the journals of the named crawl, or of the last one, in files and folders, in the order of their starts.
+    """Return the journals of the named crawl, or of the last one, in files and folders, in the
+    order of their starts.
 
-    Files belong to one crawl, if no folder is given. What is no journal in a folder is left alone. Raises
-    ConfigurationError for a file that is no journal, and where there is none of the crawl.
+    Files belong to one crawl, if no folder is given. What is no journal in a folder is left alone.
+    Raises ConfigurationError for a file that is no journal, and where there is none of the crawl.
     """
     places = [*map(Path, sources)]
     of_crawls = _by_crawl(journal for place in places for journal in _journals_at(place))
     if crawl is None and any(place.is_dir() for place in places):
         crawl = next(iter(of_crawls), None)
     # A file may be named twice, by itself and by its folder.
-    chosen = {journal.path: journal for name in of_crawls if crawl in (None, name) for journal in of_crawls[name]}
+    chosen = {
+        journal.path: journal
+        for name in of_crawls
+        if crawl in (None, name)
+        for journal in of_crawls[name]
+    }
     if not chosen:
-        where, names = (", ".join(printable(str(name)) for name in named) for named in (places, of_crawls))
+        where, names = (
+            ", ".join(printable(str(name)) for name in named) for named in (places, of_crawls)
+        )
         raise ConfigurationError(
             f"there is no crawl {crawl!r} in {where}; there are: {names}"
             if names
@@ -251,9 +281,17 @@ def crawls(source: str | Path) -> list[CrawlSummary]:
             ended = re.search(rb'"end":"([^"]*)"', line)
             ends.add(ended[1].decode() if ended else "unfinished")
             is_running |= ended is None and _is_written(journal.path)
-        state = "running" if is_running else "unfinished" if "unfinished" in ends else ", ".join(sorted(ends))
+        state = (
+            "running"
+            if is_running
+            else "unfinished"
+            if "unfinished" in ends
+            else ", ".join(sorted(ends))
+        )
         first = crawl[0]
-        summaries.append(CrawlSummary(first.crawl, first.spider, first.started, len(crawl), pages, state))
+        summaries.append(
+            CrawlSummary(first.crawl, first.spider, first.started, len(crawl), pages, state)
+        )
     return summaries
 
 
@@ -278,7 +316,9 @@ def _journals_at(place: Path) -> list[Journal]:
 
 
 def _by_crawl(found: Iterable[Journal]) -> dict[str, list[Journal]]:
-    """Return the journals of each crawl in the order of their starts, the crawl that started last first."""
+    """Return the journals of each crawl in the order of their starts, the crawl that started last
+    first.
+    """
     of_crawls: dict[str, list[Journal]] = {}
     for journal in sorted(found, key=lambda journal: journal.started):
         # The last journal of a crawl tells its place.

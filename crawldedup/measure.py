@@ -1,7 +1,9 @@
-"""Measure what is found among pages of one's own, by the default and by the methods of the literature.
+"""Measure what is found among pages of one's own, by the default and by the methods of the
+literature.
 
-`crawldedup bench PAGES` shows the pages to each method in their order. A method remembers those that it does not flag.
-The truth is the exact Jaccard similarity of the word 3-shingles of every page with those kept before it.
+`crawldedup bench PAGES` shows the pages to each method in their order. A method remembers those
+that it does not flag. The truth is the exact Jaccard similarity of the word 3-shingles of every
+page with those kept before it.
 """
 
 from __future__ import annotations
@@ -28,16 +30,23 @@ if TYPE_CHECKING:
     from crawldedup.literature.bench import Truth
 
 DEFAULT: Final = "crawldedup"
-TOLERANCE: Final = 0.1  # A flagged page is false if its best similarity lies more than this below the wanted one.
-SLOW: Final = {"brute force": 2000}  # methods that are left out above so many pages, unless they are named
+TOLERANCE: Final = (
+    0.1  # A flagged page is false if its best similarity lies more than this below the wanted one.
+)
+SLOW: Final = {
+    "brute force": 2000
+}  # methods that are left out above so many pages, unless they are named
 _OPTIONS: Final = ("similarity", "recall", "extractor", "expected_pages")
 
 BENCH: Final = Command(
     "measure what is found among your pages, by the default and by methods of the literature",
     {
-        "source": argument("folder, feed (.jl, .json, .csv) or .warc file (these two may end in .gz)", "PAGES"),
+        "source": argument(
+            "folder, feed (.jl, .json, .csv) or .warc file (these two may end in .gz)", "PAGES"
+        ),
         "--only": argument(
-            f"measure this method only; repeat it for several (default: {DEFAULT} and all of the literature)",
+            f"measure this method only; repeat it for several (default: {DEFAULT} and all of the "
+            "literature)",
             "METHOD",
             action="append",
         ),
@@ -46,7 +55,8 @@ BENCH: Final = Command(
     _OPTIONS,
     # A small corpus would make every search look thorough.
     {"expected_pages": 10_000_000},
-    "Shows pages to each method in their order, and compares what it flags with the exact Jaccard similarity of all "
+    "Shows pages to each method in their order, and compares what it flags with the exact Jaccard "
+    "similarity of all "
     "pairs of pages.",
     module=__name__,
     index=None,
@@ -55,9 +65,12 @@ BENCH: Final = Command(
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A page of a corpus. `text` is its main text, `facts` are what tells it from pages that read alike.
+    """A page of a corpus.
 
-    `facts` are "" for a page that has none, and None for a text, in which they cannot be looked for.
+    `text` is its main text, `facts` are what tells it from pages that read alike.
+
+    `facts` are "" for a page that has none, and None for a text, in which they cannot be looked
+    for.
     """
 
     url: str
@@ -67,7 +80,9 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Pages in the order of a crawl, without the `unreadable`, and those `repeated` at the URL of an earlier one."""
+    """Pages in the order of a crawl, without the `unreadable`, and those `repeated` at the URL of
+    an earlier one.
+    """
 
     name: str
     documents: tuple[Document, ...]
@@ -76,16 +91,21 @@ class Corpus:
 
 
 Check = Callable[[Document], str | None]
-"""Returns the URL of an earlier page that a page resembles, "" if the method cannot name it; remembers others."""
-Progress = Callable[[int, int | None], object]  # takes the number of pages that are done, and of all
+"""Returns the URL of an earlier page that a page resembles, "" if the method cannot name it;
+remembers others.
+"""
+Progress = Callable[
+    [int, int | None], object
+]  # takes the number of pages that are done, and of all
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """A page, and what a method made of it.
 
-    `exact` is its similarity with `nearest`, the most similar page of the same facts kept before it; of a page kept
-    apart, that of other facts. `original` is the page that the method named, None unless it flagged this one.
+    `exact` is its similarity with `nearest`, the most similar page of the same facts kept before
+    it; of a page kept apart, that of other facts. `original` is the page that the method named,
+    None unless it flagged this one.
     """
 
     url: str
@@ -96,12 +116,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a method found in a corpus, by the best similarity of each page with an earlier one that the method kept.
+    """What a method found in a corpus, by the best similarity of each page with an earlier one that
+    the method kept.
 
-    `missed` reach `similarity` and were not flagged, `false` lie more than `TOLERANCE` below it and were, and `between`
-    counts the flagged ones that lie less below. `recall` is the share of the pages to find that was found, None without
-    any. Pages in `apart` were not flagged, and only one of other facts reaches `similarity`. Pages of fewer words than
-    a fingerprint needs count nowhere. `microseconds` are processor time a page, from its text on.
+    `missed` reach `similarity` and were not flagged, `false` lie more than `TOLERANCE` below it and
+    were, and `between` counts the flagged ones that lie less below. `recall` is the share of the
+    pages to find that was found, None without any. Pages in `apart` were not flagged, and only one
+    of other facts reaches `similarity`. Pages of fewer words than a fingerprint needs count
+    nowhere. `microseconds` are processor time a page, from its text on.
     """
 
     method: str
@@ -127,18 +149,24 @@ def run(given: Namespace, output: Output) -> None:
     for name in given.only or ():
         checks.one_of(*known)("--only", name)
     with output.progress("reading") as progress:
-        corpus = read_corpus(given.source, options, limit=given.limit, progress=progress, on_error=output.unreadable)
+        corpus = read_corpus(
+            given.source, options, limit=given.limit, progress=progress, on_error=output.unreadable
+        )
     pages = len(corpus.documents)
     with output.progress("comparing all pairs") as progress:
         truth = compare_all([document.text for document in corpus.documents], progress)
     trials, left_out = [], []
     for name in given.only or known:
         if given.only is None and pages > SLOW.get(name, pages):
-            left_out.append(f"{name}: left out above {SLOW[name]:,} pages; --only '{name}' measures it")
+            left_out.append(
+                f"{name}: left out above {SLOW[name]:,} pages; --only '{name}' measures it"
+            )
             continue
         try:
             with output.progress(name) as progress:
-                trials.append(run_trial(name, known[name](), corpus, truth, options.similarity, progress))
+                trials.append(
+                    run_trial(name, known[name](), corpus, truth, options.similarity, progress)
+                )
         except MissingDependencyError as error:
             if given.only is not None:
                 raise
@@ -157,7 +185,10 @@ def methods(options: Options) -> dict[str, Callable[[], Check]]:
         detector = METHODS[name](options.similarity)
         return lambda document: detector(document.url, document.text)
 
-    return {DEFAULT: partial(default_check, options), **{name: partial(of_literature, name) for name in METHODS}}
+    return {
+        DEFAULT: partial(default_check, options),
+        **{name: partial(of_literature, name) for name in METHODS},
+    }
 
 
 def default_check(options: Options) -> Check:
@@ -184,10 +215,13 @@ def read_corpus(
     progress: Progress = lambda *_: None,
     on_error: Callable[[Exception], None] | None = None,
 ) -> Corpus:
-    """Read the pages of a folder, a feed or a web archive; the extractor of the options finds the main text of HTML.
+    """Read the pages of a folder, a feed or a web archive.
+
+    The extractor of the options finds the main text of HTML.
 
     `limit` is the number of pages to read, at most. `on_error` and errors are as in
-    `crawldedup.commands.sources.readable_sources`; a source without a readable page is an error, too.
+    `crawldedup.commands.sources.readable_sources`; a source without a readable page is an error,
+    too.
     """
     from crawldedup.commands.sources import readable_sources, refuse
     from crawldedup.page import PageReader
@@ -208,19 +242,34 @@ def read_corpus(
             facts = None if page.text is not None else content.facts or ""
             documents[page.url] = Document(page.url, content.text, facts)
     if not documents:
-        raise ConfigurationError(f"{source!r} holds no page that can be read ({unreadable} without a text)")
+        raise ConfigurationError(
+            f"{source!r} holds no page that can be read ({unreadable} without a text)"
+        )
     return Corpus(Path(source).name, tuple(documents.values()), unreadable, repeated)
 
 
 def run_trial(
-    name: str, check: Check, corpus: Corpus, truth: Truth, similarity: float, progress: Progress = lambda *_: None
+    name: str,
+    check: Check,
+    corpus: Corpus,
+    truth: Truth,
+    similarity: float,
+    progress: Progress = lambda *_: None,
 ) -> Trial:
-    """Show a corpus to a method, and compare its answers with the truth. The default alone keeps other facts apart."""
+    """Show a corpus to a method, and compare its answers with the truth.
+
+    The default alone keeps other facts apart.
+    """
     from crawldedup.literature.bench import KeptPages
 
     documents, fewest = corpus.documents, Options().min_words
-    urls: dict[int | None, str | None] = {None: None, **{page: document.url for page, document in enumerate(documents)}}
-    kept = KeptPages(truth, [document.facts or "" if name == DEFAULT else "" for document in documents])
+    urls: dict[int | None, str | None] = {
+        None: None,
+        **{page: document.url for page, document in enumerate(documents)},
+    }
+    kept = KeptPages(
+        truth, [document.facts or "" if name == DEFAULT else "" for document in documents]
+    )
     outcomes, apart, seconds = list[Outcome](), list[Outcome](), list[float]()
     for page, document in enumerate(documents):
         progress(page + 1, len(documents))
@@ -230,7 +279,10 @@ def run_trial(
         started = time.process_time()
         original = check(document)
         seconds.append(time.process_time() - started)
-        (best, nearest), (best_apart, nearest_apart) = kept.best(page), kept.best(page, same_facts=False)
+        (best, nearest), (best_apart, nearest_apart) = (
+            kept.best(page),
+            kept.best(page, same_facts=False),
+        )
         if original is None:
             kept.add(page)
         if truth.words[page] >= fewest:
@@ -240,7 +292,9 @@ def run_trial(
     flagged = [outcome for outcome in outcomes if outcome.original is not None]
     found = sum(outcome.exact >= similarity for outcome in flagged)
     false = tuple(outcome for outcome in flagged if outcome.exact < similarity - TOLERANCE)
-    missed = tuple(outcome for outcome in outcomes if outcome.original is None and outcome.exact >= similarity)
+    missed = tuple(
+        outcome for outcome in outcomes if outcome.original is None and outcome.exact >= similarity
+    )
     to_find = found + len(missed)
     return Trial(
         method=name,
@@ -258,12 +312,23 @@ def run_trial(
 
 def as_json(corpus: Corpus, truth: Truth, trials: Iterable[Trial]) -> dict[str, Any]:
     """Return plain values, ready for JSON."""
-    counts = {"pages": len(corpus.documents), "unreadable": corpus.unreadable, "repeated": corpus.repeated}
+    counts = {
+        "pages": len(corpus.documents),
+        "unreadable": corpus.unreadable,
+        "repeated": corpus.repeated,
+    }
     without_words = truth.groups.count(-1)
-    return {"corpus": corpus.name, **counts, "without_words": without_words, "trials": list(map(asdict, trials))}
+    return {
+        "corpus": corpus.name,
+        **counts,
+        "without_words": without_words,
+        "trials": list(map(asdict, trials)),
+    }
 
 
-def print_trials(corpus: Corpus, trials: Sequence[Trial], console: Console, notes: Iterable[str] = ()) -> None:
+def print_trials(
+    corpus: Corpus, trials: Sequence[Trial], console: Console, notes: Iterable[str] = ()
+) -> None:
     """Print a line for each method: fitted to a terminal, and unbroken in a pipe."""
     if not console.is_terminal:
         console = Console(file=console.file, width=200, highlight=False)
@@ -274,18 +339,40 @@ def print_trials(corpus: Corpus, trials: Sequence[Trial], console: Console, note
     if trials:
         wanted = trials[0].similarity
         below = f"{wanted - TOLERANCE:g}"
-        headings = ("to find", "found", "%", f"{below} to {wanted:g}", "false", "kept apart", "us a page")
-        table = Table("method", *(Column(heading, justify="right") for heading in headings), box=None)
+        headings = (
+            "to find",
+            "found",
+            "%",
+            f"{below} to {wanted:g}",
+            "false",
+            "kept apart",
+            "us a page",
+        )
+        table = Table(
+            "method", *(Column(heading, justify="right") for heading in headings), box=None
+        )
         for trial in trials:
             # Rounded down: a single miss among thousands is not none.
             percent = f"{trial.found * 1000 // trial.to_find / 10:g}" if trial.to_find else ""
-            counts = (trial.to_find, trial.found, percent, trial.between, len(trial.false), len(trial.apart) or "")
-            cells = (f"{count:,}" if isinstance(count, int) else count for count in (*counts, int(trial.microseconds)))
+            counts = (
+                trial.to_find,
+                trial.found,
+                percent,
+                trial.between,
+                len(trial.false),
+                len(trial.apart) or "",
+            )
+            cells = (
+                f"{count:,}" if isinstance(count, int) else count
+                for count in (*counts, int(trial.microseconds))
+            )
             table.add_row(Text(printable(trial.method)), *cells)
         console.print(Text(lines.pop()), table, sep="\n")
         lines.append(
-            f"to find: pages with an earlier page of {wanted:g} that the method kept. false: flagged, and the best "
-            f"kept page is below {below}. kept apart: only a page of other facts, such as another product, reaches "
+            f"to find: pages with an earlier page of {wanted:g} that the method kept. false: "
+            "flagged, and the best "
+            f"kept page is below {below}. kept apart: only a page of other facts, such as another "
+            "product, reaches "
             f"{wanted:g}. us a page: microseconds of the processor, from the text on."
         )
     console.print(Text("\n".join([*lines, *map(printable, notes)])))

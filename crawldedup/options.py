@@ -1,4 +1,6 @@
-"""Declare every option of an index once: the library, Scrapy's settings, command lines and reference follow it."""
+"""Declare every option of an index once: the library, Scrapy's settings, command lines and
+reference follow it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -12,7 +14,9 @@ from crawldedup.reading import MIN_WORDS
 
 LOWEST_SIMILARITY: Final = 0.5
 
-check_similarity: Final = checks.number("above 0.5 and at most 1", lambda value: LOWEST_SIMILARITY < value <= 1)
+check_similarity: Final = checks.number(
+    "above 0.5 and at most 1", lambda value: LOWEST_SIMILARITY < value <= 1
+)
 
 
 def _paragraphs(name: str, value: object) -> float | str | None:
@@ -22,13 +26,18 @@ def _paragraphs(name: str, value: object) -> float | str | None:
 
 
 def _check_in(module: str, check: str) -> Check:
-    """Return a check of a module that is imported on its first use: options alone must not wait for it."""
+    """Return a check of a module that is imported on its first use: options alone must not wait for
+    it.
+    """
     return lambda name, value: getattr(import_module(module), check)(name, value)
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of its owner: "index", "library" (not Scrapy), "crawl" or "items". A text stands for its `kind`."""
+    """One option of its owner: "index", "library" (not Scrapy), "crawl" or "items".
+
+    A text stands for its `kind`.
+    """
 
     name: str
     default: Any
@@ -48,42 +57,63 @@ class Option:
 
 
 def option(
-    default: Any, check: Check, help: str, *, owner: str = "index", kind: type | None = None, shown: bool = True
+    default: Any,
+    check: Check,
+    help: str,
+    *,
+    owner: str = "index",
+    kind: type | None = None,
+    shown: bool = True,
 ) -> Any:
     """Declare an option as a field of `Options`. Without a `kind`, it is that of the default."""
     kind = kind or (str if default is None else type(default))
-    return field(default=default, repr=shown, metadata={"check": check, "help": help, "owner": owner, "kind": kind})
+    return field(
+        default=default,
+        repr=shown,
+        metadata={"check": check, "help": help, "owner": owner, "kind": kind},
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Holds the options of an index, checked. Nothing is opened or built; `Deduplicator.from_options` takes them."""
+    """Holds the options of an index, checked.
+
+    Nothing is opened or built; `Deduplicator.from_options` takes them.
+    """
 
     store: str = option(
         "memory://",
         _check_in("crawldedup.stores.base", "check_store_url"),
-        "Where pages are remembered: memory://, sqlite:///path, redis://host:port/db, rediss://, unix://, "
+        "Where pages are remembered: memory://, sqlite:///path, redis://host:port/db, rediss://, "
+        "unix://, "
         "redis+sentinel:// or redis+cluster://.",
     )
     namespace: str = option("default", checks.namespace, "The name of the index within the store.")
     scope: str = option(
         "global",
         checks.one_of("global", "site", "spider"),
-        "Which pages a page is compared with: all (global), those of its registered domain (site) or those of its "
+        "Which pages a page is compared with: all (global), those of its registered domain (site) "
+        "or those of its "
         "spider (spider).",
     )
     similarity: float = option(
-        0.9, check_similarity, "The Jaccard similarity of word 3-shingles from which on a page is a near duplicate."
+        0.9,
+        check_similarity,
+        "The Jaccard similarity of word 3-shingles from which on a page is a near duplicate.",
     )
     recall: float = option(
         0.98,
         checks.number("from 0.5 to below 1", lambda value: 0.5 <= value < 1),
-        "Of the pages that are exactly as similar as `similarity` says, the share to accept. The search misses half "
-        "as many as this leaves out, and more in very large indexes. A higher share costs more probes.",
+        "Of the pages that are exactly as similar as `similarity` says, the share to accept. The "
+        "search misses half "
+        "as many as this leaves out, and more in very large indexes. A higher share costs more "
+        "probes.",
         owner="library",
     )
     ttl: float | str | None = option(
-        None, checks.ttl_seconds, 'Forget pages that were not seen for this long, as in "30d" or a number of seconds.'
+        None,
+        checks.ttl_seconds,
+        'Forget pages that were not seen for this long, as in "30d" or a number of seconds.',
     )
     ttl_refresh: bool = option(
         True,
@@ -92,78 +122,98 @@ class Options:
         owner="library",
     )
     max_pages: int | None = option(
-        None, checks.optional(checks.whole(1)), "Forget the oldest pages beyond this number.", kind=int
+        None,
+        checks.optional(checks.whole(1)),
+        "Forget the oldest pages beyond this number.",
+        kind=int,
     )
     store_urls: bool = option(
-        True, checks.flag, "Remember URLs; False keeps 64 bits of each, and verdicts name no original.", owner="library"
+        True,
+        checks.flag,
+        "Remember URLs; False keeps 64 bits of each, and verdicts name no original.",
+        owner="library",
     )
     extractor: str = option(
         "blocks",
         _check_in("crawldedup.reading.extract", "check_extractor"),
-        "What finds the main text: blocks, trafilatura, text (all that is visible), or the dotted path of your own.",
+        "What finds the main text: blocks, trafilatura, text (all that is visible), or the dotted "
+        "path of your own.",
     )
     content: Any = option(
         None,
         _check_in("crawldedup.reading.area", "check_areas"),
-        'What to compare of a page: a CSS selector, or JSON such as {"shop.example": {"compare": "#product", '
+        'What to compare of a page: a CSS selector, or JSON such as {"shop.example": {"compare": '
+        '"#product", '
         '"leave_out": ".offers"}, "*": "main"}.',
     )
     min_words: int = option(
-        MIN_WORDS, checks.whole(1, 1000), "A page with fewer words is thin: only its exact copies are duplicates."
+        MIN_WORDS,
+        checks.whole(1, 1000),
+        "A page with fewer words is thin: only its exact copies are duplicates.",
     )
     distinguish: str = option(
         "products",
         checks.one_of("nothing", "products", "numbers"),
-        "Which pages differ however alike they read: different products (products), also pages with different numbers "
+        "Which pages differ however alike they read: different products (products), also pages "
+        "with different numbers "
         "or main headings (numbers), or none (nothing).",
     )
     distinguish_params: Any = option(
         None,
         _check_in("crawldedup.names", "check_parameters"),
-        "Query parameters whose values keep pages apart, however alike they read. Give names, with commas between them "
+        "Query parameters whose values keep pages apart, however alike they read. Give names, with "
+        "commas between them "
         'or in a list, or by host as in {"shop.example": ["img", "colour"]}.',
     )
     volatile: bool | str = option(
         "known",
         checks.one_of(True, False, "known"),
-        "Leave out lines of a site whose numbers change with every load. With known, those that an index knows are "
-        "left out. With true, as in crawls, pages that come twice within minutes tell of more. With false, none are.",
+        "Leave out lines of a site whose numbers change with every load. With known, those that an "
+        "index knows are "
+        "left out. With true, as in crawls, pages that come twice within minutes tell of more. "
+        "With false, none are.",
         kind=bool,
     )
     keep_texts: bool = option(
         False,
         checks.flag,
-        "Keep the text of each remembered page, compressed, so that the verdict of a changed page says what changed.",
+        "Keep the text of each remembered page, compressed, so that the verdict of a changed page "
+        "says what changed.",
     )
     paragraphs: float | str | None = option(
         None,
         _paragraphs,
-        "Tell of each page that is new how much of it stands on earlier pages, paragraph by paragraph (mark). With a "
+        "Tell of each page that is new how much of it stands on earlier pages, paragraph by "
+        "paragraph (mark). With a "
         "share such as 0.2, a page is a duplicate, too, if less of its words is new.",
         kind=float,
     )
     paragraph_ttl: float | str | None = option(
         30 * 86400,
         checks.ttl_seconds,
-        'Forget the paragraphs of a page after this long: a number of seconds, or a text such as "30d".',
+        "Forget the paragraphs of a page after this long: a number of seconds, or a text such as "
+        '"30d".',
         owner="library",
         kind=str,
     )
     max_paragraphs: int = option(
         1_000_000,
         checks.whole(1000, 10**10),
-        "Forget the paragraphs of the oldest pages beyond about this number of paragraphs of 80 words.",
+        "Forget the paragraphs of the oldest pages beyond about this number of paragraphs of 80 "
+        "words.",
     )
     expected_pages: int = option(
         0,
         checks.whole(0, 10**12),
-        "Search at once as in an index of this many pages, rather than as in one of the present size.",
+        "Search at once as in an index of this many pages, rather than as in one of the present "
+        "size.",
         owner="library",
     )
     key: int | bytes | None = option(
         None,
         checks.secret,
-        "The secret that keeps others from making pages that collide. None takes the index's own, made at random when "
+        "The secret that keeps others from making pages that collide. None takes the index's own, "
+        "made at random when "
         "it begins; 0 is none, for fingerprints that are alike everywhere.",
         owner="library",
         shown=False,
@@ -171,15 +221,22 @@ class Options:
 
     def __post_init__(self) -> None:
         for declared in options_of(type(self)):
-            object.__setattr__(self, declared.name, declared.check(declared.name, getattr(self, declared.name)))
+            object.__setattr__(
+                self, declared.name, declared.check(declared.name, getattr(self, declared.name))
+            )
 
     def index_values(self) -> dict[str, Any]:
         """Return the options of an index but for the store, by name."""
-        return {each.name: getattr(self, each.name) for each in fields(Options) if each.name != "store"}
+        return {
+            each.name: getattr(self, each.name) for each in fields(Options) if each.name != "store"
+        }
 
     @classmethod
     def from_values(cls, values: Mapping[str, object]) -> Self:
-        """Make options of named values. Raises ConfigurationError for one that is no option or not allowed."""
+        """Make options of named values.
+
+        Raises ConfigurationError for one that is no option or not allowed.
+        """
         names = [declared.name for declared in options_of(cls)]
         if unknown := [name for name in values if name not in names]:
             wanted = {"threshold": "similarity"}.get(unknown[0], unknown[0])  # what others call it

@@ -9,7 +9,14 @@ import mmh3
 
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError, CrawlDedupError, KeyMismatchError, PageError
-from crawldedup.fingerprinting import PROFILE, Fingerprint, Source, check_fingerprint, fingerprints, paragraphs_of
+from crawldedup.fingerprinting import (
+    PROFILE,
+    Fingerprint,
+    Source,
+    check_fingerprint,
+    fingerprints,
+    paragraphs_of,
+)
 from crawldedup.names import NO_KEY, NO_LINKS, HeadLinks, Key, claimed_url
 from crawldedup.options import Options, check_similarity
 from crawldedup.reading.area import area_of
@@ -18,7 +25,15 @@ from crawldedup.reading.extract import TEXT_PROFILE, extract_page, get_extractor
 from crawldedup.reading.facts.declared import numbers, plain
 from crawldedup.reading.facts.page_facts import page_facts, text_facts
 from crawldedup.reading.html import check_size, tidy
-from crawldedup.reading.volatile import NOTHING, Known, Numbers, changing_at, numbers_of, rest_of, without_volatile
+from crawldedup.reading.volatile import (
+    NOTHING,
+    Known,
+    Numbers,
+    changing_at,
+    numbers_of,
+    rest_of,
+    without_volatile,
+)
 
 WORST_RANK: Final = 255
 _MOST_LEFT_OUT: Final = 8  # lines of a page are shown
@@ -26,8 +41,14 @@ _check_rank: Final = checks.whole(0, WORST_RANK)
 _TYPES: Final[dict[str, tuple[Any, str]]] = {
     "url": (str, "a str"),
     "html": ((bytes, str, NoneType), "bytes or str"),
-    "fingerprint": ((Fingerprint, NoneType), "one that `Deduplicator.fingerprint` or `crawldedup.fingerprint` made"),
-    **dict.fromkeys(("text", "encoding", "identity", "scope_key", "canonical"), ((str, NoneType), "a str or None")),
+    "fingerprint": (
+        (Fingerprint, NoneType),
+        "one that `Deduplicator.fingerprint` or `crawldedup.fingerprint` made",
+    ),
+    **dict.fromkeys(
+        ("text", "encoding", "identity", "scope_key", "canonical"),
+        ((str, NoneType), "a str or None"),
+    ),
     **dict.fromkeys(("remember", "delivered"), (bool, "True or False")),
 }
 
@@ -42,19 +63,26 @@ class Page:
         text: The main text, if you have extracted it yourself.
         fingerprint: A fingerprint made with the key and the options of the index.
         encoding: The encoding that the server declared for `html`, as in its `Content-Type`.
-        identity: The name of the page, by default its canonical URL. One of the same name is a revisit, or a duplicate
-            while another process at work has it.
-        scope_key: The site, the spider or another name, in place of what the option `scope` says of the URL.
+        identity: The name of the page, by default its canonical URL. One of the same name is a
+            revisit, or a duplicate while another process at work has it.
+        scope_key: The site, the spider or another name, in place of what the option `scope` says of
+            the URL.
         similarity: Overrides the option for this page: above 0.5 and at most 1.
-        canonical: The URL that the page names as its original: a similarity of 0.1 less is enough for its duplicate.
-        remember: With False, nothing is changed, and a page is a revisit only while it resembles the remembered one.
-        delivered: With False, the page holds back no other if the process dies before `Deduplicator.deliver` is called.
-        rank: From 0 (best) to 255. A duplicate of better rank than its original replaces it in the index.
-        revisit_similarity: From this similarity on, above 0.5 and at most 1, a revisit is unchanged, and the text of
-            the earlier visit stays remembered. None asks for equal texts.
+        canonical: The URL that the page names as its original: a similarity of 0.1 less is enough
+            for its duplicate.
+        remember: With False, nothing is changed, and a page is a revisit only while it resembles
+            the remembered one.
+        delivered: With False, the page holds back no other if the process dies before
+            `Deduplicator.deliver` is called.
+        rank: From 0 (best) to 255. A duplicate of better rank than its original replaces it in the
+            index.
+        revisit_similarity: From this similarity on, above 0.5 and at most 1, a revisit is
+            unchanged, and the text of the earlier visit stays remembered. None asks for equal
+            texts.
 
     Raises:
-        ConfigurationError: Not exactly one of `html`, `text` and `fingerprint` is given, or a value is not allowed.
+        ConfigurationError: Not exactly one of `html`, `text` and `fingerprint` is given, or a value
+            is not allowed.
 
     Example:
         >>> from crawldedup import Deduplicator, Page
@@ -91,16 +119,23 @@ class Page:
             try:
                 check_fingerprint(self.fingerprint)
             except (TypeError, ValueError, OverflowError) as error:
-                raise ConfigurationError(f"the fingerprint of {self.url!r} cannot be one: {error}") from None
+                raise ConfigurationError(
+                    f"the fingerprint of {self.url!r} cannot be one: {error}"
+                ) from None
         if (self.html, self.text, self.fingerprint).count(None) != 2:
-            raise ConfigurationError(f"the page {self.url!r} must have one of html, text and fingerprint")
+            raise ConfigurationError(
+                f"the page {self.url!r} must have one of html, text and fingerprint"
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class PageContent(Source):
-    """What is compared of a page, and the canonical links in its head; `unselected` if the wanted area is not on it.
+    """What is compared of a page, and the canonical links in its head.
 
-    `left_out` are lines with numbers that change with every load, `numbers` those of lines that may do so.
+    `unselected` if the wanted area is not on it.
+
+    `left_out` are lines with numbers that change with every load, `numbers` those of lines that may
+    do so.
     """
 
     links: HeadLinks = NO_LINKS
@@ -115,7 +150,9 @@ class PageContent(Source):
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """What came of reading a page: its fingerprint, the canonical links in its head, and what is compared of it."""
+    """What came of reading a page: its fingerprint, the canonical links in its head, and what is
+    compared of it.
+    """
 
     fingerprint: Fingerprint
     links: HeadLinks = NO_LINKS
@@ -126,12 +163,17 @@ class ReadPage:
     numbers: Numbers = field(default_factory=dict)
 
 
-Content = PageContent | Fingerprint | PageError  # what is known of a page before its fingerprint is made
+Content = (
+    PageContent | Fingerprint | PageError
+)  # what is known of a page before its fingerprint is made
 Read = Fingerprint | CrawlDedupError  # then its fingerprint, or why there is none
 
 
 class PageReader:
-    """Reads pages as its options say. Raises MissingDependencyError for an extractor that is not installed."""
+    """Reads pages as its options say.
+
+    Raises MissingDependencyError for an extractor that is not installed.
+    """
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -146,7 +188,10 @@ class PageReader:
         return f"{extractor}/{TEXT_PROFILE}.{self._options.distinguish}/{PROFILE}"
 
     def read_page(self, page: Page, key: Key = NO_KEY, known: Known = NOTHING) -> ReadPage:
-        """Return what came of reading a page, of which `known` numbers are left out. Raises PageError."""
+        """Return what came of reading a page, of which `known` numbers are left out.
+
+        Raises PageError.
+        """
         if page.fingerprint is not None:
             return ReadPage(page.fingerprint)
         content = self.content(page, known)
@@ -163,14 +208,24 @@ class PageReader:
                 return PageContent(text, text_facts(text, options.distinguish))
             raise PageError("empty", "the text is empty")
         area = area_of(options.content, page.url)
-        read = extract_page(html, page.encoding, self._extractor, min_words=options.min_words, area=area)
+        read = extract_page(
+            html, page.encoding, self._extractor, min_words=options.min_words, area=area
+        )
         facts = page_facts(read, options.distinguish)
         source = read.source
-        content = PageContent(read.main, facts, read.whole, None, read.core, source.links, read.unselected)
+        content = PageContent(
+            read.main, facts, read.whole, None, read.core, source.links, read.unselected
+        )
         is_same = not known and options.volatile is not True
-        return content if is_same else self._without_volatile(page.url, content, source.headings, known)
+        return (
+            content
+            if is_same
+            else self._without_volatile(page.url, content, source.headings, known)
+        )
 
-    def _without_volatile(self, url: str, content: PageContent, headings: set[str], known: Known) -> PageContent:
+    def _without_volatile(
+        self, url: str, content: PageContent, headings: set[str], known: Known
+    ) -> PageContent:
         """Leave out what is known to change with every load, and note what may."""
         if self._options.volatile is True:
             rows = [line for line in content.fact_lines if line.startswith("row ")]
@@ -195,9 +250,13 @@ class PageReader:
         )
 
     def try_content(self, page: object, known: Known = NOTHING) -> Content:
-        """Return what is compared of a page, why that cannot be read, or the fingerprint that was given."""
+        """Return what is compared of a page, why that cannot be read, or the fingerprint that was
+        given.
+        """
         if not isinstance(page, Page):
-            raise ConfigurationError(f"one of the pages is a {type(page).__name__}; each must be a Page")
+            raise ConfigurationError(
+                f"one of the pages is a {type(page).__name__}; each must be a Page"
+            )
         if page.fingerprint is not None:
             return page.fingerprint
         try:
@@ -205,16 +264,24 @@ class PageReader:
         except PageError as error:
             return error
 
-    def try_fingerprints(self, pages: Sequence[Page], contents: Sequence[Content], key: Key) -> list[Read]:
+    def try_fingerprints(
+        self, pages: Sequence[Page], contents: Sequence[Content], key: Key
+    ) -> list[Read]:
         """Return the fingerprint of each page, or why there is none for an index of this key."""
-        own = iter(self.fingerprints([content for content in contents if isinstance(content, PageContent)], key))
+        own = iter(
+            self.fingerprints(
+                [content for content in contents if isinstance(content, PageContent)], key
+            )
+        )
         reads: list[Read] = []
         for page, content in zip(pages, contents, strict=True):
             reads.append(next(own) if isinstance(content, PageContent) else content)
             if isinstance(content, Fingerprint) and content.key_id != key.id:
                 reads[-1] = KeyMismatchError(
-                    f"the fingerprint of {page.url!r} was made with the key {content.key_id:016x} and the index has "
-                    f"the key {key.id:016x} (0: none): make it again with this Deduplicator, or with its `key`"
+                    f"the fingerprint of {page.url!r} was made with the key {content.key_id:016x} "
+                    "and the index has "
+                    f"the key {key.id:016x} (0: none): make it again with this Deduplicator, or "
+                    "with its `key`"
                 )
         return reads
 

@@ -14,19 +14,27 @@ from crawldedup.verdict import Coverage, KnownParagraph, ParagraphKind
 Held = Mapping[int, Sequence[int] | None]
 
 LEAST_ANCHORS: Final = 2  # of a paragraph, and on one page: a single one may be a figure of speech
-LEAST_NEW: Final = 0.2  # where pages are only marked: one with less of its own says nothing of how common its text is
+# Where pages are only marked: one with less of its own says nothing of how common its text is.
+LEAST_NEW: Final = 0.2
 LONGEST_URL: Final = 2048  # Longer ones are not kept: each paragraph of a page may name one.
 
 
-def coverage(page: Page, read: Fingerprint, query: Query, store: Store, options: Options) -> Coverage | None:
-    """Compare the paragraphs of a page that is no duplicate, and remember them; None if its URL keeps it apart."""
+def coverage(
+    page: Page, read: Fingerprint, query: Query, store: Store, options: Options
+) -> Coverage | None:
+    """Compare the paragraphs of a page that is no duplicate, and remember them; None if its URL
+    keeps it apart.
+    """
     if kept_apart(options.distinguish_params, page.url):
         return None
     name = PageName(query.record.url_key, query.shard_key)
     least_new = options.paragraphs if isinstance(options.paragraphs, float) else LEAST_NEW
     # Anchors of different places differ, as fingerprints do.
     salt = (query.shard_key or 0) & ((1 << ANCHOR_BITS) - 1)
-    salted = [each._replace(anchors=tuple(anchor ^ salt for anchor in each.anchors)) for each in read.paragraphs]
+    salted = [
+        each._replace(anchors=tuple(anchor ^ salt for anchor in each.anchors))
+        for each in read.paragraphs
+    ]
     anchors = tuple(dict.fromkeys(anchor for each in salted for anchor in each.anchors))
     if not anchors:
         return coverage_of(salted, {}, {}, least_new)
@@ -45,12 +53,16 @@ def coverage(page: Page, read: Fingerprint, query: Query, store: Store, options:
     return covered
 
 
-def coverage_of(paragraphs: Sequence[Paragraph], held: Held, urls: Mapping[int, str], least_new: float) -> Coverage:
-    """Return how much of a page stands on earlier pages: it is partial if less than `least_new` of its words are new.
+def coverage_of(
+    paragraphs: Sequence[Paragraph], held: Held, urls: Mapping[int, str], least_new: float
+) -> Coverage:
+    """Return how much of a page stands on earlier pages: it is partial if less than `least_new` of
+    its words are new.
 
-    `held` maps each anchor to the pages that hold it, or to None if too many do; `urls` are those of the pages that
-    count. The known share of a paragraph is the share of its anchors that its best page holds. Anchors that too many
-    pages hold are left out, and a paragraph is boilerplate if most of its anchors are of this kind.
+    `held` maps each anchor to the pages that hold it, or to None if too many do; `urls` are those
+    of the pages that count. The known share of a paragraph is the share of its anchors that its
+    best page holds. Anchors that too many pages hold are left out, and a paragraph is boilerplate
+    if most of its anchors are of this kind.
     """
     alike = Counter(page for paragraph in paragraphs for page in _holders(paragraph, held, urls))
     judged, new, boilerplate = [], 0, 0
@@ -73,7 +85,9 @@ def coverage_of(paragraphs: Sequence[Paragraph], held: Held, urls: Mapping[int, 
 def _judged(
     paragraph: Paragraph, held: Held, urls: Mapping[int, str], alike: Counter[int]
 ) -> tuple[ParagraphKind, int | None, int]:
-    """Return the kind of a paragraph, the page that holds most of it, and how many of its words that page has."""
+    """Return the kind of a paragraph, the page that holds most of it, and how many of its words
+    that page has.
+    """
     crowded = sum(held[anchor] is None for anchor in paragraph.anchors)
     telling = len(paragraph.anchors) - crowded
     if crowded > telling:
@@ -85,7 +99,9 @@ def _judged(
     least = max(LEAST_ANCHORS, max(shared.values(), default=0) / 2)
     candidates = [page for page, anchors in shared.items() if anchors >= least]
     page = max(candidates, key=lambda page: (alike[page], shared[page]), default=None)
-    found = [page in (held[anchor] or ()) for anchor in paragraph.anchors if held[anchor] is not None]
+    found = [
+        page in (held[anchor] or ()) for anchor in paragraph.anchors if held[anchor] is not None
+    ]
     # Single ones that stand alone among these count, too: those an edited word costs.
     around = zip([True, *found], found, [*found[1:], True], strict=False)
     filled = sum(here or (before and behind) for before, here, behind in around)

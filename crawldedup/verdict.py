@@ -1,4 +1,7 @@
-"""The answers for users: `Verdict` for a page that was checked, `Match` for a page that was found."""
+"""The answers for users:
+
+`Verdict` for a page that was checked, `Match` for a page that was found.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,10 +14,13 @@ class Kind(StrEnum):
     """Tells what a page is, compared with the pages seen before it."""
 
     NEW = "new"  #: The page resembles none that is remembered.
-    NEAR_DUPLICATE = "near_duplicate"  #: The page resembles a remembered page, from the wanted similarity on.
+    NEAR_DUPLICATE = (
+        "near_duplicate"  #: The page resembles a remembered page, from the wanted similarity on.
+    )
     EXACT_DUPLICATE = "exact_duplicate"  #: The page has the same text as a remembered page.
     REVISIT = "revisit"  #: The page itself is remembered, under the same URL or identity.
-    THIN = "thin"  #: The page has too few words to be compared, and no remembered page has the same text.
+    #: The page has too few words to be compared, and no remembered page has the same text.
+    THIN = "thin"
 
 
 class ParagraphKind(StrEnum):
@@ -34,7 +40,9 @@ class KnownParagraph:
     words: int  #: The number of its words.
     known_words: int  #: How many of them stand on the page `url`.
     kind: ParagraphKind  #: The decision.
-    url: str | None = None  #: The URL of the earlier page; None if there is none, or if the index holds no URLs.
+    url: str | None = (
+        None  #: The URL of the earlier page; None if there is none, or if the index holds no URLs.
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +53,16 @@ class Coverage:
     known_words: int  #: Words that an earlier page holds.
     boilerplate_words: int  #: Words of paragraphs that stand on many pages.
     is_partial: bool  #: True if the share of new words is below the wanted one, by default 0.2.
-    sources: tuple[tuple[str, int], ...] = ()  #: The URLs of earlier pages, and the words of each, most first.
+    sources: tuple[
+        tuple[str, int], ...
+    ] = ()  #: The URLs of earlier pages, and the words of each, most first.
     paragraphs: tuple[KnownParagraph, ...] = ()  #: The paragraphs, in the order of the page.
 
     @property
     def share_new(self) -> float | None:
-        """Return the share of new words among the new and the known ones, from 0 to 1; None without any."""
+        """Return the share of new words among the new and the known ones, from 0 to 1; None without
+        any.
+        """
         words = self.new_words + self.known_words
         return self.new_words / words if words else None
 
@@ -59,8 +71,9 @@ class Coverage:
 class Verdict:
     """Holds the answer for one page.
 
-    The earlier page of a `revisit` is the page itself, with the text that was delivered last. The similarity is near 0
-    if product attributes differ, and None for a revisit whose texts are too short.
+    The earlier page of a `revisit` is the page itself, with the text that was delivered last. The
+    similarity is near 0 if product attributes differ, and None for a revisit whose texts are too
+    short.
 
     Example:
         >>> from crawldedup import Deduplicator
@@ -74,21 +87,38 @@ class Verdict:
 
     kind: Kind  #: What the page is.
     url: str  #: The URL of the page, as it was given.
-    original: str | None = None  #: The URL of the earlier page; None if there is none, or if the index holds no URLs.
-    similarity: float | None = None  #: The estimated Jaccard similarity of the word 3-shingles, from 0 to 1.
-    hamming: int | None = None  #: The number of search bits that differ, from 0 to 64; None where `similarity` is.
+    original: str | None = (
+        None  #: The URL of the earlier page; None if there is none, or if the index holds no URLs.
+    )
+    similarity: float | None = (
+        None  #: The estimated Jaccard similarity of the word 3-shingles, from 0 to 1.
+    )
+    hamming: int | None = (
+        None  #: The number of search bits that differ, from 0 to 64; None where `similarity` is.
+    )
     words: int = 0  #: The number of words that were compared.
     copies: int = 0  #: How many duplicates of the earlier page were seen, this one included.
     changed: bool = False  #: True for a `revisit` with other text than was delivered last.
-    abandoned: bool = False  #: True for a `revisit` of a page that was never delivered: its crawler died or failed.
-    replaces: bool = False  #: True for a duplicate of better rank, which has replaced its original in the index.
+    #: True for a `revisit` of a page that was never delivered: its crawler died or failed.
+    abandoned: bool = False
+    replaces: bool = (
+        False  #: True for a duplicate of better rank, which has replaced its original in the index.
+    )
     probes: int = 0  #: How many ranges of keys the search planned to read: a measure of its work.
     candidates: int = 0  #: How many remembered pages were compared: a measure of its work.
-    difference: str | None = None  #: `[-earlier-] {+this+}` of a near duplicate or a changed page, with `keep_texts`.
-    rejected: str | None = None  #: The URL of the nearest page that a new one was compared with, if it came near.
+    difference: str | None = (
+        None  #: `[-earlier-] {+this+}` of a near duplicate or a changed page, with `keep_texts`.
+    )
+    rejected: str | None = (
+        None  #: The URL of the nearest page that a new one was compared with, if it came near.
+    )
     rejected_similarity: float | None = None  #: About how similar that page is, from 0.6 to 1.
-    rejected_by: str | None = None  #: What kept it apart: `similarity`, or `crowd` if several pages are as near.
-    coverage: Coverage | None = None  #: How much of a page that is no duplicate is known, with `paragraphs`.
+    rejected_by: str | None = (
+        None  #: What kept it apart: `similarity`, or `crowd` if several pages are as near.
+    )
+    coverage: Coverage | None = (
+        None  #: How much of a page that is no duplicate is known, with `paragraphs`.
+    )
 
     def __bool__(self) -> bool:
         """Return `is_duplicate`: `if dedup.check(...)` would else hold for every page."""
@@ -106,8 +136,14 @@ class Verdict:
 
     @property
     def is_across_sites(self) -> bool:
-        """Return True for a duplicate of a page on another site; False, too, if the index holds no URLs."""
-        return self.is_duplicate and self.original is not None and site_of(self.original) != site_of(self.url)
+        """Return True for a duplicate of a page on another site; False, too, if the index holds no
+        URLs.
+        """
+        return (
+            self.is_duplicate
+            and self.original is not None
+            and site_of(self.original) != site_of(self.url)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +151,8 @@ class Match:
     """Describes a remembered page that resembles the page asked about."""
 
     url: str  #: The URL of the remembered page; empty if the index holds none.
-    similarity: float  #: The estimated Jaccard similarity of the word 3-shingles, from 0 to 1; 1 for an exact copy.
+    #: The estimated Jaccard similarity of the word 3-shingles, from 0 to 1; 1 for an exact copy.
+    similarity: float
     hamming: int  #: The number of search bits that differ, from 0 to 64.
     exact: bool  #: True if the two pages have the same text.
     seen_at: int  #: When the page was seen last, in whole seconds since 1970 (UTC).
@@ -124,14 +161,23 @@ class Match:
 
 
 def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
-    """Return what a page is, in words that are safe to show. `unnamed` stands for an original without URL."""
-    original = printable(verdict.original or unnamed) + (", which it replaces" if verdict.replaces else "")
+    """Return what a page is, in words that are safe to show.
+
+    `unnamed` stands for an original without URL.
+    """
+    original = printable(verdict.original or unnamed) + (
+        ", which it replaces" if verdict.replaces else ""
+    )
     similarity = "" if verdict.similarity is None else f" ({verdict.similarity:.3f})"
     difference = f": {printable(verdict.difference)}" if verdict.difference else ""
     if verdict.coverage and verdict.coverage.sources:
         (url, words), *others = verdict.coverage.sources
-        source = printable(url or "an unknown page") + (f" and {len(others)} more" if others else "")
-        difference += f", {verdict.coverage.share_new or 0:.0%} of its words new, {words:,} words on {source}"
+        source = printable(url or "an unknown page") + (
+            f" and {len(others)} more" if others else ""
+        )
+        difference += (
+            f", {verdict.coverage.share_new or 0:.0%} of its words new, {words:,} words on {source}"
+        )
     match verdict.kind:
         case Kind.EXACT_DUPLICATE:
             return f"exact duplicate of {original}"

@@ -13,7 +13,10 @@ from crawldedup.fingerprinting import Fingerprint, Floats, check_fingerprint
 from crawldedup.verdict import Coverage, Verdict
 
 T = TypeVar("T")
-_DERIVED: Final = {Verdict: ("is_duplicate", "is_partial", "is_across_sites"), Coverage: ("share_new",)}
+_DERIVED: Final = {
+    Verdict: ("is_duplicate", "is_partial", "is_across_sites"),
+    Coverage: ("share_new",),
+}
 _NUMBERS: Final = ("search", "digest", "facts", "key_id")
 
 
@@ -23,7 +26,10 @@ def from_weights(weights: Floats) -> bytes:
 
 
 def to_weights(_: type, content: Any) -> Floats:
-    """Return the weights that were encoded so, or as Base64 of that. Raises ValueError and TypeError for others."""
+    """Return the weights that were encoded so, or as Base64 of that.
+
+    Raises ValueError and TypeError for others.
+    """
     content = base64.b64decode(content, validate=True) if isinstance(content, str) else content
     return np.frombuffer(content, "<f4").astype(np.float32, copy=False)
 
@@ -31,14 +37,18 @@ def to_weights(_: type, content: Any) -> Floats:
 def plain(value: Any) -> Any:
     """Return a public value as plain values, ready for JSON.
 
-    A dataclass becomes a dict of its attributes and of what follows from them. Of a fingerprint, 64-bit numbers are in
-    hexadecimal, bytes and float32 weights in Base64.
+    A dataclass becomes a dict of its attributes and of what follows from them. Of a fingerprint,
+    64-bit numbers are in hexadecimal, bytes and float32 weights in Base64.
     """
     if value is None or type(value) in (str, int, float, bool):
         return value
     if isinstance(value, Fingerprint):
         values = msgspec.to_builtins(value, builtin_types=(), enc_hook=from_weights)
-        return values | {name: f"{values[name]:016x}" for name in _NUMBERS} | {"full": plain(value.full)}
+        return (
+            values
+            | {name: f"{values[name]:016x}" for name in _NUMBERS}
+            | {"full": plain(value.full)}
+        )
     if is_dataclass(value):
         values = {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
         if "match" in values:
@@ -50,16 +60,24 @@ def plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[T], values: Any) -> T:
-    """Return the value of which `plain` gave these; other keys are ignored. Raises ConfigurationError for others."""
+    """Return the value of which `plain` gave these; other keys are ignored.
+
+    Raises ConfigurationError for others.
+    """
     try:
         if kind is Fingerprint:
             full = values.get("full") and {**_numbered(values["full"]), "full": None}
             values = {**_numbered(values), "full": full}
-            return cast("T", check_fingerprint(msgspec.convert(values, Fingerprint, dec_hook=to_weights)))
+            return cast(
+                "T", check_fingerprint(msgspec.convert(values, Fingerprint, dec_hook=to_weights))
+            )
         if "candidate" in values:
             values = {**values, "candidate": {**values["candidate"], "match": values["candidate"]}}
         if isinstance(values.get("candidates"), list):  # of a verdict, it is their number
-            values = {**values, "candidates": [{**each, "match": each} for each in values["candidates"]]}
+            values = {
+                **values,
+                "candidates": [{**each, "match": each} for each in values["candidates"]],
+            }
         return msgspec.convert(values, kind)
     except (AttributeError, TypeError, ValueError, LookupError) as error:
         raise ConfigurationError(f"these values are no {kind.__name__}: {error}") from error
@@ -70,5 +88,8 @@ def _numbered(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def encode(value: Any) -> bytes:
-    """Return a public value as JSON. Halves of surrogate pairs, which a URL may hold, are escaped."""
+    """Return a public value as JSON.
+
+    Halves of surrogate pairs, which a URL may hold, are escaped.
+    """
     return json.dumps(plain(value)).encode("ascii")

@@ -15,7 +15,8 @@ author = "The crawldedup developers"
 copyright = author
 release = crawldedup.__version__
 
-# sphinx_scrapy brings autodoc, intersphinx and the roles setting, reqmeta, signal, stat and command.
+# sphinx_scrapy brings autodoc, intersphinx and the roles setting, reqmeta, signal, stat and
+# command.
 extensions = ["sphinx_scrapy", "sphinx.ext.napoleon", "myst_parser", "generated_reference"]
 exclude_patterns = ["_build"]
 html_theme = "sphinx_rtd_theme"
@@ -41,7 +42,8 @@ python_use_unqualified_type_names = True
 
 # A reference to a name of ours must lead somewhere.
 nitpicky = True
-# Values of signatures that no page describes: type variables and aliases, and what only the components hand each other.
+# Values of signatures that no page describes: type variables and aliases, and what only the
+# components hand each other.
 _INNER = r"crawldedup\..*\.(T|_Keys|_Token|Item|Paragraph|CrawlOptions|Judged|PageContent|ReadPage|VolatileLines)"
 nitpick_ignore_regex = [
     (r"std:.*", r"(?!(CRAWLDEDUP_|crawldedup)).*"),
@@ -49,8 +51,8 @@ nitpick_ignore_regex = [
     (r"py:class", _INNER),
 ]
 
-# A build without a network must not warn about inventories it cannot fetch. Links into the documentation of Python,
-# Scrapy and redis-py are plain text then.
+# A build without a network must not warn about inventories it cannot fetch. Links into the
+# documentation of Python, Scrapy and redis-py are plain text then.
 online = "READTHEDOCS" in os.environ or "CRAWLDEDUP_DOCS_ONLINE" in os.environ
 if online:
     intersphinx_mapping = {"redis": ("https://redis.readthedocs.io/en/stable/", None)}

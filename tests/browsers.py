@@ -6,5 +6,8 @@ import shutil
 
 import pytest
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))),
+    None,
+)
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="needs Chromium")

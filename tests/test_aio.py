@@ -50,12 +50,20 @@ async def outcomes(dedup: AsyncDeduplicator, pages: list[Page]) -> list[str]:
 
 
 def test_every_method_of_the_other_form_is_there() -> None:
-    names = {name for name in dir(Deduplicator) if not name.startswith("_") and name != "check_batch"}
+    names = {
+        name for name in dir(Deduplicator) if not name.startswith("_") and name != "check_batch"
+    }
     assert {name for name in names if not hasattr(AsyncDeduplicator, name)} == set()
-    assert all(getattr(AsyncDeduplicator, name).__doc__ for name in dir(AsyncDeduplicator) if name[0] != "_")
+    assert all(
+        getattr(AsyncDeduplicator, name).__doc__
+        for name in dir(AsyncDeduplicator)
+        if name[0] != "_"
+    )
 
 
-@pytest.mark.parametrize("options", [{"paragraphs": "mark"}, {"distinguish_params": "img"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"paragraphs": "mark"}, {"distinguish_params": "img"}], ids=str
+)
 @in_a_loop
 async def test_verdicts_are_those_of_the_other_form(options: dict[str, Any]) -> None:
     texts = [story(at % 7, 30 + 5 * at) for at in range(30)] + ["short", "", "short"]
@@ -66,11 +74,15 @@ async def test_verdicts_are_those_of_the_other_form(options: dict[str, Any]) -> 
     found: list[tuple[str, str]] = []
     with Deduplicator(**options) as other:
         expected = list(
-            other.check_many(pages, on_unreadable=lambda page, error: errors.append((page.url, error.reason)))
+            other.check_many(
+                pages, on_unreadable=lambda page, error: errors.append((page.url, error.reason))
+            )
         )
         async with AsyncDeduplicator(workers=2, **options) as dedup:
             # Those of pages that cannot be read have a reason.
-            answers = dedup.check_many(pages, on_error=lambda page, error: found.append((page.url, error.reason)))  # type: ignore[attr-defined]
+            answers = dedup.check_many(
+                pages, on_error=lambda page, error: found.append((page.url, error.reason))
+            )  # type: ignore[attr-defined]
             assert [verdict async for verdict in answers] == expected
             looked = await dedup.check(A, html=html("a"), remember=False)
             assert looked == other.check(A, html=html("a"), remember=False)
@@ -94,7 +106,9 @@ async def test_a_verdict_is_not_held_back_until_the_next_page_comes() -> None:
 
 @pytest.mark.parametrize("is_asynchronous", [False, True])
 @in_a_loop
-async def test_an_error_ends_the_iteration_after_the_verdicts_before_it(is_asynchronous: bool) -> None:
+async def test_an_error_ends_the_iteration_after_the_verdicts_before_it(
+    is_asynchronous: bool,
+) -> None:
     def pages() -> Any:
         yield Page(A, text=story(1))
         yield Page(B, html=b"")
@@ -108,7 +122,9 @@ async def test_an_error_ends_the_iteration_after_the_verdicts_before_it(is_async
     seen: list[object] = []
 
     async def check(dedup: AsyncDeduplicator, **how: Any) -> None:
-        async for verdict in dedup.check_many((asynchronous if is_asynchronous else pages)(), **how):
+        async for verdict in dedup.check_many(
+            (asynchronous if is_asynchronous else pages)(), **how
+        ):
             seen.append(str(verdict.kind))  # noqa: PERF401
 
     async with AsyncDeduplicator() as dedup:
@@ -125,9 +141,21 @@ async def test_an_error_ends_the_iteration_after_the_verdicts_before_it(is_async
 async def test_pages_that_end_or_outlast_their_worker_cost_themselves_alone() -> None:
     words = ["a", "crash", "b", "forever", "c", "leave", "d", "raise", "e"]
     async with AsyncDeduplicator(extractor=OBEDIENT, page_seconds=1) as dedup:
-        pages = [Page(f"https://e.com/{word}", html=html(word, at)) for at, word in enumerate(words)]
+        pages = [
+            Page(f"https://e.com/{word}", html=html(word, at)) for at, word in enumerate(words)
+        ]
         assert await outcomes(dedup, pages) == [
-            *("new", "WorkerError", "new", "too_slow", "new", "UnexpectedReadError", "new", "broken", "new")
+            *(
+                "new",
+                "WorkerError",
+                "new",
+                "too_slow",
+                "new",
+                "UnexpectedReadError",
+                "new",
+                "broken",
+                "new",
+            )
         ]
         assert dedup.waiting == 0
 
@@ -137,13 +165,18 @@ async def test_pages_that_wait_are_asked_about_together_and_a_lone_one_waits_for
     sizes: list[int] = []
     async with AsyncDeduplicator() as dedup:
         check = dedup._dedup.check_batch
-        dedup._dedup.check_batch = lambda pages, contents: (sizes.append(len(pages)), check(pages, contents))[1]
+        dedup._dedup.check_batch = lambda pages, contents: (
+            sizes.append(len(pages)),
+            check(pages, contents),
+        )[1]
         pages = [Page(f"https://e.com/{number}", text=story(number)) for number in range(100)]
         assert set(await outcomes(dedup, pages)) == {"new"}
         assert sizes == [32, 32, 32, 4]
         await dedup.judge(pages[0])
         assert sizes[4:] == [1]
-        assert [verdict.url async for verdict in dedup.check_many(pages)] == [page.url for page in pages]
+        assert [verdict.url async for verdict in dedup.check_many(pages)] == [
+            page.url for page in pages
+        ]
         assert len(sizes) < 55
         foreign = Deduplicator(key=b"0123456789abcdef").fingerprint(text=story(1))
         mixed = [pages[0], Page(B, fingerprint=foreign), Page(B, text=story(0))]
@@ -152,7 +185,9 @@ async def test_pages_that_wait_are_asked_about_together_and_a_lone_one_waits_for
 
 @pytest.mark.usefixtures("own_keys")
 @in_a_loop
-async def test_an_index_that_another_begins_again_has_another_key_and_nobody_notices(redis_server: RedisServer) -> None:
+async def test_an_index_that_another_begins_again_has_another_key_and_nobody_notices(
+    redis_server: RedisServer,
+) -> None:
     async with AsyncDeduplicator(redis_server.url) as dedup:
         for page in ({"text": story(1)}, {"html": f"<p>{story(1)}"}):
             for ask in (dedup.check(A, **page), anext(dedup.check_many([Page(A, **page)]))):
@@ -219,15 +254,24 @@ async def test_the_lease_is_renewed_while_nothing_is_asked(monkeypatch: pytest.M
 
 
 @in_a_loop
-async def test_what_waits_is_answered_before_it_closes_and_nothing_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aio, "_CLOSE_SECONDS", 100)  # on a busy machine, a worker alone may take ten to start
+async def test_what_waits_is_answered_before_it_closes_and_nothing_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        aio, "_CLOSE_SECONDS", 100
+    )  # on a busy machine, a worker alone may take ten to start
     dedup = AsyncDeduplicator()
     pages = [Page(f"https://e.com/{at}", html=html("a", at)) for at in range(50)]
     asked = [asyncio.ensure_future(dedup.judge(page)) for page in pages]
     await asyncio.sleep(0)
     await dedup.close()
     assert {str((await each).verdict.kind) for each in asked} == {"new"}
-    for call in (dedup.check(A, text="x"), dedup.check(A, html="x"), dedup.info(), dedup.explain(A, text="x")):
+    for call in (
+        dedup.check(A, text="x"),
+        dedup.check(A, html="x"),
+        dedup.info(),
+        dedup.explain(A, text="x"),
+    ):
         with pytest.raises(ClosedError):
             await call
     await dedup.close()
@@ -251,7 +295,9 @@ async def test_what_does_not_end_cannot_hold_up_the_close(monkeypatch: pytest.Mo
 
 @in_a_loop
 async def test_cancelled_tasks_lose_no_page(caplog: pytest.LogCaptureFixture) -> None:
-    pages = [Page(f"https://e.com/{at}", **{"html" if at % 2 else "text": story(at)}) for at in range(30)]  # type: ignore[arg-type]
+    pages = [
+        Page(f"https://e.com/{at}", **{"html" if at % 2 else "text": story(at)}) for at in range(30)
+    ]  # type: ignore[arg-type]
     async with AsyncDeduplicator() as dedup:
 
         async def check_many() -> list[str]:
@@ -284,11 +330,17 @@ async def test_it_can_be_explained_compared_and_searched() -> None:
             other.check(A, html=html("a"))
             for content in contents:
                 told, expected = await dedup.explain(B, **content), other.explain(B, **content)
-                assert (told.verdict, told.text, told.facts) == (expected.verdict, expected.text, expected.facts)
+                assert (told.verdict, told.text, told.facts) == (
+                    expected.verdict,
+                    expected.text,
+                    expected.facts,
+                )
                 (found,) = await dedup.find(**content)
                 assert (found.url, found.exact) == (A, "text" in content)
         compared = await dedup.compare(Page(A, html=html("a")), Page(B, text=story(0)))
-        assert compared == plain(compare(Page(A, html=html("a")), Page(B, text=story(0)), key=dedup.key.secret))
+        assert compared == plain(
+            compare(Page(A, html=html("a")), Page(B, text=story(0)), key=dedup.key.secret)
+        )
         assert await dedup.forget(A) == 1
         assert await dedup.note("a name", "a text") == await dedup.note("a name") == "a text"
         await dedup.clear()

@@ -64,8 +64,14 @@ def private_imports(tree: ast.AST) -> list[str]:
             taken += [name for name in names if name.startswith("_") and not name.startswith("__")]
             modules |= {alias.asname or alias.name for alias in node.names}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
-            taken += [node.attr] if node.attr.startswith("_") and not node.attr.startswith("__") else []
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in modules
+        ):
+            taken += (
+                [node.attr] if node.attr.startswith("_") and not node.attr.startswith("__") else []
+            )
     return taken
 
 
@@ -99,10 +105,17 @@ def test_a_room_keeps_within_its_budget(room: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("folder", "kind", "most"), [("tests", "py", 20_000), ("benchmarks", "py", 6_000), ("docs", "md", 4_800)]
+    ("folder", "kind", "most"),
+    [("tests", "py", 20_000), ("benchmarks", "py", 6_000), ("docs", "md", 4_800)],
 )
-def test_what_stands_around_the_package_keeps_within_its_budget(folder: str, kind: str, most: int) -> None:
-    files = [path for path in (PACKAGE.parent / folder).rglob(f"*.{kind}") if not {"_build", ".peers"} & {*path.parts}]
+def test_what_stands_around_the_package_keeps_within_its_budget(
+    folder: str, kind: str, most: int
+) -> None:
+    files = [
+        path
+        for path in (PACKAGE.parent / folder).rglob(f"*.{kind}")
+        if not {"_build", ".peers"} & {*path.parts}
+    ]
     assert sum(map(lines_of, files)) <= most
     assert kind == "py" or len(files) <= 45
 

@@ -17,11 +17,25 @@ SERVICES = COMPOSE["services"]
 
 def test_it_follows_the_compose_specification_and_is_open_to_this_machine_alone() -> None:
     # The package has the specification's schema.
-    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(FILE)]
+    check = [
+        sys.executable,
+        "-m",
+        "check_jsonschema",
+        "--builtin-schema",
+        "vendor.compose-spec",
+        str(FILE),
+    ]
     done = subprocess.run(check, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
-    assert all(port.startswith("127.0.0.1:") for service in SERVICES.values() for port in service.get("ports", ()))
-    assert {name for name, service in SERVICES.items() if "ports" in service} >= {"service", "redis"}
+    assert all(
+        port.startswith("127.0.0.1:")
+        for service in SERVICES.values()
+        for port in service.get("ports", ())
+    )
+    assert {name for name, service in SERVICES.items() if "ports" in service} >= {
+        "service",
+        "redis",
+    }
 
 
 def test_the_service_is_a_command_of_ours_that_waits_for_a_healthy_redis() -> None:

@@ -1,4 +1,7 @@
-"""What a `Deduplicator` does with pages and its index. `test_verdicts` has what verdicts tell beside their kind."""
+"""What a `Deduplicator` does with pages and its index.
+
+`test_verdicts` has what verdicts tell beside their kind.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,9 @@ LAMP = " ".join(f"The lamp stands at pier {number}." for number in range(30))
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Backend:
-    """A store that several crawlers can share: what another kind does is told by the contract of stores."""
+    """A store that several crawlers can share: what another kind does is told by the contract of
+    stores.
+    """
     return Backend("sqlite", f"sqlite:///{tmp_path}/index.sqlite")
 
 
@@ -50,7 +55,10 @@ class TestVerdicts:
         pages = {A: TEXT, B: NEAR, C: TEXT, A + "#top": TEXT, A + "2": FAR, A + "3": "hello there"}
         pages |= {A + "4": "hello  there\n", A + "5": "hello you"}
         verdicts = [dedup.check(url, text=text) for url, text in pages.items()]
-        assert [(str(verdict.kind), verdict.original, verdict.copies, bool(verdict)) for verdict in verdicts] == [
+        assert [
+            (str(verdict.kind), verdict.original, verdict.copies, bool(verdict))
+            for verdict in verdicts
+        ] == [
             ("new", None, 0, False),
             ("near_duplicate", A, 1, True),
             ("exact_duplicate", A, 2, True),
@@ -68,7 +76,9 @@ class TestVerdicts:
         assert (exact.similarity, exact.hamming) == (1.0, 0)
         assert (near.url, near.words) == (B, 400)
 
-    def test_a_page_that_cannot_be_read_is_a_page_error_and_not_remembered(self, dedup: Deduplicator) -> None:
+    def test_a_page_that_cannot_be_read_is_a_page_error_and_not_remembered(
+        self, dedup: Deduplicator
+    ) -> None:
         with pytest.raises(PageError):
             dedup.check(A, html=b"\0\1\2\3" * 1000)
         assert dedup.info().pages == 0
@@ -81,7 +91,10 @@ class TestVerdicts:
 
     @pytest.mark.parametrize(("similarity", "places"), [(0.7, 12), (0.8, 7), (0.9, 3), (0.97, 1)])
     def test_similarity_is_the_threshold(self, similarity: float, places: int) -> None:
-        for dedup, page in ((Deduplicator(similarity=similarity), {}), (Deduplicator(), {"similarity": similarity})):
+        for dedup, page in (
+            (Deduplicator(similarity=similarity), {}),
+            (Deduplicator(), {"similarity": similarity}),
+        ):
             dedup.check(A, text=TEXT)
             assert dedup.check(B, text=edited(TEXT, places), **page).kind is Kind.NEAR_DUPLICATE
             assert dedup.check(C, text=edited(TEXT, places * 5), **page).kind is Kind.NEW
@@ -102,7 +115,9 @@ class TestVerdicts:
 
 
 class TestLooking:
-    def test_a_page_that_is_not_remembered_gets_its_verdict_and_changes_nothing(self, dedup: Deduplicator) -> None:
+    def test_a_page_that_is_not_remembered_gets_its_verdict_and_changes_nothing(
+        self, dedup: Deduplicator
+    ) -> None:
         def look(url: str, text: str) -> tuple[Kind, str | None, int, bool]:
             verdict = dedup.check(url, fingerprint=dedup.fingerprint(text=text), remember=False)
             return verdict.kind, verdict.original, verdict.copies, verdict.changed
@@ -126,7 +141,10 @@ class TestLooking:
             dedup.check(url, text=text, similarity=1)
         for _ in range(2):
             found = dedup.find(text=TEXT)
-            assert [(match.url, match.exact, match.copies) for match in found] == [(C, True, 0), (A, False, 0)]
+            assert [(match.url, match.exact, match.copies) for match in found] == [
+                (C, True, 0),
+                (A, False, 0),
+            ]
             assert found[0].similarity == 1.0 > found[1].similarity > 0.9
             assert found[0].hamming == 0
         assert [match.url for match in dedup.find(text=TEXT, similarity=0.99)] == [C]
@@ -137,7 +155,11 @@ class TestLooking:
         def look() -> tuple[list[str], Kind, int]:
             with contextlib.closing(Deduplicator(shared.url, ttl="1d")) as dedup:
                 verdict = dedup.check(A, fingerprint=dedup.fingerprint(text=TEXT), remember=False)
-                return [match.url for match in dedup.find(text=TEXT)], verdict.kind, dedup.info().pages
+                return (
+                    [match.url for match in dedup.find(text=TEXT)],
+                    verdict.kind,
+                    dedup.info().pages,
+                )
 
         for expected in (([], Kind.NEW, 0), ([A], Kind.REVISIT, 1)):
             before = shared.contents()
@@ -150,11 +172,17 @@ class TestLooking:
 class TestForgetting:
     def test_by_url(self, dedup: Deduplicator) -> None:
         dedup.check(A + "?b=1&a=2", text=TEXT)
-        assert [dedup.forget(A), dedup.forget(A + "?a=2&b=1"), dedup.forget(A + "?a=2&b=1")] == [0, 1, 0]
+        assert [dedup.forget(A), dedup.forget(A + "?a=2&b=1"), dedup.forget(A + "?a=2&b=1")] == [
+            0,
+            1,
+            0,
+        ]
         assert dedup.check(B, text=TEXT).kind is Kind.NEW
 
     @pytest.mark.parametrize("text", [TEXT, "thin text"])
-    def test_every_page_with_a_text_and_none_that_is_like_it(self, dedup: Deduplicator, text: str) -> None:
+    def test_every_page_with_a_text_and_none_that_is_like_it(
+        self, dedup: Deduplicator, text: str
+    ) -> None:
         # Two pages have one text when it came to the second later.
         for url, content in ((A, OTHER), (B, text), (C, NEAR), (A, text)):
             dedup.check(url, text=content, similarity=1)
@@ -165,7 +193,11 @@ class TestForgetting:
     def test_by_identity(self) -> None:
         with Deduplicator(scope="site") as dedup:
             dedup.check(A, text=TEXT, identity="article 7")
-            assert [dedup.forget(A), dedup.forget(A, identity="8"), dedup.forget(A, identity="article 7")] == [0, 0, 1]
+            assert [
+                dedup.forget(A),
+                dedup.forget(A, identity="8"),
+                dedup.forget(A, identity="article 7"),
+            ] == [0, 0, 1]
             assert dedup.check(A, text=TEXT).kind is Kind.NEW
 
 
@@ -204,7 +236,14 @@ class TestManyPages:
         assert {verdict.kind for verdict in together} == set(Kind)
 
     def told(self, verdict: Verdict) -> object:
-        return (verdict.url, verdict.kind, verdict.original, verdict.similarity, verdict.copies, verdict.changed)
+        return (
+            verdict.url,
+            verdict.kind,
+            verdict.original,
+            verdict.similarity,
+            verdict.copies,
+            verdict.changed,
+        )
 
     def test_a_batch_gets_the_verdicts_and_errors_of_single_checks(self) -> None:
         pages = [*self.PAGES[:1], *self.ODD_PAGES]
@@ -238,14 +277,18 @@ class TestManyPages:
         assert taken == [0, 1]
 
     @pytest.mark.parametrize("batch", [2, 100])
-    def test_a_page_that_cannot_be_read_ends_it_in_its_place(self, dedup: Deduplicator, batch: int) -> None:
+    def test_a_page_that_cannot_be_read_ends_it_in_its_place(
+        self, dedup: Deduplicator, batch: int
+    ) -> None:
         pages = iter([*self.PAGES[:3], Page(B + "bad", html=b"\0\1\2" * 999), *self.PAGES[3:]])
         verdicts = dedup.check_many(pages, batch=batch)
         assert [next(verdicts).url for _ in range(3)] == [A, B, C]
         with pytest.raises(PageError):
             next(verdicts)
         assert dedup.info().pages == 1
-        assert [verdict.url for verdict in dedup.check_many(pages)] == [page.url for page in self.PAGES[3:]]
+        assert [verdict.url for verdict in dedup.check_many(pages)] == [
+            page.url for page in self.PAGES[3:]
+        ]
 
 
 class TestClaimedOriginals:
@@ -270,7 +313,9 @@ class TestClaimedOriginals:
         with Deduplicator(scope="site") as dedup:
             dedup.check(A, text=TEXT)
             urls = ("https://www.e.com/b", "https://other.com/b")
-            verdicts = [dedup.check(url, text=HALF_ALIKE, canonical=A, remember=False) for url in urls]
+            verdicts = [
+                dedup.check(url, text=HALF_ALIKE, canonical=A, remember=False) for url in urls
+            ]
         assert list(map(bool, verdicts)) == [True, False]
 
 
@@ -299,7 +344,15 @@ class TestScopes:
     @pytest.mark.parametrize("text", [LAMP, "A lamp."], ids=["full", "thin"])
     def test_values_of_parameters_keep_pages_apart(self, text: str) -> None:
         params = {"shop.example": ["img", "colour"]}
-        variants = ("", "?img=1", "?img=2", "?a=7&img=2", "?colour=red&img=2", "?img=2&colour=red&ref=7", "?ref=7")
+        variants = (
+            "",
+            "?img=1",
+            "?img=2",
+            "?a=7&img=2",
+            "?colour=red&img=2",
+            "?img=2&colour=red&ref=7",
+            "?ref=7",
+        )
         with Deduplicator(distinguish_params=params, scope="site") as dedup:
             urls = [f"https://www.shop.example/lamp{variant}" for variant in variants]
             kinds = [str(dedup.check(url, text=text).kind) for url in urls]
@@ -307,7 +360,15 @@ class TestScopes:
             again = dedup.check(urls[2], html=text)
             assert (again.kind, again.changed, dedup.forget(urls[2])) == (Kind.REVISIT, False, 1)
         new = "thin" if text != LAMP else "new"
-        assert kinds == [new, new, new, "exact_duplicate", new, "exact_duplicate", "exact_duplicate"]
+        assert kinds == [
+            new,
+            new,
+            new,
+            "exact_duplicate",
+            new,
+            "exact_duplicate",
+            "exact_duplicate",
+        ]
 
     def test_near_duplicates_paragraphs_and_claimed_originals_stay_apart_too(self) -> None:
         shop = "https://shop.example/lamp"
@@ -317,7 +378,9 @@ class TestScopes:
             copy = dedup.check(f"{shop}?img=2&ref=7", text=f"{LAMP} Now.")
         assert (other.kind, other.is_partial, copy.kind) == (Kind.NEW, False, Kind.NEAR_DUPLICATE)
 
-    def test_an_index_without_urls_judges_alike_but_names_no_original(self, shared: Backend) -> None:
+    def test_an_index_without_urls_judges_alike_but_names_no_original(
+        self, shared: Backend
+    ) -> None:
         with Deduplicator() as one, Deduplicator(shared.url, store_urls=False) as two:
             named, unnamed = (list(dedup.check_many(TestManyPages.PAGES)) for dedup in (one, two))
             assert [replace(verdict, original=None) for verdict in named] == unnamed
@@ -331,11 +394,18 @@ class TestScopes:
 
 
 class TestLife:
-    def test_an_index_of_other_settings_is_refused_until_it_is_cleared(self, shared: Backend) -> None:
+    def test_an_index_of_other_settings_is_refused_until_it_is_cleared(
+        self, shared: Backend
+    ) -> None:
         with Deduplicator(shared.url, extractor="text") as one:
             one.check(A, text=TEXT)
         two = Deduplicator(shared.url)
-        for call in (two.open, two.info, lambda: two.check(A, text=TEXT), lambda: two.find(text=TEXT)):
+        for call in (
+            two.open,
+            two.info,
+            lambda: two.check(A, text=TEXT),
+            lambda: two.find(text=TEXT),
+        ):
             with pytest.raises(ProfileMismatchError, match=r"'text/.*'blocks/"):
                 call()
         with Deduplicator(shared.url, extractor="text") as one:
@@ -351,7 +421,12 @@ class TestLife:
 
         def crawl(name: str) -> None:
             start.wait()
-            kinds.extend([dedup.check(f"{A}/{name}/{at}", fingerprint=page).kind for at, page in enumerate(pages)])
+            kinds.extend(
+                [
+                    dedup.check(f"{A}/{name}/{at}", fingerprint=page).kind
+                    for at, page in enumerate(pages)
+                ]
+            )
 
         threads = [threading.Thread(target=crawl, args=(name,)) for name in "abcd"]
         for thread in threads:
@@ -398,7 +473,10 @@ class TestLife:
 
     def test_it_tells_its_store_and_its_state(self) -> None:
         dedup = Deduplicator("redis://:secret@localhost", namespace="news")
-        assert repr(dedup) == "<Deduplicator redis://:***@localhost namespace='news' similarity=0.9 (not opened)>"
+        assert (
+            repr(dedup)
+            == "<Deduplicator redis://:***@localhost namespace='news' similarity=0.9 (not opened)>"
+        )
         with Deduplicator() as dedup:
             assert "(open)" in repr(dedup)
         assert "(closed)" in repr(dedup)
@@ -407,14 +485,19 @@ class TestLife:
     def test_a_crawler_at_work_is_heard_of_in_time(
         self, shared: Backend, is_slow: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """However long a crawl takes, its fellows stay its fellows: also if it takes many verdicts slowly."""
+        """However long a crawl takes, its fellows stay its fellows: also if it takes many verdicts
+        slowly.
+        """
         monkeypatch.setattr("crawldedup.deduplicator.HEARTBEAT_SECONDS", 0)
         pages = [Page(A, text=TEXT), Page(B, text=OTHER)]
         with Deduplicator(shared.url) as one, Deduplicator(shared.url) as two:
             verdicts = one.check_many(pages, batch=2 if is_slow else 1)
             next(verdicts)
             two.close()
-            with contextlib.closing(sqlite3.connect(shared.url.removeprefix("sqlite:///"))) as db, db:
+            with (
+                contextlib.closing(sqlite3.connect(shared.url.removeprefix("sqlite:///"))) as db,
+                db,
+            ):
                 db.execute("DELETE FROM crawlers")  # all leases end
             next(verdicts)
             two.open()
@@ -438,7 +521,10 @@ class TestDeliveries:
         ],
     )
     def test_the_next_call_tells_of_a_page(
-        self, shared: Backend, tell: Callable[[Deduplicator], object], monkeypatch: pytest.MonkeyPatch
+        self,
+        shared: Backend,
+        tell: Callable[[Deduplicator], object],
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         dedup = Deduplicator(shared.url)
         dedup.check(A, text=TEXT, delivered=False)
@@ -477,7 +563,9 @@ class TestDeliveries:
             dedup.deliver(A)
             ask, is_lasting = dedup._store.check, isinstance(error, StoreUnavailableError)
             monkeypatch.setattr(
-                dedup._store, "check", lambda queries: [error, *([error] if is_lasting else ask(queries[1:]))]
+                dedup._store,
+                "check",
+                lambda queries: [error, *([error] if is_lasting else ask(queries[1:]))],
             )
             verdicts = dedup.check_many([Page(B + "2", text=OTHER), Page(C, text=OTHER)])
             with pytest.raises(StoreError):

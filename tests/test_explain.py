@@ -13,7 +13,8 @@ from crawldedup.explain import Explanation
 from tests.stories import FAR, HALF_ALIKE, NEAR, TEXT, A, B, C, jaccard
 
 SHOP = (
-    "<html><head><title>Chair</title></head><body><main><h1>Chair</h1><p>49.00 EUR</p><p>Colour: {}</p>"
+    "<html><head><title>Chair</title></head><body><main><h1>Chair</h1><p>49.00 EUR</p><p>Colour: "
+    "{}</p>"
     f"<form class=add-to-cart></form><p>{TEXT}</p></main></body></html>"
 )
 
@@ -23,7 +24,9 @@ class TestExplain:
         with Deduplicator() as dedup:
             dedup.check(A, text=TEXT)
             told = dedup.explain(B, text=NEAR)
-            assert told.verdict == dedup.check(B, fingerprint=dedup.fingerprint(text=NEAR), remember=False)
+            assert told.verdict == dedup.check(
+                B, fingerprint=dedup.fingerprint(text=NEAR), remember=False
+            )
             assert (told.verdict.kind, told.verdict.original) == (Kind.NEAR_DUPLICATE, A)
             assert (told.pages, told.similarity) == (1, 0.9)
             (candidate,) = told.candidates
@@ -46,7 +49,9 @@ class TestExplain:
             assert told.candidates[0].match.url == A
             costs = [candidate.cost for candidate in told.candidates]
             assert costs == sorted(costs)
-            assert [candidate.accepted for candidate in told.candidates] == [cost <= told.limit for cost in costs]
+            assert [candidate.accepted for candidate in told.candidates] == [
+                cost <= told.limit for cost in costs
+            ]
             half = dedup.explain("https://e.com/d", text=HALF_ALIKE, similarity=0.95)
             assert (half.verdict.kind, half.verdict.candidates) == (Kind.NEW, len(half.candidates))
             assert {candidate.accepted for candidate in half.candidates} <= {False}
@@ -59,16 +64,25 @@ class TestExplain:
         assert (told.similarity, told.verdict.kind) == (pytest.approx(0.8), Kind.NEAR_DUPLICATE)
 
     def test_a_crowd_is_told(self) -> None:
-        """Eight pages resemble a ninth alike: it is new, though any of the nearest alone would be its original."""
+        """Eight pages resemble a ninth alike: it is new, though any of the nearest alone would be
+        its original.
+        """
         words = [f"word{number}" for number in range(300)]
 
         def other(number: int) -> str:
-            return " ".join(f"other{number}" if (at - number) % 38 == 4 else word for at, word in enumerate(words))
+            return " ".join(
+                f"other{number}" if (at - number) % 38 == 4 else word
+                for at, word in enumerate(words)
+            )
 
         with Deduplicator() as dedup:
             dedup.check(A, text=other(0))
             alone = dedup.explain(B, text=" ".join(words))
-            assert (alone.crowd, alone.threshold, alone.verdict.kind) == (1, 0.8547, Kind.NEAR_DUPLICATE)
+            assert (alone.crowd, alone.threshold, alone.verdict.kind) == (
+                1,
+                0.8547,
+                Kind.NEAR_DUPLICATE,
+            )
             for number in range(1, 8):
                 dedup.check(f"{A}/{number}", text=other(number), similarity=1.0)
             told = dedup.explain(B, text=" ".join(words))
@@ -105,7 +119,9 @@ class TestCompare:
         assert told.words[1] == told.words[0] + 2
 
     def test_pages_of_other_facts_are_kept_apart_and_the_facts_are_told(self) -> None:
-        red, blue = (Page(url, html=SHOP.format(colour)) for url, colour in ((A, "red"), (B, "blue")))
+        red, blue = (
+            Page(url, html=SHOP.format(colour)) for url, colour in ((A, "red"), (B, "blue"))
+        )
         told = compare(red, blue)
         assert (told.verdict.kind, told.candidate.accepted) == (Kind.NEW, True)
         assert told.facts == (("row colour red",), ("row colour blue",))
@@ -115,8 +131,13 @@ class TestCompare:
     def test_lines_that_a_deduplicator_has_learned_are_left_out(self) -> None:
         def board(topic: str, online: int) -> Page:
             counter = f"<p>{online} users online, {online + 9} guests</p>"
-            html = f"<title>{topic}</title><main><h1>{topic}</h1><p>{topic} {TEXT}</p>{counter}</main>"
-            return Page(f"https://board.example/t/{topic}?sid={mmh3.hash128(f'{topic} {online}'):032x}", html=html)
+            html = (
+                f"<title>{topic}</title><main><h1>{topic}</h1><p>{topic} {TEXT}</p>{counter}</main>"
+            )
+            return Page(
+                f"https://board.example/t/{topic}?sid={mmh3.hash128(f'{topic} {online}'):032x}",
+                html=html,
+            )
 
         with Deduplicator(volatile=True) as dedup:
             for topic in ("moorings", "engines", "sails"):

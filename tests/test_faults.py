@@ -1,4 +1,5 @@
-"""Crawls whose Redis fails in the middle: no page is lost or judged twice, the gap is counted, and then it goes on.
+"""Crawls whose Redis fails in the middle: no page is lost or judged twice, the gap is counted, and
+then it goes on.
 
 The site decides by the pages that are asked for when the fault begins and when it ends.
 """
@@ -26,7 +27,8 @@ from tests.scrapy_plugin.crawling import QUICK, Crawl, crawl_apart
 from tests.scrapy_plugin.website import Answer, Site
 from tests.servers import RedisServer
 
-# Pages 0..44 come before the fault, 45..104 while it lasts, 105..164 until the store is used again, the others after.
+# Pages 0..44 come before the fault, 45..104 while it lasts, 105..164 until the store is used again,
+# the others after.
 BEGIN, END, AGAIN, PAGES = 45, 105, 165, 225
 COPIES = 3
 OLD_CONTENTS = range(10)
@@ -37,9 +39,13 @@ _PAUSE_SECONDS: Final = 0.1
 
 
 def content_of(number: int) -> int:
-    """Return which content a page shows: that of its two neighbours, or one from before the fault at the end."""
+    """Return which content a page shows: that of its two neighbours, or one from before the fault
+    at the end.
+    """
     first_again = PAGES - COPIES * len(OLD_CONTENTS)
-    return number // COPIES if number < first_again else OLD_CONTENTS[(number - first_again) // COPIES]
+    return (
+        number // COPIES if number < first_again else OLD_CONTENTS[(number - first_again) // COPIES]
+    )
 
 
 def words_of(content: int) -> list[str]:
@@ -66,9 +72,10 @@ Act = Callable[[RedisServer], object]
 class Fault:
     """What happens at the first page of the fault, at every sixth one, and when it is over.
 
-    `errors` are the kinds that pages are counted under which passed unjudged; none if nobody should notice.
-    `forgets` says that the index is empty afterwards; `unsure`, that the server may have done what it could not say;
-    not `counts`, that it tells duplicates but cannot count them. `options` are the server's.
+    `errors` are the kinds that pages are counted under which passed unjudged; none if nobody should
+    notice. `forgets` says that the index is empty afterwards; `unsure`, that the server may have
+    done what it could not say; not `counts`, that it tells duplicates but cannot count them.
+    `options` are the server's.
     """
 
     begin: Act = id
@@ -81,7 +88,8 @@ class Fault:
     options: Sequence[str] = ()
 
 
-# In one step, or the crawl would meet an index that lost a key, which is another fault; and the index removes keys too.
+# In one step, or the crawl would meet an index that lost a key, which is another fault; and the
+# index removes keys too.
 _SPOIL: Final = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local kind = redis.call('TYPE', KEYS[1]).ok
@@ -97,7 +105,10 @@ if redis.call('EXISTS', KEYS[2]) == 1 then redis.call('RENAME', KEYS[2], KEYS[1]
 
 
 def spoil(client: redis.Redis, key: bytes) -> bool:
-    """Put something of another type in a key's place. Return False if the index has removed the key meanwhile."""
+    """Put something of another type in a key's place.
+
+    Return False if the index has removed the key meanwhile.
+    """
     return bool(client.eval(_SPOIL, 2, key, b"spared:" + key))
 
 
@@ -138,13 +149,17 @@ FAULTS: dict[str, Fault] = {
         counts=False,
     ),
     # A call is tried again once, so these come at most once while a page is judged.
-    "connections killed": Fault(each=lambda server: server.client.client_kill_filter(_type="normal", skipme=True)),
+    "connections killed": Fault(
+        each=lambda server: server.client.client_kill_filter(_type="normal", skipme=True)
+    ),
     "scripts flushed": Fault(each=lambda server: server.client.script_flush()),
 }
 
 
 class Disturbance:
-    """Brings a fault about when its first page is asked for, and ends it when the first one behind it is."""
+    """Brings a fault about when its first page is asked for, and ends it when the first one behind
+    it is.
+    """
 
     def __init__(self, fault: Fault, server: RedisServer) -> None:
         self._fault, self._server = fault, server
@@ -184,17 +199,25 @@ def crawl_under(fault: Fault, server: RedisServer, folder: Path) -> Crawl:
 
 
 # One crawl shows that the plugin copes; what each fault does to it is a matter of length.
-NAMES = [pytest.param(name, marks=pytest.mark.nightly if number else ()) for number, name in enumerate(FAULTS)]
+NAMES = [
+    pytest.param(name, marks=pytest.mark.nightly if number else ())
+    for number, name in enumerate(FAULTS)
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_fault_costs_no_page_and_no_second_verdict_and_leaves_the_index_whole(name: str, tmp_path: Path) -> None:
+def test_a_fault_costs_no_page_and_no_second_verdict_and_leaves_the_index_whole(
+    name: str, tmp_path: Path
+) -> None:
     fault = FAULTS[name]
     with RedisServer(*fault.options) as server:
         crawl = crawl_under(fault, server, tmp_path)
         with Deduplicator(server.url, extractor="text") as dedup:
             found = [match for number in range(PAGES) for match in dedup.find(html=html_of(number))]
-            copies, pages = {number_of(match.url): match.copies for match in found}, dedup.info().pages
+            copies, pages = (
+                {number_of(match.url): match.copies for match in found},
+                dedup.info().pages,
+            )
 
     stats = crawl.report["stats"]
     assert stats["finish_reason"] == "finished"
@@ -203,7 +226,9 @@ def test_a_fault_costs_no_page_and_no_second_verdict_and_leaves_the_index_whole(
     # Every page is delivered, once, or dropped for one of its content that was delivered.
     delivered = list(map(number_of, crawl.passed))
     dropped = {
-        number_of(page): number_of(original) for page, original, is_gone in crawl.report["duplicates"] if is_gone
+        number_of(page): number_of(original)
+        for page, original, is_gone in crawl.report["duplicates"]
+        if is_gone
     }
     assert sorted([*delivered, *dropped]) == list(range(PAGES))
     for page, original in dropped.items():
@@ -214,7 +239,11 @@ def test_a_fault_costs_no_page_and_no_second_verdict_and_leaves_the_index_whole(
     judged = {number_of(page): kind for page, kind, _ in crawl.report["signals"]}
     unjudged = {*range(PAGES)} - judged.keys()
     assert len(crawl.report["signals"]) == PAGES - len(unjudged) == crawl.counts["checked"]
-    errors = {name.removeprefix("error/"): count for name, count in crawl.counts.items() if name.startswith("error/")}
+    errors = {
+        name.removeprefix("error/"): count
+        for name, count in crawl.counts.items()
+        if name.startswith("error/")
+    }
     assert errors.keys() == fault.errors
     assert sum(errors.values()) == len(unjudged)
 
@@ -223,7 +252,9 @@ def test_a_fault_costs_no_page_and_no_second_verdict_and_leaves_the_index_whole(
     assert ("the store answers again" in crawl.log) == bool(fault.errors)
 
     # Before and after the gap, each content is delivered once.
-    times_delivered = Counter(content_of(page) for page in delivered if page < BEGIN - COPIES or page >= AGAIN)
+    times_delivered = Counter(
+        content_of(page) for page in delivered if page < BEGIN - COPIES or page >= AGAIN
+    )
     if fault.forgets:
         times_delivered.subtract(OLD_CONTENTS)
     assert {*times_delivered.values()} == {1}
@@ -261,7 +292,8 @@ def test_a_key_of_the_wrong_type_leaves_no_page_half_written() -> None:
         contents = count()
         for _ in range(300):
             offer(next(contents))
-        # Enough pages for the index to change its shape while a key is spoilt: that writes to keys no page asks for.
+        # Enough pages for the index to change its shape while a key is spoilt: that writes to keys
+        # no page asks for.
         for key in keys_of_index(server.client):
             if spoil(server.client, key):
                 for _ in range(45):

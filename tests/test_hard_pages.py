@@ -1,7 +1,7 @@
 """Pages that read alike and are not the same, and pages that are the same and do not look it.
 
-Products, short pages, templates, listings, tables, code, calendars, repetition: what counts as a duplicate
-there, and what the setting `distinguish` changes.
+Products, short pages, templates, listings, tables, code, calendars, repetition: what counts as a
+duplicate there, and what the setting `distinguish` changes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from crawldedup.reading.facts.page_facts import page_facts
 
 @dataclass(frozen=True)
 class Shop:
-    """How a shop of a country writes: its words, prices, and rows with the values of two products each."""
+    """How a shop of a country writes: its words, prices, and rows with the values of two products
+    each.
+    """
 
     language: str
     words: str
@@ -38,14 +40,19 @@ class Shop:
 SHOPS = {
     "en": Shop(
         "en",
-        "kettle copper handle water kitchen quiet steam spout maker bench polish warm stove table pour gentle",
+        "kettle copper handle water kitchen quiet steam spout maker bench polish warm stove table "
+        "pour gentle",
         " ",
         ". ",
         "£1,299.00",
         "GBP",
         "Add to basket",
         ("Harbour copper kettle", "Lighthouse copper kettle"),
-        (("Colour", "signal red", "moss green"), ("Weight", "1.2 kg", "1.3 kg"), ("Item no.", "KT-10442", "KT-10443")),
+        (
+            ("Colour", "signal red", "moss green"),
+            ("Weight", "1.2 kg", "1.3 kg"),
+            ("Item no.", "KT-10442", "KT-10443"),
+        ),
     ),
     "ja": Shop(
         "ja",
@@ -85,9 +92,14 @@ def sentences(shop: Shop, length: int, seed: int = 1) -> tuple[str, ...]:
     source = random.Random(seed)
     paragraphs, written = [], 0
     while written < length:
-        chosen = [shop.space.join(source.choices(shop.words.split(), k=source.randint(9, 14))) for _ in range(3)]
+        chosen = [
+            shop.space.join(source.choices(shop.words.split(), k=source.randint(9, 14)))
+            for _ in range(3)
+        ]
         paragraphs.append("".join(f"{sentence}{shop.stop}" for sentence in chosen).strip())
-        written += sum(len(sentence.split()) if shop.space else len(sentence) for sentence in chosen)
+        written += sum(
+            len(sentence.split()) if shop.space else len(sentence) for sentence in chosen
+        )
     return tuple(paragraphs)
 
 
@@ -98,7 +110,9 @@ def group(shop: Shop, length: int) -> dict[str, Item]:
     dearer = replace(first, amount="1399.00", price=shop.price.replace("299", "399"))
     items = {"first": first, "name": replace(first, name=shop.names[1]), "price": dearer}
     for number, (key, _, other) in enumerate(shop.rows):
-        items[f"row {number}"] = replace(first, rows=(*rows[:number], (key, other), *rows[number + 1 :]))
+        items[f"row {number}"] = replace(
+            first, rows=(*rows[:number], (key, other), *rows[number + 1 :])
+        )
     return items
 
 
@@ -118,9 +132,12 @@ def document(head: str, body: str, language: str = "en") -> str:
 
 
 def around(body: str, session: int = 0) -> str:
-    links = "".join(f"<li><a href='/{name}?sid={session}'>{name}</a></li>" for name in ("home", "shop", "cart"))
+    links = "".join(
+        f"<li><a href='/{name}?sid={session}'>{name}</a></li>" for name in ("home", "shop", "cart")
+    )
     return (
-        f"<header><a href='/?sid={session}'>Kettles 24</a><nav><ul>{links}</ul></nav></header>{body}"
+        f"<header><a href='/?sid={session}'>Kettles "
+        f"24</a><nav><ul>{links}</ul></nav></header>{body}"
         "<footer><p>Free delivery over 50. Call 0800 123 456. © 2024</p></footer>"
     )
 
@@ -129,7 +146,10 @@ def modern(item: Item, visit: int) -> str:
     """JSON-LD, and a specification of <div> only."""
     offer = {"@type": "Offer", "price": item.amount, "priceCurrency": item.shop.currency}
     product = {"@type": ["Product"], "name": item.name, "sku": item.rows[-1][1], "offers": offer}
-    crumbs = {"@type": "BreadcrumbList", "itemListElement": [{"@type": "ListItem", "position": 1, "name": "Shop"}]}
+    crumbs = {
+        "@type": "BreadcrumbList",
+        "itemListElement": [{"@type": "ListItem", "position": 1, "name": "Shop"}],
+    }
     data = json.dumps({"@graph": [crumbs, {**product, "aggregateRating": {"ratingValue": "4.5"}}]})
     rows = item.table("<div class='attribute'><span>{}</span><span>{}</span></div>")
     body = (
@@ -139,7 +159,9 @@ def modern(item: Item, visit: int) -> str:
         f"<button>{item.shop.buy}</button><div class='description'>{item.paragraphs}</div>"
         f"<div class='attributes'>{rows}</div></div>{others(visit, item)}</main>"
     )
-    head = f"<title>{item.name} | Kettles 24</title><script type='application/ld+json'>{data}</script>"
+    head = (
+        f"<title>{item.name} | Kettles 24</title><script type='application/ld+json'>{data}</script>"
+    )
     return document(head, around(body, visit), item.shop.language)
 
 
@@ -150,23 +172,31 @@ def broken_data(item: Item, visit: int) -> str:
 
 def microdata(item: Item, visit: int) -> str:
     body = (
-        f"<div id='product-17' class='product type-product instock' itemscope itemtype='http://schema.org/Product'>"
-        f"<h1 itemprop='name'>{item.name}</h1><p itemprop='offers' itemscope itemtype='http://schema.org/Offer'>"
+        "<div id='product-17' class='product type-product instock' itemscope "
+        "itemtype='http://schema.org/Product'>"
+        f"<h1 itemprop='name'>{item.name}</h1><p itemprop='offers' itemscope "
+        "itemtype='http://schema.org/Offer'>"
         f"<meta itemprop='price' content='{item.amount}'>"
         f"<meta itemprop='priceCurrency' content='{item.shop.currency}'>{item.price}</p>"
-        f"<form class='cart'><button>{item.shop.buy}</button></form><div itemprop='description'>{item.paragraphs}</div>"
+        f"<form class='cart'><button>{item.shop.buy}</button></form><div "
+        f"itemprop='description'>{item.paragraphs}</div>"
         f"<table>{item.table('<tr><th>{}</th><td><p>{}</p></td></tr>')}</table></div>{others(visit, item)}"
     )
-    return document(f"<title>{item.name} – Kettles 24</title>", around(body, visit), item.shop.language)
+    return document(
+        f"<title>{item.name} – Kettles 24</title>", around(body, visit), item.shop.language
+    )
 
 
 def undeclared(item: Item, visit: int) -> str:
     """Nothing for machines: a price near a name, a button, and a list."""
     body = (
-        f"<div class='box'><h1>{item.name}</h1><span class='sum'>{item.price}</span><form><button>{item.shop.buy}"
+        f"<div class='box'><h1>{item.name}</h1><span "
+        f"class='sum'>{item.price}</span><form><button>{item.shop.buy}"
         f"</button></form>{item.paragraphs}<ul>{item.table('<li>{}: {}</li>')}</ul></div>{others(visit, item)}"
     )
-    return document(f"<title>{item.name} - Kettles 24</title>", around(body, visit), item.shop.language)
+    return document(
+        f"<title>{item.name} - Kettles 24</title>", around(body, visit), item.shop.language
+    )
 
 
 def printed(item: Item) -> str:
@@ -179,7 +209,8 @@ def mirrored(item: Item) -> str:
     """Another site's template, of the time of layout tables."""
     rows = item.table("<TR><TD><B>{}:</B></TD><TD>{}</TD></TR>")
     body = (
-        f"<TABLE><TR><TD COLSPAN=2>mirror.example - document 815</TD></TR><TR><TD><A HREF='/'>Index</A><BR>"
+        "<TABLE><TR><TD COLSPAN=2>mirror.example - document 815</TD></TR><TR><TD><A "
+        "HREF='/'>Index</A><BR>"
         f"Mirrored nightly</TD><TD><H2>{item.name}</H2><B>{item.price}</B><P>{item.paragraphs}"
         f"<TABLE BORDER=1>{rows}</TABLE></TD></TR></TABLE><HR><ADDRESS>Webmaster 1999</ADDRESS>"
     )
@@ -190,7 +221,9 @@ TEMPLATES: tuple[Callable[[Item, int], str], ...] = (modern, broken_data, microd
 
 
 def facts(html: str) -> str | None:
-    return page_facts(extract_page(html, None, get_extractor("trafilatura"), min_words=8), "products")
+    return page_facts(
+        extract_page(html, None, get_extractor("trafilatura"), min_words=8), "products"
+    )
 
 
 @pytest.mark.parametrize("language", SHOPS)
@@ -214,7 +247,9 @@ def test_one_difference_makes_another_product_and_a_session_does_not(
 
 @pytest.mark.parametrize("language", SHOPS)
 @pytest.mark.parametrize("make", TEMPLATES)
-def test_every_view_has_the_same_facts_and_is_found(make: Callable[[Item, int], str], language: str) -> None:
+def test_every_view_has_the_same_facts_and_is_found(
+    make: Callable[[Item, int], str], language: str
+) -> None:
     items = group(SHOPS[language], 600)
     with Deduplicator() as dedup:
         for kind, item in items.items():
@@ -223,11 +258,15 @@ def test_every_view_has_the_same_facts_and_is_found(make: Callable[[Item, int], 
             assert dedup.check(f"https://shop.example/{kind}", html=page).kind is Kind.NEW
         for view in (printed, mirrored):
             for kind, item in items.items():
-                verdict = dedup.check(f"https://other.example/{view.__name__}/{kind}", html=view(item))
+                verdict = dedup.check(
+                    f"https://other.example/{view.__name__}/{kind}", html=view(item)
+                )
                 assert verdict.original == f"https://shop.example/{kind}", (view, verdict)
 
 
-def test_a_text_without_html_and_pages_not_distinguished_are_compared_by_their_words_alone() -> None:
+def test_a_text_without_html_and_pages_not_distinguished_are_compared_by_their_words_alone() -> (
+    None
+):
     items = group(SHOPS["en"], 400)
     with Deduplicator() as texts, Deduplicator(distinguish="nothing") as pages:
         for kind, item in items.items():
@@ -238,16 +277,28 @@ def test_a_text_without_html_and_pages_not_distinguished_are_compared_by_their_w
 
 @pytest.mark.parametrize("distinguish", ["products", "nothing"])
 def test_an_article_on_prices_is_found_on_another_site(distinguish: str) -> None:
-    body = "".join(f"<p>{text} The kettle costs £{30 + n}.</p>" for n, text in enumerate(sentences(SHOPS["en"], 300)))
-    data = json.dumps({"@type": "NewsArticle", "headline": "Kettles", "about": {"@type": "Product", "name": "Kettles"}})
+    body = "".join(
+        f"<p>{text} The kettle costs £{30 + n}.</p>"
+        for n, text in enumerate(sentences(SHOPS["en"], 300))
+    )
+    data = json.dumps(
+        {
+            "@type": "NewsArticle",
+            "headline": "Kettles",
+            "about": {"@type": "Product", "name": "Kettles"},
+        }
+    )
     one = document(
-        f"<title>Kettles get dearer - The Herald 24</title><script type='application/ld+json'>{data}</script>",
+        "<title>Kettles get dearer - The Herald 24</title><script "
+        f"type='application/ld+json'>{data}</script>",
         around(f"<article><h1>Kettles get dearer</h1><p>4 May</p>{body}</article>"),
     )
     other = document(
         "<title>Why kettles get dearer | Gazette</title>",
-        f"<div id='top'>Gazette, only £1 a month</div><div class='story'><h1>Why kettles get dearer</h1>{body}</div>"
-        "<div class='box'><a href='/offer'>Our offer</a><span>£9.99</span><a href='/cart/add/3'>Buy now</a></div>",
+        "<div id='top'>Gazette, only £1 a month</div><div class='story'><h1>Why kettles get "
+        f"dearer</h1>{body}</div>"
+        "<div class='box'><a href='/offer'>Our offer</a><span>£9.99</span><a "
+        "href='/cart/add/3'>Buy now</a></div>",
     )
     with Deduplicator(distinguish=distinguish) as dedup:
         assert dedup.check("https://herald.example/", html=one).kind is Kind.NEW
@@ -256,7 +307,9 @@ def test_an_article_on_prices_is_found_on_another_site(distinguish: str) -> None
 
 # Short pages
 
-VOCABULARY = ["".join(random.Random(number).choices("abdeiklmnorstu", k=6)) for number in range(2000)]
+VOCABULARY = [
+    "".join(random.Random(number).choices("abdeiklmnorstu", k=6)) for number in range(2000)
+]
 
 
 def text_of(length: int, *, changed: str = "", seed: int = 1) -> str:
@@ -269,39 +322,60 @@ def text_of(length: int, *, changed: str = "", seed: int = 1) -> str:
 
 @pytest.mark.parametrize(
     ("length", "expected"),
-    [(10, Kind.THIN), (20, Kind.NEW), (30, Kind.NEW), *((n, Kind.NEAR_DUPLICATE) for n in (100, 400))],
+    [
+        (10, Kind.THIN),
+        (20, Kind.NEW),
+        (30, Kind.NEW),
+        *((n, Kind.NEAR_DUPLICATE) for n in (100, 400)),
+    ],
 )
 def test_one_changed_word(length: int, expected: Kind) -> None:
     """It takes three shingles with it: of 98 not enough to matter, of 18 it is."""
     for seed in range(5):
         with Deduplicator() as dedup:
             dedup.check("https://a.example/", text=text_of(length, changed="before", seed=seed))
-            verdict = dedup.check("https://b.example/", text=text_of(length, changed="after", seed=seed))
+            verdict = dedup.check(
+                "https://b.example/", text=text_of(length, changed="after", seed=seed)
+            )
             assert verdict.kind is expected, (seed, verdict)
 
 
 # Numbers
 
 TERMS = " ".join(sentences(SHOPS["en"], 300, seed=3))
-CELLS = [[VOCABULARY[row], *(str(row * 13 + column * 7) for column in range(4))] for row in range(60)]
-CODE = [f"    {VOCABULARY[n]} = {VOCABULARY[n + 1]}({VOCABULARY[n + 2]}, {VOCABULARY[n + 3]})" for n in range(80)]
+CELLS = [
+    [VOCABULARY[row], *(str(row * 13 + column * 7) for column in range(4))] for row in range(60)
+]
+CODE = [
+    f"    {VOCABULARY[n]} = {VOCABULARY[n + 1]}({VOCABULARY[n + 2]}, {VOCABULARY[n + 3]})"
+    for n in range(80)
+]
 
 
 def page(title: str, body: str) -> str:
-    return document(f"<title>{title} | The Site</title>", around(f"<main><h1>{title}</h1>{body}</main>"))
+    return document(
+        f"<title>{title} | The Site</title>", around(f"<main><h1>{title}</h1>{body}</main>")
+    )
 
 
 def table(**changed: str) -> str:
     """A table with other values in some cells, named by row and column."""
-    rows = [[changed.get(f"at_{r}_{c}", cell) for c, cell in enumerate(row)] for r, row in enumerate(CELLS)]
+    rows = [
+        [changed.get(f"at_{r}_{c}", cell) for c, cell in enumerate(row)]
+        for r, row in enumerate(CELLS)
+    ]
     cells = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     return page("Results", f"<table>{cells}</table>")
 
 
 def month(name: str, first: int) -> str:
-    days = "".join(f"<td>{day}</td>" + "</tr><tr>" * ((day + first) % 7 == 0) for day in range(1, 31))
+    days = "".join(
+        f"<td>{day}</td>" + "</tr><tr>" * ((day + first) % 7 == 0) for day in range(1, 31)
+    )
     calendar = f"<table><tr>{'<td></td>' * first}{days}</tr></table>"
-    return page(f"Events in {name}", f"{calendar}<p>Flea market on the {8 - first}th.</p><p>{TERMS}</p>")
+    return page(
+        f"Events in {name}", f"{calendar}<p>Flea market on the {8 - first}th.</p><p>{TERMS}</p>"
+    )
 
 
 SAME_TEMPLATE = {
@@ -311,7 +385,10 @@ SAME_TEMPLATE = {
     ),
     "months of a calendar": (month("April 2024", 1), month("September 2024", 3)),
     "tables but for a cell": (table(at_30_2="404"), table(at_30_2="405")),
-    "tables but for the order of two cells": (table(), table(at_30_2=CELLS[31][2], at_31_2=CELLS[30][2])),
+    "tables but for the order of two cells": (
+        table(),
+        table(at_30_2=CELLS[31][2], at_31_2=CELLS[30][2]),
+    ),
     "Japanese but for a date": tuple(
         page("お知らせ", f"<p>{date}。{''.join(sentences(SHOPS['ja'], 500))}</p>")
         for date in ("二〇二四年三月", "二〇二四年四月")
@@ -324,19 +401,35 @@ def test_pages_that_differ_in_numbers_alone(pages: tuple[str, str]) -> None:
     """Near duplicates they are; who must keep them says so, and still loses the copies."""
     for distinguish in ("nothing", "products", "numbers"):
         with Deduplicator(distinguish=distinguish) as dedup:
-            kinds = [dedup.check(f"https://site.example/{n}", html=html).kind for n, html in enumerate(pages)]
-            assert kinds == [Kind.NEW, Kind.NEW if distinguish == "numbers" else Kind.NEAR_DUPLICATE]
-            assert all(dedup.check(f"https://site.example/{html[-99:]}", html=html).is_duplicate for html in pages)
+            kinds = [
+                dedup.check(f"https://site.example/{n}", html=html).kind
+                for n, html in enumerate(pages)
+            ]
+            assert kinds == [
+                Kind.NEW,
+                Kind.NEW if distinguish == "numbers" else Kind.NEAR_DUPLICATE,
+            ]
+            assert all(
+                dedup.check(f"https://site.example/{html[-99:]}", html=html).is_duplicate
+                for html in pages
+            )
 
 
 # Code, templates and lists
 
 
 def test_code_that_differs_in_a_name_is_a_near_duplicate() -> None:
-    one, other = ("\n".join([*CODE[:40], f"    {name} = 1", *CODE[40:]]) for name in ("alpha", "beta"))
+    one, other = (
+        "\n".join([*CODE[:40], f"    {name} = 1", *CODE[40:]]) for name in ("alpha", "beta")
+    )
     with Deduplicator() as dedup:
-        assert dedup.check("https://code.example/1", html=page("A function", f"<pre>{one}</pre>")).kind is Kind.NEW
-        verdict = dedup.check("https://code.example/2", html=page("A function", f"<pre>{other}</pre>"))
+        assert (
+            dedup.check("https://code.example/1", html=page("A function", f"<pre>{one}</pre>")).kind
+            is Kind.NEW
+        )
+        verdict = dedup.check(
+            "https://code.example/2", html=page("A function", f"<pre>{other}</pre>")
+        )
         assert verdict.kind is Kind.NEAR_DUPLICATE
 
 
@@ -345,18 +438,26 @@ def test_short_texts_in_one_template_stay_apart(extractor: str) -> None:
     sidebar = f"<aside><p>{TERMS}</p></aside>"
     with Deduplicator(extractor=extractor) as dedup:
         for seed in range(20):
-            html = page("Notice", f"<p>{text_of(30, seed=seed)}.</p>").replace("<footer>", f"{sidebar}<footer>")
+            html = page("Notice", f"<p>{text_of(30, seed=seed)}.</p>").replace(
+                "<footer>", f"{sidebar}<footer>"
+            )
             assert dedup.check(f"https://site.example/{seed}", html=html).kind is Kind.NEW
             other_session = html.replace("sid=0", "sid=5")
             assert dedup.check(f"https://site.example/{seed}?s", html=other_session).is_duplicate
 
 
 def test_the_pages_of_a_listing_stay_apart_and_a_reload_is_found() -> None:
-    lamps = [f"<li>Lamp number {number}, {VOCABULARY[number]}, {number * 7} hours</li>" for number in range(40)]
-    first, second = (page("Lamps", f"<ul>{''.join(part)}</ul>") for part in (lamps[:20], lamps[20:]))
+    lamps = [
+        f"<li>Lamp number {number}, {VOCABULARY[number]}, {number * 7} hours</li>"
+        for number in range(40)
+    ]
+    first, second = (
+        page("Lamps", f"<ul>{''.join(part)}</ul>") for part in (lamps[:20], lamps[20:])
+    )
     with Deduplicator() as dedup:
         kinds = [
-            dedup.check(f"https://site.example/{n}", html=html).kind for n, html in enumerate((first, second, first))
+            dedup.check(f"https://site.example/{n}", html=html).kind
+            for n, html in enumerate((first, second, first))
         ]
         assert kinds == [Kind.NEW, Kind.NEW, Kind.EXACT_DUPLICATE]
 
@@ -372,7 +473,11 @@ REPETITIVE = [
 def test_repetition_makes_no_two_pages_alike(distinguish: str) -> None:
     with Deduplicator(distinguish=distinguish) as dedup:
         for number, text in enumerate(REPETITIVE):
-            assert dedup.check(f"https://spam.example/{number}", text=text).kind is Kind.NEW, text[:30]
+            assert dedup.check(f"https://spam.example/{number}", text=text).kind is Kind.NEW, text[
+                :30
+            ]
         prints = [dedup.fingerprint(text=text) for text in REPETITIVE]
     for number, one in enumerate(prints):
-        assert all(one.search != other.search and one.verify != other.verify for other in prints[:number])
+        assert all(
+            one.search != other.search and one.verify != other.verify for other in prints[:number]
+        )

@@ -58,7 +58,9 @@ PRODUCTS = Corpus(
 
 
 def trial_of(check: Check, corpus: Corpus = CORPUS, name: str = DEFAULT) -> Trial:
-    return run_trial(name, check, corpus, compare_all(document.text for document in corpus.documents), 0.9)
+    return run_trial(
+        name, check, corpus, compare_all(document.text for document in corpus.documents), 0.9
+    )
 
 
 def flagged(corpus: Corpus = CORPUS, name: str = DEFAULT, **flags: str) -> Trial:
@@ -72,18 +74,25 @@ def urls(outcomes: tuple[Outcome, ...]) -> list[str]:
 
 def test_pages_are_counted_by_the_best_page_that_was_kept() -> None:
     trial = flagged(near="/first", copy="/first", other="/first", close="/first")
-    # To find are the copy, the near one and the nearer one; the close one is near enough to be no mistake.
+    # To find are the copy, the near one and the nearer one; the close one is near enough to be no
+    # mistake.
     assert (trial.to_find, trial.found, trial.recall, trial.between) == (3, 2, 2 / 3, 1)
     assert (urls(trial.missed), urls(trial.false), trial.apart) == (["/nearer"], ["/other"], ())
 
 
 def test_pages_of_other_facts_are_kept_apart_and_not_missed() -> None:
     trial = flagged(PRODUCTS, lamp_copy="/lamp")
-    assert [(page.url, page.nearest) for page in trial.apart] == [("/other_lamp", "/lamp"), ("/about_lamps", "/lamp")]
+    assert [(page.url, page.nearest) for page in trial.apart] == [
+        ("/other_lamp", "/lamp"),
+        ("/about_lamps", "/lamp"),
+    ]
     assert (trial.recall, trial.missed, trial.false) == (1.0, (), ())
     assert urls(flagged(PRODUCTS, lamp_copy="/lamp", other_lamp="/lamp").false) == ["/other_lamp"]
     nothing = flagged(PRODUCTS)
-    assert (urls(nothing.missed), urls(nothing.apart)) == (["/lamp_copy"], ["/other_lamp", "/about_lamps"])
+    assert (urls(nothing.missed), urls(nothing.apart)) == (
+        ["/lamp_copy"],
+        ["/other_lamp", "/about_lamps"],
+    )
     without = flagged(PRODUCTS, "without facts", lamp_copy="/lamp", other_lamp="/lamp")
     assert (urls(without.missed), without.apart) == (["/about_lamps"], ())
 
@@ -108,9 +117,18 @@ def test_methods_of_the_literature_find_copies_and_nothing_else(name: str) -> No
 
 @pytest.fixture
 def pages(tmp_path: Path) -> Path:
-    texts = {"a": numbered_words(0, 102), "b": numbered_words(0, 100), "c": numbered_words(500, 600), "d": "   "}
+    texts = {
+        "a": numbered_words(0, 102),
+        "b": numbered_words(0, 100),
+        "c": numbered_words(500, 600),
+        "d": "   ",
+    }
     path = tmp_path / "pages.jsonl"
-    path.write_text("".join(json.dumps({"url": f"/{name}", "text": text}) + "\n" for name, text in texts.items()))
+    path.write_text(
+        "".join(
+            json.dumps({"url": f"/{name}", "text": text}) + "\n" for name, text in texts.items()
+        )
+    )
     return path
 
 
@@ -125,33 +143,60 @@ def test_one_table_compares_all_methods(pages: Path, capsys: Capture) -> None:
     assert (status, err) == (0, "")
     about, heading, *rows = out.splitlines()[: 3 + len(METHODS)]
     assert about == "pages.jsonl: 3 pages (left out, 1 unreadable)"
-    assert " ".join(heading.split()) == "method to find found % 0.8 to 0.9 false kept apart us a page"
+    assert (
+        " ".join(heading.split()) == "method to find found % 0.8 to 0.9 false kept apart us a page"
+    )
     for name, row in zip([DEFAULT, *METHODS], rows, strict=True):
         assert row.strip().startswith(name)
         assert row.strip().removeprefix(name).split()[:1] == ["1"]
     assert rows[0].split()[:-1] == [DEFAULT, "1", "1", "100", "0", "0"]
     with mock.patch.dict("crawldedup.measure.SLOW", {"brute force": 2}):
-        assert "brute force: left out above 2 pages; --only 'brute force' measures it" in run(capsys, pages)[1]
-        assert re.search("\n *brute force +1 +1 +100 ", run(capsys, pages, "--only", "brute force")[1])
+        assert (
+            "brute force: left out above 2 pages; --only 'brute force' measures it"
+            in run(capsys, pages)[1]
+        )
+        assert re.search(
+            "\n *brute force +1 +1 +100 ", run(capsys, pages, "--only", "brute force")[1]
+        )
 
 
 def test_the_json_has_what_was_found(tmp_path: Path, capsys: Capture) -> None:
     for number, price in enumerate(["19.90", "24.90", "19.90", "9.90"]):
         (tmp_path / f"{number}.html").write_text(product_page(price, numbered_words(0, 150)))
-    status, out, _ = run(capsys, tmp_path, "--only", DEFAULT, "--limit", 3, "--similarity", 0.95, "--json")
+    status, out, _ = run(
+        capsys, tmp_path, "--only", DEFAULT, "--limit", 3, "--similarity", 0.95, "--json"
+    )
     report = json.loads(out)
-    assert (status, report["corpus"], report["pages"], report["without_words"]) == (0, tmp_path.name, 3, 0)
+    assert (status, report["corpus"], report["pages"], report["without_words"]) == (
+        0,
+        tmp_path.name,
+        3,
+        0,
+    )
     (trial,) = report["trials"]
-    assert (trial["method"], trial["recall"], trial["missed"], trial["similarity"]) == (DEFAULT, 1.0, [], 0.95)
+    assert (trial["method"], trial["recall"], trial["missed"], trial["similarity"]) == (
+        DEFAULT,
+        1.0,
+        [],
+        0.95,
+    )
     # Products of other prices are kept apart.
-    assert [(page["url"][-6:], page["nearest"][-6:]) for page in trial["apart"]] == [("1.html", "0.html")]
+    assert [(page["url"][-6:], page["nearest"][-6:]) for page in trial["apart"]] == [
+        ("1.html", "0.html")
+    ]
     assert (trial["found"], trial["missed"], trial["false"]) == (1, [], [])
 
 
 @pytest.mark.parametrize(
     ("option", "value", "message"),
-    [("only", "minhsh", "did you mean 'minhash'"), ("limit", "0", "--limit is 0"), ("similarity", "2", "similarity")],
+    [
+        ("only", "minhsh", "did you mean 'minhash'"),
+        ("limit", "0", "--limit is 0"),
+        ("similarity", "2", "similarity"),
+    ],
 )
-def test_what_cannot_be_measured_is_said(pages: Path, capsys: Capture, option: str, value: str, message: str) -> None:
+def test_what_cannot_be_measured_is_said(
+    pages: Path, capsys: Capture, option: str, value: str, message: str
+) -> None:
     status, _, err = run(capsys, pages, f"--{option}", value)
     assert (status, message in err) == (2, True)

@@ -55,11 +55,23 @@ REFUSED: dict[str, list[Any]] = {
     "ttl_refresh": ["no", "1", 1, None],
     "store_urls": [None],
     "distinguish": ["number"],
-    "distinguish_params": [7, [], {}, [7], [""], "a,,b", "{", {"shop.example": []}, {"https://a.example/": ["a"]}],
+    "distinguish_params": [
+        7,
+        [],
+        {},
+        [7],
+        [""],
+        "a,,b",
+        "{",
+        {"shop.example": []},
+        {"https://a.example/": ["a"]},
+    ],
 }
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in REFUSED.items() for value in values])
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in REFUSED.items() for value in values]
+)
 def test_a_value_that_is_not_allowed_is_refused_by_name(name: str, value: Any) -> None:
     """Python takes no text for a number or a flag."""
     for make in (Options, Deduplicator, AsyncDeduplicator):
@@ -77,7 +89,9 @@ def test_a_value_that_is_not_allowed_is_refused_by_name(name: str, value: Any) -
 )
 def test_a_name_that_is_no_option_is_refused(name: str, said: str) -> None:
     for make in (Deduplicator, AsyncDeduplicator):
-        with pytest.raises(ConfigurationError, match=f"there is no option {name!r}.*{re.escape(said)}"):
+        with pytest.raises(
+            ConfigurationError, match=f"there is no option {name!r}.*{re.escape(said)}"
+        ):
             make(**{name: 1})
 
 
@@ -95,7 +109,9 @@ def test_a_name_that_is_no_option_is_refused(name: str, said: str) -> None:
 )
 def test_distinguish_params_takes_names_or_hosts(given: object, hosts: object) -> None:
     options = Options(distinguish_params=given)
-    assert options.distinguish_params == hosts == Options(distinguish_params=hosts).distinguish_params
+    assert (
+        options.distinguish_params == hosts == Options(distinguish_params=hosts).distinguish_params
+    )
 
 
 def test_a_deduplicator_is_made_of_options_and_tells_them() -> None:
@@ -103,7 +119,11 @@ def test_a_deduplicator_is_made_of_options_and_tells_them() -> None:
     assert options.ttl == 86400
     for cls in (Deduplicator, AsyncDeduplicator):
         assert cls.from_options(options).options == options
-    assert Deduplicator().options == Options() == replace(options, **Deduplicator().options.index_values())
+    assert (
+        Deduplicator().options
+        == Options()
+        == replace(options, **Deduplicator().options.index_values())
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,7 +133,10 @@ def test_a_deduplicator_is_made_of_options_and_tells_them() -> None:
         ("u", {"html": "<p>", "text": "x"}, "must have one of html, text and fingerprint"),
         (None, {"html": "<p>"}, "url is None; it must be a str"),
         *(("u", {name: 5}, f"{name} is 5") for name in ("html", "text")),
-        *(("u", {"text": "", name: 5}, f"{name} is 5") for name in ("encoding", "identity", "scope_key", "canonical")),
+        *(
+            ("u", {"text": "", name: 5}, f"{name} is 5")
+            for name in ("encoding", "identity", "scope_key", "canonical")
+        ),
         *(("u", {"text": "", "rank": rank}, f"rank is {rank}") for rank in (-1, 256, 1.5, True)),
         ("u", {"fingerprint": "f0"}, "fingerprint is 'f0'; it must be one that"),
         ("u", {"text": "x", "similarity": 7}, "^similarity is 7"),
@@ -126,7 +149,15 @@ def test_what_is_no_page_is_refused_at_once(url: Any, page: dict[str, Any], said
 
 @pytest.mark.parametrize(
     ("ttl", "seconds"),
-    [(None, None), ("", None), (90, 90), ("90", 90), ("90m", 5400), ("1.5h", 5400), (" 8 w ", 4838400)],
+    [
+        (None, None),
+        ("", None),
+        (90, 90),
+        ("90", 90),
+        ("90m", 5400),
+        ("1.5h", 5400),
+        (" 8 w ", 4838400),
+    ],
 )
 def test_a_time_to_live_has_a_unit(ttl: Any, seconds: int | None) -> None:
     assert checks.ttl_seconds("ttl", ttl) == seconds

@@ -23,13 +23,20 @@ def test_a_package_lists_its_public_names_and_has_them(name: str) -> None:
 
 
 def test_a_deduplicator_has_the_members_that_are_documented() -> None:
-    members = "check check_batch check_many clear close deliver explain find fingerprint forget from_options heartbeat"
+    members = (
+        "check check_batch check_many clear close deliver explain find fingerprint forget "
+        "from_options heartbeat"
+    )
     members += " info key note open options pages session text_of volatile_lines"
-    assert [name for name in dir(crawldedup.Deduplicator()) if not name.startswith("_")] == members.split()
+    assert [
+        name for name in dir(crawldedup.Deduplicator()) if not name.startswith("_")
+    ] == members.split()
 
 
 def test_importing_the_package_or_its_options_does_not_wait_for_numpy() -> None:
     program = "import sys, crawldedup.cli, crawldedup.options; import crawldedup.scrapy_plugin; "
     program += "print({'numpy', 'scrapy'} & {*sys.modules})"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "set()\n"

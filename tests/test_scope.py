@@ -1,4 +1,6 @@
-"""Which pages are compared: sites, salts of scopes, spellings of one URL, parameters that keep pages apart."""
+"""Which pages are compared: sites, salts of scopes, spellings of one URL, parameters that keep
+pages apart.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from crawldedup.names import canonical_url, kept_apart, salt_of, site_of
 any_text = st.text(st.characters(exclude_categories=()), max_size=40)
 # Text of the kind that breaks URL parsers.
 broken_urls = st.text("htps:/[]@#?%.\0\r\nx1é\ud800", max_size=30).map("http://{}".format)
-plain_urls = st.from_regex(r"https?://[a-z0-9.-]{1,6}(:[0-9]{1,5})?(/[a-zA-Z0-9._~-]{0,4}){0,4}", fullmatch=True)
+plain_urls = st.from_regex(
+    r"https?://[a-z0-9.-]{1,6}(:[0-9]{1,5})?(/[a-zA-Z0-9._~-]{0,4}){0,4}", fullmatch=True
+)
 
 
 @given(plain_urls)
@@ -32,7 +36,16 @@ def test_plain_urls_are_no_others_than_any(url: str) -> None:
         ("http://localhost:6800/", "localhost"),
         ("http://[::1]:80/", "::1"),
         ("https://alice.github.io/x", "alice.github.io"),
-        *((url, "") for url in ("file:///tmp/page.html", "data:text/html,hello", "not a URL", "http://[broken", "")),
+        *(
+            (url, "")
+            for url in (
+                "file:///tmp/page.html",
+                "data:text/html,hello",
+                "not a URL",
+                "http://[broken",
+                "",
+            )
+        ),
     ],
 )
 def test_the_site_is_the_registered_domain_or_the_host(url: str, site: str) -> None:
@@ -60,7 +73,9 @@ def test_any_text_may_stand_for_a_url(url: str) -> None:
 
 
 @given(any_text, any_text, st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
-def test_a_salt_keeps_distances_within_a_scope_and_parts_scopes(key: str, other: str, one: int, two: int) -> None:
+def test_a_salt_keeps_distances_within_a_scope_and_parts_scopes(
+    key: str, other: str, one: int, two: int
+) -> None:
     number, signature = salt_of(key, 32)
     assert signature < 1 << 256
     assert (number, signature) == salt_of(key, 32)
@@ -74,5 +89,10 @@ def test_only_pages_of_the_host_have_values_that_keep_them_apart() -> None:
     params = {"shop.example": ["img", "colour"]}
     found = kept_apart(params, "https://m.shop.example/?colour=red&img=&img=1#img=2")
     assert found == ("parameter colour=red", "parameter img=", "parameter img=1")
-    for url in ("https://othershop.example/?img=1", "https://shop.example/?imgs=1", "https://[/?img=1", ""):
+    for url in (
+        "https://othershop.example/?img=1",
+        "https://shop.example/?imgs=1",
+        "https://[/?img=1",
+        "",
+    ):
         assert kept_apart(params, url) == ()

@@ -1,4 +1,6 @@
-"""What verdicts tell beside their kind: changes of revisits, differences, known paragraphs, the nearest other page."""
+"""What verdicts tell beside their kind: changes of revisits, differences, known paragraphs, the
+nearest other page.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from tests.stories import OTHER, TEXT, A, B, C, edited, story
 WORDS = TEXT.split()
 PRODUCT = (
     '<html><head><script type="application/ld+json">{{"@type": "Product", "name": "Kettle", '
-    '"offers": {{"price": "{0}", "priceCurrency": "EUR"}}}}</script></head><body><main><h1>Kettle</h1><p>{0} EUR</p>'
+    '"offers": {{"price": "{0}", "priceCurrency": '
+    '"EUR"}}}}</script></head><body><main><h1>Kettle</h1><p>{0} EUR</p>'
     + "".join(f"<p>{' '.join(WORDS[at : at + 30])}.</p>" for at in range(0, 300, 30))
     + "</main></body></html>"
 )
@@ -33,8 +36,15 @@ def look_first(dedup: Deduplicator, url: str, text: str, **rules: Any) -> Verdic
     """Ask what a visit would tell, make it, and return what was foretold."""
     page = dedup.fingerprint(text=text)
     looked = dedup.check(url, fingerprint=page, remember=False, **rules)
-    for told in (dedup.explain(url, fingerprint=page, **rules).verdict, dedup.check(url, fingerprint=page, **rules)):
-        assert (told.kind, told.changed, told.difference) == (looked.kind, looked.changed, looked.difference)
+    for told in (
+        dedup.explain(url, fingerprint=page, **rules).verdict,
+        dedup.check(url, fingerprint=page, **rules),
+    ):
+        assert (told.kind, told.changed, told.difference) == (
+            looked.kind,
+            looked.changed,
+            looked.difference,
+        )
         assert told.coverage == looked.coverage
     return looked
 
@@ -56,7 +66,9 @@ class TestRevisits:
         assert changed == [(verdict.similarity or 0) < 0.9 for verdict in seen]
         assert all(verdict.hamming is not None for verdict in seen)
 
-    @pytest.mark.parametrize(("places", "expected"), [(1, 0.985), (2, 0.970), (10, 0.860), (27, 0.662), (40, 0.537)])
+    @pytest.mark.parametrize(
+        ("places", "expected"), [(1, 0.985), (2, 0.970), (10, 0.860), (27, 0.662), (40, 0.537)]
+    )
     def test_without_a_similarity_texts_must_be_equal_and_how_much_is_left_is_told(
         self, places: int, expected: float
     ) -> None:
@@ -64,13 +76,18 @@ class TestRevisits:
             dedup.check(A, text=TEXT)
             verdicts = [dedup.check(A, text=edited(TEXT, places)) for _ in range(2)]
             assert [verdict.changed for verdict in verdicts] == [True, False]
-            assert [verdict.similarity for verdict in verdicts] == [pytest.approx(expected, abs=0.09), 1.0]
+            assert [verdict.similarity for verdict in verdicts] == [
+                pytest.approx(expected, abs=0.09),
+                1.0,
+            ]
             # The index has the new text, and only that.
             assert dedup.check(B, text=edited(TEXT, places)).original == A
 
     @both_ways
     @pytest.mark.parametrize(("similarity", "changed"), [(None, True), (0.9, False), (0.99, True)])
-    def test_a_similarity_says_what_is_unchanged(self, ask: Ask, similarity: float | None, changed: bool) -> None:
+    def test_a_similarity_says_what_is_unchanged(
+        self, ask: Ask, similarity: float | None, changed: bool
+    ) -> None:
         with Deduplicator() as dedup:
             dedup.check(A, text=TEXT)
             verdict = ask(dedup, A, edited(TEXT, 3), revisit_similarity=similarity)
@@ -79,7 +96,10 @@ class TestRevisits:
     def test_a_product_of_another_price_is_changed_however_alike_it_reads(self) -> None:
         with Deduplicator() as dedup:
             prices = (20, 20, 18)
-            verdicts = [dedup.check(A, html=PRODUCT.format(price), revisit_similarity=0.6) for price in prices]
+            verdicts = [
+                dedup.check(A, html=PRODUCT.format(price), revisit_similarity=0.6)
+                for price in prices
+            ]
         assert [(verdict.kind, verdict.changed) for verdict in verdicts[1:]] == [
             (Kind.REVISIT, False),
             (Kind.REVISIT, True),
@@ -112,7 +132,9 @@ class TestThinRevisits:
     """Their programs and surroundings may change with every load, their content may not."""
 
     @pytest.mark.parametrize(
-        "page", [{}, {"visitors": 31}, {"links": ("/boats?page=1", "/piers?sid=9f8e7d6c5b")}], ids=str
+        "page",
+        [{}, {"visitors": 31}, {"links": ("/boats?page=1", "/piers?sid=9f8e7d6c5b")}],
+        ids=str,
     )
     def test_what_has_the_same_text_and_links_is_unchanged(self, page: dict[str, Any]) -> None:
         with Deduplicator() as dedup:
@@ -139,7 +161,10 @@ class TestThinRevisits:
     def test_at_another_url_only_an_exact_copy_is_a_duplicate(self) -> None:
         page = hub()
         with Deduplicator() as dedup:
-            kinds = [dedup.check(f"{A}/{at}", html=html).kind for at, html in enumerate((page, hub(), page))]
+            kinds = [
+                dedup.check(f"{A}/{at}", html=html).kind
+                for at, html in enumerate((page, hub(), page))
+            ]
         assert kinds == [Kind.THIN, Kind.THIN, Kind.EXACT_DUPLICATE]
 
 
@@ -147,14 +172,25 @@ class TestKeptTexts:
     TOLD = f"{' '.join(WORDS[:4])} [-{WORDS[4]}-] {{+edit0+}} {' '.join(WORDS[5:9])}"
 
     @both_ways
-    def test_a_changed_page_says_what_changed_and_a_near_duplicate_how_it_differs(self, ask: Ask) -> None:
+    def test_a_changed_page_says_what_changed_and_a_near_duplicate_how_it_differs(
+        self, ask: Ask
+    ) -> None:
         with Deduplicator(keep_texts=True) as dedup:
             texts = (TEXT, TEXT, edited(TEXT, 1), edited(TEXT, 1))
-            assert [ask(dedup, A, text).difference for text in texts] == [None, None, self.TOLD, None]
+            assert [ask(dedup, A, text).difference for text in texts] == [
+                None,
+                None,
+                self.TOLD,
+                None,
+            ]
             assert ask(dedup, B, edited(TEXT, 1)).difference is None
             dedup.check(A, text=TEXT)
             near = ask(dedup, B, edited(TEXT, 1))
-            assert (near.kind, near.original, near.difference) == (Kind.NEAR_DUPLICATE, A, self.TOLD)
+            assert (near.kind, near.original, near.difference) == (
+                Kind.NEAR_DUPLICATE,
+                A,
+                self.TOLD,
+            )
             assert describe(near).endswith(f" of {A}: {self.TOLD}")
             assert (dedup.text_of(A), dedup.text_of(B)) == (TEXT, None)
 
@@ -174,11 +210,17 @@ class TestKeptTexts:
             behind = dedup.check(A, text=" ".join([*words[:-1], "other"]))
             assert (behind.changed, behind.difference) == (True, None)
             words[0] = "other"
-            assert str(dedup.check(A, text=" ".join(words)).difference).startswith("[-word0-] {+other+} word1")
+            assert str(dedup.check(A, text=" ".join(words)).difference).startswith(
+                "[-word0-] {+other+} word1"
+            )
 
     def test_a_difference_is_safe_to_show(self) -> None:
-        verdict = Verdict(Kind.REVISIT, A, A, 0.97, changed=True, difference="now [-1-] {+\x1b[31m2\u2028+}")
-        assert describe(verdict) == "known, with other text (0.970): now [-1-] {+\\x1b[31m2\\u2028+}"
+        verdict = Verdict(
+            Kind.REVISIT, A, A, 0.97, changed=True, difference="now [-1-] {+\x1b[31m2\u2028+}"
+        )
+        assert (
+            describe(verdict) == "known, with other text (0.970): now [-1-] {+\\x1b[31m2\\u2028+}"
+        )
 
     def test_verdicts_of_earlier_versions_are_read(self) -> None:
         values = wire.plain(Verdict(Kind.NEW, A))
@@ -217,17 +259,25 @@ class TestKnownParagraphs:
             share_new, known = coverage.share_new or 0, coverage.known_words
             assert 0.4 < share_new < 0.6
             assert coverage.sources == ((D, known),)
-            assert {str(each.kind) for each in coverage.paragraphs if each.excerpt[:20] in ONE[1]} <= {"known"}
-            assert describe(second) == f"new, {share_new:.0%} of its words new, {known} words on {D}"
+            assert {
+                str(each.kind) for each in coverage.paragraphs if each.excerpt[:20] in ONE[1]
+            } <= {"known"}
+            assert (
+                describe(second) == f"new, {share_new:.0%} of its words new, {known} words on {D}"
+            )
             # A duplicate's paragraphs are known by definition.
             assert ask(dedup, C, WHOLE).coverage is None
 
     def test_without_the_option_nothing_is_told_or_kept(self) -> None:
         with Deduplicator() as dedup:
-            assert [dedup.check(url, text=text).coverage for url, text in ((D, WHOLE), (E, MOSTLY))] == [None, None]
+            assert [
+                dedup.check(url, text=text).coverage for url, text in ((D, WHOLE), (E, MOSTLY))
+            ] == [None, None]
 
     def test_a_partial_page_adds_nothing(self) -> None:
-        """Or the pages that hold a story would make boilerplate of it, and its copies would name copies."""
+        """Or the pages that hold a story would make boilerplate of it, and its copies would name
+        copies.
+        """
         lines = HALF.split("\n")
         with Deduplicator(paragraphs=0.2) as dedup:
             dedup.check(D, text=WHOLE)
@@ -268,7 +318,9 @@ class TestKnownParagraphs:
         with Deduplicator(scope="site", paragraphs="mark") as dedup:
             dedup.check(D, text=WHOLE)
             verdicts = [dedup.check(url, text=HALF) for url in (E, f"{D}/2")]
-        assert [bool(verdict.coverage and verdict.coverage.known_words) for verdict in verdicts] == [False, True]
+        assert [
+            bool(verdict.coverage and verdict.coverage.known_words) for verdict in verdicts
+        ] == [False, True]
 
     def test_a_page_that_is_forgotten_is_no_source(self) -> None:
         with Deduplicator(paragraphs="mark") as dedup:
@@ -279,7 +331,9 @@ class TestKnownParagraphs:
                 assert self.known_words(dedup) == 0
             assert dedup.forget(D) == 0
 
-    def test_the_verdict_stands_when_the_store_fails_at_paragraphs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_verdict_stands_when_the_store_fails_at_paragraphs(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def fail(*_: Any, **__: Any) -> None:
             raise StoreError("the store is full")
 

@@ -1,8 +1,9 @@
-"""The four stages of datatrove's MinHash deduplication, as its example has them, run with datatrove's own Python.
+"""The four stages of datatrove's MinHash deduplication, as its example has them, run with
+datatrove's own Python.
 
-Arguments as JSON: `texts`, a folder with a file for each worker, `output`, `language`, and the `config` of MinHash. No
-language splits words at spaces, which is all that these texts need and many times quicker than what English has.
-Prints the seconds of each stage as JSON in the last line.
+Arguments as JSON: `texts`, a folder with a file for each worker, `output`, `language`, and the
+`config` of MinHash. No language splits words at spaces, which is all that these texts need and many
+times quicker than what English has. Prints the seconds of each stage as JSON in the last line.
 """
 
 from __future__ import annotations
@@ -39,16 +40,25 @@ class Spaces(WordTokenizer):  # type: ignore[misc]
 
 def main(given: dict[str, Any]) -> None:
     output = Path(given["output"])
-    signatures, buckets, removed = (str(output / name) for name in ("signatures", "buckets", "removed"))
+    signatures, buckets, removed = (
+        str(output / name) for name in ("signatures", "buckets", "removed")
+    )
     workers = len(list(Path(given["texts"]).iterdir()))
     config = MinhashConfig(**given["config"])
     reader = JsonlReader(given["texts"])
     stages: dict[str, tuple[list[Any], int]] = {
-        "signatures": ([reader, MinhashDedupSignature(signatures, config, given["language"] or Spaces())], workers),
+        "signatures": (
+            [reader, MinhashDedupSignature(signatures, config, given["language"] or Spaces())],
+            workers,
+        ),
         "buckets": ([MinhashDedupBuckets(signatures, buckets, config=config)], config.num_buckets),
         "clusters": ([MinhashDedupCluster(buckets, removed, config=config)], 1),
         "filter": (
-            [reader, MinhashDedupFilter(removed), JsonlWriter(str(output / "kept"), compression=None)],
+            [
+                reader,
+                MinhashDedupFilter(removed),
+                JsonlWriter(str(output / "kept"), compression=None),
+            ],
             workers,
         ),
     }
@@ -56,7 +66,9 @@ def main(given: dict[str, Any]) -> None:
     for name, (pipeline, tasks) in stages.items():
         started = time.perf_counter()
         logs = str(output / "logs" / name)
-        LocalPipelineExecutor(pipeline=pipeline, tasks=tasks, workers=min(tasks, workers), logging_dir=logs).run()
+        LocalPipelineExecutor(
+            pipeline=pipeline, tasks=tasks, workers=min(tasks, workers), logging_dir=logs
+        ).run()
         seconds[name] = time.perf_counter() - started
     print(json.dumps(seconds))
 

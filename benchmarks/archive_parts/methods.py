@@ -1,11 +1,13 @@
-"""Ways to leave the copies out of an archive, each run as a program of its own, as its documentation says.
+"""Ways to leave the copies out of an archive, each run as a program of its own, as its
+documentation says.
 
     crawldedup   `crawldedup scan`, with its defaults
     text-dedup   `python -m text_dedup.minhash` and `text_dedup.simhash`, with as many processes as there are CPUs
     datatrove    its example of MinHash in four stages, two workers; for English it splits words by spaCy
 
-The MinHashes have two rows each: with their defaults, which look for similarities of .7 in 5-grams, and for .85 in
-3-grams, the similarity that is counted here. There datatrove splits words at spaces, which is quicker.
+The MinHashes have two rows each: with their defaults, which look for similarities of .7 in 5-grams,
+and for .85 in 3-grams, the similarity that is counted here. There datatrove splits words at spaces,
+which is quicker.
 
 Each peer has an environment of its own, in the folder `benchmarks/.peers`: see `install`.
 """
@@ -55,11 +57,12 @@ for batch in datasets.load_from_disk(sys.argv[1]).select_columns("url").iter(10_
 
 @dataclass
 class Outcome:
-    """What a method did: its seconds and those of its stages, its memory in GB, and which pages it kept.
+    """What a method did: its seconds and those of its stages, its memory in GB, and which pages it
+    kept.
 
-    `peak` is the resident memory of all its processes, what they share counted once. Mapped files are in it;
-    `peak_private` leaves them out, since the system takes their pages back when it needs them. `failure` says why it
-    did not end well.
+    `peak` is the resident memory of all its processes, what they share counted once. Mapped files
+    are in it; `peak_private` leaves them out, since the system takes their pages back when it needs
+    them. `failure` says why it did not end well.
     """
 
     seconds: float = 0.0
@@ -73,7 +76,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Task:
-    """An archive that was written, a folder to work in, and the GB and minutes that a program may take."""
+    """An archive that was written, a folder to work in, and the GB and minutes that a program may
+    take.
+    """
 
     texts: Path
     pages: int
@@ -101,8 +106,14 @@ class Task:
                     resident, private = _memory(process.pid)
                     outcome.peak = max(outcome.peak, resident)
                     outcome.peak_private = max(outcome.peak_private, private)
-                    if private > self.memory_limit or time.perf_counter() - started > 60 * self.time_limit:
-                        outcome.failure = f"ended at {private:.1f} GB, after {time.perf_counter() - started:,.0f} s"
+                    if (
+                        private > self.memory_limit
+                        or time.perf_counter() - started > 60 * self.time_limit
+                    ):
+                        outcome.failure = (
+                            f"ended at {private:.1f} GB, after "
+                            f"{time.perf_counter() - started:,.0f} s"
+                        )
                     with suppress(subprocess.TimeoutExpired):
                         process.wait(_LOOK_EVERY)
             finally:
@@ -113,7 +124,9 @@ class Task:
         outcome.seconds = time.perf_counter() - started
         outcome.output = log.read_text(encoding="utf-8", errors="replace")
         if process.returncode and not outcome.failure:
-            outcome.failure = f"exit code {process.returncode}; the end of its output: {outcome.output[-2000:]}"
+            outcome.failure = (
+                f"exit code {process.returncode}; the end of its output: {outcome.output[-2000:]}"
+            )
         return outcome
 
 
@@ -130,7 +143,9 @@ def _memory(pid: int) -> tuple[float, float]:
         except OSError:
             # It has just ended.
             continue
-        sizes = {key: int(size.split()[0]) << 10 for key, size in (line.split(":") for line in rollup)}
+        sizes = {
+            key: int(size.split()[0]) << 10 for key, size in (line.split(":") for line in rollup)
+        }
         # One that has ended, and is not yet waited for, has none.
         resident += sizes.get("Pss", 0)
         private += sizes.get("Pss_Anon", 0) + sizes.get("Pss_Shmem", 0)
@@ -138,24 +153,48 @@ def _memory(pid: int) -> tuple[float, float]:
 
 
 def scan(task: Task) -> Outcome:
-    """Scan the archive with the program of this environment, and again what the first scan has read of it."""
+    """Scan the archive with the program of this environment, and again what the first scan has read
+    of it.
+    """
     output = task.folder / "output.jsonl"
-    command = ["scan", str(task.texts), "--work", str(task.folder / "read"), "--output", str(output), "--force"]
+    command = [
+        "scan",
+        str(task.texts),
+        "--work",
+        str(task.folder / "read"),
+        "--output",
+        str(output),
+        "--force",
+    ]
     outcome, again = (task.run(sys.executable, "-m", "crawldedup.cli", *command) for _ in range(2))
     outcome.failure = outcome.failure or again.failure
     if not outcome.failure:
-        outcome.stages = {"reading": outcome.seconds - again.seconds, "clusters and output": again.seconds}
+        outcome.stages = {
+            "reading": outcome.seconds - again.seconds,
+            "clusters and output": again.seconds,
+        }
         with output.open(encoding="utf-8") as lines:
             rows = map(json.loads, lines)
             copies = ("exact_duplicate", "near_duplicate")
-            outcome.kept = _mask((row["url"] for row in rows if row["kind"] not in copies), task.pages)
+            outcome.kept = _mask(
+                (row["url"] for row in rows if row["kind"] not in copies), task.pages
+            )
     return outcome
 
 
 def text_dedup(task: Task, *, program: str, options: tuple[str, ...] = ()) -> Outcome:
     """Run a program of text-dedup on the archive."""
     python, output = str(python_of("text-dedup")), task.folder / "output"
-    given = ["--path", "json", "--data_files", str(task.texts), "--split", "train", "--column", "text"]
+    given = [
+        "--path",
+        "json",
+        "--data_files",
+        str(task.texts),
+        "--split",
+        "train",
+        "--column",
+        "text",
+    ]
     given += ["--cache_dir", str(task.folder / "cache"), "--output", str(output), *options]
     outcome = task.run(python, "-m", program, *given)
     if not outcome.failure:
@@ -168,7 +207,9 @@ def text_dedup(task: Task, *, program: str, options: tuple[str, ...] = ()) -> Ou
 
 
 def datatrove(task: Task, *, config: dict[str, int], language: str = "eng") -> Outcome:
-    """Run the four stages on the archive, cut in as many files as there are workers: a file is read by one."""
+    """Run the four stages on the archive, cut in as many files as there are workers: a file is read
+    by one.
+    """
     texts, output = task.folder / "texts", task.folder / "output"
     texts.mkdir()
     a_file = -(-task.pages // WORKERS)
@@ -201,7 +242,9 @@ _MINHASH, _SIMHASH = "text_dedup.minhash", "text_dedup.simhash"
 METHODS: Final[dict[str, Method]] = {
     "crawldedup": Method("crawldedup scan", "", scan),
     "text-dedup-.7": Method(
-        "text-dedup MinHash .7 of 5-grams (defaults)", "text-dedup", partial(text_dedup, program=_MINHASH)
+        "text-dedup MinHash .7 of 5-grams (defaults)",
+        "text-dedup",
+        partial(text_dedup, program=_MINHASH),
     ),
     "text-dedup-.85": Method(
         "text-dedup MinHash .85 of 3-grams",
@@ -214,11 +257,16 @@ METHODS: Final[dict[str, Method]] = {
     "datatrove-.7": Method(
         "datatrove MinHash 14 x 8 of 5-grams (defaults)", "datatrove", partial(datatrove, config={})
     ),
-    # A pair of similarity s is found with 1 - (1 - s ** 14) ** 16: half of those of .8, 82 % of those of .85.
+    # A pair of similarity s is found with 1 - (1 - s ** 14) ** 16: half of those of .8, 82 % of
+    # those of .85.
     "datatrove-.85": Method(
         "datatrove MinHash 16 x 14 of 3-grams, words split at spaces",
         "datatrove",
-        partial(datatrove, config={"n_grams": 3, "num_buckets": 16, "hashes_per_bucket": 14}, language=""),
+        partial(
+            datatrove,
+            config={"n_grams": 3, "num_buckets": 16, "hashes_per_bucket": 14},
+            language="",
+        ),
     ),
 }
 

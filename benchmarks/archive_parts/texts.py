@@ -1,11 +1,13 @@
 """An archive of made-up texts whose similarities are known exactly.
 
-Words are drawn by Zipf's law, 100 to 800 for a page, and set in sentences. Pages come in families: an original and its
-copies, which are either the same text or edited until a similarity drawn evenly from .5 to 1 is left. Some families
-stand in one template, which makes their pages alike, but never duplicates.
+Words are drawn by Zipf's law, 100 to 800 for a page, and set in sentences. Pages come in families:
+an original and its copies, which are either the same text or edited until a similarity drawn evenly
+from .5 to 1 is left. Some families stand in one template, which makes their pages alike, but never
+duplicates.
 
-A page is made of the numbers of its family and its place in it, and of nothing else. So pages can be made in any order,
-twice, and one at a time: the memory that an archive takes is a few bytes a page.
+A page is made of the numbers of its family and its place in it, and of nothing else. So pages can
+be made in any order, twice, and one at a time: the memory that an archive takes is a few bytes a
+page.
 """
 
 from __future__ import annotations
@@ -29,7 +31,10 @@ FEWEST_WORDS: Final = 100
 MOST_WORDS: Final = 800
 WORDS_A_SENTENCE: Final = 12
 TEMPLATE_WORDS: Final = 150
-"""Two pages in one template have 146 shingles of it in common, and at least 102 of their own each: J <= .42."""
+"""Two pages in one template have 146 shingles of it in common, and at least 102 of their own each:
+
+J <= .42.
+"""
 
 LOWEST_SIMILARITY: Final = 0.5
 VOCABULARY: Final = 1 << 17
@@ -42,10 +47,11 @@ _END, _START = 1, 2
 
 @dataclass(frozen=True)
 class Archive:
-    """Pages by number: `exact_share` and `near_share` of them copies, `template_share` of the families in a template.
+    """Pages by number: `exact_share` and `near_share` of them copies, `template_share` of the
+    families in a template.
 
-    The original of a family is the first of its pages. Families differ in size: the square of an even draw makes the
-    largest of a million pages have several hundred.
+    The original of a family is the first of its pages. Families differ in size: the square of an
+    even draw makes the largest of a million pages have several hundred.
     """
 
     pages: int
@@ -63,7 +69,9 @@ class Archive:
     def family(self) -> NDArray[np.int32]:
         """Return the family of every page."""
         generator = np.random.default_rng(self.seed)
-        copies = (generator.random(self.pages - self.families) ** 2 * self.families).astype(np.int32)
+        copies = (generator.random(self.pages - self.families) ** 2 * self.families).astype(
+            np.int32
+        )
         family = np.concatenate((np.arange(self.families, dtype=np.int32), copies))
         generator.shuffle(family)
         return family
@@ -102,7 +110,12 @@ class Archive:
     def text(self, number: int) -> str:
         """Return the text of a page."""
         written = _written()
-        return " ".join([written[token] for token in self.tokens(int(self.family[number]), int(self.member[number]))])
+        return " ".join(
+            [
+                written[token]
+                for token in self.tokens(int(self.family[number]), int(self.member[number]))
+            ]
+        )
 
     def write(self, path: Path, on_pages: Callable[[int], None] = lambda _: None) -> None:
         """Write all pages as lines of JSON."""
@@ -191,7 +204,9 @@ def _zipf() -> Ids:
 
 @lru_cache(maxsize=1)
 def _written() -> list[str]:
-    """Return how tokens are written: frequent words short, and letters only, since some methods change digits."""
+    """Return how tokens are written: frequent words short, and letters only, since some methods
+    change digits.
+    """
     words = [_word(number) for number in range(VOCABULARY)]
     return words + [f"{word}." for word in words] + [word.capitalize() for word in words]
 

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 EDGES: Final = (0.0, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 2.0)
-"""Bands of similarity from each edge to the next, which is not in it; the last has equal sets of shingles only."""
+"""Bands of similarity from each edge to the next, which is not in it; the last has equal sets of
+shingles only.
+"""
 
 DUPLICATE: Final = 0.85
 """A page may be left out if one as similar as this is kept."""
@@ -28,7 +30,9 @@ DUPLICATE: Final = 0.85
 
 @dataclass(frozen=True)
 class Judgement:
-    """The copies of each band and how many were found, and the pages that were left out with no reason."""
+    """The copies of each band and how many were found, and the pages that were left out with no
+    reason.
+    """
 
     copies: list[int]
     found: list[int]
@@ -39,7 +43,10 @@ class Judgement:
     @property
     def recall(self) -> list[float | None]:
         """Return the share of copies found, by band."""
-        return [found / copies if copies else None for found, copies in zip(self.found, self.copies, strict=True)]
+        return [
+            found / copies if copies else None
+            for found, copies in zip(self.found, self.copies, strict=True)
+        ]
 
     @property
     def false_share(self) -> float:
@@ -47,7 +54,9 @@ class Judgement:
         return self.false / self.left_out if self.left_out else 0.0
 
 
-def similarities(archive: Archive, on_pages: Callable[[int], None] = lambda _: None) -> NDArray[np.float64]:
+def similarities(
+    archive: Archive, on_pages: Callable[[int], None] = lambda _: None
+) -> NDArray[np.float64]:
     """Return the exact similarity of every page with the original of its family; 1 for originals."""
     found = np.ones(archive.pages)
     for family in range(archive.families):
@@ -56,7 +65,8 @@ def similarities(archive: Archive, on_pages: Callable[[int], None] = lambda _: N
         if len(numbers) > 1:
             original = shingle_set(archive.tokens(family, 0))
             found[numbers[1:]] = [
-                jaccard(original, shingle_set(archive.tokens(family, member))) for member in range(1, len(numbers))
+                jaccard(original, shingle_set(archive.tokens(family, member)))
+                for member in range(1, len(numbers))
             ]
     return found
 
@@ -64,8 +74,8 @@ def similarities(archive: Archive, on_pages: Callable[[int], None] = lambda _: N
 def judge(archive: Archive, with_original: NDArray[np.float64], kept: Mask) -> Judgement:
     """Judge what a method kept, given `similarities` of the archive.
 
-    A copy is found if it is left out. Some methods keep any page of a cluster: where an original is left out, the kept
-    copy that is most similar to it is found, too.
+    A copy is found if it is left out. Some methods keep any page of a cluster: where an original is
+    left out, the kept copy that is most similar to it is found, too.
     """
     originals = archive.by_family[archive.starts[:-1]]
     original_kept = kept[originals][archive.family]
@@ -76,7 +86,9 @@ def judge(archive: Archive, with_original: NDArray[np.float64], kept: Mask) -> J
         candidates = relatives[kept[relatives]]
         if len(candidates):
             found[candidates[np.argmax(with_original[candidates])]] = True
-    bands = [is_copy & (low <= with_original) & (with_original < high) for low, high in pairwise(EDGES)]
+    bands = [
+        is_copy & (low <= with_original) & (with_original < high) for low, high in pairwise(EDGES)
+    ]
     # A copy that was left out for its original needs no closer look.
     unexplained = np.flatnonzero(~kept & ~(is_copy & original_kept & (with_original >= DUPLICATE)))
     false = [int(number) for number in unexplained if not _has_reason(archive, int(number), kept)]
@@ -97,4 +109,7 @@ def _has_reason(archive: Archive, number: int, kept: Mask) -> bool:
     if not len(members):
         return False
     own = shingle_set(archive.tokens(family, int(archive.member[number])))
-    return any(jaccard(own, shingle_set(archive.tokens(family, int(member)))) >= DUPLICATE for member in members)
+    return any(
+        jaccard(own, shingle_set(archive.tokens(family, int(member)))) >= DUPLICATE
+        for member in members
+    )

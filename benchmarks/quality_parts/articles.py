@@ -68,7 +68,11 @@ def read_articles(folder: Path) -> tuple[list[Article], int]:
         place = place_of(html, wanted)
         held = shingles(visible_text(place))
         both = common(held, wanted)
-        if place.tag != "body" and both >= LEAST_HELD * len(wanted) and both >= LEAST_MARKED * len(held):
+        if (
+            place.tag != "body"
+            and both >= LEAST_HELD * len(wanted)
+            and both >= LEAST_MARKED * len(held)
+        ):
             usable.append(Article(truth[key]["url"], html, truth[key]["articleBody"], place))
     return usable, len(truth)
 
@@ -79,7 +83,10 @@ def place_of(html: bytes, wanted: Shingles) -> HtmlElement:
     least = OF_WHAT_THE_PAGE_HOLDS * common(shingles(visible_text(place)), wanted)
     while True:
         for child in place:
-            if child.tag not in INVISIBLE and common(shingles(visible_text(child)), wanted) >= least:
+            if (
+                child.tag not in INVISIBLE
+                and common(shingles(visible_text(child)), wanted) >= least
+            ):
                 place = child
                 break
         else:
@@ -104,7 +111,9 @@ def visible_text(tree: HtmlElement) -> str:
 
 
 def transplanted(article: Article, host: Article, *, is_retyped: bool) -> str:
-    """Return the page of `host` with another article: its elements, or its marked text in plain paragraphs."""
+    """Return the page of `host` with another article: its elements, or its marked text in plain
+    paragraphs.
+    """
     place = place_of(host.html, shingles(host.body))
     for child in list(place):
         place.remove(child)

@@ -29,7 +29,13 @@ from crawldedup.options import Options
 from crawldedup.page import Page, PageReader
 from crawldedup.reading import MIN_WORDS
 from crawldedup.reading.blocks import parse
-from crawldedup.reading.extract import Extractor, PageText, content_text, extract_page, get_extractor
+from crawldedup.reading.extract import (
+    Extractor,
+    PageText,
+    content_text,
+    extract_page,
+    get_extractor,
+)
 from crawldedup.reading.facts.page_facts import page_facts
 from crawldedup.reading.html import HtmlPage, decode
 
@@ -49,17 +55,29 @@ DIFFERENT: Final = 0.8
 LEAST_WANTED: Final = 30
 """Shingles; a page of fewer is compared by all that it says."""
 COMPARED: Final = 6
-"""Pages that share none of so many least shingles are not alike: among 1,000,000 such pairs, one is overlooked."""
+"""Pages that share none of so many least shingles are not alike: among 1,000,000 such pairs, one is
+overlooked.
+"""
 SEVERAL: Final = 300
 """A shingle of more pages than that is the template's."""
-KINDS: Final = {"documentation": "manual", "forum": "forum", "shop": "shop", "calendar": "calendar", "list": "listing"}
+KINDS: Final = {
+    "documentation": "manual",
+    "forum": "forum",
+    "shop": "shop",
+    "calendar": "calendar",
+    "list": "listing",
+}
 ORDINARY: Final = range(20_000, 70_000)
 BARE: Final = "parse alone: libxml2"
 # The module, the function and its options.
 OTHERS: Final[dict[str, tuple[str, str, dict[str, Any]]]] = {
     "trafilatura": ("trafilatura", "extract", {}),
     "trafilatura, fast": ("trafilatura", "extract", {"fast": True}),
-    "resiliparse, main content": ("resiliparse.extract.html2text", "extract_plain_text", {"main_content": True}),
+    "resiliparse, main content": (
+        "resiliparse.extract.html2text",
+        "extract_plain_text",
+        {"main_content": True},
+    ),
     "pygoreadability": ("pygoreadability", "from_string", {}),
     "magic-html": ("magic_html", "extract", {}),
     "rs-trafilatura": ("rs_trafilatura", "extract", {}),
@@ -74,7 +92,10 @@ def cost(given: Namespace, console: Console) -> None:
     columns: dict[str, list[bytes]] = {"20-70 KB": []}
     for folder in given.folders:
         files = sorted([*folder.rglob("*.html"), *folder.rglob("*.html.gz")])
-        pages = [gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes() for file in files]
+        pages = [
+            gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+            for file in files
+        ]
         columns[folder.parent.name if folder.name == "html" else folder.name] = pages
         columns["20-70 KB"] += [body for body in pages if len(body) in ORDINARY]
     columns = {name: pages for name, pages in columns.items() if pages}
@@ -89,12 +110,17 @@ def cost(given: Namespace, console: Console) -> None:
         least: dict[str, list[float]] = {name: [] for name in rows}
         for body in track(bodies, column, console=Console(stderr=True), transient=True):
             page = decode(body, None)
-            rounds = [[milliseconds(read, body, page) for read in rows.values()] for _ in range(given.rounds)]
+            rounds = [
+                [milliseconds(read, body, page) for read in rows.values()]
+                for _ in range(given.rounds)
+            ]
             for name, times in zip(rows, zip(*rounds, strict=True), strict=True):
                 least[name].append(min(times))
         bare = statistics.fmean(least[BARE])
         for name, best in least.items():
-            means[name].append(f"{statistics.fmean(best):.2f} ({statistics.fmean(best) / bare:.2f})")
+            means[name].append(
+                f"{statistics.fmean(best):.2f} ({statistics.fmean(best) / bare:.2f})"
+            )
     for name, cells in means.items():
         table.add_row(name, *cells)
     console.print(table)
@@ -105,7 +131,9 @@ def readers() -> dict[str, Read]:
     found: dict[str, Read] = {}
     for name in EXTRACTORS:
         reader = PageReader(Options(extractor=name))
-        found[f"crawldedup, {name}"] = lambda body, _, reader=reader: reader.read_page(Page("", html=body))  # type: ignore[misc]
+        found[f"crawldedup, {name}"] = lambda body, _, reader=reader: reader.read_page(
+            Page("", html=body)
+        )  # type: ignore[misc]
     for name, (module, function, options) in OTHERS.items():
         with contextlib.suppress(ImportError, AttributeError):
             call = partial(getattr(importlib.import_module(module), function), **options)
@@ -124,19 +152,44 @@ def milliseconds(read: Read, body: bytes, page: str) -> float:
 
 
 def templates(given: Namespace, console: Console) -> None:
-    """What extractors leave of an article in another site's template, and of another article in the same one."""
+    """What extractors leave of an article in another site's template, and of another article in the
+    same one.
+    """
     articles, number = read_articles(given.dataset)
     console.print(f"{len(articles)} of {number} articles are usable; {len(HOSTS)} hosts each.")
-    for name, half in (("half the rules were chosen on", articles[::2]), ("other half", articles[1::2])):
-        pairs = [(half[at], half[(at + distance) % len(half)]) for at in range(len(half)) for distance in HOSTS]
-        ways = [[(*pair, transplanted(*pair, is_retyped=way)) for pair in pairs] for way in (False, True)]
+    for name, half in (
+        ("half the rules were chosen on", articles[::2]),
+        ("other half", articles[1::2]),
+    ):
+        pairs = [
+            (half[at], half[(at + distance) % len(half)])
+            for at in range(len(half))
+            for distance in HOSTS
+        ]
+        ways = [
+            [(*pair, transplanted(*pair, is_retyped=way)) for pair in pairs]
+            for way in (False, True)
+        ]
         table = make_table(
             f"{name}: {len(half)} articles, {len(pairs)} pairs each moved and retyped",
-            *("extractor", "moved\nJ >= .8", "\nJ >= .9", "\nflagged", "retyped\nJ >= .8", "\nJ >= .9", "\nflagged"),
+            *(
+                "extractor",
+                "moved\nJ >= .8",
+                "\nJ >= .9",
+                "\nflagged",
+                "retyped\nJ >= .8",
+                "\nJ >= .9",
+                "\nflagged",
+            ),
             *("other body\nJ >= .7", "\nflagged", "F1"),
         )
-        for extractor in track(compared_extractors(), "comparing", console=Console(stderr=True), transient=True):
-            table.add_row(extractor.name, *(f"{share:.3f}" for share in template_shares(extractor, half, ways)))
+        for extractor in track(
+            compared_extractors(), "comparing", console=Console(stderr=True), transient=True
+        ):
+            table.add_row(
+                extractor.name,
+                *(f"{share:.3f}" for share in template_shares(extractor, half, ways)),
+            )
         console.print(table)
 
 
@@ -155,9 +208,13 @@ def compared_extractors() -> list[Extractor]:
 
 
 def template_shares(
-    extractor: Extractor, articles: Sequence[Article], ways: Sequence[Sequence[tuple[Article, Article, str]]]
+    extractor: Extractor,
+    articles: Sequence[Article],
+    ways: Sequence[Sequence[tuple[Article, Article, str]]],
 ) -> list[float]:
-    """Return the figures of a row: an article beside itself in other templates, and beside another in its own."""
+    """Return the figures of a row: an article beside itself in other templates, and beside another
+    in its own.
+    """
     dedup, scopes = Deduplicator("memory://", key=0), map(str, count())
 
     def compare(one: PageText, other: PageText) -> tuple[float, bool]:
@@ -165,7 +222,9 @@ def template_shares(
         verdicts = [
             dedup.check(
                 f"https://{number}.example/",
-                fingerprint=fingerprint(page.main, identity=page.whole, facts=page_facts(page, "products")),
+                fingerprint=fingerprint(
+                    page.main, identity=page.whole, facts=page_facts(page, "products")
+                ),
                 scope_key=scope,
             )
             for number, page in enumerate((one, other))
@@ -178,7 +237,9 @@ def template_shares(
         pages = [(article, host, text_of(page, extractor)) for article, host, page in transplants]
         same = [compare(untouched[article.url], page) for article, _, page in pages]
         others += [compare(untouched[host.url], page) for _, host, page in pages]
-        shares += [statistics.fmean(similarity >= least for similarity, _ in same) for least in (0.8, 0.9)]
+        shares += [
+            statistics.fmean(similarity >= least for similarity, _ in same) for least in (0.8, 0.9)
+        ]
         shares.append(statistics.fmean(is_flagged for _, is_flagged in same))
     shares.append(statistics.fmean(similarity >= 0.7 for similarity, _ in others))
     shares.append(statistics.fmean(is_flagged for _, is_flagged in others))
@@ -208,16 +269,26 @@ def kinds(given: Namespace, console: Console) -> None:
     groups: defaultdict[str, list[Wanted]] = defaultdict(list)
     for name, page in wanted_pages(given):
         groups[name].append(page)
-    headings = [f"{name}\n{what}" for name in given.extractors for what in ("recall", "below half", "alike")]
-    table = make_table("What is kept of pages, and which become alike", "pages", "number", *headings)
-    for name, pages in track(groups.items(), "reading", console=Console(stderr=True), transient=True):
-        cells = [cell for each in given.extractors for cell in kept_and_alike(pages, get_extractor(each))]
+    headings = [
+        f"{name}\n{what}" for name in given.extractors for what in ("recall", "below half", "alike")
+    ]
+    table = make_table(
+        "What is kept of pages, and which become alike", "pages", "number", *headings
+    )
+    for name, pages in track(
+        groups.items(), "reading", console=Console(stderr=True), transient=True
+    ):
+        cells = [
+            cell for each in given.extractors for cell in kept_and_alike(pages, get_extractor(each))
+        ]
         table.add_row(name, str(len(pages)), *cells)
     console.print(table)
 
 
 def wanted_pages(given: Namespace) -> Iterator[tuple[str, Wanted]]:
-    """Yield the pages of `whole_site.py`, of the demo, of folders and of a dataset, each after its kind."""
+    """Yield the pages of `whole_site.py`, of the demo, of folders and of a dataset, each after its
+    kind.
+    """
 
     def visible(body: bytes, content: str = "") -> Wanted:
         return Wanted(body, shingles(content_text(HtmlPage.read(body, None))), content)
@@ -238,14 +309,21 @@ def wanted_pages(given: Namespace) -> Iterator[tuple[str, Wanted]]:
 
 
 def kept_and_alike(pages: list[Wanted], extractor: Extractor) -> tuple[str, str, str]:
-    """Return the recall, the pages of which less than half is kept, and the pages that resemble a different one."""
+    """Return the recall, the pages of which less than half is kept, and the pages that resemble a
+    different one.
+    """
     texts = [shingles(text_of(page.html, extractor).main) for page in pages]
     kept = [
         common(text, page.kept) / len(page.kept)
         for text, page in zip(texts, pages, strict=True)
         if len(page.kept) >= LEAST_WANTED
     ]
-    confused = {page for pair in alike(texts) if are_different(*(pages[number] for number in pair)) for page in pair}
+    confused = {
+        page
+        for pair in alike(texts)
+        if are_different(*(pages[number] for number in pair))
+        for page in pair
+    }
     recall = f"{statistics.fmean(kept):.3f}" if kept else "-"
     return recall, str(sum(share < 0.5 for share in kept)), str(len(confused))
 
@@ -256,7 +334,12 @@ def alike(texts: list[Shingles]) -> Iterator[tuple[int, int]]:
     for number, text in enumerate(texts):
         for shingle in text[:COMPARED].tolist():
             holders[shingle].append(number)
-    near = {pair for found in holders.values() if len(found) <= SEVERAL for pair in combinations(found, 2)}
+    near = {
+        pair
+        for found in holders.values()
+        if len(found) <= SEVERAL
+        for pair in combinations(found, 2)
+    }
     return ((one, other) for one, other in near if jaccard(texts[one], texts[other]) >= ALIKE)
 
 

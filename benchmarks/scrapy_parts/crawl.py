@@ -1,7 +1,7 @@
 """One crawl, with the add-on or without, in a process of its own, and what it cost.
 
-The spider follows no links: it asks for pages whose URLs it knows, and its callback does what most do, a few
-selectors and an item.
+The spider follows no links: it asks for pages whose URLs it knows, and its callback does what most
+do, a few selectors and an item.
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ if __name__ == "__main__":
 
 from scrapy import Request, Spider, signals
 
-from benchmarks.shared.crawling import CONCURRENT_REQUESTS, CrawlError, cpu_seconds, crawl, run_apart
+from benchmarks.shared.crawling import (
+    CONCURRENT_REQUESTS,
+    CrawlError,
+    cpu_seconds,
+    crawl,
+    run_apart,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -35,7 +41,10 @@ MOST_UNDER_WAY: Final = 4 * CONCURRENT_REQUESTS
 
 @dataclass(frozen=True)
 class Task:
-    """What to crawl, and how. `addon` False leaves the add-on out, whatever `settings` say of it."""
+    """What to crawl, and how.
+
+    `addon` False leaves the add-on out, whatever `settings` say of it.
+    """
 
     base: str
     paths: list[str]
@@ -47,9 +56,10 @@ class Task:
 class Outcome:
     """What a crawl cost, from the first request to the last item.
 
-    `cpu_seconds`: of the crawl's process, all threads; `worker_seconds`: of the worker processes, their start included.
-    `ticks`: how late the event loop was, in seconds, p50, p99 and the latest. `resident`: megabytes of resident memory
-    of the process when a tenth of the pages had come, and at the end.
+    `cpu_seconds`: of the crawl's process, all threads; `worker_seconds`: of the worker processes,
+    their start included. `ticks`: how late the event loop was, in seconds, p50, p99 and the latest.
+    `resident`: megabytes of resident memory of the process when a tenth of the pages had come, and
+    at the end.
     """
 
     pages: int
@@ -134,7 +144,9 @@ class Meter:
             self.item_passed()
 
     def spider_idle(self) -> None:
-        """Read the clocks when nothing is left to do, before the add-on closes its threads and workers."""
+        """Read the clocks when nothing is left to do, before the add-on closes its threads and
+        workers.
+        """
         seconds, cpu = (now - before for now, before in zip(_clocks(), self._started, strict=True))
         self._took = seconds, cpu
         if self._ticker is not None:
@@ -149,7 +161,8 @@ class Meter:
             ticks=[late[int(share * (len(late) - 1))] for share in (0.5, 0.99, 1)],
             resident=[self._resident[0], self._resident[-1]],
             judged=stats.get("crawldedup/checked", 0),
-            duplicates=stats.get("crawldedup/duplicate/near", 0) + stats.get("crawldedup/duplicate/exact", 0),
+            duplicates=stats.get("crawldedup/duplicate/near", 0)
+            + stats.get("crawldedup/duplicate/exact", 0),
         )
 
     def _tick(self, due: float | None) -> None:

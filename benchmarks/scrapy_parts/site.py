@@ -31,24 +31,35 @@ _WORDS_A_PARAGRAPH: Final = 60
 
 
 def documentation(folder: Path) -> Path:
-    """Return the folder, with the pages of PACKAGES. Raises ConfigurationError where they cannot be downloaded."""
+    """Return the folder, with the pages of PACKAGES.
+
+    Raises ConfigurationError where they cannot be downloaded.
+    """
     for package in PACKAGES:
         unpacked(folder, package)
     return folder
 
 
 def choose_pages(folder: Path, count: int) -> list[Path]:
-    """Return so many HTML files of a folder, evenly spread over it. Raises ConfigurationError if there are fewer."""
-    files = sorted(path for path in folder.rglob("*.htm*") if path.is_file() and path.stat().st_size)
+    """Return so many HTML files of a folder, evenly spread over it.
+
+    Raises ConfigurationError if there are fewer.
+    """
+    files = sorted(
+        path for path in folder.rglob("*.htm*") if path.is_file() and path.stat().st_size
+    )
     if len(files) < count:
         raise ConfigurationError(
-            f"{folder} holds {len(files):,} HTML files, {count:,} are wanted; give a smaller --pages or another --html."
+            f"{folder} holds {len(files):,} HTML files, {count:,} are wanted; give a smaller "
+            "--pages or another --html."
         )
     return [files[number * len(files) // count] for number in range(count)]
 
 
 class Pages:
-    """So many pages: those of files, read before the first request, or unrelated ones of random words."""
+    """So many pages: those of files, read before the first request, or unrelated ones of random
+    words.
+    """
 
     def __init__(self, count: int, files: Sequence[Path] = ()) -> None:
         self.paths = [f"/{number}.html" for number in range(count)]
@@ -71,7 +82,9 @@ def _number(url: str) -> int:
 def _generated(number: int, vocabulary: Sequence[str]) -> bytes:
     words = Random(number).choices(vocabulary, k=_GENERATED_WORDS)
     starts = range(0, _GENERATED_WORDS, _WORDS_A_PARAGRAPH)
-    paragraphs = "".join(f"<p>{' '.join(words[start : start + _WORDS_A_PARAGRAPH])}.</p>" for start in starts)
+    paragraphs = "".join(
+        f"<p>{' '.join(words[start : start + _WORDS_A_PARAGRAPH])}.</p>" for start in starts
+    )
     title = " ".join(words[:3])
     head = f"<!DOCTYPE html><html><head><meta charset=utf-8><title>{title}</title></head>"
     return f"{head}<body><h1>{title}</h1>{paragraphs}</body></html>".encode()

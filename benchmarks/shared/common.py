@@ -1,4 +1,6 @@
-"""What the benchmarks share: a command line with --smoke, tiny corpora made of the demo site, tables and bars."""
+"""What the benchmarks share: a command line with --smoke, tiny corpora made of the demo site,
+tables and bars.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def run(main: Callable[[Sequence[str]], int | None], *smoke: str) -> None:
             # A script may run another program, which writes at once.
             print(f"$ {Path(sys.argv[0]).name} {line}", flush=True)
             words = line.split()
-            failed = main([str(_FILES[word](Path(folder))) if word in _FILES else word for word in words])
+            failed = main(
+                [str(_FILES[word](Path(folder))) if word in _FILES else word for word in words]
+            )
             if failed:
                 sys.exit(failed)
 
@@ -44,7 +48,9 @@ def run(main: Callable[[Sequence[str]], int | None], *smoke: str) -> None:
 def make_parser(doc: str | None) -> argparse.ArgumentParser:
     """Return a parser whose help is the head of a script."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="run all of it once in a tiny size, without a corpus")
+    parser.add_argument(
+        "--smoke", action="store_true", help="run all of it once in a tiny size, without a corpus"
+    )
     return parser
 
 
@@ -59,7 +65,9 @@ def one_of(*allowed: str) -> Callable[[str], list[str]]:
     def words(text: str) -> list[str]:
         given = text.split(",")
         if unknown := sorted(set(given) - set(allowed)):
-            raise argparse.ArgumentTypeError(f"{', '.join(unknown)} is not among {', '.join(allowed)}")
+            raise argparse.ArgumentTypeError(
+                f"{', '.join(unknown)} is not among {', '.join(allowed)}"
+            )
         return given
 
     return words
@@ -98,7 +106,10 @@ def _texts(folder: Path) -> Path:
             sentence = re.split("[.。] ?", article.text)[1]
             shorter = article.text.replace(sentence, sentence[::2], 1)
             for name, text in (("page", article.text), ("copy", shorter)):
-                lines.write(json.dumps({"url": f"https://example.com{article.path}{name}", "text": text}) + "\n")
+                lines.write(
+                    json.dumps({"url": f"https://example.com{article.path}{name}", "text": text})
+                    + "\n"
+                )
     return pages
 
 
@@ -106,7 +117,9 @@ def _html(folder: Path) -> Path:
     """Write English pages of the demo site as files."""
     html = folder / "html"
     html.mkdir(exist_ok=True)
-    pages = (page for path, page in DemoSite().pages.items() if path.startswith(("/en/", "/print/en/")))
+    pages = (
+        page for path, page in DemoSite().pages.items() if path.startswith(("/en/", "/print/en/"))
+    )
     for number, page in enumerate(pages):
         (html / f"{number}.html").write_bytes(page.reply.body)
     return html
@@ -116,9 +129,16 @@ def _marked_articles(folder: Path) -> Path:
     """Write a few articles of the demo site in the layout of the article extraction benchmark."""
     (folder / "html").mkdir(exist_ok=True)
     truth = {}
-    for article in [article for article in all_articles() if article.language == "en"][:_SMOKE_ARTICLES]:
-        (folder / "html" / f"{article.cluster}.html.gz").write_bytes(gzip.compress(article.reply.body))
-        truth[article.cluster] = {"url": f"https://example.com{article.path}", "articleBody": article.text}
+    for article in [article for article in all_articles() if article.language == "en"][
+        :_SMOKE_ARTICLES
+    ]:
+        (folder / "html" / f"{article.cluster}.html.gz").write_bytes(
+            gzip.compress(article.reply.body)
+        )
+        truth[article.cluster] = {
+            "url": f"https://example.com{article.path}",
+            "articleBody": article.text,
+        }
     (folder / "ground-truth.json").write_text(json.dumps(truth))
     return folder
 

@@ -1,4 +1,6 @@
-"""Run a crawl in a process of its own: its task comes as JSON on stdin, and what it tells leaves as lines of JSON."""
+"""Run a crawl in a process of its own: its task comes as JSON on stdin, and what it tells leaves as
+lines of JSON.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,12 @@ class CrawlError(Exception):
     """A crawl did not do what was to be measured; the message holds the end of its log."""
 
 
-def run_apart(program: str, task: Mapping[str, Any], on_pages: Callable[[int], None] = lambda _: None) -> Any:
-    """Run a program that crawls; return what it says last. `on_pages` hears of the numbers that it prints before.
+def run_apart(
+    program: str, task: Mapping[str, Any], on_pages: Callable[[int], None] = lambda _: None
+) -> Any:
+    """Run a program that crawls.
+
+    Return what it says last. `on_pages` hears of the numbers that it prints before.
 
     Raises CrawlError if it ends too early.
     """
@@ -34,7 +40,12 @@ def run_apart(program: str, task: Mapping[str, Any], on_pages: Callable[[int], N
     # A crawl leaves its journal where it runs, and so may other tools their files.
     with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as folder:
         with subprocess.Popen(
-            [sys.executable, program], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+            [sys.executable, program],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
         ) as process:
             assert process.stdin is not None
             assert process.stdout is not None
@@ -52,9 +63,15 @@ def run_apart(program: str, task: Mapping[str, Any], on_pages: Callable[[int], N
 
 
 def crawl(
-    spider: type[Spider], settings: Mapping[str, Any], handlers: Mapping[object, Callable[..., Any]], **arguments: Any
+    spider: type[Spider],
+    settings: Mapping[str, Any],
+    handlers: Mapping[object, Callable[..., Any]],
+    **arguments: Any,
 ) -> Crawler:
-    """Crawl in this process. `handlers` hear of signals, and `arguments` are those of the spider."""
+    """Crawl in this process.
+
+    `handlers` hear of signals, and `arguments` are those of the spider.
+    """
     process = AsyncCrawlerProcess(
         {
             "CONCURRENT_REQUESTS": CONCURRENT_REQUESTS,
@@ -74,6 +91,8 @@ def crawl(
 
 
 def cpu_seconds(who: int) -> float:
-    """Return the processor time of this process, or of its children that have ended: resource.RUSAGE_SELF or others."""
+    """Return the processor time of this process, or of its children that have ended:
+    resource.RUSAGE_SELF or others.
+    """
     usage = resource.getrusage(who)
     return usage.ru_utime + usage.ru_stime

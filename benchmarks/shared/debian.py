@@ -10,13 +10,16 @@ from crawldedup.errors import ConfigurationError
 
 
 def unpacked(folder: Path, package: str) -> Path:
-    """Return the folder with what a package holds; downloads and unpacks it, if it is not there yet.
+    """Return the folder with what a package holds.
+
+    Downloads and unpacks it, if it is not there yet.
 
     Raises ConfigurationError where that does not work.
     """
     if not (folder / package).is_dir():
         folder.mkdir(parents=True, exist_ok=True)
-        # apt's own user may not write to a folder of ours; that is no reason for a page of warnings.
+        # apt's own user may not write to a folder of ours; that is no reason for a page of
+        # warnings.
         quietly = ["-qq", "-o", "APT::Sandbox::User=root"]
         with tempfile.TemporaryDirectory(dir=folder) as name:
             scratch = Path(name)

@@ -1,8 +1,9 @@
-"""Other packages as detectors of near duplicates, each used as its documentation says, at thresholds a user would try.
+"""Other packages as detectors of near duplicates, each used as its documentation says, at
+thresholds a user would try.
 
-Where a package leaves the words to its user (datasketch, rensa, gaoya with an analyzer of one's own), it is given the
-very shingles by which similarity is defined here: no peer can do better with others. Where it has ideas of its own
-about words, those are part of what is measured.
+Where a package leaves the words to its user (datasketch, rensa, gaoya with an analyzer of one's
+own), it is given the very shingles by which similarity is defined here: no peer can do better with
+others. Where it has ideas of its own about words, those are part of what is measured.
 
     simhash       Simhash(get_features(text)) with the get_features of its documentation, SimhashIndex(k=3)
     gaoya         SimHashStringIndex with its defaults (6 blocks, 5 bits), 64 and 128 bits; MinHashStringIndex with the
@@ -28,8 +29,8 @@ from crawldedup.literature.bench import words
 Detector = Callable[[str, str], str | None]
 """Takes the URL and the text of a page.
 
-Returns the URL of an earlier page that it resembles, "" if the package does not name it, and None for a new page, which
-it remembers.
+Returns the URL of an earlier page that it resembles, "" if the package does not name it, and None
+for a new page, which it remembers.
 """
 
 PERMUTATIONS: Final = 128
@@ -54,12 +55,17 @@ def load(package: str) -> Peer | None:
 
 def word_shingles(text: str) -> list[str]:
     found = words(text)
-    return [" ".join(found[start : start + SHINGLE]) for start in range(max(len(found) - SHINGLE + 1, 1))]
+    return [
+        " ".join(found[start : start + SHINGLE])
+        for start in range(max(len(found) - SHINGLE + 1, 1))
+    ]
 
 
 def character_shingles(text: str) -> list[str]:
     squeezed = re.sub(r"\W+", "", text.lower())
-    return [squeezed[start : start + SHINGLE] for start in range(max(len(squeezed) - SHINGLE + 1, 1))]
+    return [
+        squeezed[start : start + SHINGLE] for start in range(max(len(squeezed) - SHINGLE + 1, 1))
+    ]
 
 
 def simhash(module: Any) -> Detector:
@@ -82,8 +88,13 @@ def datasketch(module: Any, threshold: float, verified: float = 0.0) -> Detector
 
     def check(url: str, text: str) -> str | None:
         minhash = module.MinHash(num_perm=PERMUTATIONS)
-        minhash.update_batch([shingle.encode("utf-8", "replace") for shingle in word_shingles(text)])
-        found = [(minhash.jaccard(kept[key]) if verified else 1.0, str(key)) for key in index.query(minhash)]
+        minhash.update_batch(
+            [shingle.encode("utf-8", "replace") for shingle in word_shingles(text)]
+        )
+        found = [
+            (minhash.jaccard(kept[key]) if verified else 1.0, str(key))
+            for key in index.query(minhash)
+        ]
         similarity, best = max(found, default=(-1.0, ""))
         if similarity >= verified:
             return best
@@ -153,7 +164,9 @@ def trafilatura(_: Any, threshold: float) -> Detector:
 
     def check(url: str, text: str) -> str | None:
         own = Simhash(text)
-        near = next((earlier for earlier, other in kept.items() if own.similarity(other) >= threshold), None)
+        near = next(
+            (earlier for earlier, other in kept.items() if own.similarity(other) >= threshold), None
+        )
         if near is None:
             kept[url] = own
         return near
@@ -169,8 +182,12 @@ DETECTORS: Final[dict[tuple[str, str], Callable[[Any], Detector]]] = {
     ("gaoya", "MinHash 0.9"): partial(gaoya_minhash, threshold=0.9),
     ("datasketch", "MinHashLSH 0.8"): partial(datasketch, threshold=0.8),
     ("datasketch", "MinHashLSH 0.9"): partial(datasketch, threshold=0.9),
-    ("datasketch", "MinHashLSH .8, verified at .8"): partial(datasketch, threshold=0.8, verified=0.8),
-    ("datasketch", "MinHashLSH .8, verified at .9"): partial(datasketch, threshold=0.8, verified=0.9),
+    ("datasketch", "MinHashLSH .8, verified at .8"): partial(
+        datasketch, threshold=0.8, verified=0.8
+    ),
+    ("datasketch", "MinHashLSH .8, verified at .9"): partial(
+        datasketch, threshold=0.8, verified=0.9
+    ),
     ("rensa", "RMinHashDeduplicator 0.8"): partial(rensa_deduplicator, threshold=0.8),
     ("rensa", "RMinHashDeduplicator 0.9"): partial(rensa_deduplicator, threshold=0.9),
     ("rensa", f"RMinHashLSH, {BANDS} bands"): partial(rensa_lsh, threshold=0.9),

@@ -1,8 +1,9 @@
-"""A Redis server with a core of its own, indexes of random pages on it, and clients that ask about other pages.
+"""A Redis server with a core of its own, indexes of random pages on it, and clients that ask about
+other pages.
 
-Time and memory are what the server itself reports. `script us` is the time inside scripts by the clock, `CPU us` all
-processor time of its main thread, network and parsing included. Where the former is more, other programs had the core
-meanwhile.
+Time and memory are what the server itself reports. `script us` is the time inside scripts by the
+clock, `CPU us` all processor time of its main thread, network and parsing included. Where the
+former is more, other programs had the core meanwhile.
 """
 
 from __future__ import annotations
@@ -76,7 +77,11 @@ class IndexServer(RedisServer):
     @property
     def version(self) -> str:
         info: dict[str, Any] = self.reader().info("server")
-        return f"valkey {info['valkey_version']}" if "valkey_version" in info else f"redis {info['redis_version']}"
+        return (
+            f"valkey {info['valkey_version']}"
+            if "valkey_version" in info
+            else f"redis {info['redis_version']}"
+        )
 
     def used_memory(self) -> int:
         """Return the bytes that the server uses, without the buffers of its clients."""
@@ -98,7 +103,9 @@ def pinned(core: int) -> Iterator[None]:
 @contextlib.contextmanager
 def store_of(url: str, profile: str = LAYOUT.profile) -> Iterator[Store]:
     """Open a store that waits longer than a crawl does: no hour's work is lost for one late answer."""
-    store = make_store(url if "sqlite" in url else f"{url}?socket_timeout=60", replace(LAYOUT, profile=profile))
+    store = make_store(
+        url if "sqlite" in url else f"{url}?socket_timeout=60", replace(LAYOUT, profile=profile)
+    )
     store.open()
     try:
         yield store
@@ -108,7 +115,9 @@ def store_of(url: str, profile: str = LAYOUT.profile) -> Iterator[Store]:
 
 @dataclass(frozen=True)
 class TimeRow:
-    """Check-and-add, as the server and as the clients saw it. p50 and p99 are of a single check, or a whole batch."""
+    """Check-and-add, as the server and as the clients saw it. p50 and p99 are of a single check, or
+    a whole batch.
+    """
 
     pages: int
     queries: str
@@ -161,7 +170,13 @@ def _ask_all(url: str, queries: Sequence[Query], batch: int) -> Done:
 
 
 def measure(
-    server: IndexServer, queries: Sequence[Query], *, pages: int, kind: str, clients: int, batch: int
+    server: IndexServer,
+    queries: Sequence[Query],
+    *,
+    pages: int,
+    kind: str,
+    clients: int,
+    batch: int,
 ) -> TimeRow:
     """Let client processes share the queries. The first WARM_UP of each are not counted."""
     context = get_context("spawn")
@@ -179,7 +194,9 @@ def measure(
                 before = _microseconds(reader)
                 together.wait()
         done = running.get()
-        script, cpu = (after - earlier for after, earlier in zip(_microseconds(reader), before, strict=True))
+        script, cpu = (
+            after - earlier for after, earlier in zip(_microseconds(reader), before, strict=True)
+        )
     checks = len(queries) - WARM_UP * clients
     latencies = np.concatenate([client.latencies for client in done]) * 1e6
     p50, p99 = np.percentile(latencies, (50, 99)).tolist()
@@ -188,7 +205,8 @@ def measure(
         queries=kind,
         clients=clients,
         batch=batch,
-        checks_a_second=checks / (max(client.ended for client in done) - min(client.began for client in done)),
+        checks_a_second=checks
+        / (max(client.ended for client in done) - min(client.began for client in done)),
         script_us=script / checks,
         cpu_us=cpu / checks,
         p50_us=p50,
@@ -207,7 +225,9 @@ def _microseconds(client: redis.Redis) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Index:
-    """An index of random pages on a server of its own. `empty`: its memory before the first page, in bytes.
+    """An index of random pages on a server of its own.
+
+    `empty`: its memory before the first page, in bytes.
 
     `seconds`: how long it took to fill.
     """
@@ -223,7 +243,9 @@ class Index:
         return self.server.used_memory() - self.empty
 
     def memory(self) -> dict[str, float]:
-        """Return the bytes of each kind of keys, from a sample of each; the dictionary of keys is shared out evenly."""
+        """Return the bytes of each kind of keys, from a sample of each; the dictionary of keys is
+        shared out evenly.
+        """
         random, keys, samples = Random(1), Counter[str](), dict[str, list[bytes]]()
         client = redis.Redis.from_url(self.server.url, socket_timeout=None)
         for key in client.scan_iter(count=10_000):
@@ -242,7 +264,11 @@ class Index:
                 pipeline.memory_usage(key, samples=0)
             usage[name] = keys[name] * sum(size or 0 for size in pipeline.execute()) / len(sample)
         rest_a_key = (self.used - sum(usage.values())) / keys.total()
-        return {name: usage[name] + rest_a_key * keys[name] for name in (*PARTS.values(), "other") if keys[name]}
+        return {
+            name: usage[name] + rest_a_key * keys[name]
+            for name in (*PARTS.values(), "other")
+            if keys[name]
+        }
 
 
 @contextlib.contextmanager
@@ -302,15 +328,26 @@ class Queries:
         """Return queries of unrelated pages, weights drawn from the normal distribution."""
         draw = next(self._drawn)
         rng = np.random.default_rng([7, draw])
-        return [self._query(draw, row, as_fingerprint(random_page(rng)), pages, "") for row in range(count)]
+        return [
+            self._query(draw, row, as_fingerprint(random_page(rng)), pages, "")
+            for row in range(count)
+        ]
 
     def real(self, fingerprints: Sequence[Fingerprint], pages: int, count: int) -> list[Query]:
-        """Return those of real pages. A salt a draw makes other bits of them, with the same distances between them."""
+        """Return those of real pages.
+
+        A salt a draw makes other bits of them, with the same distances between them.
+        """
         draw = next(self._drawn)
-        return [self._query(draw, row, page, pages, f"draw {draw}") for row, page in enumerate(fingerprints[:count])]
+        return [
+            self._query(draw, row, page, pages, f"draw {draw}")
+            for row, page in enumerate(fingerprints[:count])
+        ]
 
     def recall(self, store: Store, pages: int, count: int) -> dict[float, float]:
-        """Return the share of planted pages that are found, by pages of so much similarity with them."""
+        """Return the share of planted pages that are found, by pages of so much similarity with
+        them.
+        """
         shares = {}
         for similarity in PLANTED_SIMILARITIES:
             rng = np.random.default_rng([5, int(similarity * 100)])
@@ -327,7 +364,9 @@ class Queries:
         return query if self._urls else replace(query, record=replace(query.record, url=""))
 
 
-def query_of(maker: QueryBuilder, url: str, page: Fingerprint, pages: int, scope_key: str | None = None) -> Query:
+def query_of(
+    maker: QueryBuilder, url: str, page: Fingerprint, pages: int, scope_key: str | None = None
+) -> Query:
     return maker.queries([(Asked(url, text="", scope_key=scope_key), page)], NO_KEY, pages)[0]
 
 

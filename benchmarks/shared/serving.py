@@ -1,7 +1,8 @@
 """Run a benchmark's web server in another process, so that its work does not count as the crawl's.
 
-The server does as little as a server can: requests are lines to be looked up, and an answer is ready to be sent. It
-tells how much processor time it took, for that is taken from the crawl's where there are few cores.
+The server does as little as a server can: requests are lines to be looked up, and an answer is
+ready to be sent. It tells how much processor time it took, for that is taken from the crawl's where
+there are few cores.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ LOOPBACK: Final = "127.0.0.1"
 _TRIES: Final = 20
 
 Answering = Callable[[str], tuple[bytes, bool]]
-"""Takes a URL without its scheme; returns what goes over the wire, and whether the connection ends with it."""
+"""Takes a URL without its scheme; returns what goes over the wire, and whether the connection ends
+with it.
+"""
 
 
 class Served(Protocol):
@@ -36,7 +39,9 @@ class Served(Protocol):
 
 
 @contextlib.contextmanager
-def serving_apart(site: Served, addresses: Sequence[str] = (LOOPBACK,), port: int = 0) -> Iterator[int]:
+def serving_apart(
+    site: Served, addresses: Sequence[str] = (LOOPBACK,), port: int = 0
+) -> Iterator[int]:
     """Serve a site on these addresses, at a port or any free one; yields the port."""
     context = get_context("spawn")
     own_end, other_end = context.Pipe()
@@ -58,9 +63,16 @@ def cpu_seconds(port: int) -> float:
         return float(answer.read())
 
 
-def answer(body: bytes, status: bytes = b"200 OK", head: str = "Content-Type: text/html\r\n") -> bytes:
+def answer(
+    body: bytes, status: bytes = b"200 OK", head: str = "Content-Type: text/html\r\n"
+) -> bytes:
     """Return an answer as it goes over the wire."""
-    return b"HTTP/1.1 %b\r\n%bContent-Length: %d\r\n\r\n%b" % (status, head.encode(), len(body), body)
+    return b"HTTP/1.1 %b\r\n%bContent-Length: %d\r\n\r\n%b" % (
+        status,
+        head.encode(),
+        len(body),
+        body,
+    )
 
 
 def _serve(site: Served, addresses: Sequence[str], wanted: int, port_wanted: Pipe) -> None:
@@ -69,7 +81,9 @@ def _serve(site: Served, addresses: Sequence[str], wanted: int, port_wanted: Pip
         port = sockets[0].getsockname()[1]
         answering = site.answering(port)
         for each in sockets:
-            await asyncio.get_running_loop().create_server(lambda: _Connection(answering), sock=each)
+            await asyncio.get_running_loop().create_server(
+                lambda: _Connection(answering), sock=each
+            )
         port_wanted.send(port)
         await asyncio.Event().wait()
 

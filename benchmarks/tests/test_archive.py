@@ -74,7 +74,9 @@ def test_an_archive_is_written_alike_every_time(archive: Archive, tmp_path: Path
     assert Archive(PAGES, seed=2).text(0) != rows[0]["text"]
 
 
-def test_leaving_out_all_duplicates_is_perfect(archive: Archive, truth: NDArray[np.float64]) -> None:
+def test_leaving_out_all_duplicates_is_perfect(
+    archive: Archive, truth: NDArray[np.float64]
+) -> None:
     left_out = (archive.member > 0) & (truth >= DUPLICATE)
     judged = judge(archive, truth, ~left_out)
     first = EDGES.index(DUPLICATE)
@@ -90,18 +92,33 @@ def test_keeping_one_copy_instead_of_the_original_finds_the_copies(
 ) -> None:
     """All of a family but its last page, where all its pages are the same."""
     kept = np.ones(PAGES, np.bool_)
-    families = [archive.by_family[start:stop] for start, stop in zip(archive.starts, archive.starts[1:], strict=False)]
+    families = [
+        archive.by_family[start:stop]
+        for start, stop in zip(archive.starts, archive.starts[1:], strict=False)
+    ]
     same = [numbers for numbers in families if len(numbers) > 1 and (truth[numbers] == 1).all()]
     for numbers in same:
         kept[numbers[:-1]] = False
     judged = judge(archive, truth, kept)
     assert judged.false == 0
-    assert sum(judged.found) == judged.found[-1] == judged.left_out == sum(len(numbers) - 1 for numbers in same) > 0
+    assert (
+        sum(judged.found)
+        == judged.found[-1]
+        == judged.left_out
+        == sum(len(numbers) - 1 for numbers in same)
+        > 0
+    )
 
 
-def test_pages_left_out_for_a_template_are_false(archive: Archive, truth: NDArray[np.float64]) -> None:
+def test_pages_left_out_for_a_template_are_false(
+    archive: Archive, truth: NDArray[np.float64]
+) -> None:
     originals = np.flatnonzero(archive.member == 0)
-    alone = [number for number in originals.tolist() if (archive.family == archive.family[number]).sum() == 1]
+    alone = [
+        number
+        for number in originals.tolist()
+        if (archive.family == archive.family[number]).sum() == 1
+    ]
     kept = np.ones(PAGES, np.bool_)
     kept[[number for number in alone if archive.in_template(int(archive.family[number]))]] = False
     judged = judge(archive, truth, kept)

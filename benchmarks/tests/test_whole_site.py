@@ -72,14 +72,18 @@ def test_links_lead_to_every_page(kind: str) -> None:
     ("kind", "pages", "contents"),
     [("forum", 4797, 281), ("shop", 1378, 680), ("news", 1564, 330), ("documentation", 1800, 534)],
 )
-def test_a_site_of_one_kind_is_as_large_as_the_documentation_says(kind: str, pages: int, contents: int) -> None:
+def test_a_site_of_one_kind_is_as_large_as_the_documentation_says(
+    kind: str, pages: int, contents: int
+) -> None:
     judged = Site(port=80, seed=1, scale=1, kind=kind).judged()
     assert (len(judged), len({page.content for page in judged})) == (pages, contents)
 
 
 @pytest.mark.parametrize("kind", ["shop", "news"])
 def test_the_second_day_has_new_and_changed_contents_and_others(kind: str) -> None:
-    first, second = ({page.content for page in Site(80, 1, 0.2, kind=kind, day=day).judged()} for day in (1, 2))
+    first, second = (
+        {page.content for page in Site(80, 1, 0.2, kind=kind, day=day).judged()} for day in (1, 2)
+    )
     assert len(first & second) > len(second - first) > len(first) / 20
     changed = {content for content in second if content.endswith(".2")}
     assert first - second == {content.removesuffix(".2") for content in changed} & first
@@ -95,7 +99,10 @@ def test_what_changes_with_every_load_is_nothing_else() -> None:
 
 
 def test_the_links_of_empty_months_lead_to_events_that_no_other_page_leads_to(site: Site) -> None:
-    lost = {site.pages[url].kind for url in site.pages.keys() - reached(site, without="calendar: empty month")}
+    lost = {
+        site.pages[url].kind
+        for url in site.pages.keys() - reached(site, without="calendar: empty month")
+    }
     assert "calendar: event" in lost
 
 
@@ -121,5 +128,9 @@ def test_what_is_delivered_again_is_missed_unless_it_replaces(site: Site) -> Non
 
 
 def test_a_content_that_no_delivered_page_has_is_lost(site: Site) -> None:
-    every = [Delivered(page.url, page.content, False, 1) for page in site.judged() if page.content != "event-1-0"]
+    every = [
+        Delivered(page.url, page.content, False, 1)
+        for page in site.judged()
+        if page.content != "event-1-0"
+    ]
     assert figures("a tool", site, outcome(*every)).lost == {"calendar: event": ["event-1-0"]}

@@ -1,4 +1,6 @@
-"""What changes with every load: who is online, what is left in stock, how long ago a page was updated, sessions."""
+"""What changes with every load: who is online, what is left in stock, how long ago a page was
+updated, sessions.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ _random: Final = Random(1)
 
 
 def choice(*alternatives: str) -> str:
-    """Return what is one of these at each load, and the one in the same place wherever a page has a choice."""
+    """Return what is one of these at each load, and the one in the same place wherever a page has a
+    choice.
+    """
     return f"[[{'||'.join(alternatives)}]]"
 
 

@@ -1,4 +1,5 @@
-"""One crawl in a process of its own: which contents were fetched, and which were delivered, in their order.
+"""One crawl in a process of its own: which contents were fetched, and which were delivered, in
+their order.
 
 A page is delivered when its item has passed the pipelines.
 """
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Delivered:
-    """A page whose item was delivered when so many were `fetched`; `replaces` if it is better than a delivered copy."""
+    """A page whose item was delivered when so many were `fetched`; `replaces` if it is better than
+    a delivered copy.
+    """
 
     url: str
     content: str
@@ -43,7 +46,10 @@ class Delivered:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a crawl did. `cpu_seconds` are those of its process and of its workers; `error` is the first in its log."""
+    """What a crawl did.
+
+    `cpu_seconds` are those of its process and of its workers; `error` is the first in its log.
+    """
 
     fetched: int
     delivered: list[Delivered]
@@ -65,7 +71,11 @@ class SiteSpider(CrawlSpider):
     rules = (Rule(LinkExtractor(), callback="parse_page", follow=True),)
 
     def parse_page(self, response: Response) -> Iterator[dict[str, str]]:
-        yield {"url": response.url, "title": response.css("title::text").get(""), "html": response.text}
+        yield {
+            "url": response.url,
+            "title": response.css("title::text").get(""),
+            "html": response.text,
+        }
 
 
 class Ledger(logging.Handler):
@@ -101,8 +111,16 @@ class Ledger(logging.Handler):
 
     def outcome(self) -> Outcome:
         """Return what the crawl did, when the workers have ended."""
-        seconds, own = (end - start for start, end in zip(self._started, self._stopped, strict=True))
-        return Outcome(self.fetched, self.delivered, seconds, own + cpu_seconds(resource.RUSAGE_CHILDREN), self.error)
+        seconds, own = (
+            end - start for start, end in zip(self._started, self._stopped, strict=True)
+        )
+        return Outcome(
+            self.fetched,
+            self.delivered,
+            seconds,
+            own + cpu_seconds(resource.RUSAGE_CHILDREN),
+            self.error,
+        )
 
 
 def _clocks() -> tuple[float, float]:

@@ -38,7 +38,8 @@ def _event(plan: Plan, month: int, place: int) -> Page:
     writer = plan.prose.writer(f"event {month} {place}")
     text = writer.text(1, 3)
     main = (
-        f"<h1>{escape(text.title)}</h1><p>{writer.random.randint(1, 28)} {_title(month)}, {writer.name()} hall</p>"
+        f"<h1>{escape(text.title)}</h1><p>{writer.random.randint(1, 28)} {_title(month)}, "
+        f"{writer.name()} hall</p>"
         f"{paragraphs(text.paragraphs)}<p>{link(_url(plan, month), _title(month))}</p>"
     )
     url = f"{plan.hosts.own}/events/{month}-{place}.html"
@@ -48,13 +49,22 @@ def _event(plan: Plan, month: int, place: int) -> Page:
 def _month(plan: Plan, number: int, months: int, held: Sequence[Page]) -> Page:
     year, month = _FIRST_YEAR + number // 12, number % 12 + 1
     weeks = calendar.monthcalendar(year, month)
-    table = "".join(f"<tr>{''.join(f'<td>{day or str()}</td>' for day in week)}</tr>" for week in weeks)
-    ways = [link(_url(plan, place), _title(place)) for place in (number - 1, number + 1) if 0 <= place < months]
+    table = "".join(
+        f"<tr>{''.join(f'<td>{day or str()}</td>' for day in week)}</tr>" for week in weeks
+    )
+    ways = [
+        link(_url(plan, place), _title(place))
+        for place in (number - 1, number + 1)
+        if 0 <= place < months
+    ]
     writer = plan.prose.writer(f"month {number}")
-    listed = bullets(f"{link(page.url, writer.title())} <p>{escape(writer.sentence())}</p>" for page in held)
+    listed = bullets(
+        f"{link(page.url, writer.title())} <p>{escape(writer.sentence())}</p>" for page in held
+    )
     main = (
         f"<h1>{_title(number)}</h1><table>{table}</table>{listed or '<p>There are no events in this month.</p>'}"
-        "<p>To announce an event, write to the town hall by the tenth of the month before, and say who pays for the "
+        "<p>To announce an event, write to the town hall by the tenth of the month before, and say "
+        "who pays for the "
         f"hall. Entry is free unless the announcement says otherwise.</p>{bullets(ways)}"
     )
     # A month without events says nothing that another does not say.

@@ -1,4 +1,6 @@
-"""What was lost and what was delivered twice: counted against the site's truth, and shown as tables."""
+"""What was lost and what was delivered twice: counted against the site's truth, and shown as
+tables.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,12 @@ _SHOWN_SHARES: Final = (0.1, 0.25, 0.5, 1.0)
 class Figures:
     """What a crawl made of the site; nothing, if the tool could not be run.
 
-    `lost`: contents that no delivered page had, by kind of page. `missed`: URLs of pages whose content had been
-    delivered before, by kind; `copies`: fetched pages with the content of another. `replaced`: pages that said that
-    they replace another, and are none of the missed; `most_replaced`: those of one content at most. `own_site` and
-    `article`: stories of which a page of the own host, or the article itself, was delivered. `note` is the first
-    error. `found`: contents that had been delivered after shares of the fetches.
+    `lost`: contents that no delivered page had, by kind of page. `missed`: URLs of pages whose
+    content had been delivered before, by kind; `copies`: fetched pages with the content of another.
+    `replaced`: pages that said that they replace another, and are none of the missed;
+    `most_replaced`: those of one content at most. `own_site` and `article`: stories of which a page
+    of the own host, or the article itself, was delivered. `note` is the first error. `found`:
+    contents that had been delivered after shares of the fetches.
     """
 
     what: str
@@ -86,7 +89,13 @@ def figures(what: str, site: Site, outcome: Outcome) -> Figures:
         stories=sum(content.startswith(STORY) for content in kinds),
         most_deliveries=max(deliveries.values(), default=0),
         found=[
-            len({page.content for page in outcome.delivered if page.fetched <= share * outcome.fetched})
+            len(
+                {
+                    page.content
+                    for page in outcome.delivered
+                    if page.fetched <= share * outcome.fetched
+                }
+            )
             for share in SHARES
         ],
         seconds=round(outcome.seconds, 1),
@@ -98,7 +107,15 @@ def show(console: Console, title: str, rows: Sequence[Figures]) -> None:
     """Print the table, and below it the errors, and why rows of it have no figures."""
     table = make_table(
         title,
-        *("what", "fetched", "delivered contents", "lost", "missed copies", "replacing", "own site's copy"),
+        *(
+            "what",
+            "fetched",
+            "delivered contents",
+            "lost",
+            "missed copies",
+            "replacing",
+            "own site's copy",
+        ),
         *("the article", "most of one", "pages a second", "processor, s"),
     )
     for row in rows:
@@ -123,7 +140,9 @@ def show(console: Console, title: str, rows: Sequence[Figures]) -> None:
 
 def show_found(console: Console, rows: Iterable[Figures]) -> None:
     """Print how many contents were found after shares of the fetches."""
-    table = make_table("contents found after", "what", *(f"{share:.0%} of the fetches" for share in _SHOWN_SHARES))
+    table = make_table(
+        "contents found after", "what", *(f"{share:.0%} of the fetches" for share in _SHOWN_SHARES)
+    )
     for row in rows:
         found = dict(zip(SHARES, row.found, strict=True))
         table.add_row(row.what, *(f"{found[share]:,}" for share in _SHOWN_SHARES))

@@ -46,7 +46,10 @@ def _thread(plan: Plan, writer: Writer, number: int, title: str) -> list[Page]:
         f"<p>{escape(writer.paragraph(1, 4))}</p></div>"
         for _ in range(random.randint(3, 9))
     ]
-    ways = [link(f"{base}/reply", "Answer"), *(link(url, f"View {place}") for place, url in enumerate(urls, 1))]
+    ways = [
+        link(f"{base}/reply", "Answer"),
+        *(link(url, f"View {place}") for place, url in enumerate(urls, 1)),
+    ]
     pages = [Page(f"{base}/reply", "forum: login wall", "login-wall", _WALL)]
     for url, kind in urls.items():
         body = _view(title, posts[::-1] if "sort" in url else posts, ways, random.randint(3, 400))
@@ -55,14 +58,19 @@ def _thread(plan: Plan, writer: Writer, number: int, title: str) -> list[Page]:
 
 
 def _view(title: str, posts: Sequence[str], ways: Sequence[str], online: int) -> bytes:
-    main = f"<h1>{escape(title)}</h1>{''.join(posts)}{bullets(ways)}<p class=online>Users online: {online}</p>"
+    main = (
+        f"<h1>{escape(title)}</h1>{''.join(posts)}{bullets(ways)}<p class=online>Users online: "
+        f"{online}</p>"
+    )
     return own_page(title, main)
 
 
 _WALL: Final = own_page(
     "Log in",
-    "<h1>Log in to answer</h1><p>You must be a member of the forum to answer. Members see pictures in full size, may "
+    "<h1>Log in to answer</h1><p>You must be a member of the forum to answer. Members see pictures "
+    "in full size, may "
     "send each other letters, and get a note when somebody answers them.</p><form><input name=user>"
-    "<input name=password type=password><button>Log in</button></form><p>Have you forgotten your password? Write to "
+    "<input name=password type=password><button>Log in</button></form><p>Have you forgotten your "
+    "password? Write to "
     "the keepers of the forum, and tell them the name that you used.</p>",
 )

@@ -1,4 +1,6 @@
-"""Documentation in several manuals, guides and references; the first manuals are mirrored on another host."""
+"""Documentation in several manuals, guides and references; the first manuals are mirrored on
+another host.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,10 @@ _MIRRORED: Final = 2
 _PER_CHAPTER: Final = 16
 _REFERENCE_SHARE: Final = 0.4
 _BANNER: Final = (
-    '<div class="mirror-banner"><p>This is a mirror of the documentation, brought up to date each night. Report what '
-    "is wrong with it to the keepers of the mirror, and what is wrong with the text to its authors.</p></div>"
+    '<div class="mirror-banner"><p>This is a mirror of the documentation, brought up to date each '
+    "night. Report what "
+    "is wrong with it to the keepers of the mirror, and what is wrong with the text to its "
+    "authors.</p></div>"
 )
 
 
@@ -29,7 +33,9 @@ def manuals(plan: Plan) -> tuple[list[Page], list[Page]]:
     each = plan.count(PAGES) // len(MANUALS) or 1
     pages, firsts = [], []
     for number, name in enumerate(MANUALS):
-        for base, banner in ((plan.hosts.own, ""), (plan.hosts.mirror, _BANNER))[: 1 + (number < _MIRRORED)]:
+        for base, banner in ((plan.hosts.own, ""), (plan.hosts.mirror, _BANNER))[
+            : 1 + (number < _MIRRORED)
+        ]:
             made = _Manual(plan, name, f"{base}/docs/{name.lower()}", banner).pages(each)
             firsts.append(made[0])
             pages += made
@@ -37,7 +43,9 @@ def manuals(plan: Plan) -> tuple[list[Page], list[Page]]:
 
 
 class _Manual:
-    """One manual on one host: a contents page, and pages in chapters with links to their neighbours."""
+    """One manual on one host: a contents page, and pages in chapters with links to their
+    neighbours.
+    """
 
     def __init__(self, plan: Plan, name: str, base: str, banner: str) -> None:
         self._plan, self._name, self._base, self._banner = plan, name, base, banner
@@ -47,22 +55,35 @@ class _Manual:
 
     def pages(self, count: int) -> list[Page]:
         """The contents first, which is one of the pages."""
-        writers = [self._plan.prose.writer(f"manual {self._name} {number}") for number in range(count - 1)]
+        writers = [
+            self._plan.prose.writer(f"manual {self._name} {number}") for number in range(count - 1)
+        ]
         titles = [writer.title() for writer in writers]
         contents = self._page("index", f"{self._name} manual", self._contents(titles), count - 1)
-        return [contents, *(self._written(number, titles, writer) for number, writer in enumerate(writers))]
+        return [
+            contents,
+            *(self._written(number, titles, writer) for number, writer in enumerate(writers)),
+        ]
 
     def _contents(self, titles: Sequence[str]) -> str:
         links = [link(self._url(number), title) for number, title in enumerate(titles)]
-        chapters = [links[start : start + _PER_CHAPTER] for start in range(0, len(links), _PER_CHAPTER)]
+        chapters = [
+            links[start : start + _PER_CHAPTER] for start in range(0, len(links), _PER_CHAPTER)
+        ]
         text = paragraphs(self._plan.prose.writer(f"preface {self._name}").paragraphs(1, 2))
-        return text + "".join(f"<h2>Chapter {place}</h2>{bullets(of)}" for place, of in enumerate(chapters, 1))
+        return text + "".join(
+            f"<h2>Chapter {place}</h2>{bullets(of)}" for place, of in enumerate(chapters, 1)
+        )
 
     def _written(self, number: int, titles: Sequence[str], writer: Writer) -> Page:
-        write: Callable[[Writer], str] = reference if writer.random.random() < _REFERENCE_SHARE else guide
+        write: Callable[[Writer], str] = (
+            reference if writer.random.random() < _REFERENCE_SHARE else guide
+        )
         return self._page(str(number), titles[number], write(writer), len(titles), number)
 
-    def _page(self, name: str, title: str, main: str, count: int, number: int | None = None) -> Page:
+    def _page(
+        self, name: str, title: str, main: str, count: int, number: int | None = None
+    ) -> Page:
         ways = [link(self._url("index"), f"{self._name} manual")]
         if number is not None:
             ways += [
@@ -72,14 +93,19 @@ class _Manual:
             ]
         way = bullets(ways)
         body = (
-            f'{self._banner}<div class="related" role="navigation">{way}</div><div class="document">'
+            f'{self._banner}<div class="related" role="navigation">{way}</div><div '
+            'class="document">'
             f'<div class="body" role="main"><h1>{escape(title)}</h1>{main}</div></div>'
-            f'<div class="sphinxsidebar" role="navigation"><h3>This manual</h3><p>{escape(self._notice)}</p></div>'
+            '<div class="sphinxsidebar" role="navigation"><h3>This '
+            f"manual</h3><p>{escape(self._notice)}</p></div>"
             f'<div class="related" role="navigation">{way}</div>'
-            f'<div class="footer">The {self._name} project, version 3.2. Made from its sources in May.</div>'
+            f'<div class="footer">The {self._name} project, version 3.2. Made from its sources in '
+            "May.</div>"
         )
         content = f"manual-{self._name.lower()}-{name}"
-        return Page(self._url(name), self._kind, content, document(f"{title} - {self._name} 3.2", body))
+        return Page(
+            self._url(name), self._kind, content, document(f"{title} - {self._name} 3.2", body)
+        )
 
     def _url(self, name: int | str) -> str:
         return f"{self._base}/{name}.html"
@@ -98,14 +124,19 @@ def guide(writer: Writer, fewest: int = 1, most: int = 4) -> str:
 
 
 def reference(writer: Writer) -> str:
-    """A function as references describe it: little text of its own between phrases that all such pages have."""
+    """A function as references describe it: little text of its own between phrases that all such
+    pages have.
+    """
     name, arguments = writer.term(), [writer.term() for _ in range(writer.random.randint(1, 4))]
-    rows = "".join(f"<tr><td>{each}</td><td>{escape(writer.sentence())}</td></tr>" for each in arguments)
+    rows = "".join(
+        f"<tr><td>{each}</td><td>{escape(writer.sentence())}</td></tr>" for each in arguments
+    )
     return (
         f"<h2>Name</h2><p>{name}: {escape(writer.sentence())}</p>"
         f"<h2>Synopsis</h2><pre>{name}({', '.join(arguments)})</pre>"
         f"<h2>Parameters</h2><table>{rows}</table>"
-        f"<h2>Return value</h2><p>Upon success the function returns zero. Otherwise it returns -1 and sets the error "
+        "<h2>Return value</h2><p>Upon success the function returns zero. Otherwise it returns -1 "
+        "and sets the error "
         f"number to tell what went wrong.</p><p>{escape(writer.sentence())}</p>"
         f"<h2>See also</h2><p>{writer.term()}, {writer.term()}</p>"
     )

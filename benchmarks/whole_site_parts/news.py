@@ -1,11 +1,21 @@
-"""Stories, each at six URLs: article, session, print view, tracking parameters, AMP view, and a partner's copy."""
+"""Stories, each at six URLs: article, session, print view, tracking parameters, AMP view, and a
+partner's copy.
+"""
 
 from __future__ import annotations
 
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.whole_site_parts.pages import Page, bullets, document, link, lists, own_page, paragraphs
+from benchmarks.whole_site_parts.pages import (
+    Page,
+    bullets,
+    document,
+    link,
+    lists,
+    own_page,
+    paragraphs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,10 +37,16 @@ def news(plan: Plan, texts: Sequence[Text]) -> tuple[list[Page], list[Page], lis
     stories = [_Story(plan, texts, number) for number in range(len(texts))]
     own = plan.hosts.own
     # No list has the stories of another, or it would be its copy.
-    sections, read = (plan.prose.random(name).sample(stories, len(stories)) for name in ("sections", "most read"))
+    sections, read = (
+        plan.prose.random(name).sample(stories, len(stories)) for name in ("sections", "most read")
+    )
     own_lists = [
         *lists(f"{own}/section", "Section", [(story.url, story.text.title) for story in sections]),
-        *lists(f"{own}/most-read", "Most read", [(story.session_url, story.text.title) for story in read]),
+        *lists(
+            f"{own}/most-read",
+            "Most read",
+            [(story.session_url, story.text.title) for story in read],
+        ),
     ]
     partner_lists = [
         _partner_list(plan, start // _PER_LIST, stories[start : start + _PER_LIST])
@@ -40,18 +56,26 @@ def news(plan: Plan, texts: Sequence[Text]) -> tuple[list[Page], list[Page], lis
 
 
 class _Story:
-    """A story and its pages. What stands around its text is another's on the own host and on the partner's."""
+    """A story and its pages.
+
+    What stands around its text is another's on the own host and on the partner's.
+    """
 
     def __init__(self, plan: Plan, texts: Sequence[Text], number: int) -> None:
         self._plan, self._all, self._number, self.text = plan, texts, number, texts[number]
         own, before = plan.hosts.own, number - 1 if number else len(texts) - 1
         self.url = f"{own}/news/{number}.html"
-        self.session_url = f"{self.url}?sid={plan.prose.random(f'sid {number}').randrange(16**8):08x}"
+        self.session_url = (
+            f"{self.url}?sid={plan.prose.random(f'sid {number}').randrange(16**8):08x}"
+        )
         self.partner_url = f"{plan.hosts.partner}/shelf/{number}"
         self._tracked_url = f"{self.url}?utm_source=shelf&utm_medium=story"
         self._print_url, self._amp_url = f"{own}/print/{number}.html", f"{own}/amp/{number}.html"
         self._read_also = link(f"{own}/news/{before}.html", texts[before].title)
-        self._head = f"<h1>{escape(self.text.title)}</h1><p class=byline>By {self.text.author}, {self.text.date}</p>"
+        self._head = (
+            f"<h1>{escape(self.text.title)}</h1><p class=byline>By {self.text.author}, "
+            f"{self.text.date}</p>"
+        )
 
     def pages(self) -> list[Page]:
         """One of each kind."""
@@ -69,7 +93,9 @@ class _Story:
         return Page(url, kind, f"{STORY}{self._number}", body)
 
     def _full_page(self) -> bytes:
-        """The own template: a picture, boxes within the text, a column beside it, the author and comments below."""
+        """The own template: a picture, boxes within the text, a column beside it, the author and
+        comments below.
+        """
         lines, around = self.text.paragraphs, self._plan.prose.writer(f"around {self._number}")
         half = len(lines) // 2
         tools = [
@@ -77,18 +103,25 @@ class _Story:
             link(self._amp_url, "For telephones"),
             link(self.session_url, "Share"),
         ]
-        picture = (
-            f'<figure><img src="/{self._number}.jpg"><figcaption>{escape(around.sentence())}</figcaption></figure>'
-        )
+        picture = f'<figure><img src="/{self._number}.jpg"><figcaption>{escape(around.sentence())}</figcaption></figure>'
         facts = bullets(escape(around.sentence()) for _ in range(3))
-        box = f"<div class=facts><h4>In short</h4>{facts}</div>" if self._number % _WITH_FACTS == 0 else ""
-        about = f"<p class=author>{self.text.author} writes about {around.term()} and {around.term()}.</p>"
+        box = (
+            f"<div class=facts><h4>In short</h4>{facts}</div>"
+            if self._number % _WITH_FACTS == 0
+            else ""
+        )
+        about = (
+            f"<p class=author>{self.text.author} writes about {around.term()} and "
+            f"{around.term()}.</p>"
+        )
         comments = "".join(
-            f"<div class=comment><b>{around.name()}</b><p>{escape(around.sentence())}</p></div>" for _ in range(2)
+            f"<div class=comment><b>{around.name()}</b><p>{escape(around.sentence())}</p></div>"
+            for _ in range(2)
         )
         return own_page(
             self.text.title,
-            f"<article>{self._head}{picture}{paragraphs(lines[:half])}<aside class=box><p>Read also: {self._read_also}"
+            f"<article>{self._head}{picture}{paragraphs(lines[:half])}<aside class=box><p>Read "
+            f"also: {self._read_also}"
             f"</p></aside>{box}{paragraphs(lines[half:])}{about}</article>\n"
             f"{bullets(tools)}<aside class=sidebar><h3>Most read</h3>"
             f"{bullets(escape(around.sentence()) for _ in range(3))}</aside>\n"
@@ -110,20 +143,27 @@ class _Story:
         return document(self.text.title, body, self._canonical())
 
     def _partners(self) -> bytes:
-        """Another template, with teasers within some texts; every other page names the article as its original."""
+        """Another template, with teasers within some texts; every other page names the article as
+        its original.
+        """
         text, around = self.text, self._plan.prose.writer(f"partner {self._number}")
         home = f"{self._plan.hosts.partner}/list/{(len(self._all) - 1) // _PER_LIST}"
-        teasers = bullets(f"<h4>{around.term()}</h4><p>{escape(around.sentence())}</p>" for _ in range(3))
+        teasers = bullets(
+            f"<h4>{around.term()}</h4><p>{escape(around.sentence())}</p>" for _ in range(3)
+        )
         half = len(text.paragraphs) // 2
         within = teasers if self._number % _WITH_TEASERS == 0 else ""
         body = (
             f"<div class=top>{link(home, 'The Weekend Shelf')} <span>What we read "
-            f"elsewhere</span></div><div class=content><h2>{escape(text.title)}</h2><div class=meta>{text.author} for "
-            "the Harbour Post</div><div class=text><p>This story first appeared in the Harbour Post, and stands here "
+            f"elsewhere</span></div><div class=content><h2>{escape(text.title)}</h2><div "
+            f"class=meta>{text.author} for "
+            "the Harbour Post</div><div class=text><p>This story first appeared in the Harbour "
+            "Post, and stands here "
             f"by its leave.</p>{paragraphs(text.paragraphs[:half])}{within}{paragraphs(text.paragraphs[half:])}"
             f"</div><p>{link(self._tracked_url, 'At the source')}</p>"
             f"</div><div class=more><h3>More on the shelf</h3>{teasers}</div>"
-            "<div class=bottom>The Weekend Shelf collects what others write. Subscribe to the letter that goes out on "
+            "<div class=bottom>The Weekend Shelf collects what others write. Subscribe to the "
+            "letter that goes out on "
             "Fridays, or follow us where you read.</div>"
         )
         return document(text.title, body, "" if self._number % 2 else self._canonical())

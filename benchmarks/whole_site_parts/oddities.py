@@ -1,4 +1,6 @@
-"""What real sites have besides: tiny pages, redirects, soft errors, changing numbers, wrong charsets, HTTP/1.0."""
+"""What real sites have besides: tiny pages, redirects, soft errors, changing numbers, wrong
+charsets, HTTP/1.0.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,14 @@ _ACCENTS: Final = str.maketrans("aeiouc", "áéíöüç")
 
 def oddities(plan: Plan, moved: Sequence[Page]) -> list[Page]:
     """All of them; redirects and old servers lead to `moved`."""
-    return [*_help(plan), *_redirects(plan, moved), *_gone(plan), *_weather(plan), *_cafes(plan), *_old(plan, moved)]
+    return [
+        *_help(plan),
+        *_redirects(plan, moved),
+        *_gone(plan),
+        *_weather(plan),
+        *_cafes(plan),
+        *_old(plan, moved),
+    ]
 
 
 def _help(plan: Plan) -> Iterator[Page]:
@@ -49,32 +58,49 @@ def _gone(plan: Plan) -> Iterator[Page]:
     """Status 200 all the same."""
     for number in range(plan.count(_GONE)):
         main = (
-            f"<h1>We cannot find that page</h1><p>There is nothing at /gone/{number}.html. It may have moved, or "
-            "it may never have been there. Try the search, or begin again on the front page, where the newest stories "
+            f"<h1>We cannot find that page</h1><p>There is nothing at /gone/{number}.html. It may "
+            "have moved, or "
+            "it may never have been there. Try the search, or begin again on the front page, where "
+            "the newest stories "
             "stand.</p>"
         )
-        yield Page(f"{plan.hosts.own}/gone/{number}.html", "soft 404", "soft-404", own_page("Not found", main))
+        yield Page(
+            f"{plan.hosts.own}/gone/{number}.html",
+            "soft 404",
+            "soft-404",
+            own_page("Not found", main),
+        )
 
 
 def _weather(plan: Plan) -> Iterator[Page]:
-    """A town's weather at two URLs, with other numbers at each visit; another town is another content."""
+    """A town's weather at two URLs, with other numbers at each visit; another town is another
+    content.
+    """
     for town in _TOWNS:
         outlook = plan.prose.writer(f"weather {town}").sentence()
         for query in ("", "?view=table"):
             random = plan.prose.random(f"weather {town}{query}")
             main = (
-                f"<h1>The weather in {town}</h1><p>Now {random.randint(-4, 30)} degrees, wind {random.randint(0, 70)} "
-                f"km/h, air pressure {random.randint(980, 1040)} hPa, rain {random.randint(0, 20)} mm since midnight. "
-                f"The sun sets at {random.randint(17, 21)}:{random.randint(10, 59)}.</p><p>{escape(outlook)}</p>"
-                "<p>The station is read every ten minutes. Its numbers are not checked by anybody, so do not sail by "
+                f"<h1>The weather in {town}</h1><p>Now {random.randint(-4, 30)} degrees, wind "
+                f"{random.randint(0, 70)} "
+                f"km/h, air pressure {random.randint(980, 1040)} hPa, rain {random.randint(0, 20)} "
+                "mm since midnight. "
+                "The sun sets at "
+                f"{random.randint(17, 21)}:{random.randint(10, 59)}.</p><p>{escape(outlook)}</p>"
+                "<p>The station is read every ten minutes. Its numbers are not checked by anybody, "
+                "so do not sail by "
                 "them, and ask the harbour office before you leave.</p>"
             )
             url = f"{plan.hosts.own}/weather/{town.lower()}{query}"
-            yield Page(url, "weather", f"weather-{town.lower()}", own_page(f"The weather in {town}", main))
+            yield Page(
+                url, "weather", f"weather-{town.lower()}", own_page(f"The weather in {town}", main)
+            )
 
 
 def _cafes(plan: Plan) -> Iterator[Page]:
-    """The same bytes twice; the header of the second contradicts the charset that the page names, which is right."""
+    """The same bytes twice; the header of the second contradicts the charset that the page names,
+    which is right.
+    """
     for number in range(_CAFES):
         writer = plan.prose.writer(f"cafe {number}")
         text = writer.text(3, 4)
@@ -87,11 +113,16 @@ def _cafes(plan: Plan) -> Iterator[Page]:
         )
         yield page
         yield replace(
-            page, url=page.url + "?old", kind="charset: contradicted", content_type="text/html; charset=iso-8859-1"
+            page,
+            url=page.url + "?old",
+            kind="charset: contradicted",
+            content_type="text/html; charset=iso-8859-1",
         )
 
 
 def _old(plan: Plan, moved: Sequence[Page]) -> Iterator[Page]:
     """Copies from a server that answers with HTTP/1.0 and does not say how long the page is."""
     for number, page in enumerate(moved[:3]):
-        yield replace(page, url=f"{plan.hosts.own}/cgi-bin/show?page={number}", kind="HTTP/1.0", old_http=True)
+        yield replace(
+            page, url=f"{plan.hosts.own}/cgi-bin/show?page={number}", kind="HTTP/1.0", old_http=True
+        )

@@ -20,8 +20,9 @@ _PER_LIST: Final = 20
 class Page:
     """What the server answers for a URL.
 
-    Pages of one `content` say the same. It is empty for redirects, and for the page that the crawl starts on. `kind`
-    groups pages in the tables. A page of `old_http` is sent as HTTP/1.0 without its length.
+    Pages of one `content` say the same. It is empty for redirects, and for the page that the crawl
+    starts on. `kind` groups pages in the tables. A page of `old_http` is sent as HTTP/1.0 without
+    its length.
     """
 
     url: str
@@ -35,7 +36,9 @@ class Page:
 
 @dataclass(frozen=True)
 class Hosts:
-    """Where the site is: the host that the crawl starts on, and others of partners, mirrors and telephones."""
+    """Where the site is: the host that the crawl starts on, and others of partners, mirrors and
+    telephones.
+    """
 
     own: str
     partner: str
@@ -50,7 +53,9 @@ class Hosts:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the parts of the site are made by: where they stand, who writes them, how large they are, and which day."""
+    """What the parts of the site are made by: where they stand, who writes them, how large they
+    are, and which day.
+    """
 
     hosts: Hosts
     prose: Prose
@@ -78,19 +83,27 @@ def bullets(items: Iterable[str]) -> str:
 def document(title: str, body: str, head: str = "") -> bytes:
     """A whole page."""
     return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>{head}</head>\n'
+        '<!DOCTYPE html>\n<html lang="en"><head><meta '
+        f'charset="utf-8"><title>{escape(title)}</title>{head}</head>\n'
         f"<body>\n{body}\n</body></html>"
     ).encode()
 
 
 def own_page(title: str, main: str, head: str = "") -> bytes:
     """A page in the template of the host that the crawl starts on."""
-    menu = [link("/", "Front page"), link("/shop/0/", "Shop"), link("/forum/0/", "Forum"), link("/help/0.html", "Help")]
+    menu = [
+        link("/", "Front page"),
+        link("/shop/0/", "Shop"),
+        link("/forum/0/", "Forum"),
+        link("/help/0.html", "Help"),
+    ]
     return document(
         f"{title} | Harbour Post",
-        f'<header class="masthead"><a href="/">Harbour Post</a><p>News from the coast since 1904</p></header>\n'
+        '<header class="masthead"><a href="/">Harbour Post</a><p>News from the coast since '
+        "1904</p></header>\n"
         f"<nav>{bullets(menu)}</nav>\n<main>{main}</main>\n"
-        "<footer><p>Harbour Post, 3 Quay Street. Letters to the editor are welcome. We use cookies to count visits, "
+        "<footer><p>Harbour Post, 3 Quay Street. Letters to the editor are welcome. We use cookies "
+        "to count visits, "
         "and keep nothing that names you.</p><p>All rights reserved.</p></footer>",
         head,
     )
@@ -103,5 +116,12 @@ def lists(base: str, title: str, links: Sequence[tuple[str, str]]) -> list[Page]
     for number, part in enumerate(parts):
         url, heading = f"{base}/{number}/", f"{title}, part {number + 1} of {len(parts)}"
         main = f"<h1>{heading}</h1>{bullets(link(*each) for each in part)}"
-        pages.append(Page(url, "list", f"list-{title.lower().replace(' ', '-')}-{number}", own_page(heading, main)))
+        pages.append(
+            Page(
+                url,
+                "list",
+                f"list-{title.lower().replace(' ', '-')}-{number}",
+                own_page(heading, main),
+            )
+        )
     return pages

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class MinHashPipeline:
-    """Drops an item if MinHashLSH of datasketch knows the main text of its page; a page without text passes."""
+    """Drops an item if MinHashLSH of datasketch knows the main text of its page; a page without
+    text passes.
+    """
 
     def __init__(self, detector: peers.Detector) -> None:
         self._detector = detector

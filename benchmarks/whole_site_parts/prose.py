@@ -1,7 +1,8 @@
 """English-like prose that is a function of its name: a chain over the words of the demo's articles.
 
-A text has words of its own, invented ones, as a real text has its names and terms: without them all texts would be made
-of the 1,800 words of the demo, and methods that compare words would find them more alike than real texts are.
+A text has words of its own, invented ones, as a real text has its names and terms: without them all
+texts would be made of the 1,800 words of the demo, and methods that compare words would find them
+more alike than real texts are.
 """
 
 from __future__ import annotations
@@ -109,7 +110,10 @@ class Writer:
         return [self.paragraph() for _ in range(self.random.randint(fewest, most))]
 
     def date(self) -> str:
-        return f"{self.random.randint(1, 28)} {self.random.choice(('March', 'May', 'June', 'October'))} 2024"
+        return (
+            f"{self.random.randint(1, 28)} "
+            f"{self.random.choice(('March', 'May', 'June', 'October'))} 2024"
+        )
 
     def text(self, fewest: int, most: int) -> Text:
         """A whole text of so many paragraphs."""
@@ -118,19 +122,25 @@ class Writer:
 
 def invented(random: Random) -> str:
     """A word that no dictionary has."""
-    syllables = random.choice("bcdfghklmnprstvw") + random.choice(("a", "e", "i", "o", "u", "ea", "or", "en", "il"))
+    syllables = random.choice("bcdfghklmnprstvw") + random.choice(
+        ("a", "e", "i", "o", "u", "ea", "or", "en", "il")
+    )
     syllables += random.choice("dklmnrstv") + random.choice(("a", "e", "o", "er", "in", "al", "ow"))
     return syllables + random.choice(("", "", "n", "t", "ton", "ley", "sk"))
 
 
 def read_articles(folder: Path, prose: Prose) -> list[Text]:
-    """The bodies of the article extraction benchmark, each with a title and an author of our own making."""
+    """The bodies of the article extraction benchmark, each with a title and an author of our own
+    making.
+    """
     truth: dict[str, dict[str, str]] = json.loads((folder / TRUTH).read_text("utf-8"))
     texts = []
     for key in sorted(truth):
         lines = [line.strip() for line in truth[key]["articleBody"].splitlines() if line.strip()]
         writer = prose.writer(key)
-        texts.append(Text(" ".join(lines[0].split()[:_TITLE_WORDS]), writer.name(), writer.date(), lines))
+        texts.append(
+            Text(" ".join(lines[0].split()[:_TITLE_WORDS]), writer.name(), writer.date(), lines)
+        )
     return texts
 
 

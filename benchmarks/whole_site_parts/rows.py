@@ -55,14 +55,30 @@ def rows(folder: Path) -> dict[str, Row]:
         for action in ("drop-items", "drop")
         for extractor in ("blocks", "trafilatura", "text")
     }
-    volatile, first_copy = {**ADDON, "CRAWLDEDUP_VOLATILE": False}, {**ADDON, "CRAWLDEDUP_PREFER": []}
+    volatile, first_copy = (
+        {**ADDON, "CRAWLDEDUP_VOLATILE": False},
+        {**ADDON, "CRAWLDEDUP_PREFER": []},
+    )
     journals, rules = f"{folder}/journals", f"{folder}/rules.json"
-    first = {**ADDON, "CRAWLDEDUP_STORE": f"sqlite:///{folder}/first.sqlite", "CRAWLDEDUP_JOURNAL": journals}
+    first = {
+        **ADDON,
+        "CRAWLDEDUP_STORE": f"sqlite:///{folder}/first.sqlite",
+        "CRAWLDEDUP_JOURNAL": journals,
+    }
     ruled = {"CRAWLDEDUP_RULES": rules, "CRAWLDEDUP_JOURNAL": False}
-    daily: dict[str, Any] = {"CRAWLDEDUP_STORE": f"sqlite:///{folder}/daily.sqlite", "CRAWLDEDUP_REVISIT": "drop"}
+    daily: dict[str, Any] = {
+        "CRAWLDEDUP_STORE": f"sqlite:///{folder}/daily.sqlite",
+        "CRAWLDEDUP_REVISIT": "drop",
+    }
     daily |= {**ADDON, "CRAWLDEDUP_RELOADS": 5}
-    discarder = {"ADDONS": {"duplicate_url_discarder.Addon": 600}, "DUD_LOAD_RULE_PATHS": [str(written)]}
-    deltafetch = {"SPIDER_MIDDLEWARES": {"scrapy_deltafetch.DeltaFetch": 100}, "DELTAFETCH_ENABLED": True}
+    discarder = {
+        "ADDONS": {"duplicate_url_discarder.Addon": 600},
+        "DUD_LOAD_RULE_PATHS": [str(written)],
+    }
+    deltafetch = {
+        "SPIDER_MIDDLEWARES": {"scrapy_deltafetch.DeltaFetch": 100},
+        "DELTAFETCH_ENABLED": True,
+    }
 
     def pipeline(name: str, **settings: float) -> dict[str, Any]:
         return {"ITEM_PIPELINES": {f"{PIPELINES}.{name}Pipeline": 300}, **settings}
@@ -71,10 +87,14 @@ def rows(folder: Path) -> dict[str, Row]:
         "nothing": Row("nothing", {}),
         **ours,
         "no-volatile": Row("crawldedup, drop-items, volatile lines compared", volatile),
-        "no-postpone": Row("crawldedup, drop-items, in Scrapy's order", ADDON | {"CRAWLDEDUP_POSTPONE": False}),
+        "no-postpone": Row(
+            "crawldedup, drop-items, in Scrapy's order", ADDON | {"CRAWLDEDUP_POSTPONE": False}
+        ),
         "first-copy": Row("crawldedup, drop-items, the first copy alone", first_copy),
         "first": Row("crawldedup, a first crawl", first),
-        "rules": Row("by the rules of the first crawl", ADDON | ruled, advice=(journals, "--output", rules)),
+        "rules": Row(
+            "by the rules of the first crawl", ADDON | ruled, advice=(journals, "--output", rules)
+        ),
         "day-1": Row("crawldedup, the first day, REVISIT drop", daily),
         "day-2": Row("the second day: nothing has changed", daily),
         "rules-again": Row("the same, with the index of the first", first | ruled),

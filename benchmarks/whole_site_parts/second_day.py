@@ -1,4 +1,6 @@
-"""A second crawl of a site that has gone on for a day, by two crawlers that share an index on Redis."""
+"""A second crawl of a site that has gone on for a day, by two crawlers that share an index on
+Redis.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,12 @@ _SHOWN: Final = 12
 
 @dataclass(frozen=True)
 class Day:
-    """What came on a day: of `new` and changed contents, and of the `known` ones, which nobody wants again.
+    """What came on a day: of `new` and changed contents, and of the `known` ones, which nobody
+    wants again.
 
-    `lost` are new contents that did not come, `missed` URLs by which one came once more without a word that it
-    replaces a worse copy, `again` URLs of known contents, and `contents_again` how many these are.
+    `lost` are new contents that did not come, `missed` URLs by which one came once more without a
+    word that it replaces a worse copy, `again` URLs of known contents, and `contents_again` how
+    many these are.
     """
 
     new: int
@@ -53,13 +57,20 @@ def two_days(recipe: Recipe, reloads: int) -> list[Day]:
             "CRAWLDEDUP_RELOADS": reloads,
         }
         for number in (1, 2):
-            with serving(replace(recipe, day=number), port) as site, ThreadPoolExecutor(_CRAWLERS) as crawlers:
+            with (
+                serving(replace(recipe, day=number), port) as site,
+                ThreadPoolExecutor(_CRAWLERS) as crawlers,
+            ):
                 port = site.port
-                running = [crawlers.submit(run_crawl, site.start_url, settings) for _ in range(_CRAWLERS)]
+                running = [
+                    crawlers.submit(run_crawl, site.start_url, settings) for _ in range(_CRAWLERS)
+                ]
                 outcomes = [crawl.result() for crawl in running]
             contents = {page.content for page in site.judged()}
             delivered = [page for outcome in outcomes for page in outcome.delivered]
-            days.append(_day(contents, known, delivered, sum(outcome.fetched for outcome in outcomes)))
+            days.append(
+                _day(contents, known, delivered, sum(outcome.fetched for outcome in outcomes))
+            )
             known |= contents
     return days
 
@@ -89,12 +100,23 @@ def _day(contents: set[str], known: set[str], delivered: Sequence[Delivered], fe
 def show_days(console: Console, title: str, days: Sequence[Day], *, details: bool) -> None:
     """Print a row a day, and the URLs of what should not have come."""
     table = make_table(
-        title, "day", "fetched", "new, changed", "lost", "came twice", "replacing", "known", "came again", "URLs"
+        title,
+        "day",
+        "fetched",
+        "new, changed",
+        "lost",
+        "came twice",
+        "replacing",
+        "known",
+        "came again",
+        "URLs",
     )
     for number, day in enumerate(days, 1):
         again = f"{day.contents_again} ({day.contents_again / day.known:.1%})" if day.known else "-"
         figures = (day.fetched, day.new, len(day.lost), len(day.missed), day.replaced, day.known)
-        table.add_row(str(number), *(f"{figure:,}" for figure in figures), again, f"{len(day.again)}")
+        table.add_row(
+            str(number), *(f"{figure:,}" for figure in figures), again, f"{len(day.again)}"
+        )
     console.print(table)
     for number, day in enumerate(days if details else (), 1):
         for what in ("lost", "missed", "again"):

@@ -1,4 +1,6 @@
-"""Products in three colours: each variant is a content of its own, and half of the products have structured data."""
+"""Products in three colours: each variant is a content of its own, and half of the products have
+structured data.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,10 @@ if TYPE_CHECKING:
 PRODUCTS: Final = 60
 _COLOURS: Final = ("red", "blue", "black")
 _DELIVERY: Final = (
-    "We send within two working days. You have thirty days to send back what you do not like, in its box and unused, "
-    "and we pay the postage both ways. Our lamps are tested by hand before they leave the workshop, and every one has "
+    "We send within two working days. You have thirty days to send back what you do not like, in "
+    "its box and unused, "
+    "and we pay the postage both ways. Our lamps are tested by hand before they leave the "
+    "workshop, and every one has "
     "a warranty of five years on all parts but the bulb."
 )
 
@@ -57,7 +61,16 @@ def _variants(plan: Plan, writer: Writer, number: int, name: str) -> list[Page]:
             "color": colour,
             "offers": {"@type": "Offer", "price": cost, "priceCurrency": "EUR"},
         }
-        head = f'<script type="application/ld+json">{json.dumps(data)}</script>' if number % 2 else ""
+        head = (
+            f'<script type="application/ld+json">{json.dumps(data)}</script>' if number % 2 else ""
+        )
         kind = "shop: with JSON-LD" if number % 2 else "shop: without"
-        pages.append(Page(urls[colour], kind, f"lamp-{number}-{colour}", own_page(f"{name}, {colour}", main, head)))
+        pages.append(
+            Page(
+                urls[colour],
+                kind,
+                f"lamp-{number}-{colour}",
+                own_page(f"{name}, {colour}", main, head),
+            )
+        )
     return pages

@@ -1,4 +1,6 @@
-"""A site of one kind, or one with parts of all kinds: all pages by URL, and the page that a crawl starts on."""
+"""A site of one kind, or one with parts of all kinds: all pages by URL, and the page that a crawl
+starts on.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,16 @@ from benchmarks.whole_site_parts.forum import forum
 from benchmarks.whole_site_parts.manuals import manuals
 from benchmarks.whole_site_parts.news import STORIES, news
 from benchmarks.whole_site_parts.oddities import oddities
-from benchmarks.whole_site_parts.pages import ADDRESSES, Hosts, Page, Plan, bullets, link, lists, own_page
+from benchmarks.whole_site_parts.pages import (
+    ADDRESSES,
+    Hosts,
+    Page,
+    Plan,
+    bullets,
+    link,
+    lists,
+    own_page,
+)
 from benchmarks.whole_site_parts.prose import Prose, read_articles
 from benchmarks.whole_site_parts.shop import shop
 from benchmarks.whole_site_parts.sites.documentation import DocumentationSite
@@ -39,7 +50,13 @@ class Site:
     """The same pages for the same arguments, wherever it is made."""
 
     def __init__(
-        self, port: int, seed: int, scale: float, kind: str = WHOLE, day: int = 1, articles: Path | None = None
+        self,
+        port: int,
+        seed: int,
+        scale: float,
+        kind: str = WHOLE,
+        day: int = 1,
+        articles: Path | None = None,
     ) -> None:
         self.port = port
         plan = Plan(Hosts.at(port), Prose(seed), scale, day)
@@ -76,19 +93,27 @@ class Recipe:
             page, head = answers[url]
             if page.old_http:
                 return f"HTTP/1.0 200 OK\r\n{head}\r\n".encode() + loaded(page.body), True
-            return answer(loaded(page.body), b"302 Found" if page.location else b"200 OK", head), False
+            return answer(
+                loaded(page.body), b"302 Found" if page.location else b"200 OK", head
+            ), False
 
         return answer_to
 
 
 def _head(page: Page) -> str:
-    head = {"Content-Type": page.content_type, CONTENT_HEADER: page.content, "Location": page.location}
+    head = {
+        "Content-Type": page.content_type,
+        CONTENT_HEADER: page.content,
+        "Location": page.location,
+    }
     return "".join(f"{name}: {value}\r\n" for name, value in head.items() if value)
 
 
 @contextlib.contextmanager
 def serving(recipe: Recipe, port: int = 0) -> Iterator[Site]:
-    """Serve the site from another process, at any free port or at one; yields the site as it is served."""
+    """Serve the site from another process, at any free port or at one; yields the site as it is
+    served.
+    """
     with serving_apart(recipe, ADDRESSES, port) as port:
         yield recipe.site(port)
 
@@ -121,17 +146,38 @@ def _whole(plan: Plan, texts: Sequence[Text]) -> Iterator[Page]:
     threads, forum_lists = forum(plan)
     calendar, this_month = events(plan)
     odd = oddities(plan, documentation[1:])
-    # Scrapy takes turns with the hosts, and of a host crawls what was named last. So the partner's copies come
-    # before the articles, but for those, of one story in five, to which a page that is crawled late leads.
+    # Scrapy takes turns with the hosts, and of a host crawls what was named last. So the partner's
+    # copies come before the articles, but for those, of one story in five, to which a page that is
+    # crawled late leads.
     late = len(partner_lists) // 5
-    shelves = [(page.url, f"The Weekend Shelf, {number}") for number, page in enumerate(partner_lists[:late], 1)]
+    shelves = [
+        (page.url, f"The Weekend Shelf, {number}")
+        for number, page in enumerate(partner_lists[:late], 1)
+    ]
     partners = lists(f"{plan.hosts.own}/partners", "Our partners", shelves)
     own_lists = [*partners, *own_lists]
-    named = [*own_lists, *manual_pages, *shop_lists, *forum_lists, this_month, *odd, *partner_lists[late:]]
+    named = [
+        *own_lists,
+        *manual_pages,
+        *shop_lists,
+        *forum_lists,
+        this_month,
+        *odd,
+        *partner_lists[late:],
+    ]
     titles = ((page.url, page.url.partition("//")[2]) for page in named)
     main = f"<h1>Front page</h1>{bullets(link(*each) for each in titles)}"
     yield Page(f"{plan.hosts.own}/", "front page", "", own_page("Front page", main))
-    for part in (about, own_lists, partner_lists, documentation, products, shop_lists, threads, forum_lists):
+    for part in (
+        about,
+        own_lists,
+        partner_lists,
+        documentation,
+        products,
+        shop_lists,
+        threads,
+        forum_lists,
+    ):
         yield from part
     yield from calendar
     yield from odd

@@ -1,7 +1,8 @@
 """Write rules for other tools: duplicate-url-discarder, and the link extractors of Scrapy.
 
-Patterns may excuse each other: each leaves a link that another one denies. So each is tried with those that were
-accepted before it: by the links of the journal, a crawl must still reach all contents.
+Patterns may excuse each other: each leaves a link that another one denies. So each is tried with
+those that were accepted before it: by the links of the journal, a crawl must still reach all
+contents.
 """
 
 import re
@@ -18,13 +19,19 @@ _PLAIN: Final = re.compile(r"[^*|?#%+;\s]*")
 
 Addresses = list[Address | None]
 Written = tuple[Any, Callable[[Address], Address | None]]
-"""A rule as a tool reads it, and what the tool makes of an address: that of another page, or None for a denied one."""
+"""A rule as a tool reads it, and what the tool makes of an address: that of another page, or None
+for a denied one.
+"""
 Writer = Callable[[Rule, Collection[str]], Written | None]
-"""Writes a rule that leaves the pages at some paths alone; returns None if the tool cannot apply it."""
+"""Writes a rule that leaves the pages at some paths alone; returns None if the tool cannot apply
+it.
+"""
 
 
 class Export(NamedTuple):
-    """Rules as a tool reads them, how many pages of the crawl they save, and why others are left out, by name."""
+    """Rules as a tool reads them, how many pages of the crawl they save, and why others are left
+    out, by name.
+    """
 
     rules: list[Any]
     saved: int
@@ -39,7 +46,11 @@ def export(rules: Iterable[Rule], pages: Sequence[Page], write: Writer) -> Expor
     needed = fetched
     is_linked = 2 * sum(page.referer == UNTOLD for page in pages) <= len(pages)
     for rule in rules:
-        result = _lossless(rule, addresses, pages, write) if is_linked else "the journal does not tell what leads where"
+        result = (
+            _lossless(rule, addresses, pages, write)
+            if is_linked
+            else "the journal does not tell what leads where"
+        )
         if isinstance(result, str):
             left_out[rule.name] = result
         else:
@@ -51,16 +62,23 @@ def export(rules: Iterable[Rule], pages: Sequence[Page], write: Writer) -> Expor
 def _lossless(
     rule: Rule, addresses: Addresses, pages: Sequence[Page], write: Writer
 ) -> tuple[Any, Addresses, int] | str:
-    """Return a rule as the tool reads it, the addresses by it and how many are fetched; or why it is left out."""
+    """Return a rule as the tool reads it, the addresses by it and how many are fetched; or why it
+    is left out.
+    """
     left_alone, cost = set[str](), ""
     while (written := write(rule, left_alone)) is not None:
         plain, rewrite = written
-        tried = [address and (address if address.path in left_alone else rewrite(address)) for address in addresses]
+        tried = [
+            address and (address if address.path in left_alone else rewrite(address))
+            for address in addresses
+        ]
         fetched, lost = walk(pages, (address and address.key() for address in tried))
         if not lost:
             return plain, tried, fetched
         (page, _), *_ = lost.values()
-        cost = cost or f"it would cost {pluralize(len(lost), 'content')}, such as {page.address.url()}"
+        cost = (
+            cost or f"it would cost {pluralize(len(lost), 'content')}, such as {page.address.url()}"
+        )
         paths = {behind.address.path for _, behind in lost.values()}
         changed = sum(one != other for one, other in zip(addresses, tried, strict=True))
         if left_alone or len(paths) > (1 - LEAST_CONFIDENCE) * changed:
@@ -71,8 +89,11 @@ def _lossless(
 
 
 def for_discarder(rule: Rule, left_alone: Collection[str] = ()) -> Written | None:
-    """Return a rule as duplicate-url-discarder's files have it; None for one that does not only remove something."""
-    # Its patterns are for all that is below a folder, so they name none whose numbers differ, and not the whole site.
+    """Return a rule as duplicate-url-discarder's files have it; None for one that does not only
+    remove something.
+    """
+    # Its patterns are for all that is below a folder, so they name none whose numbers differ, and
+    # not the whole site.
     folders = sorted({re.sub(r"[^/]*0.*", "", folder) for folder in rule.folders} - {"/"})
     if not all(map(_PLAIN.fullmatch, (rule.site, rule.find, *folders, *left_alone))):
         return None
@@ -82,29 +103,47 @@ def for_discarder(rule: Rule, left_alone: Collection[str] = ()) -> Written | Non
         asked = "&".join(part if "=" in part else f"{part}=*" for part in parts)
         include = [f"{rule.site}{folder}?{asked}" for folder in folders]
         processor, arguments = "queryRemoval", list[Any](map(name_of, parts))
-    elif rule.kind == "prefix" and (removed := _removed(rule.find.split("/"), rule.replace.split("/"))):
+    elif rule.kind == "prefix" and (
+        removed := _removed(rule.find.split("/"), rule.replace.split("/"))
+    ):
         # The folder itself is no page that the rule is about.
-        include, exclude, folders = [f"{rule.site}{rule.find}"], [f"{rule.site}{rule.find}|", *exclude], [rule.find]
+        include, exclude, folders = (
+            [f"{rule.site}{rule.find}"],
+            [f"{rule.site}{rule.find}|", *exclude],
+            [rule.find],
+        )
         processor, arguments = "subpathRemoval", list[Any](removed)
     else:
         return None
     pattern = {"include": include, **({"exclude": exclude} if exclude else {})}
     plain = {"order": 100, "processor": processor, "urlPattern": pattern, "args": arguments}
     everywhere, below = replace(rule, folders=frozenset(), exceptions=frozenset()), tuple(folders)
-    return plain, lambda address: (everywhere.rewritten(address) if address.path.startswith(below) else None) or address
+    return (
+        plain,
+        lambda address: (
+            (everywhere.rewritten(address) if address.path.startswith(below) else None) or address
+        ),
+    )
 
 
 def _removed(folders: list[str], left: list[str]) -> list[int]:
-    """Return the numbers of folders in a row without which a path is the other one; none if there are no such."""
+    """Return the numbers of folders in a row without which a path is the other one; none if there
+    are no such.
+    """
     count = len(folders) - len(left)
-    starts = (start for start in range(1, len(left)) if folders[:start] + folders[start + count :] == left)
+    starts = (
+        start for start in range(1, len(left)) if folders[:start] + folders[start + count :] == left
+    )
     return next(([*range(start - 1, start - 1 + count)] for start in starts if count > 0), [])
 
 
 def for_link_extractor(rule: Rule, left_alone: Collection[str] = ()) -> Written:
     """Return a regular expression for the `deny` of a LinkExtractor."""
     folders = "|".join(re.escape(folder).replace("0", r"\d+") for folder in sorted(rule.folders))
-    begin, find = rf"^{re.escape(rule.site)}(?=(?:{folders})[^/?#]*/?(?:[?#]|$))", re.escape(rule.find)
+    begin, find = (
+        rf"^{re.escape(rule.site)}(?=(?:{folders})[^/?#]*/?(?:[?#]|$))",
+        re.escape(rule.find),
+    )
     if left_alone:
         begin += rf"(?!(?:{'|'.join(map(re.escape, sorted(left_alone)))})(?:[?#]|$))"
     match rule.kind:
@@ -121,6 +160,8 @@ def for_link_extractor(rule: Rule, left_alone: Collection[str] = ()) -> Written:
 
 
 def _asked(part: str) -> str:
-    """Return a pattern for a parameter, with its value if that counts, at any place of a query, or of a path's end."""
+    """Return a pattern for a parameter, with its value if that counts, at any place of a query, or
+    of a path's end.
+    """
     begin = r"[^?#]*" if part.startswith(";") else r"[^?#]*\?(?:[^#]*&)?"
     return rf"(?={begin}{re.escape(part)}(?:[{'' if '=' in part else '='};&?#]|$))"

@@ -1,9 +1,10 @@
 """Mine rules: what do the URLs of copies differ in, and does it hold for all pages of their site?
 
-See Bar-Yossef, Keidar and Schonfeld, "Do not crawl in the DUST: different URLs with similar text" (2007). Pages that a
-rule takes for one and that are not copies count against it, and so do copies that lead to pages to which their twins do
-not. The evidence is which address had which content, and which page led to it. Candidates are tried one after the
-other, on the addresses that the accepted rules leave. So one that says the same as a better one finds nothing left.
+See Bar-Yossef, Keidar and Schonfeld, "Do not crawl in the DUST: different URLs with similar text"
+(2007). Pages that a rule takes for one and that are not copies count against it, and so do copies
+that lead to pages to which their twins do not. The evidence is which address had which content, and
+which page led to it. Candidates are tried one after the other, on the addresses that the accepted
+rules leave. So one that says the same as a better one finds nothing left.
 """
 
 import re
@@ -14,19 +15,35 @@ from functools import cache, lru_cache
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
-from crawldedup.advice.rules import LEAST_CONFIDENCE, VIEWS, Address, Rule, RuleBook, are_views, is_token, name_of
+from crawldedup.advice.rules import (
+    LEAST_CONFIDENCE,
+    VIEWS,
+    Address,
+    Rule,
+    RuleBook,
+    are_views,
+    is_token,
+    name_of,
+)
 from crawldedup.names import site_of
 
 LEAST_SUPPORT: Final = 5  # so many different contents must speak for a rule
 LEAST_COPIES: Final = 2  # so many pages of a folder must speak for a rule that acts there
-MOST_OF_A_SITE: Final = 64  # so many candidates of a site are weighed, those that the most copies speak for
+MOST_OF_A_SITE: Final = (
+    64  # so many candidates of a site are weighed, those that the most copies speak for
+)
 MOST_FOLDERS: Final = 1_000  # a rule acts in so many folders, those with the most copies
 
-MOST_PAGES: Final = 300_000  # so many pages are kept, which takes some 300 MB, and a third of them of one site
+MOST_PAGES: Final = (
+    300_000  # so many pages are kept, which takes some 300 MB, and a third of them of one site
+)
 START: Final = 0  # the referer of a page that a crawl began with
 UNTOLD: Final = -1  # the referer of a page whose request did not name the page that led to it
 
-_MIRRORS: Final = ("host", "prefix")  # kinds that take a whole place for another one, not a page for one beside it
+_MIRRORS: Final = (
+    "host",
+    "prefix",
+)  # kinds that take a whole place for another one, not a page for one beside it
 _EXCEPTED: Final = 5  # rounds of exceptions: behind what is reached by one, more may be lost
 _MOST_COUNTED: Final = 5_000
 _TWINS: Final = 3
@@ -42,10 +59,12 @@ Row = tuple[str, str, str | None, str | None, str | None, int | None]
 
 
 class Page(NamedTuple):
-    """A page as rules are weighed by it. Pages with one `content` are copies; `twin` is the original of a copy.
+    """A page as rules are weighed by it.
 
-    `key` and `referer` are keys of addresses, or the second is `START` or `UNTOLD`. The content is 0 where it is not
-    known: such a page may lead to others all the same.
+    Pages with one `content` are copies; `twin` is the original of a copy.
+
+    `key` and `referer` are keys of addresses, or the second is `START` or `UNTOLD`. The content is
+    0 where it is not known: such a page may lead to others all the same.
     """
 
     address: Address
@@ -77,7 +96,8 @@ def pages_of(rows: Iterable[Row], most: int = MOST_PAGES) -> list[Page]:
             case "new" | "revisit":
                 content = contents.setdefault(key, key)
             case "thin" if digest:
-                # Two equal short texts say little of the rest of their URLs' pages; two that differ say enough.
+                # Two equal short texts say little of the rest of their URLs' pages; two that differ
+                # say enough.
                 content = contents[key] = hash(digest)
         referer = address_of(by or "")
         of_site[address.origin] += 1
@@ -86,22 +106,27 @@ def pages_of(rows: Iterable[Row], most: int = MOST_PAGES) -> list[Page]:
     return pages
 
 
-# Contents that are not reached, each with a page of it, and with the one that leads there and is not fetched.
+# Contents that are not reached, each with a page of it, and with the one that leads there and is
+# not fetched.
 Lost = dict[int, tuple[Page, Page]]
 
 
 def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Lost]:
-    """Walk through a crawl again, fetching the first page of each target alone; None is that of a denied link.
+    """Walk through a crawl again, fetching the first page of each target alone.
 
-    Return how many pages are fetched, and what is lost. Only the links of the journal count: one to each URL, the first
-    that was followed.
+    None is that of a denied link.
+
+    Return how many pages are fetched, and what is lost. Only the links of the journal count: one to
+    each URL, the first that was followed.
     """
     aims = list(targets)
     keys = {page.key for page in pages}
     led_to: defaultdict[int, list[int]] = defaultdict(list)
     for order, page in enumerate(pages):
         # What led there may be no page of the journal, or the page itself.
-        led_to[page.referer if page.referer in keys and page.referer != page.key else START].append(order)
+        led_to[page.referer if page.referer in keys and page.referer != page.key else START].append(
+            order
+        )
     waiting = led_to.pop(START, [])
     fetched, visited = set[int](), set[int]()
     reached = {0}
@@ -128,7 +153,9 @@ def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Los
 
 
 def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
-    """Return the rules by which a crawl reaches all contents, the most supported first, without the withdrawn."""
+    """Return the rules by which a crawl reaches all contents, the most supported first, without the
+    withdrawn.
+    """
     wrong = {(*rule.id, folder) for rule in withdrawn for folder in rule.folders}
     site, of_sites = cache(site_of), defaultdict[str, list[Page]](list)
     sites = {page.key: site(page.address.origin) for page in pages}
@@ -136,7 +163,9 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
         # What a site leads to may be lost with a page of it.
         for name in {sites[page.key], sites.get(page.referer, sites[page.key])}:
             of_sites[name].append(page)
-    rules = [rule for name, of_site in of_sites.items() for rule in _Site(name, of_site, wrong).mined()]
+    rules = [
+        rule for name, of_site in of_sites.items() for rule in _Site(name, of_site, wrong).mined()
+    ]
     rules.sort(key=lambda rule: -rule.support)
     # Confirmed are the targets of which copies were seen, and nothing else.
     book = RuleBook(rules)
@@ -152,11 +181,15 @@ def mine(pages: Sequence[Page], withdrawn: Sequence[Rule] = ()) -> list[Rule]:
             elif not page.is_thin and page.twin is not None:
                 for rule in {*used, *others}:
                     confirmed[rule.name].add(target.digest())
-    return [replace(rule, confirmed=frozenset(confirmed[rule.name] - contradicted)) for rule in rules]
+    return [
+        replace(rule, confirmed=frozenset(confirmed[rule.name] - contradicted)) for rule in rules
+    ]
 
 
 def _between(one: Address, other: Address) -> Iterator[_Change]:
-    """Yield the rules that make one address of another, if they differ in one respect; words and lengths tell which."""
+    """Yield the rules that make one address of another, if they differ in one respect; words and
+    lengths tell which.
+    """
     is_alike = [part == other_part for part, other_part in zip(one, other, strict=True)]
     if is_alike == [True, True, False]:
         yield from _of_queries(one, other)
@@ -168,8 +201,12 @@ def _between(one: Address, other: Address) -> Iterator[_Change]:
 
 
 def _sorted(one: str, other: str, *, nothing: str = "") -> tuple[str, str]:
-    """Return the worse of two parts of URLs, and the better one, as which `nothing` counts: it cannot be found."""
-    better, worse = sorted((one, other), key=lambda part: (part != nothing, bool(_VIEW.search(part)), len(part), part))
+    """Return the worse of two parts of URLs, and the better one, as which `nothing` counts: it
+    cannot be found.
+    """
+    better, worse = sorted(
+        (one, other), key=lambda part: (part != nothing, bool(_VIEW.search(part)), len(part), part)
+    )
     return worse, better
 
 
@@ -179,7 +216,11 @@ def _of_queries(one: Address, other: Address) -> Iterator[_Change]:
     if 0 < len(names) <= _MOST_PARAMETERS:
         yield "query", one.origin, "&".join(names), ""
     for parameter in differing if len(differing) == 1 else ():
-        if "=" in parameter and len(parameter) <= _LONGEST_VALUE and not is_token(parameter.partition("=")[2]):
+        if (
+            "=" in parameter
+            and len(parameter) <= _LONGEST_VALUE
+            and not is_token(parameter.partition("=")[2])
+        ):
             yield "query", one.origin, parameter, ""
 
 
@@ -189,7 +230,9 @@ def _of_paths(origin: str, one: str, other: str) -> Iterator[_Change]:
     end = min(_common(left[::-1], right[::-1]), min(len(left), len(right)) - _common(left, right))
     if end and (left[-1] or end > 1):
         folders = left[: len(left) - end], right[: len(right) - end]
-        if max(map(len, folders)) <= _MOST_LEVELS and not any(map(is_token, (*folders[0], *folders[1]))):
+        if max(map(len, folders)) <= _MOST_LEVELS and not any(
+            map(is_token, (*folders[0], *folders[1]))
+        ):
             before, after = ("/".join(("", *each, "")) for each in folders)
             yield "prefix", origin, *_sorted(before, after, nothing="/")
     yield from _of_endings(origin, one, other)
@@ -210,13 +253,19 @@ def _of_endings(origin: str, one: str, other: str) -> Iterator[_Change]:
             return
     left, right = _sorted(one[start:], other[start:])
     # Numbers tell pages apart.
-    if start and len(left) + len(right) <= _LONGEST_ENDING and not any(map(str.isdigit, left + right)):
+    if (
+        start
+        and len(left) + len(right) <= _LONGEST_ENDING
+        and not any(map(str.isdigit, left + right))
+    ):
         yield "suffix", origin, left, right
 
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """Pages that a rule takes for one, by their `orders`; `kept` is the one at the `target`, or else the first."""
+    """Pages that a rule takes for one, by their `orders`; `kept` is the one at the `target`, or
+    else the first.
+    """
 
     target: Address
     kept: int
@@ -232,9 +281,13 @@ class _Group:
 
 
 class _Site:
-    """The pages of a site, and those that it leads to, with the addresses that the accepted rules leave."""
+    """The pages of a site, and those that it leads to, with the addresses that the accepted rules
+    leave.
+    """
 
-    def __init__(self, name: str, pages: Sequence[Page], wrong: Collection[tuple[str, ...]]) -> None:
+    def __init__(
+        self, name: str, pages: Sequence[Page], wrong: Collection[tuple[str, ...]]
+    ) -> None:
         self._name = name
         self._pages = pages
         self._wrong = wrong  # rules, each with a folder where it is known to be wrong
@@ -244,14 +297,18 @@ class _Site:
         self._keys = [page.key for page in pages]
 
     def mined(self) -> list[Rule]:
-        """Return the rules, in rounds: a print view with a session id differs from the article in two respects."""
+        """Return the rules, in rounds: a print view with a session id differs from the article in
+        two respects.
+        """
         for _ in range(3):
             if sum(self._accepts(candidate) for candidate in self._candidates()) == 0:
                 break
         return [*self._rules.values()]
 
     def _candidates(self) -> list[Rule]:
-        """Return candidates for which enough copies speak: of each host those with the most, the simplest first."""
+        """Return candidates for which enough copies speak: of each host those with the most, the
+        simplest first.
+        """
         votes: defaultdict[str, Counter[_Change]] = defaultdict(Counter)
         recent: dict[int, deque[Address]] = {}
         for page, address in zip(self._pages, self._addresses, strict=True):
@@ -271,11 +328,17 @@ class _Site:
             for change, count in counted.most_common(MOST_OF_A_SITE)
             if count >= LEAST_SUPPORT and site_of(origin) == self._name
         ]
-        # As a RuleBook does, queries first: of these the fewest parameters, and names before names with values.
-        return sorted(found, key=lambda rule: (rule.kind != "query", rule.find.count("&"), "=" in rule.find))
+        # As a RuleBook does, queries first: of these the fewest parameters, and names before names
+        # with values.
+        return sorted(
+            found, key=lambda rule: (rule.kind != "query", rule.find.count("&"), "=" in rule.find)
+        )
 
     def _accepts(self, candidate: Rule) -> bool:
-        """Accept a candidate where it holds. Return False if too little speaks for it, or contents would be lost."""
+        """Accept a candidate where it holds.
+
+        Return False if too little speaks for it, or contents would be lost.
+        """
         groups = self._groups(candidate)
         rule = self._held(candidate, groups)
         for _ in range(_EXCEPTED):
@@ -285,14 +348,23 @@ class _Site:
                 if (group := groups.get(behind.key)) is not None:
                     first = self._pages[group.first].address.url()
                     leads = f"leads to {page.address.url()}, and {first} does not"
-                    group.contrary = f"{behind.address.url()} {leads if page != behind else f'is no copy of {first}'}"
+                    group.contrary = (
+                        f"{behind.address.url()} "
+                        f"{leads if page != behind else f'is no copy of {first}'}"
+                    )
             rule = self._held(candidate, groups)
         if rule is None or lost:
             return False
         if (earlier := self._rules.get(rule.id)) is not None:
             # Another round finds it in further folders.
-            sets = {name: getattr(earlier, name) | getattr(rule, name) for name in ("folders", "exceptions")}
-            sums = {name: getattr(earlier, name) + getattr(rule, name) for name in ("support", "copies", "against")}
+            sets = {
+                name: getattr(earlier, name) | getattr(rule, name)
+                for name in ("folders", "exceptions")
+            }
+            sums = {
+                name: getattr(earlier, name) + getattr(rule, name)
+                for name in ("support", "copies", "against")
+            }
             rule = replace(earlier, **sets, **sums)
         self._rules[rule.id] = rule
         self._book = RuleBook(self._rules.values())
@@ -318,25 +390,45 @@ class _Site:
             group.orders.append(order)
             kept = self._pages[group.kept]
             if page.content != kept.content:
-                group.contrary = group.contrary or f"{page.address.url()} is no copy of {kept.address.url()}"
+                group.contrary = (
+                    group.contrary or f"{page.address.url()} is no copy of {kept.address.url()}"
+                )
             elif not page.is_thin and address != self._addresses[group.kept]:
                 group.copies += 1
-                group.example = group.example if group.copies > 1 else (page.address.url(), target.url())
-            elif rule.kind in _MIRRORS and order == group.kept and page.twin is None and not page.is_thin:
+                group.example = (
+                    group.example if group.copies > 1 else (page.address.url(), target.url())
+                )
+            elif (
+                rule.kind in _MIRRORS
+                and order == group.kept
+                and page.twin is None
+                and not page.is_thin
+            ):
                 # A place that has contents of its own is no mirror of another one.
                 group.contrary = group.contrary or f"{page.address.url()} is a page of its own"
         return groups
 
     def _held(self, rule: Rule, groups: Mapping[int, _Group]) -> Rule | None:
-        """Return a rule with what speaks for and against it where it holds, or None if too little speaks for it."""
+        """Return a rule with what speaks for and against it where it holds, or None if too little
+        speaks for it.
+        """
         folders: defaultdict[str, list[_Group]] = defaultdict(list)
         for group in dict.fromkeys(groups.values()):
             if group.copies or group.contrary:
                 folders[group.folder].append(group)
-        copies = {folder: _copies_in(folders[folder]) for folder in folders if (*rule.id, folder) not in self._wrong}
+        copies = {
+            folder: _copies_in(folders[folder])
+            for folder in folders
+            if (*rule.id, folder) not in self._wrong
+        }
         sound = [folder for folder, count in Counter(copies).most_common(MOST_FOLDERS) if count]
-        held = sorted((group for folder in sound for group in folders[folder]), key=lambda group: group.first)
-        good, bad = [group for group in held if not group.contrary], [group for group in held if group.contrary]
+        held = sorted(
+            (group for folder in sound for group in folders[folder]), key=lambda group: group.first
+        )
+        good, bad = (
+            [group for group in held if not group.contrary],
+            [group for group in held if group.contrary],
+        )
         support = len({self._pages[group.kept].content for group in good})
         if support < LEAST_SUPPORT:
             return None
@@ -352,19 +444,28 @@ class _Site:
         )
 
     def _lost(self, rule: Rule, groups: Mapping[int, _Group]) -> list[tuple[Page, Page]]:
-        """Return the pages of contents that a crawl by this rule, too, does not reach, and what it leaves out there."""
+        """Return the pages of contents that a crawl by this rule, too, does not reach, and what it
+        leaves out there.
+        """
         rewritten = map(rule.rewritten, self._addresses)
-        targets = (key if to is None else to.key() for key, to in zip(self._keys, rewritten, strict=True))
+        targets = (
+            key if to is None else to.key() for key, to in zip(self._keys, rewritten, strict=True)
+        )
         _, lost = walk(self._pages, targets)
         contents = {page.key: {page.content} for page, _ in lost.values()}
-        # Links are compared without what the rule removes: a page is reached if one of its group is.
+        # Links are compared without what the rule removes: a page is reached if one of its group
+        # is.
         for key in contents.keys() & groups.keys():
             contents[key] = {self._pages[order].content for order in groups[key].orders}
-        return [(page, behind) for page, behind in lost.values() if contents[page.key] <= lost.keys()]
+        return [
+            (page, behind) for page, behind in lost.values() if contents[page.key] <= lost.keys()
+        ]
 
 
 def _copies_in(groups: Iterable[_Group]) -> int:
-    """Return how many copies of a folder speak for a rule; 0 if they are too few beside what speaks against it."""
+    """Return how many copies of a folder speak for a rule; 0 if they are too few beside what speaks
+    against it.
+    """
     copies = sum(group.copies for group in groups if not group.contrary)
     against = sum(len(group.orders) for group in groups if group.contrary)
     return copies if copies >= max(LEAST_COPIES, LEAST_CONFIDENCE * (copies + against)) else 0

@@ -1,12 +1,14 @@
-"""URLs in parts, and rules for them: what they rewrite, the file that holds them, and what they predict in a crawl.
+"""URLs in parts, and rules for them: what they rewrite, the file that holds them, and what they
+predict in a crawl.
 
-A rule tells which URLs are taken for one page, their target. However wrong a rule is, these keep content from getting
-lost:
+A rule tells which URLs are taken for one page, their target. However wrong a rule is, these keep
+content from getting lost:
 
-- Nothing is skipped at a target whose content has not come, and of which no copy was confirmed for that rule, now or in
-  the crawl that the rules were made of: one target says nothing of another.
+- Nothing is skipped at a target whose content has not come, and of which no copy was confirmed for
+  that rule, now or in the crawl that the rules were made of: one target says nothing of another.
 - One in twenty skipped requests is made as a check.
-- What was skipped is kept, and wanted when a check contradicts its target or its rule. Without room, requests pass.
+- What was skipped is kept, and wanted when a check contradicts its target or its rule. Without
+  room, requests pass.
 """
 
 import hashlib
@@ -29,12 +31,16 @@ from msgspec import Meta
 from crawldedup.errors import ConfigurationError, printable
 from crawldedup.names import TOKEN, site_of
 
-LONGEST_URL: Final = 2048  # letters of one that rules deal with, which is as many as a journal keeps
+LONGEST_URL: Final = (
+    2048  # letters of one that rules deal with, which is as many as a journal keeps
+)
 MOST_PARAMETERS: Final = 32  # of a URL that is not left alone
 
 VIEWS: Final = "print|printer|printable|printview|print-view|printer-friendly|amp|mobile|m"
 """Words, with bars between them, that name views of a page in its URL."""
-_VIEW_OF_PATH: Final = re.compile(rf"/(?:{VIEWS})(?:\.\w+)?(?:/|$)|[._-](?:print|amp)(?:\.\w+)?/?$|;", re.IGNORECASE)
+_VIEW_OF_PATH: Final = re.compile(
+    rf"/(?:{VIEWS})(?:\.\w+)?(?:/|$)|[._-](?:print|amp)(?:\.\w+)?/?$|;", re.IGNORECASE
+)
 VIEW_PARAMETERS: Final = (
     r"(?i:s|sid|phpsessid|jsessionid|session|sessionid|session_id|cfid|cftoken|utm_\w*|gclid|fbclid|msclkid|"
     r"print\w*|amp|output|format|ref|referrer|source|sort|order|highlight)"
@@ -50,13 +56,21 @@ _URL: Final = re.compile(r"(https?)://([^/?#\s]+)([^?#]*)(?:\?([^#]*))?", re.I)
 _NUMBER: Final = re.compile(r"\d+")
 _TOKEN: Final = re.compile(TOKEN, re.I)
 
-LEAST_CONFIDENCE: Final = 0.95  # in each folder, this share of the pages that a rule takes for copies must be copies
+LEAST_CONFIDENCE: Final = (
+    0.95  # in each folder, this share of the pages that a rule takes for copies must be copies
+)
 CHECKED: Final = 20  # one in so many skipped requests is made
-TRUSTED: Final = 40  # so many copies of the mined crawl count for a rule, as if they were met in this one
+TRUSTED: Final = (
+    40  # so many copies of the mined crawl count for a rule, as if they were met in this one
+)
 MOST_SKIPPED: Final = 50_000  # so many skipped requests are kept, which takes some 100 MB
-MOST_TARGETS: Final = 200_000  # so many are watched, which takes some 80 MB; requests for others pass
+MOST_TARGETS: Final = (
+    200_000  # so many are watched, which takes some 80 MB; requests for others pass
+)
 _MOST_STEPS: Final = 8
-_VIEWS_OF_HOST: Final = re.compile(r"(?:(?:www|m|mobile|amp|wap|print)\.)*(?=[^.]+\.)", re.IGNORECASE)
+_VIEWS_OF_HOST: Final = re.compile(
+    r"(?:(?:www|m|mobile|amp|wap|print)\.)*(?=[^.]+\.)", re.IGNORECASE
+)
 
 Request = TypeVar("Request")
 
@@ -66,7 +80,9 @@ class Address(NamedTuple):
 
     origin: str
     path: str
-    parameters: tuple[str, ...]  # of the query as they stand there, behind those of the path with their semicolons
+    parameters: tuple[
+        str, ...
+    ]  # of the query as they stand there, behind those of the path with their semicolons
 
     @classmethod
     def of(cls, url: str) -> Self | None:
@@ -81,7 +97,10 @@ class Address(NamedTuple):
         if ";" in path:
             folder, _, leaf = path.rpartition("/")
             leaf, *in_path = leaf.split(";")
-            path, parameters = f"{folder}/{leaf}", [*(f";{parameter}" for parameter in in_path), *parameters]
+            path, parameters = (
+                f"{folder}/{leaf}",
+                [*(f";{parameter}" for parameter in in_path), *parameters],
+            )
         # One text for all addresses of a site.
         return cls(sys.intern(f"{scheme}://{host}".lower()), path or "/", tuple(parameters))
 
@@ -92,7 +111,10 @@ class Address(NamedTuple):
         return f"{self.origin}{self.path}{in_path}{'?' if query else ''}{query}"
 
     def key(self) -> int:
-        """Return a number for the URL, in which the order of parameters does not count. Another process has others."""
+        """Return a number for the URL, in which the order of parameters does not count.
+
+        Another process has others.
+        """
         return hash((self.origin, self.path, *sorted(self.parameters)))
 
     def digest(self) -> str:
@@ -101,7 +123,9 @@ class Address(NamedTuple):
         return hashlib.blake2b(url.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
     def folder(self) -> str:
-        """Return the folder that the page is in, with all numbers alike: /news/0/0/ for /news/2026/11/ferry."""
+        """Return the folder that the page is in, with all numbers alike: /news/0/0/ for
+        /news/2026/11/ferry.
+        """
         return _NUMBER.sub("0", self.path[: self.path.rstrip("/").rfind("/") + 1]) or "/"
 
 
@@ -116,15 +140,24 @@ def is_token(text: str) -> bool:
 
 
 def names_a_view(url: str) -> bool:
-    """Return True for a URL that names a session, a campaign, or a print, AMP or mobile view; or that is none."""
+    """Return True for a URL that names a session, a campaign, or a print, AMP or mobile view; or
+    that is none.
+    """
     with suppress(ValueError):
         _, host, path, query, _ = urlsplit(url)
-        return bool(_VARIANT.search(query) or _VIEW_OF_HOST.match(host) or _VIEW_OF_PATH.search(unquote(path)))
+        return bool(
+            _VARIANT.search(query)
+            or _VIEW_OF_HOST.match(host)
+            or _VIEW_OF_PATH.search(unquote(path))
+        )
     return True
 
 
 def may_name_more(url: str) -> bool:
-    """Return True for a URL whose query may be a part of the page's name or not. That of a script is."""
+    """Return True for a URL whose query may be a part of the page's name or not.
+
+    That of a script is.
+    """
     with suppress(ValueError):
         parts = urlsplit(url)
         return bool(parts.query) and not _SCRIPT.search(parts.path)
@@ -135,14 +168,15 @@ def may_name_more(url: str) -> bool:
 class Rule:
     """A part of the URLs of one site that does not change the text, and what to write in its place.
 
-    `site` is scheme and host. By its kind, `find` is: names of parameters with "&" between them, of which all must be
-    there, or a name with its value ("query"); how a path begins ("prefix") or ends ("suffix"); or scheme and host
-    ("host"). `replace` stands for what was found. The rule applies to pages in `folders`, where it was seen, and not to
-    those whose rewritten URL is one of `exceptions`.
+    `site` is scheme and host. By its kind, `find` is: names of parameters with "&" between them, of
+    which all must be there, or a name with its value ("query"); how a path begins ("prefix") or
+    ends ("suffix"); or scheme and host ("host"). `replace` stands for what was found. The rule
+    applies to pages in `folders`, where it was seen, and not to those whose rewritten URL is one of
+    `exceptions`.
 
-    `support` counts the contents and `copies` the pages that speak for the rule, `against` the pages that it takes for
-    copies and that are none; `contrary` says of one why. `confirmed` has the digests of the rewritten URLs of which
-    copies were seen.
+    `support` counts the contents and `copies` the pages that speak for the rule, `against` the
+    pages that it takes for copies and that are none; `contrary` says of one why. `confirmed` has
+    the digests of the rewritten URLs of which copies were seen.
     """
 
     kind: Annotated[str, Meta(pattern="^(query|prefix|suffix|host)$")]
@@ -221,7 +255,9 @@ class Rule:
 
 
 def are_views(one: str, other: str) -> bool:
-    """Return True for origins of one site that differ by scheme, "www." or a view: another host may be anyone's."""
+    """Return True for origins of one site that differ by scheme, "www." or a view: another host may
+    be anyone's.
+    """
     hosts = [_VIEWS_OF_HOST.sub("", origin.partition("://")[2], count=1) for origin in (one, other)]
     return hosts[0] == hosts[1] and site_of(one) == site_of(other)
 
@@ -233,10 +269,13 @@ def read_rules(path: Path) -> list[Rule]:
         rules = msgspec.json.decode(path.read_bytes(), type=list[Rule])
     except (OSError, msgspec.MsgspecError, RecursionError) as error:
         raise ConfigurationError(
-            f"{shown} cannot be read as rules: {error}; `crawldedup advise JOURNAL --output {shown}` writes them"
+            f"{shown} cannot be read as rules: {error}; `crawldedup advise JOURNAL --output "
+            f"{shown}` writes them"
         ) from error
     if unsound := [number for number, rule in enumerate(rules, start=1) if not rule.is_sound()]:
-        raise ConfigurationError(f"{shown}: rule {unsound[0]} names no folders, or what its kind cannot replace")
+        raise ConfigurationError(
+            f"{shown}: rule {unsound[0]} names no folders, or what its kind cannot replace"
+        )
     return rules
 
 
@@ -245,7 +284,8 @@ class RuleBook:
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self._by_site: defaultdict[str, list[Rule]] = defaultdict(list)
-        # What stands in a query goes first: after a host or a path is rewritten, its rules are those of another place.
+        # What stands in a query goes first: after a host or a path is rewritten, its rules are
+        # those of another place.
         for rule in sorted(rules, key=lambda each: each.kind != "query"):
             self._by_site[rule.site].append(rule)
 
@@ -265,9 +305,11 @@ class RuleBook:
 
 
 class Step(StrEnum):
-    """Names what is done with a request: it is made, postponed while its target is on its way, or skipped.
+    """Names what is done with a request: it is made, postponed while its target is on its way, or
+    skipped.
 
-    CHECKED and NO_ROOM are made too, although a rule calls them copies: as a test, or as no more skipped ones fit.
+    CHECKED and NO_ROOM are made too, although a rule calls them copies: as a test, or as no more
+    skipped ones fit.
     """
 
     MADE = "made"
@@ -279,16 +321,23 @@ class Step(StrEnum):
 
 @dataclass(slots=True)
 class Target:
-    """What is known of a rewritten URL: the rules of which a copy is `confirmed`, and the keys of its `urls`."""
+    """What is known of a rewritten URL: the rules of which a copy is `confirmed`, and the keys of
+    its `urls`.
+    """
 
     confirmed: set[str]
-    urls: dict[int, bool] = field(default_factory=dict)  # False: an earlier crawl has delivered it, this one not met it
+    urls: dict[int, bool] = field(
+        default_factory=dict
+    )  # False: an earlier crawl has delivered it, this one not met it
     is_on_its_way: bool = False
     is_wrong: bool = False
 
 
 class Aim(NamedTuple):
-    """What a request would bring: `url` is a key of its own URL, `rules` are the names of those that rewrite it."""
+    """What a request would bring:
+
+    `url` is a key of its own URL, `rules` are the names of those that rewrite it.
+    """
 
     url: int
     address: Address
@@ -298,21 +347,30 @@ class Aim(NamedTuple):
 
 
 class Predictor(Generic[Request]):
-    """Knows what the rules say of requests, and what came of it; `skipped` are the requests that may be wanted yet."""
+    """Knows what the rules say of requests, and what came of it; `skipped` are the requests that
+    may be wanted yet.
+    """
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = {rule.name: rule for rule in rules}
         self._book = RuleBook(self.rules.values())
-        self._origins = {origin for rule in self.rules.values() for origin in (rule.site, rule.replace)}
+        self._origins = {
+            origin for rule in self.rules.values() for origin in (rule.site, rule.replace)
+        }
         self._targets: dict[int, Target] = {}
         self.skipped: list[tuple[Request, Aim]] = []
-        # One contradiction at the start does not outweigh the crawl that a rule was mined from, and a third one does.
-        self._copies = Counter({name: min(rule.copies, TRUSTED) for name, rule in self.rules.items()})
+        # One contradiction at the start does not outweigh the crawl that a rule was mined from, and
+        # a third one does.
+        self._copies = Counter(
+            {name: min(rule.copies, TRUSTED) for name, rule in self.rules.items()}
+        )
         self._others: Counter[str] = Counter()
         self._predicted = 0
 
     def aim_of(self, url: str, purpose: Hashable = None) -> Aim | None:
-        """Return the aim of a request, for each purpose apart; None where no rule may apply, or without room."""
+        """Return the aim of a request, for each purpose apart; None where no rule may apply, or
+        without room.
+        """
         address = Address.of(url)
         if address is None or address.origin not in self._origins:
             return None
@@ -321,8 +379,16 @@ class Predictor(Generic[Request]):
             if len(self._targets) == MOST_TARGETS:
                 return None
             digest = rewritten.digest()
-            self._targets[key] = Target({name for name, rule in self.rules.items() if digest in rule.confirmed})
-        return Aim(address.key(), address, rewritten, self._targets[key], frozenset(rule.name for rule in rules))
+            self._targets[key] = Target(
+                {name for name, rule in self.rules.items() if digest in rule.confirmed}
+            )
+        return Aim(
+            address.key(),
+            address,
+            rewritten,
+            self._targets[key],
+            frozenset(rule.name for rule in rules),
+        )
 
     def step(self, aim: Aim, request: Request, *, may_wait: bool) -> Step:
         """Decide what is done with a request, and keep it if it is skipped."""
@@ -331,7 +397,13 @@ class Predictor(Generic[Request]):
             if target.urls and aim.rules <= target.confirmed:
                 self._predicted += 1
                 is_kept = len(self.skipped) < MOST_SKIPPED
-                step = Step.CHECKED if self._predicted % CHECKED == 0 else Step.SKIPPED if is_kept else Step.NO_ROOM
+                step = (
+                    Step.CHECKED
+                    if self._predicted % CHECKED == 0
+                    else Step.SKIPPED
+                    if is_kept
+                    else Step.NO_ROOM
+                )
             elif target.is_on_its_way and may_wait:
                 step = Step.POSTPONED
             elif target.urls:
@@ -343,9 +415,11 @@ class Predictor(Generic[Request]):
         return step
 
     def learn(self, aim: Aim, original: Aim | None) -> tuple[list[Request], Rule | None]:
-        """Learn from a page that came: whether it is new (`original` is its own aim), or a copy of another page.
+        """Learn from a page that came: whether it is new (`original` is its own aim), or a copy of
+        another page.
 
-        Return the skipped requests to make because it is no copy of its target, and the rule to leave out from now on.
+        Return the skipped requests to make because it is no copy of its target, and the rule to
+        leave out from now on.
         """
         target = aim.target
         target.is_on_its_way = False
@@ -355,13 +429,22 @@ class Predictor(Generic[Request]):
         if target.urls and original.url not in target.urls:
             target.is_wrong = True
             # Of rules that work together, the one that has done the least so far is to blame.
-            blamed = min(aim.rules & self.rules.keys(), key=lambda name: (self._copies[name], name), default="")
+            blamed = min(
+                aim.rules & self.rules.keys(),
+                key=lambda name: (self._copies[name], name),
+                default="",
+            )
             self._others[blamed] += 1
             withdrawn = None
-            if blamed and self._others[blamed] > (1 - LEAST_CONFIDENCE) * (self._others[blamed] + self._copies[blamed]):
+            if blamed and self._others[blamed] > (1 - LEAST_CONFIDENCE) * (
+                self._others[blamed] + self._copies[blamed]
+            ):
                 withdrawn = self.rules.pop(blamed)
                 self._book = RuleBook(self.rules.values())
-            is_wanted = [each.target is target or (withdrawn and blamed in each.rules) for _, each in self.skipped]
+            is_wanted = [
+                each.target is target or (withdrawn and blamed in each.rules)
+                for _, each in self.skipped
+            ]
             wanted = [request for request, _ in compress(self.skipped, is_wanted)]
             self.skipped = [*compress(self.skipped, map(not_, is_wanted))]
             return wanted, withdrawn

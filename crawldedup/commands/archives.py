@@ -15,7 +15,9 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.page import Page
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
-MOST_BYTES: Final = 64 * 1024 * 1024  # of a page or an item of a feed; what is compared is far shorter
+MOST_BYTES: Final = (
+    64 * 1024 * 1024
+)  # of a page or an item of a feed; what is compared is far shorter
 _TEXT_TYPE: Final = "text/plain"
 _LONGEST_TYPE: Final = 1000  # letters of a content type: to read one takes quadratic time
 _LONGEST_HEAD: Final = 1 << 16  # a hundred times as long as those of real archives
@@ -26,15 +28,17 @@ _MEMBER: Final = re.compile(rb"\x1f\x8b\x08[\x00-\x1f]")
 _RECORD: Final = re.compile(rb"WARC/\d\.\d+[ \t]*\r?\n")
 _STATUS: Final = re.compile(rb"HTTP/\d(?:\.\d)? +(\d{3})\b")
 _CHUNK: Final = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n")
-# How zlib names these encodings. Half of all servers send deflate without the header that it should have.
+# How zlib names these encodings. Half of all servers send deflate without the header that it should
+# have.
 _WBITS: Final = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
 
 
 class Record(NamedTuple):
-    """Where a record stands in its archive, its type, and `names`: its id, then the ids of those captured with it.
+    """Where a record stands in its archive, its type, and `names`: its id, then the ids of those
+    captured with it.
 
-    It is the bytes from `start` to `end`, with the empty lines behind it. Of a compressed archive these are a member of
-    gzip, which `is_shared` if it holds other records, too.
+    It is the bytes from `start` to `end`, with the empty lines behind it. Of a compressed archive
+    these are a member of gzip, which `is_shared` if it holds other records, too.
     """
 
     path: Path
@@ -47,10 +51,12 @@ class Record(NamedTuple):
 
 
 class Item(NamedTuple):
-    """What stands at one place of a source, and its page, if it holds one, or why that cannot be read.
+    """What stands at one place of a source, and its page, if it holds one, or why that cannot be
+    read.
 
-    `raw` is what `crawldedup filter` writes: the bytes of a line or of a member of an array, a batch of pyarrow and the
-    number of a row in it, or a record; None for what is lost. `head` is the header or the schema of its file.
+    `raw` is what `crawldedup filter` writes: the bytes of a line or of a member of an array, a
+    batch of pyarrow and the number of a row in it, or a record; None for what is lost. `head` is
+    the header or the schema of its file.
     """
 
     place: str
@@ -64,7 +70,10 @@ class _DamageError(Exception):
 
 
 class _Member(io.RawIOBase):
-    """What a member of a gzip file holds. Raises EOFError where the file is cut off, and zlib.error."""
+    """What a member of a gzip file holds.
+
+    Raises EOFError where the file is cut off, and zlib.error.
+    """
 
     def __init__(self, file: BinaryIO, start: int) -> None:
         file.seek(start)
@@ -92,10 +101,11 @@ class _Member(io.RawIOBase):
 
 
 def records_of(path: Path, start: int, last: int, *, with_pages: bool = True) -> Iterator[Item]:
-    """Yield the records of the WARC file between two places of a file, and errors for those that are lost.
+    """Yield the records of the WARC file between two places of a file, and errors for those that
+    are lost.
 
-    Raises ConfigurationError where it is cut off, for a damage in what is not compressed, where nothing says where the
-    next record begins, and for no archive.
+    Raises ConfigurationError where it is cut off, for a damage in what is not compressed, where
+    nothing says where the next record begins, and for no archive.
     """
     with path.open("rb") as file:
         file.seek(start)
@@ -106,14 +116,21 @@ def records_of(path: Path, start: int, last: int, *, with_pages: bool = True) ->
             try:
                 records = _records_in(io.BufferedReader(member) if member else file)
                 for number, (head, content, following) in enumerate(records):
-                    place, end = f"{path}, at byte {start:,}", member.end if member else file.tell() - len(following)
+                    place, end = (
+                        f"{path}, at byte {start:,}",
+                        member.end if member else file.tell() - len(following),
+                    )
                     is_shared = member is not None and bool(number or following)
                     names = head.get("WARC-Record-ID", ""), *head.get_all("WARC-Concurrent-To", ())
-                    record = Record(path, start, end, is_packed, is_shared, head.get("WARC-Type", ""), names)
+                    record = Record(
+                        path, start, end, is_packed, is_shared, head.get("WARC-Type", ""), names
+                    )
                     try:
                         yield Item(place, record, _page_of(head, content) if with_pages else None)
                     except (_DamageError, ValueError) as error:
-                        problem = ConfigurationError(f"{place}: this record cannot be read: {error}")
+                        problem = ConfigurationError(
+                            f"{place}: this record cannot be read: {error}"
+                        )
                         yield Item(place, record, problem)
                     start = start if member else end
                     if start >= last:
@@ -130,7 +147,9 @@ def records_of(path: Path, start: int, last: int, *, with_pages: bool = True) ->
 
 
 def _records_in(stream: Any) -> Iterator[tuple[Message, bytes, bytes]]:
-    """Yield the head and the content of each record in a stream, and the line behind it, which begins the next one."""
+    """Yield the head and the content of each record in a stream, and the line behind it, which
+    begins the next one.
+    """
     line = stream.readline(_LONGEST_HEAD)
     while line:
         if not _RECORD.fullmatch(line):
@@ -143,9 +162,14 @@ def _records_in(stream: Any) -> Iterator[tuple[Message, bytes, bytes]]:
         left, empty_lines = int(length) - len(content), 0
         while left and (piece := stream.read(min(left, _LARGE_PIECE))):
             left -= len(piece)
-        while (line := stream.readline(_LONGEST_HEAD)) and not line.strip() and empty_lines < _MOST_EMPTY_LINES:
+        while (
+            (line := stream.readline(_LONGEST_HEAD))
+            and not line.strip()
+            and empty_lines < _MOST_EMPTY_LINES
+        ):
             empty_lines += 1
-        # Two empty lines stand behind a record, and by lax writers fewer before the next one or the end.
+        # Two empty lines stand behind a record, and by lax writers fewer before the next one or the
+        # end.
         if left or (line and empty_lines < 2 and not _RECORD.fullmatch(line)):
             raise _DamageError("this record is cut off, or its Content-Length is wrong")
         yield head, content, line
@@ -163,7 +187,9 @@ def head_of(stream: Any) -> Message:
 
 
 def _next_member(file: BinaryIO, start: int, last: int) -> int | None:
-    """Return where the next member begins that holds a record; None if there is none before the end."""
+    """Return where the next member begins that holds a record; None if there is none before the
+    end.
+    """
     with mmap(file.fileno(), 0, access=ACCESS_READ) as content:
         for beginning in _MEMBER.finditer(content, start, last):
             packed = content[beginning.start() : beginning.start() + _PIECE]
@@ -174,7 +200,10 @@ def _next_member(file: BinaryIO, start: int, last: int) -> int | None:
 
 
 def _page_of(head: Message, content: bytes) -> Page | None:
-    """Return the page of a record: a successful response, or the text that was made of one. Raises _DamageError."""
+    """Return the page of a record: a successful response, or the text that was made of one.
+
+    Raises _DamageError.
+    """
     url, kind, headers = head.get("WARC-Target-URI", "").strip("<>"), head.get("WARC-Type"), head
     if kind == "response" and url.startswith(("http:", "https:")):
         stream = io.BytesIO(content)
@@ -202,7 +231,10 @@ def _page_of(head: Message, content: bytes) -> Page | None:
 
 
 def _decoded(body: bytes, headers: Message) -> bytes:
-    """Return a body without the encodings it was sent in, as it is if it has none. A few bytes may hold gigabytes."""
+    """Return a body without the encodings it was sent in, as it is if it has none.
+
+    A few bytes may hold gigabytes.
+    """
     if headers.get("Transfer-Encoding", "").strip().lower() == "chunked":
         content, place = bytearray(), 0
         while chunk := _CHUNK.match(body, place):
@@ -217,7 +249,9 @@ def _decoded(body: bytes, headers: Message) -> bytes:
 
             # Before 1.2 it knows no limit.
             with suppress(brotli.error, TypeError):
-                return bytes(brotli.Decompressor().process(body, output_buffer_limit=MOST_BYTES))[:MOST_BYTES]
+                return bytes(brotli.Decompressor().process(body, output_buffer_limit=MOST_BYTES))[
+                    :MOST_BYTES
+                ]
     for wbits in _WBITS.get(encoding, ()):
         with suppress(zlib.error):
             return zlib.decompressobj(wbits).decompress(body, MOST_BYTES)

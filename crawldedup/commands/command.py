@@ -1,4 +1,6 @@
-"""Declare a command of `crawldedup`, without what it takes to run it; make its index; print, and write its files."""
+"""Declare a command of `crawldedup`, without what it takes to run it; make its index; print, and
+write its files.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ STORE_VARIABLE: Final = "CRAWLDEDUP_STORE"
 DEFAULT_STORE: Final = "sqlite:///crawldedup.sqlite"
 STANDARD: Final = "-"  # the name of standard input and output
 GZIP_SUFFIX: Final = ".gz"
-_LEVEL: Final = 6  # what gzip does by itself; the highest level takes thrice as long, for one percent
+_LEVEL: Final = (
+    6  # what gzip does by itself; the highest level takes thrice as long, for one percent
+)
 
 INDEX_OPTIONS: Final = ("store", "namespace")
 # What an index was made with: every command that asks it needs the same values.
@@ -46,20 +50,25 @@ def argument(help: str, metavar: str | None = None, **settings: Any) -> dict[str
 
 
 _FORMATS: Final = (
-    "the rules themselves, or what another tool reads: a file for duplicate-url-discarder, or the deny patterns of a "
+    "the rules themselves, or what another tool reads: a file for duplicate-url-discarder, or the "
+    "deny patterns of a "
     "LinkExtractor (default: rules)"
 )
 ADVISE_OPTIONS: Final[Arguments] = {
-    "--format": argument(_FORMATS, choices=("rules", "duplicate-url-discarder", "deny"), default="rules"),
+    "--format": argument(
+        _FORMATS, choices=("rules", "duplicate-url-discarder", "deny"), default="rules"
+    ),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command: `options` are names of `kind`; `defaults` are those of their defaults that differ here.
+    """One command: `options` are names of `kind`; `defaults` are those of their defaults that
+    differ here.
 
-    The function `run` of `module`, which is imported only then, takes a Deduplicator of the options, with the changes
-    `index`, what is given, and the output. Where `index` is None, it takes the last two.
+    The function `run` of `module`, which is imported only then, takes a Deduplicator of the
+    options, with the changes `index`, what is given, and the output. Where `index` is None, it
+    takes the last two.
     """
 
     help: str
@@ -81,27 +90,41 @@ def flag_of(name: str) -> str:
 def checked_options(
     given: Namespace, kind: type[Options] = Options, *, store_flag: str = "--store", **changes: Any
 ) -> dict[str, Any]:
-    """Return the options of a kind that are given, with changes. Raises ConfigurationError, which names the option."""
+    """Return the options of a kind that are given, with changes.
+
+    Raises ConfigurationError, which names the option.
+    """
     declared = {option.name: option for option in options_of(kind)}
     values = {name: getattr(given, name) for name in declared if hasattr(given, name)} | changes
     names = {**{name: flag_of(name) for name in values}, "store": store_flag}
     if "store" in values and values["store"] is None:
-        values["store"], names["store"] = os.environ.get(STORE_VARIABLE, DEFAULT_STORE), STORE_VARIABLE
+        values["store"], names["store"] = (
+            os.environ.get(STORE_VARIABLE, DEFAULT_STORE),
+            STORE_VARIABLE,
+        )
     return {name: declared[name].check(names[name], value) for name, value in values.items()}
 
 
 def make_deduplicator(given: Namespace, **changes: Any) -> Deduplicator:
-    """Make the Deduplicator of a command's options, as `checked_options` returns them. Raises ConfigurationError."""
+    """Make the Deduplicator of a command's options, as `checked_options` returns them.
+
+    Raises ConfigurationError.
+    """
     from crawldedup.deduplicator import Deduplicator
 
     checked = checked_options(given, **changes)
     if checked.get("scope") == "spider":
-        raise ConfigurationError("--scope is 'spider', but no spider is named here: use `scrapy dedup --spider NAME`")
+        raise ConfigurationError(
+            "--scope is 'spider', but no spider is named here: use `scrapy dedup --spider NAME`"
+        )
     return Deduplicator(**checked)
 
 
 class Output:
-    """Standard output and standard error of one command. `status` is its exit status unless it fails."""
+    """Standard output and standard error of one command.
+
+    `status` is its exit status unless it fails.
+    """
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
@@ -129,7 +152,10 @@ class Output:
         self.err.print(Text(f"crawldedup: {safe_message(message)}"))
 
     def unreadable(self, error: object) -> None:
-        """Print the error of a source that cannot be read. The command goes on, and its exit status is 1."""
+        """Print the error of a source that cannot be read.
+
+        The command goes on, and its exit status is 1.
+        """
         self.status = 1
         self.error(error)
 
@@ -144,7 +170,8 @@ class Output:
     def progress(self, doing: str) -> Iterator[Callable[..., None]]:
         """Show on a terminal's last line what is being done.
 
-        Yield a function of what is done, of the estimated total, if known, and of what is being done, if that changes.
+        Yield a function of what is done, of the estimated total, if known, and of what is being
+        done, if that changes.
         """
         # Elsewhere rich leaves lines behind.
         if not self.err.is_terminal:
@@ -153,7 +180,9 @@ class Output:
         with self.err.status(doing) as status:
 
             def show(done: int, total: int | None, now: str = doing) -> None:
-                status.update(Text(f"{now} {done:,}" + (f" of {max(done, total):,}" if total else "")))
+                status.update(
+                    Text(f"{now} {done:,}" + (f" of {max(done, total):,}" if total else ""))
+                )
 
             yield show
 
@@ -167,7 +196,8 @@ class Output:
 def run_command(command: Callable[[Output], object], *, as_json: bool) -> int:
     """Run a command and return its exit status; an error is printed in one line.
 
-    0: done. 1: done except for sources that could not be read. 2: not possible as asked. 130: interrupted.
+    0: done. 1: done except for sources that could not be read. 2: not possible as asked. 130:
+        interrupted.
     """
     output = Output(as_json=as_json)
     try:
@@ -194,11 +224,15 @@ def safe_message(message: object) -> str:
 def check_target(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
     """Raise ConfigurationError for a file that must not be written."""
     if any(path.exists() and path.samefile(each) for each in inputs):
-        raise ConfigurationError(f"{path} is read, and cannot be written as well: name another file")
+        raise ConfigurationError(
+            f"{path} is read, and cannot be written as well: name another file"
+        )
     if path.exists() and not path.is_file():
         raise ConfigurationError(f"{path} is there already, and is no file")
     if path.exists() and not force:
-        raise ConfigurationError(f"{path} is there already: name another file, or add --force to replace it")
+        raise ConfigurationError(
+            f"{path} is there already: name another file, or add --force to replace it"
+        )
     if not os.access(path.parent, os.W_OK):
         trouble = "nothing can be written in" if path.parent.is_dir() else "there is no"
         raise ConfigurationError(f"{path} cannot be written: {trouble} folder {str(path.parent)!r}")
@@ -208,11 +242,13 @@ def check_target(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
 def target_file(
     path: Path, *, force: bool, packs: bool = True, is_whole: Callable[[], bool] = lambda: True
 ) -> Iterator[BinaryIO]:
-    """Yield a file to write. It takes the place of `path` at the end, and is removed after an error.
+    """Yield a file to write.
 
-    If it is not whole then, its name ends in ".partial". If the name says so, what is written is packed, unless
-    it is already (`packs=False`). "-" is standard output. Raises ConfigurationError if `path` appears meanwhile, unless
-    `force` is given.
+    It takes the place of `path` at the end, and is removed after an error.
+
+    If it is not whole then, its name ends in ".partial". If the name says so, what is written is
+    packed, unless it is already (`packs=False`). "-" is standard output. Raises ConfigurationError
+    if `path` appears meanwhile, unless `force` is given.
     """
     if str(path) == STANDARD:
         yield sys.stdout.buffer
@@ -225,7 +261,9 @@ def target_file(
     try:
         with (
             beside.open("xb", buffering=1 << 20) as file,
-            gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) if is_packed else nullcontext(file) as out,
+            gzip.GzipFile("", "wb", _LEVEL, file, mtime=0)
+            if is_packed
+            else nullcontext(file) as out,
         ):
             yield cast("BinaryIO", out)
         if is_whole():
@@ -237,9 +275,14 @@ def target_file(
         beside.unlink(missing_ok=True)
 
 
-def write_rows(columns: Sequence[str], rows: Iterable[dict[str, Any]], path: Path, *, force: bool) -> None:
+def write_rows(
+    columns: Sequence[str], rows: Iterable[dict[str, Any]], path: Path, *, force: bool
+) -> None:
     """Write rows of these columns as CSV if the name says so, else as JSON lines."""
-    with target_file(path, force=force) as out, io.TextIOWrapper(out, "utf-8", "replace", newline="") as text:
+    with (
+        target_file(path, force=force) as out,
+        io.TextIOWrapper(out, "utf-8", "replace", newline="") as text,
+    ):
         if path.name.lower().removesuffix(GZIP_SUFFIX).endswith(".csv"):
             table = csv.DictWriter(text, columns)
             table.writeheader()

@@ -1,7 +1,8 @@
 """Write feeds and web archives again without the copies in them: `crawldedup filter`.
 
-Pages are read and compared as by `crawldedup scan --keep first`. Then the files are read once more, and what stays goes
-out as it came: the bytes of a line, of a member of an array or of a record, the row of a table.
+Pages are read and compared as by `crawldedup scan --keep first`. Then the files are read once more,
+and what stays goes out as it came: the bytes of a line, of a member of an array or of a record, the
+row of a table.
 """
 
 import json
@@ -21,7 +22,13 @@ from crawldedup import checks
 from crawldedup.archives import WACZ_SUFFIX, Revisits
 from crawldedup.commands import sources
 from crawldedup.commands.archives import Item, Record
-from crawldedup.commands.command import STANDARD, Output, check_target, make_deduplicator, target_file
+from crawldedup.commands.command import (
+    STANDARD,
+    Output,
+    check_target,
+    make_deduplicator,
+    target_file,
+)
 from crawldedup.commands.pages import require_existing
 from crawldedup.commands.sources import Fields
 from crawldedup.deduplicator import Deduplicator
@@ -31,31 +38,47 @@ from crawldedup.scan.read import Chunk, ScanFolder, chunked, read_into
 from crawldedup.scan.run import Results, version_of_files
 from crawldedup.verdict import Verdict
 
-_ENDINGS: Final = "it must end in .jsonl, .json, .csv or .warc, all of them perhaps with .gz, or in .parquet"
-_COMPANIONS: Final = ("request", "metadata")  # records that tell of a response, and of nothing without it
+_ENDINGS: Final = (
+    "it must end in .jsonl, .json, .csv or .warc, all of them perhaps with .gz, or in .parquet"
+)
+_COMPANIONS: Final = (
+    "request",
+    "metadata",
+)  # records that tell of a response, and of nothing without it
 _SHOWN: Final = ("url", "kind", "original", "similarity")
 _PIECE: Final = 1 << 18
 _GROUP_BYTES: Final = 64 * 1024 * 1024  # of a row group, which is in memory until it is written
 
-_Decided = Iterator[tuple[Item, bool, bool]]  # items, whether they stay, and whether they hold a page to compare
+_Decided = Iterator[
+    tuple[Item, bool, bool]
+]  # items, whether they stay, and whether they hold a page to compare
 
 
 def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Write the items of files without copies of earlier ones, and without pages that the index `against` knows.
+    """Write the items of files without copies of earlier ones, and without pages that the index
+    `against` knows.
 
-    Raises ConfigurationError for a file that is not what its name says, StoreError, and OSError if something cannot be
-    written. Then no file is written.
+    Raises ConfigurationError for a file that is not what its name says, StoreError, and OSError if
+    something cannot be written. Then no file is written.
     """
     form, target = _check_files(given), Path(given.output)
     feed = _Feed(given.inputs, form, Fields.of(given)._replace(needs_url=False), output)
     with ExitStack() as stack:
-        index = given.against and make_deduplicator(given, store=given.against, store_flag="--against")
+        index = given.against and make_deduplicator(
+            given, store=given.against, store_flag="--against"
+        )
         if index:
             require_existing(stack.enter_context(closing(index)))
         # An archive packs each record by itself.
         packs, is_whole = not feed.is_archive, lambda: not feed.is_cut
-        out = stack.enter_context(target_file(target, force=given.force, packs=packs, is_whole=is_whole))
-        dropped = stack.enter_context(target_file(Path(given.dropped), force=given.force)) if given.dropped else None
+        out = stack.enter_context(
+            target_file(target, force=given.force, packs=packs, is_whole=is_whole)
+        )
+        dropped = (
+            stack.enter_context(target_file(Path(given.dropped), force=given.force))
+            if given.dropped
+            else None
+        )
         if STANDARD in given.inputs:
             feed.spooled = stack.enter_context(TemporaryFile(prefix="crawldedup-"))
             copyfileobj(sys.stdin.buffer, feed.spooled)
@@ -77,19 +100,25 @@ def filter_items(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 
 
 def _check_files(given: Namespace) -> str:
-    """Return the form of what is read and written. Raises ConfigurationError for what cannot be, or would be lost."""
+    """Return the form of what is read and written.
+
+    Raises ConfigurationError for what cannot be, or would be lost.
+    """
     checks.whole(1)("--workers", given.workers)
     if given.inputs.count(STANDARD) > 1:
         raise ConfigurationError("standard input can be read only once")
     if given.output.lower().endswith(WACZ_SUFFIX):
-        raise ConfigurationError("no WACZ can be written: name a .warc.gz file, of which `wacz create` makes one")
+        raise ConfigurationError(
+            "no WACZ can be written: name a .warc.gz file, of which `wacz create` makes one"
+        )
     form = _form(f"--output is {given.output!r},", given.output)
     for name in given.inputs:
         if name != STANDARD and not Path(name).is_file():
             raise ConfigurationError(f"{name!r} is no file; - is standard input")
         if (read := _form(f"{name!r} is a file", name)) != form:
             raise ConfigurationError(
-                f"{name!r} is {read}, and --output {given.output!r} is {form}: filter keeps the form; DuckDB, jq and "
+                f"{name!r} is {read}, and --output {given.output!r} is {form}: filter keeps the "
+                "form; DuckDB, jq and "
                 "`warcio recompress` convert"
             )
     inputs = [Path(name) for name in given.inputs if name != STANDARD]
@@ -109,17 +138,21 @@ def _check_files(given: Namespace) -> str:
 def _form(shown: str, name: str) -> str:
     form = sources.LINES if name == STANDARD else sources.form_of(name)
     if form is None:
-        raise ConfigurationError(f"{shown} whose name tells no form of a feed or web archive: {_ENDINGS}")
+        raise ConfigurationError(
+            f"{shown} whose name tells no form of a feed or web archive: {_ENDINGS}"
+        )
     is_packed = name.lower().endswith((".gz", WACZ_SUFFIX))
     return f"packed, {form}" if form == sources.ARCHIVE and is_packed else form
 
 
 @dataclass(slots=True)
 class _Feed:
-    """Files of one form, one behind the other, and what was found of their items, which are known by their numbers.
+    """Files of one form, one behind the other, and what was found of their items, which are known
+    by their numbers.
 
-    The feed `is_cut` if a file could not be read to its end. `sizes` are the numbers of items in the files. The items
-    that `are_compared` are, in their order, the rows of the `results`; of the `known`, an index has copies.
+    The feed `is_cut` if a file could not be read to its end. `sizes` are the numbers of items in
+    the files. The items that `are_compared` are, in their order, the rows of the `results`; of the
+    `known`, an index has copies.
     """
 
     names: Sequence[str]
@@ -140,20 +173,27 @@ class _Feed:
         return self.form.endswith(sources.ARCHIVE)
 
     def compare(self, options: Options, index: Deduplicator | None, workers: int) -> None:
-        """Read the pages in worker processes, and find those of which an earlier one or the index has a copy."""
+        """Read the pages in worker processes, and find those of which an earlier one or the index
+        has a copy.
+        """
         self.version = version_of_files(self.names)
         chunks = chunked(map(self._checked, self.output.counted(self._items())))
         with TemporaryDirectory(prefix="crawldedup-filter-") as name:
             folder = ScanFolder(Path(name))
             read = chunks if index is None else self._not_in(index, chunks)
-            for numbers in read_into(folder, read, options, workers, self.output, "kept without being compared"):
+            for numbers in read_into(
+                folder, read, options, workers, self.output, "kept without being compared"
+            ):
                 for number in numbers:
                     self.are_compared[number] = True
             with self.output.shares() as share:
                 self.results = Results.of(folder, options, share, keep="first")
 
     def _items(self) -> Iterator[Item]:
-        """Yield what can be read of the files, and tell where that ends. Raises ConfigurationError if it is nothing."""
+        """Yield what can be read of the files, and tell where that ends.
+
+        Raises ConfigurationError if it is nothing.
+        """
         for name in self.names:
             self.sizes.append(0)
             try:
@@ -177,13 +217,19 @@ class _Feed:
         """Return an item. Raises ConfigurationError if it cannot be written among the others."""
         self.head = item.head if self.head is None else self.head
         if item.head is not self.head and item.head != self.head:
-            raise ConfigurationError(f"{item.place}: the columns are not those of the first file: filter it by itself")
+            raise ConfigurationError(
+                f"{item.place}: the columns are not those of the first file: filter it by itself"
+            )
         if isinstance(record := item.raw, Record):
             if record.is_packed == (self.form == sources.ARCHIVE):
                 what = "packed" if record.is_packed else "not packed"
-                raise ConfigurationError(f"{record.path} is {what}, other than its name says: rename it")
+                raise ConfigurationError(
+                    f"{record.path} is {what}, other than its name says: rename it"
+                )
             if record.is_shared:
-                message = "this record is packed together with others: `warcio recompress` parts them"
+                message = (
+                    "this record is packed together with others: `warcio recompress` parts them"
+                )
                 raise ConfigurationError(f"{item.place}: {message}")
         return item
 
@@ -191,25 +237,36 @@ class _Feed:
         """Yield the pages that an index does not know, by their texts alone. Raises StoreError."""
         for place, numbers, pages in chunks:
             asked = zip(numbers, pages, strict=True)
-            looks = [replace(page, identity=f"filter {number}", remember=False) for number, page in asked]
+            looks = [
+                replace(page, identity=f"filter {number}", remember=False) for number, page in asked
+            ]
             for number, verdict in zip(numbers, index.check_batch(looks), strict=True):
                 if isinstance(verdict, StoreError):
                     raise verdict
                 if isinstance(verdict, Verdict) and verdict.is_duplicate:
-                    self.known[number] = {name: getattr(verdict, name) for name in _SHOWN} | {"known": True}
+                    self.known[number] = {name: getattr(verdict, name) for name in _SHOWN} | {
+                        "known": True
+                    }
             new = [at for at, number in enumerate(numbers) if number not in self.known]
             yield Chunk(place, [numbers[at] for at in new], [pages[at] for at in new])
 
     def decided(self, dropped: BinaryIO | None) -> _Decided:
-        """Read the files once more, and decide about each item. Raises ConfigurationError if they have changed."""
+        """Read the files once more, and decide about each item.
+
+        Raises ConfigurationError if they have changed.
+        """
         row = 0
         files = zip(self.names, self.sizes, strict=True)
-        items = chain.from_iterable(islice(self._open(name, None, lambda _: None), size) for name, size in files)
+        items = chain.from_iterable(
+            islice(self._open(name, None, lambda _: None), size) for name, size in files
+        )
         for number, (item, is_compared) in enumerate(zip(items, self.are_compared, strict=False)):
             copy = self.known.get(number)
             if is_compared:
                 if not self.results.is_kept(row):
-                    copy = dict(zip(_SHOWN, self.results.row(row).values(), strict=True)) | {"known": False}
+                    copy = dict(zip(_SHOWN, self.results.row(row).values(), strict=True)) | {
+                        "known": False
+                    }
                 row += 1
             if copy is not None and dropped is not None:
                 dropped.write(json.dumps(copy | {"place": item.place}).encode() + b"\n")
@@ -236,18 +293,27 @@ class _Feed:
 def _in_words(counts: dict[str, int]) -> str:
     exact, near, known = (counts[name] for name in ("exact_duplicate", "near_duplicate", "known"))
     figures = (
-        f"{pluralize(counts['items'], 'item')}, {counts['written']:,} written, {exact + near + known:,} left out "
-        f"({exact:,} exact, {near:,} near, {known:,} known), {counts['not_compared']:,} not compared"
+        f"{pluralize(counts['items'], 'item')}, {counts['written']:,} written, "
+        f"{exact + near + known:,} left out "
+        f"({exact:,} exact, {near:,} near, {known:,} known), {counts['not_compared']:,} not "
+        "compared"
     )
     if "records" in counts:
-        figures += f"; {counts['records_written']:,} of {pluralize(counts['records'], 'record')} written"
+        figures += (
+            f"; {counts['records_written']:,} of {pluralize(counts['records'], 'record')} written"
+        )
     if "revisits" in counts:
         figures += f", {counts['revisits']:,} of them as revisits"
     return figures
 
 
 def _write_text(form: str, decided: _Decided, out: BinaryIO) -> None:
-    end, head, is_array, is_empty = b"\r\n" if form == sources.CSV else b"\n", None, form == sources.ARRAY, True
+    end, head, is_array, is_empty = (
+        b"\r\n" if form == sources.CSV else b"\n",
+        None,
+        form == sources.ARRAY,
+        True,
+    )
     for item, stays, _ in decided:
         if item.head and head is None:
             out.write(head := item.head)
@@ -276,14 +342,22 @@ def _write_table(decided: _Decided, out: BinaryIO, path: Path) -> None:
             writer.write_table(pa.Table.from_batches(group, schema))
 
 
-def _write_archive(decided: _Decided, out: BinaryIO, form: str, revisits: Revisits | None) -> dict[str, int]:
-    """Write the records of web archives that stay, as they stand there, and revisits; return their numbers."""
+def _write_archive(
+    decided: _Decided, out: BinaryIO, form: str, revisits: Revisits | None
+) -> dict[str, int]:
+    """Write the records of web archives that stay, as they stand there, and revisits; return their
+    numbers.
+    """
     written, revisited = 0, 0
     for path, triples in groupby(decided, lambda triple: triple[0].raw.path):
         with path.open("rb") as file:
             records, exact = list[tuple[Record, bool]](), set[int]()
             for item, stays, is_page in triples:
-                if revisits is not None and is_page and revisits.has_seen(file, item.raw, stays=stays):
+                if (
+                    revisits is not None
+                    and is_page
+                    and revisits.has_seen(file, item.raw, stays=stays)
+                ):
                     exact.add(item.raw.start)
                 records.append((item.raw, not stays and item.raw.start not in exact))
             for record in _staying(records):
@@ -304,8 +378,9 @@ def _write_archive(decided: _Decided, out: BinaryIO, form: str, revisits: Revisi
 def _staying(records: Sequence[tuple[Record, bool]]) -> Iterator[Record]:
     """Yield the records of an archive that stay, in order, given whether they are copies.
 
-    A request or metadata goes with the copies that it was captured with, unless a record that stays was, too. Either
-    of two records may name the other, which may stand before or behind it. Several may have one id.
+    A request or metadata goes with the copies that it was captured with, unless a record that stays
+    was, too. Either of two records may name the other, which may stand before or behind it. Several
+    may have one id.
     """
     fates: defaultdict[str, list[bool]] = defaultdict(list)
 

@@ -1,4 +1,6 @@
-"""Commands on pages, indexes and journals: check, find, explain, compare, forget, clear, info and advise."""
+"""Commands on pages, indexes and journals: check, find, explain, compare, forget, clear, info and
+advise.
+"""
 
 import json
 from argparse import Namespace
@@ -35,7 +37,10 @@ _WRITERS: Final = {"duplicate-url-discarder": for_discarder, "deny": for_link_ex
 
 
 def require_existing(dedup: Deduplicator) -> None:
-    """Raise ConfigurationError, which lists the existing indexes, unless this one exists. Raises StoreError."""
+    """Raise ConfigurationError, which lists the existing indexes, unless this one exists.
+
+    Raises StoreError.
+    """
     require_index(dedup.options.store, dedup.options.namespace)
 
 
@@ -58,7 +63,9 @@ def _paragraphs_in_words(verdict: Verdict) -> Iterator[str]:
 def check(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """Decide about pages and remember them, many with one call of the store."""
     inputs = output.counted(_given_pages(given, output))
-    for verdict in dedup.check_many(inputs, on_unreadable=lambda page, error: output.skip(page.url, error)):
+    for verdict in dedup.check_many(
+        inputs, on_unreadable=lambda page, error: output.skip(page.url, error)
+    ):
         output.show(wire.plain(verdict), _in_words(verdict), *_paragraphs_in_words(verdict))
 
 
@@ -69,8 +76,14 @@ def find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     matches = dedup.find(html=page.html, text=page.text, encoding=page.encoding, url=page.url)
     lines = [] if matches else ["no remembered page resembles it"]
     for match in matches:
-        kind, copies = "exact" if match.exact else f"{match.similarity:.3f}", "copy" if match.copies == 1 else "copies"
-        lines.append(f"{kind}: {printable(match.url) or '(a page without URL)'} ({match.copies:,} {copies} seen)")
+        kind, copies = (
+            "exact" if match.exact else f"{match.similarity:.3f}",
+            "copy" if match.copies == 1 else "copies",
+        )
+        lines.append(
+            f"{kind}: {printable(match.url) or '(a page without URL)'} ({match.copies:,} {copies} "
+            "seen)"
+        )
     output.show([wire.plain(match) for match in matches], *lines)
 
 
@@ -79,13 +92,19 @@ def explain_given(dedup: Deduplicator, given: Namespace, output: Output) -> None
     explain(dedup, _given_pages(given, output), output, detail=given.detail)
 
 
-def explain(dedup: Deduplicator, pages: Iterable[Page], output: Output, *, detail: bool = False, **meta: Any) -> None:
-    """Show the verdict that a crawl would give now for each page, with `meta` as arguments of `Page`, and why."""
+def explain(
+    dedup: Deduplicator, pages: Iterable[Page], output: Output, *, detail: bool = False, **meta: Any
+) -> None:
+    """Show the verdict that a crawl would give now for each page, with `meta` as arguments of
+    `Page`, and why.
+    """
     require_existing(dedup)
     options = dedup.options
     for page in output.counted(pages):
         try:
-            told = dedup.explain(page.url, html=page.html, text=page.text, encoding=page.encoding, **meta)
+            told = dedup.explain(
+                page.url, html=page.html, text=page.text, encoding=page.encoding, **meta
+            )
         except PageError as error:
             output.skip(page.url, error)
             continue
@@ -100,7 +119,8 @@ def explain(dedup: Deduplicator, pages: Iterable[Page], output: Output, *, detai
             "store": shown_url(options.store),
             "namespace": options.namespace,
             "scope": options.scope,
-            "scope_key": meta.get("scope_key") or (site_of(page.url) if options.scope == "site" else ""),
+            "scope_key": meta.get("scope_key")
+            or (site_of(page.url) if options.scope == "site" else ""),
         }
         output.show(value, *_explanation_in_words(value, told, detail))
 
@@ -109,14 +129,23 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool
     verdict, scope_key = told.verdict, printable(value["scope_key"])
     yield _in_words(verdict)
     yield from _paragraphs_in_words(verdict)
-    yield f"  text       {verdict.words:,} words: {printable(' '.join((told.text or '').split()), _SHOWN_TEXT)}"
+    yield (
+        f"  text       {verdict.words:,} words: "
+        f"{printable(' '.join((told.text or '').split()), _SHOWN_TEXT)}"
+    )
     for line in told.left_out:
-        yield f"  volatile   {printable(line, _SHOWN_TEXT)}: not compared, its numbers change with every load"
+        yield (
+            f"  volatile   {printable(line, _SHOWN_TEXT)}: not compared, its numbers change with "
+            "every load"
+        )
     for fact in told.facts:
         yield f"  attribute  {printable(fact, _SHOWN_TEXT)}"
     if told.facts:
         yield "             pages of other attributes are never duplicates of this one"
-    yield f"  index      {printable(value['store'])}, namespace {value['namespace']}, {pluralize(told.pages, 'page')}"
+    yield (
+        f"  index      {printable(value['store'])}, namespace {value['namespace']}, "
+        f"{pluralize(told.pages, 'page')}"
+    )
     yield f"  scope      {value['scope']}{scope_key and f': {scope_key}'}"
     if told.threshold is None:
         yield "  copies     an exact copy only, for the page is thin"
@@ -124,7 +153,10 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool
         crowd = f", since {told.crowd} pages resemble it alike" if told.crowd > 1 else ""
         yield f"  copies     from an estimated similarity of about {told.threshold:.3f} on{crowd}"
     if detail:
-        compared = f"{pluralize(verdict.probes, 'probe')}, {pluralize(verdict.candidates, 'page')} compared"
+        compared = (
+            f"{pluralize(verdict.probes, 'probe')}, {pluralize(verdict.candidates, 'page')} "
+            "compared"
+        )
         yield f"  search     {compared}, accepted up to a cost of {told.limit}"
     near = [each for each in told.candidates if detail or each.match.similarity >= 0.5][:10]
     for candidate in near:
@@ -143,30 +175,52 @@ def _candidate_in_words(candidate: Candidate, detail: bool) -> Iterator[str]:
 
 
 def _estimate(candidate: Candidate) -> str:
-    return f"{candidate.match.similarity:.3f}" + (f" ± {candidate.deviation:.3f}" if candidate.deviation else "")
+    return f"{candidate.match.similarity:.3f}" + (
+        f" ± {candidate.deviation:.3f}" if candidate.deviation else ""
+    )
 
 
 def compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Show how alike two pages are, and how an index that knows the first decides: the store's, or each of ten."""
+    """Show how alike two pages are, and how an index that knows the first decides: the store's, or
+    each of ten.
+    """
     first, second = map(single_source, given.pages)
-    with closing(make_deduplicator(given)) if given.store is not None else nullcontext(dedup) as index:
+    with (
+        closing(make_deduplicator(given))
+        if given.store is not None
+        else nullcontext(dedup) as index
+    ):
         if index is not dedup:
             require_existing(index)
         index_name = f"{shown_url(index.options.store)}, namespace {index.options.namespace}"
         where = "" if index is dedup else f", for {index_name}"
-        values = {**index.options.index_values(), "key": index.key.secret or 0, "volatile_lines": index.volatile_lines}
+        values = {
+            **index.options.index_values(),
+            "key": index.key.secret or 0,
+            "volatile_lines": index.volatile_lines,
+        }
         told = explaining.compare(first, second, **values)
     output.show(wire.plain(told), *_comparison_in_words(told, first, where, given.detail))
 
 
-def _comparison_in_words(told: Comparison, first: Page, where: str, detail: bool) -> Iterator[RenderableType]:
-    candidate, similarity = told.candidate, "" if told.similarity is None else f"{told.similarity:.3f} similar to"
+def _comparison_in_words(
+    told: Comparison, first: Page, where: str, detail: bool
+) -> Iterator[RenderableType]:
+    candidate, similarity = (
+        told.candidate,
+        "" if told.similarity is None else f"{told.similarity:.3f} similar to",
+    )
     if where:
         yield f"{_in_words(told.verdict)}{where}"
-        yield f"  similarity  {similarity} {printable(first.url)}, exactly, by the texts' runs of three words"
+        yield (
+            f"  similarity  {similarity} {printable(first.url)}, exactly, by the texts' runs of "
+            "three words"
+        )
     else:
         drops = {0: "none", INDEXES: "all"}.get(told.drops, str(told.drops))
-        yield f"{printable(told.verdict.url)}: {similarity or 'compared with'} {printable(first.url)}"
+        yield (
+            f"{printable(told.verdict.url)}: {similarity or 'compared with'} {printable(first.url)}"
+        )
         yield f"  verdict     of {INDEXES} indexes that know that page, {drops} would drop this one"
     if any(told.facts):
         why = "their product attributes differ, so they stay apart however alike they are"
@@ -183,7 +237,10 @@ def _comparison_in_words(told: Comparison, first: Page, where: str, detail: bool
     if detail and not told.thin:
         yield f"  estimate    {_estimate(candidate)}, cost {candidate.cost} of at most {told.limit}"
         probe = f"probe {candidate.probe}" if candidate.probe else "no probe"
-        yield f"  search      {candidate.match.hamming} of 64 search bits differ, {probe} meets the first page"
+        yield (
+            f"  search      {candidate.match.hamming} of 64 search bits differ, {probe} meets the "
+            "first page"
+        )
     yield f"  words       {told.words[0]:,} and {told.words[1]:,}"
     for sign, style, facts in zip("-+", ("red", "green"), told.facts, strict=True):
         for fact in facts:
@@ -201,16 +258,23 @@ def info(dedup: Deduplicator, _: Namespace, output: Output) -> None:
     require_existing(dedup)
     figures: dict[str, Any] = asdict(dedup.info())
     for name in ("bytes", "table_bytes"):
-        figures[f"{name}_a_page"] = round(figures[name] / figures["pages"], 1) if figures["pages"] else None
+        figures[f"{name}_a_page"] = (
+            round(figures[name] / figures["pages"], 1) if figures["pages"] else None
+        )
     options = dedup.options
-    recall = expected_recall(similarity=options.similarity, recall=options.recall, pages=figures["pages"])
+    recall = expected_recall(
+        similarity=options.similarity, recall=options.recall, pages=figures["pages"]
+    )
     figures["expected_recall"] = round(recall, 3)
     lines = [
-        f"{name.replace('_', ' '):20} " + (f"{value:,}" if isinstance(value, int | float) else printable(str(value)))
+        f"{name.replace('_', ' '):20} "
+        + (f"{value:,}" if isinstance(value, int | float) else printable(str(value)))
         for name, value in figures.items()
         if name != "warnings" and value is not None
     ]
-    output.show(figures, *lines, *(f"warning: {safe_message(warning)}" for warning in figures["warnings"]))
+    output.show(
+        figures, *lines, *(f"warning: {safe_message(warning)}" for warning in figures["warnings"])
+    )
 
 
 def forget_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
@@ -218,12 +282,20 @@ def forget_given(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     forget(dedup, [(url, None, None) for url in given.urls], output)
 
 
-def forget(dedup: Deduplicator, pages: Sequence[tuple[str, str | None, str | None]], output: Output) -> None:
+def forget(
+    dedup: Deduplicator, pages: Sequence[tuple[str, str | None, str | None]], output: Output
+) -> None:
     """Remove pages by their URLs, identities and scope keys."""
     require_existing(dedup)
-    removed = sum(dedup.forget(url, identity=identity, scope_key=scope_key) for url, identity, scope_key in pages)
+    removed = sum(
+        dedup.forget(url, identity=identity, scope_key=scope_key)
+        for url, identity, scope_key in pages
+    )
     verb = "was" if len(pages) == 1 else "were"
-    output.show({"forgotten": removed}, f"{removed:,} of {pluralize(len(pages), 'page')} {verb} known and forgotten")
+    output.show(
+        {"forgotten": removed},
+        f"{removed:,} of {pluralize(len(pages), 'page')} {verb} known and forgotten",
+    )
 
 
 def clear(dedup: Deduplicator, given: Namespace, output: Output) -> None:
@@ -231,7 +303,8 @@ def clear(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     namespace = dedup.options.namespace
     if not given.yes:
         raise ConfigurationError(
-            f"this removes every page of the namespace {namespace!r}; add --yes if that is what you want"
+            f"this removes every page of the namespace {namespace!r}; add --yes if that is what "
+            "you want"
         )
     require_existing(dedup)
     dedup.clear()
@@ -239,7 +312,10 @@ def clear(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 
 
 def advise(given: Namespace, output: Output) -> None:
-    """Show or write the rules that the journals speak for. Raises ConfigurationError and OSError."""
+    """Show or write the rules that the journals speak for.
+
+    Raises ConfigurationError and OSError.
+    """
     # Here, so that no other command waits for DuckDB.
     from crawldedup.report.queries import Database
 
@@ -250,20 +326,32 @@ def advise(given: Namespace, output: Output) -> None:
     if unreadable:
         output.unreadable(f"{pluralize(unreadable, 'line')} cannot be read and were left out")
     rules, writer = mine(pages, withdrawn), _WRITERS.get(given.format)
-    exported = export(rules, pages, writer) if writer else Export([rule.as_dict() for rule in rules], 0, {})
+    exported = (
+        export(rules, pages, writer)
+        if writer
+        else Export([rule.as_dict() for rule in rules], 0, {})
+    )
     kept = {rule.name for rule in rules}
-    wrong = {rule.name: "it proved wrong in the crawl" for rule in withdrawn if rule.name not in kept}
+    wrong = {
+        rule.name: "it proved wrong in the crawl" for rule in withdrawn if rule.name not in kept
+    }
     text = json.dumps(exported.rules, indent=2)
     if given.output is not None:
         Path(given.output).write_text(f"{text}\n", "ascii")
-        words = f"{pluralize(len(exported.rules), 'rule')} written into {printable(str(given.output))}"
+        words = (
+            f"{pluralize(len(exported.rules), 'rule')} written into {printable(str(given.output))}"
+        )
         output.show({"output": str(given.output), "rules": len(exported.rules)}, words)
     else:
-        output.show(exported.rules, *(_rules_in_words(rules) if given.format == "rules" else [text]))
+        output.show(
+            exported.rules, *(_rules_in_words(rules) if given.format == "rules" else [text])
+        )
     for name, reason in (wrong | exported.left_out).items():
         output.error(f"the rule {name} is left out: {reason}")
     if exported.saved:
-        output.error(f"these would have saved {exported.saved:,} of {pluralize(len(pages), 'page')}")
+        output.error(
+            f"these would have saved {exported.saved:,} of {pluralize(len(pages), 'page')}"
+        )
 
 
 def _rules_in_words(rules: Sequence[Rule]) -> Iterator[str]:

@@ -1,6 +1,8 @@
-"""Read pages from files, folders, standard input, feeds, web archives, sitemaps and the web: one generator a form.
+"""Read pages from files, folders, standard input, feeds, web archives, sitemaps and the web: one
+generator a form.
 
-What is wrong with a file or with a part of it goes to `on_error`, and the reading goes on where it can.
+What is wrong with a file or with a part of it goes to `on_error`, and the reading goes on where it
+can.
 """
 
 import csv
@@ -31,7 +33,9 @@ from crawldedup.errors import ConfigurationError, MissingDependencyError, PageEr
 from crawldedup.page import Page
 
 OnError = Callable[[Exception], None]
-_Row = tuple[Any, Any, Any]  # the value of an item, and its `raw` and `head`; each None where nothing stands
+_Row = tuple[
+    Any, Any, Any
+]  # the value of an item, and its `raw` and `head`; each None where nothing stands
 
 LINES, ARRAY, CSV, PARQUET, ARCHIVE = "JSON lines", "JSON", "CSV", "Parquet", "a web archive"
 _FORMS: Final = {
@@ -47,12 +51,16 @@ _TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
 _SCHEMES: Final = ("http://", "https://")
 _BOM: Final = b"\xef\xbb\xbf"
 
-MOST_TOLD: Final = 10  # a reader looks at so many errors; a broken file of a million items has as many
+MOST_TOLD: Final = (
+    10  # a reader looks at so many errors; a broken file of a million items has as many
+)
 _BLOCK: Final = 1 << 13
 _BETWEEN: Final = (" ", "\t", "\r", "\n", ",")  # what stands between the members of an array
 _ROWS: Final = 64  # so many of a table are in memory at once: with pages of 100 kB, a few megabytes
 _BYTES_A_ROW: Final = 100
-_MOST_GROWTH: Final = 1000  # times the bytes of its file; a few kilobytes of a table can stand for gigabytes
+_MOST_GROWTH: Final = (
+    1000  # times the bytes of its file; a few kilobytes of a table can stand for gigabytes
+)
 # What the protocol of sitemaps allows for one file, and how deep indexes of them may lead.
 _MOST_URLS: Final = 50_000
 _LEVELS: Final = 3
@@ -74,20 +82,29 @@ class Fields(NamedTuple):
     def of(cls, given: Namespace) -> Self:
         """Return those that a command line names."""
         named = {"html": given.html_field, "text": given.text_field}
-        return cls(given.url_field, {kind: name for kind, name in named.items() if name} or ANY_FIELDS.content)
+        return cls(
+            given.url_field,
+            {kind: name for kind, name in named.items() if name} or ANY_FIELDS.content,
+        )
 
 
 ANY_FIELDS: Final = Fields()
 
 
-def readable_sources(names: Iterable[str], on_error: OnError = refuse, fields: Fields = ANY_FIELDS) -> Iterator[Page]:
-    """Yield the pages of files, folders (every HTML and text file below), `-`, feeds, web archives, sitemaps and URLs.
+def readable_sources(
+    names: Iterable[str], on_error: OnError = refuse, fields: Fields = ANY_FIELDS
+) -> Iterator[Page]:
+    """Yield the pages of files, folders (every HTML and text file below), `-`, feeds, web archives,
+    sitemaps and URLs.
 
-    `-` is standard input: JSON lines if it begins with an object, else one page. `fields` are those of feeds. Feeds
-    and archives may be compressed (.gz). `on_error` takes the errors of sources, of items and of records of archives:
-    ConfigurationError, which is a MissingDependencyError for Parquet without pyarrow, PageError and OSError.
+    `-` is standard input: JSON lines if it begins with an object, else one page. `fields` are those
+    of feeds. Feeds and archives may be compressed (.gz). `on_error` takes the errors of sources, of
+    items and of records of archives: ConfigurationError, which is a MissingDependencyError for
+    Parquet without pyarrow, PageError and OSError.
     """
-    return (item.page for item in readable_items(names, on_error, fields) if isinstance(item.page, Page))
+    return (
+        item.page for item in readable_items(names, on_error, fields) if isinstance(item.page, Page)
+    )
 
 
 def readable_items(names: Iterable[str], on_error: OnError, fields: Fields) -> Iterator[Item]:
@@ -119,7 +136,8 @@ def _items_of(name: str, on_error: OnError, fields: Fields) -> Iterator[Item]:
         return readable_items(map(str, paths), on_error, fields)
     if not path.is_file():
         raise ConfigurationError(
-            f"{name!r} is no file, no folder and no http:// or https:// URL; use - for standard input"
+            f"{name!r} is no file, no folder and no http:// or https:// URL; use - for standard "
+            "input"
         )
     if form_of(name) is not None:
         return items_of_file(path, fields, on_error)
@@ -132,7 +150,10 @@ def _items_of(name: str, on_error: OnError, fields: Fields) -> Iterator[Item]:
 
 
 def single_source(name: str) -> Page:
-    """Return the one page of a name. Raises ConfigurationError if there are several, and the errors of sources."""
+    """Return the one page of a name.
+
+    Raises ConfigurationError if there are several, and the errors of sources.
+    """
     pages = list(readable_sources([name]))
     if len(pages) != 1:
         raise ConfigurationError(f"{name!r} holds {len(pages)} pages; name exactly one")
@@ -140,7 +161,10 @@ def single_source(name: str) -> Page:
 
 
 def under_url(pages: Iterable[Page], url: str | None) -> Iterator[Page]:
-    """Return the pages, or one page under another URL. Raises ConfigurationError if a URL is given to several."""
+    """Return the pages, or one page under another URL.
+
+    Raises ConfigurationError if a URL is given to several.
+    """
     if not url:
         return iter(pages)
     # Two suffice to refuse them, before the first is remembered.
@@ -151,14 +175,24 @@ def under_url(pages: Iterable[Page], url: str | None) -> Iterator[Page]:
 
 
 def pages_below(folder: Path, on_error: OnError = refuse) -> list[Path]:
-    """Return the HTML and text files below a folder, sorted. Hand to `on_error` the folders that cannot be listed."""
+    """Return the HTML and text files below a folder, sorted.
+
+    Hand to `on_error` the folders that cannot be listed.
+    """
     walked = os.walk(folder, onerror=on_error)
     paths = (Path(parent, name) for parent, _, names in walked for name in names)
-    return sorted(path for path in paths if path.suffix.lower() in _HTML_SUFFIXES + _TEXT_SUFFIXES and path.is_file())
+    return sorted(
+        path
+        for path in paths
+        if path.suffix.lower() in _HTML_SUFFIXES + _TEXT_SUFFIXES and path.is_file()
+    )
 
 
 def _fetched(url: str) -> tuple[bytes, str, str | None]:
-    """Return the body at a URL, the URL that it came from in the end, and its charset. Raises PageError."""
+    """Return the body at a URL, the URL that it came from in the end, and its charset.
+
+    Raises PageError.
+    """
     try:
         # A text that begins like a URL may still be no URL.
         request = urllib.request.Request(url, headers={"User-Agent": "crawldedup"})
@@ -169,11 +203,18 @@ def _fetched(url: str) -> tuple[bytes, str, str | None]:
 
 
 def urls_of_sitemap(name: str, levels: int = _LEVELS) -> Iterator[str]:
-    """Yield the URLs of a sitemap, or of those that it lists. Raises ConfigurationError, PageError and OSError."""
+    """Yield the URLs of a sitemap, or of those that it lists.
+
+    Raises ConfigurationError, PageError and OSError.
+    """
     body = _fetched(name)[0] if name.startswith(_SCHEMES) else Path(name).read_bytes()
     try:
         # A few kilobytes can hold gigabytes.
-        body = zlib.decompressobj(wbits=31).decompress(body, MOST_BYTES) if body.startswith(GZIP_MAGIC) else body
+        body = (
+            zlib.decompressobj(wbits=31).decompress(body, MOST_BYTES)
+            if body.startswith(GZIP_MAGIC)
+            else body
+        )
         parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True)
         root = etree.fromstring(body, parser)
     except (zlib.error, etree.XMLSyntaxError) as error:
@@ -191,7 +232,10 @@ def urls_of_sitemap(name: str, levels: int = _LEVELS) -> Iterator[str]:
 
 
 def form_of(name: str) -> str | None:
-    """Return what a file holds, by its name: LINES, ARRAY, CSV, PARQUET or ARCHIVE; None for anything else."""
+    """Return what a file holds, by its name:
+
+    LINES, ARRAY, CSV, PARQUET or ARCHIVE; None for anything else.
+    """
     suffix = re.search(r"(\.[a-z]+)(\.gz)?$", name.lower())
     form = _FORMS.get(suffix[1]) if suffix else None
     # Parquet compresses by itself.
@@ -199,15 +243,18 @@ def form_of(name: str) -> str | None:
 
 
 def items_of_file(path: Path, fields: Fields | None, on_error: OnError) -> Iterator[Item]:
-    """Return the items of a feed, or the records of a web archive, with their pages if `fields` name them.
+    """Return the items of a feed, or the records of a web archive, with their pages if `fields`
+    name them.
 
-    Errors of items go to `on_error`. Raises ConfigurationError, also while they are read, for what is no feed or
-    archive, and where nothing more can be read.
+    Errors of items go to `on_error`. Raises ConfigurationError, also while they are read, for what
+    is no feed or archive, and where nothing more can be read.
     """
     form = form_of(path.name)
     if form == ARCHIVE:
         refusal = "it cannot be read as a web archive"
-        parts = (records_of(path, *place, with_pages=fields is not None) for place in warcs_in(path))
+        parts = (
+            records_of(path, *place, with_pages=fields is not None) for place in warcs_in(path)
+        )
         return _told(chain.from_iterable(parts), str(path), "record", "damaged", refusal, on_error)
     file = gzip.GzipFile(path) if path.suffix.lower() == GZIP_SUFFIX else path.open("rb")
     if form == PARQUET:
@@ -225,7 +272,9 @@ def items_of_lines(file: BinaryIO, fields: Fields | None, on_error: OnError) -> 
 
 @contextmanager
 def complaints(on_error: OnError, name: str, what: str, fate: str) -> Iterator[OnError]:
-    """Yield a function that hands on the first errors, each about one `what`; tell the number and `fate` of others."""
+    """Yield a function that hands on the first errors, each about one `what`; tell the number and
+    `fate` of others.
+    """
     number = 0
 
     def tell(error: Exception) -> None:
@@ -238,16 +287,27 @@ def complaints(on_error: OnError, name: str, what: str, fate: str) -> Iterator[O
         yield tell
     finally:
         if number > MOST_TOLD:
-            on_error(ConfigurationError(f"{name}: {pluralize(number - MOST_TOLD, f'further {what}')} {fate}"))
+            on_error(
+                ConfigurationError(
+                    f"{name}: {pluralize(number - MOST_TOLD, f'further {what}')} {fate}"
+                )
+            )
 
 
 def _told(
-    items: Iterator[Item], name: str, what: str, fate: str, refusal: str, on_error: OnError, good: Any = object
+    items: Iterator[Item],
+    name: str,
+    what: str,
+    fate: str,
+    refusal: str,
+    on_error: OnError,
+    good: Any = object,
 ) -> Iterator[Item]:
-    """Yield the items that can be written again, and hand on errors, of which each is about one `what`.
+    """Yield the items that can be written again, and hand on errors, of which each is about one
+    `what`.
 
-    Raises ConfigurationError where nothing more can be read, and for a file that is refused: it has errors, and none of
-    its first items can be written again and has a `good` page.
+    Raises ConfigurationError where nothing more can be read, and for a file that is refused: it has
+    errors, and none of its first items can be written again and has a `good` page.
     """
     first, errors, is_begun = list[Item](), list[Exception](), False
     try:
@@ -281,16 +341,25 @@ def _items_of_rows(
                 for number, (value, raw, head) in enumerate(rows, 1):
                     if raw is not None or value is not None:
                         place = f"{name} {number}"
-                        yield Item(place, raw, None if fields is None else _page_of(value, fields, place), head)
+                        yield Item(
+                            place,
+                            raw,
+                            None if fields is None else _page_of(value, fields, place),
+                            head,
+                        )
             except ConfigurationError:
                 raise
             except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-                raise ConfigurationError(f"{source} cannot be decompressed any further: {error}") from error
+                raise ConfigurationError(
+                    f"{source} cannot be decompressed any further: {error}"
+                ) from error
             except (csv.Error, ValueError, RecursionError) as error:
                 problem = f"{name} {number + 1}: this cannot be read, nor what follows: {error}"
                 raise ConfigurationError(problem) from error
 
-    return _told(items(), source, "item", "without a page", refusal, on_error, Page if fields else object)
+    return _told(
+        items(), source, "item", "without a page", refusal, on_error, Page if fields else object
+    )
 
 
 def _page_of(item: Any, fields: Fields, place: str) -> Page | ConfigurationError:
@@ -307,19 +376,29 @@ def _page_of(item: Any, fields: Fields, place: str) -> Page | ConfigurationError
     url = item.get(fields.url)
     if not isinstance(url, str) or not url:
         if fields.needs_url:
-            return ConfigurationError(f'{place}: the field "{fields.url}" holds no text; --url-field names another')
+            return ConfigurationError(
+                f'{place}: the field "{fields.url}" holds no text; --url-field names another'
+            )
         url = place
     texts = {kind: item.get(name) for kind, name in fields.content.items()}
-    content: dict[str, Any] = {kind: text for kind, text in texts.items() if isinstance(text, str | bytes)}
+    content: dict[str, Any] = {
+        kind: text for kind, text in texts.items() if isinstance(text, str | bytes)
+    }
     if len(content) > 1:
         # A row of a table has every column, so that the one without a value is empty.
         content = {kind: text for kind, text in content.items() if text}
     if len(content) != 1:
         names = [f'"{name}"' for name in fields.content.values()]
         if content:
-            problem = f"the fields {' and '.join(names)} both hold a text; choose one by --html-field or --text-field"
+            problem = (
+                f"the fields {' and '.join(names)} both hold a text; choose one by --html-field or "
+                "--text-field"
+            )
         else:
-            problem = f"no text in the field {' or '.join(names)}; --html-field and --text-field name others"
+            problem = (
+                f"no text in the field {' or '.join(names)}; --html-field and --text-field name "
+                "others"
+            )
         return ConfigurationError(f"{place}: {problem}")
     if isinstance(text := content.get("text"), bytes):
         content["text"] = text.decode("utf-8", "replace")
@@ -332,7 +411,11 @@ def _lines(file: Any) -> Iterator[_Row]:
         if len(line) >= MOST_BYTES:
             while line and not line.endswith(b"\n"):
                 line = file.readline(MOST_BYTES)
-            yield ValueError(f"a line must be shorter than {MOST_BYTES:,} bytes, and is left out"), None, None
+            yield (
+                ValueError(f"a line must be shorter than {MOST_BYTES:,} bytes, and is left out"),
+                None,
+                None,
+            )
             continue
         line = line if number else line.removeprefix(_BOM)
         yield (line, line, None) if line.strip() else (None, None, None)
@@ -359,7 +442,10 @@ def _rows_of_csv(file: Any) -> Iterator[_Row]:
 
 
 def _members_of(file: Any) -> Iterator[_Row]:
-    """Yield the members of a JSON array, of which no more than one is in memory. Raises ValueError."""
+    """Yield the members of a JSON array, of which no more than one is in memory.
+
+    Raises ValueError.
+    """
     decoder = json.JSONDecoder()
     # What is no UTF-8 is written as it was read.
     text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
@@ -395,7 +481,9 @@ def pyarrow_for(path: Path) -> Any:
         import pyarrow as pa
         import pyarrow.parquet
     except ImportError as error:
-        raise MissingDependencyError(f"{path} is Parquet, and that needs pyarrow: pip install pyarrow") from error
+        raise MissingDependencyError(
+            f"{path} is Parquet, and that needs pyarrow: pip install pyarrow"
+        ) from error
     return pa
 
 
@@ -410,14 +498,19 @@ def _rows_of_parquet(pa: Any, path: Path, stream: Any, fields: Fields | None) ->
             wanted = [fields.url, *fields.content.values()]
             if not (columns := [name for name in dict.fromkeys(wanted) if name in schema.names]):
                 raise ConfigurationError(
-                    f"{path} has none of the columns {', '.join(wanted)}, but {', '.join(schema.names)}; --url-field, "
+                    f"{path} has none of the columns {', '.join(wanted)}, but "
+                    f"{', '.join(schema.names)}; --url-field, "
                     "--html-field and --text-field name others"
                 )
         for batch in file.iter_batches(_ROWS, columns=columns, use_threads=False):
             for row, value in enumerate(batch.to_pylist() if fields else [{}] * len(batch)):
-                left -= _BYTES_A_ROW + sum(len(cell) for cell in value.values() if isinstance(cell, str | bytes))
+                left -= _BYTES_A_ROW + sum(
+                    len(cell) for cell in value.values() if isinstance(cell, str | bytes)
+                )
                 if left < 0:
-                    raise ValueError(f"it holds more than {_MOST_GROWTH:,} times the bytes of its file")
+                    raise ValueError(
+                        f"it holds more than {_MOST_GROWTH:,} times the bytes of its file"
+                    )
                 yield value, (batch, row), schema
     except (pa.ArrowException, OSError) as error:
         # An error of pyarrow may be one of the system without its number.

@@ -49,8 +49,9 @@ class CrawlError(CrawlDedupError):
 class Score:
     """A crawl against the manifest of its site, which says what is a copy of what.
 
-    `right` and `wrong` pages were dropped, as copies of a page of the same and of another content. `missed` are copies
-    that were kept. `kept` is the number of contents that were kept, and `unscored` of pages that may be either.
+    `right` and `wrong` pages were dropped, as copies of a page of the same and of another content.
+    `missed` are copies that were kept. `kept` is the number of contents that were kept, and
+    `unscored` of pages that may be either.
     """
 
     right: int = 0
@@ -71,22 +72,38 @@ def run(_: object, output: Output) -> None:
         score = scored(pages, site)
         if output.as_json:
             outcomes = Counter(page["outcome"] for page in pages)
-            output.show({"pages": len(pages), "outcomes": dict(outcomes), "manifest": asdict(score)})
+            output.show(
+                {"pages": len(pages), "outcomes": dict(outcomes), "manifest": asdict(score)}
+            )
             return
         if all(map(find_spec, ("duckdb", "jinja2"))):
             from crawldedup.report import command
 
-            asked = Namespace(sources=[str(folder / "journal")], crawls=False, crawl=None, against=None, output=None)
+            asked = Namespace(
+                sources=[str(folder / "journal")],
+                crawls=False,
+                crawl=None,
+                against=None,
+                output=None,
+            )
             command.run(asked, output)
         else:
-            output.show(None, f"{len(pages)} pages; `pip install duckdb jinja2` lets `crawldedup report` tell of them")
+            output.show(
+                None,
+                f"{len(pages)} pages; `pip install duckdb jinja2` lets `crawldedup report` tell of "
+                "them",
+            )
         output.show(None, *score_lines(score))
 
 
 def crawl(site: DemoSite, folder: Path, progress: Callable[..., None]) -> list[dict[str, Any]]:
-    """Crawl a site by Scrapy in a process of its own; return what its journal says of each page. Raises CrawlError."""
+    """Crawl a site by Scrapy in a process of its own; return what its journal says of each page.
+
+    Raises CrawlError.
+    """
     store = f"sqlite:///{folder.absolute()}/index.sqlite"
-    # An index without a key, so that all runs estimate alike. With a session given, nobody is warned that it begins.
+    # An index without a key, so that all runs estimate alike. With a session given, nobody is
+    # warned that it begins.
     with closing(Deduplicator(store, key=0)) as dedup:
         dedup.open(NO_SESSION)
     settings = {**_SETTINGS, "CRAWLDEDUP_STORE": store, "CRAWLDEDUP_JOURNAL": folder / "journal"}
@@ -99,10 +116,24 @@ def crawl(site: DemoSite, folder: Path, progress: Callable[..., None]) -> list[d
 
     with serving(reply_to) as base_url:
         done = subprocess.run(
-            [sys.executable, "-m", "scrapy", "runspider", spider, "-a", f"start={base_url}/", *options],
-            # Neither a project of Scrapy that is in the current folder, nor what this process prints.
+            [
+                sys.executable,
+                "-m",
+                "scrapy",
+                "runspider",
+                spider,
+                "-a",
+                f"start={base_url}/",
+                *options,
+            ],
+            # Neither a project of Scrapy that is in the current folder, nor what this process
+            # prints.
             cwd=folder,
-            env={name: value for name, value in os.environ.items() if name != "SCRAPY_SETTINGS_MODULE"},
+            env={
+                name: value
+                for name, value in os.environ.items()
+                if name != "SCRAPY_SETTINGS_MODULE"
+            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -112,12 +143,17 @@ def crawl(site: DemoSite, folder: Path, progress: Callable[..., None]) -> list[d
     reason = next((line["end"] for line in lines if "end" in line), None)
     if done.returncode or reason != "finished":
         log = done.stderr.decode(errors="replace")[-2000:].strip()
-        raise CrawlError(f"the crawl failed ({reason or 'its process ended too early'}). The end of its log:\n{log}")
+        raise CrawlError(
+            f"the crawl failed ({reason or 'its process ended too early'}). The end of its "
+            f"log:\n{log}"
+        )
     return [line for line in lines if "outcome" in line]
 
 
 def scored(pages: Sequence[Mapping[str, Any]], site: DemoSite) -> Score:
-    """Compare the lines of a journal with the manifest: copies of a page of the same cluster are dropped rightly."""
+    """Compare the lines of a journal with the manifest: copies of a page of the same cluster are
+    dropped rightly.
+    """
     score, kept = Score(), set[str]()
     for page in pages:
         entry = site.entry(page["url"])
@@ -136,16 +172,28 @@ def scored(pages: Sequence[Mapping[str, Any]], site: DemoSite) -> Score:
         else:
             kept.add(entry.cluster)
     seen = {target_of(page["url"]) for page in pages}
-    score.kept, score.not_reached = len(kept), [path for path in site.manifest() if path not in seen]
+    score.kept, score.not_reached = (
+        len(kept),
+        [path for path in site.manifest() if path not in seen],
+    )
     return score
 
 
 def score_lines(score: Score) -> Iterator[Text]:
     """Yield the lines that compare a crawl with the truth."""
     yield Text("\nAgainst the truth (the site says what is a copy of what)", style="bold")
-    yield Text(f"dropped: {score.right} copies rightly, {len(score.wrong)} pages wrongly{_named(score.wrong)}")
-    yield Text(f"kept: {score.kept} contents, and {len(score.missed)} copies that were missed{_named(score.missed)}")
-    yield Text(f"{score.unscored} thin, empty, garbled and calendar pages may be either, and are not scored.")
+    yield Text(
+        f"dropped: {score.right} copies rightly, {len(score.wrong)} pages "
+        f"wrongly{_named(score.wrong)}"
+    )
+    yield Text(
+        f"kept: {score.kept} contents, and {len(score.missed)} copies that were "
+        f"missed{_named(score.missed)}"
+    )
+    yield Text(
+        f"{score.unscored} thin, empty, garbled and calendar pages may be either, and are not "
+        "scored."
+    )
     if score.not_reached:
         yield Text(f"{len(score.not_reached)} pages were never reached{_named(score.not_reached)}")
 

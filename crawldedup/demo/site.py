@@ -1,4 +1,5 @@
-"""Serve the demo site: 300 pages with the near duplicates of the real web, and a manifest of copies.
+"""Serve the demo site: 300 pages with the near duplicates of the real web, and a manifest of
+copies.
 
 ``site.jsonl`` holds a page a line. `python -m crawldedup.demo.site` serves the site alone.
 """
@@ -36,13 +37,18 @@ class Reply:
 
 
 def path_of(target: str) -> str:
-    """Return a request target without its query. Never raises; `urlsplit` does, for some of what clients send."""
+    """Return a request target without its query.
+
+    Never raises; `urlsplit` does, for some of what clients send.
+    """
     return target.partition("#")[0].partition("?")[0]
 
 
 def target_of(url: str) -> str:
     """Return what a client sends to the server of this URL: the path and the query."""
-    return "/" + url.partition("#")[0].partition("://")[2].partition("/")[2] if "://" in url else url
+    return (
+        "/" + url.partition("#")[0].partition("://")[2].partition("/")[2] if "://" in url else url
+    )
 
 
 class LocalServer(ThreadingHTTPServer):
@@ -57,12 +63,14 @@ class LocalServer(ThreadingHTTPServer):
 def serving(reply_to: Callable[[str], Reply], port: int = 0) -> Iterator[str]:
     """Serve a site from threads of this process; yields its base URL. Port 0 takes any free port.
 
-    `reply_to` answers a request target: a path, perhaps with a query. It must not raise for any target.
+    `reply_to` answers a request target: a path, perhaps with a query. It must not raise for any
+    target.
     """
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        # Headers and body leave in one packet; in two, each answer may wait 40 ms for an acknowledgement.
+        # Headers and body leave in one packet; in two, each answer may wait 40 ms for an
+        # acknowledgement.
         wbufsize = -1
 
         def do_GET(self) -> None:
@@ -79,7 +87,9 @@ def serving(reply_to: Callable[[str], Reply], port: int = 0) -> Iterator[str]:
 
     with LocalServer(("127.0.0.1", port), Handler) as server:
         # A short poll interval lets the server stop in no noticeable time.
-        threading.Thread(target=server.serve_forever, args=(0.05,), name="crawldedup-demo", daemon=True).start()
+        threading.Thread(
+            target=server.serve_forever, args=(0.05,), name="crawldedup-demo", daemon=True
+        ).start()
         try:
             yield f"http://127.0.0.1:{server.server_port}"
         finally:
@@ -88,10 +98,12 @@ def serving(reply_to: Callable[[str], Reply], port: int = 0) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class SitePage:
-    """A page: the server's answer to a path, its entry in the manifest, and what it says, a paragraph a line.
+    """A page: the server's answer to a path, its entry in the manifest, and what it says, a
+    paragraph a line.
 
-    Pages of one `cluster` say the same; it is empty for redirects, errors and files. Pages with `judged` False have so
-    few words, or so broken an encoding, that both keeping and dropping them is right.
+    Pages of one `cluster` say the same; it is empty for redirects, errors and files. Pages with
+    `judged` False have so few words, or so broken an encoding, that both keeping and dropping them
+    is right.
     """
 
     path: str
@@ -105,7 +117,9 @@ class SitePage:
 
 
 class DemoSite:
-    """Answers requests for the demo site, which is the same on every run; `pages` holds them by path and query."""
+    """Answers requests for the demo site, which is the same on every run; `pages` holds them by
+    path and query.
+    """
 
     def __init__(self) -> None:
         self.pages = all_pages()
@@ -114,17 +128,25 @@ class DemoSite:
         """Answer a request target, as `serving` wants it."""
         if target == "/manifest.json":
             shown = ("path", "kind", "cluster", "judged")
-            entries = [{name: getattr(page, name) for name in shown} for page in self.manifest().values()]
+            entries = [
+                {name: getattr(page, name) for name in shown} for page in self.manifest().values()
+            ]
             return Reply(json.dumps(entries, indent=1).encode(), "application/json")
         page = self._page_at(target)
-        return page.reply if page else Reply(b"<html><body><h1>Not found</h1></body></html>", status=404)
+        return (
+            page.reply
+            if page
+            else Reply(b"<html><body><h1>Not found</h1></body></html>", status=404)
+        )
 
     def manifest(self) -> dict[str, SitePage]:
         """Return the pages that have copies or could have some, without the endless calendar."""
         return {path: page for path, page in self.pages.items() if page.cluster}
 
     def entry(self, url: str) -> SitePage | None:
-        """Return the page at a URL of this site, whatever its host; None for what is no entry of the manifest."""
+        """Return the page at a URL of this site, whatever its host; None for what is no entry of
+        the manifest.
+        """
         page = self._page_at(target_of(url))
         return page if page is not None and page.cluster else None
 
@@ -135,7 +157,9 @@ class DemoSite:
 
 @cache
 def all_pages() -> dict[str, SitePage]:
-    """Return every page of the site by path and query, the articles first, without the endless calendar."""
+    """Return every page of the site by path and query, the articles first, without the endless
+    calendar.
+    """
     pages, texts = dict[str, SitePage](), dict[str, str]()
     for line in Path(__file__).with_name("site.jsonl").read_text("utf-8").strip().split("\n"):
         row: dict[str, Any] = json.loads(line)
@@ -164,7 +188,9 @@ def month_page(path: str) -> SitePage | None:
     html = Template(Path(__file__).with_name("calendar.html").read_text("utf-8")).substitute(
         month=f"{month:%B} {month.year}",
         title_length=len(f"Events in {month:%B} {month.year}"),
-        grid="".join(f"<td>{day}</td>" + "</tr><tr>" * (day % 7 == 0) for day in range(1, days + 1)),
+        grid="".join(
+            f"<td>{day}</td>" + "</tr><tr>" * (day % 7 == 0) for day in range(1, days + 1)
+        ),
         saturday=1 + (calendar.SATURDAY - first_weekday) % 7,
         before=(month - datetime.timedelta(days=1)).isoformat()[:7],
         after=(month + datetime.timedelta(days=days)).isoformat()[:7],
@@ -174,10 +200,20 @@ def month_page(path: str) -> SitePage | None:
 
 def main() -> None:
     """Serve the demo site until Ctrl-C."""
-    parser = argparse.ArgumentParser(prog="python -m crawldedup.demo.site", description="Serve the demo site.")
-    parser.add_argument("--port", type=int, default=8000, help="0 takes any free port (default: 8000)")
-    with contextlib.suppress(KeyboardInterrupt), serving(DemoSite().reply, parser.parse_args().port) as base_url:
-        print(f"The demo site is at {base_url}/ (Ctrl-C ends). What is a copy of what: {base_url}/manifest.json")
+    parser = argparse.ArgumentParser(
+        prog="python -m crawldedup.demo.site", description="Serve the demo site."
+    )
+    parser.add_argument(
+        "--port", type=int, default=8000, help="0 takes any free port (default: 8000)"
+    )
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        serving(DemoSite().reply, parser.parse_args().port) as base_url,
+    ):
+        print(
+            f"The demo site is at {base_url}/ (Ctrl-C ends). What is a copy of what: "
+            f"{base_url}/manifest.json"
+        )
         threading.Event().wait()
 
 

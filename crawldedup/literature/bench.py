@@ -1,12 +1,15 @@
-"""The exact similarities of the texts of a collection, and each method as a detector, for `crawldedup bench`.
+"""The exact similarities of the texts of a collection, and each method as a detector, for
+`crawldedup bench`.
 
-Similarity is the Jaccard coefficient of the sets of word 3-shingles. The words here are defined apart from those of
-`crawldedup.reading`, so that no method is measured by its own definitions. In a collection, a shingle is a hash of 64
-bits: two of a thousand million shingles share one with a probability of 3 %.
+Similarity is the Jaccard coefficient of the sets of word 3-shingles. The words here are defined
+apart from those of `crawldedup.reading`, so that no method is measured by its own definitions. In a
+collection, a shingle is a hash of 64 bits: two of a thousand million shingles share one with a
+probability of 3 %.
 
-`similar_pairs` finds every pair from `LOWEST` on. It rests on the prefix filter (Chaudhuri, Ganti & Kaushik, ICDE
-2006; Bayardo, Ma & Srikant, WWW 2007): order all shingles from rare to common; two sets x and y with
-J(x, y) >= t share at least one of the first |x| - ceil(t |x|) + 1 shingles of x and of y.
+`similar_pairs` finds every pair from `LOWEST` on. It rests on the prefix filter (Chaudhuri, Ganti &
+Kaushik, ICDE 2006; Bayardo, Ma & Srikant, WWW 2007): order all shingles from rare to common; two
+sets x and y with J(x, y) >= t share at least one of the first |x| - ceil(t |x|) + 1 shingles of x
+and of y.
 """
 
 import math
@@ -37,19 +40,27 @@ _WORD = re.compile(f"[{_CJK}]|[^\\W{_CJK}]+")
 
 
 def words(text: str) -> list[str]:
-    r"""Return case-folded runs of ``\w`` in NFKC; every Han, Hiragana and Katakana character is a word of its own."""
+    """ "Return case-folded runs of ``\w`` in NFKC; every Han, Hiragana and Katakana character is a
+    word of its own.
+    """
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 def shingles(found: Sequence[str]) -> set[tuple[str, ...]]:
-    """Return the set of 3-shingles of words; one or two words have a single shingle, none have none."""
+    """Return the set of 3-shingles of words; one or two words have a single shingle, none have
+    none.
+    """
     return set(map(tuple, shingle(found, min(SHINGLE_WORDS, max(len(found), 1)))))
 
 
-def similar_pairs(sets: Sequence[Ids], progress: Callable[[int, int], object] = lambda *_: None) -> Iterator[Pair]:
-    """Yield every pair of sets with a Jaccard similarity of at least `LOWEST`, the lower number first.
+def similar_pairs(
+    sets: Sequence[Ids], progress: Callable[[int, int], object] = lambda *_: None
+) -> Iterator[Pair]:
+    """Yield every pair of sets with a Jaccard similarity of at least `LOWEST`, the lower number
+    first.
 
-    `sets` are sorted and without repetition. For each, `progress` is called with the number so far and of all.
+    `sets` are sorted and without repetition. For each, `progress` is called with the number so far
+    and of all.
     """
     ranked, distinct, shared_from = _ranked(sets)
     holders: dict[int, list[int]] = defaultdict(list)
@@ -73,10 +84,14 @@ def similar_pairs(sets: Sequence[Ids], progress: Callable[[int, int], object] = 
 
 
 def _ranked(sets: Sequence[Ids]) -> tuple[list[Ids], int, int]:
-    """Return the sets as sorted ranks of their elements, rarest first; how many there are, and the first one shared."""
+    """Return the sets as sorted ranks of their elements, rarest first; how many there are, and the
+    first one shared.
+    """
     if not sets:
         return [], 0, 0
-    distinct, inverse, counts = np.unique(np.concatenate(sets), return_inverse=True, return_counts=True)
+    distinct, inverse, counts = np.unique(
+        np.concatenate(sets), return_inverse=True, return_counts=True
+    )
     ranks = np.empty(len(distinct), np.int64)
     ranks[np.argsort(counts, kind="stable")] = np.arange(len(distinct))
     pieces = np.split(ranks[inverse], np.cumsum([len(ids) for ids in sets])[:-1])
@@ -87,9 +102,10 @@ def _ranked(sets: Sequence[Ids]) -> tuple[list[Ids], int, int]:
 class Truth:
     """The exact similarities of the pages of a collection, numbered from 0 in their order.
 
-    Pages with the same shingle set form a group, so that n copies make one group instead of n^2 pairs. `groups` has
-    that of each page, -1 for a page without a word, and `words` its number of words. `near` has the other groups that
-    resemble a group, the most similar first, each after its similarity.
+    Pages with the same shingle set form a group, so that n copies make one group instead of n^2
+    pairs. `groups` has that of each page, -1 for a page without a word, and `words` its number of
+    words. `near` has the other groups that resemble a group, the most similar first, each after its
+    similarity.
     """
 
     groups: list[int] = field(default_factory=list)
@@ -109,12 +125,16 @@ class KeptPages:
     holders: dict[int, dict[str, int]] = field(default_factory=dict)
 
     def best(self, page: int, *, same_facts: bool = True) -> tuple[float, int | None]:
-        """Return the highest similarity with a kept page, and that page; 0 and None if none reaches `LOWEST`.
+        """Return the highest similarity with a kept page, and that page.
+
+        0 and None if none reaches `LOWEST`.
 
         Only pages of the same facts count; with `same_facts` False, only pages of other facts.
         """
         group, own = self.truth.groups[page], self.facts[page]
-        for similarity, other in [(1.0, group), *self.truth.near.get(group, [])] if group >= 0 else []:
+        for similarity, other in (
+            [(1.0, group), *self.truth.near.get(group, [])] if group >= 0 else []
+        ):
             for facts, holder in self.holders.get(other, {}).items():
                 if (facts == own) is same_facts:
                     return similarity, holder
@@ -125,8 +145,13 @@ class KeptPages:
         self.holders.setdefault(self.truth.groups[page], {}).setdefault(self.facts[page], page)
 
 
-def compare_all(texts: Iterable[str], progress: Callable[[int, int], object] = lambda *_: None) -> Truth:
-    """Compute the exact similarities of texts: every pair from `LOWEST` on. `progress` as in `similar_pairs`."""
+def compare_all(
+    texts: Iterable[str], progress: Callable[[int, int], object] = lambda *_: None
+) -> Truth:
+    """Compute the exact similarities of texts: every pair from `LOWEST` on.
+
+    `progress` as in `similar_pairs`.
+    """
     truth, sets, numbers = Truth(), list[Ids](), dict[bytes, int]()
     for text in texts:
         found = words(text)
@@ -147,21 +172,26 @@ def compare_all(texts: Iterable[str], progress: Callable[[int, int], object] = l
 # --- Detectors
 
 Features = Callable[[str], Mapping[str, float]]
-# Takes a page's URL and text, and returns the URL of an earlier page that resembles it, or remembers the page.
+# Takes a page's URL and text, and returns the URL of an earlier page that resembles it, or
+# remembers the page.
 Detector = Callable[[str, str], str | None]
 
 PERMUTATIONS: Final = 128
 
 
 def by_simhash(features_of: Features, index: Corpus | VolatilitySearch) -> Detector:
-    """Find pages whose simhashes of 64 bits differ in few: by permuted tables, or by flips of volatile bits."""
+    """Find pages whose simhashes of 64 bits differ in few: by permuted tables, or by flips of
+    volatile bits.
+    """
     urls: dict[int, str] = {}
 
     def check(url: str, text: str) -> str | None:
         weighted = features_of(text)
         number = simhash(weighted)
         near = (
-            index.find_first(number) if isinstance(index, Corpus) else index.find_first(number, bit_weights(weighted))
+            index.find_first(number)
+            if isinstance(index, Corpus)
+            else index.find_first(number, bit_weights(weighted))
         )
         if near is not None:
             return urls[near]
@@ -236,8 +266,12 @@ METHODS: Final[dict[str, Callable[[float], Detector]]] = {
     "simhash of words, tf-idf": lambda _: by_simhash(tf_idf(), Corpus(blocks=5, distance=3)),
     "simhash of words, Yu": lambda _: by_simhash(yu(), Corpus(blocks=5, distance=3)),
     "simhash of 3-shingles": lambda _: by_simhash(word_shingles, Corpus(blocks=5, distance=3)),
-    "simhash of 3-shingles, 6 bits": lambda _: by_simhash(word_shingles, Corpus(blocks=9, distance=6)),
-    "volatile bits first": lambda similarity: by_simhash(word_shingles, VolatilitySearch(similarity=similarity)),
+    "simhash of 3-shingles, 6 bits": lambda _: by_simhash(
+        word_shingles, Corpus(blocks=9, distance=6)
+    ),
+    "volatile bits first": lambda similarity: by_simhash(
+        word_shingles, VolatilitySearch(similarity=similarity)
+    ),
     "minhash": by_minhash,
     "brute force": by_brute_force,
 }

@@ -1,8 +1,9 @@
 """A document as weighted features, and these as a simhash of 32 or 64 bits (Charikar, STOC 2002).
 
-Features are words, word shingles or character shingles, with or without case, stop words and term frequencies. Their
-weights are how often they occur (tf), or that and how few documents have them (tf-idf). Near documents are found by
-`simhash_py`: `Corpus.find_all` finds what resembles one, `find_all` the pairs of a collection.
+Features are words, word shingles or character shingles, with or without case, stop words and term
+frequencies. Their weights are how often they occur (tf), or that and how few documents have them
+(tf-idf). Near documents are found by `simhash_py`: `Corpus.find_all` finds what resembles one,
+`find_all` the pairs of a collection.
 """
 
 import math
@@ -24,7 +25,9 @@ how i if in into is it its just like me more my no not now of on one or our out 
 them then there these they this to up was we were what when which who will with would you your
 """
 ENGLISH_STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
-"""English words that stand in most texts, in lower case: for the argument `stop_words` of `features`."""
+"""English words that stand in most texts, in lower case: for the argument `stop_words` of
+`features`.
+"""
 
 
 def features(
@@ -36,11 +39,12 @@ def features(
     stop_words: Collection[str] = (),
     term_frequency: bool = True,
 ) -> Counter[str]:
-    """Return the features of a text with their weights: how often they occur, or 1 without `term_frequency`.
+    """Return the features of a text with their weights: how often they occur, or 1 without
+    `term_frequency`.
 
-    `size` is the number of words or characters of a shingle; a shorter text is one shingle. With `fold_case`, "Ferry"
-    and "ferry" are one word. `stop_words` are left out before shingling; give them case-folded, too.
-    Raises ConfigurationError for another `kind`, and for a `size` below 1.
+    `size` is the number of words or characters of a shingle; a shorter text is one shingle. With
+    `fold_case`, "Ferry" and "ferry" are one word. `stop_words` are left out before shingling; give
+    them case-folded, too. Raises ConfigurationError for another `kind`, and for a `size` below 1.
 
     Example:
         >>> dict(features("The ferry and the Ferry", stop_words=ENGLISH_STOP_WORDS))
@@ -77,13 +81,17 @@ class DocumentFrequencies:
         self._counts.update(set(document))
 
     def idf(self, feature: str) -> float:
-        """Return ln((1 + documents) / (1 + documents with the feature)) + 1: never 0, so a template keeps its bits."""
+        """Return ln((1 + documents) / (1 + documents with the feature)) + 1: never 0, so a template
+        keeps its bits.
+        """
         return math.log((1 + self.documents) / (1 + self._counts[feature])) + 1
 
     def weigh(self, frequencies: Mapping[str, float]) -> dict[str, float]:
         """Return term frequency / length of the document * idf of each feature."""
         length = sum(frequencies.values())
-        return {feature: count / length * self.idf(feature) for feature, count in frequencies.items()}
+        return {
+            feature: count / length * self.idf(feature) for feature, count in frequencies.items()
+        }
 
 
 def simhash(weighted: Mapping[str, float], bits: int = 64) -> int:
@@ -97,7 +105,8 @@ def simhash(weighted: Mapping[str, float], bits: int = 64) -> int:
 def bit_weights(weighted: Mapping[str, float], bits: int = 64) -> NDArray[np.float64]:
     """Return the weights whose signs are the simhash, the highest bit first, shape (bits,).
 
-    They are divided by the norm of the features' weights, which makes them about normal with deviation 1.
+    They are divided by the norm of the features' weights, which makes them about normal with
+    deviation 1.
     """
     weights = list(weighted.values())
     return bit_sums(_hashed(weighted, bits), weights, bits) / (math.hypot(*weights) or 1.0)

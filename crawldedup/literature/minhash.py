@@ -1,8 +1,11 @@
-"""Shingle sets, MinHash signatures and LSH banding (Broder 1997; Leskovec, Rajaraman & Ullman, chapter 3).
+"""Shingle sets, MinHash signatures and LSH banding (Broder 1997.
 
-Under a random order of all shingles, two sets have the same smallest member with a probability of their Jaccard
-similarity. So the share of orders in which they agree estimates it. A signature is cut into bands of some rows, and
-pages that agree on a whole band are candidates. `brute_force` compares every two sets.
+Leskovec, Rajaraman & Ullman, chapter 3).
+
+Under a random order of all shingles, two sets have the same smallest member with a probability of
+their Jaccard similarity. So the share of orders in which they agree estimates it. A signature is
+cut into bands of some rows, and pages that agree on a whole band are candidates. `brute_force`
+compares every two sets.
 
     >>> sets = [shingles(text) for text in ("the last ferry of the day", "the last ferry of the week", "an ice age")]
     >>> similar_pairs([minhash(each) for each in sets], bands=32, threshold=0.5)
@@ -36,7 +39,8 @@ _check_share: Final = checks.number("above 0 and below 1", lambda share: 0 < sha
 
 
 def shingles(text: str, size: int = 10) -> set[str]:
-    """Return every run of `size` characters, in lower case, with one space for each run of spaces or line feeds.
+    """Return every run of `size` characters, in lower case, with one space for each run of spaces
+    or line feeds.
 
     Raises ConfigurationError for a size below 1.
     """
@@ -46,7 +50,9 @@ def shingles(text: str, size: int = 10) -> set[str]:
 
 
 def jaccard_of_sets(first: Set[object], second: Set[object]) -> float:
-    """Return the Jaccard similarity of two sets, the size of their intersection / that of their union; 0 for none."""
+    """Return the Jaccard similarity of two sets, the size of their intersection / that of their
+    union; 0 for none.
+    """
     common = len(first & second)
     return common / (len(first) + len(second) - common) if common else 0.0
 
@@ -54,14 +60,16 @@ def jaccard_of_sets(first: Set[object], second: Set[object]) -> float:
 def minhash(members: Collection[str], permutations: int = 128) -> Signature:
     """Return the signature of a set: its smallest member in each order, shape (permutations,).
 
-    Each order is that of a * x mod 2^32 with an odd a of its own; x are 32 mixed bits of the member. The signature of
-    an empty set holds the largest number. A longer signature begins with the shorter ones.
-    Raises ConfigurationError for less than one permutation.
+    Each order is that of a * x mod 2^32 with an odd a of its own; x are 32 mixed bits of the
+    member. The signature of an empty set holds the largest number. A longer signature begins with
+    the shorter ones. Raises ConfigurationError for less than one permutation.
     """
     _check_count("permutations", permutations)
     hashed = (mmh3.hash64(member.encode("utf-8", "replace"), signed=False)[0] for member in members)
     numbers = np.fromiter(hashed, np.uint64, len(members)).astype(np.uint32)
-    smallest: Signature = (_multipliers(permutations)[:, None] * numbers).min(axis=1, initial=np.uint32(0xFFFFFFFF))
+    smallest: Signature = (_multipliers(permutations)[:, None] * numbers).min(
+        axis=1, initial=np.uint32(0xFFFFFFFF)
+    )
     return smallest
 
 
@@ -72,29 +80,40 @@ def _multipliers(permutations: int) -> Signature:
 
 
 def estimate(own: Signature, other: Signature) -> float:
-    """Return the Jaccard similarity of two sets from their signatures: the share of orders in which they agree.
+    """Return the Jaccard similarity of two sets from their signatures: the share of orders in which
+    they agree.
 
-    Its standard deviation is sqrt(J (1 - J) / permutations). Raises ConfigurationError for signatures of two lengths.
+    Its standard deviation is sqrt(J (1 - J) / permutations). Raises ConfigurationError for
+    signatures of two lengths.
     """
     if len(own) != len(other):
-        raise ConfigurationError(f"signatures of {len(own)} and {len(other)} numbers cannot be compared")
+        raise ConfigurationError(
+            f"signatures of {len(own)} and {len(other)} numbers cannot be compared"
+        )
     return float(np.mean(own == other))
 
 
-def collision_probability(similarity: Floats | float, bands: NDArray[np.int_] | int, rows: int) -> Floats | float:
-    """Return the probability that two sets of a Jaccard similarity agree on all rows of at least one band.
+def collision_probability(
+    similarity: Floats | float, bands: NDArray[np.int_] | int, rows: int
+) -> Floats | float:
+    """Return the probability that two sets of a Jaccard similarity agree on all rows of at least
+    one band.
 
-    1 - (1 - s^rows)^bands (Mining of Massive Datasets, 3.4), of numbers or of arrays that numpy can broadcast.
+    1 - (1 - s^rows)^bands (Mining of Massive Datasets, 3.4), of numbers or of arrays that numpy can
+    broadcast.
     """
     return 1 - (1 - similarity**rows) ** bands
 
 
-def bands_for(threshold: float, permutations: int, *, false_negative_weight: float = 0.5) -> tuple[int, int]:
+def bands_for(
+    threshold: float, permutations: int, *, false_negative_weight: float = 0.5
+) -> tuple[int, int]:
     """Return the number of bands, and of rows in each, whose S-curve fits the threshold best.
 
-    They minimise the area below the curve left of the threshold (pages that meet in vain) and the area above the curve
-    right of it (pages missed), the latter weighted with `false_negative_weight`, the former with the rest of 1, as Zhu,
-    Nargesian, Pu & Miller do (LSH Ensemble, VLDB 2016). Raises ConfigurationError for numbers out of range.
+    They minimise the area below the curve left of the threshold (pages that meet in vain) and the
+    area above the curve right of it (pages missed), the latter weighted with
+    `false_negative_weight`, the former with the rest of 1, as Zhu, Nargesian, Pu & Miller do (LSH
+    Ensemble, VLDB 2016). Raises ConfigurationError for numbers out of range.
     """
     _check_share("threshold", threshold)
     _check_share("false_negative_weight", false_negative_weight)
@@ -131,32 +150,53 @@ class BandedIndex:
 
     def candidates(self, signature: Signature) -> list[int]:
         """Return the numbers of the signatures that agree with this one on a band, ascending."""
-        buckets = (table.get(key, ()) for table, key in zip(self._tables, self._keys(signature), strict=True))
+        buckets = (
+            table.get(key, ())
+            for table, key in zip(self._tables, self._keys(signature), strict=True)
+        )
         return sorted({number for bucket in buckets for number in bucket})
 
     def best(self, signature: Signature) -> tuple[float, int | None]:
-        """Return the highest estimate among the candidates, and whose it is; 0 and None without one."""
-        estimates = ((estimate(signature, self.signatures[near]), near) for near in self.candidates(signature))
+        """Return the highest estimate among the candidates, and whose it is; 0 and None without
+        one.
+        """
+        estimates = (
+            (estimate(signature, self.signatures[near]), near)
+            for near in self.candidates(signature)
+        )
         return max(estimates, default=(0.0, None), key=itemgetter(0))
 
     def _keys(self, signature: Signature) -> Iterable[bytes]:
         rows = len(signature) // len(self._tables)
         if not rows:
-            raise ConfigurationError(f"{len(self._tables)} bands of a signature of {len(signature)} numbers")
-        return (signature[band * rows : (band + 1) * rows].tobytes() for band in range(len(self._tables)))
+            raise ConfigurationError(
+                f"{len(self._tables)} bands of a signature of {len(signature)} numbers"
+            )
+        return (
+            signature[band * rows : (band + 1) * rows].tobytes()
+            for band in range(len(self._tables))
+        )
 
 
-def similar_pairs(signatures: Sequence[Signature], bands: int, threshold: float) -> set[tuple[int, int]]:
+def similar_pairs(
+    signatures: Sequence[Signature], bands: int, threshold: float
+) -> set[tuple[int, int]]:
     """Return the pairs of signatures that agree on a band and whose estimate reaches the threshold."""
     index, pairs = BandedIndex(bands), set()
     for number, signature in enumerate(signatures):
         pairs |= {(earlier, number) for earlier in index.candidates(signature)}
         index.add(signature)
-    return {(one, other) for one, other in pairs if estimate(signatures[one], signatures[other]) >= threshold}
+    return {
+        (one, other)
+        for one, other in pairs
+        if estimate(signatures[one], signatures[other]) >= threshold
+    }
 
 
 def brute_force(sets: Sequence[Set[object]], threshold: float) -> set[tuple[int, int]]:
-    """Return the pairs of sets whose Jaccard similarity reaches the threshold, by comparing every two."""
+    """Return the pairs of sets whose Jaccard similarity reaches the threshold, by comparing every
+    two.
+    """
     return {
         (first, second)
         for first, second in combinations(range(len(sets)), 2)

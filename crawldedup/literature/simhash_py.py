@@ -1,8 +1,10 @@
-"""Simhashes of hashes, permuted tables, and all near pairs of a collection, as the package simhash-py has them.
+"""Simhashes of hashes, permuted tables, and all near pairs of a collection, as the package
+simhash-py has them.
 
-Fingerprints are cut into blocks (Manku, Jain & Das Sarma, WWW 2007). If two differ in at most `distance` bits, at least
-blocks - distance of their blocks are equal. There is a table for each choice of so many blocks, and it is sorted by
-these. So the two stand near each other in one of the tables. Of 6 blocks, and 3 bits that may differ:
+Fingerprints are cut into blocks (Manku, Jain & Das Sarma, WWW 2007). If two differ in at most
+`distance` bits, at least blocks - distance of their blocks are equal. There is a table for each
+choice of so many blocks, and it is sorted by these. So the two stand near each other in one of the
+tables. Of 6 blocks, and 3 bits that may differ:
 
     63------53|52------42|41-----32|31------21|20------10|09------0|
     |    A    |     B    |    C    |     D    |     E    |    F    |    the fingerprint
@@ -28,24 +30,34 @@ ALL_BYTES: Final = range(256)
 
 
 def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]:
-    """Return every run of `window` tokens; of fewer tokens than that, none. Raises ConfigurationError below 1."""
+    """Return every run of `window` tokens; of fewer tokens than that, none.
+
+    Raises ConfigurationError below 1.
+    """
     if window < 1:
-        raise ConfigurationError(f"a shingle of {window!r} tokens was asked for; it has at least one")
+        raise ConfigurationError(
+            f"a shingle of {window!r} tokens was asked for; it has at least one"
+        )
     listed = list(tokens)
     return (listed[start : start + window] for start in range(len(listed) - window + 1))
 
 
-def compute(hashes: Sequence[int], *, weights: Sequence[float] | None = None, bits: int = 64) -> int:
+def compute(
+    hashes: Sequence[int], *, weights: Sequence[float] | None = None, bits: int = 64
+) -> int:
     """Return the simhash of hashes: bit j is set if hashes with bit j outweigh those without it.
 
-    `weights` has one for each hash, by default 1. A tie leaves a bit unset, and no hashes give 0. Bits of a hash above
-    `bits` (32 or 64) are ignored. Raises ConfigurationError for other `bits`.
+    `weights` has one for each hash, by default 1. A tie leaves a bit unset, and no hashes give 0.
+    Bits of a hash above `bits` (32 or 64) are ignored. Raises ConfigurationError for other `bits`.
     """
     return int.from_bytes(np.packbits(bit_sums(hashes, weights, bits) > 0).tobytes(), "big")
 
 
-def bit_sums(hashes: Sequence[int], weights: Sequence[float] | None = None, bits: int = 64) -> NDArray[np.float64]:
-    """Return what hashes with a bit outweigh those without it, the highest bit first, shape (bits,).
+def bit_sums(
+    hashes: Sequence[int], weights: Sequence[float] | None = None, bits: int = 64
+) -> NDArray[np.float64]:
+    """Return what hashes with a bit outweigh those without it, the highest bit first, shape
+    (bits,).
 
     Raises ConfigurationError for `bits` other than 32 and 64.
     """
@@ -53,7 +65,9 @@ def bit_sums(hashes: Sequence[int], weights: Sequence[float] | None = None, bits
         raise ConfigurationError(f"bits is {bits!r}; it must be 32 or 64")
     octets = np.array(hashes, np.uint64).astype(">u8").view(np.uint8).reshape(-1, 8)
     signs = np.unpackbits(octets, axis=1)[:, 64 - bits :].astype(np.float64) * 2 - 1
-    sums: NDArray[np.float64] = signs.sum(axis=0) if weights is None else np.asarray(weights, np.float64) @ signs
+    sums: NDArray[np.float64] = (
+        signs.sum(axis=0) if weights is None else np.asarray(weights, np.float64) @ signs
+    )
     return sums
 
 
@@ -62,8 +76,12 @@ def num_differing_bits(first: int, second: int) -> int:
     return (first ^ second).bit_count()
 
 
-def near_keys(keys: Sequence[int], prefix: int, mask: int, key: int, distance: int) -> Iterator[int]:
-    """Yield the sorted keys that begin with a prefix, the bits of `mask`, and differ from `key` in few bits."""
+def near_keys(
+    keys: Sequence[int], prefix: int, mask: int, key: int, distance: int
+) -> Iterator[int]:
+    """Yield the sorted keys that begin with a prefix, the bits of `mask`, and differ from `key` in
+    few bits.
+    """
     for place in range(bisect_left(keys, prefix & mask), len(keys)):
         if (keys[place] ^ prefix) & mask:
             return
@@ -72,13 +90,16 @@ def near_keys(keys: Sequence[int], prefix: int, mask: int, key: int, distance: i
 
 
 class Table:
-    """A sorted table of permuted hashes, or the shard of it whose keys begin with some of the 256 first bytes.
+    """A sorted table of permuted hashes, or the shard of it whose keys begin with some of the 256
+    first bytes.
 
-    `permutation` are masks of contiguous bits that together cover every bit once. Those that lead come first; the last
-    `distance` of them, the most bits that may differ, are not searched by. A shard keeps the keys with its
-    `first_bytes` alone. Ask every shard: the one that holds the neighbours of a query finds them.
+    `permutation` are masks of contiguous bits that together cover every bit once. Those that lead
+    come first; the last `distance` of them, the most bits that may differ, are not searched by. A
+    shard keeps the keys with its `first_bytes` alone. Ask every shard: the one that holds the
+    neighbours of a query finds them.
 
-    Raises ConfigurationError for masks that are no permutation, and for a shard of keys that share less than a byte.
+    Raises ConfigurationError for masks that are no permutation, and for a shard of keys that share
+    less than a byte.
 
     Example:
         >>> a, b, c, d = block_masks(4)
@@ -88,16 +109,24 @@ class Table:
         (True, None)
     """
 
-    def __init__(self, distance: int, permutation: Sequence[int], *, first_bytes: range = ALL_BYTES) -> None:
+    def __init__(
+        self, distance: int, permutation: Sequence[int], *, first_bytes: range = ALL_BYTES
+    ) -> None:
         self.distance, self.permutation, self.first_bytes = distance, permutation, first_bytes
         bits = sum(permutation).bit_length()
         if sum(permutation) != (1 << bits) - 1 or sum(map(int.bit_count, permutation)) != bits:
-            raise ConfigurationError(f"{list(map(hex, permutation))} are no masks that cover every bit once")
+            raise ConfigurationError(
+                f"{list(map(hex, permutation))} are no masks that cover every bit once"
+            )
         if not 0 <= distance < len(permutation):
-            raise ConfigurationError(f"{len(permutation)} blocks for distance {distance}: there must be more blocks")
+            raise ConfigurationError(
+                f"{len(permutation)} blocks for distance {distance}: there must be more blocks"
+            )
         prefix = sum(map(int.bit_count, permutation[: len(permutation) - distance]))
         if first_bytes != ALL_BYTES and prefix < 8:
-            raise ConfigurationError(f"near keys share {prefix} bits; a shard needs 8: take more blocks")
+            raise ConfigurationError(
+                f"near keys share {prefix} bits; a shard needs 8: take more blocks"
+            )
         self.search_mask = (1 << bits) - (1 << bits - prefix)
         # Fewer bits than a byte have no shards.
         self._below_first_byte = max(bits - 8, 0)
@@ -140,13 +169,17 @@ class Table:
             del self._keys[place]
 
     def find_first(self, number: int) -> int | None:
-        """Return a hash that shares the leading blocks of this one and differs in at most `distance` bits, or None."""
+        """Return a hash that shares the leading blocks of this one and differs in at most
+        `distance` bits, or None.
+        """
         return next(iter(self.find_all(number)), None)
 
     def find_all(self, number: int) -> list[int]:
         """Return all such hashes."""
         own = self.permute(number)
-        return list(map(self.unpermute, near_keys(self._keys, own, self.search_mask, own, self.distance)))
+        return list(
+            map(self.unpermute, near_keys(self._keys, own, self.search_mask, own, self.distance))
+        )
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -157,10 +190,12 @@ class Table:
 
 
 class Corpus:
-    """The union of the tables of all permutations: finds every kept hash within `distance` bits, guaranteed.
+    """The union of the tables of all permutations: finds every kept hash within `distance` bits,
+    guaranteed.
 
-    Hashes of `bits` bits are cut into `blocks` blocks. More of them make more tables, each quicker to search.
-    `first_bytes` are those of a shard (see `Table`); all shards together find what one corpus finds.
+    Hashes of `bits` bits are cut into `blocks` blocks. More of them make more tables, each quicker
+    to search. `first_bytes` are those of a shard (see `Table`); all shards together find what one
+    corpus finds.
 
     Raises ConfigurationError unless 0 <= distance < blocks <= bits <= 64.
 
@@ -171,15 +206,22 @@ class Corpus:
         True
     """
 
-    def __init__(self, blocks: int, distance: int, *, bits: int = 64, first_bytes: range = ALL_BYTES) -> None:
+    def __init__(
+        self, blocks: int, distance: int, *, bits: int = 64, first_bytes: range = ALL_BYTES
+    ) -> None:
         if not 0 <= distance < blocks <= bits <= 64:
             raise ConfigurationError(
-                f"{blocks} blocks for distance {distance} in {bits} bits: there must be more blocks than bits that may "
+                f"{blocks} blocks for distance {distance} in {bits} bits: there must be more "
+                "blocks than bits that may "
                 f"differ, and no more blocks than bits"
             )
         masks = block_masks(blocks, bits)
         self.tables = [
-            Table(distance, [*leading, *(mask for mask in masks if mask not in leading)], first_bytes=first_bytes)
+            Table(
+                distance,
+                [*leading, *(mask for mask in masks if mask not in leading)],
+                first_bytes=first_bytes,
+            )
             for leading in combinations(masks, blocks - distance)
         ]
 
@@ -208,11 +250,16 @@ class Corpus:
         return sorted({near for table in self.tables for near in table.find_all(number)})
 
 
-def find_all(hashes: Iterable[int] | Hashes, blocks: int, distance: int, *, bits: int = 64) -> list[tuple[int, int]]:
-    """Return every pair of different hashes that differ in at most `distance` bits. No pair is missed.
+def find_all(
+    hashes: Iterable[int] | Hashes, blocks: int, distance: int, *, bits: int = 64
+) -> list[tuple[int, int]]:
+    """Return every pair of different hashes that differ in at most `distance` bits.
 
-    Pairs are sorted, with the smaller hash first. There are C(blocks, distance) passes; with more blocks, each is
-    quicker. Raises ConfigurationError unless 0 <= distance < blocks <= bits <= 64, and for a hash of more bits.
+    No pair is missed.
+
+    Pairs are sorted, with the smaller hash first. There are C(blocks, distance) passes; with more
+    blocks, each is quicker. Raises ConfigurationError unless 0 <= distance < blocks <= bits <= 64,
+    and for a hash of more bits.
 
     Example:
         >>> for pair in find_all([0xCAFE, 0xCAFF, 0xBEEF], blocks=5, distance=3):
@@ -222,9 +269,13 @@ def find_all(hashes: Iterable[int] | Hashes, blocks: int, distance: int, *, bits
     tables = Corpus(blocks, distance, bits=bits).tables
     distinct = np.sort(_as_array(hashes))
     # Not np.unique, which takes longer than all the rest.
-    distinct = distinct[np.concatenate((distinct[:1] == distinct[:1], distinct[1:] != distinct[:-1]))]
+    distinct = distinct[
+        np.concatenate((distinct[:1] == distinct[:1], distinct[1:] != distinct[:-1]))
+    ]
     if len(distinct) and int(distinct[-1]) >> bits:
-        raise ConfigurationError(f"{int(distinct[-1]):#x} has more than {bits} bits; give the right number as `bits`")
+        raise ConfigurationError(
+            f"{int(distinct[-1]):#x} has more than {bits} bits; give the right number as `bits`"
+        )
     pairs = [table.unpermute(near) for table in tables for near in _near_pairs(table, distinct)]
     ordered = np.sort(np.concatenate([np.empty((2, 0), np.uint64), *pairs], axis=1), axis=0)
     return [(first, second) for first, second in np.unique(ordered, axis=1).T.tolist()]
@@ -251,4 +302,8 @@ def block_masks(blocks: int, bits: int = 64) -> list[int]:
 
 
 def _as_array(hashes: Iterable[int] | Hashes) -> Hashes:
-    return hashes.astype(np.uint64) if isinstance(hashes, np.ndarray) else np.fromiter(hashes, np.uint64)
+    return (
+        hashes.astype(np.uint64)
+        if isinstance(hashes, np.ndarray)
+        else np.fromiter(hashes, np.uint64)
+    )

@@ -1,9 +1,11 @@
-"""Probabilistic simhash matching: the bits most likely to differ are flipped first (Sood & Loguinov, CIKM 2011).
+"""Probabilistic simhash matching: the bits most likely to differ are flipped first (Sood &
+Loguinov, CIKM 2011).
 
-The weight of a bit tells how volatile it is: the smaller, the likelier it differs in a near duplicate. Bits are
-numbered 1..b by volatility, most volatile first. A set of h flipped bits is a sorted tuple. The sets of size h form a
-binary tree (VOSH, section 4 of the paper) with the root (1, 2, .., h), in which no child is more probable than its
-parent. A max-heap M over all trees yields the sets by falling probability. The search stops at a wanted recall.
+The weight of a bit tells how volatile it is: the smaller, the likelier it differs in a near
+duplicate. Bits are numbered 1..b by volatility, most volatile first. A set of h flipped bits is a
+sorted tuple. The sets of size h form a binary tree (VOSH, section 4 of the paper) with the root (1,
+2, .., h), in which no child is more probable than its parent. A max-heap M over all trees yields
+the sets by falling probability. The search stops at a wanted recall.
 """
 
 import heapq
@@ -30,7 +32,8 @@ _check_share: Final = checks.number("above 0 and at most 1", lambda share: 0 < s
 def children(flips: FlipSet, bits: int) -> list[FlipSet]:
     """Return the children of a set in its tree: at most a left and a right one.
 
-    Left: add 1 to the last rank. Right: walk from the last rank but one to the first; at a gap of 2 to the next rank,
+    Left: add 1 to the last rank. Right: walk from the last rank but one to the first; at a gap of 2
+        to the next rank,
     raise this rank by 1; at a wider gap, there is no right child; at a gap of 1, go on.
     """
     below = []
@@ -45,11 +48,14 @@ def children(flips: FlipSet, bits: int) -> list[FlipSet]:
     return below
 
 
-def flip_sets(probabilities: Sequence[float], max_flips: int | None = None) -> Iterator[tuple[FlipSet, float]]:
-    """Yield sets of bits to flip, by falling p(u, S) = prod over S of p_i x prod over the rest of (1 - p_j).
+def flip_sets(
+    probabilities: Sequence[float], max_flips: int | None = None
+) -> Iterator[tuple[FlipSet, float]]:
+    """Yield sets of bits to flip, by falling p(u, S) = prod over S of p_i x prod over the rest of
+    (1 - p_j).
 
-    `probabilities` are the flip probabilities of bits 1..b in order of volatility: 0.5 >= p_1 >= p_2 >= .. > 0.
-    `max_flips` limits the size of the sets (all sizes by default).
+    `probabilities` are the flip probabilities of bits 1..b in order of volatility: 0.5 >= p_1 >=
+    p_2 >= .. > 0. `max_flips` limits the size of the sets (all sizes by default).
 
     Example:
         >>> from itertools import islice
@@ -74,13 +80,17 @@ def flip_sets(probabilities: Sequence[float], max_flips: int | None = None) -> I
 
 
 def flip_probabilities(weights: Floats, similarity: float) -> Floats:
-    """Return how probably each bit differs in a document of this Jaccard similarity, same shape as the weights.
+    """Return how probably each bit differs in a document of this Jaccard similarity, same shape as
+    the weights.
 
-    `weights` are those of `features.bit_weights`. p_j = P(Y > abs(w_j)) with a normal Y: Phi(-abs(w_j) u), where
-    u = rho / sqrt(1 - rho^2) and the cosine rho = 2 J / (1 + J). Raises ConfigurationError for J outside of 0..1.
+    `weights` are those of `features.bit_weights`. p_j = P(Y > abs(w_j)) with a normal Y:
+    Phi(-abs(w_j) u), where u = rho / sqrt(1 - rho^2) and the cosine rho = 2 J / (1 + J). Raises
+    ConfigurationError for J outside of 0..1.
     """
     u = steepness(_check_share("similarity", similarity))
-    return np.array([max(math.erfc(abs(weight) * u / math.sqrt(2)) / 2, 1e-300) for weight in weights])
+    return np.array(
+        [max(math.erfc(abs(weight) * u / math.sqrt(2)) / 2, 1e-300) for weight in weights]
+    )
 
 
 def share_within(probabilities: Iterable[float], max_flips: int) -> float:
@@ -92,20 +102,24 @@ def share_within(probabilities: Iterable[float], max_flips: int) -> float:
 
 
 def recall_by_probes(probabilities: Sequence[float], max_flips: int) -> tuple[Floats, Floats]:
-    """Return the recall after each probe, of documents that differ in at most `max_flips` bits: the paper's figure 5.
+    """Return the recall after each probe, of documents that differ in at most `max_flips` bits: the
+    paper's figure 5.
 
-    The first array is that of the volatile order, the second the mean of random ones; arguments as in `flip_sets`.
+    The first array is that of the volatile order, the second the mean of random ones; arguments as
+    in `flip_sets`.
     """
     recall = np.cumsum([probability for _, probability in flip_sets(probabilities, max_flips)])
     return recall / recall[-1], np.arange(1, len(recall) + 1) / len(recall)
 
 
 class VolatilitySearch:
-    """One sorted table of hashes of 64 bits, asked for the likeliest flips of its leading bits first (PSM).
+    """One sorted table of hashes of 64 bits, asked for the likeliest flips of its leading bits
+    first (PSM).
 
-    A probe reads the hashes with the same leading bits, as many as there are bits in the number of hashes, and keeps
-    those within `distance` bits. The search stops when it must have met `recall` of these: with 1, when all flips are
-    tried. `similarity` is the Jaccard similarity of the features that is looked for; it says how volatile bits are.
+    A probe reads the hashes with the same leading bits, as many as there are bits in the number of
+    hashes, and keeps those within `distance` bits. The search stops when it must have met `recall`
+    of these: with 1, when all flips are tried. `similarity` is the Jaccard similarity of the
+    features that is looked for; it says how volatile bits are.
 
     Raises ConfigurationError for an argument out of range.
 
@@ -119,7 +133,10 @@ class VolatilitySearch:
     """
 
     def __init__(self, distance: int = 3, *, similarity: float = 0.9, recall: float = 0.98) -> None:
-        self.distance, self.recall = checks.whole(0, _BITS - 1)("distance", distance), _check_share("recall", recall)
+        self.distance, self.recall = (
+            checks.whole(0, _BITS - 1)("distance", distance),
+            _check_share("recall", recall),
+        )
         self.similarity = _check_share("similarity", similarity)
         self.probes = 0  #: Of all searches so far.
         self._hashes = array("Q")
@@ -129,7 +146,10 @@ class VolatilitySearch:
         insort(self._hashes, number)
 
     def find_first(self, number: int, weights: Floats) -> int | None:
-        """Return a kept hash within the distance, or None. `weights` are those of the bits of the one given."""
+        """Return a kept hash within the distance, or None.
+
+        `weights` are those of the bits of the one given.
+        """
         return next(self._near(number, weights), None)
 
     def find_all(self, number: int, weights: Floats) -> list[int]:

@@ -1,15 +1,17 @@
 """Words weighted by frequency, length and part of speech.
 
-Yu, Hu & Zhang, "Research on Large Scale Documents Deduplication Technique based on Simhash Algorithm", weigh a word w
-of a document by
+Yu, Hu & Zhang, "Research on Large Scale Documents Deduplication Technique based on Simhash
+Algorithm", weigh a word w of a document by
 
-    W(w) = Score(w) / max over the document's words of Score,    Score(w) = n + lambda (Len(w) + Pos(w))
+    W(w) = Score(w) / max over the document's words of Score,    Score(w) = n + lambda (Len(w) +
+    Pos(w))
 
-where n is the number of its occurrences, Len(w) is 1 for a word of at least four characters and else 0, and Pos(w) is
-1 for a noun and else 0. The paper says of lambda only that it is related to the length of the document; here it is one
-number. The smaller it is, the more the commonest words of the language decide. In 1,155 Chinese pages of manuals, pairs
-that share less than half of their shingles were within 6 of 64 bits in .29 % of cases with lambda 0, .11 % with 1,
-.001 % with 3; pairs that share nine tenths differed by 1.5, 2.2, 2.2 bits, and by 2.8 with 5.
+where n is the number of its occurrences, Len(w) is 1 for a word of at least four characters and
+else 0, and Pos(w) is 1 for a noun and else 0. The paper says of lambda only that it is related to
+the length of the document; here it is one number. The smaller it is, the more the commonest words
+of the language decide. In 1,155 Chinese pages of manuals, pairs that share less than half of their
+shingles were within 6 of 64 bits in .29 % of cases with lambda 0, .11 % with 1, .001 % with 3;
+pairs that share nine tenths differed by 1.5, 2.2, 2.2 bits, and by 2.8 with 5.
 
     >>> score_words([("ice", "n"), ("ice", "n"), ("melts", "v")], lambda_=1)
     {'ice': 1.0, 'melts': 0.6666666666666666}
@@ -30,9 +32,10 @@ _HAN_RUN: Final = re.compile("([\u3400-\u4dbf\u4e00-\u9fff]+)")
 def score_words(tagged: Iterable[tuple[str, str]], lambda_: float = 3.0) -> dict[str, float]:
     """Return W of each word: a weight above 0 and at most 1, ready for `features.simhash`.
 
-    `tagged` are the words of a document with their parts of speech, as of `tag_chinese`, `tag_words` or another tagger.
-    Words are compared normalised and case-folded, and one without a letter or digit is left out. A word with
-    several parts of speech counts as a noun if one of them is. Raises ConfigurationError for a negative lambda.
+    `tagged` are the words of a document with their parts of speech, as of `tag_chinese`,
+    `tag_words` or another tagger. Words are compared normalised and case-folded, and one without a
+    letter or digit is left out. A word with several parts of speech counts as a noun if one of them
+    is. Raises ConfigurationError for a negative lambda.
     """
     checks.number("from 0 on", lambda value: value >= 0)("lambda_", lambda_)
     counts: dict[str, int] = {}
@@ -51,7 +54,9 @@ def score_words(tagged: Iterable[tuple[str, str]], lambda_: float = 3.0) -> dict
 
 
 def is_noun(tag: str) -> bool:
-    """Tell a noun or name by its tag: jieba's n, nr, ns, Penn's NN, NNP, NOUN and PROPN of Universal Dependencies."""
+    """Tell a noun or name by its tag: jieba's n, nr, ns, Penn's NN, NNP, NOUN and PROPN of
+    Universal Dependencies.
+    """
     # NUM is a numeral there.
     return tag.lower().startswith(("n", "propn")) and not tag.lower().startswith("num")
 
@@ -64,8 +69,8 @@ def tag_words(text: str) -> Iterator[tuple[str, str]]:
 def tag_chinese(text: str) -> Iterator[tuple[str, str]]:
     """Yield words and parts of speech of the runs of Han characters, and the other words without.
 
-    jieba segments each run by itself, by single characters where its dictionary has no word. So near duplicates in
-    mixed languages stay near. Raises MissingDependencyError without jieba.
+    jieba segments each run by itself, by single characters where its dictionary has no word. So
+    near duplicates in mixed languages stay near. Raises MissingDependencyError without jieba.
     """
     for number, run in enumerate(_HAN_RUN.split(text)):
         if number % 2:
@@ -78,12 +83,15 @@ def tag_chinese(text: str) -> Iterator[tuple[str, str]]:
 
 @cache
 def _segmenter() -> Any:
-    # The shared one knows words that other code has added, reads a cache that anyone may write to, and logs.
+    # The shared one knows words that other code has added, reads a cache that anyone may write to,
+    # and logs.
     try:
         import jieba
         import jieba.posseg
     except ImportError as error:
-        raise MissingDependencyError("Chinese words need the package jieba: pip install jieba") from error
+        raise MissingDependencyError(
+            "Chinese words need the package jieba: pip install jieba"
+        ) from error
     words = jieba.Tokenizer()
     words.FREQ, words.total = words.gen_pfdict(words.get_dict_file())
     words.initialized = True

@@ -16,7 +16,8 @@ from crawldedup.reading.html import HtmlPage
 EVERY_SITE: Final = "*"
 _HOST: Final = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|[0-9a-f:]+")
 _ALLOWED: Final = (
-    'a CSS selector of what to compare, or a dictionary (JSON, with double quotes) of hosts, or "*" for all, to '
+    "a CSS selector of what to compare, or a dictionary (JSON, with double quotes) of hosts, or "
+    '"*" for all, to '
     'selectors, or to {"compare": SELECTOR, "leave_out": SELECTOR}'
 )
 # These take quadratic time on pages of many siblings, seconds from here on.
@@ -25,7 +26,9 @@ _FEW_TAGS: Final = 5_000
 
 
 class Area(NamedTuple):
-    """What is compared of the pages of a host and its subdomains: what `compare` matches, but not `leave_out`."""
+    """What is compared of the pages of a host and its subdomains: what `compare` matches, but not
+    `leave_out`.
+    """
 
     host: str
     compare: str = ""
@@ -33,7 +36,9 @@ class Area(NamedTuple):
 
 
 def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
-    """Check for areas, or for their JSON; return them by host, None for none. Raises ConfigurationError.
+    """Check for areas, or for their JSON.
+
+    Return them by host, None for none. Raises ConfigurationError.
 
     What was checked is checked again where options are copied, or come back from JSON.
     """
@@ -41,10 +46,19 @@ def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
         return None
     try:
         if isinstance(value, str):
-            value = msgspec.json.decode(value) if value.lstrip().startswith("{") else {EVERY_SITE: value}
+            value = (
+                msgspec.json.decode(value)
+                if value.lstrip().startswith("{")
+                else {EVERY_SITE: value}
+            )
         if isinstance(value, dict):
-            pairs = msgspec.convert(value, dict[str, str | dict[Literal["compare", "leave_out"], str]]).items()
-            areas = [Area(host, both) if isinstance(both, str) else Area(host, **both) for host, both in pairs]
+            pairs = msgspec.convert(
+                value, dict[str, str | dict[Literal["compare", "leave_out"], str]]
+            ).items()
+            areas = [
+                Area(host, both) if isinstance(both, str) else Area(host, **both)
+                for host, both in pairs
+            ]
         else:
             areas = msgspec.convert(value, list[Area])
     except msgspec.MsgspecError:
@@ -52,7 +66,11 @@ def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
     if not areas:
         raise refused(name, value, _ALLOWED)
     for area in areas:
-        wrong = [text for text, whole in zip(area[1:], (True, False), strict=True) if not _selects(text, whole=whole)]
+        wrong = [
+            text
+            for text, whole in zip(area[1:], (True, False), strict=True)
+            if not _selects(text, whole=whole)
+        ]
         if wrong or not any(area[1:]):
             raise refused(f"{name}[{area.host!r}]", "".join(wrong[:1]), _ALLOWED)
     by_host = {host: area._replace(host=host) for area in areas if (host := _host(name, area.host))}
@@ -62,16 +80,24 @@ def check_areas(name: str, value: object) -> tuple[Area, ...] | None:
 
 
 def _host(name: str, given: str) -> str:
-    """Return a host as it is in URLs. Raises ConfigurationError for anything else, such as a URL."""
+    """Return a host as it is in URLs.
+
+    Raises ConfigurationError for anything else, such as a URL.
+    """
     host = given.strip().lower().removeprefix("www.").rstrip(".").strip("[]")
     with contextlib.suppress(UnicodeError):
         if host == EVERY_SITE or _HOST.fullmatch(host := host.encode("idna").decode()):
             return host
-    raise refused(f"{name}[{given!r}]", given, "a host without scheme, port and path, or '*' for every other")
+    raise refused(
+        f"{name}[{given!r}]", given, "a host without scheme, port and path, or '*' for every other"
+    )
 
 
 def _selects(selector: str, *, whole: bool = True) -> bool:
-    """Return whether a text is a valid selector, or "". Unless `whole`, it must not match the whole page."""
+    """Return whether a text is a valid selector, or "".
+
+    Unless `whole`, it must not match the whole page.
+    """
     try:
         selected = parse("<p>").css(selector) if selector else []
     except (SelectolaxError, ValueError):
@@ -80,13 +106,23 @@ def _selects(selector: str, *, whole: bool = True) -> bool:
 
 
 def area_of(areas: Sequence[Area] | None, url: str | None) -> Area | None:
-    """Return the area for a page by its URL: that of the longest host that it belongs to, or of every site."""
+    """Return the area for a page by its URL: that of the longest host that it belongs to, or of
+    every site.
+    """
     if not areas:
         return None
     host = ""
     with contextlib.suppress(ValueError):
-        host = (urlsplit(url or "").hostname or "").encode("idna").decode().removeprefix("www.").rstrip(".")
-    suitable = (area for area in areas if area.host == EVERY_SITE or f".{host}".endswith(f".{area.host}"))
+        host = (
+            (urlsplit(url or "").hostname or "")
+            .encode("idna")
+            .decode()
+            .removeprefix("www.")
+            .rstrip(".")
+        )
+    suitable = (
+        area for area in areas if area.host == EVERY_SITE or f".{host}".endswith(f".{area.host}")
+    )
     return max(suitable, key=lambda area: (area.host != EVERY_SITE, len(area.host)), default=None)
 
 
@@ -106,7 +142,8 @@ def cut_to(area: Area, page: HtmlPage) -> tuple[HtmlPage, bool]:
     wanted = _outermost(tree, area.compare)
     if not wanted and not left_out:
         return page, False
-    # All but these nodes goes, except what is around them, since a cell needs its table, and what describes the page.
+    # All but these nodes goes, except what is around them, since a cell needs its table, and what
+    # describes the page.
     described = [*wanted, *tree.css("head, script[type*='ld+json' i]")] if wanted else []
     kept = {node.mem_id for node in described}
     around = {outer.mem_id: outer for node in described for outer in elements_around(node)}
@@ -126,4 +163,8 @@ def _outermost(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:
     """Return what a selector matches, but not the parts of what it matches."""
     matched = tree.css(selector) if selector else []
     known = {node.mem_id for node in matched}
-    return [node for node in matched if known.isdisjoint(outer.mem_id for outer in elements_around(node))]
+    return [
+        node
+        for node in matched
+        if known.isdisjoint(outer.mem_id for outer in elements_around(node))
+    ]

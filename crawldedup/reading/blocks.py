@@ -1,7 +1,8 @@
 """Parse a page once, and walk its tree once: its block elements, and the lines of text in them.
 
-Lexbor parses as the HTML standard says and as browsers do. Its elements are dear to look at from Python, so whoever
-reads a page goes by the numbers of the blocks and by the lines, and looks at the few elements that matter.
+Lexbor parses as the HTML standard says and as browsers do. Its elements are dear to look at from
+Python, so whoever reads a page goes by the numbers of the blocks and by the lines, and looks at the
+few elements that matter.
 """
 
 import re
@@ -26,7 +27,9 @@ BLOCKS: Final = tags("""
 """)  # Their edges separate words, even without white space.
 INVISIBLE: Final = tags("audio canvas iframe map object script style svg template video")
 BOILERPLATE_TAGS: Final = tags("aside button dialog footer menu nav search select")
-BOILERPLATE_ROLES: Final = tags("alertdialog banner contentinfo dialog menu menubar navigation search")
+BOILERPLATE_ROLES: Final = tags(
+    "alertdialog banner contentinfo dialog menu menubar navigation search"
+)
 
 # By default Lexbor copies the chosen option into <selectedcontent>, for each such element.
 _OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value
@@ -42,7 +45,10 @@ def parse(html: str) -> LexborHTMLParser:
 
 @cache
 def kind_of(name: str) -> int:
-    """Return Lexbor's number for a tag of HTML. A site's own tags have another number in each page."""
+    """Return Lexbor's number for a tag of HTML.
+
+    A site's own tags have another number in each page.
+    """
     return parse("").create_node(name).tag_id
 
 
@@ -59,13 +65,17 @@ COMMENT: Final = parse("<body><!-- -->").body.first_child.tag_id  # type: ignore
 
 
 class Label:
-    """What the attributes of an element say, as numbers: members of an enumeration take three times as long to get."""
+    """What the attributes of an element say, as numbers: members of an enumeration take three times
+    as long to get.
+    """
 
     NOTHING, NOISE, ARTICLE, BOTH, SIDEBAR, HIDDEN = range(6)
 
 
 def _word(words: str) -> re.Pattern[str]:
-    """Return a pattern for a word in a class name, but not in names about the layout, such as "has-sidebar"."""
+    """Return a pattern for a word in a class name, but not in names about the layout, such as
+    "has-sidebar".
+    """
     before = r"(?:^|\s|(?<!\bhas)(?<!\bwith)(?<!\bno)(?<!\bwithout)[_-])"
     return re.compile(rf"{before}(?:{words})(?:$|[\s_-])", re.IGNORECASE)
 
@@ -95,7 +105,9 @@ _READ: Final = 150  # characters of a class: a page may have megabytes of them
 
 
 def label_of(node: LexborNode) -> int:
-    """Return what class, role, item property and id say of an element, and whether it is hidden without a script."""
+    """Return what class, role, item property and id say of an element, and whether it is hidden
+    without a script.
+    """
     attributes = node.attributes
     if not attributes:
         return Label.NOTHING
@@ -104,7 +116,9 @@ def label_of(node: LexborNode) -> int:
     if not _BESIDE_CLASSES.isdisjoint(attributes):
         if "hidden" in attributes or _NOT_SHOWN.search((get("style") or "")[:_READ]):
             return Label.HIDDEN
-        names = " ".join([names, *(get(name) or "" for name in ("role", "itemprop") if name in attributes)])
+        names = " ".join(
+            [names, *(get(name) or "" for name in ("role", "itemprop") if name in attributes)]
+        )
     label = _of_names(names[:_READ])
     # Each page has ids of its own, so these are not remembered.
     if "id" in attributes and label in (Label.NOTHING, Label.ARTICLE):
@@ -134,25 +148,42 @@ _CONTROLS: Final = tags("datalist option select textarea")
 def _roles(hidden: Iterable[str]) -> list[int]:
     """Return what the walk does at each tag. An unknown tag is a part of its line."""
     roles = dict.fromkeys(kinds_of(BLOCKS), _BLOCK) | dict.fromkeys(BOILERPLATE, _BOILERPLATE)
-    roles |= {kind_of("br"): _BREAK, kind_of("hr"): _BREAK, kind_of("a"): _LINK, COMMENT: _SKIPPED, TEXT: _TEXT}
+    roles |= {
+        kind_of("br"): _BREAK,
+        kind_of("hr"): _BREAK,
+        kind_of("a"): _LINK,
+        COMMENT: _SKIPPED,
+        TEXT: _TEXT,
+    }
     roles |= dict.fromkeys(kinds_of(hidden), _SKIPPED)
     return [roles.get(kind, _INLINE) for kind in range(max(roles) + 1)]
 
 
 _WITH_CONTROLS: Final = _roles(_HIDDEN)
 _WITHOUT_CONTROLS: Final = _roles(_HIDDEN | _CONTROLS)
-_NAMED: Final = 5_000  # blocks whose names are read: a page may have 100,000, each with a name of its own
-_SHORT_NOISE: Final = 100  # letters up to which noise is looked at all the same: a price may be named "promo"
-_BELIEVED: Final = 4  # times that noise may be longer than the rest, to be believed before it is read
+_NAMED: Final = (
+    5_000  # blocks whose names are read: a page may have 100,000, each with a name of its own
+)
+_SHORT_NOISE: Final = (
+    100  # letters up to which noise is looked at all the same: a price may be named "promo"
+)
+_BELIEVED: Final = (
+    4  # times that noise may be longer than the rest, to be believed before it is read
+)
 
-TextLine = tuple[str, int, int]  # a text between two edges of blocks, the letters of its links, and its block
+TextLine = tuple[
+    str, int, int
+]  # a text between two edges of blocks, the letters of its links, and its block
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The block elements of a body, in document order, each with the number of the one around it; -1 for the body.
+    """The block elements of a body, in document order, each with the number of the one around it.
 
-    What a block holds are the numbers from its own to before its end. `names` are what its attributes say of it.
+    -1 for the body.
+
+    What a block holds are the numbers from its own to before its end. `names` are what its
+    attributes say of it.
     """
 
     nodes: list[LexborNode]
@@ -202,7 +233,9 @@ def blocks_of(tree: LexborHTMLParser, *, with_controls: bool = False) -> Blocks:
 
 
 def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
-    """Walk a tree, but not into navigation, footers and what is named as noise or hidden, unless that is the page."""
+    """Walk a tree, but not into navigation, footers and what is named as noise or hidden, unless
+    that is the page.
+    """
     blocks, noise = _walk(tree, _WITHOUT_CONTROLS, holders)
     if noise and noise > _BELIEVED * sum([len(text) for text, _, _ in blocks.lines]):
         blocks, _ = _walk(tree, _WITHOUT_CONTROLS, holders, believes_names=False)
@@ -211,9 +244,14 @@ def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
 
 # One loop over plain lists, with few looks at each node: a call for each would take as long again.
 def _walk(  # noqa: C901
-    tree: LexborHTMLParser, does: list[int], holders: set[int] | None = None, *, believes_names: bool = True
+    tree: LexborHTMLParser,
+    does: list[int],
+    holders: set[int] | None = None,
+    *,
+    believes_names: bool = True,
 ) -> tuple[Blocks, int]:
-    """Return the blocks of a tree, and the letters of the longest noise that was left out by its name.
+    """Return the blocks of a tree, and the letters of the longest noise that was left out by its
+    name.
 
     With `holders`, the names of blocks are read, and what is noise is left out.
     """
@@ -251,7 +289,9 @@ def _walk(  # noqa: C901
             continue
         child = node if role == _TEXT else node.first_child
         # Most inline elements hold a text and no more.
-        if role == _TEXT or (role <= _LINK and child is not None and child.tag_id == TEXT and child.next is None):
+        if role == _TEXT or (
+            role <= _LINK and child is not None and child.tag_id == TEXT and child.next is None
+        ):
             text = (child and child.text_content) or ""
             if pieces or not text.isspace():
                 pieces.append(text)
@@ -273,7 +313,9 @@ def _walk(  # noqa: C901
                     continue
                 if len(nodes) < _NAMED:
                     name = label_of(node)
-                is_noise = name == Label.HIDDEN or (name == Label.NOISE and node.mem_id not in holders)
+                is_noise = name == Label.HIDDEN or (
+                    name == Label.NOISE and node.mem_id not in holders
+                )
                 # What is in short noise is no longer, and is not measured again.
                 if is_noise and believes_names and short_noise < 0:
                     if (letters := len(node.text())) > _SHORT_NOISE:
@@ -313,7 +355,9 @@ def within(node: LexborNode) -> Iterator[LexborNode]:
 def text_within(node: LexborNode, most: int) -> str:
     """Return the beginning of the text in the first parts of a node, in one line."""
     parts = islice(node.traverse(include_text=True), _PARTS)
-    return " ".join("".join([part.text_content or "" for part in parts if part.tag_id == TEXT])[:most].split())
+    return " ".join(
+        "".join([part.text_content or "" for part in parts if part.tag_id == TEXT])[:most].split()
+    )
 
 
 def elements_around(node: LexborNode) -> Iterator[LexborNode]:

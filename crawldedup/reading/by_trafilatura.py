@@ -13,13 +13,17 @@ from crawldedup.errors import PageError
 from crawldedup.reading.blocks import BOILERPLATE_TAGS
 from crawldedup.reading.html import HtmlPage
 
-# It moves text element by element and level by level, takes 10 ms for an article, and minutes for 50,000 elements, or
-# for 10,000 nested 250 deep, and quadratic time for a row.
+# It moves text element by element and level by level, takes 10 ms for an article, and minutes for
+# 50,000 elements, or for 10,000 nested 250 deep, and quadratic time for a row.
 _MOST_TAGS: Final = 20_000
 _MOST_ATTRIBUTES: Final = 100_000
-_MOST_IN_ATTRIBUTES: Final = 1_000_000  # letters, which it searches for dozens of words; data URLs do not count
+_MOST_IN_ATTRIBUTES: Final = (
+    1_000_000  # letters, which it searches for dozens of words; data URLs do not count
+)
 _MOST_LEVELS: Final = 64
-_MOST_WORK: Final = 1_500_000_000  # tags times letters, since removing an element copies the text around it
+_MOST_WORK: Final = (
+    1_500_000_000  # tags times letters, since removing an element copies the text around it
+)
 _MOST_CELLS_PER_ROW: Final = 5000
 
 # It warns of every page without text. A level that the user has set stands.
@@ -36,22 +40,30 @@ _too_deep: Final = etree.XPath("boolean(" + "/*" * (_MOST_LEVELS + 1) + ")")
 
 
 def parse_with_lxml(html: str) -> HtmlElement:
-    """Return the tree of a page. Raises PageError: "empty" without an element, "too_deep" above 256 levels."""
-    parser = etree.HTMLParser(encoding="utf-8", collect_ids=False, remove_comments=True, remove_pis=True)
+    """Return the tree of a page.
+
+    Raises PageError: "empty" without an element, "too_deep" above 256 levels.
+    """
+    parser = etree.HTMLParser(
+        encoding="utf-8", collect_ids=False, remove_comments=True, remove_pis=True
+    )
     parser.set_element_class_lookup(_ELEMENTS)
     try:
         # libxml2 stops at the end of the document, but sites append to it and browsers read on.
         tree = document_fromstring(_END_OF_DOCUMENT.sub("", html).encode("utf-8"), parser=parser)
     except etree.ParserError as error:
         raise PageError("empty", "there is nothing on the page") from error
-    # At its limits libxml2 returns the tree so far without an error; pages cut off at one place would look alike.
+    # At its limits libxml2 returns the tree so far without an error; pages cut off at one place
+    # would look alike.
     if parser.error_log.filter_types(etree.ErrorTypes.ERR_RESOURCE_LIMIT):
         raise PageError("too_deep", "the elements of the page are nested more than 256 deep")
     return tree
 
 
 def main_text(page: HtmlPage) -> str:
-    """Return what trafilatura's fast mode finds, tables included; "" for a page that would take it too long."""
+    """Return what trafilatura's fast mode finds, tables included; "" for a page that would take it
+    too long.
+    """
     tags = page.html.count("<") - page.html.count("</")
     if tags > _MOST_TAGS:
         return ""
@@ -62,7 +74,8 @@ def main_text(page: HtmlPage) -> str:
         return ""
     if tags * len(page.html) > _MOST_WORK and tags * sum(map(len, _seen_texts(tree))) > _MOST_WORK:
         return ""
-    # If trafilatura finds little text, it takes all there is, out of scripts and JSON, too, in quadratic time.
+    # If trafilatura finds little text, it takes all there is, out of scripts and JSON, too, in
+    # quadratic time.
     for element in tree.iter(*BOILERPLATE_TAGS):
         element.tag = "div" if _holds_content(element) else "script"
     etree.strip_elements(tree, "script", "style", "noscript", with_tail=False)
@@ -70,5 +83,7 @@ def main_text(page: HtmlPage) -> str:
     etree.strip_attributes(tree, "data-preloaded", "colspan", "rowspan")
     rows = Counter(row for cell in tree.iter("td", "th") if (row := cell.getparent()).tag == "tr")
     is_wide = max(rows.values(), default=0) > _MOST_CELLS_PER_ROW
-    document = trafilatura.bare_extraction(tree, fast=True, include_comments=False, include_tables=not is_wide)
+    document = trafilatura.bare_extraction(
+        tree, fast=True, include_comments=False, include_tables=not is_wide
+    )
     return str(getattr(document, "text", None) or "")

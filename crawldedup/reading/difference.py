@@ -1,7 +1,8 @@
 """Tell in a line what changed between two texts, and keep texts beside an index for that.
 
-Sentences are compared first, and then the words of those that differ. `difflib` takes up to n^3 steps and pages are
-hostile, so what comes behind many sentences is one sentence, and long passages are left as they are.
+Sentences are compared first, and then the words of those that differ. `difflib` takes up to n^3
+steps and pages are hostile, so what comes behind many sentences is one sentence, and long passages
+are left as they are.
 """
 
 import re
@@ -12,7 +13,9 @@ from difflib import SequenceMatcher
 from itertools import accumulate, chain, pairwise
 from typing import Any, Final
 
-LONGEST_DIFFERENCE: Final = 450  # characters of the passages that are shown; others are only counted
+LONGEST_DIFFERENCE: Final = (
+    450  # characters of the passages that are shown; others are only counted
+)
 LONGEST_TEXT: Final = 100_000  # characters of a text that are kept
 _MOST_BYTES: Final = 4 * LONGEST_TEXT
 _LONGEST_SIDE: Final = 80  # characters of what was removed, or added
@@ -27,14 +30,17 @@ _MOST_WORDS: Final = 250  # of such a passage
 _WORD: Final = re.compile(r"[^\s。！？；，、]+[。！？；，、]*|[。！？；，、]+")
 _ENDS: Final = ".!?。！？"
 
-_Gap = tuple[int, int, int, int]  # where words that differ begin and end in the old text, and in the new one
+_Gap = tuple[
+    int, int, int, int
+]  # where words that differ begin and end in the old text, and in the new one
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """Holds a passage that differs between two texts, with a few equal words on both sides.
 
-    Each part may be empty. `str` joins the parts of `marked`: "runs every [-hour-] {+day+} from the harbour".
+    Each part may be empty. `str` joins the parts of `marked`: "runs every [-hour-] {+day+} from the
+    harbour".
     """
 
     before: str  #: Up to four equal words before the passage.
@@ -48,18 +54,31 @@ class Change:
     @property
     def marked(self) -> tuple[str, str, str, str]:
         """Return the four parts, with marks around what was removed and what was added."""
-        removed, added = self.removed and f"[-{self.removed}-]", self.added and f"{{+{self.added}+}}"
+        removed, added = (
+            self.removed and f"[-{self.removed}-]",
+            self.added and f"{{+{self.added}+}}",
+        )
         return self.before, removed, added, self.behind
 
 
 def changes(old: str, new: str, *, longest: int = _LONGEST_SIDE) -> list[Change]:
-    """Return the passages that differ between two texts. Each is cut to `longest` characters on either side."""
+    """Return the passages that differ between two texts.
+
+    Each is cut to `longest` characters on either side.
+    """
     sentences, other_sentences = _sentences(old), _sentences(new)
     a, b = [*chain(*sentences)], [*chain(*other_sentences)]
-    starts, other_starts = ([0, *accumulate(map(len, texts))] for texts in (sentences, other_sentences))
+    starts, other_starts = (
+        [0, *accumulate(map(len, texts))] for texts in (sentences, other_sentences)
+    )
     gaps: list[_Gap] = []
     for number, (i, i_end, j, j_end) in enumerate(_gaps(sentences, other_sentences)):
-        start, end, other, other_end = starts[i], starts[i_end], other_starts[j], other_starts[j_end]
+        start, end, other, other_end = (
+            starts[i],
+            starts[i_end],
+            other_starts[j],
+            other_starts[j_end],
+        )
         while start < end and other < other_end and a[start] == b[other]:
             start, other = start + 1, other + 1
         while start < end and other < other_end and a[end - 1] == b[other_end - 1]:
@@ -78,7 +97,9 @@ def changes(old: str, new: str, *, longest: int = _LONGEST_SIDE) -> list[Change]
         # No word is shown twice.
         shown_to = min(following, end + _CONTEXT_WORDS)
         removed, added = _beginning(a[start:end], longest), _beginning(b[other:other_end], longest)
-        changed.append(Change(before, removed, added, _beginning(a[end:shown_to], _LONGEST_CONTEXT)))
+        changed.append(
+            Change(before, removed, added, _beginning(a[end:shown_to], _LONGEST_CONTEXT))
+        )
     return changed
 
 
@@ -100,7 +121,10 @@ def _gaps(a: Sequence[Any], b: Sequence[Any]) -> Iterator[_Gap]:
 
 
 def difference(old: str, new: str) -> str | None:
-    """Return what changed, in one line: `[-old-] {+new+}` with some words around each; None if no word did."""
+    """Return what changed, in one line:
+
+    `[-old-] {+new+}` with some words around each; None if no word did.
+    """
     changed = changes(old, new)
     shown = ""
     for number, passage in enumerate(map(str, changed)):

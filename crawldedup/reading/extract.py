@@ -1,13 +1,14 @@
 """Extract the text of a page that is fingerprinted, by the extractor that was chosen.
 
-With too much of the template, an article on another site is missed; with too little of the page, what tells two pages
-apart. So three rules hold with extractors that guess at the main text:
+With too much of the template, an article on another site is missed; with too little of the page,
+what tells two pages apart. So three rules hold with extractors that guess at the main text:
 
-1. Below `NAMED_WORDS`, the main text begins with the page's name (og:title or title), in which products of one
-   description differ. In an article, a rewritten headline must not count.
-2. Below `FALLBACK_WORDS`, the extractor has missed the content (a listing, a product, a form). Then all text counts
-   except navigation, page header, footer and the like.
-3. Below `min_words`, a page is compared by `PageText.whole`, for exact copies alone, and without its name.
+1. Below `NAMED_WORDS`, the main text begins with the page's name (og:title or title), in which
+   products of one description differ. In an article, a rewritten headline must not count.
+2. Below `FALLBACK_WORDS`, the extractor has missed the content (a listing, a product, a form). Then
+   all text counts except navigation, page header, footer and the like.
+3. Below `min_words`, a page is compared by `PageText.whole`, for exact copies alone, and without
+   its name.
 """
 
 import importlib
@@ -21,15 +22,23 @@ from typing import Any, Final
 from crawldedup.checks import did_you_mean, refused
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.reading.area import Area, cut_to
-from crawldedup.reading.blocks import BOILERPLATE, BOILERPLATE_ROLES, HOLD_CONTENT, blocks_of, kind_of
+from crawldedup.reading.blocks import (
+    BOILERPLATE,
+    BOILERPLATE_ROLES,
+    HOLD_CONTENT,
+    blocks_of,
+    kind_of,
+)
 from crawldedup.reading.html import HtmlPage, tidy
 from crawldedup.reading.main_text import main_text
 from crawldedup.reading.tokenize import count_words
 from crawldedup.reading.volatile import without_visit
 
 FALLBACK_WORDS: Final = 50  # a shorter text of an extractor is taken for a mistake
-NAMED_WORDS: Final = 100  # a shorter main text begins with the page's name, which would change nothing in a longer one
-# Names the rules of this package. Change it with them: texts of different rules must not meet in one index.
+# A shorter main text begins with the page's name, which would change nothing in a longer one.
+NAMED_WORDS: Final = 100
+# Names the rules of this package. Change it with them: texts of different rules must not meet in
+# one index.
 TEXT_PROFILE: Final = "text7"
 
 _HEADER: Final = kind_of("header")
@@ -41,9 +50,10 @@ _IDENTIFYING: Final = "meta, script, img, frame, iframe, video, source, embed, o
 class Extractor:
     """What takes the text to compare out of a page. If it raises, the page is counted as broken.
 
-    `extract` is given a checked and decoded page, and gives the same text for the same page. `version` is as much of
-    another package's version as may change its texts, and "" for rules of one's own. `is_heuristic` says whether it
-    guesses which part of a page is the main text, and so may miss it. `get_extractor` makes it again by its `name`.
+    `extract` is given a checked and decoded page, and gives the same text for the same page.
+    `version` is as much of another package's version as may change its texts, and "" for rules of
+    one's own. `is_heuristic` says whether it guesses which part of a page is the main text, and so
+    may miss it. `get_extractor` makes it again by its `name`.
     """
 
     name: str
@@ -56,9 +66,10 @@ class Extractor:
 class PageText:
     """The text of a page, which can be encoded as UTF-8 whatever the page was.
 
-    `main` is fingerprinted. `whole` is all that exact copies of a page share, and `core` what two visits share while
-    nothing of it changes. Both are None if `main` has as many words as were asked for. `source` is the page. It is
-    `unselected` if the area that was to be compared is not on it.
+    `main` is fingerprinted. `whole` is all that exact copies of a page share, and `core` what two
+    visits share while nothing of it changes. Both are None if `main` has as many words as were
+    asked for. `source` is the page. It is `unselected` if the area that was to be compared is not
+    on it.
     """
 
     main: str
@@ -69,13 +80,19 @@ class PageText:
 
 
 def extract_page(
-    body: bytes | str, encoding: str | None, extractor: Extractor, *, min_words: int, area: Area | None = None
+    body: bytes | str,
+    encoding: str | None,
+    extractor: Extractor,
+    *,
+    min_words: int,
+    area: Area | None = None,
 ) -> PageText:
     """Decode a page and extract the text to compare.
 
-    `encoding` is what the server declared, if anything. A page of `min_words` words is fingerprinted. What `area` says
-    is to be compared is compared as it is.
-    Raises PageError: `empty`, `too_large`, `too_deep`, `binary`, `out_of_memory`, or `broken` if the extractor failed.
+    `encoding` is what the server declared, if anything. A page of `min_words` words is
+    fingerprinted. What `area` says is to be compared is compared as it is. Raises PageError:
+    `empty`, `too_large`, `too_deep`, `binary`, `out_of_memory`, or `broken` if the extractor
+    failed.
     """
     try:
         page, is_sure = HtmlPage.read(body, encoding), False
@@ -94,16 +111,21 @@ def extract_page(
                 raise PageError("empty", "there is nothing to see on the page")
         elif extractor.is_heuristic and words < NAMED_WORDS:
             main = f"{tidy(page.name)}\n{main}".strip()
-        return PageText(main, whole, page, area is not None and bool(area.compare) and not is_sure, core)
+        return PageText(
+            main, whole, page, area is not None and bool(area.compare) and not is_sure, core
+        )
     except PageError:
         raise
-    # Other people's code on hostile input may raise anything, RecursionError and MemoryError included.
+    # Other people's code on hostile input may raise anything, RecursionError and MemoryError
+    # included.
     except Exception as error:
         raise PageError.after(error, f"reading with {extractor.name!r}") from error
 
 
 _AS_IT_IS: Final = Extractor(
-    "", lambda page: "\n".join([text for text, _, _ in blocks_of(page.tree).lines]), is_heuristic=False
+    "",
+    lambda page: "\n".join([text for text, _, _ in blocks_of(page.tree).lines]),
+    is_heuristic=False,
 )
 
 
@@ -114,7 +136,9 @@ def content_text(page: HtmlPage) -> str:
     """
     blocks = blocks_of(page.tree)
     kept, in_content = [True], [False]
-    for node, parent, kind in list(zip(blocks.nodes, blocks.parents, blocks.kinds, strict=True))[1:]:
+    for node, parent, kind in list(zip(blocks.nodes, blocks.parents, blocks.kinds, strict=True))[
+        1:
+    ]:
         in_content.append(in_content[parent] or kind in HOLD_CONTENT)
         is_named = kind in BOILERPLATE or node.attributes.get("role") in BOILERPLATE_ROLES
         is_around = not in_content[parent] if kind == _HEADER else is_named
@@ -123,17 +147,20 @@ def content_text(page: HtmlPage) -> str:
 
 
 def _identity_text(page: HtmlPage, main: str | None = None) -> str:
-    """Return all that tells a page with little text from another: text, description, media addresses, scripts.
+    """Return all that tells a page with little text from another: text, description, media
+    addresses, scripts.
 
-    The pages of a photo gallery, or of a shop that fills its pages by script, differ in nothing else. Return of the
-    page's `main` text what stays while nothing changes: it, where links and media lead, and data. Programs and what
-    surrounds the text often change with every load.
+    The pages of a photo gallery, or of a shop that fills its pages by script, differ in nothing
+    else. Return of the page's `main` text what stays while nothing changes: it, where links and
+    media lead, and data. Programs and what surrounds the text often change with every load.
     """
     parts = [_visible_text(page) if main is None else f"{page.title}\n{main}"]
     for element in page.tree.css(_IDENTIFYING if main is None else f"{_IDENTIFYING}, a, area"):
         attributes = element.attributes
         if element.tag == "meta":
-            if (attributes.get("property") or attributes.get("name") or "").lower() in _IDENTIFYING_META:
+            if (
+                attributes.get("property") or attributes.get("name") or ""
+            ).lower() in _IDENTIFYING_META:
                 parts.append(attributes.get("content") or "")
         elif element.tag == "script":
             if main is None or "json" in (attributes.get("type") or ""):
@@ -146,7 +173,9 @@ def _identity_text(page: HtmlPage, main: str | None = None) -> str:
 
 
 def _visible_text(page: HtmlPage) -> str:
-    """Return all text that a visitor without scripts sees, title first, one block of the page a line."""
+    """Return all text that a visitor without scripts sees, title first, one block of the page a
+    line.
+    """
     lines = [text for text, _, _ in blocks_of(page.tree, with_controls=True).lines]
     return "\n".join(filter(None, (page.title, *lines)))
 
@@ -173,8 +202,8 @@ _BUILT_IN: Final[dict[str, Callable[[], Extractor]]] = {
 def get_extractor(name: str) -> Extractor:
     """Make a built-in extractor by its name, or a custom one by its dotted path.
 
-    ``myproject.extract.main_text`` is a function of the HTML, or an object or class with a method `extract`; a class
-    is called without arguments first. Raises ConfigurationError.
+    ``myproject.extract.main_text`` is a function of the HTML, or an object or class with a method
+    `extract`; a class is called without arguments first. Raises ConfigurationError.
     """
     if name in _BUILT_IN:
         return _BUILT_IN[name]()
@@ -182,13 +211,17 @@ def get_extractor(name: str) -> Extractor:
         return custom_extractor(name, _imported(name))
     hint = did_you_mean(name, _BUILT_IN)
     raise ConfigurationError(
-        f"there is no extractor {name!r}{f'{hint} It' if hint else '; it'} is one of {', '.join(_BUILT_IN)}, or the "
+        f"there is no extractor {name!r}{f'{hint} It' if hint else '; it'} is one of "
+        f"{', '.join(_BUILT_IN)}, or the "
         "dotted path of your own (myproject.pages.main_text)"
     )
 
 
 def check_extractor(name: str, value: object) -> str:
-    """Return the name of an extractor that can be made. Raises ConfigurationError, which begins with `name`."""
+    """Return the name of an extractor that can be made.
+
+    Raises ConfigurationError, which begins with `name`.
+    """
     if not isinstance(value, str):
         raise refused(name, value, "the name of an extractor")
     try:
@@ -199,7 +232,10 @@ def check_extractor(name: str, value: object) -> str:
 
 
 def custom_extractor(name: str, extract: Callable[[str], str | None]) -> Extractor:
-    """Return a user's callable as an extractor. Its result is used unchanged; None counts as no text."""
+    """Return a user's callable as an extractor.
+
+    Its result is used unchanged; None counts as no text.
+    """
 
     def text_of(page: HtmlPage) -> str:
         text = extract(page.html)
@@ -226,5 +262,7 @@ def _imported(path: str) -> Callable[[str], str | None]:
     method: Callable[[str], str | None] = getattr(extractor, "extract", extractor)
     if not callable(method):
         allowed = "a function of the HTML, or an object or class with a method extract(html)"
-        raise ConfigurationError(f"the extractor {path!r} is a {type(extractor).__name__}; it must be {allowed}")
+        raise ConfigurationError(
+            f"the extractor {path!r} is a {type(extractor).__name__}; it must be {allowed}"
+        )
     return method

@@ -1,7 +1,9 @@
-"""Read the bytes of a page: decode them, bound what they cost, and parse them once for all that is read of them.
+"""Read the bytes of a page: decode them, bound what they cost, and parse them once for all that is
+read of them.
 
-A wrong or unknown encoding never raises; bytes that are no text do. Parsers have no time limits, and take linear time
-except for tags of thousands of attributes and elements left open. So what is beyond bounds is refused, and counted.
+A wrong or unknown encoding never raises; bytes that are no text do. Parsers have no time limits,
+and take linear time except for tags of thousands of attributes and elements left open. So what is
+beyond bounds is refused, and counted.
 """
 
 import codecs
@@ -16,37 +18,55 @@ from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encodi
 
 from crawldedup.errors import PageError
 from crawldedup.names import MAX_CLAIMS, HeadLinks
-from crawldedup.reading.blocks import HEADINGS, Blocks, blocks_without_noise, holders_of_content, parse, tags
+from crawldedup.reading.blocks import (
+    HEADINGS,
+    Blocks,
+    blocks_without_noise,
+    holders_of_content,
+    parse,
+    tags,
+)
 
-# The most hostile pages known take two seconds and 500 MB. Of 2,300 real pages, the largest had 18,000 elements.
+# The most hostile pages known take two seconds and 500 MB. Of 2,300 real pages, the largest had
+# 18,000 elements.
 MAX_BYTES: Final = 6 * 1024 * 1024  # of a page (as UTF-8, if it is given as text)
 MAX_TAGS: Final = 250_000  # start tags of a page
 MAX_ATTRIBUTES: Final = 500_000  # of a page, since a tree takes 500 bytes for one
-MAX_LETTERS: Final = MAX_BYTES  # of a text that is fingerprinted, after normalisation, which makes eighteen of some
+MAX_LETTERS: Final = (
+    MAX_BYTES  # of a text that is fingerprinted, after normalisation, which makes eighteen of some
+)
 
-# Possessive groups go wrong in Python before 3.11.5, so the groups are atomic.
-# Parsers compare each attribute of a tag with all before it. The search has bounds, or it would start over at every
-# "<" of a page full of them; a tag with longer names, values or spaces has no room for many attributes.
+# Possessive groups go wrong in Python before 3.11.5, so the groups are atomic. Parsers compare each
+# attribute of a tag with all before it. The search has bounds, or it would start over at every "<"
+# of a page full of them; a tag with longer names, values or spaces has no room for many attributes.
 _MANY_ATTRIBUTES: Final = 64
 _ATTRIBUTE: Final = (
     r"""[\s/]{0,199}+[^\s/>][^\s/>=]{0,199}+"""
     r"""(?>(?:\s{0,99}+=\s{0,99}+(?:"[^"]*+"|'[^']*+'|[^\s>"']{0,1999}+))?)"""
 )
-_ENDLESS_TAG: Final = re.compile(rf"<[A-Za-z][^\s/>]{{0,99}}+(?=(?:{_ATTRIBUTE}){{{_MANY_ATTRIBUTES}}})")
+_ENDLESS_TAG: Final = re.compile(
+    rf"<[A-Za-z][^\s/>]{{0,99}}+(?=(?:{_ATTRIBUTE}){{{_MANY_ATTRIBUTES}}})"
+)
 _ATTRIBUTES: Final = re.compile(rf"<[A-Za-z][^\s/>]{{0,99}}+((?>(?:{_ATTRIBUTE})+))")
 _EACH_ATTRIBUTE: Final = re.compile(_ATTRIBUTE)
 # One of them stands before every attribute, and counting them takes no time.
 _SEPARATORS: Final = " \t\n\f\r/\"'"
-# Lexbor takes half a second for so many letters of attributes in one tag, and as long for so many open elements.
+# Lexbor takes half a second for so many letters of attributes in one tag, and as long for so many
+# open elements.
 _FEW_LETTERS: Final = 80_000
 _FEW_TAGS: Final = 20_000
 _MOST_STEPS: Final = 200_000_000  # open elements that are looked at for the tags of a page
 _NEAR: Final = 4
-# An open formatting element is made anew in every later block, up to three of one spelling; a link ends the one before.
-# This one finds some other elements, too, such as <form>: what it counts is an upper bound.
-_MAY_FORMAT: Final = re.compile(r"<(?:[bisuBISU](?=[\s/>])|[bcefstBCEFST][imotIMOT](?=[gdnraGDNRA\s/>]))[^>]*")
+# An open formatting element is made anew in every later block, up to three of one spelling; a link
+# ends the one before. This one finds some other elements, too, such as <form>: what it counts is an
+# upper bound.
+_MAY_FORMAT: Final = re.compile(
+    r"<(?:[bisuBISU](?=[\s/>])|[bcefstBCEFST][imotIMOT](?=[gdnraGDNRA\s/>]))[^>]*"
+)
 _SAME: Final = 3
-_MOST_REOPENED: Final = 4_000_000  # letters of tags that are made anew: of one come up to 100 bytes of attributes
+_MOST_REOPENED: Final = (
+    4_000_000  # letters of tags that are made anew: of one come up to 100 bytes of attributes
+)
 _FORMATTING: Final = tags("b big code em font i s small strike strong tt u")
 _NEED_NO_END_TAG: Final = tags("""
     area base basefont bgsound body br caption col colgroup dd dt embed frame head hr html image img input keygen li
@@ -57,7 +77,8 @@ _TAG: Final = re.compile(r"<(/?)([A-Za-z][^\s/>]{0,99})([^>]*)")
 _SWELLING: Final = re.compile("[\u2057\u2152\u2167\u2177\u247d-\u2487\u3200-\u33ff\ufdf0-\ufdfc]")
 _MOST_OF_ONE: Final = 18
 
-# What servers send as text/html by mistake is known by its control characters. These files may begin with text.
+# What servers send as text/html by mistake is known by its control characters. These files may
+# begin with text.
 _SIGNATURES: Final = (b"%PDF-", b"PK\x03\x04")
 _SAMPLE_BYTES: Final = 8192
 # w3lib replaces each broken byte of GB 18030 in Python, where other rules than the codec's hold.
@@ -69,12 +90,16 @@ _CONTROL_BYTES: Final = bytes({*range(0x20)} - set(b"\t\n\v\f\r\x1a\x1b"))
 _FORBIDDEN: Final = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 _FORBIDDEN_BYTES: Final = bytes({*range(0x20), 0x7F} - set(b"\t\n\r"))
 # Text encodings of Python that no web page is written in; punycode takes quadratic time.
-_NOT_FOR_PAGES: Final = frozenset({"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"})
+_NOT_FOR_PAGES: Final = frozenset(
+    {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"}
+)
 _WIDE: Final = ("utf-16", "utf-32")
 # Each byte is a character, so no bytes are wrong in them.
 _SINGLE_BYTE: Final = ("cp125", "cp866", "cp874", "iso8859-", "koi8-", "mac-")
 _HIGH_BYTES: Final = bytes(range(0x80, 0x100))
-_BEYOND_CHANCE: Final = 3  # characters of several bytes that UTF-8 has: a page in Latin-1 that explains "Ã©" has fewer
+_BEYOND_CHANCE: Final = (
+    3  # characters of several bytes that UTF-8 has: a page in Latin-1 that explains "Ã©" has fewer
+)
 
 
 @dataclass(frozen=True)
@@ -102,7 +127,9 @@ class HtmlPage:
 
     @property
     def name(self) -> str:
-        """The name of the page: og:title, which seldom has the site's name behind it, or else the title."""
+        """The name of the page: og:title, which seldom has the site's name behind it, or else the
+        title.
+        """
         metas = self.tree.css("meta[property='og:title'], meta[name='og:title']")
         names = (" ".join((meta.attributes.get("content") or "").split()) for meta in metas)
         return next(filter(None, names), self.title)
@@ -111,13 +138,18 @@ class HtmlPage:
     def headings(self) -> set[str]:
         """The title, and the lines of the headings."""
         kinds = self.blocks.kinds
-        return {self.title, *[text for text, _, block in self.blocks.lines if kinds[block] in HEADINGS]}
+        return {
+            self.title,
+            *[text for text, _, block in self.blocks.lines if kinds[block] in HEADINGS],
+        }
 
     @property
     def links(self) -> HeadLinks:
         """The canonical links in the head. Those in the body may be a visitor's."""
         selectors = ("head base[href]", "head link[rel~='canonical' i][href]")
-        links = ([node.attributes["href"] for node in self.tree.css(selector)] for selector in selectors)
+        links = (
+            [node.attributes["href"] for node in self.tree.css(selector)] for selector in selectors
+        )
         bases, canonical = (tuple(filter(None, hrefs)) for hrefs in links)
         return HeadLinks("".join(bases[:1]), canonical[:MAX_CLAIMS])
 
@@ -144,23 +176,28 @@ def check_size(body: bytes | str) -> None:
 
 
 def decode(body: bytes | str, declared: str | None) -> str:
-    """Decode a page, best evidence first: byte order mark, `declared`, <meta>, UTF-8 if valid, cp1252.
+    """Decode a page, best evidence first: byte order mark, `declared`, <meta>, UTF-8 if valid,
+    cp1252.
 
-    `declared` is the charset of the Content-Type header, if any. Browsers go by this evidence, too, and show other
-    characters than were meant where it is wrong. Here copies are to meet, so the bytes overrule it in two cases:
+    `declared` is the charset of the Content-Type header, if any. Browsers go by this evidence, too,
+    and show other characters than were meant where it is wrong. Here copies are to meet, so the
+    bytes overrule it in two cases:
 
     - Valid UTF-8 is UTF-8, whatever single-byte charset is declared.
-    - A page that is declared as UTF-8, with more broken bytes than UTF-8 characters, is of the <meta> charset, if that
-      is another, else cp1252. One that was cut off, or has some broken bytes, stays UTF-8.
+    - A page that is declared as UTF-8, with more broken bytes than UTF-8 characters, is of the
+      <meta> charset, if that is another, else cp1252. One that was cut off, or has some broken
+      bytes, stays UTF-8.
 
-    The text holds no NUL, no other control character than white space, and no lone surrogate, so it can be encoded as
-    UTF-8. Raises PageError("binary") for images, archives, programs and the like.
+    The text holds no NUL, no other control character than white space, and no lone surrogate, so it
+    can be encoded as UTF-8. Raises PageError("binary") for images, archives, programs and the like.
     """
     if isinstance(body, str):
         _refuse_controls(body[:_SAMPLE_BYTES].encode("utf-8", "replace"))
         return clean(body)
     if body.startswith(_SIGNATURES):
-        raise PageError("binary", f"the body begins with {body[:4]!r}: it is a document or archive, not a page")
+        raise PageError(
+            "binary", f"the body begins with {body[:4]!r}: it is a document or archive, not a page"
+        )
     encoding, mark = read_bom(body)
     if encoding and mark:
         return clean(to_unicode(body[len(mark) :], encoding))
@@ -180,18 +217,27 @@ def decode(body: bytes | str, declared: str | None) -> str:
         if valid >= _BEYOND_CHANCE and not broken:
             encoding = "utf-8"
     try:
-        return clean(to_unicode(body, encoding) if len(body) <= _MOST_REPAIRED else body.decode(encoding, "replace"))
+        return clean(
+            to_unicode(body, encoding)
+            if len(body) <= _MOST_REPAIRED
+            else body.decode(encoding, "replace")
+        )
     except (LookupError, ValueError):
         # Some codecs know no replacement character and raise all the same.
         return clean(body.decode("utf-8", "replace"))
 
 
 def clean(text: str, utf8: bytes | None = None) -> str:
-    """Drop the characters that trees, stores or UTF-8 do not take. `utf8` is the same text, where it is known."""
+    """Drop the characters that trees, stores or UTF-8 do not take.
+
+    `utf8` is the same text, where it is known.
+    """
     utf8 = text.encode("utf-8", "surrogatepass") if utf8 is None else utf8
     # To look at the bytes first takes a tenth of the time.
     has_controls = len(utf8.translate(None, _FORBIDDEN_BYTES)) != len(utf8)
-    has_others = not text.isascii() and (b"\xed" in utf8 or (b"\xef" in utf8 and b"\xef\xbf" in utf8))
+    has_others = not text.isascii() and (
+        b"\xed" in utf8 or (b"\xef" in utf8 and b"\xef\xbf" in utf8)
+    )
     return _FORBIDDEN.sub("", text) if has_controls or has_others else text
 
 
@@ -201,7 +247,8 @@ def _usable(label: str | None) -> str | None:
         name = resolve_encoding(label.strip()) if label else None
         if name is None or name in _NOT_FOR_PAGES:
             return None
-        # Codecs that are no text encodings, such as hex, raise LookupError; a NUL in the label ValueError.
+        # Codecs that are no text encodings, such as hex, raise LookupError; a NUL in the label
+        # ValueError.
         "".encode(name)
     except (LookupError, ValueError):
         return None
@@ -224,13 +271,17 @@ def _characters_beyond_ascii(body: bytes) -> tuple[int, int]:
 def _refuse_controls(sample: bytes) -> None:
     controls = len(sample) - len(sample.translate(None, _CONTROL_BYTES))
     if controls > _LARGEST_CONTROL_SHARE * len(sample):
-        raise PageError("binary", f"{controls} of the first {len(sample)} bytes are control characters")
+        raise PageError(
+            "binary", f"{controls} of the first {len(sample)} bytes are control characters"
+        )
 
 
 def bounded(html: str) -> str:
-    """Return a page that is parsed within bounds: tags of dozens of attributes end before these, which become text.
+    """Return a page that is parsed within bounds: tags of dozens of attributes end before these,
+    which become text.
 
-    Raises PageError: "too_large" above `MAX_TAGS` and `MAX_ATTRIBUTES`, even in scripts, "too_deep" with too much open.
+    Raises PageError: "too_large" above `MAX_TAGS` and `MAX_ATTRIBUTES`, even in scripts, "too_deep"
+    with too much open.
     """
     tags = html.count("<")
     if tags > MAX_TAGS and (starts := tags - html.count("</")) > MAX_TAGS:
@@ -239,10 +290,15 @@ def bounded(html: str) -> str:
     if len(html) > _FEW_LETTERS and _ENDLESS_TAG.search(html):
         # A comparison in a script can look like such a tag; another ">" does no harm there.
         html = _ENDLESS_TAG.sub(r"\g<0>>", html)
-    if tags * _MANY_ATTRIBUTES > MAX_ATTRIBUTES and sum(map(html.count, _SEPARATORS)) > MAX_ATTRIBUTES:
+    if (
+        tags * _MANY_ATTRIBUTES > MAX_ATTRIBUTES
+        and sum(map(html.count, _SEPARATORS)) > MAX_ATTRIBUTES
+    ):
         attributes = sum(len(_EACH_ATTRIBUTE.findall(tag[1])) for tag in _ATTRIBUTES.finditer(html))
         if attributes > MAX_ATTRIBUTES:
-            raise PageError("too_large", f"the page has {attributes:,} attributes, more than {MAX_ATTRIBUTES:,}")
+            raise PageError(
+                "too_large", f"the page has {attributes:,} attributes, more than {MAX_ATTRIBUTES:,}"
+            )
     formatting = Counter(_MAY_FORMAT.findall(html))
     letters = sum([len(tag) * min(count, _SAME) for tag, count in formatting.items()])
     if tags > _FEW_TAGS or tags * letters > _MOST_REOPENED:
@@ -260,7 +316,10 @@ def _check_open(html: str) -> None:
         name = name.lower()
         if end:
             # The end of an outer element may close the inner ones, or nothing.
-            inner = next((inner for inner, other in enumerate(opened[: -_NEAR - 1 : -1]) if other == name), None)
+            inner = next(
+                (inner for inner, other in enumerate(opened[: -_NEAR - 1 : -1]) if other == name),
+                None,
+            )
             if inner is not None:
                 crossed += inner
                 del opened[-inner - 1 :]
@@ -276,10 +335,13 @@ def _check_open(html: str) -> None:
         steps += len(opened) + crossed
         reopened += letters
         if steps > _MOST_STEPS or reopened > _MOST_REOPENED:
-            raise PageError("too_deep", "the page is nested too deep: too many elements are left open")
+            raise PageError(
+                "too_deep", "the page is nested too deep: too many elements are left open"
+            )
 
 
-# Unicode normalisation takes quadratic time on long runs of accents; no language stacks more than a few.
+# Unicode normalisation takes quadratic time on long runs of accents; no language stacks more than a
+# few.
 _ENDLESS_MARKS: Final = re.compile(r"([^\w\s\x00-\x7f]{32})[^\w\s\x00-\x7f]+")
 # Every eighth character of a text with 33 of them in a row holds this.
 _MANY_MARKS: Final = re.compile(r"[^\w\s\x00-\x7f]{4}")
@@ -293,7 +355,9 @@ def tidy(text: str) -> str:
     if len(text) * _MOST_OF_ONE > MAX_LETTERS:
         letters = len(text) + (_MOST_OF_ONE - 1) * sum(1 for _ in _SWELLING.finditer(text))
         if letters > MAX_LETTERS:
-            raise PageError("too_large", f"the text has up to {letters:,} letters, more than {MAX_LETTERS:,}")
+            raise PageError(
+                "too_large", f"the text has up to {letters:,} letters, more than {MAX_LETTERS:,}"
+            )
     cleaned = clean(text)
     if not cleaned.isascii() and _MANY_MARKS.search(cleaned[::8]):
         cleaned = _ENDLESS_MARKS.sub(r"\1", cleaned)

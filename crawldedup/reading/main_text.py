@@ -1,24 +1,36 @@
 """Find the main text of a page by its blocks.
 
-Prose is a line that is long and has punctuation, or is very long, and is no link. What counts is where it stands:
+Prose is a line that is long and has punctuation, or is very long, and is no link. What counts is
+where it stands:
 
-1. Navigation, footers and what is named share, related, comments and the like is left out, and what is hidden. A name
-   is not believed where it would cost too much of the page's prose, or its headline.
-2. From the body, the way leads to the block of the article, which holds most of the weight of the prose, as long as
-   little is left behind that is told in the same voice: paragraphs, lists, tables, code, blocks of the same kind and
-   class that are no teasers, and any large one that stands under the headline with it. So documentation, forums and
-   reviews stay whole. Prose weighs more the more of it stands together, for teasers stand alone and paragraphs
-   together. It weighs more in an element that is named as an article, and beside the headline: the longest heading
-   that the page's title repeats, or else the only first heading. What stands with the headline, away from the prose, is
-   of the article too, since a template can hold more prose than the page.
-3. All lines of that block are the text, or of a page with little prose all that the first rule leaves; but for lists of
-   links, unless they are more than the rest, as in a listing.
+1. Navigation, footers and what is named share, related, comments and the like is left out, and what
+   is hidden. A name is not believed where it would cost too much of the page's prose, or its
+   headline.
+2. From the body, the way leads to the block of the article, which holds most of the weight of the
+   prose, as long as little is left behind that is told in the same voice: paragraphs, lists,
+   tables, code, blocks of the same kind and class that are no teasers, and any large one that
+   stands under the headline with it. So documentation, forums and reviews stay whole. Prose weighs
+   more the more of it stands together, for teasers stand alone and paragraphs together. It weighs
+   more in an element that is named as an article, and beside the headline: the longest heading that
+   the page's title repeats, or else the only first heading. What stands with the headline, away
+   from the prose, is of the article too, since a template can hold more prose than the page.
+3. All lines of that block are the text, or of a page with little prose all that the first rule
+   leaves; but for lists of links, unless they are more than the rest, as in a listing.
 """
 
 import re
 from typing import Final
 
-from crawldedup.reading.blocks import BOILERPLATE, HOLD_CONTENT, Blocks, Label, kind_of, kinds_of, tags, totals
+from crawldedup.reading.blocks import (
+    BOILERPLATE,
+    HOLD_CONTENT,
+    Blocks,
+    Label,
+    kind_of,
+    kinds_of,
+    tags,
+    totals,
+)
 from crawldedup.reading.html import HtmlPage
 
 _CAPTION, _H1, _MAIN, _PRE, _TABLE = map(kind_of, ("figcaption", "h1", "main", "pre", "table"))
@@ -28,26 +40,32 @@ _PLAIN: Final = kinds_of(tags("blockquote center dd dl dt figure h2 h3 h4 h5 li 
 _SINGLE: Final = kinds_of(["li", "p"])
 _NEVER_ALONE: Final = _SINGLE | {_PRE}
 
-# Bytes of prose in UTF-8, since scripts with many characters need few of them; some, as Thai, have no punctuation.
+# Bytes of prose in UTF-8, since scripts with many characters need few of them; some, as Thai, have
+# no punctuation.
 _LONG: Final = 60
 _LONG_WITHOUT_PUNCTUATION: Final = 180
 _PUNCTUATION: Final = re.compile(r"[.!?,;:…。！？、，；：．،؛؟।॥።៕၊။።፡፣·]")
 _WORD: Final = re.compile(r"\w+")
 
-# Shares of links from which on a line is one, a list or block a list of links, and a block one of teasers.
+# Shares of links from which on a line is one, a list or block a list of links, and a block one of
+# teasers.
 _LINK: Final = 0.5
 _LIST_OF_LINKS: Final = 0.6
 _SIDEBAR_LINKS: Final = 0.3
 _TEASER: Final = 0.3
 
-# Shares of the page's prose up to which a name is believed: whatever else there is, else, if hidden.
+# Shares of the page's prose up to which a name is believed: whatever else there is, else, if
+# hidden.
 _BELIEVED: Final = 0.1
 _BELIEVED_ELSE: Final = 0.9
 _BELIEVED_IF_HIDDEN: Final = 0.8
 _CAPTIONS: Final = 0.3  # share of the page's prose up to which captions are beside the text
-_FOOTER: Final = 500  # bytes up to which a footer is one, though it has all the prose of a page of tables
+_FOOTER: Final = (
+    500  # bytes up to which a footer is one, though it has all the prose of a page of tables
+)
 
-# Twice the weight of prose, in <article> or <main>, in what is named an article and holds less else; beside a headline.
+# Twice the weight of prose, in <article> or <main>, in what is named an article and holds less
+# else; beside a headline.
 _PLAIN_WEIGHT: Final = 2
 _IN_ARTICLE: Final = 3
 _NAMED_ARTICLE: Final = 8
@@ -55,14 +73,23 @@ _BESIDE_HEADLINE: Final = 3
 _TOGETHER: Final = 1000  # bytes that stand together and weigh half,
 _PARTS: Final = 64  # in parts of a byte so that all sums are exact
 
-_LEAST_PROSE: Final = 250  # bytes without which a page has no article but is a list, a table or code,
+_LEAST_PROSE: Final = (
+    250  # bytes without which a page has no article but is a list, a table or code,
+)
 _LEAST_SHARE: Final = 0.3  # and such a share of the page,
 _LISTED: Final = 0.3  # in which links count less
 _MOST: Final = 0.5  # share of the weight that leads the way
-_MAY_BE_LEFT: Final = 0.25  # share of the prose; with less, articles keep teasers, with more, manuals lose sections
-_LARGE: Final = 0.5  # share of the article's prose; blocks under its headline may have as much, boxes beside it do not
-_CODE: Final = 10  # so code is never left: a signature tells functions apart whose descriptions are alike
-_LEAST_BESIDE: Final = 60  # bytes beside the headline from which on they are more than an author and a date,
+_MAY_BE_LEFT: Final = (
+    0.25  # share of the prose; with less, articles keep teasers, with more, manuals lose sections
+)
+# Share of the article's prose; blocks under its headline may have as much, boxes beside it do not.
+_LARGE: Final = 0.5
+_CODE: Final = (
+    10  # so code is never left: a signature tells functions apart whose descriptions are alike
+)
+_LEAST_BESIDE: Final = (
+    60  # bytes beside the headline from which on they are more than an author and a date,
+)
 _LEAST_SHARE_BESIDE: Final = 0.05  # and the share of the article's lines
 _LEAST_HEADLINE: Final = 15  # characters; "Home" is in many titles
 _LONGEST_TITLE: Final = 1000  # characters, in which every heading is looked for
@@ -76,7 +103,9 @@ def main_text(page: HtmlPage) -> str:
     read = _Lines(blocks, page.holders)
     text = kept = read.without_noise()
     size = sum([read.sizes[line] * (_LISTED if read.is_listed[line] else 1) for line in kept])
-    if sum([read.sizes[line] for line in kept if read.is_prose[line]]) >= max(_LEAST_PROSE, _LEAST_SHARE * size):
+    if sum([read.sizes[line] for line in kept if read.is_prose[line]]) >= max(
+        _LEAST_PROSE, _LEAST_SHARE * size
+    ):
         text = _Descent(read, kept, headline(blocks, page.title)).article()
     unlisted = [line for line in text if not read.is_listed[line]]
     if sum([read.sizes[line] for line in text]) <= 2 * sum([read.sizes[line] for line in unlisted]):
@@ -85,7 +114,9 @@ def main_text(page: HtmlPage) -> str:
 
 
 def headline(blocks: Blocks, title: str) -> int:
-    """Return the block of the longest heading that the title repeats, or else of the only first heading, or else -1."""
+    """Return the block of the longest heading that the title repeats, or else of the only first
+    heading, or else -1.
+    """
     title = f" {_words(title[:_LONGEST_TITLE])} "
     longest, found = _LEAST_HEADLINE - 1, -1
     first = set()
@@ -96,7 +127,12 @@ def headline(blocks: Blocks, title: str) -> int:
             continue
         if kind == _H1:
             first.add(block)
-        if longest < len(text) and (words := _words(text)) and longest < len(words) and f" {words} " in title:
+        if (
+            longest < len(text)
+            and (words := _words(text))
+            and longest < len(words)
+            and f" {words} " in title
+        ):
             longest, found = len(words), block
     return first.pop() if found < 0 and len(first) == 1 else found
 
@@ -108,8 +144,8 @@ def _words(text: str) -> str:
 class _Lines:
     """What is known of the lines of a page, by their numbers, and of its blocks.
 
-    `sizes` are the bytes of each line. `is_prose` and `is_listed` say whether it is prose, or a link in a list of
-    links. `factors` say how much prose weighs by the names around it.
+    `sizes` are the bytes of each line. `is_prose` and `is_listed` say whether it is prose, or a
+    link in a list of links. `factors` say how much prose weighs by the names around it.
     """
 
     def __init__(self, blocks: Blocks, holders: set[int]) -> None:
@@ -121,7 +157,8 @@ class _Lines:
             length = len(text)
             size = length if text.isascii() else len(text.encode())
             is_prose = linked <= _LINK * length and (
-                size >= _LONG_WITHOUT_PUNCTUATION or (size >= _LONG and _PUNCTUATION.search(text) is not None)
+                size >= _LONG_WITHOUT_PUNCTUATION
+                or (size >= _LONG and _PUNCTUATION.search(text) is not None)
             )
             self.sizes.append(size)
             self.is_prose.append(is_prose)
@@ -129,7 +166,9 @@ class _Lines:
                 prose[block] += size
             links[block] += linked
             characters[block] += length
-        self.prose, self.links, self.characters = (totals(own, blocks.ends) for own in (prose, links, characters))
+        self.prose, self.links, self.characters = (
+            totals(own, blocks.ends) for own in (prose, links, characters)
+        )
         self.factors = [_PLAIN_WEIGHT] * len(blocks.ends)
         self.is_listed = self._listed()
 
@@ -149,17 +188,24 @@ class _Lines:
         ]
 
     def without_noise(self) -> list[int]:
-        """Return the numbers of the lines outside of navigation and the like; sets the `factors` of the others."""
+        """Return the numbers of the lines outside of navigation and the like; sets the `factors` of
+        the others.
+        """
         kinds, parents, ends = self.blocks.kinds, self.blocks.parents, self.blocks.ends
         # Or it is a page of pictures.
         captions = sum([self.prose[block] for block, kind in enumerate(kinds) if kind == _CAPTION])
-        self._beside = BOILERPLATE | {_CAPTION} if captions <= _CAPTIONS * self.prose[0] else BOILERPLATE
+        self._beside = (
+            BOILERPLATE | {_CAPTION} if captions <= _CAPTIONS * self.prose[0] else BOILERPLATE
+        )
         telling = self._beside | HOLD_CONTENT
         names, factors = self.blocks.names, self.factors
         block, end = 1, len(kinds)
         is_noise = [False] * end
         # A table beside a column of prose is the page, if it stands in <main>.
-        if kinds.count(_MAIN) == 1 and self.blocks.nodes[main := kinds.index(_MAIN)].css_first("h1") is not None:
+        if (
+            kinds.count(_MAIN) == 1
+            and self.blocks.nodes[main := kinds.index(_MAIN)].css_first("h1") is not None
+        ):
             block, end = main + 1, ends[main]
             is_noise = [not main <= block < end for block in range(len(kinds))]
         while block < end:
@@ -183,8 +229,11 @@ class _Lines:
         if name == Label.HIDDEN:
             return share <= _BELIEVED_IF_HIDDEN
         if name == Label.SIDEBAR:
-            # So are boxes in the text of books called, and columns that hold the article; these have few links.
-            return share <= _BELIEVED and self.links[block] >= _SIDEBAR_LINKS * self.characters[block]
+            # So are boxes in the text of books called, and columns that hold the article; these
+            # have few links.
+            return (
+                share <= _BELIEVED and self.links[block] >= _SIDEBAR_LINKS * self.characters[block]
+            )
         if name not in (Label.NOISE, Label.BOTH) and kind not in self._beside:
             return False
         if share <= _BELIEVED:
@@ -211,8 +260,11 @@ class _Descent:
                 holder = blocks.parents[block] if blocks.kinds[block] in _SINGLE else block
                 together[holder] += sizes[line]
                 paragraphs.append((sizes[line], block, holder))
-        # The smallest block around the headline that has prose, noise included; without a headline, all of the page.
-        near = next((block for block in blocks.way_to(headline) if read.prose[block] >= _LEAST_PROSE), 0)
+        # The smallest block around the headline that has prose, noise included; without a headline,
+        # all of the page.
+        near = next(
+            (block for block in blocks.way_to(headline) if read.prose[block] >= _LEAST_PROSE), 0
+        )
         for size, block, holder in paragraphs:
             weight = size * _PARTS * together[holder] // (together[holder] + _TOGETHER)
             prose[block] += size
@@ -223,13 +275,17 @@ class _Descent:
         self._own, (self._sizes, self._prose, self._together, self._weights) = own, sums
 
     def article(self) -> list[int]:
-        """Return the numbers of the article's lines; those of all lines but noise if the page has no article."""
+        """Return the numbers of the article's lines; those of all lines but noise if the page has
+        no article.
+        """
         blocks, weights, article, left = self._blocks, self._weights, 0, 0.0
         while inside := [block for block in blocks.children(article) if self._sizes[block]]:
             inner = max(reversed(inside), key=weights.__getitem__)
             if weights[inner] < _MOST * weights[0]:
                 break
-            left += self._own[article] + sum([self._left(block, inner) for block in inside if block != inner])
+            left += self._own[article] + sum(
+                [self._left(block, inner) for block in inside if block != inner]
+            )
             if left > _MAY_BE_LEFT * self._prose[inner]:
                 break
             article = inner
@@ -239,7 +295,8 @@ class _Descent:
         return [
             line
             for line in self._kept
-            if (block := blocks.lines[line][2]) in span or (block in beside and block != self._headline)
+            if (block := blocks.lines[line][2]) in span
+            or (block in beside and block != self._headline)
         ]
 
     def _left(self, block: int, inner: int) -> float:
@@ -248,25 +305,38 @@ class _Descent:
         if kinds[block] == _PRE:
             return _CODE * size
         # A list or table with headings in it is one of other articles, or is there for the layout.
-        if kinds[block] in _PLAIN and _HEADINGS.isdisjoint(kinds[block + 1 : self._blocks.ends[block]]):
+        if kinds[block] in _PLAIN and _HEADINGS.isdisjoint(
+            kinds[block + 1 : self._blocks.ends[block]]
+        ):
             return size
         if read.links[block] >= _TEASER * read.characters[block]:
             return 0
         if kinds[block] == kinds[inner] and self._class_of(block) == self._class_of(inner):
             return self._together[block] / self._together[inner] * self._prose[inner]
-        leaves_headline = inner not in self._around_headline and self._blocks.parents[inner] in self._around_headline
+        leaves_headline = (
+            inner not in self._around_headline
+            and self._blocks.parents[inner] in self._around_headline
+        )
         return size if leaves_headline and size >= _LARGE * self._prose[inner] else 0
 
     def _class_of(self, block: int) -> str:
         return self._blocks.nodes[block].attributes.get("class") or ""
 
     def _beside_headline(self, article: int) -> range:
-        """Return which blocks stand with the headline, away from the article, if they hold more than a date."""
+        """Return which blocks stand with the headline, away from the article, if they hold more
+        than a date.
+        """
         blocks, headline, sizes = self._blocks, self._headline, self._sizes
-        common = next((block for block in blocks.way_to(article) if block in self._around_headline), -1)
+        common = next(
+            (block for block in blocks.way_to(article) if block in self._around_headline), -1
+        )
         # A heading that was never closed holds the page.
         if common == headline:
             return range(0)
         holder = next(block for block in blocks.way_to(headline) if blocks.parents[block] == common)
         least = max(_LEAST_BESIDE, _LEAST_SHARE_BESIDE * sizes[article])
-        return range(holder, blocks.ends[holder]) if sizes[holder] - self._own[headline] >= least else range(0)
+        return (
+            range(holder, blocks.ends[holder])
+            if sizes[holder] - self._own[headline] >= least
+            else range(0)
+        )

@@ -1,12 +1,14 @@
-"""Split texts into words by hand, since `re` and `str` follow the Unicode version of each Python, and hash the words.
+"""Split texts into words by hand, since `re` and `str` follow the Unicode version of each Python,
+and hash the words.
 
-A text is NFKC-normalised and case-folded as of Unicode 14: a frozen table classifies all code points. A word is a run
-of letters, digits and underscores with their marks; in scripts without spaces between words (Han, Kana, Thai, Lao,
-Khmer, Myanmar) every letter with its marks is a word.
+A text is NFKC-normalised and case-folded as of Unicode 14: a frozen table classifies all code
+points. A word is a run of letters, digits and underscores with their marks; in scripts without
+spaces between words (Han, Kana, Thai, Lao, Khmer, Myanmar) every letter with its marks is a word.
 
-The hash of a word with folded code points c_0, c_1, .. is mix(sum of mix(c_i + 1) * B^i mod 2^64): a sum over a slice
-of the text, so numpy computes all of them at once (Karp & Rabin 1987, with a mixed alphabet). With a key, the values of
-the letters and the base B are secret, and a secret is XORed into the sum.
+The hash of a word with folded code points c_0, c_1, .. is mix(sum of mix(c_i + 1) * B^i mod 2^64):
+a sum over a slice of the text, so numpy computes all of them at once (Karp & Rabin 1987, with a
+mixed alphabet). With a key, the values of the letters and the base B are secret, and a secret is
+XORed into the sum.
 """
 
 import json
@@ -25,14 +27,19 @@ Hashes = NDArray[np.uint64]
 
 # The classes of characters.
 SEPARATOR: Final = 0  # ends a word: white space, punctuation, a symbol, a control
-LETTER: Final = 1  # is a part of a word: a letter, digit or underscore, as in the regular expression \w
-SOLO: Final = 2  # is a word by itself: a letter of a script without spaces between words (Han, Kana, Thai, ...)
+LETTER: Final = (
+    1  # is a part of a word: a letter, digit or underscore, as in the regular expression \w
+)
+# Is a word by itself: a letter of a script without spaces between words (Han, Kana, Thai, ...).
+SOLO: Final = 2
 MARK: Final = 3  # belongs to the letter before it: a combining mark or joiner
-UNKNOWN: Final = 4  # is not assigned in Unicode 14, and blanked out, since newer Pythons might normalise it
+UNKNOWN: Final = (
+    4  # is not assigned in Unicode 14, and blanked out, since newer Pythons might normalise it
+)
 
 DATA_FILE: Final = "unicode14.json"
-# Odd, so that it has an inverse mod 2^64; 3 mod 8, so that B - 1 and B^2 - 1 keep few factors of two and
-# words that are permutations of each other differ in the high bits at least.
+# Odd, so that it has an inverse mod 2^64; 3 mod 8, so that B - 1 and B^2 - 1 keep few factors of
+# two and words that are permutations of each other differ in the high bits at least.
 _BASE: Final = 0x9E3779B97F4A7C13
 _BLOCK: Final = 1 << 16
 _PLANE: Final = 1 << 16
@@ -42,7 +49,8 @@ _SOFT_HYPHEN: Final = "\xad"
 # Hangul vowels and tails are letters, yet normalisation joins them to the letter before.
 _JAMO_VOWELS_AND_TAILS: Final = slice(0x1160, 0x1200)
 _SURROGATES: Final = slice(0xD800, 0xE000)
-# The class of a character that a table cannot give: its neighbours matter, or it becomes several characters.
+# The class of a character that a table cannot give: its neighbours matter, or it becomes several
+# characters.
 _ODD: Final = 3
 
 
@@ -75,7 +83,9 @@ def split_words(text: str, *, fold_case: bool = True) -> list[str]:
 
 
 class _Words(NamedTuple):
-    """A text to be hashed: its code points, where its words start, and its separators if it was normalised for that."""
+    """A text to be hashed: its code points, where its words start, and its separators if it was
+    normalised for that.
+    """
 
     codes: NDArray[np.unsignedinteger]
     starts: NDArray[np.intp]
@@ -91,12 +101,16 @@ def words_of_lines(text: str) -> NDArray[np.intp]:
     """Return the number of words of each line, as `text.split("\\n")` has them."""
     words = _words(text)
     feeds = (words.codes == ord("\n")).nonzero()[0]
-    counts: NDArray[np.intp] = np.diff(np.searchsorted(words.starts, feeds), prepend=0, append=len(words.starts))
+    counts: NDArray[np.intp] = np.diff(
+        np.searchsorted(words.starts, feeds), prepend=0, append=len(words.starts)
+    )
     return counts
 
 
 def word_hashes(text: str, key: Key = NO_KEY) -> Hashes:
-    """Return one 64-bit hash a word, shape (words,), in order; the same on every machine and Python."""
+    """Return one 64-bit hash a word, shape (words,), in order; the same on every machine and
+    Python.
+    """
     words, secrets = _words(text), _secrets(key)
     if words.separators is None:
         values = secrets.plane.take(words.codes)
@@ -107,7 +121,9 @@ def word_hashes(text: str, key: Key = NO_KEY) -> Hashes:
 
 
 def hashes_of_texts(texts: Sequence[str], key: Key = NO_KEY) -> tuple[Hashes, NDArray[np.intp]]:
-    """Return the `word_hashes` of several texts, one after the other, and where each text starts and the last ends."""
+    """Return the `word_hashes` of several texts, one after the other, and where each text starts
+    and the last ends.
+    """
     joined = "\n".join(texts)
     words = _words(joined)
     if words.separators is None and len(words.codes) <= _BLOCK:
@@ -130,13 +146,21 @@ def _words(text: str) -> _Words:
 
 
 def _words_in_context(text: str, *, fold_case: bool = True) -> _Words:
-    """Find the words of any text in NFKC as of Unicode 14. To normalise takes three times as long as to look it up."""
+    """Find the words of any text in NFKC as of Unicode 14.
+
+    To normalise takes three times as long as to look it up.
+    """
     # Soft hyphens are invisible inside words.
     text = text.replace(_SOFT_HYPHEN, "")
     codes = _code_points(text)
     unknown = class_table().take(codes) == UNKNOWN
     if unknown.any():
-        text = np.where(unknown, np.uint32(ord(" ")), codes).astype("<u4").tobytes().decode("utf-32-le")
+        text = (
+            np.where(unknown, np.uint32(ord(" ")), codes)
+            .astype("<u4")
+            .tobytes()
+            .decode("utf-32-le")
+        )
     normalised = unicodedata.normalize("NFKC", text)
     codes = _code_points(normalised.casefold() if fold_case else normalised)
     classes = class_table().take(codes)
@@ -172,7 +196,9 @@ class _Secrets(NamedTuple):
 # 1.5 MiB and a millisecond each.
 @lru_cache(maxsize=8)
 def _secrets(key: Key) -> _Secrets:
-    of_letters, of_words, base = (key.number(b"", name) if key.secret else 0 for name in ("letters", "words", "base"))
+    of_letters, of_words, base = (
+        key.number(b"", name) if key.secret else 0 for name in ("letters", "words", "base")
+    )
     base = base >> 3 << 3 | 3 if key.secret else _BASE
     _, codes = _plane_tables()
     plane = _values_of(codes, np.uint64(of_letters))
@@ -187,14 +213,18 @@ def _values_of(codes: NDArray[np.unsignedinteger], secret: np.uint64) -> Hashes:
 
 
 def _hash_slices(values: Hashes, starts: NDArray[np.intp], secrets: _Secrets) -> Hashes:
-    """Hash the slices values[starts[i]:starts[i + 1]]; separators have the value 0 and so do not count."""
+    """Hash the slices values[starts[i]:starts[i + 1]]; separators have the value 0 and so do not
+    count.
+    """
     if len(starts) == 0:
         return np.empty(0, np.uint64)
     if len(values) > _BLOCK and len(starts) > 1:
         half = len(starts) // 2
         middle = starts[half]
         first = _hash_slices(values[:middle], starts[:half], secrets)
-        return np.concatenate([first, _hash_slices(values[middle:], starts[half:] - middle, secrets)])
+        return np.concatenate(
+            [first, _hash_slices(values[middle:], starts[half:] - middle, secrets)]
+        )
     if len(values) > _BLOCK:
         # A word that is longer is cut off.
         values, starts = values[starts[0] :][:_BLOCK], np.zeros(1, np.intp)
@@ -207,9 +237,11 @@ def _hash_slices(values: Hashes, starts: NDArray[np.intp], secrets: _Secrets) ->
 
 @cache
 def _plane_tables() -> tuple[NDArray[np.uint8], Hashes]:
-    """Return classes and code points of the basic multilingual plane, whose characters are normalised and folded.
+    """Return classes and code points of the basic multilingual plane, whose characters are
+    normalised and folded.
 
-    A class is SEPARATOR, LETTER or SOLO if that holds beside any character, else _ODD. Separators have the code 0.
+    A class is SEPARATOR, LETTER or SOLO if that holds beside any character, else _ODD. Separators
+    have the code 0.
     """
     all_classes = class_table()
     # Their neighbours matter, or they matter for their neighbours.

@@ -1,13 +1,15 @@
 """Learn which numbers of a site change with every load, and leave them out of what is compared.
 
-"Who is online: 24 users", "Time: 0.769s", "Only 6 left": such lines differ between two answers of one page within
-minutes, in their numbers alone. Only that is evidence: pages that are alike are none, and what has changed since
-yesterday is news. A line with a price, a heading, a long line and one of little else than numbers is always content.
+"Who is online: 24 users", "Time: 0.769s", "Only 6 left": such lines differ between two answers of
+one page within minutes, in their numbers alone. Only that is evidence: pages that are alike are
+none, and what has changed since yesterday is news. A line with a price, a heading, a long line and
+one of little else than numbers is always content.
 
-Three pages of a host, with different headings, must show that a line changes, one of them in the folder where it
-counts, or all three in the folder above: on a shared host nobody can have numbers of others left out. A page counts in
-the folder of its canonical URL, too, which it names itself. A line that stays the same four times as often is content
-again. What changed is left out: the line, or of its numbers only some.
+Three pages of a host, with different headings, must show that a line changes, one of them in the
+folder where it counts, or all three in the folder above: on a shared host nobody can have numbers
+of others left out. A page counts in the folder of its canonical URL, too, which it names itself. A
+line that stays the same four times as often is content again. What changed is left out: the line,
+or of its numbers only some.
 """
 
 import math
@@ -26,8 +28,12 @@ import msgspec
 
 from crawldedup.names import TOKEN, canonical_url
 
-Numbers = dict[int, tuple[int, ...]]  # by the hash of a line without its numbers, theirs; under 0, that of the headings
-Changing = dict[int, tuple[int, ...]]  # by that hash, which numbers of a line change where a page stands
+Numbers = dict[
+    int, tuple[int, ...]
+]  # by the hash of a line without its numbers, theirs; under 0, that of the headings
+Changing = dict[
+    int, tuple[int, ...]
+]  # by that hash, which numbers of a line change where a page stands
 # By that hash, which numbers change on a host, and a hash of each folder where.
 Known = dict[int, tuple[tuple[int, ...], tuple[int, ...]]]
 NOTHING: Final[Known] = {}
@@ -59,12 +65,19 @@ _ANOTHERS_FOLDER: Final = re.compile(r"%2e|%2f|%5c|\\|/\.\.?/", re.I)
 
 
 def numbers_of(lines: Iterable[str], headings: Collection[str] = ()) -> Numbers:
-    """Hash the numbers of each line that may prove volatile. Leave out lines that differ in their numbers alone."""
+    """Hash the numbers of each line that may prove volatile.
+
+    Leave out lines that differ in their numbers alone.
+    """
     kinds = defaultdict(list)
     for line in dict.fromkeys(lines):
         kinds[_name_of(line, headings)].append(line)
-    once = [(name, kind[0]) for name, kind in kinds.items() if name and len(kind) == 1][:_MOST_LINES]
-    numbers = {name: tuple([mmh3.hash(number) for number in _NUMBER.findall(line)]) for name, line in once}
+    once = [(name, kind[0]) for name, kind in kinds.items() if name and len(kind) == 1][
+        :_MOST_LINES
+    ]
+    numbers = {
+        name: tuple([mmh3.hash(number) for number in _NUMBER.findall(line)]) for name, line in once
+    }
     return {0: (mmh3.hash("\n".join(sorted(headings))),), **numbers} if numbers else {}
 
 
@@ -72,11 +85,19 @@ def changing_at(known: Known, *urls: str) -> Changing:
     """Return what is known of the lines in the folders of a page with these URLs."""
     own = {_place_of(url)[1] for url in urls}
     folders = {*map(mmh3.hash, [*own, *(f"{folder.partition('/')[0]}/*" for folder in own)])}
-    return {name: numbers for name, (numbers, seen_in) in known.items() if not folders.isdisjoint(seen_in)}
+    return {
+        name: numbers
+        for name, (numbers, seen_in) in known.items()
+        if not folders.isdisjoint(seen_in)
+    }
 
 
-def without_volatile(text: str, known: Changing, headings: Collection[str] = ()) -> tuple[str, list[str]]:
-    """Return a text without its volatile parts, and the lines that had them; the whole text if they are much of it."""
+def without_volatile(
+    text: str, known: Changing, headings: Collection[str] = ()
+) -> tuple[str, list[str]]:
+    """Return a text without its volatile parts, and the lines that had them; the whole text if they
+    are much of it.
+    """
     lines = text.split("\n")
     kept = [rest_of(line, known, headings) for line in lines]
     left_out = [line for line, rest in zip(lines, kept, strict=True) if rest != line]
@@ -117,9 +138,11 @@ def _name_of(line: str, headings: Collection[str]) -> int:
 
 
 class _Line(msgspec.Struct, array_like=True):
-    """What reloads showed of a line: which numbers change, on how many pages of each folder; how often none did.
+    """What reloads showed of a line: which numbers change, on how many pages of each folder; how
+    often none did.
 
-    Pages with the same headings may differ in their numbers alone, so that these are what they are about.
+    Pages with the same headings may differ in their numbers alone, so that these are what they are
+    about.
     """
 
     numbers: set[int] = set()
@@ -132,7 +155,9 @@ class _Line(msgspec.Struct, array_like=True):
         return sum(self.folders.values())
 
     def known(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return which numbers are known to change, and the folders where they do, and within which."""
+        """Return which numbers are known to change, and the folders where they do, and within
+        which.
+        """
         if len(self.headings) < _WITNESSES or self.same > _MOST_SAME * self.changes:
             return (), ()
         within = [f"{folder}/*" for folder, pages in self.folders.items() if pages >= _WITNESSES]
@@ -143,7 +168,9 @@ _Hosts = dict[str, dict[int, _Line]]
 
 
 class VolatileLines:
-    """Knows which lines of a host change. Compares the numbers on the last pages with those of their reloads.
+    """Knows which lines of a host change.
+
+    Compares the numbers on the last pages with those of their reloads.
 
     Threads may share it: the thread that asks the store exchanges notes.
     """
@@ -163,7 +190,9 @@ class VolatileLines:
             return {name: known for name, line in lines.items() if (known := line.known())[0]}
 
     def learn(self, url: str, identity: str | None, numbers: Numbers) -> None:
-        """Compare the numbers on a page with those of its load of the last minutes, if there is one."""
+        """Compare the numbers on a page with those of its load of the last minutes, if there is
+        one.
+        """
         if not numbers or _ANOTHERS_FOLDER.search(url.partition("?")[0]):
             return
         page, now = identity or canonical_url(without_visit(url)), self._clock()
@@ -178,18 +207,26 @@ class VolatileLines:
                 self._compare(url, numbers, earlier)
 
     def note_load(self, url: str, text: int, full_text: int) -> None:
-        """Note the digests of a page without and with its volatile lines, which tell what changes by itself."""
+        """Note the digests of a page without and with its volatile lines, which tell what changes
+        by itself.
+        """
         page = canonical_url(without_visit(url))
         with self._lock:
             if self._loads.get((text, page), full_text) != full_text:
-                put_last(self._changing, text, {page, *[*self._changing.get(text, ())][-_CHANGED:]}, _MOST_PAGES)
+                put_last(
+                    self._changing,
+                    text,
+                    {page, *[*self._changing.get(text, ())][-_CHANGED:]},
+                    _MOST_PAGES,
+                )
             put_last(self._loads, (text, page), full_text, _MOST_PAGES)
 
     def may_be_two(self, url: str, original: str | None, text: int) -> bool:
-        """Return whether a page and its original may be two pages that only the numbers left out tell apart.
+        """Return whether a page and its original may be two pages that only the numbers left out
+        tell apart.
 
-        True if only the path's end or query values differ in their URLs, or `original` is None. False once two pages
-        with the digest `text` have changed by themselves.
+        True if only the path's end or query values differ in their URLs, or `original` is None.
+        False once two pages with the digest `text` have changed by themselves.
         """
         own, other = canonical_url(without_visit(url)), canonical_url(without_visit(original or ""))
         is_of_one_form = original is None or (own != other and _form_of(own) == _form_of(other))
@@ -207,14 +244,18 @@ class VolatileLines:
                 line.numbers |= changed
                 line.same += not changed
                 if changed:
-                    line.headings |= {*numbers.get(0, ())} if len(line.headings) < _WITNESSES else set()
+                    line.headings |= (
+                        {*numbers.get(0, ())} if len(line.headings) < _WITNESSES else set()
+                    )
                     put_last(line.folders, folder, line.folders.get(folder, 0) + 1, _MOST_FOLDERS)
                 put_last(self._hosts, host, lines, _MOST_HOSTS)
 
     def exchange(self, noted: str) -> str:
-        """Take over what others have noted beside an index, and return the note that tells them what is known here.
+        """Take over what others have noted beside an index, and return the note that tells them
+        what is known here.
 
-        Of two notes about a line, the one from more loads holds. The note has the last hosts, in a megabyte at most.
+        Of two notes about a line, the one from more loads holds. The note has the last hosts, in a
+        megabyte at most.
         """
         hosts: _Hosts = {}
         with suppress(msgspec.MsgspecError):  # what is no such note is left alone
@@ -223,7 +264,9 @@ class VolatileLines:
             for host, lines in hosts.items():
                 known = self._hosts.get(host, {})
                 for name, line in lines.items():
-                    known[name] = max(known.get(name, line), line, key=lambda line: line.changes + line.same)
+                    known[name] = max(
+                        known.get(name, line), line, key=lambda line: line.changes + line.same
+                    )
                 put_last(self._hosts, host, known, _MOST_HOSTS)
             if hosts == self._hosts:
                 return noted

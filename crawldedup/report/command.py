@@ -14,11 +14,15 @@ DEFAULT_SOURCE: Final = ".scrapy/crawldedup"
 
 ARGUMENTS: Final[Arguments] = {
     "--output": argument(
-        "write a .html page, the report as .json, or every verdict as .csv, .jsonl or .parquet", "FILE", type=Path
+        "write a .html page, the report as .json, or every verdict as .csv, .jsonl or .parquet",
+        "FILE",
+        type=Path,
     ),
     "--crawls": argument("list the crawls of the sources instead", action="store_true"),
     "--crawl": argument("report this crawl (default: the last one)", "NAME"),
-    "--against": argument("compare with this crawl of the sources, or with the last one of another source", "CRAWL"),
+    "--against": argument(
+        "compare with this crawl of the sources, or with the last one of another source", "CRAWL"
+    ),
 }
 _SOURCES: Final = f"journals of one crawl, or a folder of journals (default: {DEFAULT_SOURCE})"
 
@@ -32,13 +36,18 @@ REPORT: Final = Command(
 
 
 def run(given: Namespace, output: Output) -> None:
-    """Make a report of the sources, and show it or write it; or list the crawls. Raises ConfigurationError."""
+    """Make a report of the sources, and show it or write it; or list the crawls.
+
+    Raises ConfigurationError.
+    """
     if given.crawls:
         for source in given.sources:
             for crawl in crawls(source):
                 began = time.strftime("%Y-%m-%d %H:%M", time.gmtime(crawl.started))
                 count, state = pluralize(crawl.pages, "page"), printable(crawl.state)
-                output.show(asdict(crawl), f"{printable(crawl.name)}  {began} UTC, {count}, {state}")
+                output.show(
+                    asdict(crawl), f"{printable(crawl.name)}  {began} UTC, {count}, {state}"
+                )
         return
     # Here, so that `--help` does not wait for DuckDB.
     from crawldedup.report.queries import Database, make_report
@@ -47,14 +56,19 @@ def run(given: Namespace, output: Output) -> None:
     if given.output is not None:
         if output.as_json:
             raise ConfigurationError(
-                "--json prints the report, and --output writes it into a file: leave one of them out; "
+                "--json prints the report, and --output writes it into a file: leave one of them "
+                "out; "
                 "a file that ends with .json holds the same"
             )
         check_path("--output", given.output)
     journals, against = find_journals(given.sources, given.crawl), list[Journal]()
     if given.against:
         is_source = Path(given.against).exists()
-        against = find_journals([given.against]) if is_source else find_journals(given.sources, given.against)
+        against = (
+            find_journals([given.against])
+            if is_source
+            else find_journals(given.sources, given.against)
+        )
     with output.shares() as progress, Database(progress) as database:
         made = make_report(database, journals, against)
         if given.output is not None:

@@ -1,8 +1,9 @@
-"""A report of a crawl, made of named queries: their rows are what a terminal, a page and JSON show, and findings.
+"""A report of a crawl, made of named queries: their rows are what a terminal, a page and JSON show,
+and findings.
 
-DuckDB asks the journals, as tables in a file of their own, so that memory stays bounded. The queries are in the folder
-`sql`, each below its name. Lists hold the most important rows only, so that a report stays small. What is an estimate
-is named so in the docs.
+DuckDB asks the journals, as tables in a file of their own, so that memory stays bounded. The
+queries are in the folder `sql`, each below its name. Lists hold the most important rows only, so
+that a report stays small. What is an estimate is named so in the docs.
 """
 
 import re
@@ -29,13 +30,34 @@ Progress = Callable[[str, float], None]
 Row = dict[str, Any]
 Report = dict[str, Any]  # all that is shown of a crawl, ready for JSON
 
-CURRENT, FORMER = "current", "former"  # the schemas of a crawl, and of an earlier one that it is compared with
+CURRENT, FORMER = (
+    "current",
+    "former",
+)  # the schemas of a crawl, and of an earlier one that it is compared with
 # What became of a page since an earlier crawl.
 CHANGES: Final = ("new", "changed", "same", "duplicated", "moved", "skipped", "gone")
 
 # The parts of a report that are the rows of the query of their name.
-_ROWS: Final = ("sites", "patterns", "parameters", "stale", "below", "clusters", "reasons", "walls", "times", "savings")
-_ADVISED: Final = ("kind", "site", "what", "support", "confidence", "examples")  # what is shown of a mined rule
+_ROWS: Final = (
+    "sites",
+    "patterns",
+    "parameters",
+    "stale",
+    "below",
+    "clusters",
+    "reasons",
+    "walls",
+    "times",
+    "savings",
+)
+_ADVISED: Final = (
+    "kind",
+    "site",
+    "what",
+    "support",
+    "confidence",
+    "examples",
+)  # what is shown of a mined rule
 _MOST_STEPS: Final = 60
 _STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 
@@ -43,20 +65,24 @@ _LEVELS: Final = ("bad", "warn", "info")
 _MOST_NAMED: Final = 3
 _LAST_STEPS: Final = 5
 
-_Finding = tuple[str, str, str]  # how urgent it is, its sentence, and the section that shows more of it
+_Finding = tuple[
+    str, str, str
+]  # how urgent it is, its sentence, and the section that shows more of it
 
 
 def check_installed() -> None:
     """Raise MissingDependencyError without what reads journals, and what renders reports."""
     if missing := [package for package in ("duckdb", "jinja2") if find_spec(package) is None]:
-        raise MissingDependencyError(f"a report needs {' and '.join(missing)}: pip install {' '.join(missing)}")
+        raise MissingDependencyError(
+            f"a report needs {' and '.join(missing)}: pip install {' '.join(missing)}"
+        )
 
 
 class Database(AbstractContextManager["Database"]):
     """The lines of a crawl's journals.
 
-    The view `pages` has those of its responses, with their `number` and their `moment` in seconds. The view `places`
-    has their `site` and `pattern`, too. `tell` is called with what is done.
+    The view `pages` has those of its responses, with their `number` and their `moment` in seconds.
+    The view `places` has their `site` and `pattern`, too. `tell` is called with what is done.
     """
 
     def __init__(self, tell: Progress = lambda _doing, _share: None) -> None:
@@ -65,10 +91,16 @@ class Database(AbstractContextManager["Database"]):
 
         self.tell = tell
         self._queries = {**_queries_in("journals.sql"), **_queries_in("report.sql")}
-        self._temporary = TemporaryDirectory(prefix="crawldedup-report-", ignore_cleanup_errors=True)
+        self._temporary = TemporaryDirectory(
+            prefix="crawldedup-report-", ignore_cleanup_errors=True
+        )
         folder = Path(self._temporary.name)
         # The last is that of a line which is longer than DuckDB takes, and than any of a journal.
-        self._failures = (duckdb.OperationalError, duckdb.FatalException, duckdb.InvalidInputException)
+        self._failures = (
+            duckdb.OperationalError,
+            duckdb.FatalException,
+            duckdb.InvalidInputException,
+        )
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": "600MB",  # the rest goes to the folder below
             "temp_directory": str(folder / "spilled"),
@@ -85,13 +117,19 @@ class Database(AbstractContextManager["Database"]):
         self._temporary.cleanup()
 
     def load(self, journals: Sequence[Journal], schema: str = CURRENT) -> int:
-        """Make the tables of journals, and return how many lines were left out. Raises ReportError."""
+        """Make the tables of journals, and return how many lines were left out.
+
+        Raises ReportError.
+        """
         self.tell("reading journals", 0)
         start = min(journal.started for journal in journals)
         with self._errors():
             self._connection.execute(f"CREATE SCHEMA {schema}")
         self.use(schema)
-        paths, offsets = [str(journal.path) for journal in journals], [journal.started - start for journal in journals]
+        paths, offsets = (
+            [str(journal.path) for journal in journals],
+            [journal.started - start for journal in journals],
+        )
         self.rows("make_lines", files=paths, offsets=offsets)
         self.rows("make_views")
         return int(self.row("unread_lines")["lines"])
@@ -101,7 +139,10 @@ class Database(AbstractContextManager["Database"]):
         self._connection.execute(f"USE {schema}")
 
     def rows(self, name: str, **values: Any) -> list[Row]:
-        """Run the query of this name; return its rows as dicts. Raises ReportError without enough memory or disk."""
+        """Run the query of this name; return its rows as dicts.
+
+        Raises ReportError without enough memory or disk.
+        """
         with self._errors():
             result = self._connection.execute(self._queries[name], values)
             names = [column[0] for column in result.description]
@@ -121,7 +162,9 @@ class Database(AbstractContextManager["Database"]):
             self._connection.execute(copy, {"path": path, **values})
 
     def evidence(self, most: int = MOST_PAGES) -> tuple[list[Page], list[Rule]]:
-        """Return at most so many pages in the order of their verdicts, and the rules that crawls have withdrawn."""
+        """Return at most so many pages in the order of their verdicts, and the rules that crawls
+        have withdrawn.
+        """
         with self._errors():
             verdicts = self._connection.execute(self._queries["evidence"])
             pages = pages_of(iter(verdicts.fetchone, None), most)
@@ -137,7 +180,9 @@ class Database(AbstractContextManager["Database"]):
             yield
         except self._failures as error:
             reason, folder = str(error).partition("\n")[0], Path(self._temporary.name).parent
-            raise ReportError(f"the report cannot be made with temporary files in {folder}: {reason}") from error
+            raise ReportError(
+                f"the report cannot be made with temporary files in {folder}: {reason}"
+            ) from error
 
 
 def _queries_in(name: str) -> dict[str, str]:
@@ -149,19 +194,31 @@ def _queries_in(name: str) -> dict[str, str]:
 def _site_at(origin: str) -> str:
     """Return a site, with a port that is not the usual one."""
     scheme, _, authority = origin.partition("://")
-    host = authority.rpartition("@")[2].lower().removesuffix({"http": ":80", "https": ":443"}.get(scheme, ""))
+    host = (
+        authority.rpartition("@")[2]
+        .lower()
+        .removesuffix({"http": ":80", "https": ":443"}.get(scheme, ""))
+    )
     site, port = site_of(f"//{host}"), host.rpartition(":")[2]
     return f"{site}:{port}" if site and port != host and port.isdecimal() else site or host
 
 
 class ReportError(CrawlDedupError):
-    """Raised where memory or disk do not suffice for a report, or a file cannot be read or written. Free some."""
+    """Raised where memory or disk do not suffice for a report, or a file cannot be read or written.
+
+    Free some.
+    """
 
     counter = "report"
 
 
-def make_report(database: Database, journals: Sequence[Journal], against: Sequence[Journal] = ()) -> Report:
-    """Load the journals of a crawl, and of an earlier one to compare it with; return the report. Raises ReportError."""
+def make_report(
+    database: Database, journals: Sequence[Journal], against: Sequence[Journal] = ()
+) -> Report:
+    """Load the journals of a crawl, and of an earlier one to compare it with; return the report.
+
+    Raises ReportError.
+    """
     left_out = (database.load(against, FORMER) if against else 0) + database.load(journals)
     database.tell("counting", 0)
     database.rows("make_clusters")
@@ -177,19 +234,27 @@ def make_report(database: Database, journals: Sequence[Journal], against: Sequen
         "variants": database.rows("variants", views=f"^{VIEW_PARAMETERS}(=|$)"),
         **{name: database.rows(name) for name in _ROWS},
         "index": _index(database, journals),
-        "stats": {row["name"]: row["text"] or _whole(row["number"]) for row in database.rows("stats")},
+        "stats": {
+            row["name"]: row["text"] or _whole(row["number"]) for row in database.rows("stats")
+        },
         "comparison": _comparison(database, journals, against) if against else None,
         "advice": [{name: getattr(rule, name) for name in _ADVISED} for rule in rules],
         "withdrawn": [row["rule"] for row in database.rows("withdrawn")],
         "volatile": [row["line"] for row in database.rows("volatile")],
     }
-    findings = sorted((*_trouble(report), *_traps(report), *_hints(report)), key=lambda each: _LEVELS.index(each[0]))
+    findings = sorted(
+        (*_trouble(report), *_traps(report), *_hints(report)),
+        key=lambda each: _LEVELS.index(each[0]),
+    )
     names = ("level", "text", "section")
     return report | {"findings": [dict(zip(names, finding, strict=True)) for finding in findings]}
 
 
 def _crawl(database: Database, journals: Sequence[Journal], left_out: int) -> Row:
-    """Return what the journals say of themselves. A process has no `end` while it runs, or after it was killed."""
+    """Return what the journals say of themselves.
+
+    A process has no `end` while it runs, or after it was killed.
+    """
     last, ends = journals[-1], database.rows("ends")
     processes = [
         {"host": journal.host, "pid": journal.pid, "started": journal.started, "end": row["end"]}
@@ -211,14 +276,23 @@ def _crawl(database: Database, journals: Sequence[Journal], left_out: int) -> Ro
 
 
 def _timeline(database: Database, seconds: float) -> Row:
-    """Return the crawl in at most 60 steps of a round length; one in which nothing came is there, too."""
-    step: float = next((step for step in _STEPS if seconds / step < _MOST_STEPS), 0) or seconds / (_MOST_STEPS - 1)
+    """Return the crawl in at most 60 steps of a round length; one in which nothing came is there,
+    too.
+    """
+    step: float = next((step for step in _STEPS if seconds / step < _MOST_STEPS), 0) or seconds / (
+        _MOST_STEPS - 1
+    )
     last = int(seconds // step)
-    return {"step": step, "moments": database.rows("moments", step=step, last=last, last_step=seconds - last * step)}
+    return {
+        "step": step,
+        "moments": database.rows("moments", step=step, last=last, last_step=seconds - last * step),
+    }
 
 
 def _similarity(database: Database, settings: Row) -> Row:
-    """Return near duplicates by estimated similarity; `limit` is the least one that was accepted in this crawl."""
+    """Return near duplicates by estimated similarity; `limit` is the least one that was accepted in
+    this crawl.
+    """
     wanted, limit = settings.get("similarity"), settings.get("threshold")
     what_if = []
     if wanted is not None and limit is not None:
@@ -231,14 +305,19 @@ def _similarity(database: Database, settings: Row) -> Row:
 
 
 def limit_at(similarity: float, *, wanted: float, limit: float) -> float:
-    """Return the limit of the estimate at another similarity than the wanted one, whose limit is given."""
-    # The recall is the same, so that the limit lies as many standard deviations below: see `accept_threshold`.
+    """Return the limit of the estimate at another similarity than the wanted one, whose limit is
+    given.
+    """
+    # The recall is the same, so that the limit lies as many standard deviations below: see
+    # `accept_threshold`.
     margin = (wanted - limit) / estimate_deviation(min(wanted, MAX_SIMILARITY), VERIFY_BITS)
     return similarity - margin * estimate_deviation(similarity, VERIFY_BITS)
 
 
 def _index(database: Database, journals: Sequence[Journal]) -> Row:
-    """Return how full the index was, its work, and the share of pages just as alike as asked for that it finds."""
+    """Return how full the index was, its work, and the share of pages just as alike as asked for
+    that it finds.
+    """
     index = database.row("index")
     similarity, recall = map(journals[-1].settings.get, ("similarity", "recall"))
     expected = None
@@ -248,8 +327,13 @@ def _index(database: Database, journals: Sequence[Journal]) -> Row:
 
 
 def _comparison(database: Database, journals: Sequence[Journal], former: Sequence[Journal]) -> Row:
-    """Return what became of pages since an earlier crawl; by text, too, if both had one index: digests are its own."""
-    indexes = {(str(each.settings.get("store")), str(each.settings.get("namespace"))) for each in (*journals, *former)}
+    """Return what became of pages since an earlier crawl; by text, too, if both had one index:
+    digests are its own.
+    """
+    indexes = {
+        (str(each.settings.get("store")), str(each.settings.get("namespace")))
+        for each in (*journals, *former)
+    }
     by_text = len(indexes) == 1 and not any(store.startswith("memory:") for store, _ in indexes)
     for schema in (FORMER, CURRENT):
         database.use(schema)
@@ -275,16 +359,32 @@ def _trouble(report: Report) -> Iterator[_Finding]:
         yield "bad", "No page was checked.", "skipped"
     if unchecked := totals["counts"]["error"]:
         level = "bad" if unchecked > 0.01 * totals["responses"] else "warn"
-        yield level, f"{pluralize(unchecked, 'page')} passed unchecked, because something failed.", "skipped"
+        yield (
+            level,
+            f"{pluralize(unchecked, 'page')} passed unchecked, because something failed.",
+            "skipped",
+        )
     for wall in report["walls"][:_MOST_NAMED]:
         share = f"{100 * wall['share']:.0f} % of {wall['window']} pages in a row were copies of"
-        yield "bad", f"A login wall, a ban or a soft 404 is likely: {share} {wall['url']}.", "skipped"
+        yield (
+            "bad",
+            f"A login wall, a ban or a soft 404 is likely: {share} {wall['url']}.",
+            "skipped",
+        )
     if missing := sum(process["end"] is None for process in crawl["processes"]):
         count = len(crawl["processes"])
         what = "the crawl" if count == 1 else f"{missing} of {count} processes"
-        yield "warn", f"No end of {what} is recorded: still running, killed, or no room to write it.", "about"
+        yield (
+            "warn",
+            f"No end of {what} is recorded: still running, killed, or no room to write it.",
+            "about",
+        )
     if crawl["left_out"]:
-        yield "warn", f"{pluralize(crawl['left_out'], 'line')} of the journals could not be read.", "about"
+        yield (
+            "warn",
+            f"{pluralize(crawl['left_out'], 'line')} of the journals could not be read.",
+            "about",
+        )
 
 
 def _traps(report: Report) -> Iterator[_Finding]:
@@ -296,31 +396,55 @@ def _traps(report: Report) -> Iterator[_Finding]:
         yield "warn", f"A trap ({group['trap']}): {text}, {checked - copies:,} are not.", "stale"
     moments = report["timeline"]["moments"]
     last = moments[-_LAST_STEPS:]
-    pages, new = sum(moment["checked"] for moment in last), sum(moment["counts"]["new"] for moment in last)
+    pages, new = (
+        sum(moment["checked"] for moment in last),
+        sum(moment["counts"]["new"] for moment in last),
+    )
     own = new + sum(moment["counts"]["revisit"] for moment in last)
     if len(moments) > 2 * _LAST_STEPS and own < 0.1 * pages:
-        yield "warn", f"At the end of the crawl, {100 * new / pages:.1f} % of the pages were new.", "time"
+        yield (
+            "warn",
+            f"At the end of the crawl, {100 * new / pages:.1f} % of the pages were new.",
+            "time",
+        )
 
 
 def _hints(report: Report) -> Iterator[_Finding]:
     totals, advice, withdrawn = report["totals"], report["advice"], report["withdrawn"]
     for largest in report["clusters"][:1]:
         if (copies := largest["copies"]) >= max(50, 0.1 * totals["duplicates"]):
-            yield "info", f"The largest cluster has {copies:,} copies of {largest['kept']}.", "clusters"
+            yield (
+                "info",
+                f"The largest cluster has {copies:,} copies of {largest['kept']}.",
+                "clusters",
+            )
     if advice:
         saved = sum(rule["support"] for rule in advice)
         what = f"{pluralize(len(advice), 'URL rule')} would have saved copies of {saved:,} contents"
         how = "`crawldedup advise --output rules.json` writes them for CRAWLDEDUP_RULES"
         yield "info", f"{what}: {how}.", "advice"
     if withdrawn:
-        text = f"{pluralize(len(withdrawn), 'URL rule')} proved wrong and was left out: {_named(withdrawn)}."
+        text = (
+            f"{pluralize(len(withdrawn), 'URL rule')} proved wrong and was left out: "
+            f"{_named(withdrawn)}."
+        )
         yield "warn", f"{text} `crawldedup advise` writes rules without it.", "advice"
     if volatile := _named(report["volatile"]):
-        yield "info", f"Left out as volatile, since their numbers change with every load: {volatile}.", "volatile"
+        yield (
+            "info",
+            f"Left out as volatile, since their numbers change with every load: {volatile}.",
+            "volatile",
+        )
     if views := sum(row["by_query"] for row in report["below"]):
-        text = f"{pluralize(views, 'new page')} nearly match a page whose URL differs in its query alone."
+        text = (
+            f"{pluralize(views, 'new page')} nearly match a page whose URL differs in its query "
+            "alone."
+        )
         yield "info", f"{text} See what keeps them apart.", "below"
-    variants = [f"{row['name']} at {row['site']}: {row['values']} values, same text" for row in report["variants"]]
+    variants = [
+        f"{row['name']} at {row['site']}: {row['values']} values, same text"
+        for row in report["variants"]
+    ]
     if variants:
         how = "If these show other pictures, CRAWLDEDUP_DISTINGUISH_PARAMS keeps them apart."
         yield "info", f"Parameter {_named(variants)}. {how}", "sites"

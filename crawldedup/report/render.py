@@ -1,7 +1,9 @@
-"""Show a report by templates, as one page that needs no network or in a terminal, and write it into a file.
+"""Show a report by templates, as one page that needs no network or in a terminal, and write it into
+a file.
 
-Nothing of the crawled pages can run in the page. In a terminal their texts are plain, with control characters escaped.
-A file has the format that its name ends with: a page, data, or every verdict as a row.
+Nothing of the crawled pages can run in the page. In a terminal their texts are plain, with control
+characters escaped. A file has the format that its name ends with: a page, data, or every verdict as
+a row.
 """
 
 import base64
@@ -52,8 +54,15 @@ _PASSAGE: Final = re.compile(r"(\[-.*?-\]|\{\+.*?\+\})")
 
 @cache
 def templates_of(package: str, *functions: Callable[..., object]) -> "Environment":
-    """Return the templates in the folder `page` of a package. HTML escapes what it shows. What is missing raises."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # which not everyone has who asks for a report
+    """Return the templates in the folder `page` of a package.
+
+    HTML escapes what it shows. What is missing raises.
+    """
+    from jinja2 import (
+        Environment,
+        PackageLoader,
+        StrictUndefined,
+    )  # which not everyone has who asks for a report
 
     environment = Environment(
         loader=PackageLoader(package, "page"),
@@ -62,8 +71,22 @@ def templates_of(package: str, *functions: Callable[..., object]) -> "Environmen
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    of_reports = axis, change_by, compact, date, depth, headline, index_health, lasting, link, passages, percent
-    named = {function.__name__: function for function in (*of_reports, shown, time_labels, *functions)}
+    of_reports = (
+        axis,
+        change_by,
+        compact,
+        date,
+        depth,
+        headline,
+        index_health,
+        lasting,
+        link,
+        passages,
+        percent,
+    )
+    named = {
+        function.__name__: function for function in (*of_reports, shown, time_labels, *functions)
+    }
     environment.globals |= {**named, "size": environment.filters["filesizeformat"]}
     return environment
 
@@ -73,9 +96,13 @@ def page_of(report: Report) -> str:
     from markupsafe import Markup
 
     folder = files(_PACKAGE) / "page"
-    style, script = ((folder / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    style, script = (
+        (folder / name).read_text(encoding="utf-8") for name in ("report.css", "report.js")
+    )
     more = {"style": Markup(style), "script": Markup(script), "hash_of": _hash_of}
-    pages = (rendered("report.html", report, most=most, **more) for most in (200, 100, 50, 25, 10, 5, 2))
+    pages = (
+        rendered("report.html", report, most=most, **more) for most in (200, 100, 50, 25, 10, 5, 2)
+    )
     return next((page for page in pages if len(page.encode()) <= LARGEST_PAGE), "")
 
 
@@ -107,7 +134,9 @@ def _table(rows: Sequence[Sequence[str]]) -> Table:
     columns = [column for column in zip(*rows, strict=True) if {*column[1:]} - {"", "–"}]
     for heading, *_ in columns:
         is_number = heading.startswith("#")
-        table.add_column(heading.removeprefix("#"), justify="right" if is_number else "left", no_wrap=is_number)
+        table.add_column(
+            heading.removeprefix("#"), justify="right" if is_number else "left", no_wrap=is_number
+        )
     for cells in [*zip(*columns, strict=True)][1:]:
         table.add_row(*map(_Line, cells))
     return table
@@ -130,15 +159,23 @@ class _Line:
 
 
 def check_path(name: str, path: Path) -> None:
-    """Check a path before the work. Raises ConfigurationError, and MissingDependencyError without what it needs."""
+    """Check a path before the work.
+
+    Raises ConfigurationError, and MissingDependencyError without what it needs.
+    """
     if path.suffix not in SUFFIXES:
-        raise ConfigurationError(f"{name} is {printable(str(path))!r}; it must end with one of {', '.join(SUFFIXES)}")
+        raise ConfigurationError(
+            f"{name} is {printable(str(path))!r}; it must end with one of {', '.join(SUFFIXES)}"
+        )
     check_target(path, (), force=True)
     check_installed()
 
 
 def write_report(database: Database, report: Report, path: Path) -> None:
-    """Write a report of this database. The file is whole when it has its name. Raises ReportError and OSError."""
+    """Write a report of this database.
+
+    The file is whole when it has its name. Raises ReportError and OSError.
+    """
     with target_file(path, force=True) as out:
         if path.suffix == ".html":
             out.write(page_of(report).encode())
@@ -181,7 +218,9 @@ def percent(share: float | None) -> str:
     """Return a share: "12 %", "0.4 %", "–" for None."""
     if share is None:
         return "–"
-    return f"{100 * share:.1f} %" if 0 < share < 0.01 or 0.99 < share < 1 else f"{100 * share:.0f} %"
+    return (
+        f"{100 * share:.1f} %" if 0 < share < 0.01 or 0.99 < share < 1 else f"{100 * share:.0f} %"
+    )
 
 
 def shown(text: str, longest: int = 120) -> str:
@@ -192,7 +231,10 @@ def shown(text: str, longest: int = 120) -> str:
 
 
 def link(url: str) -> str:
-    """Return a URL that may be linked to: of the web, whole and not too long. Else return an empty string."""
+    """Return a URL that may be linked to: of the web, whole and not too long.
+
+    Else return an empty string.
+    """
     if len(url) > 500 or "…" in url or not url.isprintable() or " " in url:
         return ""
     try:
@@ -210,39 +252,63 @@ def headline(report: Mapping[str, Any]) -> str:
         return f"{totals['responses']:,} responses came, and none was checked."
     if report["crawl"]["is_scan"]:
         kept = counts["new"] + counts["thin"]
-        return f"{checked:,} pages were compared: {kept:,} are kept, {copies:,} are duplicates of them."
+        return (
+            f"{checked:,} pages were compared: {kept:,} are kept, {copies:,} are duplicates of "
+            "them."
+        )
     share = f" ({percent(totals['share'])})" if copies else ""
     known = ""
     if revisits := counts["revisit"]:
         fate = f"of which {revisits - totals['unwanted']:,} were" if totals["unwanted"] else "and"
         known = f", {revisits:,} were known {fate} delivered again"
-    words = f"{checked:,} pages were checked: {counts['new']:,} are new, {copies:,} are duplicates{share}{known}."
+    words = (
+        f"{checked:,} pages were checked: {counts['new']:,} are new, {copies:,} are "
+        f"duplicates{share}{known}."
+    )
     savings = report["savings"]
-    rules = [f"{row['downloads']:,} by the rule {shown(row['rule'])}" for row in savings[:_MOST_RULES]]
+    rules = [
+        f"{row['downloads']:,} by the rule {shown(row['rule'])}" for row in savings[:_MOST_RULES]
+    ]
     if rest := savings[_MOST_RULES:]:
-        rules.append(f"{sum(row['downloads'] for row in rest):,} by {pluralize(len(rest), 'other rule')}")
+        rules.append(
+            f"{sum(row['downloads'] for row in rest):,} by {pluralize(len(rest), 'other rule')}"
+        )
     total = sum(row["downloads"] for row in savings)
-    return words + (f" {total:,} downloads of copies were skipped: {', '.join(rules)}." if rules else "")
+    return words + (
+        f" {total:,} downloads of copies were skipped: {', '.join(rules)}." if rules else ""
+    )
 
 
 def change_by(what_if: Mapping[str, Any]) -> str:
-    """Return what another similarity would change; a looser one also looks further than the crawl did."""
+    """Return what another similarity would change; a looser one also looks further than the crawl
+    did.
+    """
     if what_if["kept"] is not None:
         return f"at most {what_if['kept']:,} duplicates fewer"
-    return "more duplicates" if what_if["dropped"] is None else f"at least {what_if['dropped']:,} duplicates more"
+    return (
+        "more duplicates"
+        if what_if["dropped"] is None
+        else f"at least {what_if['dropped']:,} duplicates more"
+    )
 
 
 def index_health(index: Mapping[str, Any]) -> str:
     """Return what is known of the index, in sentences."""
     if not index["known_after"]:
         return ""
-    each = "" if index["bytes"] is None else f", {index['bytes'] / index['known_after']:,.0f} bytes each"
+    each = (
+        ""
+        if index["bytes"] is None
+        else f", {index['bytes'] / index['known_after']:,.0f} bytes each"
+    )
     recall = "" if index["recall"] is None else f" Expected recall: {percent(index['recall'])}."
     return f"The index holds {pluralize(index['known_after'], 'page')}{each}.{recall}"
 
 
 def passages(difference: str) -> list[tuple[str, str]]:
-    """Return a difference in pieces, each with "del" for the earlier page, "ins" for this one, or "" for both."""
+    """Return a difference in pieces, each with "del" for the earlier page, "ins" for this one, or
+    "" for both.
+    """
     kinds = {"[-": "del", "{+": "ins"}
     marked = [(kinds.get(piece[:2], ""), piece) for piece in _PASSAGE.split(difference) if piece]
     return [(kind, piece[2:-2] if kind else piece) for kind, piece in marked]
@@ -252,7 +318,11 @@ def axis(low: float, high: float) -> list[float]:
     """Return values at a round distance, at most seven, of which the outer ones enclose two others."""
     span = (high - low) or high or 1
     power = 10 ** math.floor(math.log10(span / _MOST_GRID_LINES))
-    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if span / (power * factor) <= _MOST_GRID_LINES)
+    step = next(
+        power * factor
+        for factor in (1, 2, 2.5, 5, 10)
+        if span / (power * factor) <= _MOST_GRID_LINES
+    )
     first = math.floor(low / step)
     return [step * number for number in range(first, max(math.ceil(high / step), first + 1) + 1)]
 
@@ -263,6 +333,8 @@ def depth(value: float, grid: Sequence[float]) -> float:
 
 
 def time_labels(moments: Sequence[Mapping[str, Any]]) -> list[tuple[float, str]]:
-    """Return when the steps of a crawl began, at most ten, with their places in the width, from 0 to 1."""
+    """Return when the steps of a crawl began, at most ten, with their places in the width, from 0
+    to 1.
+    """
     marks = [(at / len(moments), lasting(moment["seconds"])) for at, moment in enumerate(moments)]
     return marks[:: -(-len(marks) // 10)]

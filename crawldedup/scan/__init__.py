@@ -1,1 +1,3 @@
-"""Find the duplicates among many pages at once, where all are at hand: the engine behind `crawldedup scan`."""
+"""Find the duplicates among many pages at once, where all are at hand: the engine behind
+`crawldedup scan`.
+"""

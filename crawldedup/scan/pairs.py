@@ -1,14 +1,16 @@
 """Pair the pages that share a key, without ever pairing all pages of a crowd.
 
-A crawl files a page under its own key in each table and probes the keys that its near duplicates likely have. With all
-pages at hand, both sides share the work: each page is filed under its own key and under a few others, in which the bits
-are flipped that most likely differ (Sood and Loguinov 2011). Two pages meet if they have one of these keys in common:
-n keys a page do the work of nearly n * n probes. Only the leading bits of a key count, the fewer the fewer pages there
-are, so that a key is shared by about the same number of unrelated pages in every collection.
+A crawl files a page under its own key in each table and probes the keys that its near duplicates
+likely have. With all pages at hand, both sides share the work: each page is filed under its own key
+and under a few others, in which the bits are flipped that most likely differ (Sood and Loguinov
+2011). Two pages meet if they have one of these keys in common: n keys a page do the work of nearly
+n * n probes. Only the leading bits of a key count, the fewer the fewer pages there are, so that a
+key is shared by about the same number of unrelated pages in every collection.
 
-Keys are sorted, so the pages that share one form a run. A page is paired with the pages before it in its run, of which
-it meets a bounded number: in a long run, these are the ones whose whole keys are next to its own. It is paired, too,
-with the first page of each longer key that it shares with many: of a thousand copies, each meets the one that is kept.
+Keys are sorted, so the pages that share one form a run. A page is paired with the pages before it
+in its run, of which it meets a bounded number: in a long run, these are the ones whose whole keys
+are next to its own. It is paired, too, with the first page of each longer key that it shares with
+many: of a thousand copies, each meets the one that is kept.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,11 +27,16 @@ from crawldedup.search.plan import STORED_BITS, Table, flip_sets
 Keys = NDArray[np.uint64]
 Near = Callable[[Keys, Keys], Keys]  # `near_pairs` of some pages
 
-VOLATILITY_UNIT: Final = 32  # parts of a search weight: what is kept only tells which bits are likely to flip
+VOLATILITY_UNIT: Final = (
+    32  # parts of a search weight: what is kept only tells which bits are likely to flip
+)
 KEYS_A_TABLE: Final = 6
-"""Each page is filed under so many keys in each table. Of pages with J = .9, two tables of 6, with 4 to 8 pages under a
-key by chance, let 99.7 % meet; of those with J = .85, 98 %. An index of a million pages finds 99.0 and 98.4 %."""
-CROWD_BITS: Final = 4  # where too many pages share a key, keys that are longer by so many bits are compared, too
+"""Each page is filed under so many keys in each table. Of pages with J = .9, two tables of 6, with
+4 to 8 pages under a key by chance, let 99.7 % meet; of those with J = .85, 98 %. An index of a
+million pages finds 99.0 and 98.4 %."""
+CROWD_BITS: Final = (
+    4  # where too many pages share a key, keys that are longer by so many bits are compared, too
+)
 NEIGHBOURS: Final = 64  # a page meets at most so many pages before it in a run
 _SPARED_BITS: Final = 3  # keys are shorter by so many bits than numbers of pages are
 _FEWEST_BITS: Final = 8
@@ -47,13 +54,19 @@ def key_bits(pages: int) -> int:
     return min(max(max(pages - 1, 0).bit_length() - _SPARED_BITS, _FEWEST_BITS), STORED_BITS)
 
 
-def keys_of(search: Keys, volatility: NDArray[np.uint8], table: Table, *, bits: int, similarity: float) -> Keys:
-    """Return the likeliest keys of pages from `similarity` on, by their leading `bits`, shape (pages, KEYS_A_TABLE)."""
+def keys_of(
+    search: Keys, volatility: NDArray[np.uint8], table: Table, *, bits: int, similarity: float
+) -> Keys:
+    """Return the likeliest keys of pages from `similarity` on, by their leading `bits`, shape
+    (pages, KEYS_A_TABLE).
+    """
     _, members = flip_sets(bits, KEYS_A_TABLE)
     # Of the ranks of volatility, those that belong to a set.
     members = members[: max(int(np.count_nonzero(members.any(axis=1))), 1)]
     weights = np.arange(256, dtype=np.float32) / np.float32(VOLATILITY_UNIT)
-    log_odds = normal_tables().log_odds.take(grid_rows(weights, steepness(search_similarity(similarity))))
+    log_odds = normal_tables().log_odds.take(
+        grid_rows(weights, steepness(search_similarity(similarity)))
+    )
     sizes = volatility[:, table.order[:bits]]
     most_volatile = sizes.argsort(axis=1, kind="stable")[:, : len(members)]
     costs = -log_odds.take(np.take_along_axis(sizes, most_volatile, axis=1)) @ members
@@ -64,7 +77,9 @@ def keys_of(search: Keys, volatility: NDArray[np.uint8], table: Table, *, bits: 
 
 
 def pack(keys: Keys, numbers: NDArray[np.uint64]) -> Keys:
-    """Return the leading bits of keys and the numbers of their pages in one integer each; numbers end at MOST_PAGES."""
+    """Return the leading bits of keys and the numbers of their pages in one integer each; numbers
+    end at MOST_PAGES.
+    """
     return keys >> np.uint64(_NUMBER_BITS) << np.uint64(_NUMBER_BITS) | numbers
 
 
@@ -73,8 +88,11 @@ def numbers_in(packed: Keys) -> Keys:
     return packed & np.uint64(MOST_PAGES - 1)
 
 
-def near_pairs(search: Keys, verify: Keys, most_search: int, most_verify: int, first: Keys, second: Keys) -> Keys:
-    """Return the distinct pairs of pages that are worth a decision, as `pair` makes them: that differ in few bits.
+def near_pairs(
+    search: Keys, verify: Keys, most_search: int, most_verify: int, first: Keys, second: Keys
+) -> Keys:
+    """Return the distinct pairs of pages that are worth a decision, as `pair` makes them: that
+    differ in few bits.
 
     `search` and `verify` hold the bits of the pages by their numbers, `verify` four words a page.
     """
@@ -82,7 +100,9 @@ def near_pairs(search: Keys, verify: Keys, most_search: int, most_verify: int, f
     is_near &= first != second
     first, second = first[is_near], second[is_near]
     # Sorting the pairs takes longer than this.
-    is_near = np.bitwise_count(verify[first] ^ verify[second]).sum(axis=1, dtype=np.uint16) <= most_verify
+    is_near = (
+        np.bitwise_count(verify[first] ^ verify[second]).sum(axis=1, dtype=np.uint16) <= most_verify
+    )
     return distinct(pair(first[is_near], second[is_near]))
 
 
@@ -102,18 +122,25 @@ def earlier_of(pairs: Keys) -> NDArray[np.int64]:
 
 
 def distinct(values: Keys) -> Keys:
-    """Return the distinct values, sorted. It takes a tenth of the time of numpy.unique, which builds a hash table."""
+    """Return the distinct values, sorted.
+
+    It takes a tenth of the time of numpy.unique, which builds a hash table.
+    """
     ordered = np.sort(values)
     return ordered[is_first_of_run(ordered)]
 
 
 def candidate_pairs(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
-    """Yield near pairs of pages that share leading `bits` of sorted packed keys, as `pair` makes them, some twice."""
+    """Yield near pairs of pages that share leading `bits` of sorted packed keys, as `pair` makes
+    them, some twice.
+    """
     first = 0
     while first < len(packed):
         # Between two runs.
         last = min(first + _KEYS_AT_ONCE, len(packed)) - 1
-        end = int(np.searchsorted(packed, packed[last] | np.uint64((1 << 64 - bits) - 1), side="right"))
+        end = int(
+            np.searchsorted(packed, packed[last] | np.uint64((1 << 64 - bits) - 1), side="right")
+        )
         yield from _neighbours(packed[first:end], bits, near)
         yield from _with_first(packed[first:end], bits, near)
         first = end
@@ -160,20 +187,30 @@ def _run_lengths(packed: Keys, bits: int) -> NDArray[np.int64]:
 
 
 class WaitingPairs:
-    """Pairs in files of an empty folder, each for a block of later pages, so that memory holds some of them only."""
+    """Pairs in files of an empty folder, each for a block of later pages, so that memory holds some
+    of them only.
+    """
 
     def __init__(self, folder: Path, pages: int) -> None:
         self._block = max(_PAGES_A_FILE, -(-pages // _MOST_FILES))
-        self._files = [(folder / f"pairs-{start}").open("wb+") for start in range(0, max(pages, 1), self._block)]
+        self._files = [
+            (folder / f"pairs-{start}").open("wb+")
+            for start in range(0, max(pages, 1), self._block)
+        ]
 
     def add(self, pairs: Keys) -> None:
         """Add sorted pairs, as `pair` makes them. Raises OSError."""
-        ends = np.searchsorted(later_of(pairs) // self._block, np.arange(len(self._files)), side="right")
+        ends = np.searchsorted(
+            later_of(pairs) // self._block, np.arange(len(self._files)), side="right"
+        )
         for file, part in zip(self._files, np.split(pairs, ends[:-1]), strict=True):
             file.write(part.tobytes())
 
     def blocks(self) -> Iterator[tuple[float, Keys]]:
-        """Yield the distinct pairs of each block, after the share of the blocks that went before. Can be used once."""
+        """Yield the distinct pairs of each block, after the share of the blocks that went before.
+
+        Can be used once.
+        """
         for number, file in enumerate(self._files):
             file.seek(0)
             with file:

@@ -1,4 +1,6 @@
-"""Read pages of many sources by worker processes into a folder, one file a chunk, and go on behind the last whole."""
+"""Read pages of many sources by worker processes into a folder, one file a chunk, and go on behind
+the last whole.
+"""
 
 import asyncio
 import fcntl
@@ -20,7 +22,14 @@ from crawldedup.advice.rules import names_a_view
 from crawldedup.commands.archives import Item
 from crawldedup.commands.command import Output
 from crawldedup.commands.sources import OnError, complaints
-from crawldedup.errors import ConfigurationError, NoWorkerError, PageError, UnexpectedReadError, WorkerError, printable
+from crawldedup.errors import (
+    ConfigurationError,
+    NoWorkerError,
+    PageError,
+    UnexpectedReadError,
+    WorkerError,
+    printable,
+)
 from crawldedup.fingerprinting import Fingerprint
 from crawldedup.names import NO_KEY
 from crawldedup.options import Options
@@ -44,7 +53,9 @@ KINDS: Final = {
 """What an item of each column is. Each page has one, but for shingles and the bytes of URLs."""
 
 Place = tuple[int, int, int]
-"""The number of a source, that of its items that are read, and that of the errors in the sources before."""
+"""The number of a source, that of its items that are read, and that of the errors in the sources
+before.
+"""
 
 
 class Step(NamedTuple):
@@ -59,15 +70,17 @@ class Step(NamedTuple):
 def opened_folder(path: Path, task: Mapping[str, Any]) -> Iterator["ScanFolder"]:
     """Yield the folder of a task, which is made if it is not there. Raises OSError.
 
-    `task` is what the folder is for: plain values, which must be the same when a scan goes on. Raises
-    ConfigurationError for a folder of another scan, or of one at work.
+    `task` is what the folder is for: plain values, which must be the same when a scan goes on.
+    Raises ConfigurationError for a folder of another scan, or of one at work.
     """
     shown, file, lock_file = printable(str(path)), path / "scan.json", path / "lock"
     if path.exists() and not path.is_dir():
         raise ConfigurationError(f"{shown} is no folder; name one to work in")
     path.mkdir(parents=True, exist_ok=True)
     if not file.exists() and {each.name for each in path.iterdir()} - {lock_file.name}:
-        raise ConfigurationError(f"the folder {shown} holds something else than a scan; name an empty one")
+        raise ConfigurationError(
+            f"the folder {shown} holds something else than a scan; name an empty one"
+        )
     wanted = msgspec.json.encode({"format": FORMAT, **task})
     with lock_file.open("wb") as lock:
         try:
@@ -78,16 +91,24 @@ def opened_folder(path: Path, task: Mapping[str, Any]) -> Iterator["ScanFolder"]
         except BlockingIOError as error:
             raise ConfigurationError(f"another scan is at work in {shown}") from error
         except msgspec.DecodeError as error:
-            raise ConfigurationError(f"the scan in {shown} is damaged; remove the folder to begin again") from error
+            raise ConfigurationError(
+                f"the scan in {shown} is damaged; remove the folder to begin again"
+            ) from error
         for name, value in msgspec.json.decode(wanted).items():
             if begun.get(name) != value:
-                message = f"the scan in {shown} was begun with other {name}; remove the folder to begin again"
+                message = (
+                    f"the scan in {shown} was begun with other {name}; remove the folder to begin "
+                    "again"
+                )
                 raise ConfigurationError(message)
         yield ScanFolder(path)
 
 
 class ScanFolder:
-    """What was read, in parts, and the last `step`. What a kill or a power cut has torn is read again."""
+    """What was read, in parts, and the last `step`.
+
+    What a kill or a power cut has torn is read again.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -111,13 +132,18 @@ class ScanFolder:
         """Return what is compared of all pages, and their URLs, which stay on disk."""
         # A file that is mapped stays when its name is gone.
         with TemporaryDirectory(dir=self.path, prefix="columns-") as name, ExitStack() as stack:
-            files = {column: stack.enter_context(Path(name, column).open("wb+")) for column in KINDS}
+            files = {
+                column: stack.enter_context(Path(name, column).open("wb+")) for column in KINDS
+            }
             for _, columns in self._whole_parts():
                 for packed in columns:
                     for column, file in files.items():
                         file.write(packed[column])
             arrays = {column: _mapped(file, KINDS[column]) for column, file in files.items()}
-        shingles, urls = (Lists(arrays.pop(f"{name}s"), arrays.pop(f"{name}_sizes")) for name in ("shingle", "url"))
+        shingles, urls = (
+            Lists(arrays.pop(f"{name}s"), arrays.pop(f"{name}_sizes"))
+            for name in ("shingle", "url")
+        )
         return Columns(**arrays, shingles=shingles), urls
 
     def _whole_parts(self) -> Iterator[tuple[Step, list[Packed]]]:
@@ -146,7 +172,9 @@ _SECONDS: Final = 30.0
 _SECONDS_A_PAGE: Final = 0.5
 
 Skipped = dict[int, str]  # the reasons why pages cannot be read, by the places of the pages
-_Answer = tuple[Packed, Skipped]  # the columns of pages, without URLs, and which of them cannot be read
+_Answer = tuple[
+    Packed, Skipped
+]  # the columns of pages, without URLs, and which of them cannot be read
 
 
 class Chunk(NamedTuple):
@@ -166,7 +194,9 @@ def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
 
     def content_of(page: Page) -> PageContent:
         # Half of an archive may be the same bytes again.
-        same = content_digest(page.html, page.text, page.encoding, area_of(options.content, page.url))
+        same = content_digest(
+            page.html, page.text, page.encoding, area_of(options.content, page.url)
+        )
         if same not in last:
             put_last(last, same, page_reader.content(page), _REMEMBERED)
         return last[same]
@@ -180,7 +210,9 @@ def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
             except PageError as error:
                 skipped[place] = error.reason
         rows, shingles = list[tuple[Fingerprint, int]](), list[NDArray[np.uint32]]()
-        for page, content, made in zip(pages, contents, page_reader.fingerprints(contents), strict=True):
+        for page, content, made in zip(
+            pages, contents, page_reader.fingerprints(contents), strict=True
+        ):
             rows.append((salted(made, queries.scope_of(page), NO_KEY), int(names_a_view(page.url))))
             shingles.append(shingle_set("" if made.thin else content.text))
         columns = Columns.of(rows, threshold)
@@ -195,9 +227,15 @@ def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
 
 
 def chunks_of(
-    names: Sequence[str], begun: Place, open_source: Callable[[str, OnError], Iterator[Item]], on_error: OnError
+    names: Sequence[str],
+    begun: Place,
+    open_source: Callable[[str, OnError], Iterator[Item]],
+    on_error: OnError,
 ) -> Iterator[Chunk]:
-    """Yield the pages of sources that are not read yet; the last chunk is empty. Items come in the same order again."""
+    """Yield the pages of sources that are not read yet; the last chunk is empty.
+
+    Items come in the same order again.
+    """
     first, behind, errors = begun
 
     def note(error: Exception) -> None:
@@ -214,7 +252,9 @@ def chunks_of(
 
 
 def chunked(items: Iterable[Item], first: int = 0) -> Iterator[Chunk]:
-    """Yield the pages of the items of one source in chunks, from the item with the number `first` on."""
+    """Yield the pages of the items of one source in chunks, from the item with the number `first`
+    on.
+    """
     numbers, pages, size = list[int](), list[Page](), 0
     for number, item in enumerate(items):
         if not isinstance(page := item.page, Page) or number < first:
@@ -230,18 +270,30 @@ def chunked(items: Iterable[Item], first: int = 0) -> Iterator[Chunk]:
 
 
 def read_into(
-    folder: ScanFolder, chunks: Iterable[Chunk], options: Options, workers: int, output: Output, fate: str
+    folder: ScanFolder,
+    chunks: Iterable[Chunk],
+    options: Options,
+    workers: int,
+    output: Output,
+    fate: str,
 ) -> Iterator[list[int]]:
-    """Add the pages of chunks to a folder; yield the numbers of those that could be read, chunk by chunk.
+    """Add the pages of chunks to a folder.
 
-    Worker processes work ahead. It is said what becomes of the other pages. Raises NoWorkerError if no process can be
-    started, and OSError.
+    Yield the numbers of those that could be read, chunk by chunk.
+
+    Worker processes work ahead. It is said what becomes of the other pages. Raises NoWorkerError if
+    no process can be started, and OSError.
     """
     waiting: deque[tuple[Chunk, asyncio.Task[tuple[list[Packed], Skipped]]]] = deque()
     # Its own `run` would keep Ctrl-C from a source that waits for input.
     with complaints(output.error, "pages", "page", fate) as tell, asyncio.Runner() as runner:
         loop = runner.get_loop()
-        pool = WorkerPool("crawldedup.scan.read:reader", options.index_values(), workers=workers, page_seconds=_SECONDS)
+        pool = WorkerPool(
+            "crawldedup.scan.read:reader",
+            options.index_values(),
+            workers=workers,
+            page_seconds=_SECONDS,
+        )
         with closing(pool):
             for chunk in chain(chunks, [None]):
                 if chunk is not None:
@@ -258,14 +310,19 @@ def read_into(
 
 
 async def _read(pool: WorkerPool, pages: Sequence[Page]) -> tuple[list[Packed], Skipped]:
-    """Read pages in a worker. One that ends its process is skipped as "crashed", a slow one as "too_slow"."""
+    """Read pages in a worker.
+
+    One that ends its process is skipped as "crashed", a slow one as "too_slow".
+    """
     if not pages:
         return [], {}
     message, seconds = list(map(plain_page, pages)), _SECONDS + _SECONDS_A_PAGE * len(pages)
     # Where one of many ends a process, each is read alone, and has a second try.
     tries = 1 if len(pages) > 1 else 2
     try:
-        columns, skipped = await pool.call(message, msgspec.msgpack.Decoder(_Answer).decode, seconds, tries)
+        columns, skipped = await pool.call(
+            message, msgspec.msgpack.Decoder(_Answer).decode, seconds, tries
+        )
     except NoWorkerError:
         raise
     except (PageError, WorkerError, UnexpectedReadError) as error:
@@ -274,6 +331,13 @@ async def _read(pool: WorkerPool, pages: Sequence[Page]) -> tuple[list[Packed], 
         reads = await asyncio.gather(*(_read(pool, [page]) for page in pages))
         parts = [part for columns, _ in reads for part in columns]
         return parts, {place: skipped[0] for place, (_, skipped) in enumerate(reads) if skipped}
-    urls = [page.url.encode("utf-8", "surrogatepass") for place, page in enumerate(pages) if place not in skipped]
-    columns |= {"urls": b"".join(urls), "url_sizes": np.array(list(map(len, urls)), np.uint32).tobytes()}
+    urls = [
+        page.url.encode("utf-8", "surrogatepass")
+        for place, page in enumerate(pages)
+        if place not in skipped
+    ]
+    columns |= {
+        "urls": b"".join(urls),
+        "url_sizes": np.array(list(map(len, urls)), np.uint32).tobytes(),
+    }
     return [columns] if urls else [], skipped

@@ -1,4 +1,6 @@
-"""Run a scan: read the pages into a folder, find the duplicates among them, and show or write what was found."""
+"""Run a scan: read the pages into a folder, find the duplicates among them, and show or write what
+was found.
+"""
 
 import json
 import os
@@ -36,7 +38,10 @@ _SHOWN_MEMBERS: Final = 10
 
 
 def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
-    """Scan what is given, by the options of `dedup`, which stays empty. Raises ConfigurationError and OSError."""
+    """Scan what is given, by the options of `dedup`, which stays empty.
+
+    Raises ConfigurationError and OSError.
+    """
     options, fields = dedup.options, sources.Fields.of(given)
 
     def items_of(name: str, on_error: sources.OnError) -> Iterator[Item]:
@@ -66,15 +71,25 @@ def _check(given: Namespace) -> None:
         check_path("--output", out)
         # A report is a page, which the next scan of the folder would read.
         if any(out.absolute().is_relative_to(Path(name).absolute()) for name in given.pages):
-            raise ConfigurationError(f"--output {out} lies in a folder that is read: name another place")
+            raise ConfigurationError(
+                f"--output {out} lies in a folder that is read: name another place"
+            )
     elif sources.form_of(out.name) not in (sources.LINES, sources.CSV):
-        raise checks.refused("--output", str(out), f"a name that ends with .jsonl, .csv (also .gz) or {REPORT_SUFFIX}")
-    check_target(out, [path for path in map(Path, given.pages) if path.is_file()], force=given.force)
+        raise checks.refused(
+            "--output",
+            str(out),
+            f"a name that ends with .jsonl, .csv (also .gz) or {REPORT_SUFFIX}",
+        )
+    check_target(
+        out, [path for path in map(Path, given.pages) if path.is_file()], force=given.force
+    )
 
 
 @contextmanager
 def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator[ScanFolder]:
-    """Yield the folder of --work, which stays, or one beside --output, which outlives an error, or a temporary one."""
+    """Yield the folder of --work, which stays, or one beside --output, which outlives an error, or
+    a temporary one.
+    """
     names = ("similarity", "recall", "scope", "min_words", "distinguish_params")
     # What a scan must have in common with the one that it goes on with.
     task = {
@@ -88,12 +103,17 @@ def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator
         path = given.work or Path(f"{given.output}.scan" if given.output else temporary)
         with opened_folder(path, task) as folder:
             if folder.step.pages:
-                output.err.print(f"going on after {pluralize(folder.step.pages, 'page')}", markup=False)
+                output.err.print(
+                    f"going on after {pluralize(folder.step.pages, 'page')}", markup=False
+                )
             try:
                 yield folder
             except (KeyboardInterrupt, OSError):
                 if given.work or given.output:
-                    output.err.print(f"stopped: the same command goes on from {printable(str(path))}", markup=False)
+                    output.err.print(
+                        f"stopped: the same command goes on from {printable(str(path))}",
+                        markup=False,
+                    )
                 raise
         if not given.work and given.output:
             shutil.rmtree(path)
@@ -102,7 +122,9 @@ def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator
 def version_of_files(names: Iterable[str]) -> str:
     """Return what tells files, and the pages in folders, from changed ones."""
     paths = map(Path, names)
-    below = (sources.pages_below(path, lambda _: None) if path.is_dir() else [path] for path in paths)
+    below = (
+        sources.pages_below(path, lambda _: None) if path.is_dir() else [path] for path in paths
+    )
     files = [(path, path.stat()) for path in chain.from_iterable(below) if path.is_file()]
     told = json.dumps([(str(path), status.st_size, status.st_mtime_ns) for path, status in files])
     return f"{mmh3.hash128(told.encode()):032x}"
@@ -119,15 +141,32 @@ class Results:
     duplicates: Duplicates
 
     @classmethod
-    def of(cls, folder: ScanFolder, options: Options, progress: Progress, *, keep: str, exact: bool = True) -> Self:
-        """Find the duplicates among the pages of a folder. Keep the "first" or the "best" page of each cluster."""
+    def of(
+        cls,
+        folder: ScanFolder,
+        options: Options,
+        progress: Progress,
+        *,
+        keep: str,
+        exact: bool = True,
+    ) -> Self:
+        """Find the duplicates among the pages of a folder.
+
+        Keep the "first" or the "best" page of each cluster.
+        """
         pages, urls = folder.pages()
         goal = Goal(options.similarity, options.recall)
         if keep == "first":
             pages = replace(pages, rank=np.zeros_like(pages.rank))
         if not exact:
             pages = replace(pages, shingles=None)
-        return cls(goal, folder.step, pages, urls, find_duplicates(pages, goal, folder=folder.path, progress=progress))
+        return cls(
+            goal,
+            folder.step,
+            pages,
+            urls,
+            find_duplicates(pages, goal, folder=folder.path, progress=progress),
+        )
 
     @property
     def is_failure(self) -> bool:
@@ -148,10 +187,17 @@ class Results:
             return {"url": url, "kind": str(kind), "kept_url": None, "similarity": None}
         kind = Kind.EXACT_DUPLICATE if self.duplicates.exact[page] else Kind.NEAR_DUPLICATE
         similarity = round(float(self.duplicates.similarity[page]), 4)
-        return {"url": url, "kind": str(kind), "kept_url": self.url(original), "similarity": similarity}
+        return {
+            "url": url,
+            "kind": str(kind),
+            "kept_url": self.url(original),
+            "similarity": similarity,
+        }
 
     def clusters(self, most: int | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the kept page of each cluster and its duplicates, largest clusters first, at most so many."""
+        """Yield the kept page of each cluster and its duplicates, largest clusters first, at most
+        so many.
+        """
         duplicates = np.flatnonzero(~self.duplicates.kept)
         by_original = duplicates[self.duplicates.original[duplicates].argsort(kind="stable")]
         kept = self.duplicates.original[by_original]
@@ -179,7 +225,10 @@ class Results:
         }
 
     def write(self, path: Path, progress: Progress, *, force: bool) -> None:
-        """Write what each page is, or a report of a crawl that met these. Raises ConfigurationError and OSError."""
+        """Write what each page is, or a report of a crawl that met these.
+
+        Raises ConfigurationError and OSError.
+        """
         rows = map(self.row, range(len(self.pages)))
         if path.suffix != REPORT_SUFFIX:
             progress("writing", 0)
@@ -188,7 +237,10 @@ class Results:
         from crawldedup.report.queries import Database, make_report
         from crawldedup.report.render import write_report
 
-        with TemporaryDirectory(prefix="crawldedup-scan-") as folder, Database(progress) as database:
+        with (
+            TemporaryDirectory(prefix="crawldedup-scan-") as folder,
+            Database(progress) as database,
+        ):
             journal = Path(folder, "scan.jsonl")
             with journal.open("wb") as out:
                 out.writelines(map(line_of, self._journal(path.stem, rows)))
@@ -198,12 +250,26 @@ class Results:
         wanted, threshold = self.goal.similarity, round(self.goal.threshold, 4)
         settings = {"similarity": wanted, "threshold": wanted if self.pages.shingles else threshold}
         # A spider without a name tells a scan.
-        process = {"started": round(time.time(), 3), "host": socket.gethostname(), "pid": os.getpid(), "spider": ""}
+        process = {
+            "started": round(time.time(), 3),
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "spider": "",
+        }
         yield {FORMAT: VERSION, "crawl": f"scan-{name}", **process, "settings": settings}
         for row in rows:
-            record = {"t": 0, "url": shown(row["url"]), "outcome": OUTCOMES[Kind(row["kind"])], "action": "delivered"}
+            record = {
+                "t": 0,
+                "url": shown(row["url"]),
+                "outcome": OUTCOMES[Kind(row["kind"])],
+                "action": "delivered",
+            }
             if row["kept_url"] is not None:
-                record |= {"action": "dropped", "original": shown(row["kept_url"]), "similarity": row["similarity"]}
+                record |= {
+                    "action": "dropped",
+                    "original": shown(row["kept_url"]),
+                    "similarity": row["similarity"],
+                }
             yield record
         yield {"end": "finished", "stats": {}}
 
@@ -219,13 +285,23 @@ def _show(results: Results, given: Namespace, output: Output) -> None:
         for cluster in results.clusters(given.most):
             lines.append(printable(cluster["original"]))
             copies = cluster["duplicates"]
-            lines += [f"    {row['similarity']:.3f} {printable(row['url'])}" for row in copies[:_SHOWN_MEMBERS]]
+            lines += [
+                f"    {row['similarity']:.3f} {printable(row['url'])}"
+                for row in copies[:_SHOWN_MEMBERS]
+            ]
             if (more := len(copies) - _SHOWN_MEMBERS) > 0:
                 lines.append(f"    and {more:,} more")
-    reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(counts["reasons"].items()))
-    found = f"{pluralize(counts['duplicates'], 'duplicate')} in {pluralize(counts['cluster_count'], 'cluster')}"
+    reasons = ", ".join(
+        f"{reason} {count:,}" for reason, count in sorted(counts["reasons"].items())
+    )
+    found = (
+        f"{pluralize(counts['duplicates'], 'duplicate')} in "
+        f"{pluralize(counts['cluster_count'], 'cluster')}"
+    )
     skipped = f"{counts['skipped']:,} skipped" + (f" ({reasons})" if reasons else "")
-    errors = f", {pluralize(counts['unreadable'], 'error')} reported" if counts["unreadable"] else ""
+    errors = (
+        f", {pluralize(counts['unreadable'], 'error')} reported" if counts["unreadable"] else ""
+    )
     unwritten = f"; {given.output} was not written" if given.output and results.is_failure else ""
     lines.append(f"{pluralize(counts['pages'], 'page')}, {found}, {skipped}{errors}{unwritten}")
     if given.output is None and (more := counts["cluster_count"] - given.most) > 0:

@@ -1,8 +1,10 @@
-"""``ADDONS = {"crawldedup.Addon": 500}``: puts the middlewares, and the pipeline if it is wanted, where they belong.
+"""``ADDONS = {"crawldedup.Addon": 500}``: puts the middlewares, and the pipeline if it is wanted,
+where they belong.
 
-Beside those of pages and items, these are two middlewares that look at requests. The one of ``CRAWLDEDUP_POSTPONE``
-fetches first what promises new content, and skips nothing. That of ``CRAWLDEDUP_RULES`` skips requests that a rule for
-URLs calls copies: `advice.rules` decides, and tells what keeps content from getting lost.
+Beside those of pages and items, these are two middlewares that look at requests. The one of
+``CRAWLDEDUP_POSTPONE`` fetches first what promises new content, and skips nothing. That of
+``CRAWLDEDUP_RULES`` skips requests that a rule for URLs calls copies: `advice.rules` decides, and
+tells what keeps content from getting lost.
 """
 
 import logging
@@ -28,22 +30,33 @@ from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.items import DedupItemPipeline, DropItemsMiddleware
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.policy import is_exempt, pattern_of
-from crawldedup.scrapy_plugin.settings import PREFIX, Pattern, crawl_options, is_interactive, matches
+from crawldedup.scrapy_plugin.settings import (
+    PREFIX,
+    Pattern,
+    crawl_options,
+    is_interactive,
+    matches,
+)
 from crawldedup.scrapy_plugin.signals import count, say
 from crawldedup.verdict import Kind, Verdict
 
 _PAGES: Final = 20  # of a pattern tell what its next one will be
-_LEVELS: Final = 3  # A request whose pattern leads to copies alone has a priority that is lower by this.
+_LEVELS: Final = (
+    3  # A request whose pattern leads to copies alone has a priority that is lower by this.
+)
 _MOST_PATTERNS: Final = 10_000
 _LEVEL_KEY: Final = "_crawldedup_level"
 
-FILE_NAME: Final = "crawldedup.rules"  # has what was skipped, in the directory of a job that may be paused
+FILE_NAME: Final = (
+    "crawldedup.rules"  # has what was skipped, in the directory of a job that may be paused
+)
 _POSTPONED_KEY: Final = "_crawldedup_postponed"
 _MOST_POSTPONED: Final = 2
 
 
 class Addon:
-    """Adds the middlewares to a crawl, unless the project has already placed or disabled (None) them.
+    """Adds the middlewares to a crawl, unless the project has already placed or disabled (None)
+    them.
 
     The item pipeline is added if ``CRAWLDEDUP_ITEM_FIELDS`` is set.
     """
@@ -51,28 +64,32 @@ class Addon:
     def update_settings(self, settings: BaseSettings) -> None:
         """Place the middlewares; called by Scrapy before the crawl starts."""
         place = settings.setdefault_in_component_priority_dict
-        # Responses come up from the download with falling order. Below 545 lie redirects (600), decompression (590),
-        # meta refresh (580) and retries (550): what reaches 545 is a decoded page that the spider is about to get.
+        # Responses come up from the download with falling order. Below 545 lie redirects (600),
+        # decompression (590), meta refresh (580) and retries (550): what reaches 545 is a decoded
+        # page that the spider is about to get.
         place("DOWNLOADER_MIDDLEWARES", DedupMiddleware, 545)
         # Before all others, so that it sees a request once, however often it is sent back.
         place("DOWNLOADER_MIDDLEWARES", PostponeMiddleware, 40)
         if settings.get(f"{PREFIX}RULES") is not None:
-            # After the middlewares that refuse requests (offsite 50, robots.txt 100), and before anything is sent.
+            # After the middlewares that refuse requests (offsite 50, robots.txt 100), and before
+            # anything is sent.
             place("DOWNLOADER_MIDDLEWARES", RulesMiddleware, 544)
         # Next to the engine, after every other spider middleware had its say about the items.
         place("SPIDER_MIDDLEWARES", DropItemsMiddleware, 40)
         # Fields that are named wrongly, as an empty list is, are for the pipeline to refuse.
         if settings.get(f"{PREFIX}ITEM_FIELDS") is not None:
-            # After pipelines that clean or refuse items (by convention 100 to 300), before those that store them.
+            # After pipelines that clean or refuse items (by convention 100 to 300), before those
+            # that store them.
             place("ITEM_PIPELINES", DedupItemPipeline, 400)
 
 
 class PostponeMiddleware:
-    """Lets a request wait behind others if the last pages of its pattern of URLs were copies: the more, the longer.
+    """Lets a request wait behind others if the last pages of its pattern of URLs were copies: the
+    more, the longer.
 
-    An endless calendar or a maze of sessions comes last, so a crawl that ends early has found more. Requests wait for
-    long, so what is known when one has its turn decides: it is sent back into the queue then. URLs that the setting
-    `deny` names bring nothing new either.
+    An endless calendar or a maze of sessions comes last, so a crawl that ends early has found more.
+    Requests wait for long, so what is known when one has its turn decides: it is sent back into the
+    queue then. URLs that the setting `deny` names bring nothing new either.
     """
 
     def __init__(self, crawler: Crawler, deny: Sequence[Pattern] = ()) -> None:
@@ -82,10 +99,17 @@ class PostponeMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build it from Scrapy's settings. Raises NotConfigured if it is not wanted, or the settings are wrong."""
+        """Build it from Scrapy's settings.
+
+        Raises NotConfigured if it is not wanted, or the settings are wrong.
+        """
         with crawl_options(crawler) as options:
             # A page that is met later may be deeper, and its links beyond the limit.
-            if not options.postpone or is_interactive(crawler) or crawler.settings.getint("DEPTH_LIMIT"):
+            if (
+                not options.postpone
+                or is_interactive(crawler)
+                or crawler.settings.getint("DEPTH_LIMIT")
+            ):
                 raise NotConfigured
         middleware = cls(crawler, options.deny)
         crawler.signals.connect(middleware.page_judged, signal=signals.page_judged)
@@ -111,11 +135,14 @@ class PostponeMiddleware:
             return None
         count(self._crawler, "postponed")
         meta = {**request.meta, _LEVEL_KEY: (wanted, request.dont_filter)}
-        return request.replace(priority=request.priority - (wanted - level), dont_filter=True, meta=meta)
+        return request.replace(
+            priority=request.priority - (wanted - level), dont_filter=True, meta=meta
+        )
 
 
 class PredictedDuplicateError(IgnoreRequest):
-    """Raised for a request that is not made, because `rules` take it for a copy of the URL `target`.
+    """Raised for a request that is not made, because `rules` take it for a copy of the URL
+    `target`.
 
     The errback of the request receives it. If the rule proves wrong, the request is made after all.
     """
@@ -127,7 +154,10 @@ class PredictedDuplicateError(IgnoreRequest):
 
 
 class RulesMiddleware:
-    """Skips requests that rules call copies of pages that came. `job` is the file of a job that may be paused."""
+    """Skips requests that rules call copies of pages that came.
+
+    `job` is the file of a job that may be paused.
+    """
 
     def __init__(self, crawler: Crawler, rules: list[Rule], job: Path | None) -> None:
         self._crawler = crawler
@@ -136,7 +166,10 @@ class RulesMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build it from Scrapy's settings. Raises NotConfigured if they are wrong, or name no rules."""
+        """Build it from Scrapy's settings.
+
+        Raises NotConfigured if they are wrong, or name no rules.
+        """
         with crawl_options(crawler) as options:
             if options.rules is None or is_interactive(crawler):
                 raise NotConfigured
@@ -150,7 +183,9 @@ class RulesMiddleware:
         return middleware
 
     def engine_started(self) -> None:
-        """Take over what earlier runs of a job have skipped; ask for what no rule calls a copy any more."""
+        """Take over what earlier runs of a job have skipped; ask for what no rule calls a copy any
+        more.
+        """
         assert self._job is not None
         for plain in pickle.loads(self._job.read_bytes()) if self._job.exists() else ():
             request = request_from_dict(pickle.loads(plain), spider=self._crawler.spider)
@@ -161,7 +196,10 @@ class RulesMiddleware:
                 self._ask(request)
 
     def spider_closed(self, reason: str) -> None:
-        """Write what was skipped for the next run of a job. Scrapy's own queues are pickled, too."""
+        """Write what was skipped for the next run of a job.
+
+        Scrapy's own queues are pickled, too.
+        """
         assert self._job is not None
         plain = []
         for request, _ in self._predictor.skipped if reason != "finished" else ():
@@ -171,10 +209,17 @@ class RulesMiddleware:
         self._job.write_bytes(pickle.dumps(plain))
 
     def process_request(self, request: Request) -> Request | None:
-        """Let a request pass, or put it off while its target is on its way. Raises PredictedDuplicateError."""
+        """Let a request pass, or put it off while its target is on its way.
+
+        Raises PredictedDuplicateError.
+        """
         # Spiders hand the meta of a page on to the next request.
         times = request.meta.pop(_POSTPONED_KEY, 0)
-        aim = None if is_exempt(request, is_postponed=times > 0) else self._aim_of(request.url, request)
+        aim = (
+            None
+            if is_exempt(request, is_postponed=times > 0)
+            else self._aim_of(request.url, request)
+        )
         if aim is None:
             return None
         step = self._predictor.step(aim, request, may_wait=times < _MOST_POSTPONED)
@@ -186,7 +231,9 @@ class RulesMiddleware:
         if step is Step.SKIPPED:
             names = sorted(aim.rules)
             self._write({"skipped": shown(request.url), "rule": shown("; ".join(names))})
-            raise PredictedDuplicateError(aim.rewritten.url(), tuple(self._predictor.rules[name] for name in names))
+            raise PredictedDuplicateError(
+                aim.rewritten.url(), tuple(self._predictor.rules[name] for name in names)
+            )
         return None
 
     def page_judged(self, request: Request, verdict: Verdict) -> None:
@@ -203,7 +250,12 @@ class RulesMiddleware:
             contrary = f"{aim.address.url()} is no copy of {aim.rewritten.url()}"
             say(self._crawler, logging.WARNING, f"leaves out the rule {rule.name}, for {contrary}")
             named = {part: getattr(rule, part) for part in ("kind", "site", "find", "replace")}
-            self._write({"withdrawn": {**named, "folders": [aim.address.folder()]}, "rule": shown(rule.name)})
+            self._write(
+                {
+                    "withdrawn": {**named, "folders": [aim.address.folder()]},
+                    "rule": shown(rule.name),
+                }
+            )
         for skipped in wanted:
             self._ask(skipped)
 
@@ -214,9 +266,15 @@ class RulesMiddleware:
         self._crawler.engine.crawl(request.replace(dont_filter=True))
 
     def _aim_of(self, url: str, request: Request) -> Aim | None:
-        """Return the aim of a request. Another callback, or rule of a CrawlSpider, makes other items of a page."""
+        """Return the aim of a request.
+
+        Another callback, or rule of a CrawlSpider, makes other items of a page.
+        """
         number = request.meta.get("rule")
-        callback = getattr(request.callback, "__name__", "parse"), number if isinstance(number, int) else None
+        callback = (
+            getattr(request.callback, "__name__", "parse"),
+            number if isinstance(number, int) else None,
+        )
         return self._predictor.aim_of(url, callback)
 
     def _write(self, record: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """``scrapy dedup``: ask the index that the crawls of a project use.
 
-Scrapy imports this module whenever any of its commands runs: every import at the top slows all of them.
+Scrapy imports this module whenever any of its commands runs: every import at the top slows all of
+them.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -24,16 +25,21 @@ class Command(ScrapyCommand):
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
     def syntax(self) -> str:
-        return "explain FILE ...  or  forget URL ...  or  info|clear  or  report|advise [SOURCE ...]"
+        return (
+            "explain FILE ...  or  forget URL ...  or  info|clear  or  report|advise [SOURCE ...]"
+        )
 
     def short_desc(self) -> str:
         return f"Ask the project's index of pages, or report a crawl: {', '.join(_ACTIONS)}"
 
     def long_desc(self) -> str:
         return (
-            "explain: what would a crawl say of a page, and why? forget: remove pages by their URLs. info: figures of "
-            "the index. clear: remove all. report: what a crawl met, from its journals. advise: the downloads that the "
-            "next one can save. A FILE is a page, a folder, a feed, a .warc file, or - for standard input."
+            "explain: what would a crawl say of a page, and why? forget: remove pages by their "
+            "URLs. info: figures of "
+            "the index. clear: remove all. report: what a crawl met, from its journals. advise: "
+            "the downloads that the "
+            "next one can save. A FILE is a page, a folder, a feed, a .warc file, or - for "
+            "standard input."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -45,13 +51,21 @@ class Command(ScrapyCommand):
         parser.add_argument("names", nargs="*")
         group = parser.add_argument_group("Deduplication")
         group.add_argument("--spider", metavar="NAME", help="take the settings of this spider")
-        group.add_argument("--url", metavar="URL", help="explain the one file that is given as the page at this URL")
-        group.add_argument("--items", action="store_true", help="ask the index of the item pipeline instead")
+        group.add_argument(
+            "--url",
+            metavar="URL",
+            help="explain the one file that is given as the page at this URL",
+        )
+        group.add_argument(
+            "--items", action="store_true", help="ask the index of the item pipeline instead"
+        )
         group.add_argument("--yes", action="store_true", help="clear: do it")
         for action, options in (("report", ARGUMENTS), ("advise", ADVISE_OPTIONS)):
             for name, settings in options.items():
                 group.add_argument(name, **{**settings, "help": f"{action}: {settings['help']}"})
-        group.add_argument("--json", action="store_true", help="print JSON instead of text, one object a line")
+        group.add_argument(
+            "--json", action="store_true", help="print JSON instead of text, one object a line"
+        )
 
     def run(self, args: list[str], opts: Namespace) -> None:
         # What stands behind an option is left over.
@@ -59,11 +73,17 @@ class Command(ScrapyCommand):
         if unknown := [name for name in names if name.startswith("-") and name != "-"]:
             raise UsageError(f"there is no option {unknown[0]}", print_help=False)
         if bool(names) != (opts.action in _ON_PAGES) and opts.action not in _ON_JOURNALS:
-            needs = "needs the pages: files to explain, or URLs to forget" if not names else "takes no pages"
+            needs = (
+                "needs the pages: files to explain, or URLs to forget"
+                if not names
+                else "takes no pages"
+            )
             raise UsageError(f"{opts.action} {needs}", print_help=False)
         from crawldedup.commands.command import run_command
 
-        self.exitcode = run_command(lambda output: self._act(opts.action, names, opts, output), as_json=opts.json)
+        self.exitcode = run_command(
+            lambda output: self._act(opts.action, names, opts, output), as_json=opts.json
+        )
 
     def _act(self, action: str, names: list[str], opts: Namespace, output: Any) -> None:
         from crawldedup.commands import pages
@@ -78,11 +98,15 @@ class Command(ScrapyCommand):
             loader = self.crawler_process.spider_loader
             if opts.spider not in (spiders := sorted(loader.list())):
                 known = ", ".join(spiders) or "none"
-                raise ConfigurationError(f"there is no spider {opts.spider!r}; the project's: {known}")
+                raise ConfigurationError(
+                    f"there is no spider {opts.spider!r}; the project's: {known}"
+                )
             loader.load(opts.spider).update_settings(self.settings)
         options = CrawlOptions.from_settings(self.settings)
         if action not in _ON_JOURNALS:
-            _ask_index(action, names, opts, items_index_of(options) if opts.items else options, output)
+            _ask_index(
+                action, names, opts, items_index_of(options) if opts.items else options, output
+            )
         elif not names and options.journal is False:
             raise ConfigurationError("CRAWLDEDUP_JOURNAL is False: name the journals to read")
         else:
@@ -100,7 +124,8 @@ def _ask_index(action: str, names: list[str], opts: Namespace, options: Any, out
 
     if not is_persistent(options.store):
         raise ConfigurationError(
-            "the project's crawls keep no index. Name a lasting one by CRAWLDEDUP_STORE, or the directory of a crawl "
+            "the project's crawls keep no index. Name a lasting one by CRAWLDEDUP_STORE, or the "
+            "directory of a crawl "
             "that has one by -s JOBDIR=..."
         )
     scope_key = opts.spider if options.scope == "spider" else None
@@ -111,9 +136,16 @@ def _ask_index(action: str, names: list[str], opts: Namespace, options: Any, out
     with closing(Deduplicator.from_options(options)) as dedup:
         if action == "explain":
             meta = {"scope_key": scope_key, "revisit_similarity": options.similarity_of_revisits}
-            pages.explain(dedup, under_url(readable_sources(names, output.unreadable), opts.url), output, **meta)
+            pages.explain(
+                dedup,
+                under_url(readable_sources(names, output.unreadable), opts.url),
+                output,
+                **meta,
+            )
         elif action == "forget":
-            named = [(name, named_identity(name) if opts.items else None, scope_key) for name in names]
+            named = [
+                (name, named_identity(name) if opts.items else None, scope_key) for name in names
+            ]
             pages.forget(dedup, named, output)
         else:
             (pages.info if action == "info" else pages.clear)(dedup, opts, output)

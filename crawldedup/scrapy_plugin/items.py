@@ -1,7 +1,9 @@
-"""Items: drops those of duplicate pages, or those whose own text repeats an earlier item's; and marks them.
+"""Items: drops those of duplicate pages, or those whose own text repeats an earlier item's; and
+marks them.
 
-``ITEM_PIPELINES = {"crawldedup.DedupItemPipeline": 400}`` and ``CRAWLDEDUP_ITEM_FIELDS`` are all the pipeline needs. It
-works with and without the middleware, on an index of its own beside the one of the pages.
+``ITEM_PIPELINES = {"crawldedup.DedupItemPipeline": 400}`` and ``CRAWLDEDUP_ITEM_FIELDS`` are all
+the pipeline needs. It works with and without the middleware, on an index of its own beside the one
+of the pages.
 """
 
 import logging
@@ -26,7 +28,14 @@ from crawldedup.names import canonical_url
 from crawldedup.page import Page
 from crawldedup.reading.extract import extract_page, get_extractor
 from crawldedup.reading.html import MAX_BYTES
-from crawldedup.scrapy_plugin.policy import DROP_ITEMS_KEY, VERDICT_KEY, Fate, changed, decide, scope_key_of
+from crawldedup.scrapy_plugin.policy import (
+    DROP_ITEMS_KEY,
+    VERDICT_KEY,
+    Fate,
+    changed,
+    decide,
+    scope_key_of,
+)
 from crawldedup.scrapy_plugin.records import CrawlStats
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import say
@@ -34,12 +43,17 @@ from crawldedup.verdict import Kind, Verdict, describe
 
 Item = TypeVar("Item")
 
-VERDICT_FIELDS: Final = {"kind": "dedup_kind", "original": "dedup_original", "similarity": "dedup_similarity"}
+VERDICT_FIELDS: Final = {
+    "kind": "dedup_kind",
+    "original": "dedup_original",
+    "similarity": "dedup_similarity",
+}
 """What `add_verdict` writes by default: part of the verdict, and the field it goes into."""
 
 _PARTS: Final = tuple(wire.plain(Verdict(Kind.NEW, "")))
 _WEB_URL: Final = re.compile(r"https?://", re.IGNORECASE)
-# What prose about HTML seldom holds and fragments of pages hardly ever lack: an end tag, or an element that has none.
+# What prose about HTML seldom holds and fragments of pages hardly ever lack: an end tag, or an
+# element that has none.
 _MARKUP: Final = re.compile(r"</[a-z][a-z0-9]*\s*>|<(?:br|p|hr|img)\b[^<>]*>", re.IGNORECASE)
 
 
@@ -52,19 +66,28 @@ class DuplicateItemError(DropItem):
 
 
 class DropItemsMiddleware(BaseSpiderMiddleware):
-    """Drops the items of pages that the downloader middleware has marked, before any pipeline sees them."""
+    """Drops the items of pages that the downloader middleware has marked, before any pipeline sees
+    them.
+    """
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
-        if response is None or response.request is None or not response.request.meta.get(DROP_ITEMS_KEY):
+        if (
+            response is None
+            or response.request is None
+            or not response.request.meta.get(DROP_ITEMS_KEY)
+        ):
             return item
         self.crawler.stats.inc_value("crawldedup/items_dropped")
         return None
 
 
-def add_verdict(item: Item, source: Response | Verdict | None, fields: Mapping[str, str] = VERDICT_FIELDS) -> Item:
+def add_verdict(
+    item: Item, source: Response | Verdict | None, fields: Mapping[str, str] = VERDICT_FIELDS
+) -> Item:
     """Write parts of a verdict into fields of an item, and return the item.
 
-    For a page that was not judged all fields are None, so that every item of an export has the same columns.
+    For a page that was not judged all fields are None, so that every item of an export has the same
+    columns.
 
     Args:
         item: An item of any kind that Scrapy knows.
@@ -72,7 +95,8 @@ def add_verdict(item: Item, source: Response | Verdict | None, fields: Mapping[s
         fields: The names in the JSON of a verdict, and the field that each goes into.
 
     Raises:
-        ConfigurationError: No verdict has such a part, or the item lacks a field or does not take a value.
+        ConfigurationError: No verdict has such a part, or the item lacks a field or does not take a
+            value.
 
     Example:
         >>> from crawldedup import Kind, Verdict, add_verdict
@@ -85,7 +109,9 @@ def add_verdict(item: Item, source: Response | Verdict | None, fields: Mapping[s
         {'title': 'Closed', 'first_seen_at': 'https://a.example/'}
     """
     if unknown := [part for part in fields if part not in _PARTS]:
-        raise ConfigurationError(f"a verdict has no part {unknown[0]!r}; it has {', '.join(_PARTS)}")
+        raise ConfigurationError(
+            f"a verdict has no part {unknown[0]!r}; it has {', '.join(_PARTS)}"
+        )
     verdict = source
     if isinstance(source, Response):
         # A response without a request has no meta to ask.
@@ -97,14 +123,16 @@ def add_verdict(item: Item, source: Response | Verdict | None, fields: Mapping[s
     # The classes are the user's: what their validators raise may be anything.
     except Exception as error:
         raise ConfigurationError(
-            f"{type(item).__qualname__} does not take its verdict ({type(error).__name__}: {error}); declare the fields"
+            f"{type(item).__qualname__} does not take its verdict ({type(error).__name__}: "
+            f"{error}); declare the fields"
             f" {', '.join(fields.values())}, let them be written and hold None, or name others"
         ) from error
     return item
 
 
 class DedupItemPipeline:
-    """Checks every item that has the fields named in ``CRAWLDEDUP_ITEM_FIELDS``, and drops or marks the duplicates.
+    """Checks every item that has the fields named in ``CRAWLDEDUP_ITEM_FIELDS``, and drops or marks
+    the duplicates.
 
     An item that cannot be checked passes, and is counted.
     """
@@ -118,8 +146,12 @@ class DedupItemPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build the pipeline from Scrapy's settings. Raises NotConfigured if they are wrong, or it is disabled."""
-        # Where a person looks at a page, `scrapy parse --pipelines` shows its items, and they are not a crawl's.
+        """Build the pipeline from Scrapy's settings.
+
+        Raises NotConfigured if they are wrong, or it is disabled.
+        """
+        # Where a person looks at a page, `scrapy parse --pipelines` shows its items, and they are
+        # not a crawl's.
         if is_interactive(crawler):
             raise NotConfigured
         with crawl_options(crawler) as options:
@@ -128,7 +160,10 @@ class DedupItemPipeline:
         return cls(crawler, options, dedup)
 
     async def open_spider(self) -> None:
-        """Look at the index. Texts are read in this process, so that no worker is started for them."""
+        """Look at the index.
+
+        Texts are read in this process, so that no worker is started for them.
+        """
         known = None
         try:
             known = (await self._dedup.info()).pages
@@ -143,7 +178,10 @@ class DedupItemPipeline:
         self._stats.end()
 
     async def process_item(self, item: Any) -> Any:
-        """Check an item, and return it, with its verdict if that is wanted. Raises DuplicateItemError to drop it."""
+        """Check an item, and return it, with its verdict if that is wanted.
+
+        Raises DuplicateItemError to drop it.
+        """
         verdict = None
         try:
             judged = await self._dedup.judge(self._page_of(item))
@@ -156,7 +194,11 @@ class DedupItemPipeline:
                 reason = describe(verdict, unnamed="an item without URL")
                 if outcome.fate is Fate.DROPPED:
                     raise DuplicateItemError(reason, verdict)
-                say(self._crawler, logging.DEBUG, f"{outcome.done} {verdict.url or 'an item without URL'}: {reason}")
+                say(
+                    self._crawler,
+                    logging.DEBUG,
+                    f"{outcome.done} {verdict.url or 'an item without URL'}: {reason}",
+                )
         if self._options.item_action == "mark" and ItemAdapter.is_item(item):
             try:
                 add_verdict(item, verdict)
@@ -175,34 +217,48 @@ class DedupItemPipeline:
         scope_key = scope_key_of(self._options.scope, url, self._crawler.spider.name)
         if self._options.scope == "site" and not scope_key:
             # Such items of all sites would be compared with each other.
-            raise PageError("no_site", "CRAWLDEDUP_SCOPE is 'site', and no field 'url' tells the site of the item")
+            raise PageError(
+                "no_site",
+                "CRAWLDEDUP_SCOPE is 'site', and no field 'url' tells the site of the item",
+            )
         # One text with markup is read as the page it is, with its tables and headings.
         is_page = len(texts) == 1 and _MARKUP.search(texts[0])
         content: dict[str, Any] = {"html": texts[0]} if is_page else {"text": bare_text(texts)}
-        return Page(url, identity=identity, scope_key=scope_key, remember=self._options.remember, **content)
+        return Page(
+            url, identity=identity, scope_key=scope_key, remember=self._options.remember, **content
+        )
 
 
 def items_index_of(options: CrawlOptions) -> CrawlOptions:
-    """Return the options of the index of items: a namespace of its own, so that items and pages never meet.
+    """Return the options of the index of items: a namespace of its own, so that items and pages
+    never meet.
 
-    Items come as text, so that the extractor of the pages is no part of their profile: changing it keeps the index.
-    Raises ConfigurationError if no fields are named.
+    Items come as text, so that the extractor of the pages is no part of their profile: changing it
+    keeps the index. Raises ConfigurationError if no fields are named.
     """
     if options.item_fields is None:
         example = f'{PREFIX}ITEM_FIELDS = ["title", "body"]'
         raise ConfigurationError(
-            f"{PREFIX}ITEM_FIELDS is not set; name the fields whose text is compared, as in {example}."
+            f"{PREFIX}ITEM_FIELDS is not set; name the fields whose text is compared, as in "
+            f"{example}."
         )
-    return replace(options, namespace=f"{options.namespace}.items", extractor="text", paragraphs=None)
+    return replace(
+        options, namespace=f"{options.namespace}.items", extractor="text", paragraphs=None
+    )
 
 
 def texts_of(item: Any, fields: Sequence[str]) -> list[str]:
-    """Return the texts of an item's fields. Raises PageError: `no_field`, `field_type` or `too_large`.
+    """Return the texts of an item's fields.
 
-    All fields must be there: an item whose article could not be found by the spider would otherwise be compared by its
-    title alone.
+    Raises PageError: `no_field`, `field_type` or `too_large`.
+
+    All fields must be there: an item whose article could not be found by the spider would otherwise
+    be compared by its title alone.
     """
-    texts = [_text_of(field, _value_in(item, field)).encode("utf-8", "replace").decode() for field in fields]
+    texts = [
+        _text_of(field, _value_in(item, field)).encode("utf-8", "replace").decode()
+        for field in fields
+    ]
     if missing := [field for field, text in zip(fields, texts, strict=True) if not text.strip()]:
         raise PageError("no_field", f"the field {missing[0]!r} is missing or empty")
     if (size := sum(map(len, texts))) > MAX_BYTES:
@@ -211,13 +267,18 @@ def texts_of(item: Any, fields: Sequence[str]) -> list[str]:
 
 
 def bare_text(texts: list[str]) -> str:
-    """Return what a visitor would see of each field. Raises PageError: `empty`, if that is nothing for one.
+    """Return what a visitor would see of each field.
 
-    They are parsed one by one: in one parse, a comment or script that a field leaves open would swallow all behind it,
-    and items that share a teaser would be copies of each other.
+    Raises PageError: `empty`, if that is nothing for one.
+
+    They are parsed one by one: in one parse, a comment or script that a field leaves open would
+    swallow all behind it, and items that share a teaser would be copies of each other.
     """
     text_of = get_extractor("text")
-    bare = [extract_page(text, None, text_of, min_words=1).main if _MARKUP.search(text) else text for text in texts]
+    bare = [
+        extract_page(text, None, text_of, min_words=1).main if _MARKUP.search(text) else text
+        for text in texts
+    ]
     if not all(bare):
         raise PageError("empty", "there is nothing in one of the fields but markup")
     return "\n".join(bare)
@@ -232,7 +293,8 @@ def _value_in(item: Any, field: str) -> Any:
 def identity_in(item: Any) -> tuple[str, str]:
     """Return the URL (or other name) of an item, empty if it has none, and its identity.
 
-    The fragment counts, for the posts of a thread differ in nothing else. An item without a name is never the same.
+    The fragment counts, for the posts of a thread differ in nothing else. An item without a name is
+    never the same.
     """
     value = _value_in(item, "url")
     if isinstance(value, list | tuple) and len(value) == 1:
@@ -245,16 +307,23 @@ def identity_in(item: Any) -> tuple[str, str]:
 
 
 def named_identity(name: str) -> str:
-    """Return the identity of the item with this URL or other name. Names that are no URLs count as they are spelled."""
+    """Return the identity of the item with this URL or other name.
+
+    Names that are no URLs count as they are spelled.
+    """
     return f"item {canonical_url(name, keep_fragment=True) if _WEB_URL.match(name) else name}"
 
 
 def _text_of(name: str, value: Any) -> str:
-    """Return the text of a text, a number, or a list of them, as item loaders make; nothing for None."""
+    """Return the text of a text, a number, or a list of them, as item loaders make; nothing for
+    None.
+    """
     if isinstance(value, str) or value is None:
         return value or ""
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, list | tuple):
         return "\n".join(filter(None, (_text_of(name, part) for part in value)))
-    raise PageError("field_type", f"the field {name!r} holds a {type(value).__name__}, which is no text")
+    raise PageError(
+        "field_type", f"the field {name!r} holds a {type(value).__name__}, which is no text"
+    )

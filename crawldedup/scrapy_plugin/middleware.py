@@ -1,14 +1,18 @@
-"""The downloader middleware: has pages checked on their way to the spider, and drops or marks the duplicates.
+"""The downloader middleware: has pages checked on their way to the spider, and drops or marks the
+duplicates.
 
 `process_response` tells the order of the work, and each station has a module of its own:
 
 1. `policy` decides whether a response is checked, by which rules, and as which `Page`. It is pure.
-2. `AsyncDeduplicator.judge` has a worker process read the page, lets `policy.Copies` rank it by its URL and by the
-   original that it names, and calls `Deduplicator.check_batch` with the fingerprints of all pages that wait.
-3. `policy.decide` makes an `Outcome` of the verdict. `policy.Deliveries` notes a page on its way to the spider.
+2. `AsyncDeduplicator.judge` has a worker process read the page, lets `policy.Copies` rank it by its
+   URL and by the original that it names, and calls `Deduplicator.check_batch` with the fingerprints
+   of all pages that wait.
+3. `policy.decide` makes an `Outcome` of the verdict. `policy.Deliveries` notes a page on its way to
+   the spider.
 4. `policy.Walls` looks whether one page comes in place of many.
 5. `records` has the outcome told to stats, log and journal; `signals` are sent.
-6. The page is dropped, marked or returned. Where a station fails, that is counted and explained: the page passes.
+6. The page is dropped, marked or returned. Where a station fails, that is counted and explained:
+   the page passes.
 """
 
 import asyncio
@@ -38,7 +42,15 @@ from crawldedup.reading.volatile import put_last, shape_of
 from crawldedup.scrapy_plugin import policy as policies
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
-from crawldedup.scrapy_plugin.policy import Copies, Deliveries, DuplicatePageError, Fate, Outcome, Walls, key_of
+from crawldedup.scrapy_plugin.policy import (
+    Copies,
+    Deliveries,
+    DuplicatePageError,
+    Fate,
+    Outcome,
+    Walls,
+    key_of,
+)
 from crawldedup.scrapy_plugin.records import CrawlJournal, CrawlStats
 from crawldedup.scrapy_plugin.settings import CrawlOptions, crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import say
@@ -53,16 +65,23 @@ _RELOADED: Final = range(4, 7)  # of the pages of a pattern
 
 
 class DedupMiddleware:
-    """Checks every page that answers one of the spider's own requests, and drops or marks the duplicates.
+    """Checks every page that answers one of the spider's own requests, and drops or marks the
+    duplicates.
 
-    The verdict is left in ``request.meta["crawldedup_verdict"]``, which is `response.meta` in a callback. A page that
-    cannot be checked passes, and is counted.
+    The verdict is left in ``request.meta["crawldedup_verdict"]``, which is `response.meta` in a
+    callback. A page that cannot be checked passes, and is counted.
 
-    In an interactive command such as `scrapy shell` the log says what each page is, and none is dropped or remembered.
+    In an interactive command such as `scrapy shell` the log says what each page is, and none is
+    dropped or remembered.
     """
 
     def __init__(
-        self, crawler: Crawler, options: CrawlOptions, dedup: AsyncDeduplicator, *, is_interactive: bool = False
+        self,
+        crawler: Crawler,
+        options: CrawlOptions,
+        dedup: AsyncDeduplicator,
+        *,
+        is_interactive: bool = False,
     ) -> None:
         self._crawler = crawler
         self._options = options
@@ -82,14 +101,28 @@ class DedupMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build the middleware from Scrapy's settings. Raises NotConfigured if they are wrong, or it is disabled."""
+        """Build the middleware from Scrapy's settings.
+
+        Raises NotConfigured if they are wrong, or it is disabled.
+        """
         with crawl_options(crawler) as options:
             if interactive := is_interactive(crawler):
-                calm = {"on_error": "pass", "wall": "ignore", "journal": False, "report": None, "reloads": 0}
+                calm = {
+                    "on_error": "pass",
+                    "wall": "ignore",
+                    "journal": False,
+                    "report": None,
+                    "reloads": 0,
+                }
                 options = policies.changed(options, action="mark", remember=False, **calm)
-            dedup = AsyncDeduplicator.from_options(options, workers=options.workers, page_seconds=options.page_seconds)
+            dedup = AsyncDeduplicator.from_options(
+                options, workers=options.workers, page_seconds=options.page_seconds
+            )
         if options.revisit == "drop" and not is_persistent(options.store) and not interactive:
-            text = "CRAWLDEDUP_REVISIT is 'drop', but CRAWLDEDUP_STORE remembers nothing of earlier crawls"
+            text = (
+                "CRAWLDEDUP_REVISIT is 'drop', but CRAWLDEDUP_STORE remembers nothing of earlier "
+                "crawls"
+            )
             say(crawler, logging.WARNING, f"{text}; sqlite:///seen.sqlite would.")
         middleware = cls(crawler, options, dedup, is_interactive=interactive)
         crawler.signals.connect(middleware.spider_opened, signal=scrapy_signals.spider_opened)
@@ -107,14 +140,19 @@ class DedupMiddleware:
             return
         known = None
         try:
-            if self._options.action == "drop-items" and not self._crawler.get_spider_middleware(DropItemsMiddleware):
+            if self._options.action == "drop-items" and not self._crawler.get_spider_middleware(
+                DropItemsMiddleware
+            ):
                 raise ConfigurationError(
-                    "The action 'drop-items' needs a spider middleware, which the add-on brings along: set "
+                    "The action 'drop-items' needs a spider middleware, which the add-on brings "
+                    "along: set "
                     'ADDONS = {"crawldedup.Addon": 500}.'
                 )
             if self._options.remember:
                 await self._dedup.open()
-            known = self._dedup.pages if self._options.remember else (await self._dedup.info()).pages
+            known = (
+                self._dedup.pages if self._options.remember else (await self._dedup.info()).pages
+            )
         except Exception as error:
             if self._stats.ends_at_start(error):
                 return
@@ -148,7 +186,10 @@ class DedupMiddleware:
             raise IgnoreRequest("its site answers with a wall, and CRAWLDEDUP_WALL is 'close'")
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        """Check the page, if it is one to check, and return it with flags. Raises DuplicatePageError to drop it."""
+        """Check the page, if it is one to check, and return it with flags.
+
+        Raises DuplicatePageError to drop it.
+        """
         # Spiders hand the meta of a page on to the next request.
         request.meta.pop(policies.VERDICT_KEY, None)
         request.meta.pop(policies.DROP_ITEMS_KEY, None)
@@ -162,7 +203,9 @@ class DedupMiddleware:
             policy = self._policy_for(request)
             page = self._page_of(request, response, policy)
             self._tell_delivered()
-            judged = await self._dedup.judge(page, self._copies.claims_of(request, response, policy))
+            judged = await self._dedup.judge(
+                page, self._copies.claims_of(request, response, policy)
+            )
             if judged.verdict.changed and policy.revisit == "drop":
                 judged = await self._as_copy(page, judged)
             outcome = self._outcome_of(request, page, judged.verdict, policy)
@@ -175,8 +218,14 @@ class DedupMiddleware:
         return await self._carry_out(request, response, judged.verdict, outcome)
 
     def _load_again(self, request: Request, read: ReadPage) -> None:
-        """Ask a second time for some pages with numbers of each pattern of URLs, but for the first, often lists."""
-        if not (self._options.reloads and read.numbers) or request.method != "GET" or BROWSER_PAGE_KEY in request.meta:
+        """Ask a second time for some pages with numbers of each pattern of URLs, but for the first,
+        often lists.
+        """
+        if (
+            not (self._options.reloads and read.numbers)
+            or request.method != "GET"
+            or BROWSER_PAGE_KEY in request.meta
+        ):
             return
         host, pattern = urlparse_cached(request).netloc, policies.pattern_of(request.url)
         put_last(self._met, pattern, self._met[pattern] + 1, _MOST_PATTERNS)
@@ -185,12 +234,17 @@ class DedupMiddleware:
             self._stats.count("reloads")
             meta = {**request.meta, _RELOAD_KEY: True, "dont_cache": True, "dont_retry": True}
             # Nobody has asked for it, so nobody is told of its errors.
-            again = request.replace(meta=meta, dont_filter=True, callback=NO_CALLBACK, errback=lambda _: None)
+            again = request.replace(
+                meta=meta, dont_filter=True, callback=NO_CALLBACK, errback=lambda _: None
+            )
             assert self._crawler.engine is not None
             self._crawler.engine.crawl(again)
 
     async def _learn_from(self, request: Request, response: Response) -> None:
-        """Compare the second answer of a page with the first. Raises IgnoreRequest: no spider has asked for it."""
+        """Compare the second answer of a page with the first.
+
+        Raises IgnoreRequest: no spider has asked for it.
+        """
         with suppress(Exception):
             page = replace(self._page_of(request, response, self._options), remember=False)
             judged = await self._dedup.judge(page)
@@ -223,19 +277,33 @@ class DedupMiddleware:
         return replace(page, revisit_similarity=None) if is_again else page
 
     async def _as_copy(self, page: Page, judged: Judged) -> Judged:
-        """Return a page that has changed as a copy, if a crawler at work has let another pass that has the new text."""
-        values = {"fingerprint": judged.read.fingerprint, "scope_key": page.scope_key, "similarity": page.similarity}
+        """Return a page that has changed as a copy, if a crawler at work has let another pass that
+        has the new text.
+        """
+        values = {
+            "fingerprint": judged.read.fingerprint,
+            "scope_key": page.scope_key,
+            "similarity": page.similarity,
+        }
         for match in await self._dedup.find(url=page.url, **values):
             other = key_of(replace(page, url=match.url, identity=None))
             if other != key_of(page) and (other in self._seen or match.added_at > self._began):
                 kind = Kind.EXACT_DUPLICATE if match.exact else Kind.NEAR_DUPLICATE
-                found = replace(judged.verdict, kind=kind, original=match.url, hamming=match.hamming)
-                return judged._replace(verdict=replace(found, similarity=match.similarity, copies=match.copies + 1))
+                found = replace(
+                    judged.verdict, kind=kind, original=match.url, hamming=match.hamming
+                )
+                return judged._replace(
+                    verdict=replace(found, similarity=match.similarity, copies=match.copies + 1)
+                )
         return judged
 
-    def _outcome_of(self, request: Request, page: Page, verdict: Verdict, policy: CrawlOptions) -> Outcome:
+    def _outcome_of(
+        self, request: Request, page: Page, verdict: Verdict, policy: CrawlOptions
+    ) -> Outcome:
         """Decide, and note a page that is on its way to the spider."""
-        outcome = policies.decide(verdict, policy, seen=policy.revisit == "drop" and key_of(page) in self._seen)
+        outcome = policies.decide(
+            verdict, policy, seen=policy.revisit == "drop" and key_of(page) in self._seen
+        )
         if policy.remember and (not verdict.is_duplicate or verdict.replaces or verdict.changed):
             self._deliveries.passed(request, page)
         drops_revisits = "drop" in (policy.revisit, self._options.revisit)
@@ -250,7 +318,10 @@ class DedupMiddleware:
     async def _look_for_a_wall(self, judged: Judged) -> None:
         """Say once of each wall what is suspected, and with "close" ask for no more of its site."""
         verdict, action = judged.verdict, self._options.wall
-        if action == "ignore" or (suspicion := self._walls.add(verdict, judged.read.fingerprint.digest)) is None:
+        if (
+            action == "ignore"
+            or (suspicion := self._walls.add(verdict, judged.read.fingerprint.digest)) is None
+        ):
             return
         self._stats.count("walls/suspected")
         original, share, window = suspicion
@@ -258,19 +329,37 @@ class DedupMiddleware:
         if action == "close":
             self._closed.add(site := site_of(verdict.url))
             what = f"asks for no more of {site}"
-        text = f"{round(share * window)} of the last {window} pages are copies of {printable(original)}."
+        text = (
+            f"{round(share * window)} of the last {window} pages are copies of "
+            f"{printable(original)}."
+        )
         question = "Is it a login form, a ban, a soft 404 or a consent page?"
-        say(self._crawler, logging.WARNING, f"{text} {question} CRAWLDEDUP_WALL is '{action}': the crawl {what}.")
+        say(
+            self._crawler,
+            logging.WARNING,
+            f"{text} {question} CRAWLDEDUP_WALL is '{action}': the crawl {what}.",
+        )
         self.journal.put({"wall": shown(original), "share": round(share, 4), "window": window})
-        await signals.send(signals.wall_suspected, self._crawler, original=original, share=share, window=window)
+        await signals.send(
+            signals.wall_suspected, self._crawler, original=original, share=share, window=window
+        )
 
-    async def _record(self, request: Request, response: Response, judged: Judged, outcome: Outcome) -> None:
+    async def _record(
+        self, request: Request, response: Response, judged: Judged, outcome: Outcome
+    ) -> None:
         verdict = judged.verdict
-        self._stats.checked(judged, outcome, size=len(response.body), is_start=policies.is_start(request))
+        self._stats.checked(
+            judged, outcome, size=len(response.body), is_start=policies.is_start(request)
+        )
         self.journal.checked(request, response, judged, outcome, known=self._dedup.pages)
         self._tell_left_out(site_of(response.url), judged.read.left_out)
         request.meta[policies.VERDICT_KEY] = verdict
-        event = {"request": request, "response": response, "verdict": verdict, "dropped": outcome.fate is Fate.DROPPED}
+        event = {
+            "request": request,
+            "response": response,
+            "verdict": verdict,
+            "dropped": outcome.fate is Fate.DROPPED,
+        }
         await signals.send(signals.page_judged, self._crawler, **event)
         if verdict.is_duplicate:
             await signals.send(signals.page_deduplicated, self._crawler, **event)
@@ -280,19 +369,34 @@ class DedupMiddleware:
             say(self._crawler, logging.DEBUG, f"{outcome.done} {response.url}: {describe(verdict)}")
 
     def _tell_left_out(self, site: str, lines: Iterable[str]) -> None:
-        """Tell log and journal of each kind of line that is not compared, since it changes with every load."""
+        """Tell log and journal of each kind of line that is not compared, since it changes with
+        every load.
+        """
         for line in lines:
-            if (kind := (site, shape_of(line))) not in self._left_out and len(self._left_out) < _MOST_LEFT_OUT:
+            if (kind := (site, shape_of(line))) not in self._left_out and len(
+                self._left_out
+            ) < _MOST_LEFT_OUT:
                 self._left_out.add(kind)
-                say(self._crawler, logging.INFO, f"leaves out on {site} what always changes: {printable(line)!r}")
+                say(
+                    self._crawler,
+                    logging.INFO,
+                    f"leaves out on {site} what always changes: {printable(line)!r}",
+                )
                 self.journal.put({"volatile": f"{site}: {printable(line)}"})
 
-    async def _carry_out(self, request: Request, response: Response, verdict: Verdict, outcome: Outcome) -> Response:
+    async def _carry_out(
+        self, request: Request, response: Response, verdict: Verdict, outcome: Outcome
+    ) -> Response:
         if outcome.fate is Fate.DROPPED:
             await close_browser_page(self._crawler, request)
-            # The engine sends this signal for what passes all middlewares, and much of Scrapy counts by it.
+            # The engine sends this signal for what passes all middlewares, and much of Scrapy
+            # counts by it.
             response.request = response.request or request
-            received = {"response": response, "request": response.request, "spider": self._crawler.spider}
+            received = {
+                "response": response,
+                "request": response.request,
+                "spider": self._crawler.spider,
+            }
             self._crawler.signals.send_catch_log(scrapy_signals.response_received, **received)
             raise DuplicatePageError(describe(verdict), verdict)
         if outcome.fate is Fate.ITEMS_DROPPED:
@@ -302,10 +406,16 @@ class DedupMiddleware:
 
 
 async def close_browser_page(crawler: Crawler, request: Request) -> None:
-    """Close the tab that scrapy-playwright keeps open for a callback, unless an errback is there to do it."""
+    """Close the tab that scrapy-playwright keeps open for a callback, unless an errback is there to
+    do it.
+    """
     page = request.meta.get(BROWSER_PAGE_KEY)
     if page is not None and request.errback is None:
         try:
             await asyncio.wait_for(page.close(), 10.0)
         except Exception as error:
-            say(crawler, logging.WARNING, f"cannot close the browser's page of a duplicate: {type(error).__name__}")
+            say(
+                crawler,
+                logging.WARNING,
+                f"cannot close the browser's page of a duplicate: {type(error).__name__}",
+            )

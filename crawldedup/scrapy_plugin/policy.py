@@ -1,4 +1,6 @@
-"""Which responses are checked, by which rules, what becomes of a page, which copy is kept, what is a wall: no I/O."""
+"""Which responses are checked, by which rules, what becomes of a page, which copy is kept, what is
+a wall: no I/O.
+"""
 
 import hashlib
 import mimetypes
@@ -34,7 +36,8 @@ OVERRIDE_KEY: Final = "crawldedup"
 VERDICT_KEY: Final = "crawldedup_verdict"
 DROP_ITEMS_KEY: Final = "_crawldedup_drop_items"
 
-# Flags that Scrapy puts on a response that ended early, or may have: half a page resembles too many others.
+# Flags that Scrapy puts on a response that ended early, or may have: half a page resembles too many
+# others.
 _NO_LENGTH: Final = "partial"
 _PARTIAL_FLAGS: Final = frozenset({_NO_LENGTH, "dataloss", "download_stopped"})
 _WORD: Final = re.compile(r"[a-z.]{1,20}")
@@ -43,8 +46,9 @@ _COMMENT: Final = re.compile(rb"<!--.*?-->", re.DOTALL)
 # Style sheets, scripts and tables are text/* too, but nothing that a reader would call a page.
 _PROSE_TYPES: Final = frozenset({"text/plain", "text/markdown"})
 
-# So many of the last judged pages, and the share of them that makes an original suspect: of a wall before all of a
-# site, and before each third page. Honest pages of one template stay below: of a calendar, 35 of 100 and 123 of 500.
+# So many of the last judged pages, and the share of them that makes an original suspect: of a wall
+# before all of a site, and before each third page. Honest pages of one template stay below: of a
+# calendar, 35 of 100 and 123 of 500.
 WINDOWS: Final = ((100, 0.6), (500, 0.3))
 MOST_SUSPECTED: Final = 100  # originals in one crawl
 _MOST_SITES: Final = 100  # are watched
@@ -57,7 +61,9 @@ class OverrideError(CrawlDedupError):
 
 
 class DuplicatePageError(IgnoreRequest):
-    """Raised for a page that is dropped, as a duplicate or as an unchanged revisit. The request's errback receives it.
+    """Raised for a page that is dropped, as a duplicate or as an unchanged revisit.
+
+    The request's errback receives it.
 
     Its `verdict` names the original.
     """
@@ -68,32 +74,51 @@ class DuplicatePageError(IgnoreRequest):
 
 
 _OVERRIDABLE: Final = (
-    *("action", "canonical", "keep_per_cluster", "paragraphs", "remember", "revisit", "revisit_similarity"),
+    *(
+        "action",
+        "canonical",
+        "keep_per_cluster",
+        "paragraphs",
+        "remember",
+        "revisit",
+        "revisit_similarity",
+    ),
     *("scope", "similarity", "trusted_sites"),
 )
-_CHECKS: Final = {option.name: option.check for option in options_of(CrawlOptions) if option.name in _OVERRIDABLE}
+_CHECKS: Final = {
+    option.name: option.check for option in options_of(CrawlOptions) if option.name in _OVERRIDABLE
+}
 
 
 def options_for(request: Request, options: CrawlOptions) -> CrawlOptions:
-    """Return the options for one page, by a request's ``meta["crawldedup"]``. Raises OverrideError if that is wrong."""
+    """Return the options for one page, by a request's ``meta["crawldedup"]``.
+
+    Raises OverrideError if that is wrong.
+    """
     override = request.meta.get(OVERRIDE_KEY)
     if override is None or isinstance(override, bool):
         return options
     meta, allowed = f'meta["{OVERRIDE_KEY}"]', ", ".join(_OVERRIDABLE)
     if not isinstance(override, Mapping):
         raise OverrideError(
-            f"{meta} is {override!r}; it must be True, False or a dict with some of the keys {allowed}."
+            f"{meta} is {override!r}; it must be True, False or a dict with some of the keys "
+            f"{allowed}."
         )
     if unknown := [key for key in override if key not in _CHECKS]:
         raise OverrideError(f"{meta} has the unknown key {unknown[0]!r}; allowed are {allowed}.")
     try:
-        return changed(options, **{key: _CHECKS[key](f'{meta}["{key}"]', value) for key, value in override.items()})
+        return changed(
+            options,
+            **{key: _CHECKS[key](f'{meta}["{key}"]', value) for key, value in override.items()},
+        )
     except ConfigurationError as error:
         raise OverrideError(str(error)) from None
 
 
 def changed(options: CrawlOptions, **values: object) -> CrawlOptions:
-    """Return options with other values, which are not checked: to check all of them takes ten times as long."""
+    """Return options with other values, which are not checked: to check all of them takes ten times
+    as long.
+    """
     own = copy(options)
     for name, value in values.items():
         object.__setattr__(own, name, value)
@@ -109,14 +134,20 @@ class Fate(StrEnum):
     DROPPED = "dropped"
 
 
-_DONE: Final = {Fate.DROPPED: "dropped", Fate.ITEMS_DROPPED: "drops the items of", Fate.MARKED: "marks"}
+_DONE: Final = {
+    Fate.DROPPED: "dropped",
+    Fate.ITEMS_DROPPED: "drops the items of",
+    Fate.MARKED: "marks",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is done with a page, for the middleware to carry out, and for stats, journal and log to tell.
+    """What is done with a page, for the middleware to carry out, and for stats, journal and log to
+    tell.
 
-    It is `refused` as an unwanted copy, for too few new words, or as `unchanged`. `flags` are for `response.flags`.
+    It is `refused` as an unwanted copy, for too few new words, or as `unchanged`. `flags` are for
+    `response.flags`.
     """
 
     fate: Fate
@@ -131,7 +162,10 @@ class Outcome:
 
 
 def decide(verdict: Verdict, policy: CrawlOptions, *, seen: bool = False) -> Outcome:
-    """Return what is done with a page of this verdict. It was `seen` if this crawl has let it pass before."""
+    """Return what is done with a page of this verdict.
+
+    It was `seen` if this crawl has let it pass before.
+    """
     # What a crawler remembered before it died was not delivered.
     is_news = verdict.changed or verdict.abandoned or seen
     unchanged = verdict.kind is Kind.REVISIT and policy.revisit == "drop" and not is_news
@@ -144,14 +178,18 @@ def decide(verdict: Verdict, policy: CrawlOptions, *, seen: bool = False) -> Out
     flags = []
     is_stranger = verdict.is_across_sites and policy.trusted_sites is not None and not refused
     if fate is Fate.MARKED or verdict.replaces or is_stranger:
-        flags.append(f"crawldedup:{'unchanged' if unchanged else 'replaces' if verdict.replaces else verdict.kind}")
+        flags.append(
+            f"crawldedup:{'unchanged' if unchanged else 'replaces' if verdict.replaces else verdict.kind}"
+        )
     if verdict.coverage is not None and verdict.coverage.known_words:
         flags.append(f"crawldedup:new={verdict.coverage.share_new:.2f}")
     return Outcome(fate, refused, unchanged, tuple(flags))
 
 
 def _is_surplus(verdict: Verdict, policy: CrawlOptions) -> bool:
-    """Return True for a copy beyond `keep_per_cluster` of a page that may own its text, and for too few new words."""
+    """Return True for a copy beyond `keep_per_cluster` of a page that may own its text, and for too
+    few new words.
+    """
     if verdict.is_duplicate:
         is_wanted = verdict.replaces or verdict.copies < policy.keep_per_cluster
         return not is_wanted and _may_own(verdict.original or "", verdict, policy)
@@ -166,19 +204,26 @@ def _is_surplus(verdict: Verdict, policy: CrawlOptions) -> bool:
 def _may_own(original: str, verdict: Verdict, policy: CrawlOptions) -> bool:
     site = site_of(original)
     # What has no URL is on no site.
-    return policy.trusted_sites is None or (bool(site) and site in {*policy.trusted_sites, site_of(verdict.url)})
+    return policy.trusted_sites is None or (
+        bool(site) and site in {*policy.trusted_sites, site_of(verdict.url)}
+    )
 
 
-def reason_to_skip(request: Request, response: Response, deny: Sequence[Pattern] = ()) -> str | None:
-    """Return why this response is not checked, as a short stable word for counters, or None if it is.
+def reason_to_skip(
+    request: Request, response: Response, deny: Sequence[Pattern] = ()
+) -> str | None:
+    """Return why this response is not checked, as a short stable word for counters, or None if it
+    is.
 
-    Checked are complete pages of HTML, XHTML and prose that answer the spider's own requests. JSON, XML and feeds are
-    data whose records repeat their structure, and a search result that changed a little is no copy to be dropped.
+    Checked are complete pages of HTML, XHTML and prose that answer the spider's own requests. JSON,
+    XML and feeds are data whose records repeat their structure, and a search result that changed a
+    little is no copy to be dropped.
     """
     override = request.meta.get(OVERRIDE_KEY)
     if override is False:
         return "disabled"
-    # robots.txt, media and components' own downloads; a request that asks for it by name is checked.
+    # robots.txt, media and components' own downloads; a request that asks for it by name is
+    # checked.
     if request.callback is NO_CALLBACK and not override:
         return "no_callback"
     if not override and any(matches(pattern, response.url, otherwise=True) for pattern in deny):
@@ -206,7 +251,13 @@ def reason_to_skip(request: Request, response: Response, deny: Sequence[Pattern]
 def _is_prose(response: Response) -> bool:
     if not isinstance(response, TextResponse) or isinstance(response, XmlResponse | JsonResponse):
         return False
-    declared = (response.headers.get(b"Content-Type") or b"").split(b";")[0].strip().lower().decode("latin-1")
+    declared = (
+        (response.headers.get(b"Content-Type") or b"")
+        .split(b";")[0]
+        .strip()
+        .lower()
+        .decode("latin-1")
+    )
     return (declared or mimetypes.guess_type(response.url)[0]) in _PROSE_TYPES
 
 
@@ -217,7 +268,9 @@ def is_start(request: Request) -> bool:
 
 
 def is_exempt(request: Request, *, is_postponed: bool = False) -> bool:
-    """Return True for a request that is made whatever it brings: one that a crawl starts with, or that is asked for."""
+    """Return True for a request that is made whatever it brings: one that a crawl starts with, or
+    that is asked for.
+    """
     return (
         request.method != "GET"
         or bool(request.body)
@@ -230,7 +283,10 @@ def is_exempt(request: Request, *, is_postponed: bool = False) -> bool:
 
 
 def page_of(request: Request, response: Response, policy: CrawlOptions, spider: str = "") -> Page:
-    """Return a response as the page to check. Of HTML, the server's word on the encoding goes along, and no guess."""
+    """Return a response as the page to check.
+
+    Of HTML, the server's word on the encoding goes along, and no guess.
+    """
     body: dict[str, Any]
     if isinstance(response, HtmlResponse):
         declared = (response.headers.get(b"Content-Type") or b"").decode("latin-1")
@@ -240,8 +296,12 @@ def page_of(request: Request, response: Response, policy: CrawlOptions, spider: 
         body = {"text": response.body.decode(encoding, "replace")}
     identity = None
     if request.method != "GET" or request.body:
-        # One URL answers many POST requests (searches, GraphQL), so other methods and bodies tell pages apart.
-        identity = f"{request.method} {canonical_url(response.url)} {hashlib.sha256(request.body).hexdigest()[:32]}"
+        # One URL answers many POST requests (searches, GraphQL), so other methods and bodies tell
+        # pages apart.
+        identity = (
+            f"{request.method} {canonical_url(response.url)} "
+            f"{hashlib.sha256(request.body).hexdigest()[:32]}"
+        )
     return Page(
         response.url,
         **body,
@@ -255,17 +315,24 @@ def page_of(request: Request, response: Response, policy: CrawlOptions, spider: 
 
 
 def scope_key_of(scope: str, url: str, spider: str) -> str:
-    """Return what pages or items share that may be compared. A site is looked up only where it is asked for."""
+    """Return what pages or items share that may be compared.
+
+    A site is looked up only where it is asked for.
+    """
     return site_of(url) if scope == "site" else spider if scope == "spider" else ""
 
 
 def key_of(page: Page) -> int:
-    """Return what tells a page that this crawl has let pass from one unchanged since an earlier crawl."""
+    """Return what tells a page that this crawl has let pass from one unchanged since an earlier
+    crawl.
+    """
     return page_key(page.scope_key or "", page.url, page.identity)
 
 
 def pattern_of(url: str) -> str:
-    """Return the pattern of a URL: its host, the plain words of its path, and the names of its parameters."""
+    """Return the pattern of a URL: its host, the plain words of its path, and the names of its
+    parameters.
+    """
     address, _, query = url.partition("?")
     scheme, _, host, *parts = [*address.split("/"), "", ""]
     path = "/".join(part if _WORD.fullmatch(part) else "*" for part in parts)
@@ -273,9 +340,11 @@ def pattern_of(url: str) -> str:
 
 
 class Deliveries:
-    """Pages on their way through callbacks, and with their items through pipelines, until the engine is done.
+    """Pages on their way through callbacks, and with their items through pipelines, until the
+    engine is done.
 
-    Those that fail there are never delivered. When the crawl has ended they count as abandoned, and come again.
+    Those that fail there are never delivered. When the crawl has ended they count as abandoned, and
+    come again.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -287,7 +356,9 @@ class Deliveries:
 
     def failed(self, request: Request | None) -> None:
         """Note that the callback of a request, or an item of its page, has failed."""
-        self._on_their_way = {name: asked for name, asked in self._on_their_way.items() if request not in asked}
+        self._on_their_way = {
+            name: asked for name, asked in self._on_their_way.items() if request not in asked
+        }
 
     def pop_delivered(self) -> Iterator[tuple[str, str | None, str | None]]:
         """Yield URL, identity and scope of the pages that were delivered since the last call.
@@ -295,19 +366,26 @@ class Deliveries:
         A page that a callback downloaded by itself counts as delivered when the callback has it.
         """
         slot = getattr(self._crawler.engine, "_slot", None)
-        # Without Scrapy's word on it none counts as delivered, which costs a second delivery at most.
+        # Without Scrapy's word on it none counts as delivered, which costs a second delivery at
+        # most.
         if slot is not None:
             # Of a page that was asked for twice, the second answer may be another.
-            done = [name for name, asked in self._on_their_way.items() if asked.isdisjoint(slot.inprogress)]
+            done = [
+                name
+                for name, asked in self._on_their_way.items()
+                if asked.isdisjoint(slot.inprogress)
+            ]
             for name in done:
                 del self._on_their_way[name]
                 yield name
 
 
 class Walls:
-    """Recognises walls: pages that a site answers with in place of many, such as a login form, a ban or a soft 404.
+    """Recognises walls: pages that a site answers with in place of many, such as a login form, a
+    ban or a soft 404.
 
-    `sites` holds the last judged pages of each: what the pages of a wall have in common, and hashes of their URLs.
+    `sites` holds the last judged pages of each: what the pages of a wall have in common, and hashes
+    of their URLs.
     """
 
     def __init__(self) -> None:
@@ -317,10 +395,12 @@ class Walls:
     def add(self, verdict: Verdict, digest: int = 0) -> tuple[str, float, int] | None:
         """Note a judged page. Return its original if that is suspected, once for each.
 
-        Behind it stands the share of so many of the last pages that are its copies, each URL counted once.
+        Behind it stands the share of so many of the last pages that are its copies, each URL
+        counted once.
         """
         key = None
-        # What the pages of one wall share: their original or, where a lasting index knows them, their text.
+        # What the pages of one wall share: their original or, where a lasting index knows them,
+        # their text.
         if verdict.is_duplicate and verdict.original is not None:
             key = hash(verdict.original)
         elif verdict.kind is Kind.REVISIT and digest:
@@ -342,16 +422,20 @@ class Walls:
 
 
 class Copies:
-    """Ranks the copies of one content: a better one is delivered although a worse one was, and replaces that.
+    """Ranks the copies of one content: a better one is delivered although a worse one was, and
+    replaces that.
 
-    A second delivery has its price, so ranks are coarse. A good copy is on a trusted site that the crawl started on,
-    its URL names no session, no campaign and no view, and it names no other page as its original. If it has a query, it
-    is that of a script, or the page names itself with it. All other copies are poor, and replace nothing. So no content
-    is delivered more than twice, and once more for each of the user's `patterns`, which come first. Of no patterns (an
-    empty list) pages have no ranks. A page can lower its own rank alone, by naming another as its original.
+    A second delivery has its price, so ranks are coarse. A good copy is on a trusted site that the
+    crawl started on, its URL names no session, no campaign and no view, and it names no other page
+    as its original. If it has a query, it is that of a script, or the page names itself with it.
+    All other copies are poor, and replace nothing. So no content is delivered more than twice, and
+    once more for each of the user's `patterns`, which come first. Of no patterns (an empty list)
+    pages have no ranks. A page can lower its own rank alone, by naming another as its original.
     """
 
-    def __init__(self, patterns: Sequence[Pattern] | None = None, trusted_sites: frozenset[str] | None = None) -> None:
+    def __init__(
+        self, patterns: Sequence[Pattern] | None = None, trusted_sites: frozenset[str] | None = None
+    ) -> None:
         self._patterns = patterns or ()
         self._trusted_sites = trusted_sites
         self._is_off = patterns is not None and not patterns
@@ -361,33 +445,49 @@ class Copies:
         self._own_sites.update(filter(None, map(site_of, urls)))
 
     def rank(self, url: str) -> int | None:
-        """Return the rank by URL; one worse if the page names another as its original. None: pages have no ranks."""
+        """Return the rank by URL; one worse if the page names another as its original.
+
+        None: pages have no ranks.
+        """
         if self._is_off:
             return None
         for place, pattern in enumerate(self._patterns):
             if matches(pattern, url):
                 return min(2 * place + 1, WORST_RANK)
         site = site_of(url)
-        is_trusted = site in self._own_sites and (self._trusted_sites is None or site in self._trusted_sites)
+        is_trusted = site in self._own_sites and (
+            self._trusted_sites is None or site in self._trusted_sites
+        )
         is_poor = names_a_view(url) or not is_trusted
         return min(2 * len(self._patterns) + is_poor, WORST_RANK)
 
-    def claims_of(self, request: Request, response: Response, policy: CrawlOptions) -> Callable[[Page, ReadPage], Page]:
+    def claims_of(
+        self, request: Request, response: Response, policy: CrawlOptions
+    ) -> Callable[[Page, ReadPage], Page]:
         """Return what completes the page of a response when it was read: see `with_claim`."""
         if is_start(request):
             self.start_at(request.url, response.url)
         headers = tuple(value.decode("latin-1") for value in response.headers.getlist(b"Link"))
         is_lenient = policy.canonical == "compare"
-        return partial(with_claim, rank=self.rank(response.url), headers=headers, is_lenient=is_lenient)
+        return partial(
+            with_claim, rank=self.rank(response.url), headers=headers, is_lenient=is_lenient
+        )
 
 
 def with_claim(
-    page: Page, read: ReadPage, *, rank: int | None = None, headers: Iterable[str] = (), is_lenient: bool = True
+    page: Page,
+    read: ReadPage,
+    *,
+    rank: int | None = None,
+    headers: Iterable[str] = (),
+    is_lenient: bool = True,
 ) -> Page:
-    """Return a page with its rank, and with the original that it names where `is_lenient`. `headers` are Link headers.
+    """Return a page with its rank, and with the original that it names where `is_lenient`.
 
-    `rank` is that of its URL. An even one is one worse for a page that names another as its original, or whose query
-    only a canonical link could tell to matter, and that has none.
+    `headers` are Link headers.
+
+    `rank` is that of its URL. An even one is one worse for a page that names another as its
+    original, or whose query only a canonical link could tell to matter, and that has none.
     """
     may_be_poor = rank is not None and rank % 2 == 0
     claimed = claimed_url(page.url, read.links, headers)
@@ -396,4 +496,8 @@ def with_claim(
         is_poor, claimed = claimed is None and needs_canonical, None
     else:
         is_poor = needs_canonical or not is_same_page(page.url, claimed)
-    return replace(page, rank=(rank or 0) + (may_be_poor and is_poor), canonical=claimed if is_lenient else None)
+    return replace(
+        page,
+        rank=(rank or 0) + (may_be_poor and is_poor),
+        canonical=claimed if is_lenient else None,
+    )

@@ -1,7 +1,7 @@
 """What is told of a crawl: stats and the log, in which every response counts once, and the journal.
 
-In stats it is checked, skipped or an error. The journal has a line for each response and wall, and for the crawl's
-begin and end; of it the report is made.
+In stats it is checked, skipped or an error. The journal has a line for each response and wall, and
+for the crawl's begin and end; of it the report is made.
 """
 
 import asyncio
@@ -24,27 +24,64 @@ from scrapy.utils.project import data_path
 
 from crawldedup import __version__, journal
 from crawldedup.aio import Judged
-from crawldedup.errors import CrawlDedupError, PageError, StoreError, UnexpectedReadError, pluralize, printable
+from crawldedup.errors import (
+    CrawlDedupError,
+    PageError,
+    StoreError,
+    UnexpectedReadError,
+    pluralize,
+    printable,
+)
 from crawldedup.fingerprinting import VERIFY_BITS
 from crawldedup.journal import FileJournal, shown
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
-from crawldedup.scrapy_plugin.settings import CLOSE_REASON, CrawlOptions, end_unstarted, is_interactive
+from crawldedup.scrapy_plugin.settings import (
+    CLOSE_REASON,
+    CrawlOptions,
+    end_unstarted,
+    is_interactive,
+)
 from crawldedup.scrapy_plugin.signals import logger, say
 from crawldedup.search.decision import accept_threshold
 from crawldedup.stores.base import shown_url
 from crawldedup.verdict import Kind
 
 NOVELTY_PAGES: Final = 200  # So many of the last pages tell how much new a crawl still finds.
-LEAST_UNCHECKED: Final = 10  # So many pages, and this share of those to check, are too many to pass unchecked.
+LEAST_UNCHECKED: Final = (
+    10  # So many pages, and this share of those to check, are too many to pass unchecked.
+)
 SHARE_UNCHECKED: Final = 0.05
-SILENT_SECONDS: Final = 60.0  # After the log said that the store is down, it says so again no sooner.
+SILENT_SECONDS: Final = (
+    60.0  # After the log said that the store is down, it says so again no sooner.
+)
 
-_DUPLICATES: Final = {Kind.NEAR_DUPLICATE: "duplicate/near", Kind.EXACT_DUPLICATE: "duplicate/exact"}
+_DUPLICATES: Final = {
+    Kind.NEAR_DUPLICATE: "duplicate/near",
+    Kind.EXACT_DUPLICATE: "duplicate/exact",
+}
 
-KEPT_CRAWLS: Final = 20  # So many crawls keep their journals in a directory, the present one included.
+KEPT_CRAWLS: Final = (
+    20  # So many crawls keep their journals in a directory, the present one included.
+)
 
-_SHOWN_STATS: Final = ("crawldedup/", "downloader/", "item_", "response_received_count", "memusage/", "log_count/")
-_SHOWN_OPTIONS: Final = ("namespace", "action", "similarity", "recall", "extractor", "workers", "revisit", "scope")
+_SHOWN_STATS: Final = (
+    "crawldedup/",
+    "downloader/",
+    "item_",
+    "response_received_count",
+    "memusage/",
+    "log_count/",
+)
+_SHOWN_OPTIONS: Final = (
+    "namespace",
+    "action",
+    "similarity",
+    "recall",
+    "extractor",
+    "workers",
+    "revisit",
+    "scope",
+)
 _SHOWN_OF_VERDICT: Final = (
     *("hamming", "copies", "words", "changed", "replaces"),
     *("abandoned", "difference", "probes", "candidates", "rejected_similarity", "rejected_by"),
@@ -55,9 +92,9 @@ _MOST: Final = 1 << 31
 class CrawlStats:
     """Counts pages, or items, into Scrapy's stats, and keeps its own counts for the log.
 
-    ``checked``, all ``skipped/<reason>`` and all ``error/<kind>`` together are the responses that came by. A crawl
-    without its index for a while is worth more than one that stops: each kind of failure is explained once. But after a
-    fatal error nothing would be checked.
+    ``checked``, all ``skipped/<reason>`` and all ``error/<kind>`` together are the responses that
+    came by. A crawl without its index for a while is worth more than one that stops: each kind of
+    failure is explained once. But after a fatal error nothing would be checked.
     """
 
     def __init__(self, crawler: Crawler, options: CrawlOptions, noun: str = "page") -> None:
@@ -76,7 +113,9 @@ class CrawlStats:
         self._silent_until = float("-inf")
 
     def begin(self, known: int | None) -> None:
-        """Log the options of a crawl, without the password of its store, and how much the index knows."""
+        """Log the options of a crawl, without the password of its store, and how much the index
+        knows.
+        """
         options, is_page = self._options, self._noun == "page"
         parts = [
             f"store {printable(shown_url(options.store))}",
@@ -87,12 +126,22 @@ class CrawlStats:
         ]
         if is_page:
             selected = " of selected content" if options.content else ""
-            parts += [f"{pluralize(options.reloads, 'page')} of each host loaded twice"] if options.reloads else []
-            parts += [f"extractor {options.extractor}{selected}", pluralize(options.workers, "worker")]
+            parts += (
+                [f"{pluralize(options.reloads, 'page')} of each host loaded twice"]
+                if options.reloads
+                else []
+            )
+            parts += [
+                f"extractor {options.extractor}{selected}",
+                pluralize(options.workers, "worker"),
+            ]
         say(self._crawler, logging.INFO, f"checks {self._noun}s: {', '.join(parts)}")
 
     def ends_at_start(self, error: Exception) -> bool:
-        """Explain why the store cannot be opened. Return True if the crawl must not go on: it ends."""
+        """Explain why the store cannot be opened.
+
+        Return True if the crawl must not go on: it ends.
+        """
         if (reason := self._reason_to_end(error)) is not None:
             end_unstarted(self._crawler, reason)
         return reason is not None
@@ -103,10 +152,16 @@ class CrawlStats:
         for complaint in self.complaints():
             say(self._crawler, logging.WARNING, complaint)
 
-    def checked(self, judged: Judged, outcome: Outcome, *, size: int = 0, is_start: bool = False) -> None:
+    def checked(
+        self, judged: Judged, outcome: Outcome, *, size: int = 0, is_start: bool = False
+    ) -> None:
         """Count a checked page of `size` bytes, what became of it, and its seconds."""
         if self._outage_was_said:
-            say(self._crawler, logging.WARNING, f"the store answers again, {self._noun}s are checked")
+            say(
+                self._crawler,
+                logging.WARNING,
+                f"the store answers again, {self._noun}s are checked",
+            )
             self._outage_was_said = False
         verdict = judged.verdict
         is_dropped = outcome.fate is Fate.DROPPED
@@ -126,14 +181,26 @@ class CrawlStats:
             self.count("bytes_saved", size)
         if verdict.kind is not Kind.REVISIT:
             self._novelty.append(verdict.kind is Kind.NEW)
-            self._stats.set_value(f"{self._prefix}novelty", round(sum(self._novelty) / len(self._novelty), 3))
+            self._stats.set_value(
+                f"{self._prefix}novelty", round(sum(self._novelty) / len(self._novelty), 3)
+            )
         if is_dropped or outcome.fate is Fate.ITEMS_DROPPED:
-            what = "duplicate" if verdict.is_duplicate else "unchanged" if outcome.unchanged else "partial"
+            what = (
+                "duplicate"
+                if verdict.is_duplicate
+                else "unchanged"
+                if outcome.unchanged
+                else "partial"
+            )
             self._fates[f"{outcome.fate} {what}"] += 1
         if is_start and outcome.fate is not Fate.MARKED:
             self._fates["starts"] += 1
             self._fates["lost starts"] += outcome.refused and verdict.is_duplicate
-        if self._options.paragraphs is not None and self._noun == "page" and verdict.kind in (Kind.NEW, Kind.REVISIT):
+        if (
+            self._options.paragraphs is not None
+            and self._noun == "page"
+            and verdict.kind in (Kind.NEW, Kind.REVISIT)
+        ):
             if (coverage := verdict.coverage) is None:
                 self.count("paragraphs/failed")
             else:
@@ -143,13 +210,19 @@ class CrawlStats:
                     self.count(f"paragraphs/words/{part}", getattr(coverage, f"{part}_words"))
         if verdict.is_duplicate:
             self._stats.max_value(f"{self._prefix}largest_cluster", verdict.copies)
-        for name, seconds in (("waiting", judged.waited), ("reading", judged.reading), ("store", judged.asking)):
+        for name, seconds in (
+            ("waiting", judged.waited),
+            ("reading", judged.reading),
+            ("store", judged.asking),
+        ):
             stat = f"{self._prefix}seconds/{name}"
             self._stats.set_value(stat, round(self._stats.get_value(stat, 0.0) + seconds, 6))
             self._stats.max_value(f"{stat}_max", round(seconds, 6))
 
     def failed(self, name: str, error: Exception) -> tuple[str, str]:
-        """Count and explain a page that passes unchecked; return "skipped" or "error", and the reason or kind."""
+        """Count and explain a page that passes unchecked; return "skipped" or "error", and the
+        reason or kind.
+        """
         if isinstance(error, PageError):
             message = f"cannot read {name}: {error}"
             # An extractor with a mistake in it fails for every page, and then no page is checked.
@@ -163,7 +236,8 @@ class CrawlStats:
             if reason is not None and self._closing is None:
                 say(self._crawler, logging.ERROR, reason)
                 assert self._crawler.engine is not None
-                # In the background: to wait would be to wait for a page. A person who looks at pages goes on.
+                # In the background: to wait would be to wait for a page. A person who looks at
+                # pages goes on.
                 self._closing = is_interactive(self._crawler) or asyncio.ensure_future(
                     self._crawler.engine.close_spider_async(reason=CLOSE_REASON)
                 )
@@ -175,7 +249,9 @@ class CrawlStats:
         self._counts[name] += number
         self._stats.inc_value(self._prefix + name, number)
 
-    def explain(self, kind: str, message: str, level: int = logging.ERROR, error: Exception | None = None) -> None:
+    def explain(
+        self, kind: str, message: str, level: int = logging.ERROR, error: Exception | None = None
+    ) -> None:
         """Log the first failure of a kind."""
         if kind not in self._explained:
             self._explained.add(kind)
@@ -189,7 +265,8 @@ class CrawlStats:
         ends = self._options.on_error == "fail"
         sentence = f"{str(error).rstrip('.!? ')}."
         if isinstance(error, StoreError):
-            # A full store still answers for what it knows: page by page it would be down and up again.
+            # A full store still answers for what it knows: page by page it would be down and up
+            # again.
             if not (ends or self._outage_was_said) and time.monotonic() >= self._silent_until:
                 self._outage_was_said, self._silent_until = True, time.monotonic() + SILENT_SECONDS
                 message = f"{sentence} {self._noun.title()}s pass unchecked until the store answers"
@@ -205,12 +282,21 @@ class CrawlStats:
         """Return a sentence for each thing that has cost the crawl pages, or its decisions."""
         complaints = []
         counts, starts = self._counts, self._fates["starts"]
-        unwanted = sum(counts[name] for name in ("duplicate/near", "duplicate/exact", "unchanged")) - counts["replaced"]
+        unwanted = (
+            sum(counts[name] for name in ("duplicate/near", "duplicate/exact", "unchanged"))
+            - counts["replaced"]
+        )
         if starts and starts == self._fates["lost starts"] and counts["checked"] == unwanted:
             of_whom = "another crawler on this index, or an earlier crawl, has delivered"
-            complaints.append(f"nothing new was found: all start pages ({starts:,}) were duplicates, which {of_whom}.")
+            complaints.append(
+                f"nothing new was found: all start pages ({starts:,}) were duplicates, which "
+                f"{of_whom}."
+            )
         if (missed := counts["unselected"]) >= LEAST_UNCHECKED and 2 * missed > counts["checked"]:
-            complaints.append(f"{missed:,} pages have nothing that CRAWLDEDUP_CONTENT selects: is a selector misspelt?")
+            complaints.append(
+                f"{missed:,} pages have nothing that CRAWLDEDUP_CONTENT selects: is a selector "
+                "misspelt?"
+            )
         errors = self._counts_of("error")
         errors.pop("mark", None)  # such an item was checked
         unchecked = sum(errors.values())
@@ -223,13 +309,16 @@ class CrawlStats:
     def summary(self) -> str:
         """Return what became of the pages, in some lines."""
         counts = self._counts
-        news = [f"{counts[of]} {of}" for of in ("changed", "unchanged") if counts[of]] + self._dropped("unchanged")
+        news = [
+            f"{counts[of]} {of}" for of in ("changed", "unchanged") if counts[of]
+        ] + self._dropped("unchanged")
         revisits = pluralize(counts["revisit"], "revisit")
         of_known = f"; of known ones {', '.join(news)}" if news else ""
         lines = [
             f"crawldedup checked {pluralize(counts['checked'], self._noun)}: {counts['new']} new, "
             f"{counts['duplicate/near']} near and {counts['duplicate/exact']} exact duplicates "
-            f"({', '.join(self._dropped('duplicate')) or '0 dropped'}), {revisits}, {counts['thin']} thin{of_known}"
+            f"({', '.join(self._dropped('duplicate')) or '0 dropped'}), {revisits}, "
+            f"{counts['thin']} thin{of_known}"
         ]
         if replaced := counts["replaced"]:
             lines.append(f"  {pluralize(replaced, 'duplicate')} replaced a worse copy")
@@ -237,22 +326,37 @@ class CrawlStats:
             lines.append(f"  {pluralize(across, 'duplicate')} of pages on other sites")
         if known := counts["paragraphs/words/known"]:
             share = known / (known + counts["paragraphs/words/new"])
-            pages, partial = (pluralize(counts[f"paragraphs/{name}"], "page") for name in ("pages", "partial"))
+            pages, partial = (
+                pluralize(counts[f"paragraphs/{name}"], "page") for name in ("pages", "partial")
+            )
             refused = self._fates["dropped partial"] + self._fates["items_dropped partial"]
             end = f" ({refused} refused)" if refused else ""
-            lines.append(f"  {share:.0%} of the words of {pages} were known; {partial} had too few new ones{end}")
-        for group, text in (("skipped", "not checked"), ("error", "passed unchecked after an error")):
+            lines.append(
+                f"  {share:.0%} of the words of {pages} were known; {partial} had too few new "
+                f"ones{end}"
+            )
+        for group, text in (
+            ("skipped", "not checked"),
+            ("error", "passed unchecked after an error"),
+        ):
             if reasons := self._counts_of(group):
                 lines.append(f"  {sum(reasons.values())} {text}: {_listed(reasons)}")
         return "\n".join(lines)
 
     def _dropped(self, what: str) -> list[str]:
         dropped, itemless = self._fates[f"dropped {what}"], self._fates[f"items_dropped {what}"]
-        return [*([f"{dropped} dropped"] if dropped else []), *([f"items of {itemless} dropped"] if itemless else [])]
+        return [
+            *([f"{dropped} dropped"] if dropped else []),
+            *([f"items of {itemless} dropped"] if itemless else []),
+        ]
 
     def _counts_of(self, group: str) -> dict[str, int]:
         counts = sorted(self._counts.items())
-        return {name.removeprefix(f"{group}/"): count for name, count in counts if name.startswith(f"{group}/")}
+        return {
+            name.removeprefix(f"{group}/"): count
+            for name, count in counts
+            if name.startswith(f"{group}/")
+        }
 
 
 def _listed(counts: dict[str, int]) -> str:
@@ -283,7 +387,9 @@ class CrawlJournal:
         assert self._crawler.spider is not None
         spider, started, self._began = self._crawler.spider.name, time.time(), time.monotonic()
         self._job = Path(directory) if (directory := job_dir(self._crawler.settings)) else None
-        self._crawl = self._options.crawl or journal.name_of_job(self._job, journal.crawl_of(spider, started))
+        self._crawl = self._options.crawl or journal.name_of_job(
+            self._job, journal.crawl_of(spider, started)
+        )
         header = {
             journal.FORMAT: journal.VERSION,
             "crawl": self._crawl,
@@ -295,13 +401,17 @@ class CrawlJournal:
             "known": known,
             "settings": {
                 "store": shown_url(self._options.store),
-                "threshold": round(accept_threshold(self._options.similarity, VERIFY_BITS, self._options.recall), 4),
+                "threshold": round(
+                    accept_threshold(self._options.similarity, VERIFY_BITS, self._options.recall), 4
+                ),
                 **{name: getattr(self._options, name) for name in _SHOWN_OPTIONS},
             },
         }
         self._file = FileJournal(Path(self._place), header, keep=KEPT_CRAWLS)
 
-    def checked(self, request: Request, response: Response, judged: Judged, outcome: Outcome, known: int) -> None:
+    def checked(
+        self, request: Request, response: Response, judged: Judged, outcome: Outcome, known: int
+    ) -> None:
         """Write what a page is, and what became of it. `known` are the pages in the index."""
         verdict, coverage = judged.verdict, judged.verdict.coverage
         figures = {
@@ -327,14 +437,18 @@ class CrawlJournal:
         self._write_page(request, response, outcome, {"reason": reason})
 
     async def end(self, reason: str, known: int, index_bytes: int | None) -> None:
-        """Write the last line, with the crawl's stats, close the journal, and write the report that was asked for."""
+        """Write the last line, with the crawl's stats, close the journal, and write the report that
+        was asked for.
+        """
         if self._file is None:
             return
         assert self._crawler.stats is not None
         stats = {
             name: value
             for name, value in self._crawler.stats.get_stats().items()
-            if name.startswith(_SHOWN_STATS) and isinstance(value, int | float) and abs(value) < _MOST**2
+            if name.startswith(_SHOWN_STATS)
+            and isinstance(value, int | float)
+            and abs(value) < _MOST**2
         }
         self.put({"end": reason, "stats": stats, "known": known, "index_bytes": index_bytes})
         await asyncio.to_thread(self._file.close)
@@ -348,12 +462,16 @@ class CrawlJournal:
         """Write a record, without what is None, False or zero in it, once the crawl has begun."""
         if self._file is not None:
             fields = {name: value for name, value in record.items() if value}
-            self._file.write(journal.line_of({"t": round(time.monotonic() - self._began, 3), **fields}))
+            self._file.write(
+                journal.line_of({"t": round(time.monotonic() - self._began, 3), **fields})
+            )
             if self._file.trouble is not None and not self._has_complained:
                 self._has_complained = True
                 self._complain(f"the journal in {self._place}", self._file.trouble)
 
-    def _write_page(self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]) -> None:
+    def _write_page(
+        self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]
+    ) -> None:
         referer = (request.headers.get(b"Referer") or b"").decode("utf-8", "replace")
         depth, latency = request.meta.get("depth"), request.meta.get("download_latency")
         record = {
@@ -365,15 +483,22 @@ class CrawlJournal:
             "referer": shown(referer),
             # Spiders may put anything there.
             "depth": depth if isinstance(depth, int) and 0 < depth < _MOST else None,
-            "latency": round(latency, 3) if isinstance(latency, float) and 0 < latency < _MOST else None,
+            "latency": round(latency, 3)
+            if isinstance(latency, float) and 0 < latency < _MOST
+            else None,
         }
         self.put(record)
 
     def _complain(self, what: str, trouble: object) -> None:
-        say(self._crawler, logging.WARNING, f"cannot write {what}, and the crawl goes on: {trouble}")
+        say(
+            self._crawler, logging.WARNING, f"cannot write {what}, and the crawl goes on: {trouble}"
+        )
 
     async def _write_report(self, path: str) -> None:
-        """Write the report of the crawl, in a process whose memory ends with it. Logs what goes wrong."""
+        """Write the report of the crawl, in a process whose memory ends with it.
+
+        Logs what goes wrong.
+        """
         program = [sys.executable, "-m", "crawldedup.cli", "report", self._place]
         command = [*program, "--crawl", self._crawl, "--output", path]
         done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True)

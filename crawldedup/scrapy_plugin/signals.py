@@ -1,4 +1,7 @@
-"""Signals for spiders and extensions, whose handlers may be coroutines: the page waits. Lines of the log, and stats."""
+"""Signals for spiders and extensions, whose handlers may be coroutines: the page waits.
+
+Lines of the log, and stats.
+"""
 
 import logging
 
@@ -11,15 +14,22 @@ from crawldedup.errors import printable
 logger = logging.getLogger("crawldedup")
 
 page_judged = object()
-"""Sent for every judged page, with `request`, `response`, `verdict`, `spider` and `dropped`: it does not pass."""
+"""Sent for every judged page, with `request`, `response`, `verdict`, `spider` and `dropped`: it
+does not pass.
+"""
 page_deduplicated = object()
 """Sent right after `page_judged`, for near and exact duplicates only, with the same arguments."""
 wall_suspected = object()
-"""Sent once for an original of many of the last `window` pages, with `original` (its URL), `share` and `spider`."""
+"""Sent once for an original of many of the last `window` pages, with `original` (its URL), `share`
+and `spider`.
+"""
 
 
 async def send(signal: object, crawler: Crawler, **arguments: object) -> None:
-    """Send a signal, and wait for those who listen. To send one to nobody takes as long as to judge a page."""
+    """Send a signal, and wait for those who listen.
+
+    To send one to nobody takes as long as to judge a page.
+    """
     if next(liveReceivers(getAllReceivers(crawler.signals.sender, signal)), None) is not None:
         await crawler.signals.send_catch_log_async(signal, **arguments, spider=crawler.spider)
 

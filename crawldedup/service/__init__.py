@@ -1,1 +1,4 @@
-"""The HTTP service: `crawldedup serve`. A thin edge over `Deduplicator`; only the command line imports it."""
+"""The HTTP service:
+
+`crawldedup serve`. A thin edge over `Deduplicator`; only the command line imports it.
+"""

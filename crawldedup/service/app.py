@@ -22,7 +22,16 @@ from crawldedup.errors import CrawlDedupError
 from crawldedup.names import site_of
 from crawldedup.service.command import VARIABLE, ServiceSettings, is_this_machine, log_to_stderr
 from crawldedup.service.console import PAGES
-from crawldedup.service.endpoints import METRICS, ROUTES, Answer, ProblemError, Route, Scope, counter, problem_of
+from crawldedup.service.endpoints import (
+    METRICS,
+    ROUTES,
+    Answer,
+    ProblemError,
+    Route,
+    Scope,
+    counter,
+    problem_of,
+)
 from crawldedup.stores.base import CrawlSession
 
 Message = MutableMapping[str, Any]
@@ -32,16 +41,27 @@ Send = Callable[[Message], Awaitable[None]]
 _MOST_HELD: Final = 256 << 20  # bytes of bodies that are dealt with at the same time
 _MOST_WAITING: Final = 2_000  # pages
 _CLOSE: Final = {"connection": "close"}
-_HINT: Final = "there is no such path, or it takes another method: /openapi.json lists those there are"
+_HINT: Final = (
+    "there is no such path, or it takes another method: /openapi.json lists those there are"
+)
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _log: Final = logging.getLogger(__name__)
 
-REQUESTS: Final = counter("crawldedup_requests", "Requests answered, by endpoint and status.", ["endpoint", "status"])
+REQUESTS: Final = counter(
+    "crawldedup_requests", "Requests answered, by endpoint and status.", ["endpoint", "status"]
+)
 REQUEST_SECONDS: Final = Histogram(
-    "crawldedup_request_seconds", "From first bytes to the answer.", ["endpoint"], registry=METRICS, buckets=_BUCKETS
+    "crawldedup_request_seconds",
+    "From first bytes to the answer.",
+    ["endpoint"],
+    registry=METRICS,
+    buckets=_BUCKETS,
 )
 INDEX_PAGES: Final = Gauge(
-    "crawldedup_index_pages", "About how many pages the index holds.", registry=METRICS, multiprocess_mode="mostrecent"
+    "crawldedup_index_pages",
+    "About how many pages the index holds.",
+    registry=METRICS,
+    multiprocess_mode="mostrecent",
 )
 
 
@@ -56,7 +76,9 @@ def make_app() -> "Edge":
 
 
 def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
-    """End this worker as a signal does when its parent was killed, even while this one started: nobody else would."""
+    """End this worker as a signal does when its parent was killed, even while this one started:
+    nobody else would.
+    """
     parent.join()
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -70,14 +92,18 @@ _ELSEWHERE: Final = Route("other", _nothing, methods=())
 
 
 class Edge:
-    """One process: asks for a token, keeps other sites' pages out, bounds bodies, answers requests, and logs."""
+    """One process: asks for a token, keeps other sites' pages out, bounds bodies, answers requests,
+    and logs.
+    """
 
     def __init__(self, settings: ServiceSettings, session: CrawlSession | None = None) -> None:
         self._settings = settings
         self._session = session  # without one that is shared, it works as a crawler of its own
         self._tokens = [token.encode() for token in settings.tokens]
         self._dedup = AsyncDeduplicator.from_options(settings, workers=settings.readers)
-        self._dedup.gathering_seconds = 0.015  # three pages of HTML that one reader gives back: clients go on meanwhile
+        self._dedup.gathering_seconds = (
+            0.015  # three pages of HTML that one reader gives back: clients go on meanwhile
+        )
         self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -93,7 +119,9 @@ class Edge:
         try:
             self._check_sender(scope, headers, route)
             if route.methods and method not in route.methods:
-                raise ProblemError("method", 405, _HINT, headers={"allow": ", ".join(route.methods)})
+                raise ProblemError(
+                    "method", 405, _HINT, headers={"allow": ", ".join(route.methods)}
+                )
             if method == "POST":
                 await self._take(receive, headers.get(b"content-length", b""), body)
             answer = await route.respond(self._dedup, scope, bytes(body))
@@ -104,7 +132,10 @@ class Edge:
         finally:
             self._held -= len(body)
         sent = {"content-length": str(len(answer.body)), **answer.headers}
-        start = {"status": answer.status, "headers": [(name.encode(), value.encode()) for name, value in sent.items()]}
+        start = {
+            "status": answer.status,
+            "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
+        }
         await send({"type": "http.response.start", **start})
         await send({"type": "http.response.body", "body": answer.body})
         seconds = time.perf_counter() - begun
@@ -113,7 +144,13 @@ class Edge:
         INDEX_PAGES.set(self._dedup.pages)
         entry |= {"status": answer.status, "milliseconds": round(seconds * 1000, 2)}
         entry["client"] = (scope.get("client") or [None])[0]
-        level = logging.DEBUG if route.is_open else logging.INFO if answer.status < 500 else logging.WARNING
+        level = (
+            logging.DEBUG
+            if route.is_open
+            else logging.INFO
+            if answer.status < 500
+            else logging.WARNING
+        )
         _log.log(level, "request", extra={"fields": entry})
 
     async def _live(self, receive: Receive, send: Send) -> None:
@@ -122,7 +159,9 @@ class Edge:
         try:
             await self._dedup.open(self._session)
             # The first page would wait for all that is imported and read once.
-            await self._dedup.explain(site_of("https://www.example.com/"), text=" ".join(map(str, range(200))))
+            await self._dedup.explain(
+                site_of("https://www.example.com/"), text=" ".join(map(str, range(200)))
+            )
         except CrawlDedupError as error:
             # Requests try again.
             _log.warning("the store cannot be opened yet", extra={"fields": {"error": str(error)}})
@@ -141,7 +180,9 @@ class Edge:
         elif not self._is_allowed(headers.get(b"authorization", b"")):
             detail = "give the token of the service in a header: Authorization: Bearer TOKEN"
             kind = 'Basic realm="crawldedup"' if route.is_page else "Bearer"
-            raise ProblemError("unauthorized", 401, detail, headers={"www-authenticate": kind, **_CLOSE})
+            raise ProblemError(
+                "unauthorized", 401, detail, headers={"www-authenticate": kind, **_CLOSE}
+            )
         # A link may lead to a page, and to nothing else.
         if not route.is_page or scope["method"] not in ("GET", "HEAD", "OPTIONS"):
             require_own_page(headers)
@@ -158,7 +199,10 @@ class Edge:
         return kind.lower() in (b"bearer", b"basic") and any(fits)
 
     async def _take(self, receive: Receive, declared: bytes, body: bytearray) -> None:
-        """Take the body of a request as it comes. Raises ProblemError for one too large, too slow or too many."""
+        """Take the body of a request as it comes.
+
+        Raises ProblemError for one too large, too slow or too many.
+        """
         seconds, has_end = self._settings.client_seconds, declared.isdigit()
         self._check_size(int(declared) if has_end else 0, ends=True)
         message: Message = {"more_body": True}
@@ -178,17 +222,23 @@ class Edge:
 
     def _check_size(self, size: int, *, ends: bool) -> None:
         if size > self._settings.max_body:
-            detail = f"the body may have {self._settings.max_body:,} bytes: send less, or set --max-body higher"
-            # Most clients look for no answer while they send, so what has an end is still taken from them.
-            raise ProblemError("too-large", 413, detail, headers={} if ends and size <= _MOST_HELD else _CLOSE)
+            detail = (
+                f"the body may have {self._settings.max_body:,} bytes: send less, or set "
+                "--max-body higher"
+            )
+            # Most clients look for no answer while they send, so what has an end is still taken
+            # from them.
+            raise ProblemError(
+                "too-large", 413, detail, headers={} if ends and size <= _MOST_HELD else _CLOSE
+            )
         if self._held > _MOST_HELD or self._dedup.waiting >= _MOST_WAITING:
             detail = "too many pages or large requests wait: try again later, or start more workers"
             raise ProblemError("busy", 503, detail, retry_after=1)
 
 
-# What follows keeps web pages from using the service through the browser of somebody who may: nothing else would stop
-# them. A page of any site can make the browser send a form to this machine. A name of its own that it has moved to this
-# machine (DNS rebinding) even lets it read the answer.
+# What follows keeps web pages from using the service through the browser of somebody who may:
+# nothing else would stop them. A page of any site can make the browser send a form to this machine.
+# A name of its own that it has moved to this machine (DNS rebinding) even lets it read the answer.
 
 
 def require_own_host(host: bytes, own: str) -> None:
@@ -198,7 +248,8 @@ def require_own_host(host: bytes, own: str) -> None:
         if not host or name == own.lower() or is_this_machine(name):
             return
     detail = (
-        "the Host of the request is not this machine: ask for localhost or the address given as --host, or give the "
+        "the Host of the request is not this machine: ask for localhost or the address given as "
+        "--host, or give the "
         "service a token (CRAWLDEDUP_TOKEN), with which it takes any name"
     )
     raise ProblemError("misdirected", 421, detail, headers=_CLOSE)
@@ -206,12 +257,20 @@ def require_own_host(host: bytes, own: str) -> None:
 
 def require_own_page(headers: Mapping[bytes, bytes]) -> None:
     """Raise ProblemError for a request that a page of another site has made a browser send."""
-    site, origin, host = (headers.get(name, b"").decode("latin-1") for name in (b"sec-fetch-site", b"origin", b"host"))
+    site, origin, host = (
+        headers.get(name, b"").decode("latin-1") for name in (b"sec-fetch-site", b"origin", b"host")
+    )
     # Browsers send the first to this machine and over TLS only, and no page can forge it.
-    if site in ("same-origin", "none") if site else not origin or origin.partition("://")[2].lower() == host.lower():
+    if (
+        site in ("same-origin", "none")
+        if site
+        else not origin or origin.partition("://")[2].lower() == host.lower()
+    ):
         return
     detail = (
-        "a page of another site sent this request through a browser: send it from a page of the service, or from a "
-        "program that sends neither Sec-Fetch-Site nor Origin; a proxy before the service must pass Host on"
+        "a page of another site sent this request through a browser: send it from a page of the "
+        "service, or from a "
+        "program that sends neither Sec-Fetch-Site nor Origin; a proxy before the service must "
+        "pass Host on"
     )
     raise ProblemError("cross-site", 403, detail, headers=_CLOSE)

@@ -18,7 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from crawldedup import checks
-from crawldedup.commands.command import INDEX_OPTIONS, PARAGRAPH_OPTIONS, PROFILE_OPTIONS, Command, checked_options
+from crawldedup.commands.command import (
+    INDEX_OPTIONS,
+    PARAGRAPH_OPTIONS,
+    PROFILE_OPTIONS,
+    Command,
+    checked_options,
+)
 from crawldedup.errors import ConfigurationError, MissingDependencyError, StoreUnavailableError
 from crawldedup.options import Options, option, options_of
 
@@ -28,7 +34,9 @@ if TYPE_CHECKING:
 TOKEN_VARIABLE: Final = "CRAWLDEDUP_TOKEN"
 VARIABLE: Final = "CRAWLDEDUP_SERVICE"  # by which worker processes get their settings and session
 _SHORTEST_TOKEN: Final = 16
-_MOST_HEAD: Final = 64 << 10  # bytes: twice the longest names that a query may hold, as they are sent
+_MOST_HEAD: Final = (
+    64 << 10
+)  # bytes: twice the longest names that a query may hold, as they are sent
 _log: Final = logging.getLogger(__name__)
 
 _argument: Final = partial(option, owner="service")
@@ -44,32 +52,58 @@ class ServiceSettings(Options):
     host: str = _argument("127.0.0.1", checks.string, "the address to listen on")
     port: int = _argument(8300, checks.whole(1, 65535), "the port to listen on")
     workers: int = _argument(1, checks.whole(1), "processes that answer")
-    readers: int = _argument(1, checks.whole(1), "processes of each of these that read HTML, started when it comes")
+    readers: int = _argument(
+        1, checks.whole(1), "processes of each of these that read HTML, started when it comes"
+    )
     token_file: str | None = _argument(
         None,
         _text,
-        "a file of tokens, one a line, of which clients must send one as `Authorization: Bearer TOKEN` (default: the "
+        "a file of tokens, one a line, of which clients must send one as `Authorization: Bearer "
+        "TOKEN` (default: the "
         f"environment's {TOKEN_VARIABLE}; without one, only this machine is listened to)",
     )
-    max_body: int = _argument(8 << 20, checks.whole(1024), "the largest body that is taken, in bytes")
-    client_seconds: float = _argument(30.0, _seconds, "give up a client that takes longer to send a body")
-    trust_proxy: str | None = _argument(None, _text, "take clients' addresses from the X-Forwarded-For of this proxy")
-    log_level: str = _argument("info", _level, "what is logged: debug, info (a line for each request), or warning")
+    max_body: int = _argument(
+        8 << 20, checks.whole(1024), "the largest body that is taken, in bytes"
+    )
+    client_seconds: float = _argument(
+        30.0, _seconds, "give up a client that takes longer to send a body"
+    )
+    trust_proxy: str | None = _argument(
+        None, _text, "take clients' addresses from the X-Forwarded-For of this proxy"
+    )
+    log_level: str = _argument(
+        "info", _level, "what is logged: debug, info (a line for each request), or warning"
+    )
 
     @property
     def tokens(self) -> list[str]:
         """Return the tokens of which clients must send one. Raises ConfigurationError."""
         file = self.token_file
-        tokens = (os.environ.get(TOKEN_VARIABLE, "") if file is None else Path(file).read_text("utf-8")).split()
+        tokens = (
+            os.environ.get(TOKEN_VARIABLE, "") if file is None else Path(file).read_text("utf-8")
+        ).split()
         if file is not None and not tokens:
             raise ConfigurationError(f"{file} holds no token")
         if any(len(token) < _SHORTEST_TOKEN or not token.isascii() for token in tokens):
-            raise ConfigurationError(f"a token must have {_SHORTEST_TOKEN} or more ASCII characters")
+            raise ConfigurationError(
+                f"a token must have {_SHORTEST_TOKEN} or more ASCII characters"
+            )
         return tokens
 
 
-_OF_SERVICE: Final = tuple(each.name for each in options_of(ServiceSettings) if each.owner == "service")
-_OF_INDEX: Final = (*INDEX_OPTIONS, "scope", "similarity", "recall", *PROFILE_OPTIONS, "ttl", "max_pages", "store_urls")
+_OF_SERVICE: Final = tuple(
+    each.name for each in options_of(ServiceSettings) if each.owner == "service"
+)
+_OF_INDEX: Final = (
+    *INDEX_OPTIONS,
+    "scope",
+    "similarity",
+    "recall",
+    *PROFILE_OPTIONS,
+    "ttl",
+    "max_pages",
+    "store_urls",
+)
 
 SERVE: Final = Command(
     "answer over HTTP: check, find, forget and explain pages, for programs and for a browser",
@@ -87,7 +121,9 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
         import uvicorn
     except ImportError as error:
         packages = "uvicorn uvloop prometheus-client jinja2"
-        raise MissingDependencyError(f"{error}; `crawldedup serve` needs: pip install {packages}") from error
+        raise MissingDependencyError(
+            f"{error}; `crawldedup serve` needs: pip install {packages}"
+        ) from error
     settings = ServiceSettings(**checked_options(given, ServiceSettings))
     _check(settings)
     log_to_stderr(settings.log_level)
@@ -107,7 +143,11 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
             time.sleep(2)
     # All processes share a session, and so count as one crawler.
     os.environ[VARIABLE] = json.dumps([asdict(settings), astuple(dedup.session)])
-    fields = {"address": f"{settings.host}:{settings.port}", "index": repr(dedup), "pages": dedup.pages}
+    fields = {
+        "address": f"{settings.host}:{settings.port}",
+        "index": repr(dedup),
+        "pages": dedup.pages,
+    }
     _log.info("serves", extra={"fields": fields})
     with tempfile.TemporaryDirectory(prefix="crawldedup-", ignore_cleanup_errors=True) as folder:
         if settings.workers > 1:
@@ -118,8 +158,8 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
             host=settings.host,
             port=settings.port,
             workers=settings.workers,
-            # httptools is faster. But it loses the body of a request that offers HTTP/2 by `Upgrade`, as clients in
-            # Java do, and it gathers heads without a bound.
+            # httptools is faster. But it loses the body of a request that offers HTTP/2 by
+            # `Upgrade`, as clients in Java do, and it gathers heads without a bound.
             http="h11",
             h11_max_incomplete_event_size=_MOST_HEAD,
             ws="none",
@@ -134,10 +174,15 @@ def serve(dedup: "Deduplicator", given: Namespace, _: object) -> None:
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes a record as one line of JSON. The dictionary `fields`, given as `extra`, is merged into it."""
+    """Writes a record as one line of JSON.
+
+    The dictionary `fields`, given as `extra`, is merged into it.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a record as JSON: its time, level, message and process, its `fields`, and the end of a traceback."""
+        """Return a record as JSON: its time, level, message and process, its `fields`, and the end
+        of a traceback.
+        """
         values = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -166,7 +211,9 @@ def is_this_machine(host: str) -> bool:
 
 
 def _check(settings: ServiceSettings) -> None:
-    """Raise ConfigurationError for settings that do not go together, or an address that cannot be listened on."""
+    """Raise ConfigurationError for settings that do not go together, or an address that cannot be
+    listened on.
+    """
     from crawldedup.stores.base import is_persistent
 
     host, port = settings.host, settings.port
@@ -174,9 +221,15 @@ def _check(settings: ServiceSettings) -> None:
         reach = f"--host is {host!r}, and everyone who reaches it could change the index"
         raise ConfigurationError(f"{reach}: set {TOKEN_VARIABLE}, or give --token-file")
     if settings.workers > 1 and not is_persistent(settings.store):
-        raise ConfigurationError("--workers is above 1, and memory:// cannot be shared: name a store by --store")
+        raise ConfigurationError(
+            "--workers is above 1, and memory:// cannot be shared: name a store by --store"
+        )
     try:
         # uvicorn would say so after all else.
-        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+        socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        ).close()
     except OSError as error:
-        raise ConfigurationError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None
+        raise ConfigurationError(
+            f"cannot listen on {host}, port {port}: {error.strerror or error}"
+        ) from None

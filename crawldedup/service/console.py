@@ -1,4 +1,6 @@
-"""Show the service to a person: compare two pages, search the index and look into it, in HTML without scripts."""
+"""Show the service to a person: compare two pages, search the index and look into it, in HTML
+without scripts.
+"""
 
 import asyncio
 import re
@@ -12,18 +14,30 @@ from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import ConfigurationError, CrawlDedupError, pluralize
 from crawldedup.explain import Comparison
 from crawldedup.report.render import templates_of
-from crawldedup.service.endpoints import Answer, Route, Scope, SentPage, converted, everyone, problem_of
+from crawldedup.service.endpoints import (
+    Answer,
+    Route,
+    Scope,
+    SentPage,
+    converted,
+    everyone,
+    problem_of,
+)
 from crawldedup.stores.base import shown_url
 from crawldedup.verdict import describe
 
 _TAG: Final = re.compile(r"<(?:!|/?[a-zA-Z])[^<>]{0,2000}>")
-_POLICY: Final = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+_POLICY: Final = (
+    "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors "
+    "'none'"
+)
 _HEADERS: Final = {
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": _POLICY,
     "x-content-type-options": "nosniff",
     "cache-control": "no-store",
-    "referrer-policy": "same-origin",  # with `no-referrer`, browsers would not say that a form is of this page
+    # With `no-referrer`, browsers would not say that a form is of this page.
+    "referrer-policy": "same-origin",
 }
 
 
@@ -36,7 +50,9 @@ async def show(dedup: AsyncDeduplicator, scope: Scope, body: bytes) -> Answer:
         if scope["method"] == "POST":
             values["form"] = form = await _form_in(body)
             if name == "compare":
-                pages = [_page_in(form, each, f"the {each} page").page for each in ("first", "second")]
+                pages = [
+                    _page_in(form, each, f"the {each} page").page for each in ("first", "second")
+                ]
                 values["result"] = wire.from_plain(Comparison, await dedup.compare(*pages))
             else:
                 sent = _page_in(form, "page", form.get("url", "").strip())
@@ -45,7 +61,11 @@ async def show(dedup: AsyncDeduplicator, scope: Scope, body: bytes) -> Answer:
             values["info"] = await dedup.info()
     except CrawlDedupError as error:
         refused = problem_of(error)
-        values["problem"], status, headers = refused.problem, refused.problem.status, headers | refused.headers
+        values["problem"], status, headers = (
+            refused.problem,
+            refused.problem.status,
+            headers | refused.headers,
+        )
     templates = templates_of("crawldedup.service", describe, pluralize, shown_url, summary)
     page = templates.get_template(f"{name}.html").render(page=name, options=dedup.options, **values)
     # What was pasted may hold halves of surrogate pairs.
@@ -54,13 +74,19 @@ async def show(dedup: AsyncDeduplicator, scope: Scope, body: bytes) -> Answer:
 
 async def style(*_: object) -> Answer:
     """Show the stylesheet of the pages, which is that of reports and a few rules more."""
-    sheets = files("crawldedup.report") / "page/report.css", files("crawldedup.service") / "page/page.css"
+    sheets = (
+        files("crawldedup.report") / "page/report.css",
+        files("crawldedup.service") / "page/page.css",
+    )
     headers = _HEADERS | {"content-type": "text/css; charset=utf-8"}
     return Answer(b"".join(sheet.read_bytes() for sheet in sheets), headers=headers)
 
 
 def summary() -> list[tuple[str, dict[str, float]]]:
-    """Return the figures for people: each metric's description, and its values by their labels. Times are means."""
+    """Return the figures for people: each metric's description, and its values by their labels.
+
+    Times are means.
+    """
     tables = []
     for family in everyone().collect():
         values: dict[str, dict[str, float]] = defaultdict(dict)
@@ -87,7 +113,9 @@ async def _form_in(body: bytes) -> dict[str, str]:
         # The whole body may be escaped characters, which takes a while.
         return dict(await asyncio.to_thread(parse_qsl, body.decode("ascii"), max_num_fields=10))
     except ValueError:
-        raise ConfigurationError("the request is no form of this page: send one from here") from None
+        raise ConfigurationError(
+            "the request is no form of this page: send one from here"
+        ) from None
 
 
 def _page_in(form: dict[str, str], name: str, url: str) -> SentPage:

@@ -1,4 +1,5 @@
-"""The endpoints: what clients send, what they are answered, and the problems that refuse them (RFC 9457).
+"""The endpoints: what clients send, what they are answered, and the problems that refuse them (RFC
+9457).
 
 Handlers take what is `sent`, decoded and checked. Their docstrings and types are the reference.
 """
@@ -53,7 +54,9 @@ _PROBLEMS: Final[tuple[tuple[type[Exception], str, int, int | None], ...]] = (
     (CrawlDedupError, "store", 503, 2),
     (Exception, "internal", 500, None),
 )
-_UNFORESEEN: Final = "The service failed at this request. Its log says why, at the time of this answer."
+_UNFORESEEN: Final = (
+    "The service failed at this request. Its log says why, at the time of this answer."
+)
 _log: Final = logging.getLogger(__name__)
 
 METRICS: Final = CollectorRegistry()
@@ -63,7 +66,9 @@ FAILURES: Final = counter("crawldedup_failures", "Pages not checked, by reason."
 
 
 def everyone() -> CollectorRegistry:
-    """Return the figures of all worker processes together, which PROMETHEUS_MULTIPROC_DIR makes them share."""
+    """Return the figures of all worker processes together, which PROMETHEUS_MULTIPROC_DIR makes
+    them share.
+    """
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return METRICS
     registry = CollectorRegistry()
@@ -98,10 +103,13 @@ class KnownPage(Struct, kw_only=True, forbid_unknown_fields=True):
     url: Name = ""
     identity: Name | None = None
     scope_key: Name | None = None
-    fingerprint: dict[str, Any] | None = None  #: In Python: `wire.plain` of a fingerprint made with the index's key.
+    fingerprint: dict[str, Any] | None = (
+        None  #: In Python: `wire.plain` of a fingerprint made with the index's key.
+    )
 
     def __post_init__(self) -> None:
-        # Of an error raised here, msgspec says at which page of many. This one is raised for half of a surrogate pair.
+        # Of an error raised here, msgspec says at which page of many. This one is raised for half
+        # of a surrogate pair.
         "".join(filter(None, (self.url, self.identity, self.scope_key))).encode()
 
     def name(self) -> str | Fingerprint:
@@ -114,9 +122,12 @@ class KnownPage(Struct, kw_only=True, forbid_unknown_fields=True):
 class SentPage(KnownPage, kw_only=True, dict=True):
     """A page: one of `html`, `html_base64`, `text` and `fingerprint`."""
 
-    # No `delivered`: what is on its way is told to the store by the process that has it, which a client is not.
+    # No `delivered`: what is on its way is told to the store by the process that has it, which a
+    # client is not.
     html: str | None = None
-    html_base64: bytes | None = None  #: The bytes of the HTML in Base64: its encoding will be found out.
+    html_base64: bytes | None = (
+        None  #: The bytes of the HTML in Base64: its encoding will be found out.
+    )
     text: str | None = None
     encoding: Name | None = None
     similarity: float | None = None
@@ -162,15 +173,24 @@ class Problem(Struct, frozen=True, omit_defaults=True):
     status: int  #: The status of HTTP.
     detail: str  #: What was wrong, and what to change.
     reason: str | None = None  #: Why a page cannot be read, or a store not be asked: a stable word.
-    retry_after: int | None = None  #: In how many seconds to ask once more, as in the header Retry-After.
+    retry_after: int | None = (
+        None  #: In how many seconds to ask once more, as in the header Retry-After.
+    )
 
 
 class ProblemError(CrawlDedupError):
-    """A request that is refused with a problem. `word` is a stable one, and `more` are further fields of `Problem`."""
+    """A request that is refused with a problem.
 
-    def __init__(self, word: str, status: int, detail: str, *, headers: Mapping[str, str] = {}, **more: Any) -> None:
+    `word` is a stable one, and `more` are further fields of `Problem`.
+    """
+
+    def __init__(
+        self, word: str, status: int, detail: str, *, headers: Mapping[str, str] = {}, **more: Any
+    ) -> None:
         super().__init__(detail)
-        self.problem = Problem(f"urn:crawldedup:{word}", HTTPStatus(status).phrase, status, detail, **more)
+        self.problem = Problem(
+            f"urn:crawldedup:{word}", HTTPStatus(status).phrase, status, detail, **more
+        )
         seconds = self.problem.retry_after
         self.headers = {**headers} if seconds is None else {"retry-after": str(seconds), **headers}
 
@@ -181,7 +201,10 @@ class ProblemError(CrawlDedupError):
 
 
 def problem_of(error: Exception) -> ProblemError:
-    """Return the problem that an error is for a client. Count it as a page's, and log what nobody foresaw."""
+    """Return the problem that an error is for a client.
+
+    Count it as a page's, and log what nobody foresaw.
+    """
     if isinstance(error, ProblemError):
         return error
     _, word, status, seconds = next(each for each in _PROBLEMS if isinstance(error, each[0]))
@@ -189,18 +212,30 @@ def problem_of(error: Exception) -> ProblemError:
     FAILURES.labels(reason or word).inc()
     if status == 500:
         _log.error("a request failed for a reason that nobody foresaw", exc_info=error)
-    return ProblemError(word, status, _UNFORESEEN if status == 500 else str(error), reason=reason, retry_after=seconds)
+    return ProblemError(
+        word,
+        status,
+        _UNFORESEEN if status == 500 else str(error),
+        reason=reason,
+        retry_after=seconds,
+    )
 
 
 def sent_in(scope: Scope, body: bytes, kind: type[T]) -> T:
-    """Return what a request sends, of a page also as it is. Raises ConfigurationError and ProblemError."""
+    """Return what a request sends, of a page also as it is.
+
+    Raises ConfigurationError and ProblemError.
+    """
     headers = dict(scope["headers"])
     content_type = headers.get(b"content-type", JSON.encode()).decode("latin-1")
     media_type = content_type.partition(";")[0].strip().lower()
     coding = headers.get(b"content-encoding", b"identity").decode("latin-1").lower()
     allowed = (JSON, "text/html", "text/plain") if kind in _PAGES else (JSON,)
     if media_type not in allowed or coding != "identity":
-        detail = f"the body is {media_type[:80]!r} in the coding {coding[:80]!r}: send {' or '.join(allowed)} as it is"
+        detail = (
+            f"the body is {media_type[:80]!r} in the coding {coding[:80]!r}: send "
+            f"{' or '.join(allowed)} as it is"
+        )
         raise ProblemError("media-type", 415, detail)
     charset = _CHARSET.search(content_type)
     value: Any = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
@@ -229,8 +264,9 @@ def converted(value: Any, kind: type[T]) -> T:
 async def check(dedup: AsyncDeduplicator, sent: CheckedPage) -> Verdict:
     """Decide about a page and remember it.
 
-    A page in JSON, or as it is: HTML with its charset, or plain text, with the URL in the query. Pages of requests that
-    are under way at the same time are decided in the order in which they came.
+    A page in JSON, or as it is: HTML with its charset, or plain text, with the URL in the query.
+    Pages of requests that are under way at the same time are decided in the order in which they
+    came.
     """
     verdict = await dedup.check_page(sent.page)
     VERDICTS.labels(verdict.kind).inc()
@@ -240,8 +276,8 @@ async def check(dedup: AsyncDeduplicator, sent: CheckedPage) -> Verdict:
 async def check_batch(dedup: AsyncDeduplicator, sent: CheckedPages) -> list[Any]:
     """Decide about an array of pages, in its order.
 
-    A page that cannot be checked has its problem in its place. The status is 503 only if the store failed for every
-    page.
+    A page that cannot be checked has its problem in its place. The status is 503 only if the store
+    failed for every page.
     """
     results: list[Verdict | dict[str, Any]] = []
     problems: list[ProblemError] = []
@@ -254,7 +290,11 @@ async def check_batch(dedup: AsyncDeduplicator, sent: CheckedPages) -> list[Any]
         VERDICTS.labels(verdict.kind).inc()
         results.append(verdict)
     # What was decided has been remembered, and must be said.
-    if problems and len(problems) == len(sent) and all(each.problem.status == 503 for each in problems):
+    if (
+        problems
+        and len(problems) == len(sent)
+        and all(each.problem.status == 503 for each in problems)
+    ):
         raise problems[0]
     return results
 
@@ -278,8 +318,8 @@ async def explain(dedup: AsyncDeduplicator, sent: CheckedPage) -> Explanation:
 async def compare(dedup: AsyncDeduplicator, sent: Pair) -> Comparison:
     """Compare two pages.
 
-    By the options of the index, which is not asked: how alike they are, how they differ, and what a crawl would make of
-    the second.
+    By the options of the index, which is not asked: how alike they are, how they differ, and what a
+    crawl would make of the second.
     """
     return wire.from_plain(Comparison, await dedup.compare(sent.first.page, sent.second.page))
 
@@ -289,7 +329,11 @@ async def forget(dedup: AsyncDeduplicator, sent: KnownPage) -> dict[str, int]:
 
     In the scope of a site, a fingerprint needs the scope_key.
     """
-    return {"forgotten": await dedup.forget(sent.name(), identity=sent.identity, scope_key=sent.scope_key)}
+    return {
+        "forgotten": await dedup.forget(
+            sent.name(), identity=sent.identity, scope_key=sent.scope_key
+        )
+    }
 
 
 async def info(dedup: AsyncDeduplicator) -> StoreInfo:
@@ -309,12 +353,16 @@ async def ready(dedup: AsyncDeduplicator) -> dict[str, str]:
     except CrawlDedupError as error:
         # Anyone may ask, and the error names the store.
         _log.warning("the store does not answer", extra={"fields": {"error": str(error)}})
-        raise ProblemError("store", 503, "the store does not answer; the log says more", retry_after=2) from None
+        raise ProblemError(
+            "store", 503, "the store does not answer; the log says more", retry_after=2
+        ) from None
     return {"status": "ready"}
 
 
 def _route(path: str, answer: Callable[..., Awaitable[object]], *, is_open: bool = False) -> Route:
-    """Return an endpoint: a function that takes the index and what is `sent`, of the type that it names, if any."""
+    """Return an endpoint: a function that takes the index and what is `sent`, of the type that it
+    names, if any.
+    """
     kind = get_type_hints(answer, include_extras=True).get("sent")
 
     @wraps(answer)
@@ -338,19 +386,33 @@ ENDPOINTS: Final = [
 ]
 
 _SENT: Final = (CheckedPage, SentPage, Pair, KnownPage)
-_ANSWERED: Final = (Verdict, Coverage, KnownParagraph, Match, Explanation, Candidate, Comparison, Change, StoreInfo)
+_ANSWERED: Final = (
+    Verdict,
+    Coverage,
+    KnownParagraph,
+    Match,
+    Explanation,
+    Candidate,
+    Comparison,
+    Change,
+    StoreInfo,
+)
 # In docstrings, and behind the attributes of a class.
 _NOTE: Final = re.compile(r"^ {8}(\w+): (.*(?:\n {12}.*)*)|^ {4}(\w+): .*  #: (.*)", re.MULTILINE)
 _QUERY: Final = "As in JSON, for a page that is sent as HTML or plain text."
 
 
-_components: Final = partial(msgspec.json.schema_components, ref_template="#/components/schemas/{name}")
+_components: Final = partial(
+    msgspec.json.schema_components, ref_template="#/components/schemas/{name}"
+)
 
 
 @cache
 def description() -> Schema:
     """Return the OpenAPI document."""
-    written: dict[str, Schema] = json.loads(files("crawldedup.service").joinpath("openapi.json").read_text("utf-8"))
+    written: dict[str, Schema] = json.loads(
+        files("crawldedup.service").joinpath("openapi.json").read_text("utf-8")
+    )
     document, examples = written["document"], written["examples"]
     document["info"]["version"] = __version__
     for route in ENDPOINTS:
@@ -362,7 +424,9 @@ def description() -> Schema:
 
 
 def _operation(route: Route, sent: Any, answered: Any) -> Schema:
-    """Return the description of an endpoint, with examples of what is sent, if anything, and of what is answered."""
+    """Return the description of an endpoint, with examples of what is sent, if anything, and of
+    what is answered.
+    """
     summary, _, text = (inspect.getdoc(route.respond) or "").partition("\n\n")
     kinds = get_type_hints(route.respond, include_extras=True)
     kind, answer = kinds.get("sent"), _schema_of(kinds["return"])
@@ -376,7 +440,10 @@ def _operation(route: Route, sent: Any, answered: Any) -> Schema:
         "summary": summary.rstrip("."),
         "description": text.replace("\n", " "),
         "responses": {
-            "200": {"description": "The answer.", "content": {JSON: {"schema": answer, "example": answered}}},
+            "200": {
+                "description": "The answer.",
+                "content": {JSON: {"schema": answer, "example": answered}},
+            },
             "default": {"$ref": "#/components/responses/Problem"},
         },
     }
@@ -384,10 +451,18 @@ def _operation(route: Route, sent: Any, answered: Any) -> Schema:
         content = {JSON: {"schema": _schema_of(kind), "example": sent}}
         operation["requestBody"] = {"required": True, "content": content}
     if kind in _PAGES:
-        content["text/html"] = {"schema": {"type": "string"}, "example": "<p>The text of the page ...</p>"}
-        content["text/plain"] = {"schema": {"type": "string"}, "example": "The text of the page ..."}
+        content["text/html"] = {
+            "schema": {"type": "string"},
+            "example": "<p>The text of the page ...</p>",
+        }
+        content["text/plain"] = {
+            "schema": {"type": "string"},
+            "example": "The text of the page ...",
+        }
         named = {"in": "query", "description": _QUERY, "schema": _schema_of(Name)}
-        operation["parameters"] = [{"name": name, **named} for name in ("url", "identity", "scope_key")]
+        operation["parameters"] = [
+            {"name": name, **named} for name in ("url", "identity", "scope_key")
+        ]
     return operation
 
 
@@ -437,7 +512,14 @@ async def _openapi(*_: object) -> Answer:
 
 
 async def _metrics(*_: object) -> Answer:
-    return Answer(generate_latest(everyone()), headers={"content-type": "text/plain; version=0.0.4; charset=utf-8"})
+    return Answer(
+        generate_latest(everyone()),
+        headers={"content-type": "text/plain; version=0.0.4; charset=utf-8"},
+    )
 
 
-ROUTES: Final = (*ENDPOINTS, Route("/openapi.json", _openapi, is_open=True), Route("/metrics", _metrics))
+ROUTES: Final = (
+    *ENDPOINTS,
+    Route("/openapi.json", _openapi, is_open=True),
+    Route("/metrics", _metrics),
+)

@@ -1,23 +1,27 @@
 """The contract of every store: look pages up and remember them, each in one atomic step.
 
-A store knows nothing of text, of similarity, or of how probes are chosen. Of each page it keeps a `Record`, a key for
-its URL, and a key in each permuted table. A `Query` says in which ranges of the tables to look, and its rule says which
-of the records found there resemble the page. The store decides by the first of three rules that applies:
+A store knows nothing of text, of similarity, or of how probes are chosen. Of each page it keeps a
+`Record`, a key for its URL, and a key in each permuted table. A `Query` says in which ranges of the
+tables to look, and its rule says which of the records found there resemble the page. The store
+decides by the first of three rules that applies:
 
-1. The URL is known, and not from another crawler that is at work: `revisit`. New text replaces the old.
-2. A record in the ranges has the page's digest: `exact`, at the cost 0. Or the rule accepts one: `near`. Or a thin page
-   is no changed revisit of what another crawler at work has: `near`, too. If all that are accepted have a worse rank
-   than the page, the page replaces the nearest; else the nearest counts a copy.
+1. The URL is known, and not from another crawler that is at work: `revisit`. New text replaces the
+   old.
+2. A record in the ranges has the page's digest: `exact`, at the cost 0. Or the rule accepts one:
+   `near`. Or a thin page is no changed revisit of what another crawler at work has: `near`, too. If
+   all that are accepted have a worse rank than the page, the page replaces the nearest; else the
+   nearest counts a copy.
 3. Otherwise the page is `new` and is added.
 
-A page may be remembered before it is delivered. If its crawler dies meanwhile, the page is abandoned: it holds nobody
-back, and the next page that resembles it takes its place.
+A page may be remembered before it is delivered. If its crawler dies meanwhile, the page is
+abandoned: it holds nobody back, and the next page that resembles it takes its place.
 
-Pages older than the time to live count as absent. Each page that is added frees a few of them, and a few of the oldest
-pages beyond the limit of pages. Of paragraphs, a store keeps which pages hold which anchors; see `AnchorQuery`.
+Pages older than the time to live count as absent. Each page that is added frees a few of them, and
+a few of the oldest pages beyond the limit of pages. Of paragraphs, a store keeps which pages hold
+which anchors; see `AnchorQuery`.
 
-`Store` has the methods; before it are the values that they take and return, behind it how a URL chooses a store. A new
-one is a class that follows `Store`, and one line in `_STORES`.
+`Store` has the methods; before it are the values that they take and return, behind it how a URL
+chooses a store. A new one is a class that follows `Store`, and one line in `_STORES`.
 """
 
 import contextlib
@@ -37,8 +41,11 @@ from crawldedup.search.decision import MAX_CANDIDATES, Prefilter, WeightedThresh
 from crawldedup.search.plan import MAX_KEYS, ProbePlan, Table
 from crawldedup.verdict import Kind
 
-LEASE_SECONDS: Final = 120  # A crawler without a heartbeat for this long is at work no more; see `CrawlSession`.
-# For a page that is added, so few others are freed that an index far above its limits shrinks gradually.
+LEASE_SECONDS: Final = (
+    120  # A crawler without a heartbeat for this long is at work no more; see `CrawlSession`.
+)
+# For a page that is added, so few others are freed that an index far above its limits shrinks
+# gradually.
 MAX_EVICTED: Final = 2  # of the oldest beyond the limit of pages
 MAX_FREED: Final = 8  # of those that expired and were met
 MAX_SWEPT: Final = 4  # examined in turn, and freed if they have expired
@@ -51,7 +58,10 @@ DIGEST_MASK: Final = 0xFFFF_FFFF
 
 @dataclass(frozen=True, slots=True)
 class PageName:
-    """How a store names a page. Pages of one `shard_key` may be compared with each other; None are all of the index."""
+    """How a store names a page.
+
+    Pages of one `shard_key` may be compared with each other; None are all of the index.
+    """
 
     url_key: int
     shard_key: int | None = None
@@ -64,10 +74,13 @@ class PageName:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A page as a store remembers it. The store fills in its copies, and its times, in seconds since 1970 (UTC).
+    """A page as a store remembers it.
 
-    `url_key` and `search` have 64 bits, `digest` 32: it is compared with those of the few records in the ranges alone.
-    `url` may be empty, as `url_key` identifies the page. `rank` is 0 for the best of copies.
+    The store fills in its copies, and its times, in seconds since 1970 (UTC).
+
+    `url_key` and `search` have 64 bits, `digest` 32: it is compared with those of the few records
+    in the ranges alone. `url` may be empty, as `url_key` identifies the page. `rank` is 0 for the
+    best of copies.
     """
 
     url: str
@@ -84,7 +97,8 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long pages are remembered from their last visit, or if `refresh` is False from when they were added.
+    """How long pages are remembered from their last visit, or if `refresh` is False from when they
+    were added.
 
     Of more than `max_pages`, those added first are forgotten.
     """
@@ -94,7 +108,10 @@ class Retention:
     max_pages: int | None = None
 
     def is_live(self, added_at: int, seen_at: int, now: int) -> bool:
-        return self.ttl_seconds is None or (seen_at if self.refresh else added_at) >= now - self.ttl_seconds
+        return (
+            self.ttl_seconds is None
+            or (seen_at if self.refresh else added_at) >= now - self.ttl_seconds
+        )
 
 
 FOR_EVER: Final = Retention()
@@ -115,20 +132,26 @@ class Query:
     max_keys: int = MAX_KEYS
     shard_key: int | None = None
     key_id: int = 0  # names the key that the page was hashed with
-    is_pending: bool = False  # until a later query of its crawler, or `Store.deliver`, names it among those delivered
+    # Until a later query of its crawler, or `Store.deliver`, names it among those delivered.
+    is_pending: bool = False
     delivered: tuple[PageName, ...] = ()
     revisit_rule: WeightedThreshold | None = None  # accepts what counts as unchanged text
 
     @property
     def max_keys_per_side(self) -> int:
-        """Limit of the keys of one range that are read on either side of the key that is probed for."""
+        """Limit of the keys of one range that are read on either side of the key that is probed
+        for.
+        """
         return max(1, self.max_keys // 8)
 
     def has_new_text(self, signature: bytes, digest: int, *, abandoned: bool = False) -> bool:
-        """Return whether a revisit has other text than what is remembered. `redis/lua/check.lua` does the same.
+        """Return whether a revisit has other text than what is remembered.
 
-        Text that counts as unchanged leaves the remembered text as it is: the one that was delivered last. If it took
-        its place, a page that changes a little at each visit would never be delivered again.
+        `redis/lua/check.lua` does the same.
+
+        Text that counts as unchanged leaves the remembered text as it is: the one that was
+        delivered last. If it took its place, a page that changes a little at each visit would never
+        be delivered again.
         """
         if digest == self.record.digest:
             return False
@@ -138,7 +161,10 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a query. Its record has its earlier text if it is a changed revisit, or near a page with text."""
+    """The answer to a query.
+
+    Its record has its earlier text if it is a changed revisit, or near a page with text.
+    """
 
     kind: Kind  # never "thin"
     record: Record | None  # the earlier page, with this one counted in; None for a new page
@@ -147,11 +173,14 @@ class Answer:
     candidates: int  # compared
     abandoned: bool = False  # a revisit of what was never delivered
     replaces: bool = False  # the page took the record's place
-    # Of a new page: the nearest that is not accepted, up to the cost `far`, or `reach` if more than a FEW are compared.
+    # Of a new page: the nearest that is not accepted, up to the cost `far`, or `reach` if more than
+    # a FEW are compared.
     rejected: Record | None = None
 
 
-Answers = list[Answer | StoreError]  # to a batch: an error stands in the place of the page that it befell
+Answers = list[
+    Answer | StoreError
+]  # to a batch: an error stands in the place of the page that it befell
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +197,9 @@ class AnchorQuery:
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Which pages took each anchor of a query in before its page did, in order; None for one that too many hold."""
+    """Which pages took each anchor of a query in before its page did, in order; None for one that
+    too many hold.
+    """
 
     of: tuple[tuple[int, ...] | None, ...]
     urls: Mapping[int, str]  # of pages that have not expired: others do not count
@@ -177,7 +208,9 @@ class Holders:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What an index is made for. Its profile names all that decides its fingerprints, and ends with its key's name.
+    """What an index is made for.
+
+    Its profile names all that decides its fingerprints, and ends with its key's name.
 
     An index that begins takes the key; with `takes_any_key`, one that exists keeps its own.
     """
@@ -190,13 +223,18 @@ class Layout:
     takes_any_key: bool = False
 
     def with_key(self, key: Key) -> Self:
-        return replace(self, profile=self.profile.removesuffix(self.key.suffix) + key.suffix, key=key)
+        return replace(
+            self, profile=self.profile.removesuffix(self.key.suffix) + key.suffix, key=key
+        )
 
     def keys(self, search: int) -> tuple[int, ...]:
         return tuple(table.key(search) for table in self.tables)
 
     def check_profile(self, profile: str, secret: bytes, place: str) -> Self:
-        """Return the layout of an index of this profile and key. Raises ProfileMismatchError if it is not for us."""
+        """Return the layout of an index of this profile and key.
+
+        Raises ProfileMismatchError if it is not for us.
+        """
         layout = self.with_key(Key(secret[:LONGEST_KEY])) if self.takes_any_key else self
         if profile != layout.profile:
             where = f"the namespace {self.namespace!r} of {place}"
@@ -207,7 +245,8 @@ class Layout:
 def key_changed(place: str) -> KeyMismatchError:
     """Return the error for a query whose `key_id` is not that of the index."""
     return KeyMismatchError(
-        f"the index in {place} was begun again with another key, so that what was hashed before cannot be compared "
+        f"the index in {place} was begun again with another key, so that what was hashed before "
+        "cannot be compared "
         f"with it: repeat the call with a new fingerprint"
     )
 
@@ -216,11 +255,14 @@ def key_changed(place: str) -> KeyMismatchError:
 class CrawlSession:
     """Identifies one crawler at work on an index, and the process that holds its lease.
 
-    A lease lasts 120 seconds and is renewed by heartbeats. It ends early when its process has exited. Processes that
-    share a session are one crawler: a page that one of them has checked is a revisit for the others.
+    A lease lasts 120 seconds and is renewed by heartbeats. It ends early when its process has
+    exited. Processes that share a session are one crawler: a page that one of them has checked is a
+    revisit for the others.
     """
 
-    number: int  #: The number of the crawler within the index, from 1. A session with the number 0 asks for a new one.
+    #: The number of the crawler within the index, from 1. A session with the number 0 asks for a
+    #: new one.
+    number: int
     process: str  #: The process that holds the lease, as "host:pid:start". The start may be empty.
 
 
@@ -231,7 +273,9 @@ NO_SESSION: Final = CrawlSession(0, "")  # before a store has joined: no crawler
 class StoreInfo:
     """Holds the figures of one index."""
 
-    pages: int  #: How many pages the index holds. Pages that have expired count until they are freed.
+    pages: (
+        int  #: How many pages the index holds. Pages that have expired count until they are freed.
+    )
     bytes: int  #: The size of the index in bytes, perhaps estimated.
     table_bytes: int  #: The part of `bytes` that the search tables take, perhaps estimated.
     tables: int  #: The number of search tables.
@@ -242,44 +286,59 @@ class StoreInfo:
 
 
 class Store(Protocol):
-    """One index: a namespace of a store. Methods raise `StoreError` and its kin, and are safe to call again."""
+    """One index: a namespace of a store.
+
+    Methods raise `StoreError` and its kin, and are safe to call again.
+    """
 
     is_persistent: ClassVar[bool]  # whether its indexes outlive the program
-    layout: Layout  # once opened with the key of the index: methods that find another there raise KeyMismatchError
-    session: CrawlSession  # the crawler that this store works as; NO_SESSION unless `open` has joined a crawl
+    # Once opened with the key of the index: methods that find another there raise KeyMismatchError.
+    layout: Layout
+    # The crawler that this store works as; NO_SESSION unless `open` has joined a crawl.
+    session: CrawlSession
 
-    # Take a URL of one of its schemes, and connect to nothing. Raises ConfigurationError for what is wrong with it.
+    # Take a URL of one of its schemes, and connect to nothing. Raises ConfigurationError for what
+    # is wrong with it.
     def __init__(self, url: str, layout: Layout) -> None: ...
-    # Connect, check the profile, join the crawl; return the number of pages in the index. With a session whose number
-    # is not 0, work as that crawler; else take a new number, or keep one's own, with a lease held by `session.process`,
-    # by default this process. Raises ProfileMismatchError for other fingerprints.
+    # Connect, check the profile, join the crawl; return the number of pages in the index. With a
+    # session whose number is not 0, work as that crawler; else take a new number, or keep one's
+    # own, with a lease held by `session.process`, by default this process. Raises
+    # ProfileMismatchError for other fingerprints.
     def open(self, session: CrawlSession | None = None) -> int: ...
-    # Open an index only to look; an absent one stays so. Only methods that add no pages may follow, or `open`.
+    # Open an index only to look; an absent one stays so. Only methods that add no pages may follow,
+    # or `open`.
     def open_read_only(self) -> int: ...
     # Renew the session's lease; due at least once in every LEASE_SECONDS.
     def heartbeat(self) -> None: ...
     # End the session's lease, unless `leave` is False, and disconnect; harmless when repeated.
     def close(self, *, leave: bool = True) -> None: ...
 
-    # Note what the queries name as delivered; then decide about pages and remember them, one after the other. Return an
-    # answer for each, in their order. Each page is one atomic step, the batch is not. A store that cannot be reached
-    # gives StoreUnavailableError for all pages left. Raises no error but ProfileMismatchError.
+    # Note what the queries name as delivered; then decide about pages and remember them, one after
+    # the other. Return an answer for each, in their order. Each page is one atomic step, the batch
+    # is not. A store that cannot be reached gives StoreUnavailableError for all pages left. Raises
+    # no error but ProfileMismatchError.
     def check(self, queries: Sequence[Query]) -> Answers: ...
     # Return the records that each query accepts, nearest first. Changes nothing.
     def find(self, queries: Sequence[Query]) -> list[list[Record]]: ...
     # Note that these pages, which this crawler had pending, were delivered.
     def deliver(self, names: Sequence[PageName]) -> None: ...
-    # Return the pages of these names with their texts; None for one that is not there, or has expired.
-    def remembered(self, names: Sequence[PageName], retention: Retention) -> list[Record | None]: ...
+    # Return the pages of these names with their texts; None for one that is not there, or has
+    # expired.
+    def remembered(
+        self, names: Sequence[PageName], retention: Retention
+    ) -> list[Record | None]: ...
     # Remove a page and its anchors, or its anchors alone; return False if there was neither.
     def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool: ...
 
-    # Return which pages held the anchors of a page before; add it in the same step, or bring it up to date.
+    # Return which pages held the anchors of a page before; add it in the same step, or bring it up
+    # to date.
     def anchors(self, query: AnchorQuery, *, add: bool = True) -> Holders: ...
 
-    # Remove every page and the profile, even a foreign one. Crawlers at work go on in the empty index.
+    # Remove every page and the profile, even a foreign one. Crawlers at work go on in the empty
+    # index.
     def clear(self) -> None: ...
-    # Return the note of this name, "" if there is none; write it before if a text is given. `clear` removes it.
+    # Return the note of this name, "" if there is none; write it before if a text is given. `clear`
+    # removes it.
     def note(self, name: str, text: str | None = None) -> str: ...
     # Return figures of the index.
     def info(self) -> StoreInfo: ...
@@ -301,7 +360,10 @@ def make_store(url: str, layout: Layout) -> Store:
 
 
 def check_store_url(name: str, value: object) -> str:
-    """Check for the URL of a store that can be made. Raises ConfigurationError, which begins with `name`."""
+    """Check for the URL of a store that can be made.
+
+    Raises ConfigurationError, which begins with `name`.
+    """
     kind, url = store_class(name, value), str(value)
     try:
         kind(url, _ANY_LAYOUT)
@@ -317,30 +379,42 @@ def is_persistent(url: str) -> bool:
 
 
 def require_index(url: str, namespace: str) -> None:
-    """Raise ConfigurationError unless the store holds this index: a misspelt namespace would else be an empty one."""
+    """Raise ConfigurationError unless the store holds this index: a misspelt namespace would else
+    be an empty one.
+    """
     shown = shown_url(url)
     if not is_persistent(url):
         raise ConfigurationError(
-            f"an index in {shown} ends with the program that made it: name a store that lasts, as sqlite:///path or "
+            f"an index in {shown} ends with the program that made it: name a store that lasts, as "
+            "sqlite:///path or "
             f"redis://host"
         )
     store = make_store(url, replace(_ANY_LAYOUT, namespace=namespace))
     # Every index that is there has another profile than this one.
     with contextlib.closing(store), contextlib.suppress(ProfileMismatchError):
         store.open_read_only()
-        raise ConfigurationError(f"there is no index {namespace!r} in {shown}: check the store and the namespace")
+        raise ConfigurationError(
+            f"there is no index {namespace!r} in {shown}: check the store and the namespace"
+        )
 
 
 def store_class(name: str, url: object) -> type[Store]:
-    """Return the class that serves the scheme of a URL. Raises ConfigurationError, which begins with `name`."""
+    """Return the class that serves the scheme of a URL.
+
+    Raises ConfigurationError, which begins with `name`.
+    """
     scheme, separator, _ = url.partition("://") if isinstance(url, str) else ("", "", "")
     path = _STORES.get(scheme.lower())
     if path is None or not separator:
         shown = shown_url(url) if isinstance(url, str) else url
-        is_file = isinstance(url, str) and not separator and url.endswith((".sqlite", ".sqlite3", ".db"))
+        is_file = (
+            isinstance(url, str) and not separator and url.endswith((".sqlite", ".sqlite3", ".db"))
+        )
         hint = f"; did you mean 'sqlite:///{shown}'?" if is_file else did_you_mean(scheme, _STORES)
         allowed = ", ".join(f"{name}://" for name in _STORES)
-        raise ConfigurationError(f"{name} is {shown!r}; it must be a URL with one of the schemes {allowed}{hint}")
+        raise ConfigurationError(
+            f"{name} is {shown!r}; it must be a URL with one of the schemes {allowed}{hint}"
+        )
     found: type[Store] = pkgutil.resolve_name(f"crawldedup.stores.{path}")
     return found
 
@@ -358,12 +432,17 @@ def shown_url(url: str) -> str:
 
 
 def own_process() -> str:
-    """Return the name of this process: host, process id, and start time (empty where that cannot be read)."""
+    """Return the name of this process: host, process id, and start time (empty where that cannot be
+    read).
+    """
     return f"{socket.gethostname()}:{os.getpid()}:{_state_and_start(os.getpid())[1]}"
 
 
 def has_exited(process: str) -> bool:
-    """Return True if a process of this machine has exited. Processes of other machines count as running."""
+    """Return True if a process of this machine has exited.
+
+    Processes of other machines count as running.
+    """
     host, pid, started = process.rsplit(":", 2) if process.count(":") >= 2 else ("", "", "")
     if host != socket.gethostname() or not pid.isdecimal():
         return False
@@ -377,7 +456,9 @@ def has_exited(process: str) -> bool:
 
 
 def _state_and_start(pid: int) -> tuple[str, str]:
-    """Return the state of a process and its start time, as ids are reused; both are empty where they are unknown."""
+    """Return the state of a process and its start time, as ids are reused; both are empty where
+    they are unknown.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return fields[0], fields[19]

@@ -1,1 +1,3 @@
-"""What processes that read pages have in common, whoever starts them: their messages, and their bounds."""
+"""What processes that read pages have in common, whoever starts them: their messages, and their
+bounds.
+"""

@@ -1,4 +1,6 @@
-"""Worker processes as one service: started when needed, bounded in time and memory, replaced when they die."""
+"""Worker processes as one service: started when needed, bounded in time and memory, replaced when
+they die.
+"""
 
 import asyncio
 import os
@@ -22,17 +24,22 @@ _Decode = Callable[[bytes], Any]
 
 FIRST_PAUSE_SECONDS: Final = 0.5
 LONGEST_PAUSE_SECONDS: Final = 15.0
-_AHEAD: Final = 32  # requests that a worker is sent ahead of its answers: with one, both would stand still by turns
+# Requests that a worker is sent ahead of its answers: with one, both would stand still by turns.
+_AHEAD: Final = 32
 _LARGEST_ANSWER: Final = 1 << 26
 # As much as the system allows: what waits here is at hand when the worker has read a page.
 _SEND_BYTES: Final = 4 << 20
 # No password of a store, and no token.
-_VARIABLES: Final = re.compile(r"PATH|HOME|LANG|TZ|TMPDIR|LD_LIBRARY_PATH|(?:LC_|PYTHON|OMP_|OPENBLAS_).*")
+_VARIABLES: Final = re.compile(
+    r"PATH|HOME|LANG|TZ|TMPDIR|LD_LIBRARY_PATH|(?:LC_|PYTHON|OMP_|OPENBLAS_).*"
+)
 _answers: Final = msgspec.msgpack.Decoder(Answer)
 
 
 class Breaker:
-    """Says when to try again what just failed: each failure in a row doubles the pause, a success ends it."""
+    """Says when to try again what just failed: each failure in a row doubles the pause, a success
+    ends it.
+    """
 
     def __init__(self) -> None:
         self._pause = 0.0
@@ -63,23 +70,31 @@ def settle(future: asyncio.Future[Any], result: object) -> None:
 
 @dataclass(slots=True, eq=False)
 class _Task:
-    """A request, and who waits for its answer. It fails when so many workers (`tries`) have died of it."""
+    """A request, and who waits for its answer.
+
+    It fails when so many workers (`tries`) have died of it.
+    """
 
     frame: bytes
     decode: _Decode
     seconds: float
     tries: int
-    answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    answer: asyncio.Future[Any] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
 
 
 class WorkerPool:
     """Up to `workers` processes that answer requests with the handler "package.module:function".
 
-    A process calls the function with `setup` once, and what it returns with each message. Messages and answers are
-    plain data. For one event loop. A handler must be pure: what a dying worker has not answered is asked once more.
+    A process calls the function with `setup` once, and what it returns with each message. Messages
+    and answers are plain data. For one event loop. A handler must be pure: what a dying worker has
+    not answered is asked once more.
     """
 
-    def __init__(self, handler: str, setup: dict[str, Any], *, workers: int, page_seconds: float) -> None:
+    def __init__(
+        self, handler: str, setup: dict[str, Any], *, workers: int, page_seconds: float
+    ) -> None:
         self._handler = handler
         self._setup = framed(setup)
         self._most = workers
@@ -95,13 +110,20 @@ class WorkerPool:
             self._start()
 
     async def call(
-        self, message: Any, decode: _Decode = msgspec.msgpack.decode, seconds: float | None = None, tries: int = 2
+        self,
+        message: Any,
+        decode: _Decode = msgspec.msgpack.decode,
+        seconds: float | None = None,
+        tries: int = 2,
     ) -> Any:
-        """Return what a worker answers, as `decode` makes it of MessagePack; it raises ValueError for nonsense.
+        """Return what a worker answers, as `decode` makes it of MessagePack.
 
-        `seconds` is the time limit, if it is another than `page_seconds`. Where a worker dies, another one tries.
-        Raises what the handler raises, UnexpectedReadError if that is no error of this package, PageError ("too_slow",
-        "out_of_memory"), WorkerError if so many workers (`tries`) died, and NoWorkerError.
+        It raises ValueError for nonsense.
+
+        `seconds` is the time limit, if it is another than `page_seconds`. Where a worker dies,
+        another one tries. Raises what the handler raises, UnexpectedReadError if that is no error
+        of this package, PageError ("too_slow", "out_of_memory"), WorkerError if so many workers
+        (`tries`) died, and NoWorkerError.
         """
         seconds = seconds or self._page_seconds
         task = _Task(framed((int(seconds), message)), decode, seconds, tries)
@@ -110,7 +132,10 @@ class WorkerPool:
         return await task.answer
 
     def close(self) -> None:
-        """End the processes at once; requests without an answer fail. A later `call` starts others."""
+        """End the processes at once; requests without an answer fail.
+
+        A later `call` starts others.
+        """
         while self._workers:
             worker = self._workers.pop()
             worker.serving.cancel()
@@ -126,7 +151,8 @@ class WorkerPool:
             if (worker is None or worker.tasks) and len(self._workers) < self._most:
                 worker = self._start() or worker
             if worker is None:
-                # One failed start may have been bad luck. After others, requests fail until the pause is nearly over.
+                # One failed start may have been bad luck. After others, requests fail until the
+                # pause is nearly over.
                 if (seconds := self._starting.seconds_left()) <= FIRST_PAUSE_SECONDS:
                     asyncio.get_running_loop().call_later(seconds, self._fill)
                     return
@@ -169,7 +195,10 @@ class WorkerPool:
                     if self._backlog:
                         self._fill()
         except TimeoutError:
-            seconds, due = worker.tasks[0].seconds if worker.is_ready else START_SECONDS, worker.limit.when() or 0.0
+            seconds, due = (
+                worker.tasks[0].seconds if worker.is_ready else START_SECONDS,
+                worker.limit.when() or 0.0,
+            )
             error = WorkerError(f"A worker process did not answer for {seconds:g} s.")
             # An event loop that was blocked itself says nothing of the page, which has another try.
             if worker.is_ready and asyncio.get_running_loop().time() < due + 1:
@@ -177,13 +206,17 @@ class WorkerPool:
         except (EOFError, OSError):
             error = WorkerError(f"A worker process died: {worker.end()}.")
         except Exception as nonsense:
-            error = WorkerError(f"A worker process was ended, since it answered nonsense: {nonsense!r}")
+            error = WorkerError(
+                f"A worker process was ended, since it answered nonsense: {nonsense!r}"
+            )
         self._workers.remove(worker)
         worker.end()
         if error is not None and not worker.is_ready:
             # A program that dies while it starts may do so again.
             self._starting.failed()
-            self._start_error = NoWorkerError(str(error)) if isinstance(error, WorkerError) else error
+            self._start_error = (
+                NoWorkerError(str(error)) if isinstance(error, WorkerError) else error
+            )
         elif error is not None and worker.tasks:
             # It read them one by one, so the first is at fault.
             worker.tasks[0].tries -= 1
@@ -213,7 +246,11 @@ class _Worker:
                 self.process = subprocess.Popen(
                     command_of(handler),
                     stdin=its_end.fileno(),
-                    env={name: value for name, value in os.environ.items() if _VARIABLES.fullmatch(name)},
+                    env={
+                        name: value
+                        for name, value in os.environ.items()
+                        if _VARIABLES.fullmatch(name)
+                    },
                     process_group=0,  # out of reach of the terminal's Ctrl-C
                 )
         except OSError:
@@ -245,7 +282,10 @@ class _Worker:
         return _answers.decode(await self._source.readexactly(length))
 
     def end(self) -> str:
-        """End the process at once. Return how it ended, which is its own way if it had ended by itself."""
+        """End the process at once.
+
+        Return how it ended, which is its own way if it had ended by itself.
+        """
         if self._sink is None:
             self._own_end.close()
         else:

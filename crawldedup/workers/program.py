@@ -1,8 +1,9 @@
 """The program of a worker process: it serves the socket that is its standard input until that ends.
 
-The first frame sets the process up, each further one is a request: a length, then MessagePack of plain data, never
-pickles. A worker that a hostile page has taken over can answer wrongly, but nothing that it answers is run. Nothing
-here may import Scrapy or Twisted, which would double a worker's memory and the time it takes to start.
+The first frame sets the process up, each further one is a request: a length, then MessagePack of
+plain data, never pickles. A worker that a hostile page has taken over can answer wrongly, but
+nothing that it answers is run. Nothing here may import Scrapy or Twisted, which would double a
+worker's memory and the time it takes to start.
 """
 
 import gc
@@ -31,14 +32,18 @@ START_SECONDS: Final = 60  # may the handler take to be made
 _PAGE_BYTES: Final = 1 << 30
 # By so much a process may have grown between two pages, since C libraries give little back.
 _KEPT_BYTES: Final = 300 << 20
-# Beyond the limit that the parent enforces: if the parent was killed, only the alarm ends a page in C code.
+# Beyond the limit that the parent enforces: if the parent was killed, only the alarm ends a page in
+# C code.
 _GRACE_SECONDS: Final = 10
 # The parent, busy for many pages' time, can send on only into room.
 _AHEAD_BYTES: Final = 1 << 20
 
 
 class Answer(msgspec.Struct, array_like=True):
-    """A value, or an error as its counter, message and reason. After the last one, a worker that has grown ends."""
+    """A value, or an error as its counter, message and reason.
+
+    After the last one, a worker that has grown ends.
+    """
 
     is_last: bool = False
     value: msgspec.Raw = msgspec.Raw(b"\xc0")
@@ -46,12 +51,19 @@ class Answer(msgspec.Struct, array_like=True):
 
     @classmethod
     def of(cls, error: BaseException) -> Self:
-        """Return the answer that tells of an error. The class of a foreign one may exist in the worker alone."""
+        """Return the answer that tells of an error.
+
+        The class of a foreign one may exist in the worker alone.
+        """
         if isinstance(error, MemoryError):
             error = PageError.after(error, "reading")
         if isinstance(error, PageError | ConfigurationError):
-            return cls(failure=(error.counter, valid(str(error)), valid(getattr(error, "reason", ""))))
-        return cls(failure=("", valid("".join(traceback.format_exception(error))), type(error).__name__))
+            return cls(
+                failure=(error.counter, valid(str(error)), valid(getattr(error, "reason", "")))
+            )
+        return cls(
+            failure=("", valid("".join(traceback.format_exception(error))), type(error).__name__)
+        )
 
     def error(self) -> CrawlDedupError | None:
         """Return the error that was sent."""
@@ -70,18 +82,23 @@ def framed(value: object) -> bytes:
 
 
 def valid(text: str) -> str:
-    """Return a text that UTF-8 can hold, as MessagePack wants it, with "?" for halves of surrogate pairs."""
+    """Return a text that UTF-8 can hold, as MessagePack wants it, with "?" for halves of surrogate
+    pairs.
+    """
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def main(name: str) -> None:
-    """Serve standard input with the handler "package.module:function" until it ends, as when the parent dies."""
+    """Serve standard input with the handler "package.module:function" until it ends, as when the
+    parent dies.
+    """
     connected = _inherited_socket()
     inbox = BufferedReader(socket.SocketIO(connected, "r"), _AHEAD_BYTES)
     # The parent decides when this process ends; signals to a whole group are not meant for it.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    # The default action of an alarm ends the process, even inside C code that never returns to Python.
+    # The default action of an alarm ends the process, even inside C code that never returns to
+    # Python.
     signal.alarm(START_SECONDS + _GRACE_SECONDS)
     # The errors of what the parent did not send to its end, or does not take.
     with suppress(struct.error, msgspec.DecodeError, ConnectionError):
@@ -102,7 +119,8 @@ def main(name: str) -> None:
             signal.alarm(seconds + _GRACE_SECONDS)
             try:
                 answer = Answer(value=msgspec.Raw(msgspec.msgpack.encode(handle(message))))
-            # Whatever a library raises, even to end the program, or in Rust to panic, is one page's trouble.
+            # Whatever a library raises, even to end the program, or in Rust to panic, is one page's
+            # trouble.
             except BaseException as error:
                 answer = Answer.of(error)
             answer.is_last = is_large()
@@ -126,7 +144,9 @@ def _inherited_socket() -> socket.socket:
 
 
 def bound_memory() -> Callable[[], bool]:
-    """Let allocations fail beyond `_PAGE_BYTES` more than now; return what tells if far more is held than now.
+    """Let allocations fail beyond `_PAGE_BYTES` more than now.
+
+    Return what tells if far more is held than now.
 
     Where there is no /proc there are no bounds.
     """
@@ -135,13 +155,20 @@ def bound_memory() -> Callable[[], bool]:
     except OSError:
         return lambda: False
     limits = resource.getrlimit(resource.RLIMIT_DATA)
-    most = min([allocated + _PAGE_BYTES, *(each for each in limits if each != resource.RLIM_INFINITY)])
+    most = min(
+        [allocated + _PAGE_BYTES, *(each for each in limits if each != resource.RLIM_INFINITY)]
+    )
     resource.setrlimit(resource.RLIMIT_DATA, (most, limits[1]))
     return lambda: _held()[0] > held + _KEPT_BYTES
 
 
 def _held() -> tuple[int, int]:
-    """Return the bytes of own memory that are in use, and those of all that was allocated. Raises OSError."""
-    _, resident, shared, _, _, data, _ = map(int, Path("/proc/self/statm").read_text("ascii").split())
+    """Return the bytes of own memory that are in use, and those of all that was allocated.
+
+    Raises OSError.
+    """
+    _, resident, shared, _, _, data, _ = map(
+        int, Path("/proc/self/statm").read_text("ascii").split()
+    )
     page = resource.getpagesize()
     return (resident - shared) * page, data * page

@@ -1,4 +1,6 @@
-"""Read, show and compare pages in worker processes, which know the key of the index, and no password of its store."""
+"""Read, show and compare pages in worker processes, which know the key of the index, and no
+password of its store.
+"""
 
 import hashlib
 import os
@@ -28,19 +30,26 @@ _answers: Final = msgspec.msgpack.Decoder(tuple[ReadPage, float], dec_hook=to_we
 
 
 def request(do: str, pages: Sequence[Page], key: Key, known: Known = NOTHING) -> dict[str, Any]:
-    """Return the message that asks to "read" or "show" a page without the `known` numbers, or to "compare" two."""
+    """Return the message that asks to "read" or "show" a page without the `known` numbers, or to
+    "compare" two.
+    """
     return {"do": do, "key": key.secret, "pages": list(map(plain_page, pages)), "known": known}
 
 
 def read_of(answer: bytes) -> tuple[ReadPage, float]:
-    """Return what a worker answered to "read" and "show", and its seconds. Raises ValueError for nonsense."""
+    """Return what a worker answered to "read" and "show", and its seconds.
+
+    Raises ValueError for nonsense.
+    """
     read, seconds = _answers.decode(answer)
     check_fingerprint(read.fingerprint)
     return read, seconds
 
 
 def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
-    """Return the handler of a worker that reads pages as these options say, and remembers the last by their bytes."""
+    """Return the handler of a worker that reads pages as these options say, and remembers the last
+    by their bytes.
+    """
     options = Options.from_values(setup)
     pages = PageReader(options)
     last: dict[bytes, msgspec.Raw] = {}
@@ -50,14 +59,20 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
     def read(page: Page, key: Key, known: Known) -> tuple[msgspec.Raw, float]:
         begun = time.perf_counter()
         area = area_of(options.content, page.url)
-        known_by = content_digest(page.html, page.text, page.encoding, area, key.id, known, known and page.url)
+        known_by = content_digest(
+            page.html, page.text, page.encoding, area, key.id, known, known and page.url
+        )
         if known_by not in last:
             compared = replace(pages.read_page(page, key, known), text=None, facts=())
             put_last(last, known_by, msgspec.Raw(_packed.encode(compared)), _CACHED_PAGES)
         return last[known_by], time.perf_counter() - begun
 
     def answer(message: dict[str, Any]) -> object:
-        inputs, key, known = [Page(**values) for values in message["pages"]], Key(message["key"]), message["known"]
+        inputs, key, known = (
+            [Page(**values) for values in message["pages"]],
+            Key(message["key"]),
+            message["known"],
+        )
         if message["do"] == "compare":
             from crawldedup.explain import compare  # seldom used, and the start should be quick
 
@@ -72,7 +87,10 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
 
 
 def content_digest(*read: object) -> bytes:
-    """Return a digest of what is read of a page. Nobody who knows no secret can make two pages of one."""
+    """Return a digest of what is read of a page.
+
+    Nobody who knows no secret can make two pages of one.
+    """
     return hashlib.blake2b(msgspec.msgpack.encode(read), key=_SECRET).digest()
 
 
@@ -80,4 +98,6 @@ def plain_page(page: Page) -> dict[str, Any]:
     """Return what names and is read of a page as plain data: the arguments of `Page`."""
     names = ("url", "html", "text", "encoding", "identity", "scope_key", "similarity")
     values = {name: getattr(page, name) for name in names}
-    return {name: valid(value) if isinstance(value, str) else value for name, value in values.items()}
+    return {
+        name: valid(value) if isinstance(value, str) else value for name, value in values.items()
+    }

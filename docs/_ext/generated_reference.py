@@ -1,7 +1,7 @@
 """Sphinx directives that write reference pages from the code: settings and options, commands, HTTP.
 
-A page cannot name a default or an option that the code does not have, or miss one. What autodoc writes of docstrings is
-set with dashes.
+A page cannot name a default or an option that the code does not have, or miss one. What autodoc
+writes of docstrings is set with dashes.
 """
 
 from __future__ import annotations
@@ -39,13 +39,25 @@ class OptionsDirective(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the nodes of the generated Markdown."""
         options = options_of(_load(self.arguments[0]))
-        text = settings_markdown(options, self._guides()) if "settings" in self.options else options_markdown(options)
+        text = (
+            settings_markdown(options, self._guides())
+            if "settings" in self.options
+            else options_markdown(options)
+        )
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 
     def _guides(self) -> dict[str, str]:
         """Return the texts of the pages that tell when to use a setting, by their names."""
-        names = [name for name in sorted(self.env.found_docs) if name.startswith(("how-to/", "explanation/"))]
-        return {name: self.env.doc2path(name).read_text("utf-8") for name in names if name not in _OVERVIEWS}
+        names = [
+            name
+            for name in sorted(self.env.found_docs)
+            if name.startswith(("how-to/", "explanation/"))
+        ]
+        return {
+            name: self.env.doc2path(name).read_text("utf-8")
+            for name in names
+            if name not in _OVERVIEWS
+        }
 
 
 class CommandsDirective(SphinxDirective):
@@ -55,21 +67,30 @@ class CommandsDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the nodes of the generated Markdown."""
-        return self.parse_text_to_nodes(commands_markdown(_load(self.arguments[0])()), allow_section_headings=True)
+        return self.parse_text_to_nodes(
+            commands_markdown(_load(self.arguments[0])()), allow_section_headings=True
+        )
 
 
 class HttpDirective(SphinxDirective):
-    """Describe the operations of the OpenAPI document that the function at "module:function" returns."""
+    """Describe the operations of the OpenAPI document that the function at "module:function"
+    returns.
+    """
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         """Return the nodes of the generated Markdown."""
-        return self.parse_text_to_nodes(http_markdown(_load(self.arguments[0])()), allow_section_headings=True)
+        return self.parse_text_to_nodes(
+            http_markdown(_load(self.arguments[0])()), allow_section_headings=True
+        )
 
 
 def set_dashes(_app: Sphinx, document: nodes.document) -> None:
-    """Set a dash between the name of an argument and what is said of it. Smart quotes would change options, too."""
+    """Set a dash between the name of an argument and what is said of it.
+
+    Smart quotes would change options, too.
+    """
     for content in document.findall(addnodes.desc_content):
         for text in list(content.findall(nodes.Text)):
             if text.startswith(" -- "):

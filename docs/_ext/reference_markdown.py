@@ -1,4 +1,6 @@
-"""Markdown of the reference, written from the code: settings and options, commands, and the HTTP service."""
+"""Markdown of the reference, written from the code: settings and options, commands, and the HTTP
+service.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,19 @@ _MOST_PAGES = 3
 
 
 def settings_markdown(options: tuple[Option, ...], pages: Mapping[str, str]) -> str:
-    """Return a section for each option that is a Scrapy setting, with the pages by their names that tell of it."""
-    return "\n".join(_section(each, pages) for each in options if each.owner not in ("library", "request"))
+    """Return a section for each option that is a Scrapy setting, with the pages by their names that
+    tell of it.
+    """
+    return "\n".join(
+        _section(each, pages) for each in options if each.owner not in ("library", "request")
+    )
 
 
 def options_markdown(options: tuple[Option, ...]) -> str:
     """Return a definition list of the options that the library takes."""
     return "\n\n".join(
-        f"`{each.name}` (default: `{_shown(each.default)}`)\n: {each.help} Allowed: {allowed_values(each)}."
+        f"`{each.name}` (default: `{_shown(each.default)}`)\n: {each.help} Allowed: "
+        f"{allowed_values(each)}."
         for each in options
         if each.owner in ("index", "library")
     )
@@ -42,7 +49,9 @@ def commands_markdown(parser: argparse.ArgumentParser) -> str:
 
 def leaf_parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     """Yield the parsers of the commands below a parser, or the parser itself if it has none."""
-    subcommands = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    subcommands = [
+        action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
+    ]
     if not subcommands:
         yield parser
     for action in subcommands:
@@ -71,7 +80,10 @@ def allowed_values(option: Option) -> str:
 def _command_section(parser: argparse.ArgumentParser) -> str:
     os.environ["COLUMNS"] = _HELP_WIDTH
     os.environ["NO_COLOR"] = "1"
-    return f"## {parser.prog}\n\n```{{command}} {parser.prog}\n```\n\n```text\n{parser.format_help().rstrip()}\n```\n"
+    return (
+        f"## {parser.prog}\n\n```{{command}} "
+        f"{parser.prog}\n```\n\n```text\n{parser.format_help().rstrip()}\n```\n"
+    )
 
 
 def _shown(value: object) -> str:
@@ -97,7 +109,12 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
     query = ", ".join(f"`{each['name']}`" for each in operation.get("parameters", []))
     lines = [f"## {method} {path}", "", f"{operation['summary']}. {operation['description']}", ""]
     if query:
-        lines += [f"With HTML or plain text, the query names the page: {query}." if asked else f"Query: {query}.", ""]
+        lines += [
+            f"With HTML or plain text, the query names the page: {query}."
+            if asked
+            else f"Query: {query}.",
+            "",
+        ]
     for title, content in (("Request", asked), ("Answer", answered)):
         for kind, body in content.items():
             example = body["example"]
@@ -115,9 +132,12 @@ def _schema(name: str, schema: dict[str, Any]) -> str:
     head = [f"## {name}", "", schema.get("description", ""), ""]
     if "properties" not in schema:
         words = ", ".join(f"`{word}`" for word in schema.get("enum", ()))
-        return "\n".join([*head, f"One of {words}." if words else f"It is an {schema['type']}.", ""])
+        return "\n".join(
+            [*head, f"One of {words}." if words else f"It is an {schema['type']}.", ""]
+        )
     rows = [
-        f"| `{field}` | {_type(each)} | {each.get('description', '')} |" for field, each in schema["properties"].items()
+        f"| `{field}` | {_type(each)} | {each.get('description', '')} |"
+        for field, each in schema["properties"].items()
     ]
     return "\n".join([*head, "| field | type | |", "|---|---|---|", *rows, ""])
 

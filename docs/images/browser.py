@@ -15,11 +15,15 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 
-def screenshot(url: str, path: Path, size: tuple[int, int], act: Callable[[Page], object] | None = None) -> None:
+def screenshot(
+    url: str, path: Path, size: tuple[int, int], act: Callable[[Page], object] | None = None
+) -> None:
     """Draw the beginning of a page, after `act` was done on it."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER)
-        page = browser.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme="light")
+        page = browser.new_page(
+            viewport={"width": size[0], "height": size[1]}, color_scheme="light"
+        )
         page.goto(url)
         if act is not None:
             act(page)

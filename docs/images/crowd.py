@@ -37,12 +37,22 @@ def draw(path: Path) -> None:
         assert bar.threshold is not None
         verdict = "near duplicate" if min(found) <= bar.limit else "new"
         nearest = min(found) * rule.reach
-        crowd_ends = min(each for each, cost in zip(estimates, found, strict=True) if cost * rule.limits[0] <= nearest)
+        crowd_ends = min(
+            each
+            for each, cost in zip(estimates, found, strict=True)
+            if cost * rule.limits[0] <= nearest
+        )
         chart.axvspan(bar.threshold, 1, color="tab:green", alpha=0.12)
         chart.axvline(bar.threshold, color="tab:green")
         chart.hlines(0, crowd_ends, max(estimates), color="tab:orange", linewidth=11, alpha=0.35)
         chart.plot(estimates, [0] * len(estimates), "o", color="tab:blue")
-        chart.text(bar.threshold + 0.002, 0.92, f"accepted from {bar.threshold:.3f} on", va="top", fontsize=8.5)
+        chart.text(
+            bar.threshold + 0.002,
+            0.92,
+            f"accepted from {bar.threshold:.3f} on",
+            va="top",
+            fontsize=8.5,
+        )
         if bar.crowd > 1:
             chart.text(crowd_ends, -0.75, f"a crowd of {bar.crowd}", fontsize=8.5)
         chart.set_title(f"{title}: {verdict}", fontsize=10, loc="left")
@@ -59,7 +69,12 @@ def mean_costs(threshold: float) -> NDArray[np.float64]:
     costs = [np.frombuffer(likelihood_rule(own, threshold).costs, np.uint8) for own in weights]
     return np.array(
         [
-            np.mean([cost @ flip_probabilities(own, similarity) for own, cost in zip(weights, costs, strict=True)])
+            np.mean(
+                [
+                    cost @ flip_probabilities(own, similarity)
+                    for own, cost in zip(weights, costs, strict=True)
+                ]
+            )
             for similarity in GRID
         ]
     )

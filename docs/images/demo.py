@@ -1,4 +1,6 @@
-"""Draw demo.svg: the largest clusters that `crawldedup demo` prints, and its comparison with the truth."""
+"""Draw demo.svg: the largest clusters that `crawldedup demo` prints, and its comparison with the
+truth.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,23 @@ if TYPE_CHECKING:
 
 COLUMNS = 84
 # The other tables are those of any report.
-LEFT_OUT = ("Patterns of paths", "Query parameters", "With another similarity", "Not checked", "Of each page")
+LEFT_OUT = (
+    "Patterns of paths",
+    "Query parameters",
+    "With another similarity",
+    "Not checked",
+    "Of each page",
+)
 
 
 def draw(path: Path) -> None:
     """Run the demo and draw it."""
-    environment = {**os.environ, "COLUMNS": str(COLUMNS), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
+    environment = {
+        **os.environ,
+        "COLUMNS": str(COLUMNS),
+        "FORCE_COLOR": "1",
+        "TERM": "xterm-256color",
+    }
     done = subprocess.run(
         ["crawldedup", "demo"],
         env=environment,

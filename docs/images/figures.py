@@ -19,6 +19,10 @@ def save_figure(figure: Any, path: Path) -> None:
     # A date, a version and random names of shapes would change with each run.
     metadata = {"Date": None, "Creator": None} if path.suffix.lower() == ".svg" else None
     # One font, the one that comes with matplotlib, instead of a long list of them with each word.
-    styles: Any = {"svg.hashsalt": path.stem, "svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans"]}
+    styles: Any = {
+        "svg.hashsalt": path.stem,
+        "svg.fonttype": "none",
+        "font.sans-serif": ["DejaVu Sans"],
+    }
     with rc_context(styles):
         figure.savefig(path, metadata=metadata)

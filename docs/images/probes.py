@@ -47,7 +47,13 @@ def draw(path: Path) -> None:
     draw_tables(order, page.search)
     probabilities = flip_probabilities(page.search_weights, search_similarity(SIMILARITY))
     # The first probe is the page's own key: it is there for exact copies.
-    draw_probes(probes, page.search, copy.search, list(zip(plan.tables, plan.lows, strict=True))[1:], probabilities)
+    draw_probes(
+        probes,
+        page.search,
+        copy.search,
+        list(zip(plan.tables, plan.lows, strict=True))[1:],
+        probabilities,
+    )
     save_figure(figure, path)
 
 
@@ -66,13 +72,17 @@ def draw_weights(axis: Any, weights: NDArray[np.float32], differing: NDArray[np.
     axis.set_ylim(low - 0.9, high)
     add_bits(axis, low - 0.5, weights >= 0)
     axis.set_title(
-        f"1  A page has {SEARCH_BITS} search bits. A bar is the weight of a bit: upwards the bit is 1, downwards 0.\n"
-        f"    Bits with short bars flip easily. Orange: the {differing.sum()} bits that differ in an edited copy.",
+        f"1  A page has {SEARCH_BITS} search bits. A bar is the weight of a bit: upwards the bit "
+        "is 1, downwards 0.\n"
+        f"    Bits with short bars flip easily. Orange: the {differing.sum()} bits that differ in "
+        "an edited copy.",
         fontsize=9.5,
         loc="left",
     )
     axis.set_xlim(-1, SEARCH_BITS)
-    axis.set_xticks(range(0, SEARCH_BITS, 8), [f"bit {place}" for place in range(0, SEARCH_BITS, 8)], fontsize=8)
+    axis.set_xticks(
+        range(0, SEARCH_BITS, 8), [f"bit {place}" for place in range(0, SEARCH_BITS, 8)], fontsize=8
+    )
     axis.set_ylabel("weight", fontsize=8.5)
     axis.tick_params(axis="y", labelsize=8)
 
@@ -91,12 +101,21 @@ def draw_tables(axis: Any, search: int) -> None:
         for first, end, _, colour in parts:
             add_span(axis, first, end, top, colour)
         add_bits(axis, top, bits_of(table.key(search)))
-        axis.text(-1, top, f"table {number}:\nfrom bit {table.order[0]}", ha="right", va="center", fontsize=8)
+        axis.text(
+            -1,
+            top,
+            f"table {number}:\nfrom bit {table.order[0]}",
+            ha="right",
+            va="center",
+            fontsize=8,
+        )
     for first, end, words, _ in parts:
         axis.text((first + end - 1) / 2, 0.8, words, ha="center", va="center", fontsize=8.5)
     axis.set_title(
-        f"2  A table sorts all pages by these bits, in an order of its own. Of {PAGES:,} pages, a probe reads\n"
-        f"    those with the same {PREFIX} leading bits: they lie in one bucket of the store, and in one range of it.",
+        f"2  A table sorts all pages by these bits, in an order of its own. Of {PAGES:,} pages, a "
+        "probe reads\n"
+        f"    those with the same {PREFIX} leading bits: they lie in one bucket of the store, and "
+        "in one range of it.",
         fontsize=9.5,
         loc="left",
     )
@@ -104,13 +123,20 @@ def draw_tables(axis: Any, search: int) -> None:
 
 
 def draw_probes(
-    axis: Any, search: int, copy: int, probes: Iterable[tuple[int, int]], probabilities: NDArray[np.float64]
+    axis: Any,
+    search: int,
+    copy: int,
+    probes: Iterable[tuple[int, int]],
+    probabilities: NDArray[np.float64],
 ) -> None:
     """Draw the prefixes that are read, and how probable each is."""
     axis.text(PREFIX + 2.5, 0.8, "probability", va="center", fontsize=8.5)
     for row, (number, low) in zip(range(ROWS), probes, strict=False):
         table, top = TABLES[number], -float(row)
-        own, flips = bits_of(table.key(search))[:PREFIX], bits_of(table.key(search) ^ int(low))[:PREFIX]
+        own, flips = (
+            bits_of(table.key(search))[:PREFIX],
+            bits_of(table.key(search) ^ int(low))[:PREFIX],
+        )
         chances = probabilities[table.order[:PREFIX]]
         probability = float(np.prod(np.where(flips, chances, 1 - chances)))
         meets = (bits_of(table.key(copy) ^ int(low))[:PREFIX] == 0).all()
@@ -120,12 +146,15 @@ def draw_probes(
         add_bits(axis, top, own != flips)
         axis.text(-1, top, f"probe {row + 2}, table {number}", ha="right", va="center", fontsize=8)
         names = [str(bit) for bit in table.order[:PREFIX][flips]]
-        axis.barh(top, 60 * probability, left=PREFIX + 2.5, height=0.6, color=MET if meets else NOT_MET)
+        axis.barh(
+            top, 60 * probability, left=PREFIX + 2.5, height=0.6, color=MET if meets else NOT_MET
+        )
         axis.text(PREFIX + 3 + 60 * probability, top, f"{probability:.3f}", va="center", fontsize=8)
         told = f"flips {' and '.join(names)}" if names else "flips none"
         axis.text(49, top, f"{told}: meets the copy" if meets else told, va="center", fontsize=8)
     axis.set_title(
-        "3  Probes flip bits, the likeliest first over both tables (probe 1 reads the page's own key, for exact\n"
+        "3  Probes flip bits, the likeliest first over both tables (probe 1 reads the page's own "
+        "key, for exact\n"
         f"    copies). The probability is that of a page of similarity {SIMILARITY:g}.",
         fontsize=9.5,
         loc="left",

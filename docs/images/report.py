@@ -18,7 +18,13 @@ def draw(path: Path) -> None:
     """Crawl the demo site with the example project, and draw its report."""
     with tempfile.TemporaryDirectory() as folder, serving(DemoSite().reply) as start:
         report = Path(folder, "report.html")
-        given = {"CRAWLDEDUP_JOURNAL": folder, "CRAWLDEDUP_REPORT": report, "CRAWLDEDUP_CRAWL": "demo"}
+        given = {
+            "CRAWLDEDUP_JOURNAL": folder,
+            "CRAWLDEDUP_REPORT": report,
+            "CRAWLDEDUP_CRAWL": "demo",
+        }
         options = [text for name, value in given.items() for text in ("-s", f"{name}={value}")]
-        subprocess.run(["scrapy", "crawl", "pages", "-a", f"start={start}/", *options], cwd=PROJECT, check=True)
+        subprocess.run(
+            ["scrapy", "crawl", "pages", "-a", f"start={start}/", *options], cwd=PROJECT, check=True
+        )
         screenshot(report.as_uri(), path, SIZE)

@@ -1,4 +1,6 @@
-"""Draw way.svg: the way of a page through a crawl and through the engine, with the figures that the code holds."""
+"""Draw way.svg: the way of a page through a crawl and through the engine, with the figures that the
+code holds.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,11 @@ class Box:
 BANDS = (
     (12, 100, ("1  Read", "in a worker process")),
     (126, 104, ("2  Fingerprint", "in the worker")),
-    (244, 148, ("3  Search, remember", "one atomic step of the", "store: what is new is", "remembered")),
+    (
+        244,
+        148,
+        ("3  Search, remember", "one atomic step of the", "store: what is new is", "remembered"),
+    ),
     (406, 186, ("4  Act", "in Scrapy")),
 )
 READ = (
@@ -135,13 +141,24 @@ REASONS = (
 def draw(path: Path) -> None:
     """Draw the picture."""
     svg = ElementTree.Element(
-        "svg", xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {WIDTH} {HEIGHT}", width=f"{WIDTH}", role="img"
+        "svg",
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        width=f"{WIDTH}",
+        role="img",
     )
     ElementTree.SubElement(svg, "title").text = TITLE
     ElementTree.SubElement(svg, "style").text = STYLE
     definitions = ElementTree.SubElement(svg, "defs")
     tip = ElementTree.SubElement(
-        definitions, "marker", id="tip", viewBox="0 0 8 8", refX="7", refY="4", markerWidth="7", markerHeight="7"
+        definitions,
+        "marker",
+        id="tip",
+        viewBox="0 0 8 8",
+        refX="7",
+        refY="4",
+        markerWidth="7",
+        markerHeight="7",
     )
     tip.set("orient", "auto")
     ElementTree.SubElement(tip, "path", d="M0 0 8 4 0 8z", fill="#555555")
@@ -170,17 +187,23 @@ def ways() -> list[str]:
         *(f"M{one.right} {one.centre}H{other.left - 2}" for one, other in pairwise(READ)),
         f"M{words.middle} {words.bottom}V{fork}H{SEARCH.middle}V{SEARCH.top - 2}",
         f"M{words.middle} {words.bottom}V{fork}H{VERIFY.middle}V{VERIFY.top - 2}",
-        *(f"M{one.middle} {one.bottom}V{other.top - 2}" for one, other in ((SEARCH, PROBES), (VERIFY, COMPARE))),
+        *(
+            f"M{one.middle} {one.bottom}V{other.top - 2}"
+            for one, other in ((SEARCH, PROBES), (VERIFY, COMPARE))
+        ),
         f"M{PROBES.right} {PROBES.centre}H{COMPARE.left - 2}",
         f"M{COMPARE.middle} {COMPARE.bottom}V{turn}H{VERDICT.middle}V{VERDICT.top - 2}",
         *(
-            f"M{VERDICT.right} {VERDICT.centre}H{VERDICT.right + 15}V{outcome.centre}H{outcome.left - 2}"
+            f"M{VERDICT.right} "
+            f"{VERDICT.centre}H{VERDICT.right + 15}V{outcome.centre}H{outcome.left - 2}"
             for outcome in OUTCOMES
         ),
     ]
 
 
-def add_rectangle(svg: ElementTree.Element, left: int, top: int, width: int, height: int, **look: str) -> None:
+def add_rectangle(
+    svg: ElementTree.Element, left: int, top: int, width: int, height: int, **look: str
+) -> None:
     """Add a rectangle."""
     place = {"x": f"{left}", "y": f"{top}", "width": f"{width}", "height": f"{height}"}
     ElementTree.SubElement(svg, "rect", place, **look)
@@ -188,12 +211,22 @@ def add_rectangle(svg: ElementTree.Element, left: int, top: int, width: int, hei
 
 def add_text(svg: ElementTree.Element, left: int, base: int, words: str, look: str = "") -> None:
     """Add a line of text."""
-    ElementTree.SubElement(svg, "text", {"x": f"{left}", "y": f"{base}", "class": look}).text = words
+    ElementTree.SubElement(
+        svg, "text", {"x": f"{left}", "y": f"{base}", "class": look}
+    ).text = words
 
 
 def add_box(svg: ElementTree.Element, box: Box) -> None:
     """Add a box with its words in the middle."""
-    add_rectangle(svg, box.left, box.top, box.width, box.height, rx="6", **{"class": f"box {box.look}".strip()})
+    add_rectangle(
+        svg,
+        box.left,
+        box.top,
+        box.width,
+        box.height,
+        rx="6",
+        **{"class": f"box {box.look}".strip()},
+    )
     first = box.centre + 5 - 9 * (len(box.words) - 1)
     for line, word in enumerate(box.words):
         add_text(svg, box.middle, first + 19 * line, word, "note" if line else "")

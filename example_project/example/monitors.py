@@ -26,15 +26,21 @@ class CrawlMonitor(BaseScrapyMonitor):
     def test_duplicates(self):
         share = self.count("duplicate/near", "duplicate/exact") / max(1, self.count("checked"))
         limit = self.limit("MOST_DUPLICATES", 0.6)
-        assert share <= limit, f"{percent(share)} of the pages are duplicates, limit {percent(limit)}"
+        assert share <= limit, (
+            f"{percent(share)} of the pages are duplicates, limit {percent(limit)}"
+        )
 
     @monitors.name("Few pages pass unchecked")
     def test_unchecked(self):
         stats = self.data.stats
-        unchecked = sum(count for name, count in stats.items() if name.startswith("crawldedup/error/"))
+        unchecked = sum(
+            count for name, count in stats.items() if name.startswith("crawldedup/error/")
+        )
         share = unchecked / max(1, unchecked + self.count("checked"))
         limit = self.limit("MOST_UNCHECKED", 0.01)
-        assert share <= limit, f"{percent(share)} of the pages passed unchecked, limit {percent(limit)}"
+        assert share <= limit, (
+            f"{percent(share)} of the pages passed unchecked, limit {percent(limit)}"
+        )
 
     @monitors.name("No page has very many copies")
     def test_largest_cluster(self):
@@ -45,7 +51,9 @@ class CrawlMonitor(BaseScrapyMonitor):
     def test_novelty(self):
         novelty = self.data.stats.get("crawldedup/novelty", 1)
         limit = self.limit("LEAST_NOVELTY", 0.05)
-        assert novelty >= limit, f"{percent(novelty)} of the last pages are new, limit {percent(limit)}"
+        assert novelty >= limit, (
+            f"{percent(novelty)} of the last pages are new, limit {percent(limit)}"
+        )
 
 
 class CrawlMonitors(MonitorSuite):

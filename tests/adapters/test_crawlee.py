@@ -26,8 +26,12 @@ if TYPE_CHECKING:
 PAGES = {"/1": article(1), "/copy": article(1), "/2": article(2)}
 
 
-def crawl(site: Site, starts: list[str], *, failing: str = "", **options: Any) -> tuple[dict[str, str], DedupHook]:
-    """Return what the handler saw of each page: its kind, or "copy" for one that is not wanted; and the hook."""
+def crawl(
+    site: Site, starts: list[str], *, failing: str = "", **options: Any
+) -> tuple[dict[str, str], DedupHook]:
+    """Return what the handler saw of each page: its kind, or "copy" for one that is not wanted; and
+    the hook.
+    """
 
     async def run() -> tuple[dict[str, str], DedupHook]:
         seen: dict[str, str] = {}
@@ -81,10 +85,14 @@ def test_a_better_copy_comes_although_a_worse_one_did() -> None:
 
 
 @pytest.mark.parametrize("failing", ["", "/2"])
-def test_the_next_crawl_delivers_what_is_new_or_was_not_handled(tmp_path: Path, failing: str) -> None:
+def test_the_next_crawl_delivers_what_is_new_or_was_not_handled(
+    tmp_path: Path, failing: str
+) -> None:
     options = {"store": f"sqlite:///{tmp_path}/seen.sqlite", "revisit": "drop", "action": "drop"}
     with Site(PAGES) as site:
-        site.pages["/hub"] = Answer(b"<h1>All</h1><a href=/1>one</a> <a href=/2>two</a> <a href=/3>three</a>")
+        site.pages["/hub"] = Answer(
+            b"<h1>All</h1><a href=/1>one</a> <a href=/2>two</a> <a href=/3>three</a>"
+        )
         crawl(site, ["/hub"], failing=failing, **options)
         site.pages["/3"] = article(3)
         seen, _ = crawl(site, ["/hub"], **options)
@@ -92,7 +100,9 @@ def test_the_next_crawl_delivers_what_is_new_or_was_not_handled(tmp_path: Path, 
     assert sorted(seen) == [*filter(None, [failing]), "/3", "/hub"]
 
 
-def test_pages_pass_while_the_store_fails(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_pages_pass_while_the_store_fails(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     def fail(*_: object) -> None:
         raise StoreUnavailableError("the store is down")
 
@@ -116,7 +126,9 @@ def test_the_guide_runs_as_printed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (block,) = (block for block in blocks("python") if "DedupHook" in block.code)
-    home = article(3)._replace(body=article(3).body.replace(b"<footer>", b"<a href=/1>1</a> <a href=/copy>2</a>"))
+    home = article(3)._replace(
+        body=article(3).body.replace(b"<footer>", b"<a href=/1>1</a> <a href=/copy>2</a>")
+    )
     with Site({**PAGES, "/": home}) as site:
         exec(block.code.replace("https://example.com", site.url), {"__name__": "__main__"})
     assert "<Kind.EXACT_DUPLICATE: 'exact_duplicate'>: 1" in capsys.readouterr().out

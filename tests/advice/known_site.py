@@ -70,10 +70,19 @@ def known_site(size: int = 12, seed: int = 1) -> list[Made]:
         news, forum, shop = f"/news/{number}", f"/forum/{number}", f"/shop/{number}/"
         for path in (news, forum, f"/guides/{number}"):
             add(path, path)
-            for query in ("utm_source=a&utm_campaign=b", f"sid={token()}", f"utm_source=c&sid={token()}&utm_campaign="):
+            for query in (
+                "utm_source=a&utm_campaign=b",
+                f"sid={token()}",
+                f"utm_source=c&sid={token()}&utm_campaign=",
+            ):
                 add(f"{path}?{query}", path)
             add(path, path, host=MOBILE)
-        for view in (f"/print/{number}", f"/print/{number}?sid={token()}", f"{news}/amp", f"{news}?view=print"):
+        for view in (
+            f"/print/{number}",
+            f"/print/{number}?sid={token()}",
+            f"{news}/amp",
+            f"{news}?view=print",
+        ):
             add(view, news)
         # Other views have contents of their own.
         add(f"{news}?view=comments", f"comments {number}")
@@ -92,7 +101,11 @@ def known_site(size: int = 12, seed: int = 1) -> list[Made]:
         add(f"/calendar/{number}", f"year {number}")
         for month in range(3):
             add(f"/calendar/{number}?month={month}", f"year {number}", f"/calendar/{number}")
-            add(f"/events/{number}-{month}", f"event {number} {month}", f"/calendar/{number}?month={month}")
+            add(
+                f"/events/{number}-{month}",
+                f"event {number} {month}",
+                f"/calendar/{number}?month={month}",
+            )
     return made
 
 
@@ -101,7 +114,11 @@ def verdicts(pages: Iterable[Made]) -> Iterator[Seen]:
     originals: dict[str, str] = {}
     for url, content, referer in pages:
         original = originals.setdefault(content, url)
-        yield Seen(url, "new", referer=referer) if original == url else Seen(url, "exact", original, referer=referer)
+        yield (
+            Seen(url, "new", referer=referer)
+            if original == url
+            else Seen(url, "exact", original, referer=referer)
+        )
 
 
 def copied(url: str, *views: str) -> list[Seen]:

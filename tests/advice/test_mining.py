@@ -1,4 +1,6 @@
-"""Rules mined from a site that was built with known rules are exactly those, and no content is lost by them."""
+"""Rules mined from a site that was built with known rules are exactly those, and no content is lost
+by them.
+"""
 
 from __future__ import annotations
 
@@ -49,10 +51,14 @@ def test_a_page_that_contradicts_a_rule_is_its_exception() -> None:
 
 
 def test_many_pages_of_one_content_do_not_outweigh_those_that_differ() -> None:
-    """Whoever may publish pages in two folders, at which a parameter says nothing, makes no rule for a third."""
+    """Whoever may publish pages in two folders, at which a parameter says nothing, makes no rule
+    for a third.
+    """
 
     def pages_at(urls: list[str]) -> list[Seen]:
-        return [seen for url in urls for seen in copied(url, *(f"{url}?ref={ref}" for ref in range(40)))]
+        return [
+            seen for url in urls for seen in copied(url, *(f"{url}?ref={ref}" for ref in range(40)))
+        ]
 
     pages = pages_at([f"{WWW}/{'uv'[n % 2]}/{n}" for n in range(60)])
     stories = [Seen(f"{WWW}/story?ref={ref}", "new") for ref in range(60)]
@@ -61,7 +67,10 @@ def test_many_pages_of_one_content_do_not_outweigh_those_that_differ() -> None:
 
 
 def test_what_was_withdrawn_is_not_found_again_and_the_rest_is() -> None:
-    withdrawn = [Rule(*SID, frozenset({"/news/"})), Rule("prefix", WWW, "/print/", "/news/", frozenset({"/print/"}))]
+    withdrawn = [
+        Rule(*SID, frozenset({"/news/"})),
+        Rule("prefix", WWW, "/print/", "/news/", frozenset({"/print/"})),
+    ]
     # Without the rule for print views, those are pages of their own.
     expected = {rule: folders for rule, folders in BUILT.items() if rule[2] != "/print/"}
     rules = found(mine(pages_of(verdicts(known_site(24))), withdrawn))
@@ -71,21 +80,30 @@ def test_what_was_withdrawn_is_not_found_again_and_the_rest_is() -> None:
 @pytest.mark.parametrize(
     ("one", "other", "pages"),
     [
-        *(("https://e.com", view, 6) for view in ("https://www.e.com", "http://e.com", "http://amp.e.com")),
+        *(
+            ("https://e.com", view, 6)
+            for view in ("https://www.e.com", "http://e.com", "http://amp.e.com")
+        ),
         # Another may own these, however many pages agree.
         ("https://victim.blogs.example", "https://a.blogs.example", 0),
         ("https://m.example", "https://www.example", 0),
         ("https://e.example", "https://e.example:8080", 0),
     ],
 )
-def test_views_of_one_site_make_a_rule_and_other_hosts_none(one: str, other: str, pages: int) -> None:
+def test_views_of_one_site_make_a_rule_and_other_hosts_none(
+    one: str, other: str, pages: int
+) -> None:
     seen = [seen for n in range(pages or 60) for seen in copied(f"{one}/p/{n}", f"{other}/p/{n}")]
     assert mined(*seen) == ({("host", other, other, one): ("/p/",)} if pages else {})
 
 
 @pytest.mark.parametrize(("shared", "found"), [(22, False), (70, True)])
 def test_a_host_with_pages_of_its_own_is_no_mirror(shared: int, found: bool) -> None:
-    pages = [seen for n in range(shared) for seen in copied(f"https://e.com/p/{n}", f"https://m.e.com/p/{n}")]
+    pages = [
+        seen
+        for n in range(shared)
+        for seen in copied(f"https://e.com/p/{n}", f"https://m.e.com/p/{n}")
+    ]
     pages += [Seen(f"https://m.e.com/p/{number}", "new") for number in range(shared, 70)]
     rule = ("host", "https://m.e.com", "https://m.e.com", "https://e.com")
     assert mined(*pages) == ({rule: ("/p/",)} if found else {})
@@ -99,7 +117,9 @@ def test_links_that_hand_a_parameter_on_are_lost_where_its_copies_are() -> None:
         pages.append(Seen(first, "new"))
         for number in range(1, 4):
             pages.append(Seen(f"{first}?page={number}", "near", first, referer=first))
-            pages.append(Seen(f"{WWW}/item/{topic}-{number}?page={number}", "new", referer=pages[-1].url))
+            pages.append(
+                Seen(f"{WWW}/item/{topic}-{number}?page={number}", "new", referer=pages[-1].url)
+            )
     assert mined(*pages) == {}
 
 
@@ -117,13 +137,17 @@ def test_a_rule_has_exceptions_where_a_crawl_that_was_cut_met_no_other_way() -> 
 
 def test_crawlers_of_a_fleet_may_judge_one_page_differently() -> None:
     pages = [seen for n in range(9) for seen in copied(f"{WWW}/{n}", f"{WWW}/{n}?sid=a")]
-    others = [Seen(f"{WWW}/{number}", "new" if number else "exact", f"{WWW}/other") for number in range(9)]
+    others = [
+        Seen(f"{WWW}/{number}", "new" if number else "exact", f"{WWW}/other") for number in range(9)
+    ]
     assert mined(*pages, *others) == {("query", WWW, "sid", ""): ("/",)}
 
 
 def test_short_texts_do_not_make_a_rule() -> None:
     urls = [f"{WWW}/note/{number}" for number in range(20)]
-    short = [Seen(f"{url}{sid}", "thin", digest=url) for url in urls for sid in ("", "?sid=0a1b2c3d")]
+    short = [
+        Seen(f"{url}{sid}", "thin", digest=url) for url in urls for sid in ("", "?sid=0a1b2c3d")
+    ]
     assert mined(*short) == {}
     longer = [seen for url in urls for seen in copied(url, f"{url}?sid={url[-2:]}")]
     assert mined(*longer) != {}
@@ -132,8 +156,16 @@ def test_short_texts_do_not_make_a_rule() -> None:
 
 
 HOSTILE = (
-    *("https://e.com/" + "a" * 10_000, "https://e.com/?" + "&".join(f"p{n}={n}" for n in range(500))),
-    *("https://e.com/?" + "&" * 1000, "https://e.com/\x00\x1b[31m", "https://[::1/", "https://e.com:99999999/;;;;;;="),
+    *(
+        "https://e.com/" + "a" * 10_000,
+        "https://e.com/?" + "&".join(f"p{n}={n}" for n in range(500)),
+    ),
+    *(
+        "https://e.com/?" + "&" * 1000,
+        "https://e.com/\x00\x1b[31m",
+        "https://[::1/",
+        "https://e.com:99999999/;;;;;;=",
+    ),
     *("https://e.com" + "/a" * 900, "//e.com/x", "javascript:alert(1)", "\ud800", ""),
 )
 

@@ -24,7 +24,9 @@ E = "https://e.com"
 TOKEN = "0a1b2c3d4e5f"
 
 
-def rule(kind: str, find: str, replace: str = "", *folders: str, site: str = E, **counts: Any) -> Rule:
+def rule(
+    kind: str, find: str, replace: str = "", *folders: str, site: str = E, **counts: Any
+) -> Rule:
     return Rule(kind, site, find, replace, frozenset(folders or ("/", "/a/")), **counts)
 
 
@@ -53,24 +55,37 @@ def rewritten(rules: list[Rule], url: str) -> str:
 def test_a_rule_rewrites_what_it_is_for(rule: Rule, path: str, expected: str | None) -> None:
     wanted = f"https://www.e.com{path}" if rule.kind == "host" else E + (expected or path)
     assert rewritten([rule], E + path) == wanted
-    assert rewritten([rule], f"https://other.com{path}") == f"https://other.com{path}".partition("#")[0]
+    assert (
+        rewritten([rule], f"https://other.com{path}")
+        == f"https://other.com{path}".partition("#")[0]
+    )
     if expected:
-        assert rewritten([dataclasses.replace(rule, exceptions=frozenset({wanted}))], E + path).endswith(
-            path.partition("#")[0]
-        )
+        assert rewritten(
+            [dataclasses.replace(rule, exceptions=frozenset({wanted}))], E + path
+        ).endswith(path.partition("#")[0])
 
 
 def test_rules_work_together() -> None:
     mobile = "http://m.e.com"
-    rules = [rule("host", mobile, E, "/print/", site=mobile), rule("query", "sid", "", "/print/", site=mobile)]
-    rules += [rule("prefix", "/print/", "/news/", "/print/"), rule("query", "utm", "", "/news/", "/print/")]
+    rules = [
+        rule("host", mobile, E, "/print/", site=mobile),
+        rule("query", "sid", "", "/print/", site=mobile),
+    ]
+    rules += [
+        rule("prefix", "/print/", "/news/", "/print/"),
+        rule("query", "utm", "", "/news/", "/print/"),
+    ]
     assert rewritten(rules, f"{mobile}/print/1?sid=1&utm=2") == f"{E}/news/1"
     # Two that undo each other end.
-    rewritten([rule("prefix", "/a/", "/b/", "/a/"), rule("prefix", "/b/", "/a/", "/b/")], f"{E}/a/1")
+    rewritten(
+        [rule("prefix", "/a/", "/b/", "/a/"), rule("prefix", "/b/", "/a/", "/b/")], f"{E}/a/1"
+    )
 
 
 @pytest.mark.parametrize(("copies", "most"), [(0, 0), (19, 1), (400, 2)])
-def test_a_rule_that_held_for_many_copies_outlives_a_first_contradiction(copies: int, most: int) -> None:
+def test_a_rule_that_held_for_many_copies_outlives_a_first_contradiction(
+    copies: int, most: int
+) -> None:
     predictor: Predictor[str] = Predictor([rule("query", "sid", "", "/", copies=copies)])
     for number in range(most + 1):
         assert predictor.rules
@@ -93,12 +108,19 @@ SOUND = {"kind": "query", "site": E, "find": "a", "folders": ["/"]}
         ([SOUND, {**SOUND, "kind": "session-folder"}], r"query.*\$\[1\]\.kind"),
         ([{**SOUND, "site": "x" * 10_000}], r"\$\[0\]\.site"),
         ([{**SOUND, "folders": []}], "rule 1 names no folders, or what its kind cannot replace"),
-        ([{**SOUND, "kind": "host", "find": E, "replace": "https://other.com"}], "what its kind cannot replace"),
+        (
+            [{**SOUND, "kind": "host", "find": E, "replace": "https://other.com"}],
+            "what its kind cannot replace",
+        ),
     ],
 )
 def test_what_is_no_rule_is_refused(tmp_path: Path, rules: Any, message: str) -> None:
     path = tmp_path / "rules.json"
-    whole = [dataclasses.replace(CASES[0][0], exceptions=frozenset({f"{E}/b"}), support=7, examples=(("a", "b"),))]
+    whole = [
+        dataclasses.replace(
+            CASES[0][0], exceptions=frozenset({f"{E}/b"}), support=7, examples=(("a", "b"),)
+        )
+    ]
     path.write_text(json.dumps([each.as_dict() for each in whole]))
     assert read_rules(path) == whole
     path.unlink()
@@ -137,7 +159,9 @@ def test_links_are_denied_that_a_rule_is_for() -> None:
 
 
 def linked(*paths: str, by: str = "/list") -> list[Seen]:
-    """Verdicts on a list and the pages that it leads to: of each number, all but the first are copies."""
+    """Verdicts on a list and the pages that it leads to: of each number, all but the first are
+    copies.
+    """
     pages = [Seen(E + by, "new")]
     for number in range(9):
         first, *copies = (f"{E}/p/{number}{path}" for path in paths)
@@ -162,14 +186,21 @@ def linked(*paths: str, by: str = "/list") -> list[Seen]:
 def test_denied_links_cost_no_content_of_the_crawl(pages: list[Seen], denied: list[str]) -> None:
     rules = [rule("query", name, "", "/p/") for name in ("ref", "size")]
     exported = export(rules, pages_of(pages), for_link_extractor)
-    assert [next(name for name in ("ref", "size") if name in pattern) for pattern in exported.rules] == denied
+    assert [
+        next(name for name in ("ref", "size") if name in pattern) for pattern in exported.rules
+    ] == denied
     assert (exported.saved > 0) == ("ref" in denied)
     assert len(exported.left_out) == 2 - len(denied)
 
 
 def test_what_a_pattern_would_cost_is_told() -> None:
-    """A parameter that says nothing of products tells their reviews apart, and the discarder knows no folders."""
-    pages = [*linked("", "?ref=a"), *(Seen(f"{E}/p/x/y?ref={n}", "new", referer=f"{E}/list") for n in range(5))]
+    """A parameter that says nothing of products tells their reviews apart, and the discarder knows
+    no folders.
+    """
+    pages = [
+        *linked("", "?ref=a"),
+        *(Seen(f"{E}/p/x/y?ref={n}", "new", referer=f"{E}/list") for n in range(5)),
+    ]
     mined = export(mine(pages_of(pages)), pages_of(pages), for_discarder)
     assert mined.rules == []
     assert mined.left_out == {f"{E}: ?ref": f"it would cost 4 contents, such as {E}/p/x/y?ref=1"}
@@ -177,11 +208,16 @@ def test_what_a_pattern_would_cost_is_told() -> None:
 
 def test_the_few_pages_with_a_content_of_their_own_are_left_alone(tmp_path: Path) -> None:
     pages = [seen for number in range(9) for seen in linked("", "?ref=a", by=f"/list/{number}")]
-    pages = [dataclasses.replace(seen, url=seen.url.replace("/p/", f"/p/{n // 19}-")) for n, seen in enumerate(pages)]
+    pages = [
+        dataclasses.replace(seen, url=seen.url.replace("/p/", f"/p/{n // 19}-"))
+        for n, seen in enumerate(pages)
+    ]
     pages = [dataclasses.replace(s, original=s.original and s.url.partition("?")[0]) for s in pages]
     pages.append(Seen(f"{E}/p/3-3?ref=b", "new", referer=f"{E}/list/3"))
     ref = [rule("query", "ref", "", "/p/")]
-    denying, made = (export(ref, pages_of(pages), write).rules for write in (for_link_extractor, for_discarder))
+    denying, made = (
+        export(ref, pages_of(pages), write).rules for write in (for_link_extractor, for_discarder)
+    )
     links = [re.search(denying[0], f"{E}/p/{name}?ref=b") for name in ("3-3", "3-33", "4-3")]
     assert [link is not None for link in links] == [False, True, True]
     process = discarding(tmp_path, made)

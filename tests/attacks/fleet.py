@@ -1,7 +1,9 @@
-"""Fleets whose crawlers are killed while they work, and the judge who says what that lost and what came twice.
+"""Fleets whose crawlers are killed while they work, and the judge who says what that lost and what
+came twice.
 
-A successor of a crawler that was killed goes on with its queue, from the first page that is not in its record. A page
-is delivered when its line is in that record: the line is written before the library is told.
+A successor of a crawler that was killed goes on with its queue, from the first page that is not in
+its record. A page is delivered when its line is in that record: the line is written before the
+library is told.
 """
 
 import os
@@ -19,14 +21,19 @@ from crawldedup import Deduplicator, Page
 from tests.scrapy_plugin.prepared import CONTEXT
 
 BATCH: Final = 20
-"""Every second crawler asks about so many pages at once, which are all remembered before the first is delivered."""
+"""Every second crawler asks about so many pages at once, which are all remembered before the first
+is delivered.
+"""
 _COPIES: Final = 5
 # Copies of a content come within so many contents of each other.
 _SPREAD: Final = 20
 _VOCABULARY: Final = [f"word{number}" for number in range(3000)]
 
 Place = tuple[int, int]
-"""A content, and which of its copies. The copies of even contents are exact, those of odd ones near duplicates."""
+"""A content, and which of its copies.
+
+The copies of even contents are exact, those of odd ones near duplicates.
+"""
 
 
 def url_of(place: Place) -> str:
@@ -44,7 +51,10 @@ def text_of(place: Place) -> str:
 
 @dataclass(frozen=True)
 class Queue:
-    """The pages of one crawler, and where it records what came of them. It asks about `batch` of them at once."""
+    """The pages of one crawler, and where it records what came of them.
+
+    It asks about `batch` of them at once.
+    """
 
     store: str
     places: Sequence[Place]
@@ -81,7 +91,10 @@ def work(queue: Queue, life: int) -> None:
         pages = (Page(url_of(place), text=text_of(place), delivered=False) for place in left)
         for place, verdict in zip(left, dedup.check_many(pages, batch=queue.batch), strict=True):
             is_delivered = not verdict.is_duplicate
-            os.write(record, f"{place[0]} {place[1]} {int(is_delivered)} {time.monotonic_ns()} {life}\n".encode())
+            os.write(
+                record,
+                f"{place[0]} {place[1]} {int(is_delivered)} {time.monotonic_ns()} {life}\n".encode(),
+            )
             if is_delivered:
                 dedup.deliver(url_of(place))
             time.sleep(queue.pause)
@@ -90,8 +103,9 @@ def work(queue: Queue, life: int) -> None:
 class Outcome(NamedTuple):
     """What came of a fleet's pages.
 
-    `lost` are the contents that nobody delivered, `unanswered` the pages of which nothing is recorded. Of the exact
-    contents that came `twice`, each time beyond the first counts; `needless` are those that no kill explains.
+    `lost` are the contents that nobody delivered, `unanswered` the pages of which nothing is
+    recorded. Of the exact contents that came `twice`, each time beyond the first counts; `needless`
+    are those that no kill explains.
     """
 
     contents: int
@@ -111,10 +125,16 @@ def judge(queues: Sequence[Queue], killed: set[int], *, untold: int) -> Outcome:
         for line in lines:
             delivered[line.place[0]].append(line)
         for process in killed:
-            excused.update([line for line in lines if line.process == process][-max(untold, queue.batch) :])
+            excused.update(
+                [line for line in lines if line.process == process][-max(untold, queue.batch) :]
+            )
     contents = {content for queue in queues for content, _ in queue.places}
     unanswered = sum(len(queue.left()) for queue in queues)
-    exact = [sorted(lines, key=lambda line: line.time) for content, lines in delivered.items() if content % 2 == 0]
+    exact = [
+        sorted(lines, key=lambda line: line.time)
+        for content, lines in delivered.items()
+        if content % 2 == 0
+    ]
     twice = [line for lines in exact for line in lines[:-1]]
     needless = [line for line in twice if line not in excused]
     lost = len(contents - delivered.keys())
@@ -124,13 +144,18 @@ def judge(queues: Sequence[Queue], killed: set[int], *, untold: int) -> Outcome:
 class Fleet:
     """Crawlers that share an index, are killed at random, and have successors."""
 
-    def __init__(self, store: str, folder: Path, rng: random.Random, *, crawlers: int = 8, untold: int = 1) -> None:
+    def __init__(
+        self, store: str, folder: Path, rng: random.Random, *, crawlers: int = 8, untold: int = 1
+    ) -> None:
         self._store, self._folder, self._rng = store, folder, rng
         self._crawlers, self._untold = crawlers, untold
         self._lives = count(1)
 
     def crawl(self, contents: range, *, kills: int, every: float, pause: float = 0.003) -> Outcome:
-        """Crawl contents that no earlier crawl of this fleet had. About `every` so many seconds a crawler is killed."""
+        """Crawl contents that no earlier crawl of this fleet had.
+
+        About `every` so many seconds a crawler is killed.
+        """
         queues = self._queues(contents, pause)
         crawlers = [self._start(queue) for queue in queues]
         killed: set[int] = set()
@@ -153,7 +178,13 @@ class Fleet:
         places.sort(key=lambda place: place[0] + self._rng.random() * _SPREAD)
         name = str(self._folder / str(contents.start))
         return [
-            Queue(self._store, places[at :: self._crawlers], Path(f"{name}-{at}"), BATCH if at % 2 else 1, pause)
+            Queue(
+                self._store,
+                places[at :: self._crawlers],
+                Path(f"{name}-{at}"),
+                BATCH if at % 2 else 1,
+                pause,
+            )
             for at in range(self._crawlers)
         ]
 

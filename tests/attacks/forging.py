@@ -1,4 +1,6 @@
-"""What an attacker makes who knows the code and not the key: pages, texts, URLs and words that collide without one."""
+"""What an attacker makes who knows the code and not the key: pages, texts, URLs and words that
+collide without one.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -11,7 +13,9 @@ from crawldedup.fingerprinting import Fingerprint
 from crawldedup.reading.tokenize import mix, word_hashes
 
 WORD_LIKE: Final = ("recall", "occturvuwnjyknxrbodqrvfm")
-"""Two words of one hash without a key: found in a few seconds by a generalised birthday search (Wagner 2002)."""
+"""Two words of one hash without a key: found in a few seconds by a generalised birthday search
+(Wagner 2002).
+"""
 ALIKE_FOR_MMH3: Final = (
     bytes(range(69)),
     bytes(range(16))
@@ -22,7 +26,9 @@ ALIKE_FOR_MMH3: Final = (
 
 
 def page_near(victim: Fingerprint, pool: Sequence[str], words: int = 500) -> str:
-    """Return a page of words of a pool that has the bits of a victim, chosen greedily, one word after the other."""
+    """Return a page of words of a pool that has the bits of a victim, chosen greedily, one word
+    after the other.
+    """
     of_search = _signs(np.array([victim.search], np.uint64))[0]
     of_verify = np.unpackbits(np.frombuffer(victim.verify, np.uint8)) * 2.0 - 1
     hashes = np.array([word_hashes(word)[0] for word in pool])

@@ -11,7 +11,8 @@ MOST_MEGABYTES = 500
 
 PROSE = " ".join(f"word{number}" for number in range(80))
 
-# Reads the page on its standard input in each way; says what came of it, and the megabytes that it took.
+# Reads the page on its standard input in each way; says what came of it, and the megabytes that it
+# took.
 READER = """
 import json, sys
 from crawldedup.errors import PageError
@@ -39,9 +40,13 @@ def page(inside: str) -> str:
 
 SHAPES: dict[str, Callable[[], str]] = {
     "very many attributes": lambda: page(f"<p {ATTRIBUTES}>x" * 19_900),
-    "comments in an attribute": lambda: page("<b>" * 100 + "<i {title}='" + "<!--" * 1_400_000 + "'>"),
+    "comments in an attribute": lambda: page(
+        "<b>" * 100 + "<i {title}='" + "<!--" * 1_400_000 + "'>"
+    ),
     "reopened elements": lambda: page(
-        "<p>" + "".join(f"<{tag} {ATTRIBUTES}>" for tag in ("b", "i", "u", "s", "em", "tt")) + "<p>x" * 19_000
+        "<p>"
+        + "".join(f"<{tag} {ATTRIBUTES}>" for tag in ("b", "i", "u", "s", "em", "tt"))
+        + "<p>x" * 19_000
     ),
     "groups of options": lambda: page("<optgroup><option>" * 80_000),
     "letters that swell": lambda: page("<p>" + "\ufdfa" * 2_750_000),
@@ -52,7 +57,9 @@ FIRST, *OTHERS = SHAPES
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("shape", [FIRST, *(pytest.param(each, marks=pytest.mark.nightly) for each in OTHERS)])
+@pytest.mark.parametrize(
+    "shape", [FIRST, *(pytest.param(each, marks=pytest.mark.nightly) for each in OTHERS)]
+)
 def test_a_costly_page_is_held(shape: str) -> None:
     command = [sys.executable, "-c", READER]
     done = subprocess.run(command, input=SHAPES[shape]().encode(), capture_output=True, check=True)

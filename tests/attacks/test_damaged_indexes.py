@@ -1,4 +1,6 @@
-"""Values of any type in a SQLite index, and lies in the head of one on Redis: no call hangs, and errors are ours."""
+"""Values of any type in a SQLite index, and lies in the head of one on Redis: no call hangs, and
+errors are ours.
+"""
 
 import contextlib
 import random
@@ -20,7 +22,20 @@ TABLES = ["crawlers", "pages_1", "pending", "covered_1", "anchors_1"]
 # A new page, a copy, and two that are known, of which one has changed.
 CHECKED = {"n.example/": 100, "c.example/": 5, "a.example/7": 7, "a.example/8": 101}
 NUMBERS = ["pages", "next", "depth", "crawlers", "oldest", "sweep", "epoch"]
-LIES = ["", "-1", "1.5", "nan", "inf", "1e308", "9" * 400, "28", "29", "4294967295", "18446744073709551616", "text"]
+LIES = [
+    "",
+    "-1",
+    "1.5",
+    "nan",
+    "inf",
+    "1e308",
+    "9" * 400,
+    "28",
+    "29",
+    "4294967295",
+    "18446744073709551616",
+    "text",
+]
 
 
 def text_of(number: int) -> str:
@@ -41,7 +56,10 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def use(dedup: Deduplicator) -> None:
     for call in (
         dedup.open,
-        *(partial(dedup.check, f"https://{url}", text=text_of(number)) for url, number in CHECKED.items()),
+        *(
+            partial(dedup.check, f"https://{url}", text=text_of(number))
+            for url, number in CHECKED.items()
+        ),
         partial(dedup.find, text=text_of(3)),
         dedup.info,
         partial(dedup.forget, "https://a.example/3"),
@@ -52,22 +70,33 @@ def use(dedup: Deduplicator) -> None:
             call()
 
 
-@pytest.mark.parametrize("table", ["indexes", *(pytest.param(name, marks=pytest.mark.nightly) for name in TABLES)])
+@pytest.mark.parametrize(
+    "table", ["indexes", *(pytest.param(name, marks=pytest.mark.nightly) for name in TABLES)]
+)
 def test_a_damaged_column_is_held(sound: Path, tmp_path: Path, table: str) -> None:
     with contextlib.closing(sqlite3.connect(sound)) as db:
         columns = [column for _, column, *_ in db.execute(f"PRAGMA table_info({table})")]
     for number, (column, value) in enumerate(product(columns, VALUES)):
         path = tmp_path / f"{number}.sqlite"
         shutil.copy(sound, path)
-        with contextlib.closing(sqlite3.connect(path)) as db, contextlib.suppress(sqlite3.IntegrityError):
+        with (
+            contextlib.closing(sqlite3.connect(path)) as db,
+            contextlib.suppress(sqlite3.IntegrityError),
+        ):
             # Or the column refuses it.
             db.execute(f"UPDATE OR IGNORE {table} SET {column} = ?", (value,))
             db.commit()
-        use(Deduplicator(f"sqlite:///{path}", ttl="30d", max_pages=1000, paragraphs=0.5, keep_texts=True))
+        use(
+            Deduplicator(
+                f"sqlite:///{path}", ttl="30d", max_pages=1000, paragraphs=0.5, keep_texts=True
+            )
+        )
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("field", ["split", *(pytest.param(name, marks=pytest.mark.nightly) for name in NUMBERS)])
+@pytest.mark.parametrize(
+    "field", ["split", *(pytest.param(name, marks=pytest.mark.nightly) for name in NUMBERS)]
+)
 def test_a_lie_in_the_head_is_held(redis_server: RedisServer, field: str) -> None:
     for lie in LIES:
         redis_server.client.flushall()

@@ -1,6 +1,7 @@
 """Whoever does not know the key of an index cannot make pages that collide in it.
 
-Each forgery is shown to work without a key first: a test of one that never worked would show nothing.
+Each forgery is shown to work without a key first: a test of one that never worked would show
+nothing.
 """
 
 import random
@@ -17,7 +18,10 @@ from tests.attacks.forging import ALIKE_FOR_MMH3, WORD_LIKE, page_near
 
 pytestmark = pytest.mark.usefixtures("own_keys")
 
-POOL = ["".join(random.Random(number).choices("abcdefghijklmnopqrstuvwxyz", k=7)) for number in range(4000)]
+POOL = [
+    "".join(random.Random(number).choices("abcdefghijklmnopqrstuvwxyz", k=7))
+    for number in range(4000)
+]
 VICTIM = " ".join(random.Random(5).choices([f"fact{number}" for number in range(3000)], k=300))
 EDITED = VICTIM.replace(" ", " new ", 1)
 
@@ -62,7 +66,9 @@ def test_words_that_have_one_hash_without_a_key_have_two_with_one() -> None:
 
 def test_texts_that_collide_under_every_seed_do_not_under_a_key() -> None:
     one, other = ALIKE_FOR_MMH3
-    assert all(mmh3.hash_bytes(one, seed=seed) == mmh3.hash_bytes(other, seed=seed) for seed in range(100))
+    assert all(
+        mmh3.hash_bytes(one, seed=seed) == mmh3.hash_bytes(other, seed=seed) for seed in range(100)
+    )
     key = Key.random()
     assert key.number(one, "text") != key.number(other, "text")
 

@@ -15,18 +15,29 @@ WORDS = " ".join(f"word{number}" for number in range(60))
     ("texts", "expected", "is_replaced"),
     [
         (["first", "hungry", "behind"], ["new", "out_of_memory", "near_duplicate"], False),
-        pytest.param(["a", "keep", "b"], ["new", *["near_duplicate"] * 2], True, marks=pytest.mark.nightly),
+        pytest.param(
+            ["a", "keep", "b"], ["new", *["near_duplicate"] * 2], True, marks=pytest.mark.nightly
+        ),
     ],
 )
 def test_a_greedy_page_is_held_and_a_worker_that_stays_large_replaced(
     texts: list[str], expected: list[str], is_replaced: bool
 ) -> None:
     async def work() -> None:
-        async with AsyncDeduplicator(extractor="tests.scrapy_plugin.deadly_extractor.greedy") as dedup:
+        async with AsyncDeduplicator(
+            extractor="tests.scrapy_plugin.deadly_extractor.greedy"
+        ) as dedup:
             workers = [worker.process.pid for worker in dedup._pool._workers]
-            checks = [dedup.check(f"https://e.com/{at}", html=f"{text} {WORDS}") for at, text in enumerate(texts)]
+            checks = [
+                dedup.check(f"https://e.com/{at}", html=f"{text} {WORDS}")
+                for at, text in enumerate(texts)
+            ]
             results = await asyncio.gather(*checks, return_exceptions=True)
-            assert [getattr(each, "kind", None) or getattr(each, "reason", each) for each in results] == expected
-            assert (workers != [worker.process.pid for worker in dedup._pool._workers]) is is_replaced
+            assert [
+                getattr(each, "kind", None) or getattr(each, "reason", each) for each in results
+            ] == expected
+            assert (
+                workers != [worker.process.pid for worker in dedup._pool._workers]
+            ) is is_replaced
 
     asyncio.run(work())

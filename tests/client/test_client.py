@@ -39,20 +39,36 @@ def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def told(verdict: Verdict) -> tuple[Any, ...]:
     """What does not hang on the key of the index."""
-    return verdict.kind, verdict.url, verdict.original, verdict.words, verdict.copies, verdict.changed, verdict.coverage
+    return (
+        verdict.kind,
+        verdict.url,
+        verdict.original,
+        verdict.words,
+        verdict.copies,
+        verdict.changed,
+        verdict.coverage,
+    )
 
 
 def test_answers_are_those_of_a_deduplicator(url: str) -> None:
     pair = Page("", text=TIDES), Page("", html=f"<p>{TIDES} Amen.</p>")
     known = f"<article><p>{story(7)}</p><p>{TIDES}</p></article>"
     with Client(url, token=TOKEN) as client, Deduplicator(paragraphs="mark", key=9) as dedup:
-        assert list(map(told, client.check_many(PAGES, batch=4))) == list(map(told, dedup.check_many(PAGES)))
-        for page in ({"text": f"{TIDES} Amen."}, {"html": known}, {"text": TIDES, "fingerprint": None}):
+        assert list(map(told, client.check_many(PAGES, batch=4))) == list(
+            map(told, dedup.check_many(PAGES))
+        )
+        for page in (
+            {"text": f"{TIDES} Amen."},
+            {"html": known},
+            {"text": TIDES, "fingerprint": None},
+        ):
             ours, theirs = (each.check("https://b.example/1", **page) for each in (client, dedup))
             assert told(ours) == told(theirs)
         for page in ({"text": TIDES}, {"html": known}):
             assert client.find(**page) == dedup.find(**page)
-            assert client.explain("https://b.example/2", **page) == dedup.explain("https://b.example/2", **page)
+            assert client.explain("https://b.example/2", **page) == dedup.explain(
+                "https://b.example/2", **page
+            )
         assert client.compare(*pair) == compare(*pair, key=9)
         for each in (client, dedup):
             each.check("https://b.example/4", text=story(4), identity="four")
@@ -67,7 +83,9 @@ def test_the_asynchronous_one_does_the_same(url: str) -> None:
     async def main() -> None:
         async with AsyncClient(url, token=TOKEN) as client:
             verdicts = [verdict async for verdict in client.check_many(PAGES, batch=4)]
-            assert list(map(told, verdicts)) == list(map(told, Deduplicator(paragraphs="mark").check_many(PAGES)))
+            assert list(map(told, verdicts)) == list(
+                map(told, Deduplicator(paragraphs="mark").check_many(PAGES))
+            )
             assert (await client.check("https://c.example/7", text=story(7))).kind == "new"
             assert (await client.find(text=story(7)))[0].url == "https://c.example/7"
             assert (await client.explain("x", text=story(7))).verdict.is_duplicate
@@ -89,8 +107,13 @@ def test_errors_are_those_of_a_deduplicator(url: str) -> None:
                 client.check("u", **page)
         with pytest.raises(ConfigurationError, match="batch"):
             list(client.check_many(PAGES, batch=0))
-        pages, skipped = [PAGES[0], Page("https://d.example/", html=""), PAGES[1]], list[tuple[str, str]]()
-        verdicts = client.check_many(pages, on_unreadable=lambda page, error: skipped.append((page.url, error.reason)))
+        pages, skipped = (
+            [PAGES[0], Page("https://d.example/", html=""), PAGES[1]],
+            list[tuple[str, str]](),
+        )
+        verdicts = client.check_many(
+            pages, on_unreadable=lambda page, error: skipped.append((page.url, error.reason))
+        )
         assert [verdict.kind for verdict in verdicts] == ["new", "exact_duplicate"]
         assert skipped == [("https://d.example/", "empty")]
         iterator = client.check_many(pages)
@@ -100,7 +123,10 @@ def test_errors_are_those_of_a_deduplicator(url: str) -> None:
     with Client(url) as client, pytest.raises(ServiceError, match="Authorization") as refused:
         client.info()
     assert refused.value.status == 401
-    with Client(f"http://127.0.0.1:{free_port()}") as client, pytest.raises(StoreError, match="does not answer"):
+    with (
+        Client(f"http://127.0.0.1:{free_port()}") as client,
+        pytest.raises(StoreError, match="does not answer"),
+    ):
         client.info()
 
 
@@ -112,11 +138,15 @@ PAIR = [Page("u", text="a"), Page("v", text="b")]
 
 @pytest.fixture
 def answering(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[int, bytes]]]:
-    """A function that takes what a service answers, one after the other, and returns the list of what is left."""
+    """A function that takes what a service answers, one after the other, and returns the list of
+    what is left.
+    """
 
     def answer(*answers: tuple[int, bytes]) -> list[tuple[int, bytes]]:
         left = list(answers)
-        transport = httpx.MockTransport(lambda _: httpx.Response(left[0][0], content=left.pop(0)[1]))
+        transport = httpx.MockTransport(
+            lambda _: httpx.Response(left[0][0], content=left.pop(0)[1])
+        )
         monkeypatch.setattr(Client, "_transport", partial(httpx.Client, transport=transport))
         return left
 
@@ -133,14 +163,19 @@ def test_patience_outlasts_a_busy_service_and_ends(answering: Any) -> None:
 
 def test_only_pages_that_were_not_decided_are_sent_again(answering: Any) -> None:
     answering((200, HALF), (200, b"[" + NEW + b"]"), (200, HALF))
-    assert [verdict.kind for verdict in Client(patience_seconds=5).check_many(PAIR)] == ["new", "new"]
+    assert [verdict.kind for verdict in Client(patience_seconds=5).check_many(PAIR)] == [
+        "new",
+        "new",
+    ]
     verdicts = Client().check_many(PAIR)
     assert next(verdicts).kind == "new"
     with pytest.raises(StoreUnavailableError):
         next(verdicts)
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"kind": "odd", "url": "u"}', b"null", b"\xff"])
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{}", b'{"kind": "odd", "url": "u"}', b"null", b"\xff"]
+)
 def test_another_server_is_told_from_a_service(answering: Any, body: bytes) -> None:
     answering((200, body))
     with pytest.raises(ServiceError, match="no problem of its own"):

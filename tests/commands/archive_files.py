@@ -11,19 +11,43 @@ from warcio.warcwriter import WARCWriter
 Record = dict[str, Any]
 
 
-def _record(kind: str, url: str, content: bytes, of: str | None = None, id: str | None = None, **more: Any) -> Record:
+def _record(
+    kind: str, url: str, content: bytes, of: str | None = None, id: str | None = None, **more: Any
+) -> Record:
     """Describe a record, with its id, and the id of the one that it was captured with."""
     named = {"WARC-Concurrent-To": of, "WARC-Record-ID": id}
     links = {name: f"<urn:uuid:{value}>" for name, value in named.items() if value}
-    return {"record_type": kind, "uri": url, "payload": io.BytesIO(content), "warc_headers_dict": links, **more}
+    return {
+        "record_type": kind,
+        "uri": url,
+        "payload": io.BytesIO(content),
+        "warc_headers_dict": links,
+        **more,
+    }
 
 
 def response(
-    url: str, body: bytes, *, status: str = "200 OK", of: str | None = None, id: str | None = None, **headers: str
+    url: str,
+    body: bytes,
+    *,
+    status: str = "200 OK",
+    of: str | None = None,
+    id: str | None = None,
+    **headers: str,
 ) -> Record:
     """Describe a response; the names of its headers are written with _ for -."""
-    named = [(name.replace("_", "-"), value) for name, value in ({"Content_Type": "text/html"} | headers).items()]
-    return _record("response", url, body, of, id, http_headers=StatusAndHeaders(status, named, protocol="HTTP/1.1"))
+    named = [
+        (name.replace("_", "-"), value)
+        for name, value in ({"Content_Type": "text/html"} | headers).items()
+    ]
+    return _record(
+        "response",
+        url,
+        body,
+        of,
+        id,
+        http_headers=StatusAndHeaders(status, named, protocol="HTTP/1.1"),
+    )
 
 
 def request(url: str, **names: str) -> Record:

@@ -47,7 +47,11 @@ def test_a_crawl_is_named_or_is_the_last_one(run: Run) -> None:
 def test_what_cannot_be_read_is_said(run: Run) -> None:
     journal(Path(), '{"t": 3, "url": "https://e')
     said = run("advise --json .")
-    assert (said.status, rules_in(json.loads(said.out)), "1 line cannot be" in said.err) == (1, {*BUILT_WITH}, True)
+    assert (said.status, rules_in(json.loads(said.out)), "1 line cannot be" in said.err) == (
+        1,
+        {*BUILT_WITH},
+        True,
+    )
     Path("other.jsonl").write_text('{"url": "https://e.com"}\n')
     said = run("advise other.jsonl")
     assert (said.status, "is no journal of a crawl" in said.err) == (2, True)
@@ -61,10 +65,19 @@ def test_other_formats_say_what_they_leave_out(run: Run) -> None:
 
 
 def test_a_rule_that_proved_wrong_is_named(run: Run) -> None:
-    rule = {"kind": "query", "site": "https://e.com", "find": "page", "replace": "", "folders": ["/"]}
+    rule = {
+        "kind": "query",
+        "site": "https://e.com",
+        "find": "page",
+        "replace": "",
+        "folders": ["/"],
+    }
     journal(Path(), json.dumps({"t": 2, "withdrawn": rule, "rule": "https://e.com: ?page"}))
     for form in ("rules", "deny"):
-        assert "the rule https://e.com: ?page is left out: it proved wrong" in run(f"advise --format {form} .").err
+        assert (
+            "the rule https://e.com: ?page is left out: it proved wrong"
+            in run(f"advise --format {form} .").err
+        )
 
 
 def test_what_a_journal_holds_is_safe_to_show(run: Run) -> None:

@@ -26,7 +26,9 @@ def pieces(*, packed: bool) -> list[bytes]:
     """Return an archive record by record: what describes it, and five pages of which each is 3 kB."""
     noise = random.Random(1)
     bodies = [f"<p>{url} {noise.randbytes(1500).hex()}".encode() for url in URLS]
-    pages = [written(response(url, body), packed=packed) for url, body in zip(URLS, bodies, strict=True)]
+    pages = [
+        written(response(url, body), packed=packed) for url, body in zip(URLS, bodies, strict=True)
+    ]
     return [written(None, packed=packed), *pages]
 
 
@@ -49,12 +51,18 @@ def path(tmp_path: Path) -> Path:
 
 
 @PACKED
-def test_pages_are_successful_responses_of_html_and_text_and_texts_made_of_pages(path: Path, packed: bool) -> None:
+def test_pages_are_successful_responses_of_html_and_text_and_texts_made_of_pages(
+    path: Path, packed: bool
+) -> None:
     german = "<p>Grüße</p>".encode("latin-1")
     records = [
         request(URLS[0]),
         response("https://a.example/", german, Content_Type="text/html; charset=iso-8859-1"),
-        response("https://b.example/", "Grüße".encode("latin-1"), Content_Type="Text/Plain; charset=latin-1"),
+        response(
+            "https://b.example/",
+            "Grüße".encode("latin-1"),
+            Content_Type="Text/Plain; charset=latin-1",
+        ),
         response("https://c.example/", b"plain", Content_Type="text/plain; charset=nonsense"),
         *(
             response(URLS[1], b"<p>no", status=status)
@@ -66,7 +74,10 @@ def test_pages_are_successful_responses_of_html_and_text_and_texts_made_of_pages
         response("https://d.example/", b"", status="204 No Content"),
         conversion("https://e.example/", "Grüße"),
     ]
-    path.write_bytes(written(None, packed=packed) + b"".join(written(record, packed=packed) for record in records))
+    path.write_bytes(
+        written(None, packed=packed)
+        + b"".join(written(record, packed=packed) for record in records)
+    )
     assert pages_in(path) == (
         [
             Page("https://a.example/", html=german, encoding="iso-8859-1"),
@@ -107,13 +118,17 @@ def test_encodings_of_bodies_are_removed(path: Path, encoding: str, body: bytes,
 
 
 @pytest.mark.parametrize(
-    ("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("br", brotli.compress), ("", bytes)]
+    ("encoding", "pack"),
+    [("gzip", gzip.compress), ("deflate", zlib.compress), ("br", brotli.compress), ("", bytes)],
 )
 def test_of_a_large_body_as_much_is_read_as_is_taken(
     path: Path, encoding: str, pack: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archives, "MOST_BYTES", 100_000)
-    large = written(response("https://l.example/", pack(bytes(5_000_000)), Content_Encoding=encoding), packed=True)
+    large = written(
+        response("https://l.example/", pack(bytes(5_000_000)), Content_Encoding=encoding),
+        packed=True,
+    )
     path.write_bytes(large + b"".join(pieces(packed=True)))
     pages, errors = pages_in(path)
     assert isinstance(pages[0].html, bytes)
@@ -125,7 +140,10 @@ def test_of_a_large_body_as_much_is_read_as_is_taken(
 @pytest.mark.parametrize(
     ("length", "content", "message"),
     [
-        *((length, b"", "Content-Length") for length in (b"4000", b"99999999999", b"1000", b"many", b"-1")),
+        *(
+            (length, b"", "Content-Length")
+            for length in (b"4000", b"99999999999", b"1000", b"many", b"-1")
+        ),
         (b"", b"\x00\xffgarbage\n" * 9, "no record"),
         (b"", b"WARC/1.0\r\nhead: without end\r\n", "no "),
     ],
@@ -134,7 +152,9 @@ def test_a_broken_record_costs_that_record_or_the_rest(
     path: Path, length: bytes, content: bytes, message: str, packed: bool
 ) -> None:
     records = pieces(packed=False)
-    records[3] = content or re.sub(rb"Content-Length: \d+", b"Content-Length: " + length, records[3], count=1)
+    records[3] = content or re.sub(
+        rb"Content-Length: \d+", b"Content-Length: " + length, records[3], count=1
+    )
     members = [gzip.compress(each) if packed else each for each in records]
     urls, (error,) = read(path, b"".join(members))
     # Where the next one begins, nothing says in a plain file.
@@ -144,7 +164,8 @@ def test_a_broken_record_costs_that_record_or_the_rest(
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(20), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(20, 300))]
+    "seed",
+    [*range(20), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(20, 300))],
 )
 def test_no_damage_hides_more_than_it_touches(path: Path, seed: int) -> None:
     records = pieces(packed=True)
@@ -152,7 +173,11 @@ def test_no_damage_hides_more_than_it_touches(path: Path, seed: int) -> None:
     hit = noise.randrange(1, 6)
     start = noise.randrange(len(records[hit]))
     length = noise.choice([1, 7, 700, len(records[hit])])
-    records[hit] = records[hit][:start] + noise.randbytes(noise.choice([0, 1, 99])) + records[hit][start + length :]
+    records[hit] = (
+        records[hit][:start]
+        + noise.randbytes(noise.choice([0, 1, 99]))
+        + records[hit][start + length :]
+    )
     urls, _ = read(path, b"".join(records))
     # What is lost at the end of one may be the line that begins the next.
     near = {URLS[hit - 1], *URLS[hit : hit + 1]}
@@ -173,17 +198,29 @@ CASES = [
         PACKED_PIECES[0] + BROKEN * 1235 + PACKED_PIECES[5],
         (URLS[4:], ["no Content-Length"] * 10 + ["1,225 further records damaged"]),
     ),
-    (PLAIN[0] + PLAIN[1].replace(b"HTTP/1.1 200 OK", b"\x00\xff\x00" * 5) + PLAIN[2], (URLS[1:2], ["no status"])),
+    (
+        PLAIN[0] + PLAIN[1].replace(b"HTTP/1.1 200 OK", b"\x00\xff\x00" * 5) + PLAIN[2],
+        (URLS[1:2], ["no status"]),
+    ),
     # What stands before a cut is read.
-    *((b"".join(each)[:-cut], (URLS[:4], ["at byte "])) for each in (PLAIN, PACKED_PIECES) for cut in (90, 900)),
+    *(
+        (b"".join(each)[:-cut], (URLS[:4], ["at byte "]))
+        for each in (PLAIN, PACKED_PIECES)
+        for cut in (90, 900)
+    ),
     (WHOLE, (URLS, [])),
     (WHOLE[: len(WHOLE) // 2], (URLS[:2], ["at byte 0: the file is cut off in this record"])),
-    *((b * 20, NO_ARCHIVE) for b in (b"no archive\n" * 99, gzip.compress(b"no\n"), b"\x1f\x8b", b"WARC/1.0\r\n")),
+    *(
+        (b * 20, NO_ARCHIVE)
+        for b in (b"no archive\n" * 99, gzip.compress(b"no\n"), b"\x1f\x8b", b"WARC/1.0\r\n")
+    ),
 ]
 
 
 @pytest.mark.parametrize(("content", "expected"), CASES, ids=lambda _: "part")
-def test_an_archive_is_read_as_far_as_it_goes(path: Path, content: bytes, expected: tuple[Any, Any]) -> None:
+def test_an_archive_is_read_as_far_as_it_goes(
+    path: Path, content: bytes, expected: tuple[Any, Any]
+) -> None:
     urls, errors = read(path, content)
     assert urls == expected[0]
     for error, pattern in zip(errors, expected[1], strict=True):

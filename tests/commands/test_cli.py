@@ -22,7 +22,9 @@ def html(text: str, title: str = "A page") -> str:
 
 @pytest.fixture
 def pages(run: Run) -> Run:
-    """The function that runs a command line, in a folder with two pages that are near duplicates and another one."""
+    """The function that runs a command line, in a folder with two pages that are near duplicates
+    and another one.
+    """
     Path("pages").mkdir()
     for name, text in (("a", TIDES), ("b", TIDES.replace("Three", "Four")), ("c", story(1))):
         Path(f"pages/{name}.html").write_text(html(text))
@@ -36,7 +38,9 @@ def uri(name: str) -> str:
 def test_check_remembers_across_calls(pages: Run, caplog: pytest.LogCaptureFixture) -> None:
     said = pages("check pages --json")
     assert [verdict["kind"] for verdict in said.values] == ["new", "near_duplicate", "new"]
-    assert caplog.messages == ["crawldedup: a new index begins in sqlite:///crawldedup.sqlite, namespace default"]
+    assert caplog.messages == [
+        "crawldedup: a new index begins in sqlite:///crawldedup.sqlite, namespace default"
+    ]
     said = pages("check pages/a.html --json")
     assert (said.values[0]["kind"], len(caplog.messages), said.err) == ("revisit", 1, "")
     (copy,) = pages("check pages/a.html --url https://example.com/copy --json").values
@@ -74,7 +78,9 @@ def test_compare_tells_how_alike_two_pages_are(pages: Run) -> None:
     assert (far["similarity"] < 0.3, far["verdict"]["kind"]) == (True, "new")
     said = pages("compare pages/a.html pages/b.html").out
     assert re.match(
-        r"file:.*b\.html: 0\.9\d\d similar to file:.*a\.html\n  verdict     of 10 indexes .*, all would ", said
+        r"file:.*b\.html: 0\.9\d\d similar to file:.*a\.html\n  verdict     of 10 indexes .*, all "
+        r"would ",
+        said,
     )
     assert "  why         copies count from an estimate of about 0.8" in said
     assert "[-Three-] {+Four+}" in said
@@ -84,7 +90,9 @@ def test_compare_tells_how_alike_two_pages_are(pages: Run) -> None:
     Path("thin.txt").write_text("Three small words")
     assert "too thin" in pages("compare thin.txt pages/a.html").out
     for name, text in (("d", "one"), ("e", "other")):
-        Path(f"{name}.html").write_text(f"<p id=story>{'The same story again. ' * 20}</p><p>{text * 200}</p>")
+        Path(f"{name}.html").write_text(
+            f"<p id=story>{'The same story again. ' * 20}</p><p>{text * 200}</p>"
+        )
     assert pages("compare --content #story d.html e.html --json").values[0]["similarity"] == 1
 
 
@@ -110,18 +118,29 @@ def test_pages_are_forgotten_and_an_index_is_cleared(pages: Run) -> None:
 def test_standard_input_is_a_feed_if_it_begins_with_an_object(
     run: Run, monkeypatch: pytest.MonkeyPatch, text: str, urls: list[str]
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.encode()))))
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.encode())))
+    )
     said = run("check - --url-field link --text-field body --json")
     assert [json.loads(line)["url"] for line in said.out.splitlines()] == urls
     is_feed = len(urls) > 1
-    assert (said.status, "standard input, line 2: this is not JSON" in said.err) == (is_feed, is_feed)
+    assert (said.status, "standard input, line 2: this is not JSON" in said.err) == (
+        is_feed,
+        is_feed,
+    )
 
 
 def test_what_cannot_be_compared_or_read_is_said_and_does_not_end_the_run(pages: Run) -> None:
     Path("pages/b.html").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(1000))
     verdicts = pages("check pages --json").values
-    assert [verdict.get("kind", verdict.get("skipped")) for verdict in verdicts] == ["new", "binary", "new"]
-    Path("broken.jl").write_text(json.dumps({"url": "https://a.example/", "text": story(2)}) + "\n{")
+    assert [verdict.get("kind", verdict.get("skipped")) for verdict in verdicts] == [
+        "new",
+        "binary",
+        "new",
+    ]
+    Path("broken.jl").write_text(
+        json.dumps({"url": "https://a.example/", "text": story(2)}) + "\n{"
+    )
     Path("broken.warc").write_bytes(b"this is no archive\n" * 20)
     bad = {
         "no-such-file": "no-such-file",
@@ -130,8 +149,15 @@ def test_what_cannot_be_compared_or_read_is_said_and_does_not_end_the_run(pages:
         "http://127.0.0.1:1/": ":1",
     }
     said = pages(f"check pages/a.html {' '.join(bad)} pages/c.html --json")
-    assert [json.loads(line)["kind"] for line in said.out.splitlines()] == ["revisit", "new", "revisit"]
-    assert (said.status, [part in line for part, line in zip(bad.values(), said.err.splitlines(), strict=True)]) == (
+    assert [json.loads(line)["kind"] for line in said.out.splitlines()] == [
+        "revisit",
+        "new",
+        "revisit",
+    ]
+    assert (
+        said.status,
+        [part in line for part, line in zip(bad.values(), said.err.splitlines(), strict=True)],
+    ) == (
         1,
         [True] * 4,
     )
@@ -142,12 +168,16 @@ def test_what_cannot_be_compared_or_read_is_said_and_does_not_end_the_run(pages:
 
 def test_text_from_pages_cannot_reach_the_terminal_unescaped(run: Run) -> None:
     urls = ("https://a.example/\x1b]0;gotcha\x07[red]\r\n", "https://b.example/")
-    Path("evil.jsonl").write_text("\n".join(json.dumps({"url": url, "text": TIDES}) for url in urls))
+    Path("evil.jsonl").write_text(
+        "\n".join(json.dumps({"url": url, "text": TIDES}) for url in urls)
+    )
     out = run("check evil.jsonl").out
     assert ("\x1b" in out, "\x07" in out, "[red]" in out) == (False, False, True)
 
 
-NO_INDEX = "there is no index 'nwes' in sqlite:///crawldedup.sqlite: check the store and the namespace\n"
+NO_INDEX = (
+    "there is no index 'nwes' in sqlite:///crawldedup.sqlite: check the store and the namespace\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +187,10 @@ NO_INDEX = "there is no index 'nwes' in sqlite:///crawldedup.sqlite: check the s
         ("check --store rdis://localhost a.html", "redis://"),
         ("check --scope spider a.html", "scrapy dedup --spider"),
         ("info --store redis://127.0.0.1:1/0", "127.0.0.1:1"),
-        *((f"{command} --namespace nwes", NO_INDEX) for command in ("info", "find a.html", "forget x", "clear --yes")),
+        *(
+            (f"{command} --namespace nwes", NO_INDEX)
+            for command in ("info", "find a.html", "forget x", "clear --yes")
+        ),
         (
             "info --store sqlite:///not%20there/index.sqlite",
             "there is no index 'default' in sqlite:///not%20there/index",
@@ -175,7 +208,9 @@ def test_mistakes_are_answered_with_one_line_and_change_nothing(
     pages("check a.html")
     before = {path: path.read_bytes() for path in Path().iterdir()}
     said = pages(arguments)
-    assert (said.status, said.out, message in said.err, said.err.count("\n")) == (2, "", True, 1), said.err
+    assert (said.status, said.out, message in said.err, said.err.count("\n")) == (2, "", True, 1), (
+        said.err
+    )
     assert {path: path.read_bytes() for path in Path().iterdir()} == before
 
 
@@ -183,7 +218,12 @@ def test_mistakes_are_answered_with_one_line_and_change_nothing(
 def test_closed_streams_do_no_harm(pages: Run, closed: str) -> None:
     command = f"exec {sys.executable} -m crawldedup.cli compare pages/a.html pages/b.html {closed}"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    assert subprocess.run(["bash", "-c", command], env=environment, capture_output=True, check=False).returncode == 0
+    assert (
+        subprocess.run(
+            ["bash", "-c", command], env=environment, capture_output=True, check=False
+        ).returncode
+        == 0
+    )
 
 
 def test_the_environment_names_the_store(pages: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +232,11 @@ def test_the_environment_names_the_store(pages: Run, monkeypatch: pytest.MonkeyP
     assert pages("info --store sqlite:///elsewhere.sqlite --json").values[0]["pages"] == 2
     monkeypatch.setenv("CRAWLDEDUP_STORE", "rdis://:secret@host")
     said = pages("info")
-    assert (said.status, "CRAWLDEDUP_STORE is" in said.err, "secret" in said.err) == (2, True, False)
+    assert (said.status, "CRAWLDEDUP_STORE is" in said.err, "secret" in said.err) == (
+        2,
+        True,
+        False,
+    )
     assert "secret" not in pages("info --help").out
 
 
@@ -204,7 +248,9 @@ def test_check_tells_which_paragraphs_are_known(run: Run) -> None:
     out = run("check a.html b.html --paragraphs mark").out
     first, second, known, *_, new = out.splitlines()
     assert first == f"{source}: new"
-    assert re.search(rf"b\.html: new, \d\d% of its words new, 1\d\d words on {re.escape(source)}$", second)
+    assert re.search(
+        rf"b\.html: new, \d\d% of its words new, 1\d\d words on {re.escape(source)}$", second
+    )
     assert re.match(rf" +known +\d+ words, on {re.escape(source)}: word1x0", known)
     assert re.match(r" +new +\d+ words: .*own", new)
     assert ("\x1b" in out, "[red]" in out) == (False, True)

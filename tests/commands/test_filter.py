@@ -32,11 +32,25 @@ def text(seed: int) -> str:
 
 
 def items_of(*texts: str) -> list[dict[str, Any]]:
-    return [{"url": f"https://e.example/{number}", "text": each, "price": "1.0"} for number, each in enumerate(texts)]
+    return [
+        {"url": f"https://e.example/{number}", "text": each, "price": "1.0"}
+        for number, each in enumerate(texts)
+    ]
 
 
-# Two pages have one URL; one has no text, one is too short to be compared with others, and one differs in a word.
-ITEMS = items_of(text(0), text(1), text(2), text(0), text(1).replace(" ", " other ", 1), "", "short", text(1), text(8))
+# Two pages have one URL; one has no text, one is too short to be compared with others, and one
+# differs in a word.
+ITEMS = items_of(
+    text(0),
+    text(1),
+    text(2),
+    text(0),
+    text(1).replace(" ", " other ", 1),
+    "",
+    "short",
+    text(1),
+    text(8),
+)
 ITEMS[2]["url"], ITEMS[7]["url"] = ITEMS[0]["url"], ITEMS[1]["url"]
 ITEMS[1]["price"], ITEMS[2]["price"], ITEMS[8]["price"] = 'Grüße,\n"so"', "", "\u2028 8"
 KEPT = [ITEMS[number] for number in (0, 1, 2, 5, 6, 8)]
@@ -75,7 +89,9 @@ def feed(run: Run) -> Run:
 
 def test_lines_members_and_rows_go_out_byte_for_byte(run: Run) -> None:
     def filtered(form: str, content: bytes, status: int = 0) -> bytes:
-        pack, unpack = (gzip.compress, gzip.decompress) if form.lower().endswith(".gz") else (bytes, bytes)
+        pack, unpack = (
+            (gzip.compress, gzip.decompress) if form.lower().endswith(".gz") else (bytes, bytes)
+        )
         Path(f"feed{form}").write_bytes(pack(content))
         assert run(f"filter feed{form} -o out{form}").status == status
         return unpack(Path(f"out{form}").read_bytes())
@@ -87,9 +103,13 @@ def test_lines_members_and_rows_go_out_byte_for_byte(run: Run) -> None:
     for form in (".jsonl", ".jsonl.gz"):
         assert filtered(form, content, 1) == kept + b"{broken\n" + odd + b"\n"
     members, left = (
-        [json.dumps(item, indent=7).replace("{", '{"n": 1.50,\t') for item in each] for each in (ITEMS, KEPT)
+        [json.dumps(item, indent=7).replace("{", '{"n": 1.50,\t') for item in each]
+        for each in (ITEMS, KEPT)
     )
-    assert filtered(".json", f"[{' , '.join(members)}\n]".encode()) == ("[\n" + ",\n".join(left) + "\n]\n").encode()
+    assert (
+        filtered(".json", f"[{' , '.join(members)}\n]".encode())
+        == ("[\n" + ",\n".join(left) + "\n]\n").encode()
+    )
     too_many_cells = b'"1",a b,,more\r\n'
     for form in (".csv", ".CSV.GZ"):
         assert filtered(form, as_csv(ITEMS) + too_many_cells) == as_csv(KEPT) + too_many_cells
@@ -114,11 +134,15 @@ def test_a_table_keeps_its_schema_and_its_types(run: Run) -> None:
 # pyarrow shows a traceback for a table that was begun and not closed.
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_a_feed_with_other_columns_ends_the_run(run: Run, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+def test_a_feed_with_other_columns_ends_the_run(
+    run: Run, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
     monkeypatch.setattr(sources, "_ROWS", 1)
     for name, items in (("a", ITEMS[:2]), ("b", [{"text": text(20), "url": "x"}])):
         pq.write_table(pa.Table.from_pylist(items), f"{name}.parquet")
-        Path(f"{name}.csv").write_text(",".join(items[0]) + "\n" + ",".join(items[0].values()) + "\n")
+        Path(f"{name}.csv").write_text(
+            ",".join(items[0]) + "\n" + ",".join(items[0].values()) + "\n"
+        )
     before = {*Path().iterdir()}
     said = run(f"filter a.{form} b.{form} -o out.{form}")
     assert (said.status, "the columns are not those of the first file" in said.err) == (2, True)
@@ -132,14 +156,18 @@ def test_what_is_left_out_is_written_down(feed: Run) -> None:
     assert "10 items, 7 written, 3 left out (2 exact, 1 near, 0 known), 2 not compared" in err
     assert "https://e.example/5: kept without being compared (empty)" in err
     lines = items_in("dropped.jsonl")
-    assert [(line["place"][-6:], line["url"][-1], line["kind"], line["original"][-1]) for line in lines] == [
+    assert [
+        (line["place"][-6:], line["url"][-1], line["kind"], line["original"][-1]) for line in lines
+    ] == [
         ("line 4", "3", "exact_duplicate", "0"),
         ("line 5", "4", "near_duplicate", "1"),
         ("line 8", "1", "exact_duplicate", "1"),
     ]
     assert 0.9 < lines[1]["similarity"] < 1
     # Items without URLs are named by their places.
-    Path("a.jsonl").write_text("".join(json.dumps({"body": text(number % 2)}) + "\n" for number in range(3)))
+    Path("a.jsonl").write_text(
+        "".join(json.dumps({"body": text(number % 2)}) + "\n" for number in range(3))
+    )
     feed("filter a.jsonl --text-field body -o out.jsonl --dropped dropped.jsonl --force")
     (line,) = items_in("dropped.jsonl")
     assert (line["url"], line["original"]) == ("a.jsonl, line 3", "a.jsonl, line 1")
@@ -158,21 +186,35 @@ def test_what_an_index_knows_is_left_out(feed: Run, options: str) -> None:
     Path("known.jsonl").write_bytes(as_lines([ITEMS[1], ITEMS[8] | {"url": "https://e.example/z"}]))
     assert feed(f"check known.jsonl --store sqlite:///index.sqlite {options}").status == 0
     before = Path("index.sqlite").read_bytes()
-    line = f"filter feed.jsonl --against sqlite:///index.sqlite {options} -o out.jsonl --dropped d.jsonl --json"
+    line = (
+        f"filter feed.jsonl --against sqlite:///index.sqlite {options} -o out.jsonl --dropped "
+        "d.jsonl --json"
+    )
     expected = SUMMARY | {"written": 4, "exact_duplicate": 1, "near_duplicate": 0, "known": 4}
     assert feed(line).values == [expected]
     assert items_in("out.jsonl") == [ITEMS[number] for number in (0, 2, 5, 6)]
-    assert [line["original"][-1] for line in items_in("d.jsonl") if line["known"]] == ["1", "1", "1", "z"]
+    assert [line["original"][-1] for line in items_in("d.jsonl") if line["known"]] == [
+        "1",
+        "1",
+        "1",
+        "z",
+    ]
     assert Path("index.sqlite").read_bytes() == before
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("feed.jsonl -o there.jsonl", "there.jsonl is there already: name another file, or add --force"),
+        (
+            "feed.jsonl -o there.jsonl",
+            "there.jsonl is there already: name another file, or add --force",
+        ),
         ("feed.jsonl -o link.jsonl --force", "link.jsonl is read, and cannot be written as well"),
         ("feed.jsonl -o o.jsonl --dropped feed.jsonl --force", "feed.jsonl is read"),
-        ("feed.jsonl -o o.jsonl --dropped pages.jsonl/../o.jsonl", "--output and --dropped both name"),
+        (
+            "feed.jsonl -o o.jsonl --dropped pages.jsonl/../o.jsonl",
+            "--output and --dropped both name",
+        ),
         ("feed.jsonl -o - --json", "--json writes to standard output itself"),
         ("feed.jsonl -o pages.jsonl --force", "pages.jsonl is there already, and is no file"),
         ("feed.jsonl -o o.warc", "filter keeps the form"),
@@ -186,28 +228,40 @@ def test_mistakes_write_nothing(feed: Run, arguments: str, message: str) -> None
     Path("pages.jsonl").mkdir()
     before = {path: path.is_file() and path.read_bytes() for path in Path().iterdir()}
     said = feed(f"filter {arguments}")
-    assert (said.status, said.out, message in said.err, said.err.count("\n")) == (2, "", True, 1), said.err
+    assert (said.status, said.out, message in said.err, said.err.count("\n")) == (2, "", True, 1), (
+        said.err
+    )
     assert {path: path.is_file() and path.read_bytes() for path in Path().iterdir()} == before
 
 
-def test_of_several_inputs_what_stands_before_a_cut_is_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_several_inputs_what_stands_before_a_cut_is_written(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     items = items_of(*map(text, range(60)))
     packed = gzip.compress(as_lines(items))
     Path("feed.jsonl.gz").write_bytes(packed[: len(packed) // 2])
     # A line that is too long costs itself alone.
     monkeypatch.setattr(sources, "MOST_BYTES", 10_000)
     Path("next.jsonl").write_bytes(as_lines(items_of("x" * 20_000)) + as_lines(items[-2:-1]))
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(as_lines([*items[:1], *items[-1:]]))))
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BytesIO(as_lines([*items[:1], *items[-1:]])))
+    )
     said = run("filter feed.jsonl.gz next.jsonl - -o out.jsonl")
     assert (said.status, Path("out.jsonl").exists()) == (1, False)
     *found, _, _ = kept = lines_in(Path("out.jsonl.partial").read_bytes())
     assert 20 < len(found) < 40
     assert kept == items[: len(found)] + items[-2:]
-    for message in ("cannot be decompressed any further", "line 1: this is not JSON", "what could be read is in"):
+    for message in (
+        "cannot be decompressed any further",
+        "line 1: this is not JSON",
+        "what could be read is in",
+    ):
         assert said.err.count(message) == 1
 
 
-def test_a_feed_that_changes_while_it_is_read_is_not_written(feed: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_feed_that_changes_while_it_is_read_is_not_written(
+    feed: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = Results.of
 
     def change(*arguments: Any, **options: Any) -> Results:
@@ -221,7 +275,9 @@ def test_a_feed_that_changes_while_it_is_read_is_not_written(feed: Run, monkeypa
 
 
 @pytest.mark.parametrize(("stop", "remains"), [(signal.SIGINT, 0), (signal.SIGKILL, 1)])
-def test_what_is_killed_leaves_no_file_of_that_name(tmp_path: Path, stop: int, remains: int) -> None:
+def test_what_is_killed_leaves_no_file_of_that_name(
+    tmp_path: Path, stop: int, remains: int
+) -> None:
     def heed_ctrl_c() -> None:
         # A program in the background starts without it, and so do its children.
         signal.signal(signal.SIGINT, signal.SIG_DFL)

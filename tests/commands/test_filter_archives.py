@@ -23,7 +23,9 @@ def page(seed: int, url: str = PLACE, **names: str) -> bytes:
 
 
 def image(**names: str) -> bytes:
-    return written(response(PLACE, b"\x89PNG\x00" * 99, Content_Type="image/png", **names), packed=False)
+    return written(
+        response(PLACE, b"\x89PNG\x00" * 99, Content_Type="image/png", **names), packed=False
+    )
 
 
 def asked(**names: str) -> bytes:
@@ -49,7 +51,13 @@ def in_order(order: tuple[int, ...], *, is_named_by_request: bool) -> tuple[list
 CRAWL = [
     *(asked(id="q1", of="r1"), page(1, id="r1"), noted(of="r1", id="m1")),
     *(page(1, "https://e.example/copy", id="r2", of="q2"), asked(id="q2"), noted(of="r2", id="m2")),
-    *(noted(of="q2", id="n2"), image(id="r3"), asked(of="r3", id="q3"), asked(id="q4"), page(5, id="r5")),
+    *(
+        noted(of="q2", id="n2"),
+        image(id="r3"),
+        asked(of="r3", id="q3"),
+        asked(id="q4"),
+        page(5, id="r5"),
+    ),
 ]
 CASES = {
     "as crawlers write them": (CRAWL, [0, 1, 2, 7, 8, 9, 10]),
@@ -57,7 +65,11 @@ CASES = {
         [page(1, id="a"), page(1, id="b", of="q"), image(id="c", of="q"), asked(id="q")],
         [0, 2, 3],
     ),
-    **{f"{order}, {by}": in_order(order, is_named_by_request=by) for order in permutations(range(3)) for by in (0, 1)},
+    **{
+        f"{order}, {by}": in_order(order, is_named_by_request=by)
+        for order in permutations(range(3))
+        for by in (0, 1)
+    },
 }
 
 
@@ -70,14 +82,19 @@ def test_what_was_captured_with_a_copy_goes_with_it(run: Run, case: str) -> None
 
 
 def test_members_are_copied_byte_for_byte_across_archives(run: Run) -> None:
-    texts = [written(conversion(f"{PLACE}/{seed}", f"{seed} word " * 99), packed=True) for seed in (1, 2)]
+    texts = [
+        written(conversion(f"{PLACE}/{seed}", f"{seed} word " * 99), packed=True) for seed in (1, 2)
+    ]
     members = [written(None, packed=True), *texts, *(gzip.compress(record, 1) for record in CRAWL)]
     for name in ("a.warc.gz", "b.warc.gz"):
         Path(name).write_bytes(b"".join(members))
     (counts,) = run("filter a.warc.gz b.warc.gz -o out.warc.gz --dropped d.jsonl --json").values
     stay = [members[number] for number in (0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 0, 10, 11, 12)]
     assert Path("out.warc.gz").read_bytes() == b"".join(stay)
-    figures = [counts[name] for name in ("items", "written", "exact_duplicate", "records", "records_written")]
+    figures = [
+        counts[name]
+        for name in ("items", "written", "exact_duplicate", "records", "records_written")
+    ]
     assert figures == [10, 4, 6, 28, 14]
     with Path("out.warc.gz").open("rb") as stream:
         assert len(list(ArchiveIterator(stream))) == 14
@@ -95,10 +112,14 @@ def test_members_are_copied_byte_for_byte_across_archives(run: Run) -> None:
     ],
     ids=["together", "by another name", "no archive"],
 )
-def test_what_cannot_be_copied_writes_nothing(run: Run, name: str, content: bytes, message: str) -> None:
+def test_what_cannot_be_copied_writes_nothing(
+    run: Run, name: str, content: bytes, message: str
+) -> None:
     Path(name).write_bytes(content)
     said = run(f"filter {name} -o out{name[1:]}")
-    assert (said.status, message in said.err, [*Path().iterdir()]) == (2, True, [Path(name)]), said.err
+    assert (said.status, message in said.err, [*Path().iterdir()]) == (2, True, [Path(name)]), (
+        said.err
+    )
 
 
 def test_what_is_damaged_is_told_and_what_cannot_be_compared_is_kept(run: Run) -> None:

@@ -71,11 +71,22 @@ def test_the_fields_of_feeds_are_chosen(tmp_path: Path, name: str, content: byte
         table({key: [item[key] for item in ITEMS] for key in ITEMS[0]}, path)
     else:
         path.write_bytes(content)
-    assert read(path, OF_STORIES) == ([Page(item["link"], text=item["story"]) for item in ITEMS], [])
-    assert [page.html for page in read(path, Fields("link", {"html": "page"}))[0]] == ["<p>a", "<p>b"]
-    with pytest.raises(ConfigurationError, match=r'the field "url" holds no text|none of the columns url, html, text'):
+    assert read(path, OF_STORIES) == (
+        [Page(item["link"], text=item["story"]) for item in ITEMS],
+        [],
+    )
+    assert [page.html for page in read(path, Fields("link", {"html": "page"}))[0]] == [
+        "<p>a",
+        "<p>b",
+    ]
+    with pytest.raises(
+        ConfigurationError,
+        match=r'the field "url" holds no text|none of the columns url, html, text',
+    ):
         list(readable_sources([str(path)]))
-    with pytest.raises(ConfigurationError, match='no text in the field "html" or "text"; --html-field'):
+    with pytest.raises(
+        ConfigurationError, match='no text in the field "html" or "text"; --html-field'
+    ):
         list(readable_sources([str(path)], fields=Fields("link")))
 
 
@@ -88,15 +99,30 @@ BROKEN = "1: this cannot be read, nor what follows: "
     ("name", "content", "pages", "errors"),
     [
         # A bad item is told, and the next one is read.
-        ("a.jl", f'{{\n{LINE}\n\n["b"]\n{LINE}', 2, ["line 1: this is not JSON", "line 4: this is no JSON object"]),
-        ("a.json", f'[7, {LINE}, {{"url": "b"}}, {LINE}]', 2, ["item 1: ", "item 3: no text in the field"]),
+        (
+            "a.jl",
+            f'{{\n{LINE}\n\n["b"]\n{LINE}',
+            2,
+            ["line 1: this is not JSON", "line 4: this is no JSON object"],
+        ),
+        (
+            "a.json",
+            f'[7, {LINE}, {{"url": "b"}}, {LINE}]',
+            2,
+            ["item 1: ", "item 3: no text in the field"],
+        ),
         ("a.csv", "text,url\nno url,\na,a\ntoo short\nc,c\n", 2, ["item 1: ", "item 3: "]),
         ("a.csv", f"url,html,text\na,<p>a,\nb,,{'b' * 200_000}\n", 2, []),
         # Of many, the number is told, and what is no feed is refused.
         ("a.jl", f"{LINE}\n" + "{}\n" * 11, 1, ["line"] * 10 + [": 1 further item without a page"]),
         ("a.jl", "no feed\n" * 10 + LINE, 0, [REFUSED]),
         ("a.jl", "[" * 100_000, 0, [f"line 1: this is not JSON.*{REFUSED}"]),
-        ("a.jl", '{"url": "a", "html": "<p>a", "text": "a"}', 0, ['line 1: the fields "html" and "text" both hold']),
+        (
+            "a.jl",
+            '{"url": "a", "html": "<p>a", "text": "a"}',
+            0,
+            ['line 1: the fields "html" and "text" both hold'],
+        ),
         # Where nothing more can be read, the reading ends.
         ("a.json", '{"url": 1}', 0, [f"item {BROKEN}it is no array"]),
         ("a.json", f"[{LINE}, ", 1, ["item 2: this cannot be read"]),
@@ -108,7 +134,12 @@ BROKEN = "1: this cannot be read, nor what follows: "
     ids=lambda value: str(value)[:20],
 )
 def test_what_is_wrong_with_a_source_is_told_where_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str, pages: int, errors: list[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    content: str,
+    pages: int,
+    errors: list[str],
 ) -> None:
     monkeypatch.setattr(sources, "MOST_BYTES", 300_000)
     (tmp_path / name).write_text(content)
@@ -130,9 +161,13 @@ def test_a_line_that_is_too_long_is_left_out_and_told(
         assert (len(pages), "must be shorter than" in errors[0]) == (number, True)
 
 
-def test_an_array_is_read_piece_by_piece_and_its_members_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_array_is_read_piece_by_piece_and_its_members_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "feed.json"
-    path.write_bytes(b"[%b, 1234567890, [], 12]" % exported(JsonItemExporter, indent=2).strip(b"[]\n"))
+    path.write_bytes(
+        b"[%b, 1234567890, [], 12]" % exported(JsonItemExporter, indent=2).strip(b"[]\n")
+    )
     for block in (*range(1, 20), 1 << 13):
         monkeypatch.setattr(sources, "_BLOCK", block)
         items = sources.items_of_file(path, None, refuse)
@@ -141,10 +176,19 @@ def test_an_array_is_read_piece_by_piece_and_its_members_whole(tmp_path: Path, m
 
 @pytest.mark.parametrize("form", [JsonLinesItemExporter, JsonItemExporter, CsvItemExporter])
 @pytest.mark.parametrize("is_cut", [True, False])
-def test_of_a_compressed_feed_the_items_before_its_end_are_read(tmp_path: Path, form: Any, is_cut: bool) -> None:
-    names = {JsonLinesItemExporter: "feed.jl.gz", JsonItemExporter: "feed.json.gz", CsvItemExporter: "feed.csv.gz"}
+def test_of_a_compressed_feed_the_items_before_its_end_are_read(
+    tmp_path: Path, form: Any, is_cut: bool
+) -> None:
+    names = {
+        JsonLinesItemExporter: "feed.jl.gz",
+        JsonItemExporter: "feed.json.gz",
+        CsvItemExporter: "feed.csv.gz",
+    }
     noise = random.Random(1)
-    items = [{"url": f"https://e.example/{number}", "text": noise.randbytes(300).hex()} for number in range(500)]
+    items = [
+        {"url": f"https://e.example/{number}", "text": noise.randbytes(300).hex()}
+        for number in range(500)
+    ]
     packed = bytearray(gzip.compress(exported(form, items)))
     if is_cut:
         del packed[len(packed) // 2 :]
@@ -163,9 +207,16 @@ def test_a_small_table_that_stands_for_gigabytes_is_read_in_part(
 ) -> None:
     monkeypatch.setattr(sources, "MOST_BYTES", 1 << 20)
     text = pa.array(["one and the same " * 6_000] * 1000).dictionary_encode()
-    path = table({"url": list(map(str, range(1000))), "text": text}, tmp_path / "pages.parquet", compression="zstd")
+    path = table(
+        {"url": list(map(str, range(1000))), "text": text},
+        tmp_path / "pages.parquet",
+        compression="zstd",
+    )
     pages, (error,) = read(path)
-    assert (len(pages) < 200, "it holds more than 1,000 times the bytes of its file" in error) == (True, True)
+    assert (len(pages) < 200, "it holds more than 1,000 times the bytes of its file" in error) == (
+        True,
+        True,
+    )
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingDependencyError, match="pip install pyarrow"):
         list(readable_sources([str(path)]))
@@ -180,7 +231,9 @@ NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 
 def sitemap(*urls: str, kind: str = "urlset", entry: str = "url", of: str = NAMESPACE) -> bytes:
-    entries = "".join(f"<{entry}><loc> {url}\n</loc><lastmod>2024-01-01</lastmod></{entry}>" for url in urls)
+    entries = "".join(
+        f"<{entry}><loc> {url}\n</loc><lastmod>2024-01-01</lastmod></{entry}>" for url in urls
+    )
     return f'<?xml version="1.0" encoding="UTF-8"?><{kind} {of}>{entries}</{kind}>'.encode()
 
 
@@ -195,7 +248,9 @@ def test_the_pages_of_a_sitemap_are_read_and_a_missing_one_hides_no_other(tmp_pa
         site = f"http://127.0.0.1:{server.server_port}"
         contents = {
             "index.xml": sitemap(f"{site}/pages.xml.gz", kind="sitemapindex", entry="sitemap"),
-            "pages.xml.gz": gzip.compress(sitemap(*(f"{site}/{name}" for name in ("a", "missing", "b")))),
+            "pages.xml.gz": gzip.compress(
+                sitemap(*(f"{site}/{name}" for name in ("a", "missing", "b")))
+            ),
             "loop.xml": sitemap(f"{site}/loop.xml", kind="sitemapindex", entry="sitemap"),
             "a": b"<p>a",
             "b": b"<p>b",
@@ -204,7 +259,10 @@ def test_the_pages_of_a_sitemap_are_read_and_a_missing_one_hides_no_other(tmp_pa
             (tmp_path / name).write_bytes(content)
         errors: list[Exception] = []
         pages = list(readable_sources([f"{site}/index.xml"], errors.append))
-        assert [(page.url, page.html) for page in pages] == [(f"{site}/a", b"<p>a"), (f"{site}/b", b"<p>b")]
+        assert [(page.url, page.html) for page in pages] == [
+            (f"{site}/a", b"<p>a"),
+            (f"{site}/b", b"<p>b"),
+        ]
         assert [str(error).partition(" ")[0] for error in errors] == [f"{site}/missing"]
         assert list(urls_of_sitemap(f"{site}/loop.xml")) == []
         server.shutdown()
@@ -216,9 +274,16 @@ def test_the_pages_of_a_sitemap_are_read_and_a_missing_one_hides_no_other(tmp_pa
         (sitemap("https://a.example/?a=1&amp;b=ä"), ["https://a.example/?a=1&b=ä"]),
         (gzip.compress(sitemap("https://a.example/", of=""), mtime=0), ["https://a.example/"]),
         # No file of this machine is named by others.
-        (sitemap("/etc/hostname", "-", "file:///etc/hostname", "https://a.example/"), ["https://a.example/"]),
+        (
+            sitemap("/etc/hostname", "-", "file:///etc/hostname", "https://a.example/"),
+            ["https://a.example/"],
+        ),
         # Entities are not expanded.
-        (b'<!DOCTYPE urlset [<!ENTITY x "https://a.example/">]><urlset><url><loc>&x;</loc></url></urlset>', []),
+        (
+            b"<!DOCTYPE urlset [<!ENTITY x "
+            b'"https://a.example/">]><urlset><url><loc>&x;</loc></url></urlset>',
+            [],
+        ),
     ],
 )
 def test_a_sitemap_may_be_a_file(tmp_path: Path, content: bytes, urls: list[str]) -> None:

@@ -1,4 +1,7 @@
-"""Archives as Browsertrix and Heritrix write them: WARC files in a WACZ, and revisits in place of exact copies."""
+"""Archives as Browsertrix and Heritrix write them:
+
+WARC files in a WACZ, and revisits in place of exact copies.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,12 @@ from tests.commands.test_filter_archives import page
 
 URLS = [f"https://e.example/{number}" for number in range(4)]
 # The second is a copy of the first, byte for byte; the third one has its text alone.
-PAGES = [page(1, URLS[0], id="a"), page(1, URLS[1], id="b"), page(1, URLS[2], X_Served="1"), page(2, URLS[3])]
+PAGES = [
+    page(1, URLS[0], id="a"),
+    page(1, URLS[1], id="b"),
+    page(1, URLS[2], X_Served="1"),
+    page(2, URLS[3]),
+]
 PAGES[2] = PAGES[2].replace(b"<p>", b"<b>", 1)
 QUESTION = written(request(URLS[1], of="b"), packed=False)
 
@@ -35,12 +43,19 @@ def packed(records: list[bytes]) -> bytes:
     return b"".join(gzip.compress(record, mtime=0) for record in records)
 
 
-WARCS = {"archive/a.warc.gz": packed(PAGES[:2]), "archive/b.warc.gz": packed(PAGES[2:]), "indexes/x.warc.gz": b"?"}
+WARCS = {
+    "archive/a.warc.gz": packed(PAGES[:2]),
+    "archive/b.warc.gz": packed(PAGES[2:]),
+    "indexes/x.warc.gz": b"?",
+}
 
 
 def records_in(name: str) -> list[Any]:
     with Path(name).open("rb") as file:
-        return [(each.rec_type, each.rec_headers, each.content_stream().read()) for each in ArchiveIterator(file)]
+        return [
+            (each.rec_type, each.rec_headers, each.content_stream().read())
+            for each in ArchiveIterator(file)
+        ]
 
 
 def test_the_pages_of_a_wacz_are_those_of_its_archives(run: Run) -> None:
@@ -54,7 +69,9 @@ def test_the_pages_of_a_wacz_are_those_of_its_archives(run: Run) -> None:
     assert run("filter crawl.wacz -o out.warc.gz").status == 0
     assert Path("out.warc.gz").read_bytes() == packed([PAGES[0], PAGES[3]])
     # Of what is not packed, each file ends where the next one begins.
-    wacz("plain.wacz", {"archive/a.warc": b"".join(PAGES[:2]), "archive/b.warc": b"".join(PAGES[2:])})
+    wacz(
+        "plain.wacz", {"archive/a.warc": b"".join(PAGES[:2]), "archive/b.warc": b"".join(PAGES[2:])}
+    )
     assert len(run("check plain.wacz --store memory:// --json").values) == 4
 
 
@@ -74,7 +91,9 @@ def test_what_is_no_wacz_is_refused(run: Run, change: Any, message: str) -> None
     change()
     for line in ("check a.wacz --store memory://", "filter a.wacz -o out.warc.gz"):
         said = run(line)
-        assert (said.status > 0, message in said.err, said.err.count("\n")) == (True, True, 1), said.err
+        assert (said.status > 0, message in said.err, said.err.count("\n")) == (True, True, 1), (
+            said.err
+        )
 
 
 def overlapping(name: str) -> None:
@@ -91,7 +110,9 @@ def test_exact_copies_become_revisits_and_every_url_is_read(run: Run, suffix: st
     records = [written(None, packed=False), *PAGES[:2], QUESTION, *PAGES[2:]]
     Path(f"crawl.warc{suffix}").write_bytes(packed(records) if suffix else b"".join(records))
     (counts,) = run(f"filter crawl.warc{suffix} -o out.warc{suffix} --revisit --json").values
-    assert [counts[name] for name in ("records", "records_written", "revisits", "exact_duplicate")] == [6, 5, 1, 2]
+    assert [
+        counts[name] for name in ("records", "records_written", "revisits", "exact_duplicate")
+    ] == [6, 5, 1, 2]
     found = records_in(f"out.warc{suffix}")
     kinds = [kind for kind, _, _ in found]
     assert kinds == ["warcinfo", "response", "revisit", "request", "response"]

@@ -1,4 +1,7 @@
-"""Real crawls of crawl4ai without a browser. It pins much, so these tests have an environment of their own."""
+"""Real crawls of crawl4ai without a browser.
+
+It pins much, so these tests have an environment of their own.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,21 @@ from crawldedup.crawl4ai import DedupResults, is_duplicate  # noqa: E402
 from tests.docs.pages import blocks  # noqa: E402
 from tests.scrapy_plugin.website import Answer, Site, article  # noqa: E402
 
-PAGES = {"/1": article(1), "/copy": article(1), "/2": article(2), "/data": article(2)._replace(content_type="a/b")}
+PAGES = {
+    "/1": article(1),
+    "/copy": article(1),
+    "/2": article(2),
+    "/data": article(2)._replace(content_type="a/b"),
+}
 
 
 def linking(page: Answer, path: str) -> Answer:
     return page._replace(body=page.body.replace(b"'/'", f"'{path}'".encode()))
 
 
-def crawl(site: Site, *starts: str, depth: int = 0, stream: bool = False, **options: Any) -> dict[str, bool]:
+def crawl(
+    site: Site, *starts: str, depth: int = 0, stream: bool = False, **options: Any
+) -> dict[str, bool]:
     """Return which pages came, and whether each is a duplicate."""
 
     async def run() -> dict[str, bool]:
@@ -40,8 +50,13 @@ def crawl(site: Site, *starts: str, depth: int = 0, stream: bool = False, **opti
                 deep_crawl_strategy=dedup.watch(BFSDeepCrawlStrategy(depth)) if depth else None,
             )
             urls = [site.url + start for start in starts]
-            results = await (crawler.arun(urls[0], config) if depth else crawler.arun_many(urls, config))
-            return {result.url.removeprefix(site.url): is_duplicate(result) async for result in dedup.marked(results)}
+            results = await (
+                crawler.arun(urls[0], config) if depth else crawler.arun_many(urls, config)
+            )
+            return {
+                result.url.removeprefix(site.url): is_duplicate(result)
+                async for result in dedup.marked(results)
+            }
 
     return asyncio.run(run())
 
@@ -49,19 +64,29 @@ def crawl(site: Site, *starts: str, depth: int = 0, stream: bool = False, **opti
 @pytest.mark.parametrize("stream", [False, True])
 def test_results_come_with_their_verdicts(stream: bool) -> None:
     with Site(PAGES) as site:
-        came = crawl(site, "/1", "/2", "/data", "/no", stream=stream) | crawl(site, "/1", "/copy", stream=stream)
-    assert {path: came.get(path) for path in ("/2", "/data", "/no")} == dict.fromkeys(("/2", "/data", "/no"), False)
+        came = crawl(site, "/1", "/2", "/data", "/no", stream=stream) | crawl(
+            site, "/1", "/copy", stream=stream
+        )
+    assert {path: came.get(path) for path in ("/2", "/data", "/no")} == dict.fromkeys(
+        ("/2", "/data", "/no"), False
+    )
     assert sorted([came["/1"], came["/copy"]]) == [False, True]
 
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("action", ["mark", "drop"])
 def test_links_of_dropped_duplicates_are_not_followed(action: str, stream: bool) -> None:
-    pages = {"/1": linking(article(1), "/copy"), "/copy": linking(article(1), "/2"), "/2": article(2)}
+    pages = {
+        "/1": linking(article(1), "/copy"),
+        "/copy": linking(article(1), "/2"),
+        "/2": article(2),
+    }
     with Site(pages) as site:
         came = crawl(site, "/1", depth=3, stream=stream, action=action)
     came.pop("/", None)
-    assert came == ({"/1": False, "/copy": True, "/2": False} if action == "mark" else {"/1": False})
+    assert came == (
+        {"/1": False, "/copy": True, "/2": False} if action == "mark" else {"/1": False}
+    )
 
 
 def test_the_next_crawl_has_what_is_new_alone(tmp_path: Any) -> None:
@@ -78,8 +103,12 @@ def test_the_guide_runs_as_printed(
     monkeypatch.chdir(tmp_path)
     (block,) = (block for block in blocks("python") if "DedupResults" in block.code)
     # There need be no browser.
-    code = block.code.replace("AsyncWebCrawler()", "AsyncWebCrawler(crawler_strategy=AsyncHTTPCrawlerStrategy())")
-    with Site({"/": linking(article(3), "/1"), "/1": linking(article(1), "/copy"), "/copy": article(1)}) as site:
+    code = block.code.replace(
+        "AsyncWebCrawler()", "AsyncWebCrawler(crawler_strategy=AsyncHTTPCrawlerStrategy())"
+    )
+    with Site(
+        {"/": linking(article(3), "/1"), "/1": linking(article(1), "/copy"), "/copy": article(1)}
+    ) as site:
         names = {"__name__": "__main__", "AsyncHTTPCrawlerStrategy": AsyncHTTPCrawlerStrategy}
         exec(code.replace("https://example.com", site.url), names)
     printed = [line for line in capsys.readouterr().out.splitlines() if line.startswith(site.url)]

@@ -53,7 +53,12 @@ def test_a_crawl_is_scored_by_the_contents_of_its_pages(
 ) -> None:
     at = "http://h:1{}".format
     pages = [
-        {"url": at(path), "outcome": outcome, "action": "dropped" if of else "delivered", "original": of and at(of[0])}
+        {
+            "url": at(path),
+            "outcome": outcome,
+            "action": "dropped" if of else "delivered",
+            "original": of and at(of[0]),
+        }
         for path, outcome, *of in lines
     ]
     score = scored(pages, SITE)
@@ -61,7 +66,10 @@ def test_a_crawl_is_scored_by_the_contents_of_its_pages(
     assert (score.wrong, score.missed) == ([*map(at, wrong)], [*map(at, missed)])
     said = "\n".join(map(str, score_lines(score)))
     assert all(at(path) in said for path in (*wrong, *missed))
-    assert f"{len(SITE.manifest()) - len({path for path, *_ in lines} - {'/nowhere'})} pages were never reached" in said
+    assert (
+        f"{len(SITE.manifest()) - len({path for path, *_ in lines} - {'/nowhere'})} pages were "
+        "never reached" in said
+    )
 
 
 def test_the_command_reports_and_compares_with_the_truth(
@@ -75,7 +83,9 @@ def test_the_command_reports_and_compares_with_the_truth(
         assert main(["demo"]) == 0
         told = capsys.readouterr().out
         assert re.search(r"Largest of \d\d clusters", told)
-        assert re.search(r" 0 pages wrongly\nkept: \d+ contents, and 0 copies that were missed\n", told)
+        assert re.search(
+            r" 0 pages wrongly\nkept: \d+ contents, and 0 copies that were missed\n", told
+        )
         assert main(["demo", "--json"]) == 0
         values = json.loads(capsys.readouterr().out)
         assert (values["pages"], values["manifest"]["wrong"]) == (len(crawled[1]), [])
@@ -90,5 +100,8 @@ def test_the_command_reports_and_compares_with_the_truth(
 
 def test_a_crawl_that_fails_says_why(tmp_path: Path) -> None:
     wrong = mock.patch.dict(run._SETTINGS, CRAWLDEDUP_SIMILARITY=7)
-    with wrong, pytest.raises(CrawlError, match=r"its process ended too early(.|\n)*CRAWLDEDUP_SIMILARITY"):
+    with (
+        wrong,
+        pytest.raises(CrawlError, match=r"its process ended too early(.|\n)*CRAWLDEDUP_SIMILARITY"),
+    ):
         crawl(SITE, tmp_path, lambda *_: None)

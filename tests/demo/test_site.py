@@ -21,7 +21,11 @@ SITE = DemoSite()
 
 
 def test_pages_are_near_duplicates_if_they_are_of_one_cluster() -> None:
-    texts = {(page.cluster, f"{page.title}\n{page.text}") for page in SITE.pages.values() if page.judged and page.text}
+    texts = {
+        (page.cluster, f"{page.title}\n{page.text}")
+        for page in SITE.pages.values()
+        if page.judged and page.text
+    }
     assert {article.cluster for article in all_articles()} <= {cluster for cluster, _ in texts}
     sets = [(cluster, shingles(words(text))) for cluster, text in sorted(texts)]
     rewritten = 0
@@ -37,7 +41,9 @@ def test_what_a_page_says_stands_in_it() -> None:
     for page in SITE.pages.values():
         if page.judged and page.text and page.kind not in ("latin-1", "big"):
             shown = "".join(unescape(re.sub("<[^>]+>", " ", page.reply.body.decode())).split())
-            assert all("".join(line.split()) in shown for line in (page.title, *page.text.split("\n"))), page.path
+            assert all(
+                "".join(line.split()) in shown for line in (page.title, *page.text.split("\n"))
+            ), page.path
 
 
 def test_every_page_can_be_reached_and_no_other_link_is_dead() -> None:
@@ -70,7 +76,9 @@ def test_what_is_not_there_is_not_found() -> None:
         assert SITE.entry(path) is None
 
 
-def test_it_is_served_with_its_manifest_and_clients_may_leave(capfd: pytest.CaptureFixture[str]) -> None:
+def test_it_is_served_with_its_manifest_and_clients_may_leave(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     with serving(SITE.reply) as url:
         for _ in range(3):
             with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as client:
@@ -83,6 +91,11 @@ def test_it_is_served_with_its_manifest_and_clients_may_leave(capfd: pytest.Capt
         time.sleep(0.2)
     assert set(listed) == set(SITE.manifest())
     path = "/about/?from=menu"
-    assert listed[path] == {"path": path, "kind": "self", "cluster": "about-the-almanac", "judged": True}
+    assert listed[path] == {
+        "path": path,
+        "kind": "self",
+        "cluster": "about-the-almanac",
+        "judged": True,
+    }
     assert not {"/technical/gone", "/technical/moved", "/technical/harbour.png"} & set(listed)
     assert capfd.readouterr().err == ""

@@ -42,24 +42,33 @@ def blocks(*languages: str, pages: list[Path] = PAGES) -> list[Block]:
 def _blocks_of(page: Path) -> list[Block]:
     text = page.read_text("utf-8")
     fences = re.finditer(r"^```(\w+)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
-    return [Block(page, text.count("\n", 0, fence.start()) + 1, fence[1], fence[2]) for fence in fences]
+    return [
+        Block(page, text.count("\n", 0, fence.start()) + 1, fence[1], fence[2]) for fence in fences
+    ]
 
 
 def section(page: Path, title: str) -> str:
     """Return what stands below a heading, up to the next one."""
-    return re.split(rf"^#+ {re.escape(title)}\n", page.read_text("utf-8"), flags=re.MULTILINE)[1].partition("\n#")[0]
+    return re.split(rf"^#+ {re.escape(title)}\n", page.read_text("utf-8"), flags=re.MULTILINE)[
+        1
+    ].partition("\n#")[0]
 
 
 def anchors_of(page: Path) -> set[str]:
     """Return the names by which links lead to places of a page: its headings, and its labels."""
     text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
-    headings = [re.sub(r"\]\(.*?\)", "", title) for title in re.findall(r"^#+ (.*?)\s*$", text, re.MULTILINE)]
+    headings = [
+        re.sub(r"\]\(.*?\)", "", title)
+        for title in re.findall(r"^#+ (.*?)\s*$", text, re.MULTILINE)
+    ]
     slugs = [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings]
     return {*slugs, *re.findall(r"^\((\S+)\)=$", text, re.MULTILINE)}
 
 
 def shell_lines(program: str, pages: list[Path] = PAGES) -> list[tuple[str, str]]:
-    """Return where each command line of a program stands, and the line without prompt, comment and redirection."""
+    """Return where each command line of a program stands, and the line without prompt, comment and
+    redirection.
+    """
     found = []
     for block in blocks("console", "sh", pages=pages):
         for line in block.code.splitlines():
@@ -76,11 +85,17 @@ def module_at(path: Path) -> SimpleNamespace:
 
 @cache
 def _named_stats() -> re.Pattern[str]:
-    named = re.findall(r"`(crawldedup/[^`\s]*[^`\s/])`", (SITE / "reference" / "stats.md").read_text("utf-8"))
+    named = re.findall(
+        r"`(crawldedup/[^`\s]*[^`\s/])`", (SITE / "reference" / "stats.md").read_text("utf-8")
+    )
     # `<reason>` and the like stand for any word.
     return re.compile("|".join(re.sub(r"<\w+>", "[^/]+", re.escape(name)) for name in named))
 
 
 def undocumented_stats(stats: Iterable[str]) -> set[str]:
     """Return those of Scrapy's stats that are ours and that the reference does not name."""
-    return {name for name in stats if name.startswith("crawldedup/") and not _named_stats().fullmatch(name)}
+    return {
+        name
+        for name in stats
+        if name.startswith("crawldedup/") and not _named_stats().fullmatch(name)
+    }

@@ -1,4 +1,6 @@
-"""The program of the guide for pools keeps one page of each story, however its processes are started."""
+"""The program of the guide for pools keeps one page of each story, however its processes are
+started.
+"""
 
 import json
 import subprocess
@@ -14,7 +16,10 @@ STORIES, VIEWS = 12, 3
 
 
 VIEWS_OF_ALL = product(range(STORIES), range(VIEWS))
-SITE_OF_STORIES = [(f"https://a.example/{number}/{view}", f"<p>{story(number)}</p>") for number, view in VIEWS_OF_ALL]
+SITE_OF_STORIES = [
+    (f"https://a.example/{number}/{view}", f"<p>{story(number)}</p>")
+    for number, view in VIEWS_OF_ALL
+]
 
 RUN_POOLS = """
 import json, multiprocessing, sys
@@ -27,11 +32,17 @@ for method in ("spawn", "fork"):
 
 
 def test_pools_of_processes(tmp_path: Path) -> None:
-    (block,) = (each for each in blocks("python", pages=[GUIDE]) if each.code.startswith("from collections.abc"))
+    (block,) = (
+        each
+        for each in blocks("python", pages=[GUIDE])
+        if each.code.startswith("from collections.abc")
+    )
     code = block.code.replace("sqlite:///seen.sqlite", f"sqlite:///{tmp_path}/seen.sqlite")
     (tmp_path / "pool_program.py").write_text(code.replace("chunksize=20", "chunksize=1"))
     command, environment = [sys.executable, "-c", RUN_POOLS], {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
-    done = subprocess.run(command, input=json.dumps(SITE_OF_STORIES), capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        command, input=json.dumps(SITE_OF_STORIES), capture_output=True, text=True, env=environment
+    )
     assert done.returncode == 0, done.stderr
     first, again = map(json.loads, done.stdout.splitlines())
     kept = [url for kind, url, _ in first if kind == "new"]

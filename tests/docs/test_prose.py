@@ -1,4 +1,6 @@
-"""The documentation is plain English: short sentences, no phrases that are hard to read, a way out of each limit."""
+"""The documentation is plain English: short sentences, no phrases that are hard to read, a way out
+of each limit.
+"""
 
 import json
 import re
@@ -18,12 +20,23 @@ CHECKED = [*PAGES, *PROJECT_PAGES]
 
 
 def passages(text: str) -> list[str]:
-    """Return the paragraphs, the items of lists, and the cells of tables, without blocks of code and directives."""
-    text = re.sub(r"^(`{3,}|:{3,})(?!\{(?:note|tip|warning)).*?^\1$", "\n", text, flags=re.MULTILINE | re.DOTALL)
+    """Return the paragraphs, the items of lists, and the cells of tables, without blocks of code
+    and directives.
+    """
+    text = re.sub(
+        r"^(`{3,}|:{3,})(?!\{(?:note|tip|warning)).*?^\1$",
+        "\n",
+        text,
+        flags=re.MULTILINE | re.DOTALL,
+    )
     # No prose: a heading, an anchor, a picture, a rule of a table.
-    text = re.sub(r"^\s*(?:#|\(\S+\)=|!\[|:\w[\w-]*:|\|[-| :]+\|$|:::|---$).*", "", text, flags=re.MULTILINE)
+    text = re.sub(
+        r"^\s*(?:#|\(\S+\)=|!\[|:\w[\w-]*:|\|[-| :]+\|$|:::|---$).*", "", text, flags=re.MULTILINE
+    )
     text = re.sub(r"^\s*(?:[-*+]|\d+\.|:) ", "\n\n", text, flags=re.MULTILINE)
-    text = re.sub(r"^\s*\|.*", lambda row: re.sub(r"(?<!\\)\|", "\n\n", row[0]), text, flags=re.MULTILINE)
+    text = re.sub(
+        r"^\s*\|.*", lambda row: re.sub(r"(?<!\\)\|", "\n\n", row[0]), text, flags=re.MULTILINE
+    )
     return [" ".join(passage.split()) for passage in re.split(r"\n\s*\n", text) if passage.strip()]
 
 
@@ -32,7 +45,9 @@ def sentences(passage: str) -> list[str]:
 
     A colon or a semicolon ends none.
     """
-    passage = re.sub(r"\{\w+\}`(?:([^`<]*?)\s*<[^`]*>|[^`]*)`", lambda role: role[1] or "NAME", passage)
+    passage = re.sub(
+        r"\{\w+\}`(?:([^`<]*?)\s*<[^`]*>|[^`]*)`", lambda role: role[1] or "NAME", passage
+    )
     passage = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", passage)
     plain = re.sub(r"`[^`]+`", "NAME", passage).replace("**", "")
     return re.split(r"(?<=[.!?])\)?\s+(?=[\"(*]?[A-Z0-9])", plain)
@@ -59,7 +74,8 @@ def http_texts() -> list[str]:
     """Return what the OpenAPI document says."""
     document = json.dumps(description())
     return [
-        json.loads(f'"{text}"') for text in re.findall(r'"(?:description|summary)": "((?:[^"\\\\]|\\\\.)*)"', document)
+        json.loads(f'"{text}"')
+        for text in re.findall(r'"(?:description|summary)": "((?:[^"\\\\]|\\\\.)*)"', document)
     ]
 
 

@@ -1,4 +1,6 @@
-"""The README and the release: its command lines are those that are tested, links lead somewhere, versions agree."""
+"""The README and the release: its command lines are those that are tested, links lead somewhere,
+versions agree.
+"""
 
 import re
 import tomllib
@@ -20,13 +22,21 @@ def test_it_is_short() -> None:
 
 def rows(page: Path) -> dict[str, list[str]]:
     """Return the cells of the rows of all tables of a page, by the first one."""
-    lines = [line.strip("|").split("|") for line in page.read_text("utf-8").splitlines() if line.startswith("|")]
+    lines = [
+        line.strip("|").split("|")
+        for line in page.read_text("utf-8").splitlines()
+        if line.startswith("|")
+    ]
     return {name.strip(): [cell.strip(" *") for cell in cells] for name, *cells in lines}
 
 
 def test_its_figures_are_those_of_the_benchmark() -> None:
     shown, measured = rows(README), rows(ROOT / "docs" / "benchmarks" / "whole_site.md")
-    figures = {name: [row[2], row[3], row[4], row[8], row[9]] for name, row in measured.items() if len(row) > 9}
+    figures = {
+        name: [row[2], row[3], row[4], row[8], row[9]]
+        for name, row in measured.items()
+        if len(row) > 9
+    }
     for tool, name in {
         "nothing": "nothing",
         "**crawldedup**": "**crawldedup, `drop-items`, blocks (the defaults)**",
@@ -35,8 +45,13 @@ def test_its_figures_are_those_of_the_benchmark() -> None:
         "md5 of paragraphs": "md5 of all `<p>`",
     }.items():
         assert shown[tool] == figures[name], tool
-    both = [figures[f"datasketch 2.0.0, MinHashLSH {least} of trafilatura's text"] for least in ("0.9", "0.8")]
-    joined = [one if one == other == "0" else f"{one} / {other}" for one, other in zip(*both, strict=True)]
+    both = [
+        figures[f"datasketch 2.0.0, MinHashLSH {least} of trafilatura's text"]
+        for least in ("0.9", "0.8")
+    ]
+    joined = [
+        one if one == other == "0" else f"{one} / {other}" for one, other in zip(*both, strict=True)
+    ]
     assert shown["datasketch MinHash LSH, 0.9 / 0.8"] == joined
 
 
@@ -50,7 +65,9 @@ def test_its_command_lines_are_those_of_ci() -> None:
     assert 'session "tests-$python"' in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
-@pytest.mark.parametrize("page", [*PAGES, *PROJECT_PAGES], ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page", [*PAGES, *PROJECT_PAGES], ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_links_lead_to_files_and_their_headings(page: Path) -> None:
     text = page.read_text("utf-8")
     for target, anchor in re.findall(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?\)", text):
@@ -64,7 +81,9 @@ def test_links_lead_to_files_and_their_headings(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_files_that_are_named_exist(page: Path) -> None:
     text = page.read_text("utf-8")
-    named = re.findall(r"(?<![\w/.])((?:crawldedup|tests|benchmarks|docs)/[\w./-]*\.(?:py|lua|md))", text)
+    named = re.findall(
+        r"(?<![\w/.])((?:crawldedup|tests|benchmarks|docs)/[\w./-]*\.(?:py|lua|md))", text
+    )
     dated = re.findall(r"`(benchmarks/\w+\.py)` of commit \w{7}", text)
     missing = [name for name in named if not (ROOT / name).exists() and name not in dated]
     assert missing == []
@@ -98,13 +117,26 @@ def test_an_archive_that_lacks_or_adds_a_file_is_refused() -> None:
     package = {f"crawldedup/a{kind}" for kind in checker.KINDS}
     repository = {*package, "tests/test_a.py", "README.md"}
     wheel = {*package, "crawldedup-1.dist-info/METADATA"}
-    sdist = {f"crawldedup-1/{name}" for name in (*repository, "PKG-INFO", "crawldedup.egg-info/SOURCES.txt")}
-    assert checker.faults_of_wheel(wheel, repository) == checker.faults_of_sdist(sdist, repository) == []
+    sdist = {
+        f"crawldedup-1/{name}"
+        for name in (*repository, "PKG-INFO", "crawldedup.egg-info/SOURCES.txt")
+    }
+    assert (
+        checker.faults_of_wheel(wheel, repository)
+        == checker.faults_of_sdist(sdist, repository)
+        == []
+    )
     faults = [
         *checker.faults_of_wheel(wheel - {"crawldedup/a.lua"} | {"tests/test_a.py"}, repository),
-        *checker.faults_of_sdist(sdist - {"crawldedup-1/tests/test_a.py"} | {"crawldedup-1/notes.txt"}, repository),
+        *checker.faults_of_sdist(
+            sdist - {"crawldedup-1/tests/test_a.py"} | {"crawldedup-1/notes.txt"}, repository
+        ),
     ]
-    said = ("wheel lacks crawldedup/a.lua", "wheel holds tests/test_a.py", "wheel holds no file *.lua")
+    said = (
+        "wheel lacks crawldedup/a.lua",
+        "wheel holds tests/test_a.py",
+        "wheel holds no file *.lua",
+    )
     said += ("sdist lacks tests/test_a.py", "sdist holds notes.txt")
     assert len(faults) == len(said)
     assert all(any(words in fault for fault in faults) for words in said)
@@ -113,4 +145,9 @@ def test_an_archive_that_lacks_or_adds_a_file_is_refused() -> None:
 def test_the_image_has_what_builds_the_package() -> None:
     copied = re.search(r"COPY (.*) \./", (ROOT / "docker-compose.yml").read_text("utf-8"))
     assert copied is not None
-    assert set(copied[1].split()) == {"pyproject.toml", "setup.py", "README.md", *PROJECT["license-files"]}
+    assert set(copied[1].split()) == {
+        "pyproject.toml",
+        "setup.py",
+        "README.md",
+        *PROJECT["license-files"],
+    }

@@ -1,4 +1,6 @@
-"""The reference names all that users can name, and no page shows a name or a command line that does not exist."""
+"""The reference names all that users can name, and no page shows a name or a command line that does
+not exist.
+"""
 
 import importlib
 import inspect
@@ -40,18 +42,32 @@ def test_a_page_names_no_setting_that_does_not_exist(page: Path) -> None:
 def test_the_reference_has_every_key_of_meta_signal_and_scheme_of_a_store() -> None:
     assert first_column("meta.md", "crawldedup") - {"True", "False"} == set(policy._OVERRIDABLE)
     names = {name for name, value in vars(signals).items() if type(value) is object}
-    assert set(re.findall(r"```\{signal\} (\w+)\n", (REFERENCE / "meta.md").read_text("utf-8"))) == names
+    assert (
+        set(re.findall(r"```\{signal\} (\w+)\n", (REFERENCE / "meta.md").read_text("utf-8")))
+        == names
+    )
     schemes = re.findall(r"^(\S+)://", (REFERENCE / "settings.md").read_text("utf-8"), re.MULTILINE)
     assert {*schemes} == {*base._STORES}
 
 
 def test_every_kind_of_error_is_in_the_reference() -> None:
     modules = errors, policy
-    counters = {cls.counter for module in modules for cls in vars(module).values() if hasattr(cls, "counter")}
+    counters = {
+        cls.counter
+        for module in modules
+        for cls in vars(module).values()
+        if hasattr(cls, "counter")
+    }
     # Pages that cannot be read are skipped, and a crawl closes nothing that it still uses.
     assert first_column("stats.md", "Kinds of `error`") == counters - {"page", "closed"}
-    rows = re.findall(r"^\| \{py:exc\}`~[\w.]+\.(\w+)` \| `(\w+)` \| (.*) \|$", PYTHON, re.MULTILINE)
-    public = [cls for cls in vars(errors).values() if inspect.isclass(cls) and cls is not errors.CrawlDedupError]
+    rows = re.findall(
+        r"^\| \{py:exc\}`~[\w.]+\.(\w+)` \| `(\w+)` \| (.*) \|$", PYTHON, re.MULTILINE
+    )
+    public = [
+        cls
+        for cls in vars(errors).values()
+        if inspect.isclass(cls) and cls is not errors.CrawlDedupError
+    ]
     assert {name: (counter, what == "ends") for name, counter, what in rows} == {
         cls.__name__: (cls.counter, cls.is_fatal) for cls in [*public, client.ServiceError]
     }
@@ -76,17 +92,30 @@ def test_the_reference_names_every_public_name_and_no_other() -> None:
     ours = {f"crawldedup.{name}" for name in {*crawldedup.__all__} - of_errors}
     of_scrapy = {*scrapy_plugin.__all__} - {*crawldedup.__all__} - {"signals"}
     ours |= {f"crawldedup.scrapy_plugin.{name}" for name in of_scrapy}
-    ours |= {f"{module.__name__}.{name}" for module in (client, crawl_journal) for name in module.__all__}
+    ours |= {
+        f"{module.__name__}.{name}" for module in (client, crawl_journal) for name in module.__all__
+    }
     assert {name for name in ours if f":: {name}\n" not in PYTHON} == set()
-    named = re.findall(r"auto(?:class|function|exception|data):: (crawldedup[\w.]*)\.(\w+)\n", PYTHON)
+    named = re.findall(
+        r"auto(?:class|function|exception|data):: (crawldedup[\w.]*)\.(\w+)\n", PYTHON
+    )
     # Apache Spark is not here to import its module.
     named = [(module, name) for module, name in named if module != "crawldedup.spark"]
-    assert [name for module, name in named if not hasattr(importlib.import_module(module), name)] == []
+    assert [
+        name for module, name in named if not hasattr(importlib.import_module(module), name)
+    ] == []
 
 
 def test_every_page_and_metric_of_the_service_is_in_the_reference() -> None:
-    routes = {(method, route.path) for route in console.PAGES for method in set(route.methods) - {"HEAD"}}
-    assert set(re.findall(r"`(GET|POST) (/\S*)`", section(REFERENCE / "http.md", "Pages for browsers"))) == routes
+    routes = {
+        (method, route.path) for route in console.PAGES for method in set(route.methods) - {"HEAD"}
+    }
+    assert (
+        set(
+            re.findall(r"`(GET|POST) (/\S*)`", section(REFERENCE / "http.md", "Pages for browsers"))
+        )
+        == routes
+    )
     metrics = app.METRICS.collect()
     counted = {f"{each.name}_total" if each.type == "counter" else each.name for each in metrics}
     assert first_column("http.md", "Metrics") == counted

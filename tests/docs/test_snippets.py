@@ -20,7 +20,11 @@ from tests.docs.pages import ROOT, SITE, Block, blocks
 from tests.journal.lines import END, header, page
 
 # What needs Apache Spark or crawl4ai is run in tests of its own.
-PYTHON = [block for block in blocks("python") if "spark" not in block.page.name and "crawl4ai" not in block.code]
+PYTHON = [
+    block
+    for block in blocks("python")
+    if "spark" not in block.page.name and "crawl4ai" not in block.code
+]
 OF_SETTINGS = [block for block in PYTHON if block.code.startswith(PREFIX)]
 
 
@@ -59,7 +63,9 @@ def test_snippets_do_what_they_are_for(tmp_path: Path) -> None:
     verdict, said = Verdict(Kind.EXACT_DUPLICATE, "https://b/", "https://a/"), []
     error = DuplicatePageError("a copy", verdict)
     failure = SimpleNamespace(
-        value=error, request=SimpleNamespace(url="https://b/"), check=lambda *kinds: isinstance(error, kinds)
+        value=error,
+        request=SimpleNamespace(url="https://b/"),
+        check=lambda *kinds: isinstance(error, kinds),
     )
     spider = SimpleNamespace(logger=SimpleNamespace(info=lambda *words: said.append(words)))
     snippet("how-to/choose-an-action.md", "def on_error")(spider, failure)
@@ -71,7 +77,9 @@ def test_snippets_do_what_they_are_for(tmp_path: Path) -> None:
     assert custom_extractor("myproject.pages.main_text", main_text).extract(HtmlPage("<p>")) == ""
 
 
-EXAMPLES = [path for path in sorted((ROOT / "crawldedup").rglob("*.py")) if ">>>" in path.read_text("utf-8")]
+EXAMPLES = [
+    path for path in sorted((ROOT / "crawldedup").rglob("*.py")) if ">>>" in path.read_text("utf-8")
+]
 
 
 @pytest.mark.usefixtures("own_keys")

@@ -1,6 +1,8 @@
-"""The tutorial, done as it is printed: every command in a copy of the example project, on the demo site.
+"""The tutorial, done as it is printed: every command in a copy of the example project, on the demo
+site.
 
-Figures vary from crawl to crawl, so a printed line is found again with other numbers in their places.
+Figures vary from crawl to crawl, so a printed line is found again with other numbers in their
+places.
 """
 
 import os
@@ -20,13 +22,22 @@ from tests.servers import RedisServer
 
 DEMO, REDIS = "127.0.0.1:8000", "redis://localhost:6379/0"
 # What a reader does once, and the tests have done already.
-SET_UP = ("python3 -m venv", ". .venv", "pip install", "python -m crawldedup.demo.site", "cd ", "redis-server")
+SET_UP = (
+    "python3 -m venv",
+    ". .venv",
+    "pip install",
+    "python -m crawldedup.demo.site",
+    "cd ",
+    "redis-server",
+)
 # A start page that is not there.
 NOT_RUN = ("scrapy crawl pages -O mine.jsonl",)
 
 
 class Reader:
-    """Does what a reader does in a copy of the example project, in a shell that remembers variables."""
+    """Does what a reader does in a copy of the example project, in a shell that remembers
+    variables.
+    """
 
     def __init__(self, folder: Path, addresses: dict[str, str]) -> None:
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -46,7 +57,9 @@ class Reader:
         script = "\n".join(commands)
         for printed, actual in self._addresses.items():
             script = script.replace(printed, actual)
-        self._before += "".join(f"{line}\n" for line in script.splitlines() if line.startswith("export "))
+        self._before += "".join(
+            f"{line}\n" for line in script.splitlines() if line.startswith("export ")
+        )
         done = self._run(["bash", "-c", self._before + script])
         output = str(done.stdout)
         for printed, actual in self._addresses.items():
@@ -59,7 +72,9 @@ class Reader:
 def reader(tmp_path: Path) -> Iterator[Reader]:
     """A reader with the demo site and a Redis server at other addresses than those printed."""
     folder = tmp_path / "example_project"
-    shutil.copytree(ROOT / "example_project", folder, ignore=shutil.ignore_patterns(".scrapy", "*.jsonl"))
+    shutil.copytree(
+        ROOT / "example_project", folder, ignore=shutil.ignore_patterns(".scrapy", "*.jsonl")
+    )
     with serving(DemoSite().reply) as base_url, RedisServer() as redis:
         settings, address = folder / "example" / "settings.py", base_url.removeprefix("http://")
         settings.write_text(settings.read_text().replace(DEMO, address))
@@ -84,5 +99,9 @@ def test_the_tutorial_does_what_it_prints(reader: Reader, name: str) -> None:
             ran += len(commands)
             output = reader.run(*commands) if commands else ""
         for line in lines:
-            assert line.startswith("$ ") or re.search(pattern(line), output), (block.name, line, output)
+            assert line.startswith("$ ") or re.search(pattern(line), output), (
+                block.name,
+                line,
+                output,
+            )
     assert ran >= 2

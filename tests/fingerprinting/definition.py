@@ -1,7 +1,8 @@
-"""What words, word hashes and fingerprints are, said in the plainest Python: one loop after the other, no numpy.
+"""What words, word hashes and fingerprints are, said in the plainest Python: one loop after the
+other, no numpy.
 
-The package computes the same from tables, prefix powers and byte counters. Whoever ports the fingerprint to
-another language ports this file.
+The package computes the same from tables, prefix powers and byte counters. Whoever ports the
+fingerprint to another language ports this file.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ def mix(value: int) -> int:
 
 
 def words_of(text: str, *, fold_case: bool = True) -> list[str]:
-    known = [" " if CLASS_OF[ord(character)] == UNKNOWN else character for character in text if character != "\xad"]
+    known = [
+        " " if CLASS_OF[ord(character)] == UNKNOWN else character
+        for character in text
+        if character != "\xad"
+    ]
     normal = unicodedata.normalize("NFKC", "".join(known))
     words: list[str] = []
     before = SEPARATOR
@@ -80,13 +85,20 @@ class Definition:
 def fingerprint_of(text: str) -> Definition:
     """The fingerprint of a text that is not thin; weights as little-endian floats of 32 bits."""
     hashes = hashes_of(text)
-    pairs = [(first * 0x9E3779B97F4A7C15 + second * 0xC2B2AE3D27D4EB4F) & MASK for first, second in pairwise(hashes)]
-    shingles = {(pair * 0x165667B19E3779F9 + third) & MASK for pair, third in zip(pairs, hashes[2:], strict=False)}
+    pairs = [
+        (first * 0x9E3779B97F4A7C15 + second * 0xC2B2AE3D27D4EB4F) & MASK
+        for first, second in pairwise(hashes)
+    ]
+    shingles = {
+        (pair * 0x165667B19E3779F9 + third) & MASK
+        for pair, third in zip(pairs, hashes[2:], strict=False)
+    }
     words, couples = Counter(hashes), Counter(mix(pair) for pair in pairs)
     search = [(feature, 2 * _damped(frequency)) for feature, frequency in words.items()]
     search += [(feature, _damped(frequency)) for feature, frequency in couples.items()]
     search_sums = [
-        sum(weight if feature >> 63 - bit & 1 else -weight for feature, weight in search) for bit in range(64)
+        sum(weight if feature >> 63 - bit & 1 else -weight for feature, weight in search)
+        for bit in range(64)
     ]
     norm = math.sqrt(sum(weight * weight for _, weight in search))
     verify_sums = [0] * 256
@@ -98,7 +110,9 @@ def fingerprint_of(text: str) -> Definition:
         search=_bits(search_sums),
         search_weights=struct.pack("<64f", *[total / norm for total in search_sums]),
         verify=_bits(verify_sums).to_bytes(32, "big"),
-        verify_weights=struct.pack("<256f", *[(total + 0.5) / math.sqrt(len(shingles)) for total in verify_sums]),
+        verify_weights=struct.pack(
+            "<256f", *[(total + 0.5) / math.sqrt(len(shingles)) for total in verify_sums]
+        ),
     )
 
 
@@ -107,7 +121,9 @@ def _damped(frequency: int) -> int:
 
 
 _VERIFY_FACTORS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93)
-_VERIFY_ORDER = [(place, vector, byte) for place in range(8) for vector in range(4) for byte in range(8)]
+_VERIFY_ORDER = [
+    (place, vector, byte) for place in range(8) for vector in range(4) for byte in range(8)
+]
 
 
 def _stretched(shingle: int, factor: int) -> int:

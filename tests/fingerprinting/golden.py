@@ -20,43 +20,64 @@ class Golden(NamedTuple):
 
 
 def golden_of(page: Fingerprint) -> Golden:
-    weights = page.search_weights.astype("<f4").tobytes() + page.verify_weights.astype("<f4").tobytes()
-    return Golden(f"{page.search:016x}", page.verify.hex(), hashlib.sha256(weights).hexdigest()[:16], page.words)
+    weights = (
+        page.search_weights.astype("<f4").tobytes() + page.verify_weights.astype("<f4").tobytes()
+    )
+    return Golden(
+        f"{page.search:016x}",
+        page.verify.hex(),
+        hashlib.sha256(weights).hexdigest()[:16],
+        page.words,
+    )
 
 
 TEXTS = {
     "english": (
-        "The harbour of the old town freezes over in most winters, and then the ferries stop. Nobody minds: "
-        "the ice is thick enough for carts by January, and the road across it is shorter than the one by sea. "
-        "In the spring of 1908 the ice broke a week early, and three carts had to be left where they stood."
+        "The harbour of the old town freezes over in most winters, and then the ferries stop. "
+        "Nobody minds: "
+        "the ice is thick enough for carts by January, and the road across it is shorter than the "
+        "one by sea. "
+        "In the spring of 1908 the ice broke a week early, and three carts had to be left where "
+        "they stood."
     ),
     "german": (
-        "Die Straße über den Paß bleibt im Winter geschlossen; wer trotzdem hinauf will, geht zu Fuß. Oben steht "
-        "eine Hütte mit zwölf Plätzen, einem Ofen und einem Buch, in das sich seit 1931 jeder Gast einträgt. "
+        "Die Straße über den Paß bleibt im Winter geschlossen; wer trotzdem hinauf will, geht zu "
+        "Fuß. Oben steht "
+        "eine Hütte mit zwölf Plätzen, einem Ofen und einem Buch, in das sich seit 1931 jeder Gast "
+        "einträgt. "
         "Das Buch ist übrigens das dritte: die ersten zwei hat der Schnee ge\xadnom\xadmen."
     ),
     "french": (
-        "L’été, la rivière s’arrête à mi‑chemin de la mer. On traverse à pied jusqu’à l’île, où trois familles "
-        "élèvent encore des chèvres ; l’hiver, le même trajet demande une barque, deux rameurs et de la patience."
+        "L’été, la rivière s’arrête à mi‑chemin de la mer. On traverse à pied jusqu’à l’île, où "
+        "trois familles "
+        "élèvent encore des chèvres ; l’hiver, le même trajet demande une barque, deux rameurs et "
+        "de la patience."
     ),
     "vietnamese": (
-        "Mỗi buổi sáng, chợ nổi họp trên sông từ lúc trời còn tối. Thuyền lớn chở dưa hấu, bí và khoai; thuyền nhỏ "
-        "len giữa chúng bán cà phê và bún. Đến chín giờ thì chợ tan, mặt sông lại vắng như chưa từng có ai."
+        "Mỗi buổi sáng, chợ nổi họp trên sông từ lúc trời còn tối. Thuyền lớn chở dưa hấu, bí và "
+        "khoai; thuyền nhỏ "
+        "len giữa chúng bán cà phê và bún. Đến chín giờ thì chợ tan, mặt sông lại vắng như chưa "
+        "từng có ai."
     ),
     "russian": (
-        "Маяк построили за одно лето из камня, который возили с другого берега. Ёлки вокруг него посадил третий "
-        "смотритель: он говорил, что без деревьев ветер не слышно. Теперь их видно раньше, чем сам маяк."
+        "Маяк построили за одно лето из камня, который возили с другого берега. Ёлки вокруг него "
+        "посадил третий "
+        "смотритель: он говорил, что без деревьев ветер не слышно. Теперь их видно раньше, чем сам "
+        "маяк."
     ),
     "greek": (
-        "Ο μύλος στην άκρη του χωριού άλεθε ως το 1962. Έπειτα έφεραν το ρεύμα και ο δρόμος πλάτυνε· ο μύλος έμεινε "
+        "Ο μύλος στην άκρη του χωριού άλεθε ως το 1962. Έπειτα έφεραν το ρεύμα και ο δρόμος "
+        "πλάτυνε· ο μύλος έμεινε "
         "με τα φτερά του δεμένα, και τα παιδιά έλεγαν πως κοιμάται όρθιος σαν τα άλογα."
     ),
     "arabic": (
-        "كانَ البئرُ في وسطِ السوقِ أقدمَ من السوقِ نفسه. يقول التجار إن الماء فيه لا ينقص صيفا ولا شتاء، وإن "
+        "كانَ البئرُ في وسطِ السوقِ أقدمَ من السوقِ نفسه. يقول التجار إن الماء فيه لا ينقص صيفا "
+        "ولا شتاء، وإن "
         "من يشرب منه مرة يعود إلى المدينة ولو بعد أربعين سنة."
     ),
     "hindi": (
-        "पहाड़ी रेलगाड़ी दिन में केवल दो बार चलती है। सुबह वह दूध और अख़बार लाती है, शाम को स्कूल के बच्चों को वापस "
+        "पहाड़ी रेलगाड़ी दिन में केवल दो बार चलती है। सुबह वह दूध और अख़बार लाती है, शाम को स्कूल "
+        "के बच्चों को वापस "
         "ले जाती है। बरसात में कभी-कभी पटरी पर मिट्टी आ जाती है और सब लोग उतरकर चाय पीते हैं।"
     ),
     "thai": "ตลาดเช้าริมแม่น้ำเปิดก่อนพระอาทิตย์ขึ้น คนขายปลามาถึงก่อน แล้วจึงเป็นคนขายผักและดอกไม้ พอสายหน่อยก็เหลือแต่แมวกับกลิ่นกาแฟ",

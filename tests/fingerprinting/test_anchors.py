@@ -20,8 +20,20 @@ TEXT = story(3, 2000)
 WORDS = TEXT.split()
 # They are kept in indexes.
 GOLDEN = (
-    *(248117074718064378, 1117159014878842026, 663347520875075856, 685737466472132032, 36513210626249852),
-    *(855097268592086624, 588720635539184993, 463419786620754167, 651632812371726044, 5025150902252586),
+    *(
+        248117074718064378,
+        1117159014878842026,
+        663347520875075856,
+        685737466472132032,
+        36513210626249852,
+    ),
+    *(
+        855097268592086624,
+        588720635539184993,
+        463419786620754167,
+        651632812371726044,
+        5025150902252586,
+    ),
 )
 
 
@@ -45,7 +57,9 @@ def test_a_passage_has_its_anchors_in_any_frame_and_with_any_line_breaks() -> No
     assert all(anchors_of(wrapped(WORDS, width)) == anchors_of(TEXT) for width in (9, 12, 40, 500))
     passage = anchors_of(" ".join(WORDS[500:800]))
     assert passage <= anchors_of(TEXT)
-    assert passage <= anchors_of("\n".join(["Another headline", " ".join(WORDS[500:800]), *WORDS[1500:1600]]))
+    assert passage <= anchors_of(
+        "\n".join(["Another headline", " ".join(WORDS[500:800]), *WORDS[1500:1600]])
+    )
 
 
 def test_without_its_key_nobody_can_tell_the_anchors_of_a_text() -> None:
@@ -62,7 +76,9 @@ def test_a_long_text_is_looked_at_up_to_a_limit() -> None:
     assert all(paragraph.anchors for paragraph in longest)
 
 
-@given(st.text(st.sampled_from("ab 1\n\r\x0b\u2028é\u0301日本한ﬁ\xad\u0378\ud800😀.,"), max_size=60))
+@given(
+    st.text(st.sampled_from("ab 1\n\r\x0b\u2028é\u0301日本한ﬁ\xad\u0378\ud800😀.,"), max_size=60)
+)
 def test_words_are_counted_by_line(text: str) -> None:
     assert words_of_lines(text).tolist() == [count_words(line) for line in text.split("\n")]
     assert sum(paragraph.words for paragraph in paragraphs_of(text)) == count_words(text)

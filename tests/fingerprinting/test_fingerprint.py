@@ -50,7 +50,12 @@ def test_as_defined_at_lengths_where_the_counting_changes(words: int) -> None:
 
 def test_case_form_and_layout_of_a_text_do_not_matter() -> None:
     page = fingerprint(ENGLISH)
-    for text in (ENGLISH.upper(), ENGLISH.replace(" ", "\n\t "), ENGLISH.replace(",", " -"), "\ud800 " + ENGLISH):
+    for text in (
+        ENGLISH.upper(),
+        ENGLISH.replace(" ", "\n\t "),
+        ENGLISH.replace(",", " -"),
+        "\ud800 " + ENGLISH,
+    ):
         assert values_of(fingerprint(text)) == values_of(page)
         assert (fingerprint(text).digest == page.digest) == (text.split() == ENGLISH.split())
 
@@ -75,7 +80,11 @@ def test_pages_of_too_few_words_are_thin(text: str, min_words: int, thin: bool) 
     page = fingerprint(text, min_words=min_words)
     assert page.thin is thin
     assert bool(page.search_weights.any()) is not thin
-    assert (page.search_weights.shape, page.verify_weights.shape, len(page.verify)) == ((64,), (256,), 32)
+    assert (page.search_weights.shape, page.verify_weights.shape, len(page.verify)) == (
+        (64,),
+        (256,),
+        32,
+    )
 
 
 def test_thin_pages_equal_their_exact_copies_only() -> None:
@@ -84,9 +93,16 @@ def test_thin_pages_equal_their_exact_copies_only() -> None:
     for text in ("out of stock", "Out of stock.", "Out of socks", ""):
         other = fingerprint(text)
         assert other.search != page.search
-        assert (int.from_bytes(page.verify, "big") ^ int.from_bytes(other.verify, "big")).bit_count() > 80
+        assert (
+            int.from_bytes(page.verify, "big") ^ int.from_bytes(other.verify, "big")
+        ).bit_count() > 80
     digest = text_digest("Out of stock")
-    assert (page.digest, page.search, page.verify, page.words) == (digest, digest, thin_bits(digest), 3)
+    assert (page.digest, page.search, page.verify, page.words) == (
+        digest,
+        digest,
+        thin_bits(digest),
+        3,
+    )
     assert not page.verify_weights.any()
     assert (f"{page.search:x}", page.verify.hex()[:16]) == ("1ea948fb577aa045", "3f8f4c128ef2bd91")
 

@@ -26,7 +26,9 @@ from crawldedup.journal import (
 from tests.journal.lines import END, START, header, page
 
 
-def write(folder: Path, crawl: str, *records: dict[str, Any], started: float = START, keep: int = 1000) -> Path:
+def write(
+    folder: Path, crawl: str, *records: dict[str, Any], started: float = START, keep: int = 1000
+) -> Path:
     """Write a journal, and return its path."""
     before = set(folder.glob("*"))
     journal = FileJournal(folder, header(crawl, started=started), keep=keep)
@@ -87,7 +89,19 @@ def test_a_full_disk_and_a_directory_that_cannot_be_used_cost_lines_alone(tmp_pa
     assert journal.trouble is not None
 
 
-SPIDERS = ["news", "../../etc/news", "..", "a/b", "a_b", "a\\b", "täglich", "\udce9", "x" * 300, "x" * 301, ""]
+SPIDERS = [
+    "news",
+    "../../etc/news",
+    "..",
+    "a/b",
+    "a_b",
+    "a\\b",
+    "täglich",
+    "\udce9",
+    "x" * 300,
+    "x" * 301,
+    "",
+]
 
 
 def test_every_spider_has_a_crawl_of_its_own_whose_file_is_in_the_directory(tmp_path: Path) -> None:
@@ -101,13 +115,20 @@ def test_every_spider_has_a_crawl_of_its_own_whose_file_is_in_the_directory(tmp_
 
 
 def test_a_place_of_journals_is_a_directory_or_false() -> None:
-    assert [check_journal("JOURNAL", each) for each in (Path("/var/a"), "False")] == ["/var/a", False]
+    assert [check_journal("JOURNAL", each) for each in (Path("/var/a"), "False")] == [
+        "/var/a",
+        False,
+    ]
     for place in ("redis://h", True, "", 7, None):
         with pytest.raises(ConfigurationError, match=r"^JOURNAL is .*a directory, or False"):
             check_journal("JOURNAL", place)
 
 
-HOSTILE = ["https://e.com/\"}\n{'", "https://e.com/\u202e\u2028\x1b[31m\udce9", "\U0001f600" * 10_000]
+HOSTILE = [
+    "https://e.com/\"}\n{'",
+    "https://e.com/\u202e\u2028\x1b[31m\udce9",
+    "\U0001f600" * 10_000,
+]
 
 
 @pytest.mark.parametrize("url", HOSTILE, ids=range(len(HOSTILE)))
@@ -131,7 +152,10 @@ def test_long_urls_that_differ_at_their_ends_stay_different() -> None:
 
 def test_the_last_crawl_or_a_named_one_is_found_with_all_its_processes(tmp_path: Path) -> None:
     older = write(tmp_path, "z", page(1), END)
-    newer = [write(tmp_path, "a", page(1), END, started=START + 5), write(tmp_path, "a", started=START + 9)]
+    newer = [
+        write(tmp_path, "a", page(1), END, started=START + 5),
+        write(tmp_path, "a", started=START + 9),
+    ]
     (tmp_path / "foreign.jsonl").write_text("{}\n")
     assert journals(tmp_path) == newer
     assert journals(str(tmp_path), "z") == journals(older) == [older]
@@ -154,7 +178,10 @@ def test_crawls_are_listed_latest_first_with_what_became_of_them(tmp_path: Path)
 
 NO_HEADERS = [
     *("", "{", "[1]", "[" * 100_000, "a" * 3_000_000, '{"a": 1}'),
-    *(json.dumps(header("a") | change) for change in ({"crawldedup_journal": 2}, {"crawl": 7}, {"started": 1e300})),
+    *(
+        json.dumps(header("a") | change)
+        for change in ({"crawldedup_journal": 2}, {"crawl": 7}, {"started": 1e300})
+    ),
 ]
 
 

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawldedup.literature.bench import LOWEST, KeptPages, compare_all, shingles, similar_pairs, words
+from crawldedup.literature.bench import (
+    LOWEST,
+    KeptPages,
+    compare_all,
+    shingles,
+    similar_pairs,
+    words,
+)
 from tests.stories import jaccard
 
 SHORT = st.lists(st.sampled_from("abcde"), max_size=14).map(" ".join)
@@ -34,16 +41,26 @@ def test_words(text: str, expected: list[str]) -> None:
 def test_similarity_is_the_share_of_common_shingles_and_a_short_text_is_one() -> None:
     assert jaccard("a b c d", "a b c d") == 1
     assert jaccard("a b c d", "b c d e") == pytest.approx(1 / 3)
-    assert (jaccard("one two", "one two"), jaccard("one two", "one two three"), jaccard("", "")) == (1, 0, 0)
+    assert (
+        jaccard("one two", "one two"),
+        jaccard("one two", "one two three"),
+        jaccard("", ""),
+    ) == (1, 0, 0)
     assert (shingles(words("Two words")), shingles([])) == ({("two", "words")}, set())
 
 
 @given(st.lists(SHORT, max_size=14) | st.lists(LONG, max_size=14))
 @settings(max_examples=60, deadline=None)
 def test_every_similar_pair_is_found(texts: list[str]) -> None:
-    pairs = similar_pairs([np.array(sorted(set(map(hash, shingles(words(text))))), np.int64) for text in texts])
+    pairs = similar_pairs(
+        [np.array(sorted(set(map(hash, shingles(words(text))))), np.int64) for text in texts]
+    )
     every = {(i, j): jaccard(texts[i], texts[j]) for i, j in combinations(range(len(texts)), 2)}
-    expected = {pair: pytest.approx(similarity) for pair, similarity in every.items() if similarity >= LOWEST}
+    expected = {
+        pair: pytest.approx(similarity)
+        for pair, similarity in every.items()
+        if similarity >= LOWEST
+    }
     assert {(first, second): similarity for first, second, similarity in pairs} == expected
 
 

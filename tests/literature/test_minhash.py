@@ -21,19 +21,26 @@ from crawldedup.literature.minhash import (
 )
 
 LOREM = (
-    "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore et dolore "
-    "magna aliqua. Ut enim ad minim veniam, quis nostrud exercitation ullamco laboris nisi ut aliquip ex ea commodo "
-    "consequat. Duis aute irure dolor in reprehenderit in voluptate velit esse cillum dolore eu fugiat nulla pariatur. "
+    "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut "
+    "labore et dolore "
+    "magna aliqua. Ut enim ad minim veniam, quis nostrud exercitation ullamco laboris nisi ut "
+    "aliquip ex ea commodo "
+    "consequat. Duis aute irure dolor in reprehenderit in voluptate velit esse cillum dolore eu "
+    "fugiat nulla pariatur. "
     "Excepteur sint occaecat cupidatat non proident"
 )
-DOC, DOC2 = f"{LOREM}, sunt in culpa qui officia deserunt mollit anim id est laborum.", f"{LOREM} bla bla bla."
+DOC, DOC2 = (
+    f"{LOREM}, sunt in culpa qui officia deserunt mollit anim id est laborum.",
+    f"{LOREM} bla bla bla.",
+)
 PIZZA = {
     " xd 1111@ ", "herita! xd", "izza margh", "e pizza ma", "rgherita! ", "ta! xd 111", "ita! xd 11", " pizza mar",
     "argherita!", "rita! xd 1", "zza marghe", "a! xd 1111", "a margheri", " love pizz", "erita! xd ", "love pizza",
     "za margher", "margherita", "gherita! x", " margherit", "i love piz", "pizza marg", "ve pizza m", "ove pizza ",
     "! xd 1111@",
 }  # fmt: skip
-# The signatures that the article prints, in another order; its hash functions are random. They differ in three places.
+# The signatures that the article prints, in another order; its hash functions are random. They
+# differ in three places.
 SHARED = (
     1783860, 4845898, 3935831, 198103, 8061377, 4526224, 8467452, 7766250, 15505788, 825368, 12316643, 6403903, 9259449,
     8533874, 31889076, 940623, 278359,

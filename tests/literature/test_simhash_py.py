@@ -38,7 +38,9 @@ def clustered(bits: int, centres: int, around: int, seed: int) -> list[int]:
     for _ in range(centres):
         centre = int.from_bytes(generator.bytes(8), "big") >> 64 - bits
         for _ in range(around):
-            flips = generator.choice(bits, size=min(int(generator.integers(0, 7)), bits), replace=False)
+            flips = generator.choice(
+                bits, size=min(int(generator.integers(0, 7)), bits), replace=False
+            )
             found.append(centre ^ sum(1 << int(bit) for bit in flips))
     return found
 
@@ -46,12 +48,18 @@ def clustered(bits: int, centres: int, around: int, seed: int) -> list[int]:
 def plain_compute(hashes: Sequence[int], weights: Sequence[float], bits: int) -> int:
     value = 0
     for bit in reversed(range(bits)):
-        total = sum(weight if number >> bit & 1 else -weight for number, weight in zip(hashes, weights, strict=True))
+        total = sum(
+            weight if number >> bit & 1 else -weight
+            for number, weight in zip(hashes, weights, strict=True)
+        )
         value = value << 1 | (total > 0)
     return value
 
 
-@given(st.lists(st.tuples(HASHES, st.integers(0, 1000)), min_size=1, max_size=40), st.sampled_from([32, 64]))
+@given(
+    st.lists(st.tuples(HASHES, st.integers(0, 1000)), min_size=1, max_size=40),
+    st.sampled_from([32, 64]),
+)
 @settings(max_examples=100, deadline=None)
 def test_compute_is_the_sign_of_weighted_sums(weighted: list[tuple[int, int]], bits: int) -> None:
     hashes, weights = [number for number, _ in weighted], [weight for _, weight in weighted]
@@ -85,7 +93,9 @@ QUERY = 0b0100101110111011011000101111101110011100001010011100100110110101
 
 
 def test_blocks_are_those_of_the_published_picture() -> None:
-    edges = [tuple(map(int, block.replace("-", " ").split())) for block in PICTURE.strip("|").split("|")]
+    edges = [
+        tuple(map(int, block.replace("-", " ").split())) for block in PICTURE.strip("|").split("|")
+    ]
     assert block_masks(6) == [(1 << high + 1) - (1 << low) for high, low in edges]
     a, b, c, d, e, f = block_masks(6)
     assert PERMUTATIONS[:3] == [[a, b, c, d, e, f], [a, b, d, c, e, f], [a, b, e, c, d, f]]
@@ -107,11 +117,17 @@ def test_the_published_query_is_found_in_the_published_table_alone() -> None:
 
 @given(st.lists(HASHES, max_size=30), st.integers(2, 7), st.sampled_from([1, 4]), st.data())
 @settings(max_examples=60, deadline=None)
-def test_a_corpus_and_shards_of_it_find_what_is_near(numbers: list[int], blocks: int, parts: int, data: Any) -> None:
+def test_a_corpus_and_shards_of_it_find_what_is_near(
+    numbers: list[int], blocks: int, parts: int, data: Any
+) -> None:
     # Near keys of a shard share a byte.
-    distance = data.draw(st.integers(0, blocks - 1 if parts == 1 else min(blocks - 1, 7 * blocks // 8 - 1)))
+    distance = data.draw(
+        st.integers(0, blocks - 1 if parts == 1 else min(blocks - 1, 7 * blocks // 8 - 1))
+    )
     starts = range(0, 256, 256 // parts)
-    shards = [Corpus(blocks, distance, first_bytes=range(start, start + 256 // parts)) for start in starts]
+    shards = [
+        Corpus(blocks, distance, first_bytes=range(start, start + 256 // parts)) for start in starts
+    ]
     for shard in shards:
         shard.insert_all(numbers[::2])
         for number in numbers[1::2]:
@@ -131,13 +147,20 @@ def test_a_corpus_and_shards_of_it_find_what_is_near(numbers: list[int], blocks:
 
 @pytest.mark.parametrize("blocks", range(4, 10))
 def test_published_pairs(blocks: int) -> None:
-    """Pairs in each byte; and numbers with three of four distant bits, which differ in two, and from 0 in three."""
+    """Pairs in each byte; and numbers with three of four distant bits, which differ in two, and
+    from 0 in three.
+    """
     near, alone, shifts = (0xCE, 0xEE, 0xEF, 0xFF), 0x33, (0, 8, 16, 24)
     numbers = [number << shift for shift in shifts for number in (*near, alone)]
-    expected = [(first << shift, second << shift) for shift in shifts for first, second in combinations(near, 2)]
+    expected = [
+        (first << shift, second << shift)
+        for shift in shifts
+        for first, second in combinations(near, 2)
+    ]
     assert find_all(numbers, blocks, DISTANCE) == sorted(expected)
     groups = [
-        sorted(sum(1 << bit for bit in three) for three in combinations(bits, 3)) for bits in (shifts, (4, 12, 20, 28))
+        sorted(sum(1 << bit for bit in three) for three in combinations(bits, 3))
+        for bits in (shifts, (4, 12, 20, 28))
     ]
     expected = [pair for group in groups for pair in combinations(group, 2)]
     expected += [(0, number) for group in groups for number in group]
@@ -146,7 +169,8 @@ def test_published_pairs(blocks: int) -> None:
 
 @pytest.mark.parametrize("bits", [2, 8, 13, 32, 63, 64])
 @pytest.mark.parametrize(
-    ("blocks", "distance"), [(1, 0), (2, 1), (4, 3), (5, 3), (6, 3), (7, 1), (8, 6), (13, 2), (64, 1), (64, 0)]
+    ("blocks", "distance"),
+    [(1, 0), (2, 1), (4, 3), (5, 3), (6, 3), (7, 1), (8, 6), (13, 2), (64, 1), (64, 0)],
 )
 def test_pairs_are_those_of_brute_force(blocks: int, distance: int, bits: int) -> None:
     if blocks > bits:
@@ -155,7 +179,9 @@ def test_pairs_are_those_of_brute_force(blocks: int, distance: int, bits: int) -
     assert find_all(numbers, blocks, distance, bits=bits) == every_two(numbers, distance)
 
 
-@pytest.mark.parametrize("kind", [list, set, tuple, iter, lambda numbers: np.array(numbers, np.uint64)])
+@pytest.mark.parametrize(
+    "kind", [list, set, tuple, iter, lambda numbers: np.array(numbers, np.uint64)]
+)
 def test_any_collection_will_do(kind: Callable[[list[int]], Iterable[int]]) -> None:
     assert find_all(kind([9, 1, 8, (1 << 64) - 1]), 4, 1) == [(1, 9), (8, 9)]
     assert find_all(kind([7, 7]), 64, 63) == find_all(kind([]), 4, 3) == []

@@ -44,9 +44,13 @@ def test_nouns_are_known_by_their_tags_and_long_words_by_their_characters() -> N
 
 
 def test_words_are_compared_normalised_and_as_nouns_if_they_are_ever_one() -> None:
-    assert score_words(tagged("Ferry/n FERRY/v ｆｅｒｒｙ/n a/v"), 1) == in_proportion({"ferry": 5, "a": 1})
+    assert score_words(tagged("Ferry/n FERRY/v ｆｅｒｒｙ/n a/v"), 1) == in_proportion(
+        {"ferry": 5, "a": 1}
+    )
     assert len(score_words(tagged("3.14/m 314/m"))) == 2
-    assert score_words(tagged("dock/v dock/n a/v"), 1) == score_words(tagged("dock/n dock/v a/v"), 1)
+    assert score_words(tagged("dock/v dock/n a/v"), 1) == score_words(
+        tagged("dock/n dock/v a/v"), 1
+    )
 
 
 def test_texts_without_words_have_no_scores_and_lambda_is_from_0_on() -> None:
@@ -61,26 +65,45 @@ def test_chinese_words_and_parts_of_speech() -> None:
     assert ("北京大学", "nt") in found
     assert ("机器", "n") in found
     assert found.count(("学习", "v")) == 3
-    assert [word for word, _ in tag_chinese("张晓霞昨天来了")] == ["张", "晓", "霞", "昨天", "来", "了"]
+    assert [word for word, _ in tag_chinese("张晓霞昨天来了")] == [
+        "张",
+        "晓",
+        "霞",
+        "昨天",
+        "来",
+        "了",
+    ]
     scores = score_words(found, 1)
     expected = in_proportion({"北京大学": 3, "机器": 2, "学习": 3, "很": 1})
     assert {word: scores[word] for word in expected} == expected
 
 
 def test_other_languages_beside_chinese() -> None:
-    assert list(tag_words("Der Fluß, 冬の港")) == [(word, "x") for word in ("der", "fluss", "冬", "の", "港")]
+    assert list(tag_words("Der Fluß, 冬の港")) == [
+        (word, "x") for word in ("der", "fluss", "冬", "の", "港")
+    ]
     found = list(tag_chinese("Привет, мир! 北京 Straße 3.14"))
-    assert found == [("привет", "x"), ("мир", "x"), ("北京", "ns"), ("strasse", "x"), ("3", "x"), ("14", "x")]
+    assert found == [
+        ("привет", "x"),
+        ("мир", "x"),
+        ("北京", "ns"),
+        ("strasse", "x"),
+        ("3", "x"),
+        ("14", "x"),
+    ]
 
 
 @pytest.mark.nightly
 def test_jieba_is_loaded_late_and_says_nothing(tmp_path: Path) -> None:
     program = (
-        "import sys; from crawldedup.literature.word_scores import tag_chinese; list(tag_chinese('no Chinese'))\n"
+        "import sys; from crawldedup.literature.word_scores import tag_chinese; "
+        "list(tag_chinese('no Chinese'))\n"
         f"assert 'jieba' not in sys.modules; print(list(tag_chinese({CHINESE!r})))"
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.strip() == str(list(tag_chinese(CHINESE)))
     assert list(tmp_path.iterdir()) == []

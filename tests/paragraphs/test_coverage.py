@@ -50,7 +50,12 @@ def test_a_paragraph_is_judged_by_who_holds_its_anchors(
 ) -> None:
     coverage = judged(*held)
     (paragraph,) = coverage.paragraphs
-    assert (paragraph.kind, paragraph.known_words, paragraph.url, paragraph.words) == (kind, known, url, 100)
+    assert (paragraph.kind, paragraph.known_words, paragraph.url, paragraph.words) == (
+        kind,
+        known,
+        url,
+        100,
+    )
     assert coverage.share_new == (1 - known / 100 if kind in ("new", "known") else None)
     assert coverage.is_partial == (known == 100)
 
@@ -59,12 +64,16 @@ def test_a_paragraph_is_judged_by_who_holds_its_anchors(
 def test_own_lines_among_known_ones_are_new(own: int, quoted: int) -> None:
     """Whichever runs of words the key of the index makes anchors of."""
     quotes = [words(f"quote{number}", quoted) for number in range(12)]
-    page = "\n".join(f"{words(f'own{number}', own)}\n{quote}" for number, quote in enumerate(quotes))
+    page = "\n".join(
+        f"{words(f'own{number}', own)}\n{quote}" for number, quote in enumerate(quotes)
+    )
     shares = []
     for key in range(1, 21):
         dedup = Deduplicator(paragraphs="mark", key=bytes([key]) * 16)
         dedup.check("https://one.example/", text="\n".join(quotes))
-        coverage = dedup.check("https://two.example/", text=page, similarity=1, remember=False).coverage
+        coverage = dedup.check(
+            "https://two.example/", text=page, similarity=1, remember=False
+        ).coverage
         assert coverage is not None
         shares.append(coverage.share_new)
     assert abs(sum(filter(None, shares)) / 20 - own / (own + quoted)) < 0.06

@@ -1,6 +1,7 @@
 """Make the table of character classes.
 
-`python -m tests.reading.make_unicode_table` prints the data file, on Python 3.11, whose database is Unicode 14.
+`python -m tests.reading.make_unicode_table` prints the data file, on Python 3.11, whose database is
+Unicode 14.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import numpy as np
 
 from crawldedup.reading.tokenize import LETTER, MARK, SEPARATOR, SOLO, UNKNOWN
 
-# Thai and Lao, Myanmar, Khmer, Tai Le to Tai Tham, ideographic marks and numerals, Kana, Han, and their extensions.
+# Thai and Lao, Myanmar, Khmer, Tai Le to Tai Tham, ideographic marks and numerals, Kana, Han, and
+# their extensions.
 _SOLO_RANGES: Final = (
     *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x1950, 0x19DF), (0x1A20, 0x1AAF)),
     *((0x3005, 0x3007), (0x3021, 0x3029), (0x3031, 0x303C), (0x3041, 0x30FF), (0x31F0, 0x31FF)),

@@ -17,7 +17,8 @@ BODY = " ".join(f"The ferry number {number} leaves the harbour at dawn." for num
 MORE = " ".join(f"Readers of story {number} also liked the lighthouse." for number in range(20))
 PAGE = (
     "<html><head><title>Ferries</title></head><body><nav>Home</nav>"
-    f"<div id=story><p>{BODY}</p><div class=ad>Buy boots</div></div><div class=more><p>{MORE}</p></div></body></html>"
+    f"<div id=story><p>{BODY}</p><div class=ad>Buy boots</div></div><div "
+    f"class=more><p>{MORE}</p></div></body></html>"
 )
 
 
@@ -27,7 +28,10 @@ def main_of(html: str, content: object) -> str:
 
 
 MARKED = "<div>" + PAGE.replace("<p>", "<p>one<i class=x>x</i>two ")
-CELLS = f"<p><b>one</b> and <b>two</b></p><table><tr><td>item10<td>120<tr><td>item101<td>20</table><p>{BODY}"
+CELLS = (
+    "<p><b>one</b> and "
+    f"<b>two</b></p><table><tr><td>item10<td>120<tr><td>item101<td>20</table><p>{BODY}"
+)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +40,11 @@ CELLS = f"<p><b>one</b> and <b>two</b></p><table><tr><td>item10<td>120<tr><td>it
         (PAGE, "#story p", BODY),
         (PAGE, "div#story, p", f"{BODY}\nBuy boots\n{MORE}"),
         (PAGE, {"*": {"compare": "#story", "leave_out": ".ad"}}, BODY),
-        (PAGE.replace("id=story", ""), {"*": {"compare": "#moved", "leave_out": ".more, .ad"}}, BODY),
+        (
+            PAGE.replace("id=story", ""),
+            {"*": {"compare": "#moved", "leave_out": ".more, .ad"}},
+            BODY,
+        ),
         # Words of neighbours, and of two elements, stay two.
         (MARKED, {"*": {"compare": "#story p", "leave_out": ".x"}}, f"one two {BODY}"),
         (CELLS, "b", "one two"),
@@ -46,8 +54,12 @@ def test_only_what_is_matched_is_compared_once(html: str, content: object, main:
     assert main_of(html, content) == main
 
 
-@pytest.mark.parametrize("content", ["#moved", "#empty", {"*": {"leave_out": "#story, .more, nav"}}])
-def test_a_page_without_a_match_or_of_which_nothing_is_left_is_read_as_others_are(content: object) -> None:
+@pytest.mark.parametrize(
+    "content", ["#moved", "#empty", {"*": {"leave_out": "#story, .more, nav"}}]
+)
+def test_a_page_without_a_match_or_of_which_nothing_is_left_is_read_as_others_are(
+    content: object,
+) -> None:
     html = PAGE.replace("<nav>", "<div id=empty></div><nav>")
     assert main_of(html, content) == main_of(html, None)
 
@@ -55,8 +67,12 @@ def test_a_page_without_a_match_or_of_which_nothing_is_left_is_read_as_others_ar
 @pytest.mark.parametrize("where", ["head", "body"])
 def test_what_describes_a_product_stays_wherever_it_stands(where: str) -> None:
     def facts_of(name: str) -> str | None:
-        data = json.dumps({"@type": "Product", "name": name, "offers": {"price": "99", "priceCurrency": "EUR"}})
-        parts = {"head": "", "body": ""} | {where: f"<script type=application/ld+json>{data}</script>"}
+        data = json.dumps(
+            {"@type": "Product", "name": name, "offers": {"price": "99", "priceCurrency": "EUR"}}
+        )
+        parts = {"head": "", "body": ""} | {
+            where: f"<script type=application/ld+json>{data}</script>"
+        }
         html = f"<head><title>{name}</title>{parts['head']}</head><body>{parts['body']}<h1>{name}</h1><p class=d>{BODY}"
         return PageReader(Options(content=".d")).content(Page("", html=html)).facts
 
@@ -77,7 +93,11 @@ def test_a_page_without_a_match_is_told() -> None:
         for content in ("#moved", "#story", None)
     ]
     assert read == [True, False, False]
-    assert not PageReader(Options(content={"*": {"leave_out": ".moved"}})).content(Page("", html=PAGE)).unselected
+    assert (
+        not PageReader(Options(content={"*": {"leave_out": ".moved"}}))
+        .content(Page("", html=PAGE))
+        .unselected
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,7 +119,10 @@ def test_the_area_of_the_longest_host_counts(url: str | None, host: str) -> None
 
 def test_json_and_what_was_checked_are_taken() -> None:
     areas = (Area("b.example", "", ".b"), Area("shop.example", "#a", ".b"))
-    given = {"www.Shop.example": {"compare": "#a", "leave_out": ".b"}, "b.example": {"leave_out": ".b"}}
+    given = {
+        "www.Shop.example": {"compare": "#a", "leave_out": ".b"},
+        "b.example": {"leave_out": ".b"},
+    }
     for value in (given, json.dumps(given), areas, json.loads(json.dumps(areas))):
         assert check_areas("content", value) == areas
 
@@ -132,7 +155,11 @@ def test_indexes_of_other_areas_are_not_mixed_and_the_site_decides() -> None:
     pages = [PAGE.replace("Readers", f"Readers {number} times over,") for number in range(2)]
     with Deduplicator(content={"news.example": "#story"}, extractor="text") as dedup:
         assert dedup.info().profile != Deduplicator(extractor="text").info().profile
-        first, second = (dedup.check(f"https://news.example/{n}", html=html) for n, html in enumerate(pages))
+        first, second = (
+            dedup.check(f"https://news.example/{n}", html=html) for n, html in enumerate(pages)
+        )
         assert (str(first.kind), str(second.kind)) == ("new", "exact_duplicate")
-        first, second = (dedup.check(f"https://other.example/{n}", html=html) for n, html in enumerate(pages))
+        first, second = (
+            dedup.check(f"https://other.example/{n}", html=html) for n, html in enumerate(pages)
+        )
         assert (str(first.kind), str(second.kind)) == ("new", "near_duplicate")

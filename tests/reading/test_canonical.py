@@ -9,7 +9,9 @@ URL = "https://e.com/page?b=2&a=1"
 
 
 def claim(head: str, *link_headers: str, encoding: str | None = None) -> str | None:
-    body = f"<!DOCTYPE html><html><head><title>t</title>{head}</head><body>text</body></html>".encode()
+    body = (
+        f"<!DOCTYPE html><html><head><title>t</title>{head}</head><body>text</body></html>".encode()
+    )
     claimed = claimed_url(URL, links_of(body, encoding), link_headers)
     return None if claimed is not None and canonical_url(claimed) == canonical_url(URL) else claimed
 
@@ -28,7 +30,10 @@ def links_of(body: bytes, encoding: str | None = None) -> HeadLinks:
         ("<base href=/folder/><link rel=canonical href=a>", "https://e.com/folder/a"),
         ("<link rel=canonical href=/a><link rel=canonical href=/b>", None),
         ("<link rel=canonical href='?a=1&amp;b=2#top'>", None),  # itself
-        ("<link rel=canonical href=''><link rel=canonical><link rel=canonical href=/a>", "https://e.com/a"),
+        (
+            "<link rel=canonical href=''><link rel=canonical><link rel=canonical href=/a>",
+            "https://e.com/a",
+        ),
         ("<link rel=canonical href='javascript:alert(1)'>", None),
         ("<link rel=canonical href='http://[e.com/'>", None),
         (f"<link rel=canonical href='/{'a' * 3000}'>", None),
@@ -42,7 +47,10 @@ def test_the_link_in_the_head_is_read(head: str, claimed: str | None) -> None:
 
 
 def test_what_visitors_may_have_written_is_no_claim_of_the_page() -> None:
-    for body in (b"<head></head><body><div><link rel=canonical href=/a></div>", b"<p>text<link rel=canonical href=/a>"):
+    for body in (
+        b"<head></head><body><div><link rel=canonical href=/a></div>",
+        b"<p>text<link rel=canonical href=/a>",
+    ):
         assert links_of(body) == HeadLinks()
 
 
@@ -71,4 +79,6 @@ def test_a_page_that_contradicts_its_header_names_nothing() -> None:
 
 def test_of_very_many_canonical_links_the_first_are_read() -> None:
     assert len(links_of(b"<link rel=canonical href=/a>" * 100).canonical) == 10
-    assert links_of(b"<link rel=icon href=/i>" * 10_000 + b"<link rel=canonical href=/a>").canonical == ("/a",)
+    assert links_of(
+        b"<link rel=icon href=/i>" * 10_000 + b"<link rel=canonical href=/a>"
+    ).canonical == ("/a",)

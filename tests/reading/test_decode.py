@@ -7,8 +7,12 @@ import pytest
 from crawldedup.reading.html import clean, decode, tidy
 
 
-@pytest.mark.parametrize("forbidden", ["\0", "\x08", "\x0b", "\x0c", "\x0e", "\x1f", "\x7f", "\ud800", "\uffff"])
-@pytest.mark.parametrize("text", ["", "a", "ä", "字", "a\n\t\r\xa0\x85 \ud7ff\ue000\ufffd\U00010000"])
+@pytest.mark.parametrize(
+    "forbidden", ["\0", "\x08", "\x0b", "\x0c", "\x0e", "\x1f", "\x7f", "\ud800", "\uffff"]
+)
+@pytest.mark.parametrize(
+    "text", ["", "a", "ä", "字", "a\n\t\r\xa0\x85 \ud7ff\ue000\ufffd\U00010000"]
+)
 def test_what_no_tree_takes_is_dropped_wherever_it_stands(forbidden: str, text: str) -> None:
     assert clean(text) == text
     for dirty in (forbidden + text, text + forbidden, forbidden + text + forbidden * 2):
@@ -17,18 +21,24 @@ def test_what_no_tree_takes_is_dropped_wherever_it_stands(forbidden: str, text: 
 
 @pytest.mark.parametrize("offset", range(9))
 @pytest.mark.parametrize(("given", "left"), [(31, 31), (32, 32), (33, 32), (40, 32), (4000, 32)])
-def test_a_run_of_marks_is_cut_where_it_is_longer_than_any_language_has(offset: int, given: int, left: int) -> None:
+def test_a_run_of_marks_is_cut_where_it_is_longer_than_any_language_has(
+    offset: int, given: int, left: int
+) -> None:
     before, after = "a" * offset, "b" * (17 - offset)
     for mark in ("\u0301", "、", "—"):
         assert tidy(f"{before}{mark * given}{after}") == f"{before}{mark * left}{after}"
 
 
-def test_a_large_page_of_broken_bytes_is_not_repaired_byte_by_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_page_of_broken_bytes_is_not_repaired_byte_by_byte(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delattr("crawldedup.reading.html.to_unicode")
     assert set(decode(b"<p>" + b"\xff" * 2_000_000, "gb18030")) == set("<p>\ufffd")
 
 
-FRENCH = "<p>Où l’été dîne à Besançon, le garçon rêve d’un château ; « ça coûte 3 € », dit-elle.</p>"
+FRENCH = (
+    "<p>Où l’été dîne à Besançon, le garçon rêve d’un château ; « ça coûte 3 € », dit-elle.</p>"
+)
 PROSE = {
     "windows-1252": FRENCH,
     "windows-1251": "<p>«Съешь ещё этих мягких французских булок, да выпей чаю» — сказано.</p>",
@@ -46,7 +56,9 @@ def meta(charset: str) -> str:
 
 @pytest.mark.parametrize("declared", PROSE)
 @pytest.mark.parametrize("text", [*PROSE.values(), *WIDE_PROSE.values()])
-def test_valid_utf_8_is_utf_8_whatever_single_byte_charset_is_declared(declared: str, text: str) -> None:
+def test_valid_utf_8_is_utf_8_whatever_single_byte_charset_is_declared(
+    declared: str, text: str
+) -> None:
     assert decode(text.encode(), declared) == text
     assert decode((meta(declared) + text).encode(), None) == meta(declared) + text
     # The last character may be cut off.
@@ -69,12 +81,19 @@ def test_a_charset_that_is_declared_rightly_is_believed(charset: str, text: str)
         ("latin-1", "iso-8859-1", meta("utf-8")),
         ("utf-8", None, meta("utf-16")),
         ("utf-16", None, ""),
-        *(("utf-8", unusable, "") for unusable in ("no-such", "", "hex", "punycode", "unicode_escape", "a\0b")),
+        *(
+            ("utf-8", unusable, "")
+            for unusable in ("no-such", "", "hex", "punycode", "unicode_escape", "a\0b")
+        ),
         ("euc_jp", None, '<meta http-equiv="Content-Type" content="text/html; charset=EUC-JP">'),
     ],
 )
 def test_the_best_evidence_decides(codec: str, declared: str | None, head: str) -> None:
-    page = head + ("その橋を渡る列車は一日に一本だけ。" if codec == "euc_jp" else "Über die Brücke fährt der Zug.")
+    page = head + (
+        "その橋を渡る列車は一日に一本だけ。"
+        if codec == "euc_jp"
+        else "Über die Brücke fährt der Zug."
+    )
     assert decode(page.encode(codec), declared) == page
 
 

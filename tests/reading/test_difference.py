@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawldedup.reading.difference import LONGEST_DIFFERENCE, LONGEST_TEXT, difference, packed_text, unpacked_text
+from crawldedup.reading.difference import (
+    LONGEST_DIFFERENCE,
+    LONGEST_TEXT,
+    difference,
+    packed_text,
+    unpacked_text,
+)
 
 WORDS = [f"word{number}" for number in range(200)]
 TEXT = " ".join(WORDS)
@@ -53,7 +59,10 @@ NUMBERS = [f"{number:x}" for number in range(20_000)]
 HOSTILE = {
     "pairs swapped": (NUMBERS, [NUMBERS[number ^ 1] for number in range(20_000)]),
     "shuffled": (NUMBERS, random.Random(1).sample(NUMBERS, k=20_000)),
-    "few words": (random.Random(1).choices(WORDS, k=16_000), random.Random(2).choices(WORDS, k=16_000)),
+    "few words": (
+        random.Random(1).choices(WORDS, k=16_000),
+        random.Random(2).choices(WORDS, k=16_000),
+    ),
 }
 
 
@@ -65,7 +74,9 @@ def test_hostile_texts_are_told_in_a_line(kind: str) -> None:
     assert len(told) <= LONGEST_DIFFERENCE + 20
 
 
-texts = st.lists(st.sampled_from(["a", "b", "c", "d", "e\n", "f。g", "\0", "long" * 20]), max_size=30).map(" ".join)
+texts = st.lists(
+    st.sampled_from(["a", "b", "c", "d", "e\n", "f。g", "\0", "long" * 20]), max_size=30
+).map(" ".join)
 
 
 @given(texts, texts)
@@ -75,13 +86,17 @@ def test_something_is_told_if_and_only_if_words_differ(old: str, new: str) -> No
     assert told is None or ("\n" not in told and len(told) <= LONGEST_DIFFERENCE + 20)
 
 
-@pytest.mark.parametrize("text", ["", "Grüße, 世界 \0\n", *(letter * LONGEST_TEXT for letter in "xü世😀")])
+@pytest.mark.parametrize(
+    "text", ["", "Grüße, 世界 \0\n", *(letter * LONGEST_TEXT for letter in "xü世😀")]
+)
 def test_a_text_comes_back_up_to_a_length(text: str) -> None:
     assert unpacked_text(packed_text(text)) == text
     assert unpacked_text(packed_text(f"{text:<{LONGEST_TEXT}}more")) == f"{text:<{LONGEST_TEXT}}"
 
 
 def test_what_is_no_text_is_none_and_what_swells_stays_small() -> None:
-    assert [unpacked_text(packed) for packed in (b"", b"no text", packed_text("text" * 100)[2:])] == [None] * 3
+    assert [
+        unpacked_text(packed) for packed in (b"", b"no text", packed_text("text" * 100)[2:])
+    ] == [None] * 3
     assert len(unpacked_text(zlib.compress(b"x" * 50_000_000)) or "") == LONGEST_TEXT
     assert unpacked_text(packed_text("half \ud800")) == "half ?"

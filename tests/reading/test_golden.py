@@ -1,6 +1,7 @@
 """The texts and facts of known pages: an index must not be continued by other rules without a word.
 
-If a hash here changes, texts of the same pages would meet in one index and differ: change TEXT_PROFILE with it.
+If a hash here changes, texts of the same pages would meet in one index and differ: change
+TEXT_PROFILE with it.
 """
 
 from __future__ import annotations
@@ -39,11 +40,18 @@ print(f"{digest:08x}")
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.nightly)])
 def test_the_rules_of_a_profile_read_the_same_in_every_process(seed: int) -> None:
-    command, environment = [sys.executable, "-c", READER], {**os.environ, "PYTHONHASHSEED": str(seed)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=ROOT)
+    command, environment = (
+        [sys.executable, "-c", READER],
+        {**os.environ, "PYTHONHASHSEED": str(seed)},
+    )
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True, cwd=ROOT
+    )
     assert (TEXT_PROFILE, done.stdout.strip()) == GOLDEN
 
 
 def test_the_release_of_another_package_is_part_of_the_profile() -> None:
     release = ".".join(importlib.metadata.version("trafilatura").split(".")[:2])
-    assert PageReader(Options(extractor="trafilatura")).profile.startswith(f"trafilatura-{release}/{TEXT_PROFILE}")
+    assert PageReader(Options(extractor="trafilatura")).profile.startswith(
+        f"trafilatura-{release}/{TEXT_PROFILE}"
+    )

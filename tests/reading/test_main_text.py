@@ -1,4 +1,6 @@
-"""The main text of a page: articles in templates, pages that have none and stay whole, and hostile ones."""
+"""The main text of a page: articles in templates, pages that have none and stay whole, and hostile
+ones.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,25 @@ from crawldedup.reading.html import HtmlPage
 from crawldedup.reading.main_text import main_text
 
 SENTENCES = [
-    "The ferry to the outer islands leaves at dawn, and by the time the fog has lifted the harbour is out of sight.",
-    "Halfway across, the captain slows down for the seals, which lie on the skerries and pay no attention to him.",
-    "On the island there is one shop, one church and one telephone box, which was turned into a library long ago.",
-    "Readers leave a book for every book they take, and most of them leave two, for the winters here are long.",
-    "When the light goes, somebody rings a bell on the pier, and whoever is late stays over night at the school.",
+    "The ferry to the outer islands leaves at dawn, and by the time the fog has lifted the harbour "
+    "is out of sight.",
+    "Halfway across, the captain slows down for the seals, which lie on the skerries and pay no "
+    "attention to him.",
+    "On the island there is one shop, one church and one telephone box, which was turned into a "
+    "library long ago.",
+    "Readers leave a book for every book they take, and most of them leave two, for the winters "
+    "here are long.",
+    "When the light goes, somebody rings a bell on the pier, and whoever is late stays over night "
+    "at the school.",
 ]
-NOTICE = "This site uses cookies and similar things, as you may have read before, and by reading on you agree to all."
-TEASER = "A second bridge will be built over the sound, says the minister, although nobody on the islands wants it."
+NOTICE = (
+    "This site uses cookies and similar things, as you may have read before, and by reading on you "
+    "agree to all."
+)
+TEASER = (
+    "A second bridge will be built over the sound, says the minister, although nobody on the "
+    "islands wants it."
+)
 OTHER = [f"{word} years ago the council decided otherwise, and the minutes of {word} meetings say why." for word in
          ("Two", "Three", "Five", "Seven", "Nine", "Eleven", "Thirteen", "Twenty")]  # fmt: skip
 
@@ -38,17 +51,23 @@ def whole(body: str) -> str:
 
 
 BODY = paragraphs(*SENTENCES)
-LINKS = "<ul>" + "".join(f"<li><a href=/{n}>Something else of today, {n}</a></li>" for n in range(9)) + "</ul>"
+LINKS = (
+    "<ul>"
+    + "".join(f"<li><a href=/{n}>Something else of today, {n}</a></li>" for n in range(9))
+    + "</ul>"
+)
 
 
 @pytest.mark.parametrize(
     "template",
     [
         "<div class=notice><p>{notice}</p></div><div class=text>{body}</div>",
-        "<div>{notice}</div><section><div class=text>{body}</div><div class=more>{teaser}</div></section>",
+        "<div>{notice}</div><section><div class=text>{body}</div><div "
+        "class=more>{teaser}</div></section>",
         "<table><tr><td class=left>{teaser}</td><td class=text>{body}</td></tr></table>",
         "<header>{notice}</header><main>{body}</main><section>{teaser}</section>",
-        "<article>{body}</article><ul><li><a href=/b>{teaser}</a></li><li><a href=/c><b>{teaser}</b></a></li></ul>",
+        "<article>{body}</article><ul><li><a href=/b>{teaser}</a></li><li><a "
+        "href=/c><b>{teaser}</b></a></li></ul>",
         "<div class=text>{body}<div class=share-buttons><p>{notice}</p></div></div>",
         "<div class=text>{body}<p style='display: none'>{teaser}</p><p hidden>{notice}</p></div>",
         "<div class=notice><p>{notice}</p></div><div class=text>{body}{links}{links}</div>",
@@ -58,8 +77,12 @@ LINKS = "<ul>" + "".join(f"<li><a href=/{n}>Something else of today, {n}</a></li
 )
 def test_what_is_beside_the_article_is_left_out(template: str) -> None:
     linked = BODY.replace(" the ", " <a href=/the>the</a> ")
-    teasers = "".join(f"<div class=text><p><a href=/>{text[:30]}</a>{text[30:]}</p></div>" for text in OTHER)
-    page = template.format(body=BODY, notice=NOTICE, teaser=TEASER, links=LINKS, linked=linked, teasers=teasers)
+    teasers = "".join(
+        f"<div class=text><p><a href=/>{text[:30]}</a>{text[30:]}</p></div>" for text in OTHER
+    )
+    page = template.format(
+        body=BODY, notice=NOTICE, teaser=TEASER, links=LINKS, linked=linked, teasers=teasers
+    )
     assert text_of(page).split("\n") == SENTENCES
 
 
@@ -71,10 +94,18 @@ def test_a_paragraph_is_no_article_without_its_heading() -> None:
 
 @pytest.mark.parametrize(
     "column",
-    [f"<div class=right>{BODY}</div>", f"<aside class=sidebar>{LINKS}{BODY}</aside>", f"<p>{' '.join(SENTENCES)}</p>"],
+    [
+        f"<div class=right>{BODY}</div>",
+        f"<aside class=sidebar>{LINKS}{BODY}</aside>",
+        f"<p>{' '.join(SENTENCES)}</p>",
+    ],
 )
 @pytest.mark.parametrize(
-    "content", ["<table><tr><td>9:15<td>Pellow<tr><td>9:45<td>Skerrow</table>", "<p>The office is closed.</p>"]
+    "content",
+    [
+        "<table><tr><td>9:15<td>Pellow<tr><td>9:45<td>Skerrow</table>",
+        "<p>The office is closed.</p>",
+    ],
 )
 def test_a_column_of_prose_does_not_stand_for_the_page(column: str, content: str) -> None:
     page = f"<main><h1>A page</h1>{content}</main>"
@@ -82,11 +113,16 @@ def test_a_column_of_prose_does_not_stand_for_the_page(column: str, content: str
 
 
 @pytest.mark.parametrize(
-    "article", {article.language: article for article in all_articles()}.values(), ids=lambda article: article.language
+    "article",
+    {article.language: article for article in all_articles()}.values(),
+    ids=lambda article: article.language,
 )
 def test_articles_of_every_language_leave_their_template(article: SitePage) -> None:
     texts = article.text.split("\n")
-    assert text_of(f"<div><p>{NOTICE}</p></div><div class=a>{paragraphs(*texts)}</div>").split("\n") == texts
+    assert (
+        text_of(f"<div><p>{NOTICE}</p></div><div class=a>{paragraphs(*texts)}</div>").split("\n")
+        == texts
+    )
 
 
 @pytest.mark.parametrize("title", ["By ferry to the islands - The Paper", "A page"])
@@ -110,7 +146,8 @@ OWN = {
     + "".join(f"<dt>{WORDS[i]} name<dd>{' '.join(WORDS[i : i + 8])}" for i in range(0, 160, 8))
     + "</dl>",
     "questions": "".join(
-        f"<details><summary>Why {WORDS[i]}?</summary><p>Because {' '.join(WORDS[i : i + 30])}.</p></details>"
+        f"<details><summary>Why {WORDS[i]}?</summary><p>Because "
+        f"{' '.join(WORDS[i : i + 30])}.</p></details>"
         for i in range(0, 120, 30)
     ),
 }
@@ -119,7 +156,8 @@ OWN = {
 @pytest.mark.parametrize("kind", OWN)
 def test_a_template_with_more_prose_than_the_page_does_not_stand_for_it(kind: str) -> None:
     page = (
-        f"<main><h1>The name of this page</h1><div class=intro>{CONSTANT}</div><div class=data>{OWN[kind]}</div></main>"
+        f"<main><h1>The name of this page</h1><div class=intro>{CONSTANT}</div><div "
+        f"class=data>{OWN[kind]}</div></main>"
     )
     text = text_of(page, "The name of this page - A site")
     lines = whole(OWN[kind]).split("\n")
@@ -129,7 +167,8 @@ def test_a_template_with_more_prose_than_the_page_does_not_stand_for_it(kind: st
 @pytest.mark.parametrize(
     "template",
     [
-        "<table><tr><td><h1>The bridge is closed today</h1><div class=content>{own}</div><td>{constant}</table>",
+        "<table><tr><td><h1>The bridge is closed today</h1><div "
+        "class=content>{own}</div><td>{constant}</table>",
         "<section>{teasers}</section><article><h1>The bridge is closed today</h1>{own}</article>",
     ],
 )
@@ -137,7 +176,8 @@ def test_a_template_with_more_prose_than_the_page_does_not_stand_for_it(kind: st
 def test_what_stands_with_the_headline_is_of_the_article(template: str, words: int) -> None:
     own = " ".join(WORDS[:words])
     teasers = "".join(
-        f"<article><h2><a href=/{i}>Other news</a></h2><p>{each}</p></article>" for i, each in enumerate(OTHER)
+        f"<article><h2><a href=/{i}>Other news</a></h2><p>{each}</p></article>"
+        for i, each in enumerate(OTHER)
     )
     page = template.format(own=f"<p>{own}.</p>", constant=CONSTANT, teasers=teasers)
     assert own in text_of(page, "The bridge is closed today | A site")
@@ -156,31 +196,45 @@ def test_prose_is_known_by_its_bytes_and_punctuation() -> None:
     short = [f"船は夜明けに静かに出て、{number}時には港が見えない。" for number in range(5)]
     long = [f"เรือออกจากท่าเรือตอนรุ่งสางและหมอกก็จางหายไปในทะเลที่กว้างใหญ่{number}" for number in range(5)]
     for texts in (short, long):
-        assert text_of(f"<div class=a>{paragraphs(*texts)}</div><div><p>{NOTICE}</p></div>").split("\n") == texts
+        assert (
+            text_of(f"<div class=a>{paragraphs(*texts)}</div><div><p>{NOTICE}</p></div>").split(
+                "\n"
+            )
+            == texts
+        )
 
 
 def test_an_author_and_a_date_beside_the_headline_are_not() -> None:
     header = "<header><h1>The bridge is closed today</h1><p>By Ada, 1 May 2024</p></header>"
     assert (
-        text_of(f"<article>{header}<div>{BODY}</div></article>", "The bridge is closed today").split("\n") == SENTENCES
+        text_of(
+            f"<article>{header}<div>{BODY}</div></article>", "The bridge is closed today"
+        ).split("\n")
+        == SENTENCES
     )
 
 
 def test_captions_are_the_text_of_a_page_of_pictures_alone() -> None:
     pictures = [f"<figure><img src=x><figcaption>{text}</figcaption></figure>" for text in OTHER]
-    assert OTHER[3] in text_of(f"<main><h1>Pictures of the week</h1><p>{SENTENCES[0]}</p>{''.join(pictures)}</main>")
+    assert OTHER[3] in text_of(
+        f"<main><h1>Pictures of the week</h1><p>{SENTENCES[0]}</p>{''.join(pictures)}</main>"
+    )
     assert OTHER[3] not in text_of(f"<main><h1>A story</h1>{BODY}{pictures[3]}</main>")
 
 
 def test_a_footer_is_not_taken_for_the_text_of_a_page_without_prose() -> None:
-    page = f"<h1>The concurrent package</h1><p>One module:</p>{LINKS[:60]}</ul><div class=footer>{BODY[:400]}</div>"
+    page = (
+        f"<h1>The concurrent package</h1><p>One module:</p>{LINKS[:60]}</ul><div "
+        f"class=footer>{BODY[:400]}</div>"
+    )
     assert "ferry" not in text_of(page)
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        f"<div class=no-comments><div class=comments>{BODY}<h1>Title</h1></div></div><p>{TEASER}</p>",
+        "<div class=no-comments><div "
+        f"class=comments>{BODY}<h1>Title</h1></div></div><p>{TEASER}</p>",
         f"<div class='post-content social'>{BODY}</div><p>{TEASER}</p>",
     ],
 )
@@ -194,16 +248,23 @@ def test_a_name_that_would_cost_the_article_is_not_believed(body: str) -> None:
         "".join(f"<div class=post><b>Ann</b><p>{text}</p></div>" for text in SENTENCES),
         f"<div class=post>{BODY}</div>"
         + "".join(f"<div class=post><a href=/>Ann</a><p>{text}</p></div>" for text in OTHER),
-        "".join(f"<section><h2>{text[:20]}</h2><p>{text}</p><pre>ferry --{text[:5]}</pre></section>" for text in OTHER),
+        "".join(
+            f"<section><h2>{text[:20]}</h2><p>{text}</p><pre>ferry --{text[:5]}</pre></section>"
+            for text in OTHER
+        ),
         f"<h2>Name</h2><p>ferry</p><pre>int ferry(int islands)</pre><div class=docs>{BODY}</div>",
         f"<div class=section>{BODY}<div class=sidebar><p>{TEASER}</p></div></div>",
         f"<pre>{SENTENCES[0]}</pre>",
-        f"<div class=a>{BODY}<ul><li><a href=/t>The timetable</a></li><li>{NOTICE}</li><li>{TEASER}</li></ul></div>",
+        f"<div class=a>{BODY}<ul><li><a href=/t>The "
+        f"timetable</a></li><li>{NOTICE}</li><li>{TEASER}</li></ul></div>",
         f"<div class=a>{paragraphs(*SENTENCES[:3])}</div><section>{'Some words<br>' * 150}</section>",
-        f"<div class=a>{'<p>A short line.</p>' * 60}</div><div class=b>{'<p>Another one</p>' * 9}</div>",
+        f"<div class=a>{'<p>A short line.</p>' * 60}</div><div "
+        f"class=b>{'<p>Another one</p>' * 9}</div>",
         f"<div class=a>{'<p>A line of words without an end that is as long as a sentence</p>' * 9}</div><p>One</p>",
         f"<div><h1>Contents</h1><p>{SENTENCES[0]}</p><p>{SENTENCES[1]}</p><p>{SENTENCES[2]}</p>{LINKS}{LINKS}</div>",
-        "<table>" + "".join(f"<tr><td><a href=/{n}>f{n}</a></td><td>{n}</td></tr>" for n in range(20)) + "</table>",
+        "<table>"
+        + "".join(f"<tr><td><a href=/{n}>f{n}</a></td><td>{n}</td></tr>" for n in range(20))
+        + "</table>",
         f"<p>A lamp.</p>{LINKS}<p>12.90</p>",
         " ".join(SENTENCES),
     ],
@@ -216,12 +277,18 @@ def test_pages_that_are_no_article_stay_whole(page: str) -> None:
     assert text_of(page) == whole(page)
 
 
-tag = st.sampled_from(["div", "p", "li", "ul", "td", "table", "span", "a", "article", "nav", "h1", "h2", "pre"])
-attribute = st.sampled_from(["", " class=share", " class=article-body", " hidden", " id=sidebar", " class='a b'"])
+tag = st.sampled_from(
+    ["div", "p", "li", "ul", "td", "table", "span", "a", "article", "nav", "h1", "h2", "pre"]
+)
+attribute = st.sampled_from(
+    ["", " class=share", " class=article-body", " hidden", " id=sidebar", " class='a b'"]
+)
 piece = st.one_of(
     st.builds("<{}{}>".format, tag, attribute),
     st.builds("</{}>".format, tag),
-    st.sampled_from([*SENTENCES, NOTICE, "short", "長い文章です。" * 9, "\u0000", "&amp;", "<!--", "-->"]),
+    st.sampled_from(
+        [*SENTENCES, NOTICE, "short", "長い文章です。" * 9, "\u0000", "&amp;", "<!--", "-->"]
+    ),
 )
 
 
@@ -238,7 +305,10 @@ HUGE = [
     f"{'<div class=a>' * 250}{SENTENCES[0]}{'</div>' * 250}" * 400,
     f"<table>{'<tr><td>a long cell, it is<td>x<td>y' * 50_000}</table>",
     f"<title>{SENTENCES[0] * 20_000}</title>" + f"<h2>{SENTENCES[0]}</h2>" * 30_000,
-    "".join(f"<div class='{'article-' + '-_' * 2000}{n}'><p>{SENTENCES[0]}</p></div>" for n in range(1000)),
+    "".join(
+        f"<div class='{'article-' + '-_' * 2000}{n}'><p>{SENTENCES[0]}</p></div>"
+        for n in range(1000)
+    ),
     *("<frameset><frame src=a></frameset>", ""),
 ]
 

@@ -14,14 +14,17 @@ from crawldedup.reading.facts.page_facts import page_facts, sells, text_facts
 from crawldedup.reading.html import HtmlPage
 
 PROSE = (
-    "The ferry to the outer islands leaves at dawn, and by the time the fog has lifted the harbour is already out "
+    "The ferry to the outer islands leaves at dawn, and by the time the fog has lifted the harbour "
+    "is already out "
     "of sight. Nobody on deck speaks much; the engine does the talking, and the gulls answer it."
 )
 SCHEMA = "https://schema.org/"
 
 
 def page(body: str, head: str = "", title: str = "Storm lantern - Lamps 24") -> str:
-    return f"<!DOCTYPE html><html><head><title>{title}</title>{head}</head><body>{body}</body></html>"
+    return (
+        f"<!DOCTYPE html><html><head><title>{title}</title>{head}</head><body>{body}</body></html>"
+    )
 
 
 def facts_of(html: str, main: str, distinguish: str) -> str | None:
@@ -75,18 +78,22 @@ def test_json_declares_a_price_that_the_page_does_not_show(data: Any) -> None:
 
 MARKED_UP = {
     "microdata": "<div itemscope itemtype='http://schema.org/Product'><h1 itemprop='name'>Storm lantern</h1><div "
-    "itemprop='offers' itemscope itemtype='http://schema.org/Offer'><meta itemprop='price' content='74'>"
+    "itemprop='offers' itemscope itemtype='http://schema.org/Offer'><meta itemprop='price' "
+    "content='74'>"
     "<meta itemprop='priceCurrency' content='GBP'></div></div>",
     "RDFa": "<div typeof='schema:Product'><h1 property='schema:name'>Storm lantern</h1><div property='offers' "
-    "typeof='Offer'><b property='price'>74</b><meta property='schema:priceCurrency' content='GBP'></div></div>",
+    "typeof='Offer'><b property='price'>74</b><meta property='schema:priceCurrency' "
+    "content='GBP'></div></div>",
     "beside other products": "<h1>Storm lantern</h1>"
     "<div itemscope itemtype='http://schema.org/Product'><a href='/3' itemprop='name'>Cork tile</a>"
     "<i itemprop='price'>3</i></div>"
     "<div itemscope itemtype='http://schema.org/Product'><b itemprop='name'>Storm lantern</b>"
-    "<span itemprop='brand' itemscope itemtype='http://schema.org/Brand'><b itemprop='name'>Cork</b></span>"
+    "<span itemprop='brand' itemscope itemtype='http://schema.org/Brand'><b "
+    "itemprop='name'>Cork</b></span>"
     "<meta itemprop='price' content='74'><meta itemprop='priceCurrency' content='GBP'></div>",
     "Open Graph": "<meta property='og:title' content='Storm lantern'><meta property='og:type' content='product'>"
-    "<meta property='product:price:amount' content='74.00'><meta property='product:price:currency' content='GBP'>"
+    "<meta property='product:price:amount' content='74.00'><meta property='product:price:currency' "
+    "content='GBP'>"
     "<h1>Storm lantern</h1>",
 }
 
@@ -128,9 +135,11 @@ def test_what_is_declared_of_a_visit_tells_nothing_apart() -> None:
 @pytest.mark.parametrize(
     "rows",
     [
-        "<table><tr><th>Item</th><td>KT-10442</td></tr><tr><th>Colour</th><td>moss green</td></tr></table>",
+        "<table><tr><th>Item</th><td>KT-10442</td></tr><tr><th>Colour</th><td>moss "
+        "green</td></tr></table>",
         "<dl><dt>Item</dt><dd>KT-10442</dd><dt>Colour:</dt><dd><span>moss green</span></dd></dl>",
-        "<div><div><b>Item</b><span>KT-10442</span></div><div><b>Colour</b><span>moss green</span></div></div>",
+        "<div><div><b>Item</b><span>KT-10442</span></div><div><b>Colour</b><span>moss "
+        "green</span></div></div>",
         "<p>Colour: moss green</p><p>Item : KT-10442</p>",
     ],
     ids=["table", "terms", "div", "lines"],
@@ -149,7 +158,14 @@ BUTTON = "<form action='/cart/add'><button>Buy now</button></form>"
 
 @pytest.mark.parametrize(
     "price",
-    ["£74", "&pound;74.00", "74 GBP", "Price: <b>£</b><span>74</span>", "Now only £74.00 incl. VAT", "£74,00"],
+    [
+        "£74",
+        "&pound;74.00",
+        "74 GBP",
+        "Price: <b>£</b><span>74</span>",
+        "Now only £74.00 incl. VAT",
+        "£74,00",
+    ],
 )
 def test_a_price_by_itself_near_the_name_makes_a_product_page(price: str) -> None:
     found = facts(page(f"<h1>Storm lantern</h1><p>{price}</p><p>{PROSE}</p>"))
@@ -159,7 +175,9 @@ def test_a_price_by_itself_near_the_name_makes_a_product_page(price: str) -> Non
 NOT_PRODUCTS = {
     "no price": NAMED,
     "a price in the text": f"<h1>Storm lantern</h1><p>{PROSE} A lantern costs £74 or so, we were told.</p>",
-    "a price far below": f"<h1>Storm lantern</h1><p>{PROSE}</p>" + "<p>Nothing.</p>" * 30 + "<p>£74</p>",
+    "a price far below": f"<h1>Storm lantern</h1><p>{PROSE}</p>"
+    + "<p>Nothing.</p>" * 30
+    + "<p>£74</p>",
     "a price under another heading": f"<h1>Storm lantern</h1><p>{PROSE}</p><h2>Subscribe</h2><p>£74</p>",
     "a price in a line about other things": "<h1>Storm lantern</h1><p>Lantern repair at home from $49 by our "
     "friendly team in all of the county</p>",
@@ -168,12 +186,14 @@ NOT_PRODUCTS = {
     "a list of things to buy": "<h1>Storm lantern</h1>"
     + "".join(f"<div><a href='/{n}'>Lamp {n}</a><p>£{n}.00</p></div>" for n in range(1, 9))
     + BUTTON,
-    "an article on a product": PRICED + script([{"@type": "NewsArticle"}, product(offers=offer(74))]),
+    "an article on a product": PRICED
+    + script([{"@type": "NewsArticle"}, product(offers=offer(74))]),
     "an article by Open Graph": "<meta property='og:type' content='article'>" + PRICED,
     "an article with a date": f"<article>{PRICED}<time>17 minutes ago</time></article>",
     "a list of things under headings": "<h1>Storm lantern</h1>"
     + "".join(f"<h2>Lamp {n}</h2><p>{PROSE}</p><p>£{n}.00</p>{BUTTON}" for n in range(1, 16)),
-    "the offers of a site": NAMED + script({"@type": "WebSite", "name": "Storm lantern", "offers": offer(74)}),
+    "the offers of a site": NAMED
+    + script({"@type": "WebSite", "name": "Storm lantern", "offers": offer(74)}),
     "another product is declared": NAMED + script(product(name="Cork tile", offers=offer(3))),
 }
 
@@ -210,7 +230,8 @@ PASSING = [
     "<p>12 customer reviews</p>",
     "<div class='ratings'>4.5 of 5</div>",
     "<p>Delivery by 24 November</p>",
-    "<p>When <select class='delivery-slot' name='slot'><option selected>Monday</option></select></p>",
+    "<p>When <select class='delivery-slot' name='slot'><option "
+    "selected>Monday</option></select></p>",
     "<p>24.11.2024</p>",
     "<section class='related'><h2>More</h2><p>Cork, 3 cm</p><p>£3.00</p></section>",
     "<div><a href='/cork'>Cork 5 cm</a> <span>£3.00</span></div>",
@@ -226,16 +247,35 @@ def test_what_changes_from_visit_to_visit_is_no_fact(extra: str) -> None:
 
 
 SPECIFIC = [
-    *("", "<ul><li>31 cm high</li></ul>", "<p>Model XT-250</p>", "<p>31 mm high</p>", "<p>Glass: frosted</p>"),
-    *("<p>Energy: A+</p>", "<p>Energy: A++</p>", "<p>-5 °C</p>", "<p>5 °C</p>", "<p>13 ft high</p>"),
+    *(
+        "",
+        "<ul><li>31 cm high</li></ul>",
+        "<p>Model XT-250</p>",
+        "<p>31 mm high</p>",
+        "<p>Glass: frosted</p>",
+    ),
+    *(
+        "<p>Energy: A+</p>",
+        "<p>Energy: A++</p>",
+        "<p>-5 °C</p>",
+        "<p>5 °C</p>",
+        "<p>13 ft high</p>",
+    ),
     *(f"<p>{PROSE} It holds 3 litres.</p>", f"<p>{PROSE} It holds 3 gal.</p>"),
-    *("<div class='price-box'><p>31 cm</p></div>", "<p>£7.40 a month for 10 months</p>", "<p>£99.00</p>"),
+    *(
+        "<div class='price-box'><p>31 cm</p></div>",
+        "<p>£7.40 a month for 10 months</p>",
+        "<p>£99.00</p>",
+    ),
     "<p>£7.40 for 100 g</p>",
 ]
 
 
 def test_every_detail_makes_another_product() -> None:
-    found = {tuple(facts(page(f"<h1>Storm lantern</h1><p>£74.00</p>{each}<p>{PROSE}</p>"))): each for each in SPECIFIC}
+    found = {
+        tuple(facts(page(f"<h1>Storm lantern</h1><p>£74.00</p>{each}<p>{PROSE}</p>"))): each
+        for each in SPECIFIC
+    }
     assert len(found) == len(SPECIFIC), sorted(found.values())
 
 
@@ -264,7 +304,9 @@ def test_the_name_is_without_the_name_of_the_site(title: str, heading: str) -> N
         ("Lantern, {} | Lamps", "<h1>Lantern</h1>"),
     ],
 )
-def test_a_heading_that_does_not_name_the_product_does_not_stand_for_its_name(title: str, layout: str) -> None:
+def test_a_heading_that_does_not_name_the_product_does_not_stand_for_its_name(
+    title: str, layout: str
+) -> None:
     one, other = (
         facts(page(layout.format(name) + f"<p>£74</p>{PROSE}", title=title.format(name)))
         for name in ("the old harbour", "the new harbour")
@@ -283,7 +325,11 @@ LAID_OUT = {
 
 @pytest.mark.parametrize("layout", LAID_OUT.values(), ids=LAID_OUT)
 def test_a_property_is_one_row_however_it_is_laid_out(layout: str) -> None:
-    assert facts(page(PRICED + layout.format("red"))) == ["name storm lantern", "price £74", "row colour red"]
+    assert facts(page(PRICED + layout.format("red"))) == [
+        "name storm lantern",
+        "price £74",
+        "row colour red",
+    ]
 
 
 NO_ROWS = {
@@ -308,7 +354,10 @@ def test_what_is_distinguished_decides_which_facts_there_are() -> None:
     told = facts_of(page(PRICED), "Storm lantern 74", "numbers")
     assert told == "name storm lantern\nprice £74\nheading storm lantern\nnumbers 74"
     assert facts_of(page(f"<h2>Storm</h2>{PROSE}", title="Storm"), PROSE, "numbers") is None
-    assert facts_of(page(f"<h1>Nurse, Aldham!</h1>{PROSE}"), PROSE, "numbers") == "heading nurse aldham"
+    assert (
+        facts_of(page(f"<h1>Nurse, Aldham!</h1>{PROSE}"), PROSE, "numbers")
+        == "heading nurse aldham"
+    )
     assert facts_of(sold, PROSE, "nothing") is None
     # A text without HTML is no product.
     for text in (PROSE, f"Storm lantern\n£74.00\n{PROSE}", "awk\n$0 is the line, $1 a field."):
@@ -326,12 +375,16 @@ HOSTILE = {
     "nested pairs": "<div><b>a</b>" * 100,
     "nested lists in JSON": script("[" * 200_000),
     "endless spaces in JSON": script('{"@type": "Product",' + " " * 200_000 + "x"),
-    "odd values in JSON": script(product(name=[], offers=[None, 7, "x", {"price": True}], sku={"a": 1}, color=[[[]]])),
+    "odd values in JSON": script(
+        product(name=[], offers=[None, 7, "x", {"price": True}], sku={"a": 1}, color=[[[]]])
+    ),
     "products in products": "<div itemscope itemtype='http://schema.org/Product'>" * 100
     + "<b itemprop=price>5</b>" * 9_000,
     "choices": "<select><option selected>a</select>" * 20_000,
     "buttons": "<p>£1</p><button>Buy now</button>" * 20_000,
-    "asides": "<aside><p>£1</p><button>Buy now</button>" * 200 + "</aside>" * 200 + "<aside><button>Buy" * 9_000,
+    "asides": "<aside><p>£1</p><button>Buy now</button>" * 200
+    + "</aside>" * 200
+    + "<aside><button>Buy" * 9_000,
     "radio buttons in one label": "<label>" + "<input type=radio checked>" * 40_000,
     "marks": "<p>" + "a\u0301" * 40_000,
 }
@@ -341,19 +394,29 @@ EMPTY = "<i></i>" * 1_000
 @pytest.mark.parametrize("tag", ["button", "a href='#'"])
 def test_a_button_is_not_searched_for_its_text(tag: str) -> None:
     """Or else, of 200 within each other, each would be searched to the end."""
-    near, far = (parse(f"<p><{tag}>{between}Add to cart</{tag.split()[0]}></p>") for between in ("<i></i>", EMPTY))
+    near, far = (
+        parse(f"<p><{tag}>{between}Add to cart</{tag.split()[0]}></p>")
+        for between in ("<i></i>", EMPTY)
+    )
     assert (sells(near, "button, a"), sells(far, "button, a")) == (True, False)
 
 
-@pytest.mark.parametrize("start", ["<label><input type='radio' checked>", "<select><option selected>"])
+@pytest.mark.parametrize(
+    "start", ["<label><input type='radio' checked>", "<select><option selected>"]
+)
 def test_a_choice_is_not_searched_for_its_text(start: str) -> None:
-    near, far = (facts(page(f"{PRICED}{start}{between}Red</select>")) for between in ("<i></i>", EMPTY))
+    near, far = (
+        facts(page(f"{PRICED}{start}{between}Red</select>")) for between in ("<i></i>", EMPTY)
+    )
     assert far != near == [*facts(page(PRICED)), "row red"]
 
 
 def in_markup(values: list[str]) -> str:
     members = "".join(f"<meta itemprop='material' content='{value}'>" for value in values)
-    return f"<div itemscope itemtype='http://schema.org/Product'><b itemprop='name'>Storm lantern</b>{members}</div>"
+    return (
+        "<div itemscope itemtype='http://schema.org/Product'><b itemprop='name'>Storm "
+        f"lantern</b>{members}</div>"
+    )
 
 
 def test_of_very_many_values_of_a_product_the_same_few_are_taken() -> None:

@@ -9,7 +9,11 @@ from crawldedup.reading.facts.declared import _SIGN_OF, numbers, plain, prices, 
 from crawldedup.reading.facts.page_facts import BUY_SIGNS, sells, text_facts
 
 BUTTONS = "button, input, form"
-SHORT_NUMBERS = [text for number in range(40) for text in (f"Chapter {number}", f"{number}.4", f"v{number}", "none")]
+SHORT_NUMBERS = [
+    text
+    for number in range(40)
+    for text in (f"Chapter {number}", f"{number}.4", f"v{number}", "none")
+]
 
 
 def test_every_spelling_of_a_currency_is_known_on_either_side() -> None:
@@ -36,7 +40,14 @@ def test_every_spelling_of_a_currency_is_known_on_either_side() -> None:
         ("Fr. 32.10", ["chf32.1"]),
         *(
             (none, [])
-            for none in ("3 frames for 4 turns", "6.5. 원래", "7.3 đưa", "Fr. 12. Mai", "Fr 24.12", "Fr 24.12 –")
+            for none in (
+                "3 frames for 4 turns",
+                "6.5. 원래",
+                "7.3 đưa",
+                "Fr. 12. Mai",
+                "Fr 24.12",
+                "Fr 24.12 –",
+            )
         ),
         *((none, []) for none in ("13 ft", "a cliff of 1,300 ft", "(1,-1)", "page 12")),
     ],
@@ -66,7 +77,9 @@ def test_numbers_have_their_units() -> None:
         ("No numbers", "None at all", True),
     ],
 )
-def test_texts_with_other_numbers_differ_whatever_their_spelling(one: str, other: str, equal: bool) -> None:
+def test_texts_with_other_numbers_differ_whatever_their_spelling(
+    one: str, other: str, equal: bool
+) -> None:
     assert (text_facts(one, "numbers") == text_facts(other, "numbers")) is equal
     assert (text_facts(one, "numbers") is None) is (one == "No numbers")
 
@@ -78,7 +91,9 @@ def test_every_sign_is_found_in_small_and_in_capital_letters(sign: str) -> None:
     assert sells(parse(f"<a href=/1>one</a><a class='x{sign.upper()}y'>two</a>"), "a")
 
 
-@pytest.mark.parametrize("control", ["<button>Buyer's guide</button>", "<a>buy</a>", "<p>add to cart</p>", "<input>"])
+@pytest.mark.parametrize(
+    "control", ["<button>Buyer's guide</button>", "<a>buy</a>", "<p>add to cart</p>", "<input>"]
+)
 def test_what_only_sounds_like_a_buy_control_is_none(control: str) -> None:
     assert not sells(parse(control), f"a, {BUTTONS}")
 
@@ -86,18 +101,30 @@ def test_what_only_sounds_like_a_buy_control_is_none(control: str) -> None:
 @pytest.mark.parametrize(
     ("texts", "source", "is_price"),
     [
-        *(([price], "", True) for price in ("74 EUR", "usd 74", "74\xa0€", "74,-", "Fr. 74.50", "4 990 Ft", "7４円")),
+        *(
+            ([price], "", True)
+            for price in ("74 EUR", "usd 74", "74\xa0€", "74,-", "Fr. 74.50", "4 990 Ft", "7４円")
+        ),
         *((pair, "", True) for pair in (["74", "EUR"], ["$", "74"])),
         (["74"], "<b class=price>74</b>", True),
         (["74"], "<b>74</b>", False),
         (["Chapter 74"], "<b class=price>Chapter 74</b>", False),
-        (["74", f"Since 1999 there is a text of more than {'thirty ' * 20}letters before 74 EUR"], "", False),
+        (
+            [
+                "74",
+                f"Since 1999 there is a text of more than {'thirty ' * 20}letters before 74 EUR",
+            ],
+            "",
+            False,
+        ),
         (["74 & 75", "R&D 1"], "", False),
         ([*["1"] * 3_800, "£1"], "", True),
         # Of very many short numbers the first are read.
         ([*["1"] * 4_000, "£1"], "", False),
     ],
 )
-def test_a_price_is_found_among_other_short_texts(texts: list[str], source: str, is_price: bool) -> None:
+def test_a_price_is_found_among_other_short_texts(
+    texts: list[str], source: str, is_price: bool
+) -> None:
     assert show_a_price(texts, source) is is_price
     assert show_a_price([*SHORT_NUMBERS, *texts, *SHORT_NUMBERS], is_price * source) is is_price

@@ -37,7 +37,9 @@ def hash_list(text: str) -> list[int]:
 
 
 @given(
-    st.text(max_size=60) | st.text(st.characters(exclude_categories=()), max_size=60) | st.text(TROUBLE, max_size=24)
+    st.text(max_size=60)
+    | st.text(st.characters(exclude_categories=()), max_size=60)
+    | st.text(TROUBLE, max_size=24)
 )
 @settings(max_examples=500, deadline=None)
 @example("ㄱㅏ")
@@ -85,9 +87,13 @@ def test_words_across_the_border_of_a_block(filler: str) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_long_texts_with_words_of_any_length(seed: int) -> None:
-    """A word is hashed alike wherever it stands; of one longer than a block the first 65,536 characters count."""
+    """A word is hashed alike wherever it stands; of one longer than a block the first 65,536
+    characters count.
+    """
     generator = random.Random(seed)
-    sizes = [generator.choice([1, 4, 9, 500, 30_000, BLOCK - 1, BLOCK, BLOCK + 1]) for _ in range(9)]
+    sizes = [
+        generator.choice([1, 4, 9, 500, 30_000, BLOCK - 1, BLOCK, BLOCK + 1]) for _ in range(9)
+    ]
     words = ["".join(generator.choices("abcé", k=size)) for size in sizes]
     gaps = [" " * generator.choice([1, 2, 70_000]) for _ in words]
     text = " " + "".join(word + gap for word, gap in zip(words, gaps, strict=True))

@@ -17,7 +17,9 @@ from crawldedup.stores.sqlite.store import SqliteStore
 from crawldedup.verdict import Kind, Verdict
 
 FORUM = "http://forum.example/t?n={}&sid=a1b2c3d{}"
-WORDS = [f"{first}{last}" for first in ("ab", "lo", "mi", "tur", "sen") for last in "aeioubcdfghklm"]
+WORDS = [
+    f"{first}{last}" for first in ("ab", "lo", "mi", "tur", "sen") for last in "aeioubcdfghklm"
+]
 
 
 def story(number: int, words: int = 120) -> str:
@@ -27,7 +29,10 @@ def story(number: int, words: int = 120) -> str:
 def topic(number: int, load: int, words: int = 120) -> str:
     """A page of a forum that tells who is online."""
     counter = f"Who is online: {11 + 7 * load} users online and {5 + 3 * load} guests"
-    return f"<title>Topic {number}</title><h1>Topic {number}</h1><p>{story(number, words)}</p><div>{counter}</div>"
+    return (
+        f"<title>Topic {number}</title><h1>Topic "
+        f"{number}</h1><p>{story(number, words)}</p><div>{counter}</div>"
+    )
 
 
 def visits(first: int = 0) -> list[Page]:
@@ -42,7 +47,9 @@ def check(dedup: Deduplicator, pages: list[Page]) -> list[Verdict]:
 
 def archived(month: int, load: int, numbers: int | None = None) -> Page:
     """A page whose text many have, with numbers of its own."""
-    html = topic(40, month if numbers is None else numbers, words=50).replace("Topic 40", "Figures of the forum")
+    html = topic(40, month if numbers is None else numbers, words=50).replace(
+        "Topic 40", "Figures of the forum"
+    )
     return Page(FORUM.format(month, load), html=html)
 
 
@@ -63,12 +70,16 @@ class Lines(VolatileLines):
         return changing_at(self.known_at(url), url, *others)
 
 
-def learned(url: str = "http://a.example/p/{}", *, pages: int = 3, between: float = 1.0, same: bool = False) -> Lines:
+def learned(
+    url: str = "http://a.example/p/{}", *, pages: int = 3, between: float = 1.0, same: bool = False
+) -> Lines:
     """What is known when pages have come twice whose line has changed."""
     lines = Lines()
     for page in range(pages):
         for load in range(2):
-            lines.meet(url.format(page), f"seen by {page + load} people", heading="" if same else page)
+            lines.meet(
+                url.format(page), f"seen by {page + load} people", heading="" if same else page
+            )
             lines.now += between
     return lines
 
@@ -86,7 +97,10 @@ def learned(url: str = "http://a.example/p/{}", *, pages: int = 3, between: floa
         (9, 1.0, "http://b.example/p/{}", False),
         (9, 1.0, "http://a.example/other/{}", False),
         # A server may take these for another folder's.
-        *((9, 1.0, f"http://a.example/o/{way}{{}}", False) for way in ("..%2fp%2f", "..%5Cp%5C", "%2e%2e%2fp%2f")),
+        *(
+            (9, 1.0, f"http://a.example/o/{way}{{}}", False)
+            for way in ("..%2fp%2f", "..%5Cp%5C", "%2e%2e%2fp%2f")
+        ),
     ],
 )
 def test_three_pages_that_come_twice_within_minutes_are_evidence(
@@ -105,7 +119,9 @@ def test_what_names_the_content_is_no_session(name: str) -> None:
     assert lines.changing("http://a.example/talk") == {}
 
 
-def test_pages_of_other_headings_are_not_one_and_those_of_one_heading_may_be_about_their_numbers() -> None:
+def test_pages_of_other_headings_are_not_one_and_those_of_one_heading_may_be_about_their_numbers() -> (
+    None
+):
     lines = Lines()
     for page in range(9):
         for load in range(2):
@@ -140,17 +156,23 @@ def test_a_page_counts_where_its_canonical_url_stands() -> None:
     with Deduplicator(volatile=True) as dedup:
         for load in range(2):
             for number in range(3):
-                dedup.check(f"http://shop.example/p/{number}?ref={'ab'[load]}", html=topic(number, load))
+                dedup.check(
+                    f"http://shop.example/p/{number}?ref={'ab'[load]}", html=topic(number, load)
+                )
         for number, head in ((7, ""), (8, '<link rel="canonical" href="/p/8">')):
             dedup.check(f"http://shop.example/p/{number}", html=head + topic(number, 3))
-            kind = dedup.check(f"http://shop.example/c/knives/p/{number}", html=head + topic(number, 4)).kind
+            kind = dedup.check(
+                f"http://shop.example/c/knives/p/{number}", html=head + topic(number, 4)
+            ).kind
             assert kind is (Kind.EXACT_DUPLICATE if head else Kind.NEAR_DUPLICATE)
 
 
 def test_a_line_that_stays_the_same_is_content_again() -> None:
     lines = learned()
     for page in range(13):
-        lines.meet(f"http://a.example/p/same{page}", "seen by 7 people", "seen by 7 people", heading=page)
+        lines.meet(
+            f"http://a.example/p/same{page}", "seen by 7 people", "seen by 7 people", heading=page
+        )
     assert not lines.changing("http://a.example/p/new")
 
 
@@ -167,11 +189,18 @@ def test_memory_is_bounded_whatever_comes() -> None:
     lines = Lines()
     for host in range(3000):
         for page in range(3):
-            lines.meet(f"http://h{host}.example/p/{page}", f"{host} visitors", f"{host + 1} visitors", heading=page)
+            lines.meet(
+                f"http://h{host}.example/p/{page}",
+                f"{host} visitors",
+                f"{host + 1} visitors",
+                heading=page,
+            )
     for line in range(200):
         for page in range(3):
             shape = "x" * (line + 5)
-            lines.meet(f"http://one.example/{line}-{page}", f"{shape} 1", f"{shape} 2", heading=page)
+            lines.meet(
+                f"http://one.example/{line}-{page}", f"{shape} 1", f"{shape} 2", heading=page
+            )
     assert len(lines.changing("http://one.example/9")) == 64
     assert not lines.changing("http://h1.example/p/9")
     assert len(lines.exchange("")) < 1_000_000
@@ -192,7 +221,12 @@ def test_threads_may_share_what_is_known() -> None:
     thread.start()
     for host in range(400):
         for page in range(3):
-            lines.meet(f"http://h{host}.example/p/{page}", f"{host} visitors", f"{host + 1} visitors", heading=page)
+            lines.meet(
+                f"http://h{host}.example/p/{page}",
+                f"{host} visitors",
+                f"{host + 1} visitors",
+                heading=page,
+            )
         lines.known_at(f"http://h{host}.example/p/9")
     stop.set()
     thread.join()
@@ -205,7 +239,13 @@ def test_threads_may_share_what_is_known() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        *("Only 6 left for € 12", "USD 12 a piece", "Chapter 7", "no numbers at all", "12 14 15 18 Mon"),
+        *(
+            "Only 6 left for € 12",
+            "USD 12 a piece",
+            "Chapter 7",
+            "no numbers at all",
+            "12 14 15 18 Mon",
+        ),
         "a very long line " * 12 + "7",
     ],
 )
@@ -218,14 +258,22 @@ def test_a_line_of_a_kind_that_occurs_twice_tells_nothing() -> None:
     assert len(numbers_of(["12 comments", "12 comments"])) == 1 + 1
 
 
-def test_of_a_line_only_the_numbers_that_change_are_left_out_and_of_a_page_of_numbers_none() -> None:
+def test_of_a_line_only_the_numbers_that_change_are_left_out_and_of_a_page_of_numbers_none() -> (
+    None
+):
     lines = learned()
     for page in range(3):
         url = f"http://a.example/p/shoe{page}"
         lines.meet(url, f"Size 42 with {page} left", f"Size 42 with {page + 1} left", heading=page)
     known = lines.changing("http://a.example/p/9")
-    assert without_volatile(f"{story(1)}\nSize 43 with 5 left", known)[0] == f"{story(1)}\nSize 43 with  left"
-    assert without_volatile(f"{story(1)}\nseen by 7 people", known) == (story(1), ["seen by 7 people"])
+    assert (
+        without_volatile(f"{story(1)}\nSize 43 with 5 left", known)[0]
+        == f"{story(1)}\nSize 43 with  left"
+    )
+    assert without_volatile(f"{story(1)}\nseen by 7 people", known) == (
+        story(1),
+        ["seen by 7 people"],
+    )
     text = "seen by 7 people\nseen by 9 people\nand so on"
     assert without_volatile(text, known) == (text, [])
 
@@ -233,7 +281,9 @@ def test_of_a_line_only_the_numbers_that_change_are_left_out_and_of_a_page_of_nu
 # In an index
 
 
-def test_what_was_learned_lies_in_the_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_learned_lies_in_the_index(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     store = f"sqlite:///{tmp_path}/seen.sqlite"
     with Deduplicator(store, volatile=True) as dedup:
         check(dedup, visits())
@@ -243,7 +293,12 @@ def test_what_was_learned_lies_in_the_index(tmp_path: Path, capsys: pytest.Captu
         left_out = dedup.explain(FORUM.format(8, 1), html=topic(8, 5)).left_out
         assert left_out == ("Who is online: 46 users online and 20 guests",)
     (tmp_path / "page.html").write_text(topic(8, 5))
-    assert main(["explain", str(tmp_path / "page.html"), "--url", FORUM.format(8, 1), "--store", store]) == 0
+    assert (
+        main(
+            ["explain", str(tmp_path / "page.html"), "--url", FORUM.format(8, 1), "--store", store]
+        )
+        == 0
+    )
     assert f"volatile   {left_out[0]}: not compared" in capsys.readouterr().out
     with Deduplicator(store, volatile=False) as dedup:
         assert dedup.explain(FORUM.format(8, 1), html=topic(8, 5)).left_out == ()
@@ -273,11 +328,14 @@ def test_a_page_remembered_before_its_lines_were_known_is_unchanged(tmp_path: Pa
             assert (again.kind, again.changed) == (Kind.REVISIT, changed)
 
 
-def test_pages_remembered_before_their_lines_were_known_are_read_again_at_the_end(tmp_path: Path) -> None:
+def test_pages_remembered_before_their_lines_were_known_are_read_again_at_the_end(
+    tmp_path: Path,
+) -> None:
     store, url = f"sqlite:///{tmp_path}/seen.sqlite", FORUM.replace("/t", "/list/t")
 
     def page(number: int, load: int, *, delivered: bool = True) -> Page:
-        link = f"<link rel=canonical href='/f/t?n={number}'>"  # In its folder the line is known to change.
+        # In its folder the line is known to change.
+        link = f"<link rel=canonical href='/f/t?n={number}'>"
         return Page(url.format(number, 0), html=link + topic(number, load), delivered=delivered)
 
     async def crawl() -> object:
@@ -289,13 +347,18 @@ def test_pages_remembered_before_their_lines_were_known_are_read_again_at_the_en
         for visit in visits(50):
             await dedup.judge(Page(visit.url.replace("/t", "/f/t"), html=visit.html))
         # Pages may be judged meanwhile.
-        others = [Page(f"http://other.example/{number}", html=topic(number + 10, 0)) for number in range(6)]
+        others = [
+            Page(f"http://other.example/{number}", html=topic(number + 10, 0))
+            for number in range(6)
+        ]
         return (await asyncio.gather(*map(dedup.judge, others), dedup.close()))[-1]
 
     assert asyncio.run(crawl()) is None
     with Deduplicator(store, volatile="known") as dedup:
         again = check(dedup, [page(number, 9) for number in range(6)])
-        assert [(verdict.changed, verdict.abandoned) for verdict in again] == [(False, False)] * 5 + [(True, True)]
+        assert [(verdict.changed, verdict.abandoned) for verdict in again] == [
+            (False, False)
+        ] * 5 + [(True, True)]
 
 
 def test_pages_that_differ_in_such_numbers_alone_are_kept_if_their_urls_are_of_one_form() -> None:
@@ -316,18 +379,28 @@ def test_pages_of_one_text_that_change_by_themselves_are_one() -> None:
     walls = [archived(number, load, 5 * number + load) for number in range(9) for load in range(2)]
     with Deduplicator(volatile=True) as dedup:
         check(dedup, visits(20))
-        kinds = [dedup.check(page.url.replace("/t?", "/reply?"), html=page.html).kind for page in walls]
+        kinds = [
+            dedup.check(page.url.replace("/t?", "/reply?"), html=page.html).kind for page in walls
+        ]
         assert Kind.NEW not in kinds[8:]
 
 
 def test_counters_beside_a_product_are_none_of_its_numbers() -> None:
     def lamp(number: int, load: int) -> Page:
-        lamp = f"<title>Lamp {number}</title><h1>Lamp {number}</h1>{number + 20}.90 €<p>Pack of {number + 90}"
-        counters = f"<p>Only {load + 2} left<p>{3 * load + 11} people are looking at this<button>Add to basket</button>"
+        lamp = (
+            f"<title>Lamp {number}</title><h1>Lamp {number}</h1>{number + 20}.90 €<p>Pack of "
+            f"{number + 90}"
+        )
+        counters = (
+            f"<p>Only {load + 2} left<p>{3 * load + 11} people are looking at this<button>Add to "
+            "basket</button>"
+        )
         return Page(FORUM.format(number, load), html=f"{lamp}{counters}<p>{story(1)}")
 
     with Deduplicator(volatile=True) as dedup:
-        verdicts = check(dedup, [*(lamp(at // 2, at % 2) for at in range(6)), lamp(7, 2), lamp(7, 3), lamp(8, 4)])
+        verdicts = check(
+            dedup, [*(lamp(at // 2, at % 2) for at in range(6)), lamp(7, 2), lamp(7, 3), lamp(8, 4)]
+        )
     assert [verdict.kind for verdict in verdicts[6:]] == [Kind.NEW, Kind.EXACT_DUPLICATE, Kind.NEW]
 
 
@@ -344,5 +417,7 @@ def test_the_asynchronous_form_learns_and_keeps_such_pages_too() -> None:
 
 
 def test_a_wrong_option_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="volatile is 'no'; it must be True or False or 'known'"):
+    with pytest.raises(
+        ConfigurationError, match="volatile is 'no'; it must be True or False or 'known'"
+    ):
         Deduplicator(volatile="no")

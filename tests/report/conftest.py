@@ -33,4 +33,6 @@ def report_in(
     now, then = folder / "now.jsonl", folder / "then.jsonl"
     write_lines(now, (header(**settings), *lines))
     write_lines(then, (header("former", **earlier_settings), *earlier))
-    return make_report(database, find_journals([str(now)]), find_journals([str(then)]) if earlier else ())
+    return make_report(
+        database, find_journals([str(now)]), find_journals([str(then)]) if earlier else ()
+    )

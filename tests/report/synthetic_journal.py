@@ -43,7 +43,10 @@ def copy(url: str, original: str, **values: Any) -> Line:
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """What is in a journal. Crawls of one `edition` find the same texts; later ones differ a little."""
+    """What is in a journal.
+
+    Crawls of one `edition` find the same texts; later ones differ a little.
+    """
 
     pages: int
     name: str = "news-20261122T090000"
@@ -58,7 +61,9 @@ def write_lines(path: Path, lines: Iterable[Line]) -> None:
             file.write(json.dumps(line, separators=(",", ":")) + "\n")
 
 
-def header(name: str = "news", *, pid: int = 100, started: float = STARTED, **settings: Any) -> Line:
+def header(
+    name: str = "news", *, pid: int = 100, started: float = STARTED, **settings: Any
+) -> Line:
     """Return the first line of a journal."""
     return {
         "crawldedup_journal": 1,
@@ -66,7 +71,12 @@ def header(name: str = "news", *, pid: int = 100, started: float = STARTED, **se
         "spider": "news",
         "started": started,
         **{"host": "crawler-1", "pid": pid, "version": __version__, "known": 0},
-        "settings": {"store": "redis://r:6379/0", "namespace": "news", "similarity": 0.9, "threshold": THRESHOLD}
+        "settings": {
+            "store": "redis://r:6379/0",
+            "namespace": "news",
+            "similarity": 0.9,
+            "threshold": THRESHOLD,
+        }
         | settings,
     }
 
@@ -77,28 +87,48 @@ def journal(crawl: Crawl) -> Iterator[Line]:
     yield header(crawl.name, pid=crawl.pid, started=STARTED + 86_400 * crawl.edition)
     for number in range(crawl.pages):
         seconds = number / 40
-        cost = {"latency": random.expovariate(5), "waited": 0.01, "read": 0.004, "store": 0.001, "probes": 40}
+        cost = {
+            "latency": random.expovariate(5),
+            "waited": 0.01,
+            "read": 0.004,
+            "store": 0.001,
+            "probes": 40,
+        }
         line = _page(number, crawl, random)
         more = {"t": seconds, "bytes": random.randrange(40_000), "status": 200, "depth": number % 9}
         yield {**line, **more, **cost, "action": "items_dropped"}
         if number % 50 == 0:
             yield {"t": seconds, "known": number, "queued": 5000 - number}
         if number == crawl.pages * 2 // 3:
-            yield {"t": seconds, "wall": "https://members.example/login", "share": 0.62, "window": 100}
+            yield {
+                "t": seconds,
+                "wall": "https://members.example/login",
+                "share": 0.62,
+                "window": 100,
+            }
     if crawl.ended:
-        yield {"t": crawl.pages / 40, "end": "finished", "stats": {"crawldedup/checked": crawl.pages}}
+        yield {
+            "t": crawl.pages / 40,
+            "end": "finished",
+            "stats": {"crawldedup/checked": crawl.pages},
+        }
 
 
 def _page(number: int, crawl: Crawl, random: Random) -> Line:
     draw, story = random.random(), random.randrange(number // 3 + 1)
-    news, thread = f"https://news.example/story-{story}", f"https://forum.example/thread.php?id={story}"
+    news, thread = (
+        f"https://news.example/story-{story}",
+        f"https://forum.example/thread.php?id={story}",
+    )
     if draw < 0.02:
         return page(f"{news}.jpg", "skipped", reason="content_type")
     if draw < 0.03:
         return page(f"https://shop.example/{story}", "error", reason="unavailable")
     if draw < 0.1 + 0.2 * number / crawl.pages:
         month = f"{2000 + random.randrange(900)}/{random.randrange(1, 13):02}/"
-        return copy(f"https://town.example/calendar/{month}", "https://town.example/calendar/2026/11/")
+        return copy(
+            f"https://town.example/calendar/{month}", "https://town.example/calendar/2026/11/"
+        )
     if draw < 0.4:
         return copy(f"{thread}&sid={random.getrandbits(128):032x}", thread)
     if draw < 0.5:

@@ -32,7 +32,9 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return status, captured.out, captured.err
 
 
-def test_the_last_crawl_of_the_project_is_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_last_crawl_of_the_project_is_reported(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(capsys)[1].startswith("news-2: ")
     assert run(capsys, "--crawl", "news-1")[1].startswith("news-1: ")
     made = json.loads(run(capsys, "--json", "--against", "news-1")[1])
@@ -44,8 +46,16 @@ def test_the_last_crawl_of_the_project_is_reported(folder: Path, capsys: pytest.
     assert json.loads(run(capsys, "--crawls", "--json")[1].splitlines()[0])["processes"] == 2
 
 
-def test_a_file_is_written_in_the_format_of_its_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    starts = {".html": b"<!doctype html>", ".json": b"{", ".csv": b"change,time,", ".jsonl": b"{", ".parquet": b"PAR1"}
+def test_a_file_is_written_in_the_format_of_its_name(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    starts = {
+        ".html": b"<!doctype html>",
+        ".json": b"{",
+        ".csv": b"change,time,",
+        ".jsonl": b"{",
+        ".parquet": b"PAR1",
+    }
     assert {*starts} == {*SUFFIXES}
     for suffix, start in starts.items():
         path = folder / f"report{suffix}"
@@ -57,11 +67,20 @@ def test_a_file_is_written_in_the_format_of_its_name(folder: Path, capsys: pytes
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--output", "report.pdf"], "--output is 'report.pdf'; it must end with one of .html, .json, .csv, .jsonl"),
-        (["--json", "--output", "report.json"], "--json prints the report, and --output writes it into a file"),
+        (
+            ["--output", "report.pdf"],
+            "--output is 'report.pdf'; it must end with one of .html, .json, .csv, .jsonl",
+        ),
+        (
+            ["--json", "--output", "report.json"],
+            "--json prints the report, and --output writes it into a file",
+        ),
         (["--output", "nowhere/report.html"], "there is no folder"),
         (["nowhere"], "there is no file or folder 'nowhere'"),
-        (["--crawl", "\x1b[2J"], r"there is no crawl '\x1b[2J' in .scrapy/crawldedup; there are: news-2, news-1"),
+        (
+            ["--crawl", "\x1b[2J"],
+            r"there is no crawl '\x1b[2J' in .scrapy/crawldedup; there are: news-2, news-1",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(
@@ -86,7 +105,11 @@ write, render.write_report = render.write_report, limited
 """
     path = folder / "report.csv"
     before = {*folder.rglob("*")}
-    command = [sys.executable, "-c", f"{program}\nsys.exit(main(['report', '--output', {str(path)!r}]))"]
+    command = [
+        sys.executable,
+        "-c",
+        f"{program}\nsys.exit(main(['report', '--output', {str(path)!r}]))",
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert f"{folder}/.report.csv." in done.stderr

@@ -1,4 +1,6 @@
-"""A report as a page, to a parser and in a browser, as the text that a terminal shows, and as rows of a file."""
+"""A report as a page, to a parser and in a browser, as the text that a terminal shows, and as rows
+of a file.
+"""
 
 import csv
 import io
@@ -33,7 +35,9 @@ def shown(page: str, tag: str) -> list[Any]:
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
     with Database() as database:
-        return page_of(report_in(tmp_path_factory.mktemp("a"), database, hostile_lines(), hostile_lines()[::2]))
+        return page_of(
+            report_in(tmp_path_factory.mktemp("a"), database, hostile_lines(), hostile_lines()[::2])
+        )
 
 
 def test_a_hostile_text_is_nothing_but_text(hostile: str) -> None:
@@ -42,8 +46,14 @@ def test_a_hostile_text_is_nothing_but_text(hostile: str) -> None:
     assert "window.broken" in hostile
     (script,) = shown(hostile, "script")
     assert script.text.startswith('"use strict"')
-    named = {name for element in html.document_fromstring(hostile).iter() for name in element.attrib}
-    assert not {name for name in named if name.startswith("on") or name in ("src", "style", "srcdoc", "action")}
+    named = {
+        name for element in html.document_fromstring(hostile).iter() for name in element.attrib
+    }
+    assert not {
+        name
+        for name in named
+        if name.startswith("on") or name in ("src", "style", "srcdoc", "action")
+    }
     # Only pages of the web are linked, and the page asks for nothing and runs its own script alone.
     links = [link for link in shown(hostile, "a") if not link.get("href").startswith("#")]
     assert len(links) > 10
@@ -51,15 +61,29 @@ def test_a_hostile_text_is_nothing_but_text(hostile: str) -> None:
         assert link.get("href").startswith(("https://evil.example/", "https://fine.example/"))
         assert link.get("rel") == "noopener noreferrer nofollow"
     (policy,) = (each.get("content") for each in shown(hostile, "meta") if each.get("http-equiv"))
-    allowed = "default-src 'none'; style-src 'sha256-*'; script-src 'sha256-*'; base-uri 'none'; form-action 'none'"
+    allowed = (
+        "default-src 'none'; style-src 'sha256-*'; script-src 'sha256-*'; base-uri 'none'; "
+        "form-action 'none'"
+    )
     assert re.sub(r"sha256-[\w+/=]+", "sha256-*", policy) == allowed
     assert not shown(hostile, "link") + shown(hostile, "img") + shown(hostile, "iframe")
 
 
 def test_every_section_is_there(report_of: ReportOf) -> None:
-    rule = {"kind": "query", "site": "https://shop.example", "what": "?sort", "support": 12, "confidence": 0.99}
+    rule = {
+        "kind": "query",
+        "site": "https://shop.example",
+        "what": "?sort",
+        "support": 12,
+        "confidence": 0.99,
+    }
     report = report_of(*journal(Crawl(500)), earlier=[*journal(Crawl(300, edition=2))])
-    whole = page_of({**report, "advice": [{**rule, "examples": [("https://shop.example/?sort=1", "https://a/")]}]})
+    whole = page_of(
+        {
+            **report,
+            "advice": [{**rule, "examples": [("https://shop.example/?sort=1", "https://a/")]}],
+        }
+    )
     sections = [section.get("id") for section in shown(whole, "section")]
     linked = [link.get("href") for link in shown(whole, "a") if link.get("href").startswith("#")]
     assert sections[:3] == ["overview", "comparison", "time"]
@@ -87,7 +111,12 @@ def printed(report: Report, width: int = 400) -> str:
 def test_the_terminal_shows_what_matters(report_of: ReportOf) -> None:
     text = printed(report_of(*journal(Crawl(3000)), earlier=tuple(journal(Crawl(300, edition=2)))))
     for wanted in (
-        *("are duplicates", "- A trap (calendar): ", "town.example/calendar/{date}/", "forum.example ?sid="),
+        *(
+            "are duplicates",
+            "- A trap (calendar): ",
+            "town.example/calendar/{date}/",
+            "forum.example ?sid=",
+        ),
         *("Largest of ", "content_type", "Beside former of ", "reading the page"),
     ):
         assert wanted in text
@@ -102,7 +131,9 @@ def test_a_hostile_text_reaches_no_terminal(report_of: ReportOf) -> None:
 
 def test_a_url_that_does_not_fit_is_left_out_in_its_middle(report_of: ReportOf) -> None:
     url = f"https://news.example/{'long/' * 12}story?session=0123456789"
-    text = printed(report_of(*(copy(f"{url}&n={n}", url) for n in range(3))), 60).partition("Largest of 1 clusters")[2]
+    text = printed(report_of(*(copy(f"{url}&n={n}", url) for n in range(3))), 60).partition(
+        "Largest of 1 clusters"
+    )[2]
     row = next(line.rstrip() for line in text.splitlines() if "100 %" in line)
     assert re.fullmatch("(?=.{,60}$).*https://news.example/long/.*….*0123456789", row)
 
@@ -137,7 +168,9 @@ def test_nothing_runs_or_breaks_out_in_a_browser(tab: Page, tmp_path: Path, host
 @needs_browser
 def test_tables_sort_and_filter(tab: Page, tmp_path: Path, report_of: ReportOf) -> None:
     sizes = {"a": 500, "b": 70_000, "c": 3_000}
-    lines = [page(f"https://{name}{n}.example/", bytes=sizes[name]) for name in sizes for n in range(4)]
+    lines = [
+        page(f"https://{name}{n}.example/", bytes=sizes[name]) for name in sizes for n in range(4)
+    ]
     (tmp_path / "report.html").write_text(page_of(report_of(*lines)), encoding="utf-8")
     tab.goto((tmp_path / "report.html").as_uri())
     table = tab.locator("table[data-sortable='Sites']")
@@ -157,7 +190,11 @@ def test_tables_sort_and_filter(tab: Page, tmp_path: Path, report_of: ReportOf) 
 
 def rows_of(path: Path) -> list[Line]:
     with connect() as connection:
-        found = connection.read_parquet(str(path)) if path.suffix == ".parquet" else connection.read_json(str(path))
+        found = (
+            connection.read_parquet(str(path))
+            if path.suffix == ".parquet"
+            else connection.read_json(str(path))
+        )
         return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
 
 
@@ -171,11 +208,16 @@ def test_every_verdict_is_a_row_as_it_was_recorded(
     assert sorted(row["url"] for row in rows) == sorted(line["url"] for line in PAGES)
     first = next(row for row in rows if row["url"] == PAGES[1]["url"] and row["outcome"] == "near")
     assert all(first[name] == PAGES[1][name] for name in ("original", "similarity", "bytes"))
-    assert datetime.fromisoformat(str(first["time"])).replace(tzinfo=UTC).timestamp() == STARTED + PAGES[1]["t"]
+    assert (
+        datetime.fromisoformat(str(first["time"])).replace(tzinfo=UTC).timestamp()
+        == STARTED + PAGES[1]["t"]
+    )
     assert {each.name for each in tmp_path.glob("*it*")} == {path.name}
 
 
-def test_a_cell_of_csv_is_no_formula_and_no_escape(tmp_path: Path, database: Database, report_of: ReportOf) -> None:
+def test_a_cell_of_csv_is_no_formula_and_no_escape(
+    tmp_path: Path, database: Database, report_of: ReportOf
+) -> None:
     path = tmp_path / "report.csv"
     # Some spreadsheets leave blanks out, and take full-width letters.
     urls = (" =1", "\r\n+1", "＝1", "|cmd", "\x9b2J", "plain", "a=b")
@@ -187,9 +229,14 @@ def test_a_cell_of_csv_is_no_formula_and_no_escape(tmp_path: Path, database: Dat
     cells = [cell for row in rows for cell in row.values() if cell]
     assert not [cell for cell in cells if cell.lstrip().startswith(tuple("=+-@|＝＋－＠"))]
     assert not [cell for cell in cells if re.search("[\x00-\x1f\x7f-\x9f]", cell)]
-    assert {"'-2+3", "'@SUM(1+1)", "' =1", "plain", "a=b", '\'=HYPERLINK("https://evil.example/","x")'} <= {
-        row["url"] for row in rows
-    }
+    assert {
+        "'-2+3",
+        "'@SUM(1+1)",
+        "' =1",
+        "plain",
+        "a=b",
+        '\'=HYPERLINK("https://evil.example/","x")',
+    } <= {row["url"] for row in rows}
 
 
 def test_rows_tell_what_changed(tmp_path: Path, database: Database, report_of: ReportOf) -> None:

@@ -1,4 +1,6 @@
-"""The figures of a report, compared with those that plain Python counts, and what is concluded from them."""
+"""The figures of a report, compared with those that plain Python counts, and what is concluded from
+them.
+"""
 
 import json
 from collections import Counter
@@ -26,7 +28,10 @@ from tests.report.synthetic_journal import (
 )
 
 OUTCOMES = ("new", "near", "exact", "thin", "revisit", "skipped", "error")
-FLEET = [[*journal(Crawl(1500, pid=1))], [*journal(Crawl(1500, pid=2, ended=False)), *hostile_lines()[:-1]]]
+FLEET = [
+    [*journal(Crawl(1500, pid=1))],
+    [*journal(Crawl(1500, pid=2, ended=False)), *hostile_lines()[:-1]],
+]
 PAGES = [line for lines in FLEET for line in lines if "outcome" in line]
 E_COM = "https://example.com/"
 
@@ -61,7 +66,9 @@ def test_every_page_of_a_fleet_is_counted_once(fleet: Report) -> None:
     for groups in (fleet["sites"], fleet["patterns"], fleet["timeline"]["moments"]):
         assert sum(group["responses"] for group in groups) == len(PAGES)
     assert sum(each["pages"] for each in fleet["similarity"]["bins"]) == outcomes["near"]
-    assert headline(fleet).startswith(f"{len(PAGES) - outcomes['skipped'] - outcomes['error']:,} pages were checked: ")
+    assert headline(fleet).startswith(
+        f"{len(PAGES) - outcomes['skipped'] - outcomes['error']:,} pages were checked: "
+    )
     assert json.loads(json.dumps(fleet, allow_nan=False))["totals"]["counts"] == outcomes
 
 
@@ -88,13 +95,21 @@ def test_broken_lines_are_counted_and_left_out(tmp_path: Path, database: Databas
     assert made["crawl"]["left_out"] == len(BROKEN)
 
 
-def test_the_headline_tells_what_was_delivered_again_and_what_was_not_downloaded(report_of: ReportOf) -> None:
-    known = [page(f"{E_COM}{n}", "revisit", action=action) for n, action in enumerate(["delivered", "dropped"])]
+def test_the_headline_tells_what_was_delivered_again_and_what_was_not_downloaded(
+    report_of: ReportOf,
+) -> None:
+    known = [
+        page(f"{E_COM}{n}", "revisit", action=action)
+        for n, action in enumerate(["delivered", "dropped"])
+    ]
     skipped = [{"t": 1, "skipped": f"{E_COM}?{n}", "rule": f"rule {n % 2}"} for n in range(4)]
     # Downloads that were made after all are not told.
-    made = report_of(*known, copy(f"{E_COM}copy", f"{E_COM}1"), *skipped, skipped[0], page(f"{E_COM}?3", t=2))
+    made = report_of(
+        *known, copy(f"{E_COM}copy", f"{E_COM}1"), *skipped, skipped[0], page(f"{E_COM}?3", t=2)
+    )
     assert headline(made) == (
-        "4 pages were checked: 1 are new, 1 are duplicates (25 %), 2 were known of which 1 were delivered again. "
+        "4 pages were checked: 1 are new, 1 are duplicates (25 %), 2 were known of which 1 were "
+        "delivered again. "
         "3 downloads of copies were skipped: 2 by the rule rule 0, 1 by the rule rule 1."
     )
     assert "Downloads that were skipped" in page_of(made)
@@ -104,7 +119,9 @@ def test_the_health_of_the_index_is_told(report_of: ReportOf) -> None:
     end = {"t": 9, "end": "finished", "known": 10**8, "index_bytes": 13 * 10**9}
     settings = {"similarity": 0.9, "recall": 0.98}
     made = report_of(page(E_COM, probes=40), end, settings=settings)
-    assert "The index holds 100,000,000 pages, 130 bytes each. Expected recall: 96 %." in page_of(made)
+    assert "The index holds 100,000,000 pages, 130 bytes each. Expected recall: 96 %." in page_of(
+        made
+    )
 
 
 def test_a_crawl_without_pages_has_a_report(report_of: ReportOf) -> None:
@@ -116,27 +133,45 @@ def test_a_crawl_without_pages_has_a_report(report_of: ReportOf) -> None:
 RULE = {"kind": "query", "site": "https://e.com", "find": "sid", "replace": "", "folders": ["/a/"]}
 
 
-def test_verdicts_and_withdrawn_rules_are_the_evidence_for_rules(tmp_path: Path, database: Database) -> None:
+def test_verdicts_and_withdrawn_rules_are_the_evidence_for_rules(
+    tmp_path: Path, database: Database
+) -> None:
     pages = [page(f"https://e{number}.com/", t=number) for number in range(4)]
-    bad = [{"url": {}, "outcome": "new"}, {"url": "x", "outcome": "new", "referer": [1]}, {"withdrawn": {"kind": 7}}]
+    bad = [
+        {"url": {}, "outcome": "new"},
+        {"url": "x", "outcome": "new", "referer": [1]},
+        {"withdrawn": {"kind": 7}},
+    ]
     write_lines(tmp_path / "a", (header(), *pages, *bad, {"withdrawn": RULE}))
     database.load(find_journals([tmp_path / "a"]))
     for most, origins in ((30, 4), (3, 3)):
         found, withdrawn = database.evidence(most)
-        assert [each.address.origin for each in found] == [f"https://e{number}.com" for number in range(origins)]
+        assert [each.address.origin for each in found] == [
+            f"https://e{number}.com" for number in range(origins)
+        ]
         assert withdrawn == [Rule("query", "https://e.com", "sid", folders=frozenset({"/a/"}))]
 
 
 # Clusters
 
 
-def test_the_largest_clusters_have_their_least_alike_members(fleet: Report, report_of: ReportOf) -> None:
-    original, size = Counter(line["original"] for line in PAGES if "original" in line).most_common(1)[0]
+def test_the_largest_clusters_have_their_least_alike_members(
+    fleet: Report, report_of: ReportOf
+) -> None:
+    original, size = Counter(line["original"] for line in PAGES if "original" in line).most_common(
+        1
+    )[0]
     largest = fleet["clusters"][0]
     assert (largest["kept"], largest["near"] + largest["exact"]) == (original, size)
     similarities = sorted(line["similarity"] for line in PAGES if line.get("original") == original)
     assert [member["similarity"] for member in largest["members"]] == similarities[:20]
-    made = report_of(*(copy(f"{number}-{one}", f"{number}") for number in range(60) for one in range(number % 3 + 1)))
+    made = report_of(
+        *(
+            copy(f"{number}-{one}", f"{number}")
+            for number in range(60)
+            for one in range(number % 3 + 1)
+        )
+    )
     assert [cluster["exact"] for cluster in made["clusters"]] == [3] * 20 + [2] * 20 + [1] * 10
     assert made["totals"]["clusters"] == 60
 
@@ -144,9 +179,21 @@ def test_the_largest_clusters_have_their_least_alike_members(fleet: Report, repo
 def test_a_page_that_replaces_another_takes_its_cluster_over(report_of: ReportOf) -> None:
     lines = [copy("b", "a"), copy("e", "a"), copy("c", "a", replaces=True), copy("d", "c")]
     made = report_of(*lines, copy("e", "c", replaces=True), copy("f", "e"), copy("y", "x"))
-    assert [(cluster["kept"], cluster["exact"]) for cluster in made["clusters"]] == [("e", 5), ("x", 1)]
-    members = [(member["url"], member["original"], member["action"]) for member in made["clusters"][0]["members"]]
-    assert members == [("a", "c", "replaced"), ("b", "a", ""), ("c", "e", "replaced"), ("d", "c", ""), ("f", "e", "")]
+    assert [(cluster["kept"], cluster["exact"]) for cluster in made["clusters"]] == [
+        ("e", 5),
+        ("x", 1),
+    ]
+    members = [
+        (member["url"], member["original"], member["action"])
+        for member in made["clusters"][0]["members"]
+    ]
+    assert members == [
+        ("a", "c", "replaced"),
+        ("b", "a", ""),
+        ("c", "e", "replaced"),
+        ("d", "c", ""),
+        ("f", "e", ""),
+    ]
 
 
 # Places
@@ -164,7 +211,9 @@ def test_a_page_that_replaces_another_takes_its_cluster_over(report_of: ReportOf
         ("/en/the-last-boat/", "/en/*/"),
     ],
 )
-def test_what_differs_in_names_only_is_one_pattern(report_of: ReportOf, path: str, pattern: str) -> None:
+def test_what_differs_in_names_only_is_one_pattern(
+    report_of: ReportOf, path: str, pattern: str
+) -> None:
     (group,) = report_of(page(f"https://user@www.example.com:8080{path}"))["patterns"]
     assert (group["site"], group["name"]) == ("example.com:8080", pattern)
 
@@ -177,8 +226,13 @@ def test_only_unusual_ports_are_sites_of_their_own(report_of: ReportOf) -> None:
 
 def test_a_folder_of_many_names_is_one_pattern(report_of: ReportOf) -> None:
     names = [first + second for first in "abcdefghij" for second in "abcdefghij"]
-    groups = report_of(*(page(f"{E_COM}wiki/{name}") for name in names), page(f"{E_COM}a"))["patterns"]
-    assert [(group["name"], group["counts"]["new"]) for group in groups] == [("/wiki/*", 100), ("/a", 1)]
+    groups = report_of(*(page(f"{E_COM}wiki/{name}") for name in names), page(f"{E_COM}a"))[
+        "patterns"
+    ]
+    assert [(group["name"], group["counts"]["new"]) for group in groups] == [
+        ("/wiki/*", 100),
+        ("/a", 1),
+    ]
 
 
 NUMBERS = range(120)
@@ -198,7 +252,9 @@ TRAPS = {
 def test_a_trap_in_a_path_and_in_a_parameter_is_named(report_of: ReportOf, trap: str) -> None:
     paths, queries = TRAPS[trap]
     copies = [copy(f"{E_COM}{path}", f"{E_COM}original") for path in paths]
-    copies += [copy(f"https://e.org/{path}", f"https://e.org/{n % 120}") for n, path in enumerate(queries)]
+    copies += [
+        copy(f"https://e.org/{path}", f"https://e.org/{n % 120}") for n, path in enumerate(queries)
+    ]
     made = report_of(*copies)
     assert [group["trap"] for group in made["stale"] if group["site"] == "example.com"] == [trap]
     assert findings(made, f"A trap ({trap}): 120 of 120 pages at example.com")
@@ -214,10 +270,17 @@ def test_a_url_of_many_parameters_does_not_fill_the_table(report_of: ReportOf) -
 
 
 def test_mirrors_print_views_and_choices_are_no_traps(report_of: ReportOf) -> None:
-    lines = [copy(f"https://mirror.example.com/print/{number}", f"{E_COM}{number}") for number in NUMBERS]
-    lines += [copy(f"https://shop.example/list?sort={n % 3}", f"https://shop.example/{n}") for n in NUMBERS]
+    lines = [
+        copy(f"https://mirror.example.com/print/{number}", f"{E_COM}{number}") for number in NUMBERS
+    ]
+    lines += [
+        copy(f"https://shop.example/list?sort={n % 3}", f"https://shop.example/{n}")
+        for n in NUMBERS
+    ]
     made = report_of(*lines)
-    assert not any(group["trap"] for group in (*made["stale"], *made["patterns"], *made["parameters"]))
+    assert not any(
+        group["trap"] for group in (*made["stale"], *made["patterns"], *made["parameters"])
+    )
     assert {group["name"] for group in made["stale"]} == {"/print/{n}", "/list"}
 
 
@@ -238,19 +301,29 @@ def test_a_place_is_stale_when_its_last_pages_are_not_new(report_of: ReportOf) -
 def test_other_similarities_tell_what_they_would_keep_and_drop(report_of: ReportOf) -> None:
     near = [page(str(each), "near", similarity=each / 100) for each in range(86, 100)]
     rejected = [number / 100 for number in range(60, 86)]
-    below = [page(f"{each}", rejected_url="a", rejected_by="similarity", rejected_similarity=each) for each in rejected]
+    below = [
+        page(f"{each}", rejected_url="a", rejected_by="similarity", rejected_similarity=each)
+        for each in rejected
+    ]
     similarity = report_of(*near, *below)["similarity"]
     tried = {each["similarity"]: each for each in similarity["what_if"]}
-    assert tried[0.95]["kept"] == sum(each / 100 < tried[0.95]["limit"] for each in range(86, 100)) > 0
+    assert (
+        tried[0.95]["kept"] == sum(each / 100 < tried[0.95]["limit"] for each in range(86, 100)) > 0
+    )
     for looser in (0.8, 0.85):
         assert tried[looser]["kept"] is None
-        assert tried[looser]["dropped"] == sum(each >= tried[looser]["limit"] for each in rejected) > 0
+        assert (
+            tried[looser]["dropped"] == sum(each >= tried[looser]["limit"] for each in rejected) > 0
+        )
     bins = [(each["low"], each["pages"]) for each in similarity["bins"]]
     assert bins == [(0.85, 0), *((each / 100, 1) for each in range(86, 100))]
 
 
 def test_other_limits_are_those_that_crawls_have() -> None:
-    limits = {wanted: accept_threshold(wanted, VERIFY_BITS, Options().recall) for wanted in (0.8, 0.9, 0.95)}
+    limits = {
+        wanted: accept_threshold(wanted, VERIFY_BITS, Options().recall)
+        for wanted in (0.8, 0.9, 0.95)
+    }
     for similarity, limit in limits.items():
         assert limit_at(similarity, wanted=0.9, limit=limits[0.9]) == pytest.approx(limit)
 
@@ -258,30 +331,53 @@ def test_other_limits_are_those_that_crawls_have() -> None:
 SHOP = "https://shop.example"
 
 
-def test_places_are_listed_with_an_example_those_first_that_differ_by_query_alone(report_of: ReportOf) -> None:
+def test_places_are_listed_with_an_example_those_first_that_differ_by_query_alone(
+    report_of: ReportOf,
+) -> None:
     paths = [(f"/topic/{number}", f"/topic/{number - 1}", 0.7) for number in range(1, 9)]
-    paths += [("/member?u=1&sid=a", "/member?u=1&sid=b", 0.75), ("/member?u=2&sid=a", "/member?u=2&sid=b", 0.65)]
+    paths += [
+        ("/member?u=1&sid=a", "/member?u=1&sid=b", 0.75),
+        ("/member?u=2&sid=a", "/member?u=2&sid=b", 0.65),
+    ]
     told = {"rejected_by": "similarity", "difference": "24 [-users-] {+guests+}"}
     made = report_of(
-        *(page(SHOP + path, rejected_url=SHOP + near, rejected_similarity=at, **told) for path, near, at in paths)
+        *(
+            page(SHOP + path, rejected_url=SHOP + near, rejected_similarity=at, **told)
+            for path, near, at in paths
+        )
     )
-    rows = [(row["name"], row["pages"], row["by_query"], row["highest"], row["cause"]) for row in made["below"]]
+    rows = [
+        (row["name"], row["pages"], row["by_query"], row["highest"], row["cause"])
+        for row in made["below"]
+    ]
     assert rows == [("/member", 2, 2, 0.75, "similarity"), ("/topic/{n}", 8, 0, 0.7, "similarity")]
     assert made["below"][0]["example"]["nearest"] == f"{SHOP}/member?u=1&sid=b"
-    assert findings(made, "2 new pages nearly match a page whose URL differs in its query alone. See")
+    assert findings(
+        made, "2 new pages nearly match a page whose URL differs in its query alone. See"
+    )
     assert all(text in page_of(made) for text in ("Just below the limit", "<del>users</del>"))
 
 
 @pytest.mark.parametrize(("name", "told"), [("img", True), ("sort", False), ("sid", False)])
-def test_values_of_a_parameter_with_the_same_text_may_be_pictures(report_of: ReportOf, name: str, told: bool) -> None:
-    paths = [(f"/{item}?c=7&{name}={value}", f"/{item}?c=7&{name}=1") for item in range(4) for value in (2, 3)]
+def test_values_of_a_parameter_with_the_same_text_may_be_pictures(
+    report_of: ReportOf, name: str, told: bool
+) -> None:
+    paths = [
+        (f"/{item}?c=7&{name}={value}", f"/{item}?c=7&{name}=1")
+        for item in range(4)
+        for value in (2, 3)
+    ]
     # A value for each page is no picture.
     paths += [(f"/own/{item}?v={item}", f"/own/{item}") for item in range(60)]
     made = report_of(*(copy(f"{SHOP}/p{url}", f"{SHOP}/p{original}") for url, original in paths))
-    assert made["variants"] == ([{"site": "shop.example", "name": name, "values": 3, "pages": 4}] if told else [])
+    assert made["variants"] == (
+        [{"site": "shop.example", "name": name, "values": 3, "pages": 4}] if told else []
+    )
     found = findings(made, "same text")
     assert len(found) == told
-    assert not told or found[0].startswith("Parameter img at shop.example: 3 values, same text. If these show")
+    assert not told or found[0].startswith(
+        "Parameter img at shop.example: 3 values, same text. If these show"
+    )
 
 
 # Two crawls
@@ -297,35 +393,85 @@ def told(path: str, digest: str, outcome: str = "new", **more: object) -> Line:
 
 
 EARLIER = (
-    *(told("same", "a"), told("changed", "b"), told("to-copy", "c"), told("old-place", "d"), told("gone", "e")),
-    *(told("copy", "a", "exact"), told("by-flag", "f"), told("404", "", "skipped"), told("skipped", "a", "exact")),
+    *(
+        told("same", "a"),
+        told("changed", "b"),
+        told("to-copy", "c"),
+        told("old-place", "d"),
+        told("gone", "e"),
+    ),
+    *(
+        told("copy", "a", "exact"),
+        told("by-flag", "f"),
+        told("404", "", "skipped"),
+        told("skipped", "a", "exact"),
+    ),
 )
 NOW = (
     # A page counts as it was met last.
-    *(told("same", "a"), told("changed", "b"), told("changed", "b2", t=2), told("to-copy", "c", "near")),
+    *(
+        told("same", "a"),
+        told("changed", "b"),
+        told("changed", "b2", t=2),
+        told("to-copy", "c", "near"),
+    ),
     *(told("new-place", "d"), told("copy", "a", "exact"), told("new-copy", "a", "exact")),
-    *(told("by-flag", "f", "revisit", changed=True), told("404", "", "skipped"), page("https://other.example/")),
+    *(
+        told("by-flag", "f", "revisit", changed=True),
+        told("404", "", "skipped"),
+        page("https://other.example/"),
+    ),
     *({"t": 1, "skipped": f"{E_COM}{path}", "rule": "x"} for path in ("skipped", "same")),
 )
 
 
 def test_pages_are_compared_by_url_and_text(report_of: ReportOf) -> None:
     compared = report_of(*NOW, earlier=EARLIER)["comparison"]
-    expected = {"new": 2, "changed": 2, "same": 2, "duplicated": 2, "moved": 1, "skipped": 1, "gone": 1}
+    expected = {
+        "new": 2,
+        "changed": 2,
+        "same": 2,
+        "duplicated": 2,
+        "moved": 1,
+        "skipped": 1,
+        "gone": 1,
+    }
     assert counted(compared["total"]) == expected
-    assert {each["site"]: each["new"] for each in compared["sites"]} == {"example.com": 1, "other.example": 1}
-    examples = {f"{each['change']} {each['url'].rpartition('/')[2]}" for each in compared["examples"]}
+    assert {each["site"]: each["new"] for each in compared["sites"]} == {
+        "example.com": 1,
+        "other.example": 1,
+    }
+    examples = {
+        f"{each['change']} {each['url'].rpartition('/')[2]}" for each in compared["examples"]
+    }
     assert examples == {
-        *("new new-place", "new ", "changed changed", "changed by-flag", "duplicated to-copy", "duplicated new-copy"),
+        *(
+            "new new-place",
+            "new ",
+            "changed changed",
+            "changed by-flag",
+            "duplicated to-copy",
+            "duplicated new-copy",
+        ),
         *("moved old-place", "skipped skipped", "gone gone"),
     }
     assert compared["name"] == "former"
 
 
 @pytest.mark.parametrize(
-    ("now", "then"), [({}, {"store": "redis://other:6379/0"}), ({"store": "memory://"}, {"store": "memory://"})]
+    ("now", "then"),
+    [({}, {"store": "redis://other:6379/0"}), ({"store": "memory://"}, {"store": "memory://"})],
 )
-def test_texts_of_different_indexes_are_not_compared(report_of: ReportOf, now: Line, then: Line) -> None:
+def test_texts_of_different_indexes_are_not_compared(
+    report_of: ReportOf, now: Line, then: Line
+) -> None:
     compared = report_of(*NOW, earlier=EARLIER, settings=now, earlier_settings=then)["comparison"]
     assert not compared["by_text"]
-    assert counted(compared["total"]) == {"new": 2, "changed": 1, "same": 3, "duplicated": 2, "skipped": 1, "gone": 2}
+    assert counted(compared["total"]) == {
+        "new": 2,
+        "changed": 1,
+        "same": 3,
+        "duplicated": 2,
+        "skipped": 1,
+        "gone": 2,
+    }

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from crawldedup.scan.read import Packed
 
 GOAL = Goal(0.9, 0.98)
-WORDS = [f"{first}{second}{third}" for first in "bdfgklm" for second in "aeiou" for third in ("n", "rt", "st", "lk")]
+WORDS = [
+    f"{first}{second}{third}"
+    for first in "bdfgklm"
+    for second in "aeiou"
+    for third in ("n", "rt", "st", "lk")
+]
 
 
 def text(random: Random, words: int = 200) -> str:
@@ -34,7 +39,9 @@ def edited(original: str, random: Random, edits: int) -> str:
 
 
 def collection(seed: int = 1, originals: int = 300) -> list[str]:
-    """Return originals, each followed later by exact and near copies of some, and by a thin page now and then."""
+    """Return originals, each followed later by exact and near copies of some, and by a thin page
+    now and then.
+    """
     random = Random(seed)
     texts = [text(random, random.randrange(120, 500)) for _ in range(originals)]
     for place in range(0, originals, 3):
@@ -65,7 +72,10 @@ def columns(texts: Sequence[str], urls: Sequence[str] | None = None) -> Columns:
 
 
 def shingles_in(answer: Packed) -> Lists:
-    return Lists(np.frombuffer(answer["shingles"], np.uint32), np.frombuffer(answer["shingle_sizes"], np.uint32))
+    return Lists(
+        np.frombuffer(answer["shingles"], np.uint32),
+        np.frombuffer(answer["shingle_sizes"], np.uint32),
+    )
 
 
 def shingles(texts: Sequence[str]) -> Lists:

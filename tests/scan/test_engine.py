@@ -13,7 +13,17 @@ from crawldedup import Deduplicator, Kind, Page
 from crawldedup.scan.engine import (
     find_duplicates,
 )
-from tests.scan.pages import GOAL, collection, columns, columns_in, edited, packed, shingles, shingles_in, text
+from tests.scan.pages import (
+    GOAL,
+    collection,
+    columns,
+    columns_in,
+    edited,
+    packed,
+    shingles,
+    shingles_in,
+    text,
+)
 from tests.stories import jaccard
 
 PRODUCT = """
@@ -24,13 +34,19 @@ PRODUCT = """
 
 
 def online(texts: list[str]) -> list[tuple[int, bool, float]]:
-    """Return the original, whether it is equal, and the similarity of each page, as a Deduplicator tells them."""
+    """Return the original, whether it is equal, and the similarity of each page, as a Deduplicator
+    tells them.
+    """
     found = []
     with Deduplicator(key=0) as dedup:
         for number, each in enumerate(texts):
             verdict = dedup.check(str(number), text=each, identity=str(number))
-            original = int(verdict.original) if verdict.is_duplicate and verdict.original else number
-            found.append((original, verdict.kind is Kind.EXACT_DUPLICATE, verdict.similarity or 1.0))
+            original = (
+                int(verdict.original) if verdict.is_duplicate and verdict.original else number
+            )
+            found.append(
+                (original, verdict.kind is Kind.EXACT_DUPLICATE, verdict.similarity or 1.0)
+            )
     return found
 
 
@@ -40,9 +56,15 @@ def test_its_verdicts_are_those_of_a_crawl() -> None:
     expected = online(texts)
     assert found.original.tolist() == [original for original, _, _ in expected]
     assert found.exact.tolist() == [exact for _, exact, _ in expected]
-    near = [number for number, (original, exact, _) in enumerate(expected) if original != number and not exact]
+    near = [
+        number
+        for number, (original, exact, _) in enumerate(expected)
+        if original != number and not exact
+    ]
     assert len(near) > 50
-    assert found.similarity[near] == pytest.approx([expected[number][2] for number in near], abs=1e-3)
+    assert found.similarity[near] == pytest.approx(
+        [expected[number][2] for number in near], abs=1e-3
+    )
     others = np.setdiff1d(np.arange(len(texts)), near)
     assert set(found.similarity[others]) == {1.0}
 
@@ -50,7 +72,10 @@ def test_its_verdicts_are_those_of_a_crawl() -> None:
 def test_pages_of_different_facts_are_kept_apart() -> None:
     story = text(Random(1), 300)
     pages = [
-        Page(f"https://a.example/{number}", html=PRODUCT.replace("PRICE", price).replace("STORY", story))
+        Page(
+            f"https://a.example/{number}",
+            html=PRODUCT.replace("PRICE", price).replace("STORY", story),
+        )
         for number, price in enumerate(("10.00", "12.00", "10.00"))
     ]
     answer = packed(pages)
@@ -68,20 +93,33 @@ def test_the_page_of_the_lowest_rank_is_kept() -> None:
 
 
 def test_exact_similarities_decide_if_they_are_there() -> None:
-    """Whatever the estimates are: all pages from .9 on are dropped, none below, and each for the nearest kept one."""
+    """Whatever the estimates are: all pages from .9 on are dropped, none below, and each for the
+    nearest kept one.
+    """
     texts = collection(originals=600)
-    similarities = {(later, earlier): jaccard(texts[later], texts[earlier]) for later, earlier in alike(texts)}
+    similarities = {
+        (later, earlier): jaccard(texts[later], texts[earlier]) for later, earlier in alike(texts)
+    }
     original = list(range(len(texts)))
     for page in range(len(texts)):
-        kept = [(similarities[page, other], -other) for other in range(page) if (page, other) in similarities]
-        nearest = max([(value, other) for value, other in kept if original[-other] == -other], default=(0.0, 0))
+        kept = [
+            (similarities[page, other], -other)
+            for other in range(page)
+            if (page, other) in similarities
+        ]
+        nearest = max(
+            [(value, other) for value, other in kept if original[-other] == -other],
+            default=(0.0, 0),
+        )
         if nearest[0] >= GOAL.similarity:
             original[page] = -nearest[1]
     found = find_duplicates(replace(columns(texts), shingles=shingles(texts)), GOAL)
     assert found.original.tolist() == original
     near = [page for page in range(len(texts)) if original[page] != page and not found.exact[page]]
     assert len(near) > 100
-    assert found.similarity[near] == pytest.approx([similarities[page, original[page]] for page in near])
+    assert found.similarity[near] == pytest.approx(
+        [similarities[page, original[page]] for page in near]
+    )
     assert found.original.tolist() != find_duplicates(columns(texts), GOAL).original.tolist()
 
 
@@ -129,7 +167,9 @@ def test_chains_and_crowds_end_where_they_do_in_a_crawl() -> None:
         chain.append(edited(chain[-1], random, edits))
     words = [f"word{number}" for number in range(300)]
     crowd = [
-        " ".join(f"other{page}" if (place - page) % 38 == 4 else word for place, word in enumerate(words))
+        " ".join(
+            f"other{page}" if (place - page) % 38 == 4 else word for place, word in enumerate(words)
+        )
         for page in range(8)
     ]
     texts = [*chain, *crowd, " ".join(words)]

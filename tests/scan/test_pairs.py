@@ -1,4 +1,6 @@
-"""Near duplicates share a key, and pages that share one are paired: all where few do, some where many do."""
+"""Near duplicates share a key, and pages that share one are paired: all where few do, some where
+many do.
+"""
 
 from __future__ import annotations
 
@@ -59,15 +61,23 @@ def test_a_long_run_is_paired_with_neighbours_and_with_its_first_page() -> None:
     pages = 5 * NEIGHBOURS
     found = pairs_of(packed_keys([1] * pages), alike(pages))
     assert {(0, later) for later in range(1, pages)} <= found
-    assert {(later - back, later) for later in range(NEIGHBOURS, pages) for back in range(1, NEIGHBOURS + 1)} <= found
+    assert {
+        (later - back, later)
+        for later in range(NEIGHBOURS, pages)
+        for back in range(1, NEIGHBOURS + 1)
+    } <= found
     assert len(found) < pages * (NEIGHBOURS + 20)
 
 
-def test_runs_are_not_cut_where_many_keys_are_worked_on_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_are_not_cut_where_many_keys_are_worked_on_in_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name in ("_KEYS_AT_ONCE", "_PAIRS_AT_ONCE"):
         monkeypatch.setattr(f"crawldedup.scan.pairs.{name}", 3)
     prefixes = [number // 5 for number in range(40)]
-    expected = {each for first in range(0, 40, 5) for each in combinations(range(first, first + 5), 2)}
+    expected = {
+        each for first in range(0, 40, 5) for each in combinations(range(first, first + 5), 2)
+    }
     assert pairs_of(packed_keys(prefixes), alike(40)) == expected
 
 

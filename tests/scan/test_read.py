@@ -1,4 +1,6 @@
-"""A scan reads pages in processes, outlives pages that end one, and goes on behind the last whole chunk."""
+"""A scan reads pages in processes, outlives pages that end one, and goes on behind the last whole
+chunk.
+"""
 
 import os
 import re
@@ -37,13 +39,19 @@ def shingles_in(folder: ScanFolder) -> bytes:
 
 def with_urls(answer: Packed, urls: Sequence[str]) -> Packed:
     encoded = [url.encode("utf-8", "surrogatepass") for url in urls]
-    return answer | {"urls": b"".join(encoded), "url_sizes": np.array(list(map(len, encoded)), np.uint32).tobytes()}
+    return answer | {
+        "urls": b"".join(encoded),
+        "url_sizes": np.array(list(map(len, encoded)), np.uint32).tobytes(),
+    }
 
 
 @pytest.fixture
 def parts() -> list[Packed]:
     texts = collection(originals=24)
-    return [with_urls(of_texts(texts[:20]), URLS[:20]), with_urls(of_texts(texts[20:]), URLS[20 : len(texts)])]
+    return [
+        with_urls(of_texts(texts[:20]), URLS[:20]),
+        with_urls(of_texts(texts[20:]), URLS[20 : len(texts)]),
+    ]
 
 
 def added(path: Path, *parts: Packed) -> None:
@@ -72,10 +80,16 @@ def test_all_parts_make_one_collection(tmp_path: Path, parts: list[Packed]) -> N
         assert len(list((tmp_path / "scan").glob("*.part"))) == 2
 
 
-@pytest.mark.parametrize("tear", [lambda part: part[:-1], lambda part: bytes(len(part)), lambda _: b"", None])
+@pytest.mark.parametrize(
+    "tear", [lambda part: part[:-1], lambda part: bytes(len(part)), lambda _: b"", None]
+)
 @pytest.mark.parametrize(("torn", "whole"), [(0, 0), (1, 20)])
 def test_what_a_power_cut_has_torn_is_read_again(
-    tmp_path: Path, parts: list[Packed], torn: int, whole: int, tear: Callable[[bytes], bytes] | None
+    tmp_path: Path,
+    parts: list[Packed],
+    torn: int,
+    whole: int,
+    tear: Callable[[bytes], bytes] | None,
 ) -> None:
     added(tmp_path, *parts)
     (tmp_path / "columns-killed").mkdir()
@@ -98,7 +112,11 @@ def test_what_a_power_cut_has_torn_is_read_again(
     ],
 )
 def test_a_folder_of_another_scan_or_of_none_is_refused_and_left_alone(
-    tmp_path: Path, parts: list[Packed], change: Callable[[Path], object] | None, task: dict[str, object], message: str
+    tmp_path: Path,
+    parts: list[Packed],
+    change: Callable[[Path], object] | None,
+    task: dict[str, object],
+    message: str,
 ) -> None:
     added(tmp_path, *parts)
     if change is not None:
@@ -110,7 +128,10 @@ def test_a_folder_of_another_scan_or_of_none_is_refused_and_left_alone(
 
 
 def test_a_folder_at_work_is_refused(tmp_path: Path) -> None:
-    with opened_folder(tmp_path, TASK), pytest.raises(ConfigurationError, match="another scan is at work"):
+    with (
+        opened_folder(tmp_path, TASK),
+        pytest.raises(ConfigurationError, match="another scan is at work"),
+    ):
         added(tmp_path)
 
 
@@ -143,21 +164,28 @@ def collect(
 ) -> None:
     items = [Item(page.url, page=page) for page in pages]
     output = Output(as_json=False)
-    chunks = read.chunks_of(["pages"], folder.step.place, lambda _name, _on_error: iter(items), ignore)
+    chunks = read.chunks_of(
+        ["pages"], folder.step.place, lambda _name, _on_error: iter(items), ignore
+    )
     with patch.object(output, "error", on_skipped):
         for _ in read.read_into(folder, chunks, options or Options(), workers, output, "skipped"):
             progress(folder.step.pages)
 
 
 def pages_of(texts: list[str], kind: str = "text") -> list[Page]:
-    return [Page(f"https://a.example/{number}/ä\udc80", **{kind: text}) for number, text in enumerate(texts)]
+    return [
+        Page(f"https://a.example/{number}/ä\udc80", **{kind: text})
+        for number, text in enumerate(texts)
+    ]
 
 
 def children() -> list[int]:
     """Return the worker processes of this one, which may have servers of other tests, too."""
     path = Path(f"/proc/self/task/{os.getpid()}/children")
     is_worker = re.compile(rb"crawldedup\.workers\.program")
-    return [pid for pid in map(int, path.read_text().split()) if is_worker.search(command_line(pid))]
+    return [
+        pid for pid in map(int, path.read_text().split()) if is_worker.search(command_line(pid))
+    ]
 
 
 def command_line(pid: int) -> bytes:
@@ -167,7 +195,9 @@ def command_line(pid: int) -> bytes:
         return b""
 
 
-def test_pages_are_read_as_one_process_reads_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_are_read_as_one_process_reads_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(read, "_PAGES_A_CHUNK", 3)
     texts = [*collection(originals=40), "half a surrogate pair ?", ""]
     skipped: list[Exception] = []
@@ -185,7 +215,9 @@ def test_pages_are_read_as_one_process_reads_them(tmp_path: Path, monkeypatch: p
     assert not children()
 
 
-@pytest.mark.parametrize(("word", "reason"), [("KILL", "crashed"), ("SLOW", "too_slow"), ("STOP", "too_slow")])
+@pytest.mark.parametrize(
+    ("word", "reason"), [("KILL", "crashed"), ("SLOW", "too_slow"), ("STOP", "too_slow")]
+)
 def test_a_page_that_ends_its_process_is_skipped_alone(
     word: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,7 +232,9 @@ def test_a_page_that_ends_its_process_is_skipped_alone(
     with opened_folder(tmp_path / "work", TASK) as folder:
         given = [*pages[:4], hostile, *pages[4:]]
         collect(folder, given, options, on_skipped=skipped.append)
-        assert folder.pages()[0].digest.tolist() == columns_in(packed(pages, options)).digest.tolist()
+        assert (
+            folder.pages()[0].digest.tolist() == columns_in(packed(pages, options)).digest.tolist()
+        )
     assert list(map(str, skipped)) == [f"{hostile.url}: skipped ({reason})"]
 
 

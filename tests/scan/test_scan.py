@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from tests.commands.conftest import Run
 
 COMMAND = [sys.executable, "-m", "crawldedup.cli", "scan"]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONDONTWRITEBYTECODE": "1"}
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join(sys.path),
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
 TEXTS = collection()
 
 
@@ -55,10 +59,17 @@ def test_rows_tell_what_a_crawl_would(run: Run) -> None:
     with Deduplicator(key=0) as dedup:
         for number, (text, row) in enumerate(zip(TEXTS, found, strict=True)):
             verdict = dedup.check(f"https://a.example/{number}", text=text)
-            assert (row["url"], row["kind"], row["kept_url"]) == (verdict.url, verdict.kind, verdict.original)
+            assert (row["url"], row["kind"], row["kept_url"]) == (
+                verdict.url,
+                verdict.kind,
+                verdict.original,
+            )
     kinds = [row["kind"] for row in found]
     assert result["pages"] == result["kept"] + result["duplicates"] == len(TEXTS)
-    assert (result["near"], result["exact"]) == (kinds.count("near_duplicate"), kinds.count("exact_duplicate"))
+    assert (result["near"], result["exact"]) == (
+        kinds.count("near_duplicate"),
+        kinds.count("exact_duplicate"),
+    )
     assert (result["near"] > 50, result["exact"] > 10) == (True, True)
 
 
@@ -102,13 +113,21 @@ def test_the_report_is_that_of_a_scan(run: Run) -> None:
     assert run("scan pages.jl -o report.html").status == 0
     page = Path("report.html").read_text()
     # What it tells of similarities takes the limit of the scan.
-    for shown in (result["clusters"][0]["original"], str(result["pages"]), "With another similarity"):
+    for shown in (
+        result["clusters"][0]["original"],
+        str(result["pages"]),
+        "With another similarity",
+    ):
         assert shown in page
     assert "this crawl" not in page
 
 
 def test_hostile_urls_stay_what_they_are(run: Run) -> None:
-    urls = ["https://a.example/<script>alert(1)</script>", "https://a.example/\udc80\n[red]", "=1+1"]
+    urls = [
+        "https://a.example/<script>alert(1)</script>",
+        "https://a.example/\udc80\n[red]",
+        "=1+1",
+    ]
     feed(TEXTS[:1] * 3, urls)
     for name in ("out.jsonl", "out.html"):
         assert run(f"scan pages.jl -o {name}").status == 0
@@ -124,13 +143,21 @@ def test_a_killed_scan_goes_on_and_ends_as_if_undisturbed(run: Run) -> None:
     undisturbed = run("scan broken.jl pages.jl -o expected.jsonl --json")
     command = [*COMMAND, "broken.jl", "pages.jl", "-o", "out.jsonl", "--json"]
     for kills in range(3):
-        with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            while len(list(Path("out.jsonl.scan").glob("*.part"))) <= kills and process.poll() is None:
+        with subprocess.Popen(
+            command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
+            while (
+                len(list(Path("out.jsonl.scan").glob("*.part"))) <= kills and process.poll() is None
+            ):
                 time.sleep(0.02)
             process.send_signal(signal.SIGKILL)
     assert not Path("out.jsonl").exists()
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, check=False)
-    assert (done.returncode, b"going on after" in done.stderr) == (undisturbed.status, True) == (1, True)
+    assert (
+        (done.returncode, b"going on after" in done.stderr)
+        == (undisturbed.status, True)
+        == (1, True)
+    )
     assert json.loads(done.stdout) == json.loads(undisturbed.out)
     assert Path("out.jsonl").read_bytes() == Path("expected.jsonl").read_bytes()
 
@@ -138,15 +165,27 @@ def test_a_killed_scan_goes_on_and_ends_as_if_undisturbed(run: Run) -> None:
 @pytest.mark.parametrize(
     ("urls", "options", "kept"),
     [
-        (["https://a.example/1?sid=3", "https://a.example/1", "https://a.example/print/1"], "", [1]),
+        (
+            ["https://a.example/1?sid=3", "https://a.example/1", "https://a.example/print/1"],
+            "",
+            [1],
+        ),
         (["https://a.example/1?sid=3", "https://a.example/1"], "--keep first", [0]),
         (["https://example.com/1", "https://example.org/1", "https://www.example.com/2"], "", [0]),
-        (["https://example.com/1", "https://example.org/1", "https://www.example.com/2"], "--scope site", [0, 1]),
+        (
+            ["https://example.com/1", "https://example.org/1", "https://www.example.com/2"],
+            "--scope site",
+            [0, 1],
+        ),
     ],
 )
-def test_the_options_decide_which_copies_are_kept(run: Run, urls: list[str], options: str, kept: list[int]) -> None:
+def test_the_options_decide_which_copies_are_kept(
+    run: Run, urls: list[str], options: str, kept: list[int]
+) -> None:
     assert run(f"scan {feed(TEXTS[:1] * len(urls), urls)} -o out.jsonl {options}").status == 0
-    assert [number for number, row in enumerate(rows("out.jsonl")) if row["kept_url"] is None] == kept
+    assert [
+        number for number, row in enumerate(rows("out.jsonl")) if row["kept_url"] is None
+    ] == kept
 
 
 @pytest.mark.parametrize(
@@ -170,15 +209,23 @@ def test_wrong_arguments_are_told_before_the_work(run: Run, arguments: str, mess
 def test_an_earlier_result_stays_if_nothing_can_be_read(run: Run) -> None:
     Path("there.csv").write_text("mine")
     said = run("scan missing --output there.csv --force")
-    assert (said.status, "was not written" in said.out, Path("there.csv").read_text()) == (1, True, "mine")
+    assert (said.status, "was not written" in said.out, Path("there.csv").read_text()) == (
+        1,
+        True,
+        "mine",
+    )
 
 
 def test_a_full_disk_is_told_and_what_was_read_stays(run: Run) -> None:
     line = f"scan {feed(collection(originals=200))} --json"
     expected = run(f"{line} -o expected.jsonl").values
     # Files end at 100 kB, which Python tells as it tells that a disk is full.
-    limited = f"ulimit -f 100; trap '' XFSZ; exec {sys.executable} -m crawldedup.cli {line} -o out.jsonl"
-    failed = subprocess.run(["bash", "-c", limited], env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    limited = (
+        f"ulimit -f 100; trap '' XFSZ; exec {sys.executable} -m crawldedup.cli {line} -o out.jsonl"
+    )
+    failed = subprocess.run(
+        ["bash", "-c", limited], env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
     assert (failed.returncode, "same command goes on" in failed.stderr) == (2, True)
     assert not Path("out.jsonl").exists()
     assert run(f"{line} -o out.jsonl").values == expected
@@ -192,7 +239,9 @@ def test_a_folder_that_has_changed_is_refused(run: Run, change: str) -> None:
     if change == "a page less":
         Path("pages/0.html").unlink()
     else:
-        Path("pages/x.html" if change == "a new page" else "pages/1.html").write_text("<p>Something else.</p>")
+        Path("pages/x.html" if change == "a new page" else "pages/1.html").write_text(
+            "<p>Something else.</p>"
+        )
     said = run("scan pages --work work")
     assert (said.status, "begun with other files" in said.err) == (2, True)
 

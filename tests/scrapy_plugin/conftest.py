@@ -12,7 +12,8 @@ from tests.scrapy_plugin.crawling import MODES, QUICK, Crawl, Crawling
 from tests.scrapy_plugin.website import Site, article
 
 if scrapy.version_info < (2, 15):
-    # There Scrapy's own functions ask which reactor is installed, whatever loop runs: tests without a crawl need one.
+    # There Scrapy's own functions ask which reactor is installed, whatever loop runs: tests without
+    # a crawl need one.
     install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
 
 

@@ -1,6 +1,8 @@
-"""One crawl in a process of its own: reads what to do as JSON from stdin, writes what happened to a file.
+"""One crawl in a process of its own: reads what to do as JSON from stdin, writes what happened to a
+file.
 
-There is no ``if __name__ == "__main__"`` guard here, as in many users' scripts: workers must not need one.
+There is no ``if __name__ == "__main__"`` guard here, as in many users' scripts: workers must not
+need one.
 """
 
 import json

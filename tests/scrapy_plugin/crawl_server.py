@@ -52,7 +52,9 @@ def serve(mode: str, folder: str, tasks: Connection) -> None:
     sys.path.insert(0, str(Path(__file__).parent))
     warnings.simplefilter("error", ScrapyDeprecationWarning)
     # What other plugins still call is theirs to change.
-    warnings.filterwarnings("ignore", category=ScrapyDeprecationWarning, module=r"(scrapy_redis|spidermon)\.")
+    warnings.filterwarnings(
+        "ignore", category=ScrapyDeprecationWarning, module=r"(scrapy_redis|spidermon)\."
+    )
     configure_logging({"LOG_ENABLED": False})
     logging.root.setLevel(logging.DEBUG)
     if mode == "no reactor":

@@ -24,7 +24,9 @@ QUICK: Final = {"CRAWLDEDUP_EXTRACTOR": "text"}
 # The settings that choose an event loop. Scrapy crawls without a reactor since 2.15.
 MODES: Final[dict[str, dict[str, Any]]] = {
     "asyncio": {},
-    **({"no reactor": {"TWISTED_REACTOR_ENABLED": False}} if scrapy.version_info >= (2, 15) else {}),
+    **(
+        {"no reactor": {"TWISTED_REACTOR_ENABLED": False}} if scrapy.version_info >= (2, 15) else {}
+    ),
 }
 # Stats that count no pages.
 _FIGURES: Final = ("novelty", "clusters", "largest_cluster", "bytes_saved", "seconds/")
@@ -32,8 +34,16 @@ _FIGURES: Final = ("novelty", "clusters", "largest_cluster", "bytes_saved", "sec
 
 def counts_in(stats: Mapping[str, Any]) -> dict[str, int]:
     """Return the counts of pages and items of Scrapy's stats that are ours, without their prefix."""
-    ours = {name.removeprefix("crawldedup/"): value for name, value in stats.items() if name.startswith("crawldedup/")}
-    return {name: value for name, value in ours.items() if not name.removeprefix("item/").startswith(_FIGURES)}
+    ours = {
+        name.removeprefix("crawldedup/"): value
+        for name, value in stats.items()
+        if name.startswith("crawldedup/")
+    }
+    return {
+        name: value
+        for name, value in ours.items()
+        if not name.removeprefix("item/").startswith(_FIGURES)
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +79,19 @@ class Crawl:
 
     def lines(self, *levels: str) -> list[str]:
         """The lines of the log of these levels."""
-        return [line for line in self.log.splitlines() if any(f" {level}: " in line for level in levels)]
+        return [
+            line for line in self.log.splitlines() if any(f" {level}: " in line for level in levels)
+        ]
 
     @property
     def errors(self) -> list[str]:
         """The lines of the log that are warnings or worse, but for what is usual."""
         usual = ("DownloadHandler is experimental", "a new index begins")
-        return [line for line in self.lines("WARNING", "ERROR") if not any(words in line for words in usual)]
+        return [
+            line
+            for line in self.lines("WARNING", "ERROR")
+            if not any(words in line for words in usual)
+        ]
 
 
 def task_of(
@@ -90,10 +106,11 @@ def task_of(
     items: list[dict[str, Any]] | None = None,
     **settings: Any,
 ) -> str:
-    """A crawl of some of a site's pages: paths, or the arguments of requests. `items` come before the pages.
+    """A crawl of some of a site's pages: paths, or the arguments of requests. `items` come before
+    the pages.
 
-    `follow` maps pages to a page that they link to, `again` are asked for once more by their callback, and at
-    `close_at` the spider ends the crawl.
+    `follow` maps pages to a page that they link to, `again` are asked for once more by their
+    callback, and at `close_at` the spider ends the crawl.
     """
     requests = ({"url": page} if isinstance(page, str) else page for page in pages)
     task = {
@@ -111,12 +128,20 @@ def task_of(
 
 
 def start(site: Site, folder: Path, pages: list[Any], **options: Any) -> subprocess.Popen[str]:
-    """Start a crawl in a process of its own, which works in the folder. The options are those of `task_of`."""
+    """Start a crawl in a process of its own, which works in the folder.
+
+    The options are those of `task_of`.
+    """
     with tempfile.TemporaryFile() as stdin:
         stdin.write(task_of(site, folder, pages, **options).encode())
         stdin.seek(0)
-        command, out = [sys.executable, PROGRAM], {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-        return subprocess.Popen(command, cwd=folder, stdin=stdin, text=True, start_new_session=True, **out)
+        command, out = (
+            [sys.executable, PROGRAM],
+            {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE},
+        )
+        return subprocess.Popen(
+            command, cwd=folder, stdin=stdin, text=True, start_new_session=True, **out
+        )
 
 
 def finish(process: subprocess.Popen[str], folder: Path) -> Crawl:

@@ -53,12 +53,16 @@ class FakeCrawler:
         return cls if self._has_item_middleware else None
 
     def work_for(self, command: str) -> None:
-        """Crawl for an interactive command, which puts a `start` of its own into the class of the spider."""
+        """Crawl for an interactive command, which puts a `start` of its own into the class of the
+        spider.
+        """
         self.spider.start = SimpleNamespace(__module__=f"scrapy.commands.{command}")  # type: ignore[assignment]
 
 
 class FakeDedup:
-    """Takes texts that differ in case only for near duplicates, and raises the errors that it is given."""
+    """Takes texts that differ in case only for near duplicates, and raises the errors that it is
+    given.
+    """
 
     session = None
 
@@ -81,8 +85,12 @@ class FakeDedup:
         self._call("info")
         return SimpleNamespace(pages=len(self.seen), bytes=0)
 
-    async def judge(self, page: Page, prepare: Callable[[Page, ReadPage], Page] = lambda page, _: page) -> Judged:
-        text = page.text or (page.html if isinstance(page.html, str) else (page.html or b"").decode())
+    async def judge(
+        self, page: Page, prepare: Callable[[Page, ReadPage], Page] = lambda page, _: page
+    ) -> Judged:
+        text = page.text or (
+            page.html if isinstance(page.html, str) else (page.html or b"").decode()
+        )
         if text.startswith("page error"):
             raise PageError("too_deep", "The page is nested too deeply.")
         if text.startswith("unexpected"):
@@ -96,7 +104,9 @@ class FakeDedup:
     async def find(self, **_: Any) -> list[Match]:
         return self.matches
 
-    def deliver(self, url: str, *, identity: str | None = None, scope_key: str | None = None) -> None:
+    def deliver(
+        self, url: str, *, identity: str | None = None, scope_key: str | None = None
+    ) -> None:
         self.delivered.append(url)
 
     async def close(self) -> None:
@@ -111,7 +121,9 @@ class FakeDedup:
         urls = self.seen.setdefault(text.lower(), [])
         if page.url in urls:
             # A text that is "hardly" another is one only where texts must be equal.
-            changed = text.startswith("changed") or (text.startswith("hardly") and page.revisit_similarity is None)
+            changed = text.startswith("changed") or (
+                text.startswith("hardly") and page.revisit_similarity is None
+            )
             return Verdict(Kind.REVISIT, page.url, changed=changed)
         if page.remember:
             urls.append(page.url)
@@ -123,7 +135,10 @@ class FakeDedup:
 
 
 class HandedIn:
-    """A crawl, whose pages or items a test hands in one by one, while it is open. Its subject is told of that."""
+    """A crawl, whose pages or items a test hands in one by one, while it is open.
+
+    Its subject is told of that.
+    """
 
     opened: Callable[[], Coroutine[Any, Any, None]]
     closed: Callable[[], Coroutine[Any, Any, None]]

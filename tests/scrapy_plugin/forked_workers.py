@@ -1,7 +1,8 @@
-"""Worker processes that are forked off their crawl, which has the modules already that they take longest to import.
+"""Worker processes that are forked off their crawl, which has the modules already that they take
+longest to import.
 
-Importing this module makes it so. What a process of Python's own has that these have not is tested in crawls that
-`crawling.start` begins, and in `tests/workers`.
+Importing this module makes it so. What a process of Python's own has that these have not is tested
+in crawls that `crawling.start` begins, and in `tests/workers`.
 """
 
 import contextlib
@@ -23,7 +24,9 @@ from crawldedup.workers import pool
 class ForkedProcess:
     """As much of `subprocess.Popen` as workers need."""
 
-    def __init__(self, command: list[str], *, stdin: int, env: dict[str, str], process_group: int) -> None:
+    def __init__(
+        self, command: list[str], *, stdin: int, env: dict[str, str], process_group: int
+    ) -> None:
         self.args = command
         self.returncode: int | None = None
         self.pid = os.fork()
@@ -67,6 +70,7 @@ def _become(program: str, stdin: int) -> NoReturn:
         os._exit(0)
 
 
-# Estimates depend on the key: see `tests/conftest.py`. Crawls of processes of their own have keys as for users.
+# Estimates depend on the key: see `tests/conftest.py`. Crawls of processes of their own have keys
+# as for users.
 Key.random = classmethod(lambda cls: cls())  # type: ignore[assignment, method-assign]
 pool.subprocess = SimpleNamespace(Popen=ForkedProcess, TimeoutExpired=subprocess.TimeoutExpired)

@@ -52,11 +52,19 @@ class PageSpider(Spider):
             # An answer that is no page, for items without pages.
             yield Request("data:image/png,items", callback=self.listed, priority=1)
         for number, page in enumerate(self.task["pages"]):
-            options = {"dont_filter": True, "priority": -number, "callback": "parse", "errback": self.failed, **page}
+            options = {
+                "dont_filter": True,
+                "priority": -number,
+                "callback": "parse",
+                "errback": self.failed,
+                **page,
+            }
             # Start requests are never dropped; these stand for pages that links lead to.
             options["meta"] = {"is_start_request": False, **page.get("meta", {})}
             if options["callback"] == "NO_CALLBACK":
-                await self.download(Request(**{**options, "callback": NO_CALLBACK, "errback": None}))
+                await self.download(
+                    Request(**{**options, "callback": NO_CALLBACK, "errback": None})
+                )
             else:
                 yield Request(**{**options, "callback": getattr(self, options["callback"])})
 
@@ -109,13 +117,17 @@ class PageSpider(Spider):
         self.report["signals"].append([self.shown(request.url), str(verdict.kind), dropped])
 
     def page_deduplicated(self, response: Response, verdict: Verdict, dropped: bool) -> None:
-        self.report["duplicates"].append([self.shown(response.url), self.shown(verdict.original), dropped])
+        self.report["duplicates"].append(
+            [self.shown(response.url), self.shown(verdict.original), dropped]
+        )
 
     def wall_suspected(self, original: str, share: float, window: int) -> None:
         self.report["walls"].append([self.shown(original), round(share * window), window])
 
     def item_scraped(self, item: dict[str, Any]) -> None:
-        self.report["kept"].append({name: self.shown(value) for name, value in item.items() if name != "body"})
+        self.report["kept"].append(
+            {name: self.shown(value) for name, value in item.items() if name != "body"}
+        )
 
     def item_dropped(self, item: dict[str, Any], exception: Exception) -> None:
         self.report["refused"].append([item["url"], str(exception)])
@@ -129,4 +141,8 @@ def new_report() -> dict[str, Any]:
 def stats_of(crawler: Crawler) -> dict[str, Any]:
     """The stats that are plain values."""
     assert crawler.stats is not None
-    return {name: value for name, value in crawler.stats.get_stats().items() if isinstance(value, int | str)}
+    return {
+        name: value
+        for name, value in crawler.stats.get_stats().items()
+        if isinstance(value, int | str)
+    }

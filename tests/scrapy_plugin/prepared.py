@@ -1,7 +1,9 @@
-"""Programs in processes that begin with everything imported that a crawl needs, which takes longer than a small crawl.
+"""Programs in processes that begin with everything imported that a crawl needs, which takes longer
+than a small crawl.
 
-Each is forked off a process that has imported these modules and has done nothing else. What depends on how a process
-begins, such as signals or what is imported first, is tested in processes that Python itself starts.
+Each is forked off a process that has imported these modules and has done nothing else. What depends
+on how a process begins, such as signals or what is imported first, is tested in processes that
+Python itself starts.
 """
 
 import multiprocessing
@@ -19,7 +21,9 @@ CONTEXT: Final = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.scrapy_plugin.warm"])
 
 
-def run_prepared(program: str, *arguments: str, folder: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def run_prepared(
+    program: str, *arguments: str, folder: Path, stdin: str = ""
+) -> subprocess.CompletedProcess[str]:
     """Run a program, the path of a file or the name of a module, which works in the folder.
 
     Raises `subprocess.TimeoutExpired`.
@@ -41,7 +45,10 @@ def _run(program: str, arguments: tuple[str, ...], folder: str, streams: str) ->
     import tests.scrapy_plugin.forked_workers  # noqa: F401
 
     for stream in range(3):
-        os.dup2(os.open(f"{streams}/{stream}", os.O_WRONLY | os.O_CREAT if stream else os.O_RDONLY), stream)
+        os.dup2(
+            os.open(f"{streams}/{stream}", os.O_WRONLY | os.O_CREAT if stream else os.O_RDONLY),
+            stream,
+        )
     os.chdir(folder)
     # Python has opened another one for this process.
     sys.stdin = os.fdopen(0)

@@ -1,4 +1,6 @@
-"""A spider whose pages take their time behind the middleware, and a pipeline that records at once what it has got."""
+"""A spider whose pages take their time behind the middleware, and a pipeline that records at once
+what it has got.
+"""
 
 import asyncio
 import os

@@ -77,7 +77,9 @@ def near(tmp_path: Path) -> str:
     return str(tmp_path / "near.html")
 
 
-def test_a_page_that_comes_again_is_judged_as_the_crawls_judge_it(project: Project, near: str) -> None:
+def test_a_page_that_comes_again_is_judged_as_the_crawls_judge_it(
+    project: Project, near: str
+) -> None:
     project.settings["CRAWLDEDUP_REVISIT_SIMILARITY"] = 0.8
     for revisit, changed in (("keep", True), ("drop", False)):
         project.settings["CRAWLDEDUP_REVISIT"] = revisit
@@ -85,7 +87,9 @@ def test_a_page_that_comes_again_is_judged_as_the_crawls_judge_it(project: Proje
         assert (explained["kind"], explained["changed"]) == ("revisit", changed)
 
 
-def test_pages_are_forgotten_and_the_index_of_items_is_another(project: Project, tmp_path: Path) -> None:
+def test_pages_are_forgotten_and_the_index_of_items_is_another(
+    project: Project, tmp_path: Path
+) -> None:
     project.settings["CRAWLDEDUP_ITEM_FIELDS"] = "body"
     with Deduplicator(sqlite(tmp_path), namespace="default.items", extractor="text") as items:
         for number in range(3):
@@ -102,13 +106,18 @@ def test_pages_are_forgotten_and_the_index_of_items_is_another(project: Project,
 
 
 def test_a_scope_of_spiders_needs_a_spider(project: Project, tmp_path: Path, near: str) -> None:
-    with Deduplicator(sqlite(tmp_path), extractor="text", namespace="of-news", scope="spider") as crawled:
+    with Deduplicator(
+        sqlite(tmp_path), extractor="text", namespace="of-news", scope="spider"
+    ) as crawled:
         crawled.check(URL, html=A, scope_key="news")
     project.settings["CRAWLDEDUP_SCOPE"] = "spider"
     (verdict,) = project.json("explain", near, "--spider", "news")
     assert (verdict["original"], verdict["scope_key"]) == (URL, "news")
     assert project.json("forget", URL, "--spider", "news") == [{"forgotten": 1}]
-    refusals = {(): "add --spider NAME", ("--spider", "x"): "there is no spider 'x'; the project's: news"}
+    refusals = {
+        (): "add --spider NAME",
+        ("--spider", "x"): "there is no spider 'x'; the project's: news",
+    }
     for options, message in refusals.items():
         status, _, err = project.run("explain", near, *options)
         assert (status, message in err) == (2, True)
@@ -118,7 +127,11 @@ def test_a_scope_of_spiders_needs_a_spider(project: Project, tmp_path: Path, nea
     ("setting", "value", "message"),
     [
         ("STORE", "memory://", "the project's crawls keep no index"),
-        ("STORE", "sqlite:///missing.sqlite", "there is no index 'default' in sqlite:///missing.sqlite"),
+        (
+            "STORE",
+            "sqlite:///missing.sqlite",
+            "there is no index 'default' in sqlite:///missing.sqlite",
+        ),
         ("SIMILARTY", 0.9, "did you mean 'CRAWLDEDUP_SIMILARITY'?"),
         ("JOURNAL", False, "CRAWLDEDUP_JOURNAL is False: name the journals to read"),
     ],
@@ -127,14 +140,20 @@ def test_what_is_not_possible_is_said_in_one_line(
     project: Project, near: str, setting: str, value: object, message: str
 ) -> None:
     project.settings[f"CRAWLDEDUP_{setting}"] = value
-    for action in (["report"], ["advise"]) if setting == "JOURNAL" else (["explain", near], ["forget", URL], ["info"]):
+    for action in (
+        (["report"], ["advise"])
+        if setting == "JOURNAL"
+        else (["explain", near], ["forget", URL], ["info"])
+    ):
         status, out, err = project.run(*action)
         assert (status, out, err.count("\n")) == (2, "", 1)
         assert message in err
     assert not Path("missing.sqlite").exists()
 
 
-def test_as_a_program_it_asks_the_index_of_a_job_and_touches_nothing_of_its_crawls(tmp_path: Path, near: str) -> None:
+def test_as_a_program_it_asks_the_index_of_a_job_and_touches_nothing_of_its_crawls(
+    tmp_path: Path, near: str
+) -> None:
     job, feed = tmp_path / "job", tmp_path / "items.jsonl"
     job.mkdir()
     feed.write_text("what an earlier crawl wrote\n")
@@ -147,7 +166,9 @@ def test_as_a_program_it_asks_the_index_of_a_job_and_touches_nothing_of_its_craw
     assert (done.returncode, done.stderr) == (0, "")
     assert "near.html: near duplicate (0.9" in done.stdout
     assert feed.read_text() == "what an earlier crawl wrote\n"
-    assert [path.name for path in job.iterdir() if not path.name.startswith("crawldedup.sqlite")] == []
+    assert [
+        path.name for path in job.iterdir() if not path.name.startswith("crawldedup.sqlite")
+    ] == []
 
 
 SPIDER = '''
@@ -175,8 +196,13 @@ CRAWLDEDUP_EXTRACTOR = "text"
 """
 
 
-def scrapy(folder: Path, site: Site, *command: str, settings: str = "") -> tuple[int, str, list[str]]:
-    """Run a command in a project of this folder. `{url}` in it is the site's. Return status, output, and errors."""
+def scrapy(
+    folder: Path, site: Site, *command: str, settings: str = ""
+) -> tuple[int, str, list[str]]:
+    """Run a command in a project of this folder.
+
+    `{url}` in it is the site's. Return status, output, and errors.
+    """
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = project_settings\n")
     (folder / "project_settings.py").write_text(SETTINGS + settings)
     (folder / "spiders.py").write_text(SPIDER.format(url=site.url))
@@ -196,7 +222,9 @@ def index(site: Site, tmp_path: Path) -> str:
     store = f"sqlite:///{tmp_path}/index.sqlite"
     with Deduplicator(store, extractor="text") as dedup:
         dedup.check(f"{site.url}/a", html=site.pages["/a"].body)
-    with Deduplicator(store, namespace="default.items", extractor="text", distinguish="nothing") as items:
+    with Deduplicator(
+        store, namespace="default.items", extractor="text", distinguish="nothing"
+    ) as items:
         items.check("https://e.com/", text="some words")
     return store
 
@@ -222,7 +250,10 @@ def test_a_crawl_that_cannot_start_ends_with_1_and_one_line(
     [
         ("fetch {url}/a-near -s CRAWLDEDUP_ACTION=drop", "/a-near is near duplicate (0.9"),
         ("parse --spider=pages {url}/a-near --nocolour", "'kind': 'near_duplicate'}]"),
-        ("shell {url}/b -c [fetch('{url}/a-near'),response.flags]", "\n[None, ['crawldedup:near_duplicate']]"),
+        (
+            "shell {url}/b -c [fetch('{url}/a-near'),response.flags]",
+            "\n[None, ['crawldedup:near_duplicate']]",
+        ),
         ("check pages", "OK"),
     ],
 )

@@ -1,4 +1,6 @@
-"""Real crawls, in processes of their own, that are stopped, or whose pages give those who read them trouble."""
+"""Real crawls, in processes of their own, that are stopped, or whose pages give those who read them
+trouble.
+"""
 
 import os
 import signal
@@ -12,9 +14,13 @@ from tests.scrapy_plugin.crawling import crawl_apart, finish, start
 from tests.scrapy_plugin.website import Answer, Site
 
 
-def test_pages_that_kill_or_outlast_their_worker_cost_only_themselves(site: Site, tmp_path: Path) -> None:
+def test_pages_that_kill_or_outlast_their_worker_cost_only_themselves(
+    site: Site, tmp_path: Path
+) -> None:
     for word in ("crash", "forever"):
-        site.pages[f"/{word}"] = Answer(f"<p>{word} {'this page is no good for its reader ' * 20}".encode())
+        site.pages[f"/{word}"] = Answer(
+            f"<p>{word} {'this page is no good for its reader ' * 20}".encode()
+        )
     copies = [f"/{name}?session={number}" for name in "ab" for number in range(6)]
     options = {"CRAWLDEDUP_EXTRACTOR": "deadly_extractor.obedient", "CRAWLDEDUP_WORKERS": 1}
     pages = ["/a", "/b", *copies, "/crash", "/forever", "/a-near"]

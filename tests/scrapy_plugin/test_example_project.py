@@ -49,6 +49,11 @@ def test_monitors_tell_a_crawl_that_went_wrong(tmp_path: Path) -> None:
             LARGEST_CLUSTER="0",
         )
     # The other limits are met.
-    assert sorted(re.findall(r"\[Spidermon\] .+\.\.\. (OK|FAIL)", done.stderr)) == ["FAIL", "FAIL", "OK", "OK"]
+    assert sorted(re.findall(r"\[Spidermon\] .+\.\.\. (OK|FAIL)", done.stderr)) == [
+        "FAIL",
+        "FAIL",
+        "OK",
+        "OK",
+    ]
     assert "0 % of the pages passed unchecked, limit -50 %" in done.stderr
     assert "a page has 1 copies, limit 0" in done.stderr

@@ -1,4 +1,6 @@
-"""Items: what of them is compared, verdicts as their fields, and what the pipeline decides about them."""
+"""Items: what of them is compared, verdicts as their fields, and what the pipeline decides about
+them.
+"""
 
 import asyncio
 import dataclasses
@@ -26,8 +28,13 @@ from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.fakes import FakeCrawler, HandedIn
 
-PROSE = "The ferry leaves the island at seven in the morning and comes back long after dark every day of the year. " * 2
-VERDICT = Verdict(Kind.NEAR_DUPLICATE, "https://e.com/b", "https://e.com/a", 0.97, 2, words=80, copies=3)
+PROSE = (
+    "The ferry leaves the island at seven in the morning and comes back long after dark every day "
+    "of the year. " * 2
+)
+VERDICT = Verdict(
+    Kind.NEAR_DUPLICATE, "https://e.com/b", "https://e.com/a", 0.97, 2, words=80, copies=3
+)
 FIELDS = ("url", "body", "dedup_kind", "dedup_original", "dedup_similarity")
 DataclassItem = dataclasses.make_dataclass("DataclassItem", [(name, Any, None) for name in FIELDS])
 MAKERS: Final[dict[str, Callable[..., Any]]] = {
@@ -40,7 +47,9 @@ MAKERS: Final[dict[str, Callable[..., Any]]] = {
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_every_kind_of_item_gives_its_fields_in_their_order_and_takes_its_verdict(make: Callable[..., Any]) -> None:
+def test_every_kind_of_item_gives_its_fields_in_their_order_and_takes_its_verdict(
+    make: Callable[..., Any],
+) -> None:
     item = make(url="A title", body="The body")
     assert texts_of(item, ["url", "body"]) == ["A title", "The body"]
     assert texts_of(item, ["body", "url"]) == ["The body", "A title"]
@@ -76,7 +85,9 @@ def outcome(function: Callable[..., list[str] | str], *arguments: Any) -> list[s
     ],
     ids=lambda value: repr(value)[:20],
 )
-def test_a_field_has_a_text_or_the_item_is_not_compared_by_the_rest(value: object, text: list[str] | str) -> None:
+def test_a_field_has_a_text_or_the_item_is_not_compared_by_the_rest(
+    value: object, text: list[str] | str
+) -> None:
     expected = ["A title", *text] if isinstance(text, list) else text
     assert outcome(texts_of, {"title": "A title", "body": value}, ["title", "body"]) == expected
 
@@ -99,13 +110,16 @@ def test_an_item_is_itself_by_its_url_with_the_fragment() -> None:
     assert identity("http://[broken")[0] == "http://[broken"
 
 
-@pytest.mark.parametrize("name", ["SKU:1", "A?c=1&b=2", "//e.com/t", 7, Decimal("7.50"), uuid.UUID(int=7), Path("a/b")])
+@pytest.mark.parametrize(
+    "name", ["SKU:1", "A?c=1&b=2", "//e.com/t", 7, Decimal("7.50"), uuid.UUID(int=7), Path("a/b")]
+)
 def test_a_name_that_is_no_url_counts_as_it_is_spelled(name: object) -> None:
     assert identity_in({"url": name}) == (str(name), f"item {name}")
 
 
 @pytest.mark.parametrize(
-    "value", [None, " ", True, ["a", "b"], 1.5, {"a": 1}, b"a", MAKERS["Item"](), type("Handle", (), {})()]
+    "value",
+    [None, " ", True, ["a", "b"], 1.5, {"a": 1}, b"a", MAKERS["Item"](), type("Handle", (), {})()],
 )
 def test_an_item_without_a_name_is_never_the_same_again(value: object) -> None:
     (name, one), (again, other) = (identity_in({"url": value}) for _ in range(2))
@@ -113,7 +127,16 @@ def test_an_item_without_a_name_is_never_the_same_again(value: object) -> None:
     assert one != other
 
 
-UNCLOSED = ("<!-- advert", "<script>var x", "<style>", "<iframe>", "<p class='lead", "<svg>", "<template>", "<head>")
+UNCLOSED = (
+    "<!-- advert",
+    "<script>var x",
+    "<style>",
+    "<iframe>",
+    "<p class='lead",
+    "<svg>",
+    "<template>",
+    "<head>",
+)
 
 
 @pytest.mark.parametrize("unclosed", UNCLOSED)
@@ -127,16 +150,32 @@ def test_markup_of_a_field_neither_counts_nor_swallows_the_next(unclosed: str, b
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        *((text, text) for text in ("if a < b and c > d: e", "1 <2> 3", "a <- b, b -> c", "mail <someone@e.com>")),
+        *(
+            (text, text)
+            for text in (
+                "if a < b and c > d: e",
+                "1 <2> 3",
+                "a <- b, b -> c",
+                "mail <someone@e.com>",
+            )
+        ),
         *(
             (text, "empty")
-            for text in ("<p></p>", "<br>", "<img src='a.png'>", "<!-- one --><p>", "<script>1</script>")
+            for text in (
+                "<p></p>",
+                "<br>",
+                "<img src='a.png'>",
+                "<!-- one --><p>",
+                "<script>1</script>",
+            )
         ),
         ("<div>" * 30_000 + "text</div>", "too_deep"),
     ],
     ids=lambda value: value[:20],
 )
-def test_angle_brackets_alone_are_no_markup_and_markup_alone_is_no_text(text: str, shown: str) -> None:
+def test_angle_brackets_alone_are_no_markup_and_markup_alone_is_no_text(
+    text: str, shown: str
+) -> None:
     assert outcome(bare_text, ["Title", text]) == (f"Title\n{shown}" if shown == text else shown)
 
 
@@ -146,9 +185,15 @@ def test_parts_of_a_verdict_and_their_fields_can_be_chosen() -> None:
 
 
 @pytest.mark.parametrize("request_", [scrapy.Request("https://e.com/"), None])
-def test_an_item_of_a_page_that_was_not_judged_has_the_same_columns(request_: scrapy.Request | None) -> None:
+def test_an_item_of_a_page_that_was_not_judged_has_the_same_columns(
+    request_: scrapy.Request | None,
+) -> None:
     empty = {"dedup_kind": None, "dedup_original": None, "dedup_similarity": None}
-    assert add_verdict({}, HtmlResponse("https://e.com/", request=request_)) == add_verdict({}, None) == empty
+    assert (
+        add_verdict({}, HtmlResponse("https://e.com/", request=request_))
+        == add_verdict({}, None)
+        == empty
+    )
 
 
 @dataclasses.dataclass
@@ -163,10 +208,14 @@ Checked = attrs.make_class("Checked", {"dedup_kind": SHORT}, on_setattr=attrs.se
 
 
 @pytest.mark.parametrize(
-    ("item", "error"), [(Closed(), "KeyError"), (Frozen(), "FrozenInstanceError"), (Checked(), "ValueError")]
+    ("item", "error"),
+    [(Closed(), "KeyError"), (Frozen(), "FrozenInstanceError"), (Checked(), "ValueError")],
 )
 def test_an_item_that_refuses_its_verdict_is_explained(item: object, error: str) -> None:
-    said = rf"{type(item).__name__} does not take its verdict .{error}.*; declare the fields dedup_kind"
+    said = (
+        rf"{type(item).__name__} does not take its verdict .{error}.*; declare the fields "
+        r"dedup_kind"
+    )
     with pytest.raises(ConfigurationError, match=said):
         add_verdict(item, VERDICT)
 
@@ -215,7 +264,9 @@ def test_a_near_duplicate_is_dropped_and_says_of_what() -> None:
     assert crawl.dedup.calls == ["info", *["judge"] * 3, "close"]
 
 
-@pytest.mark.parametrize(("body", "kind"), [("text", "text"), ("<table><tr><td>text", "text"), ("<p>text</p>", "html")])
+@pytest.mark.parametrize(
+    ("body", "kind"), [("text", "text"), ("<table><tr><td>text", "text"), ("<p>text</p>", "html")]
+)
 def test_an_item_is_a_page_of_its_text(body: str, kind: str) -> None:
     pages = []
     for options in ({"scope": "site"}, {"scope": "spider", "remember": False}):
@@ -233,7 +284,10 @@ def test_an_item_is_a_page_of_its_text(body: str, kind: str) -> None:
         (["https://shop.e.co.uk/a"], "e.co.uk"),
         ("//shop.e.co.uk/7", "e.co.uk"),
         ("ftp://e.com/a", "e.com"),
-        *((unknown, None) for unknown in (None, "", "/a", "7", "https://", "http://[broken", True, object())),
+        *(
+            (unknown, None)
+            for unknown in (None, "", "/a", "7", "https://", "http://[broken", True, object())
+        ),
     ],
 )
 def test_the_site_of_an_item_is_that_of_its_url(url: object, site: str | None) -> None:
@@ -246,7 +300,10 @@ def test_the_site_of_an_item_is_that_of_its_url(url: object, site: str | None) -
 def test_marked_items_all_pass_with_their_verdicts(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     with Crawl("mark") as crawl:
-        items = [crawl.item({"url": name, "body": text}) for name, text in (("a", "text"), ("b", "Text"), ("c", None))]
+        items = [
+            crawl.item({"url": name, "body": text})
+            for name, text in (("a", "text"), ("b", "Text"), ("c", None))
+        ]
     assert [item["dedup_kind"] for item in items] == ["new", "near_duplicate", None]
     assert crawl.counts == {"checked": 2, "new": 1, "duplicate/near": 1, "skipped/no_field": 1}
     assert "marks b: near duplicate (0.970) of a" in caplog.text
@@ -288,12 +345,20 @@ def test_a_store_that_fails_costs_no_item() -> None:
     with Crawl() as crawl:
         crawl.dedup.errors = [StoreFullError("full")]
         assert [crawl.is_kept(name, "text") for name in "abc"] == [True, True, False]
-    assert crawl.counts == {"error/full": 1, "checked": 2, "new": 1, "duplicate/near": 1, "dropped": 1}
+    assert crawl.counts == {
+        "error/full": 1,
+        "checked": 2,
+        "new": 1,
+        "duplicate/near": 1,
+        "dropped": 1,
+    }
     assert crawl.crawler.engine.closed == []
 
 
 @pytest.mark.parametrize("problem", [None, "parse", "disabled", "no fields", "no package"])
-def test_it_is_there_in_crawls_that_are_set_rightly(problem: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_there_in_crawls_that_are_set_rightly(
+    problem: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def make(options: CrawlOptions, **_: object) -> None:
         if problem == "no package":
             raise MissingDependencyError("install crawldedup[redis]")
@@ -303,7 +368,9 @@ def test_it_is_there_in_crawls_that_are_set_rightly(problem: str | None, monkeyp
 
     monkeypatch.setattr("crawldedup.scrapy_plugin.items.AsyncDeduplicator.from_options", make)
     fields = None if problem == "no fields" else "body"
-    crawler: Any = FakeCrawler(CRAWLDEDUP_ITEM_FIELDS=fields, CRAWLDEDUP_ENABLED=problem != "disabled")
+    crawler: Any = FakeCrawler(
+        CRAWLDEDUP_ITEM_FIELDS=fields, CRAWLDEDUP_ENABLED=problem != "disabled"
+    )
     if problem == "parse":
         crawler.work_for("parse")
     with pytest.raises(NotConfigured) if problem else nullcontext():

@@ -28,18 +28,24 @@ OTHER_PROFILE = ProfileMismatchError("Namespace news", index_profile="old", own_
 class Crawl(HandedIn):
     """A crawl whose pages are handed in one by one."""
 
-    def __init__(self, *, has_item_middleware: bool = False, is_interactive: bool = False, **options: Any) -> None:
+    def __init__(
+        self, *, has_item_middleware: bool = False, is_interactive: bool = False, **options: Any
+    ) -> None:
         super().__init__(has_item_middleware=has_item_middleware)
         values: dict[str, Any] = {"workers": 1, "action": "drop", "journal": False, **options}
         dedup: Any = self.dedup
-        self.middleware = DedupMiddleware(self.crawler, CrawlOptions(**values), dedup, is_interactive=is_interactive)
+        self.middleware = DedupMiddleware(
+            self.crawler, CrawlOptions(**values), dedup, is_interactive=is_interactive
+        )
         self.opened = partial(self.middleware.spider_opened, Spider("news"))
         self.closed = partial(self.middleware.spider_closed, "finished")
 
     def page(self, path: str, text: str, **request: Any) -> tuple[Request, Response | None]:
         """The request, and the response if it was not dropped."""
         asked = Request(f"https://e.com/{path}", **request)
-        answer = HtmlResponse(asked.url, body=text.encode(), headers={"Content-Type": "text/html; charset=utf-8"})
+        answer = HtmlResponse(
+            asked.url, body=text.encode(), headers={"Content-Type": "text/html; charset=utf-8"}
+        )
         try:
             return asked, self.wait(self.middleware.process_response(asked, answer))
         except DuplicatePageError:
@@ -60,7 +66,13 @@ def test_a_verdict_in_meta_is_that_of_its_own_page() -> None:
         unchecked, response = crawl.page("c", "", meta=request.meta)
         assert response is not None
         assert "crawldedup_verdict" not in unchecked.meta
-    assert crawl.counts == {"checked": 2, "new": 1, "duplicate/near": 1, "dropped": 1, "skipped/empty": 1}
+    assert crawl.counts == {
+        "checked": 2,
+        "new": 1,
+        "duplicate/near": 1,
+        "dropped": 1,
+        "skipped/empty": 1,
+    }
     assert crawl.dedup.calls == ["open", "judge", "judge", "close"]
     assert crawl.dedup.delivered == ["https://e.com/a"]
 
@@ -73,7 +85,10 @@ def test_the_browsers_tab_of_a_dropped_page_is_closed_unless_an_errback_does_it(
     tabs = {name: Tab() for name in "abcd"}
     with Crawl() as crawl:
         for name, tab in tabs.items():
-            meta = {"playwright_page": tab, "crawldedup": {"action": "mark" if name == "d" else "drop"}}
+            meta = {
+                "playwright_page": tab,
+                "crawldedup": {"action": "mark" if name == "d" else "drop"},
+            }
             crawl.page(name, "text", meta=meta, errback=print if name == "c" else None)
     assert [name for name, tab in tabs.items() if tab] == ["b"]
 
@@ -81,17 +96,23 @@ def test_the_browsers_tab_of_a_dropped_page_is_closed_unless_an_errback_does_it(
 def test_options_of_a_request_reach_the_store_and_the_decision() -> None:
     with Crawl(prefer=["/a$"]) as crawl:
         assert crawl.passes("a", "text", {"similarity": 0.8, "scope": "spider"})
-        _, response = crawl.page("b", "text", meta={"crawldedup": {"action": "mark"}}, method="POST")
+        _, response = crawl.page(
+            "b", "text", meta={"crawldedup": {"action": "mark"}}, method="POST"
+        )
         assert response is not None
         assert response.flags == ["crawldedup:near_duplicate"]
     first, second = crawl.dedup.pages_asked
-    expected = Page("https://e.com/a", html=b"text", encoding="utf-8", scope_key="news", similarity=0.8)
+    expected = Page(
+        "https://e.com/a", html=b"text", encoding="utf-8", scope_key="news", similarity=0.8
+    )
     assert first == replace(expected, delivered=False, rank=1)
     assert str(second.identity).startswith("POST https://e.com/b ")
     assert (second.scope_key, second.similarity, second.rank) == ("", 0.9, 3)
 
 
-def test_a_wrong_option_of_a_request_is_counted_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wrong_option_of_a_request_is_counted_and_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with Crawl() as crawl:
         for override in ({"treshold": 1}, {"treshold": 1}, {"action": "delete"}):
             assert crawl.passes("a", "text", override)
@@ -108,7 +129,9 @@ def test_pages_that_are_only_looked_at_are_checked_and_dropped_alike() -> None:
 
 
 @pytest.mark.parametrize("wall", ["warn", "ignore", "close"])
-def test_a_wall_is_told_once_and_closes_its_site_alone(wall: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wall_is_told_once_and_closes_its_site_alone(
+    wall: str, caplog: pytest.LogCaptureFixture
+) -> None:
     with Crawl(wall=wall) as crawl:
         for number in range(80):
             crawl.page(str(number), f"text {number}" if number < 10 else "login")
@@ -116,23 +139,43 @@ def test_a_wall_is_told_once_and_closes_its_site_alone(wall: str, caplog: pytest
             crawl.middleware.process_request(Request("https://www.e.com/99"))
         other = Request("https://other.com/")
         crawl.middleware.process_request(other)
-        crawl.wait(crawl.middleware.process_response(other, HtmlResponse(other.url, body=b"words of the other site")))
+        crawl.wait(
+            crawl.middleware.process_response(
+                other, HtmlResponse(other.url, body=b"words of the other site")
+            )
+        )
     assert crawl.counts.get("walls/suspected", 0) == (wall != "ignore")
     assert crawl.counts.get("walls/ignored", 0) == (wall == "close")
     said = "60 of the last 71 pages are copies of https://e.com/10. Is it a login form"
-    assert caplog.text.count(said) == caplog.text.count(f"CRAWLDEDUP_WALL is '{wall}'") == (wall != "ignore")
+    assert (
+        caplog.text.count(said)
+        == caplog.text.count(f"CRAWLDEDUP_WALL is '{wall}'")
+        == (wall != "ignore")
+    )
 
 
 def test_a_known_page_that_came_again_is_dropped_until_its_text_is_another() -> None:
     with Crawl(revisit="drop") as crawl:
-        crawl.dedup.seen = {"text": ["https://e.com/a"], "changed text": [f"https://e.com/{path}" for path in "bdef"]}
+        crawl.dedup.seen = {
+            "text": ["https://e.com/a"],
+            "changed text": [f"https://e.com/{path}" for path in "bdef"],
+        }
         assert not crawl.passes("a", "text")
         assert crawl.passes("a", "text", {"revisit": "keep"})
         # What this crawl has delivered may be asked for again.
         assert [crawl.passes("c", "new text") for _ in range(2)] == [True, True]
-        # Of pages that have a new text, that of one which this crawl, or another at work, has delivered is a copy.
+        # Of pages that have a new text, that of one which this crawl, or another at work, has
+        # delivered is a copy.
         for path, original, age in (("d", "x", 99), ("e", "x", -99), ("f", "c", 99)):
-            match = Match(f"https://e.com/{original}", 1.0, 0, True, 0, added_at=int(time.time()) - age, copies=1)
+            match = Match(
+                f"https://e.com/{original}",
+                1.0,
+                0,
+                True,
+                0,
+                added_at=int(time.time()) - age,
+                copies=1,
+            )
             crawl.dedup.matches = [match]
             request, response = crawl.page(path, "changed text")
             assert (response is not None) is (path == "d")
@@ -174,7 +217,9 @@ def test_a_start_page_loses_its_items_at_most(has_middleware: bool) -> None:
         assert request.meta.get("_crawldedup_drop_items", False) is has_middleware
 
 
-def test_under_inspection_nothing_is_remembered_dropped_or_closed(caplog: pytest.LogCaptureFixture) -> None:
+def test_under_inspection_nothing_is_remembered_dropped_or_closed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level(logging.INFO)
     crawl = Crawl(is_interactive=True, remember=False, on_error="fail")
     crawl.crawler.work_for("fetch")
@@ -189,17 +234,24 @@ def test_under_inspection_nothing_is_remembered_dropped_or_closed(caplog: pytest
     assert "Namespace news" in caplog.text
 
 
-def test_an_unexpected_error_costs_no_page_and_is_explained_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unexpected_error_costs_no_page_and_is_explained_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with Crawl() as crawl:
         assert [crawl.passes(path, "unexpected") for path in "ab"] == [True, True]
         crawl.dedup.errors = [KeyError("x"), KeyError("y"), None]
         assert [crawl.passes(path, "text") for path in "abc"] == [True, True, True]
     assert crawl.counts == {"error/internal": 4, "checked": 1, "new": 1}
-    said = [caplog.text.count(error) for error in ("ZeroDivisionError: bad", "KeyError: 'x'", "KeyError: 'y'", "\x1b")]
+    said = [
+        caplog.text.count(error)
+        for error in ("ZeroDivisionError: bad", "KeyError: 'x'", "KeyError: 'y'", "\x1b")
+    ]
     assert said == [1, 1, 0, 0]
 
 
-def test_a_journal_that_cannot_be_written_costs_no_page(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_journal_that_cannot_be_written_costs_no_page(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / "file").touch()
     with Crawl(journal=f"{tmp_path}/file/journal") as crawl:
         assert [crawl.passes(path, f"text of {path}") for path in "ab"] == [True, True]
@@ -225,13 +277,17 @@ def test_what_cannot_be_mended_closes_the_spider(
         if not at_start:
             crawl.dedup.errors = [error, error]
         # A spider that is closed at its start has no pages.
-        assert (at_start and closed) or [crawl.passes(path, f"text of {path}") for path in "ab"] == [True, True]
+        assert (at_start and closed) or [
+            crawl.passes(path, f"text of {path}") for path in "ab"
+        ] == [True, True]
     assert crawl.crawler.engine.closed == ["crawldedup_error"] * closed
     (problem,) = (record for record in caplog.records if str(error) in record.getMessage())
     assert problem.levelno == level
 
 
-def test_drop_items_without_its_middleware_ends_the_crawl_at_its_start(caplog: pytest.LogCaptureFixture) -> None:
+def test_drop_items_without_its_middleware_ends_the_crawl_at_its_start(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with Crawl(action="drop-items") as crawl:
         assert crawl.crawler.engine.closed == ["crawldedup_error"]
     assert "needs a spider middleware" in caplog.text

@@ -12,7 +12,9 @@ from tests.servers import RedisServer
 @pytest.mark.nightly
 def test_pages_of_a_browser_are_checked_as_the_reader_sees_them(site: Site, crawl: Crawler) -> None:
     script = f"document.write({site.pages['/a'].body.decode()!r})"
-    site.pages["/a-by-script"] = Answer(f"<!DOCTYPE html><title>Article</title><script>{script}</script>".encode())
+    site.pages["/a-by-script"] = Answer(
+        f"<!DOCTYPE html><title>Article</title><script>{script}</script>".encode()
+    )
     settings = {
         "DOWNLOAD_HANDLERS": {"http": "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"},
         "PLAYWRIGHT_LAUNCH_OPTIONS": {"executable_path": BROWSER, "args": ["--no-sandbox"]},
@@ -21,7 +23,9 @@ def test_pages_of_a_browser_are_checked_as_the_reader_sees_them(site: Site, craw
     }
     tab = {"playwright": True, "playwright_include_page": True}
     pages = [{"url": path, "meta": {"playwright": True}} for path in ("/a", "/a-by-script", "/b")]
-    result = crawl(site, [pages[0], {"url": "/a-near", "errback": None, "meta": tab}, *pages[1:]], **settings)
+    result = crawl(
+        site, [pages[0], {"url": "/a-near", "errback": None, "meta": tab}, *pages[1:]], **settings
+    )
     assert result.passed == ["/a", "/b"]
     assert [page for page, *_ in result.report["duplicates"]] == ["/a-near", "/a-by-script"]
     assert result.errors == []
@@ -36,7 +40,9 @@ def test_page_objects_are_built_of_pages_that_pass(site: Site, crawl: Crawler) -
     assert result.errors == []
 
 
-def test_a_queue_in_redis_survives_a_pause(site: Site, crawl: Crawler, redis_server: RedisServer) -> None:
+def test_a_queue_in_redis_survives_a_pause(
+    site: Site, crawl: Crawler, redis_server: RedisServer
+) -> None:
     settings = {
         "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
         "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
@@ -45,17 +51,24 @@ def test_a_queue_in_redis_survives_a_pause(site: Site, crawl: Crawler, redis_ser
         "REDIS_URL": redis_server.url,
     }
     copies = [f"/{name}-copy?{number}" for number in range(20) for name in "ab"]
-    # What was queued or done is not asked for again, but the spider's start may have been cut short.
+    # What was queued or done is not asked for again, but the spider's start may have been cut
+    # short.
     pages = [{"url": path, "dont_filter": False} for path in ("/a", "/a-near", "/b", *copies)]
     stopped = crawl(site, pages, close_at="/b", again=["/a"], **settings)
     assert redis_server.client.zcard("pages:requests") > 0
     resumed = crawl(site, pages, **settings)
     # Requests with a verdict in their meta, such as the second one for /a, are queued as well.
     assert sorted(stopped.passed + resumed.passed) == ["/a", "/a", "/b"]
-    assert sum(result.counts.get("duplicate/exact", 0) for result in (stopped, resumed)) == len(copies)
+    assert sum(result.counts.get("duplicate/exact", 0) for result in (stopped, resumed)) == len(
+        copies
+    )
     assert redis_server.client.zcard("pages:requests") == 0
     assert redis_server.client.exists("crawldedup:{default}:m")
     # What the pause left in the queue are start pages that copy others.
     expected = ("internal meta keys", "nothing new was found: all start pages")
-    lines = [line for line in stopped.errors + resumed.errors if not any(text in line for text in expected)]
+    lines = [
+        line
+        for line in stopped.errors + resumed.errors
+        if not any(text in line for text in expected)
+    ]
     assert lines == []

@@ -1,4 +1,6 @@
-"""What is decided without I/O: which pages are checked, what becomes of them, and which copy is kept."""
+"""What is decided without I/O: which pages are checked, what becomes of them, and which copy is
+kept.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -73,30 +75,59 @@ def test_complete_pages_of_text_are_checked(response: Response, reason: str | No
         ({"callback": NO_CALLBACK, "meta": {"crawldedup": True}}, None),
     ],
 )
-def test_requests_decide_whether_their_answers_are_checked(options: dict[str, Any], reason: str | None) -> None:
+def test_requests_decide_whether_their_answers_are_checked(
+    options: dict[str, Any], reason: str | None
+) -> None:
     """Which counts more than patterns of URLs that are denied."""
     deny = check_patterns("DENY", ["/news/", "a=1$"])
     assert policies.reason_to_skip(Request(URL, **options), html(), deny) == reason
-    assert policies.reason_to_skip(Request(URL, **options), html(), deny[:1]) == (None if reason == "url" else reason)
+    assert policies.reason_to_skip(Request(URL, **options), html(), deny[:1]) == (
+        None if reason == "url" else reason
+    )
 
 
 def page(response: Response, policy: CrawlOptions = USUAL, **request: Any) -> Page:
     return policies.page_of(Request(URL, **request), response, policy, "news")
 
 
-@pytest.mark.parametrize(("scope", "key"), [("global", ""), ("site", "example.co.uk"), ("spider", "news")])
+@pytest.mark.parametrize(
+    ("scope", "key"), [("global", ""), ("site", "example.co.uk"), ("spider", "news")]
+)
 def test_the_options_of_a_page_go_along(scope: str, key: str) -> None:
-    posted = page(html(), CrawlOptions(scope=scope, similarity=0.8, remember=False), method="POST", body=b"q=1")
-    assert (posted.url, posted.scope_key, posted.similarity, posted.remember) == (URL, key, 0.8, False)
+    posted = page(
+        html(),
+        CrawlOptions(scope=scope, similarity=0.8, remember=False),
+        method="POST",
+        body=b"q=1",
+    )
+    assert (posted.url, posted.scope_key, posted.similarity, posted.remember) == (
+        URL,
+        key,
+        0.8,
+        False,
+    )
     assert str(posted.identity).startswith("POST https://www.example.co.uk/page?a=1&b=2 ")
     assert not posted.delivered
 
 
 def test_overrides_apply_to_one_request() -> None:
-    given = {"action": "mark", "scope": "site", "keep_per_cluster": 3, "similarity": 0.8, "remember": False}
-    given |= {"canonical": "compare", "revisit": "drop", "revisit_similarity": 0.95, "paragraphs": 0.2}
+    given = {
+        "action": "mark",
+        "scope": "site",
+        "keep_per_cluster": 3,
+        "similarity": 0.8,
+        "remember": False,
+    }
+    given |= {
+        "canonical": "compare",
+        "revisit": "drop",
+        "revisit_similarity": 0.95,
+        "paragraphs": 0.2,
+    }
     given["trusted_sites"] = frozenset({"example.com"})
-    assert policies.options_for(Request(URL, meta={"crawldedup": given}), USUAL) == CrawlOptions(**given)
+    assert policies.options_for(Request(URL, meta={"crawldedup": given}), USUAL) == CrawlOptions(
+        **given
+    )
     for neutral in (None, True, {}):
         assert policies.options_for(Request(URL, meta={"crawldedup": neutral}), USUAL) == USUAL
 
@@ -107,7 +138,9 @@ COPY = Verdict(Kind.EXACT_DUPLICATE, URL, "https://www.example.co.uk/a", copies=
 NEAR = replace(COPY, kind=Kind.NEAR_DUPLICATE)
 STRANGER = replace(COPY, original="https://other.org/a")
 BETTER = replace(COPY, replaces=True)
-PARTIAL = replace(NEW, coverage=Coverage(1, 9, 0, is_partial=True, sources=(("https://other.org/a", 9),)))
+PARTIAL = replace(
+    NEW, coverage=Coverage(1, 9, 0, is_partial=True, sources=(("https://other.org/a", 9),))
+)
 
 DROP, MARK, ITEMS = (replace(USUAL, action=action) for action in ("drop", "mark", "drop-items"))
 DAILY = replace(DROP, revisit="drop")
@@ -135,7 +168,10 @@ def marked(flag: str) -> Outcome:
             for policy in (DROP, MARK, ITEMS)
         ),
         *((verdict, DROP, False, DROPPED) for verdict in (COPY, NEAR, STRANGER)),
-        *((verdict, ITEMS, False, replace(DROPPED, fate=Fate.ITEMS_DROPPED)) for verdict in (COPY, NEAR)),
+        *(
+            (verdict, ITEMS, False, replace(DROPPED, fate=Fate.ITEMS_DROPPED))
+            for verdict in (COPY, NEAR)
+        ),
         (COPY, MARK, False, marked("exact_duplicate")),
         (NEAR, MARK, False, marked("near_duplicate")),
         # A better copy takes the place of the one that was delivered.
@@ -149,19 +185,31 @@ def marked(flag: str) -> Outcome:
         (STRANGER, replace(DROP, trusted_sites=frozenset({"other.org"})), False, DROPPED),
         # What earlier crawls have seen.
         (REVISIT, DAILY, False, UNCHANGED),
-        (REVISIT, replace(DAILY, action="mark"), False, replace(marked("unchanged"), unchanged=True)),
+        (
+            REVISIT,
+            replace(DAILY, action="mark"),
+            False,
+            replace(marked("unchanged"), unchanged=True),
+        ),
         (REVISIT, DAILY, True, PASSES),
         (replace(REVISIT, changed=True), DAILY, False, PASSES),
         (replace(REVISIT, abandoned=True), DAILY, False, PASSES),
         (COPY, DAILY, True, DROPPED),
         # Pages that stand on others in part.
-        (PARTIAL, replace(DROP, paragraphs=0.2), False, flagged("new=0.10", fate=Fate.DROPPED, refused=True)),
+        (
+            PARTIAL,
+            replace(DROP, paragraphs=0.2),
+            False,
+            flagged("new=0.10", fate=Fate.DROPPED, refused=True),
+        ),
         (PARTIAL, replace(MARK, paragraphs=0.2), False, flagged("new=0.10", refused=True)),
         (PARTIAL, replace(DROP, paragraphs=0.1), False, flagged("new=0.10")),
         (PARTIAL, replace(TRUSTING_ITSELF, paragraphs=0.2), False, flagged("new=0.10")),
     ],
 )
-def test_what_becomes_of_a_page(verdict: Verdict, policy: CrawlOptions, seen: bool, outcome: Outcome) -> None:
+def test_what_becomes_of_a_page(
+    verdict: Verdict, policy: CrawlOptions, seen: bool, outcome: Outcome
+) -> None:
     assert decide(verdict, policy, seen=seen) == outcome
 
 
@@ -194,7 +242,9 @@ def test_of_html_only_the_declared_encoding_is_passed_on() -> None:
 
 
 def test_start_pages_are_told_from_those_that_they_lead_to() -> None:
-    assert policies.is_start(Request(URL, meta={"is_start_request": True, "depth": 0, "redirect_times": 1}))
+    assert policies.is_start(
+        Request(URL, meta={"is_start_request": True, "depth": 0, "redirect_times": 1})
+    )
     # A spider that hands on the meta of a start page.
     for meta in ({"depth": 1}, {"is_start_request": True, "depth": 1}):
         assert not policies.is_start(Request(URL, meta=meta))
@@ -210,7 +260,11 @@ POOR = ["https://m.example.com/a", "https://partner.example/a", "https://[broken
 def test_a_copy_on_a_site_of_the_crawl_with_a_plain_url_is_good() -> None:
     copies = Copies()
     copies.start_at("https://www.example.com/")
-    ranks = {f"https://example.com/{path}": rank for rank, paths in PATHS.items() for path in paths.split()}
+    ranks = {
+        f"https://example.com/{path}": rank
+        for rank, paths in PATHS.items()
+        for path in paths.split()
+    }
     ranks |= dict.fromkeys(POOR, 1)
     assert {url: copies.rank(url) for url in ranks} == ranks
 
@@ -234,7 +288,13 @@ PLAIN, QUERY = "https://e.com/a", "https://e.com/a?page=1"
     ("url", "canonical", "rank", "claimed", "ranked"),
     [
         (PLAIN, ("/b",), 0, "https://e.com/b", 1),
-        (PLAIN, ("/",), 0, "https://e.com/", 0),  # sites that name their home page on every page mean nothing
+        (
+            PLAIN,
+            ("/",),
+            0,
+            "https://e.com/",
+            0,
+        ),  # sites that name their home page on every page mean nothing
         (PLAIN, ("/b",), None, "https://e.com/b", 0),
         # Only the page itself tells whether the query matters.
         (QUERY, (), 0, None, 1),
@@ -246,11 +306,15 @@ def test_a_page_lowers_its_own_rank_by_its_word_on_its_original(
 ) -> None:
     page = policies.with_claim(Page(url, text="text"), read(*canonical), rank=rank)
     assert (page.canonical, page.rank) == (claimed, ranked)
-    strict = policies.with_claim(Page(url, text="text"), read(*canonical), rank=rank, is_lenient=False)
+    strict = policies.with_claim(
+        Page(url, text="text"), read(*canonical), rank=rank, is_lenient=False
+    )
     assert (strict.canonical, strict.rank) == (None, ranked)
 
 
-@pytest.mark.parametrize(("canonical", "claimed"), [("ignore", None), ("compare", "https://e.com/y")])
+@pytest.mark.parametrize(
+    ("canonical", "claimed"), [("ignore", None), ("compare", "https://e.com/y")]
+)
 def test_link_headers_and_options_count(canonical: str, claimed: str | None) -> None:
     response = HtmlResponse(PLAIN, headers={"Link": ["</x>; rel=next", "</y>; rel=canonical"]})
     start = Request(PLAIN, meta={"is_start_request": True})
@@ -260,7 +324,10 @@ def test_link_headers_and_options_count(canonical: str, claimed: str | None) -> 
 
 def test_a_page_is_delivered_when_the_engine_is_done_with_all_its_requests() -> None:
     crawler: Any = FakeCrawler()
-    deliveries, requests = policies.Deliveries(crawler), [Request(f"https://e.com/{path}") for path in "aab"]
+    deliveries, requests = (
+        policies.Deliveries(crawler),
+        [Request(f"https://e.com/{path}") for path in "aab"],
+    )
     in_progress = crawler.engine._slot.inprogress
     in_progress |= set(requests)
     for request in requests:

@@ -57,9 +57,16 @@ def test_a_pattern_of_copies_waits_behind_others(postpone: PostponeMiddleware) -
 
 @pytest.mark.parametrize(
     "values",
-    [{"method": "POST"}, {"dont_filter": True}, {"meta": {"is_start_request": True}}, {"meta": {"crawldedup": False}}],
+    [
+        {"method": "POST"},
+        {"dont_filter": True},
+        {"meta": {"is_start_request": True}},
+        {"meta": {"crawldedup": False}},
+    ],
 )
-def test_what_was_asked_for_by_name_does_not_wait(postpone: PostponeMiddleware, values: dict[str, Any]) -> None:
+def test_what_was_asked_for_by_name_does_not_wait(
+    postpone: PostponeMiddleware, values: dict[str, Any]
+) -> None:
     judge(postpone, COPY, MONTHS[:20])
     assert waits(postpone, Request(MONTHS[30], **values)) == []
 
@@ -74,7 +81,14 @@ def test_pages_that_are_not_checked_wait_from_the_first_on() -> None:
 def test_patterns_of_urls() -> None:
     assert pattern_of("http://a/story/a-long-name-1") == pattern_of("http://a/story/another-name-2")
     assert pattern_of("http://a/t?id=1&sid=x") == pattern_of("http://a/t?sid=y&id=2")
-    urls = ["http://a/t?id=1", "http://a/t?id=1&sid=1", "http://b/t?id=1", "http://a/t/1", "http://a/u/1", "http://[/"]
+    urls = [
+        "http://a/t?id=1",
+        "http://a/t?id=1&sid=1",
+        "http://b/t?id=1",
+        "http://a/t/1",
+        "http://a/u/1",
+        "http://[/",
+    ]
     assert len(set(map(pattern_of, urls))) == len(urls)
 
 

@@ -50,7 +50,9 @@ def texts(paths: list[str]) -> set[str]:
     return {path.partition("?")[0] for path in paths}
 
 
-def test_copies_are_not_downloaded(crawl: Crawler, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_copies_are_not_downloaded(
+    crawl: Crawler, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """With rules that the first crawl has led to, for session ids and print views."""
     stories = numbered("news", 8)
     printed = {path.replace("news", "print"): answer for path, answer in stories.items()}
@@ -66,7 +68,8 @@ def test_copies_are_not_downloaded(crawl: Crawler, tmp_path: Path, capsys: pytes
         result = crawl(site, pages, CRAWLDEDUP_JOURNAL=journal, **rules)
     assert texts(first.items) == texts(result.items) == {*stories}
     assert result.errors == []
-    # The first crawl has confirmed a copy of each story: the second fetches the story and checks, of ten URLs.
+    # The first crawl has confirmed a copy of each story: the second fetches the story and checks,
+    # of ten URLs.
     skipped = result.counts["rules/skipped"]
     assert len(pages) - site.asked.total() == skipped > 0.8 * len(pages)
     assert result.counts["rules/checked"] < 0.06 * len(pages)
@@ -76,21 +79,37 @@ def test_copies_are_not_downloaded(crawl: Crawler, tmp_path: Path, capsys: pytes
     assert main(["report", journal, "--against", "first", "--output", str(report)]) == 0
     made = json.loads(report.read_text())
     assert sum(saved["downloads"] for saved in made["savings"]) == skipped
-    assert (made["comparison"]["total"]["skipped"], made["comparison"]["total"]["gone"]) == (skipped, 0)
+    assert (made["comparison"]["total"]["skipped"], made["comparison"]["total"]["gone"]) == (
+        skipped,
+        0,
+    )
 
 
 def test_copies_are_fetched_if_their_target_fails(crawl: Crawler, tmp_path: Path) -> None:
     """Wherever in their order it stands, and although the rule is right at other targets."""
     stories = numbered("news", 14)
-    failures = [Answer(b"gone", 404), Answer(b"down", 503), Answer(b"", 302, headers={"Location": "/wall"})]
-    failures += [article(999)._replace(missing_bytes=9), Answer(b"{}", content_type="application/json")]
+    failures = [
+        Answer(b"gone", 404),
+        Answer(b"down", 503),
+        Answer(b"", 302, headers={"Location": "/wall"}),
+    ]
+    failures += [
+        article(999)._replace(missing_bytes=9),
+        Answer(b"{}", content_type="application/json"),
+    ]
     failures += [article(999), article(998)]
     with Site({path + each: answer for path, answer in stories.items() for each in SIDS}) as site:
         # All others come.
-        site.pages |= {**stories, **dict(zip(stories, failures, strict=False)), "/wall": article(999)}
+        site.pages |= {
+            **stories,
+            **dict(zip(stories, failures, strict=False)),
+            "/wall": article(999),
+        }
         pages = with_sids(stories)
         random.Random(1).shuffle(pages)
-        result = crawl(site, [page("/wall"), *pages], CRAWLDEDUP_RULES=rules_file(tmp_path, sid(site)))
+        result = crawl(
+            site, [page("/wall"), *pages], CRAWLDEDUP_RULES=rules_file(tmp_path, sid(site))
+        )
     assert texts(result.items) >= {*stories}
     assert result.counts["rules/skipped"] > 10
     assert result.report["stats"]["finish_reason"] == "finished"
@@ -104,7 +123,10 @@ def test_a_wrong_rule_is_withdrawn_and_no_advice(
     urls = [f"{path}?sid={number}" for path in stories for number in range(6)]
     later = {url: article(5000 + number, words=120) for number, url in enumerate(urls)}
     with Site({**stories, **later}) as site:
-        settings = {"CRAWLDEDUP_RULES": rules_file(tmp_path, sid(site)), "CRAWLDEDUP_JOURNAL": str(tmp_path)}
+        settings = {
+            "CRAWLDEDUP_RULES": rules_file(tmp_path, sid(site)),
+            "CRAWLDEDUP_JOURNAL": str(tmp_path),
+        }
         result = crawl(site, [*with_sids(stories), *map(page, later)], **settings)
     assert {*later} <= {*result.items}
     assert texts(result.items) == {*stories}
@@ -115,7 +137,9 @@ def test_a_wrong_rule_is_withdrawn_and_no_advice(
     report = json.loads(capsys.readouterr().out)
     assert report["withdrawn"] == [f"{site.url}: ?sid"]
     # Nor is it advice, although most pages speak for it.
-    assert f"{site.url}: ?sid" not in [f"{each['site']}: {each['what']}" for each in report["advice"]]
+    assert f"{site.url}: ?sid" not in [
+        f"{each['site']}: {each['what']}" for each in report["advice"]
+    ]
 
 
 SITE = "https://e.com"
@@ -129,7 +153,9 @@ class Requests:
     def __init__(self, **settings: str) -> None:
         self.crawler: Any = FakeCrawler(**settings)
         self.middleware = (
-            RulesMiddleware.from_crawler(self.crawler) if settings else RulesMiddleware(self.crawler, [RULE], None)
+            RulesMiddleware.from_crawler(self.crawler)
+            if settings
+            else RulesMiddleware(self.crawler, [RULE], None)
         )
         self.originals: dict[str, str] = {}
 
@@ -146,7 +172,9 @@ class Requests:
         if content is not None:
             original = self.originals.setdefault(content, url)
             kind = Kind.NEW if original == url else Kind.EXACT_DUPLICATE
-            self.middleware.page_judged(request, Verdict(kind, url, None if kind is Kind.NEW else original))
+            self.middleware.page_judged(
+                request, Verdict(kind, url, None if kind is Kind.NEW else original)
+            )
         return "made"
 
     @property
@@ -164,12 +192,18 @@ def confirmed(**settings: str) -> Requests:
     return crawl
 
 
-def test_once_a_copy_is_confirmed_all_but_one_in_twenty_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_once_a_copy_is_confirmed_all_but_one_in_twenty_are_skipped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     crawl = confirmed()
     made = [crawl.make(url) == "made" for url in COPIES[1:61]]
     assert (sum(made), crawl.count("skipped"), crawl.count("checked")) == (3, 57, 4)
     # Another page says nothing of its copies.
-    assert crawl.make(f"{SITE}/news/2", "other") == crawl.make(f"{SITE}/news/2?sid=1", "other") == "made"
+    assert (
+        crawl.make(f"{SITE}/news/2", "other")
+        == crawl.make(f"{SITE}/news/2?sid=1", "other")
+        == "made"
+    )
     # Without room for what is skipped, requests are made.
     monkeypatch.setattr("crawldedup.advice.rules.MOST_SKIPPED", 57)
     assert [crawl.make(url) for url in COPIES[61:63]] == ["made"] * 2

@@ -1,4 +1,6 @@
-"""The settings of a crawl: how values are read, what is refused and with which words, and what the add-on does."""
+"""The settings of a crawl: how values are read, what is refused and with which words, and what the
+add-on does.
+"""
 
 import re
 from pathlib import Path
@@ -14,7 +16,13 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.scrapy_plugin import Addon, DedupItemPipeline, DedupMiddleware
 from crawldedup.scrapy_plugin.addon import PostponeMiddleware, RulesMiddleware
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
-from crawldedup.scrapy_plugin.settings import CrawlOptions, check_patterns, crawl_options, default_workers, matches
+from crawldedup.scrapy_plugin.settings import (
+    CrawlOptions,
+    check_patterns,
+    crawl_options,
+    default_workers,
+    matches,
+)
 from tests.scrapy_plugin.fakes import FakeCrawler
 
 
@@ -25,7 +33,11 @@ def read(**given: object) -> CrawlOptions:
 def test_defaults() -> None:
     settings = read()
     assert settings == CrawlOptions(workers=default_workers("blocks"), volatile=True)
-    assert (settings.store, settings.action, settings.similarity) == ("memory://", "drop-items", 0.9)
+    assert (settings.store, settings.action, settings.similarity) == (
+        "memory://",
+        "drop-items",
+        0.9,
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,11 +54,17 @@ def test_defaults() -> None:
         ("TRUSTED_SITES", "www.e.com, https://e.org/a", frozenset({"e.com", "e.org"})),
         ("ITEM_FIELDS", "title, body", ("title", "body")),
         ("DENY", r"/(a|b),\d{1,2}", (regex.compile(r"/(a|b),\d{1,2}"),)),
-        ("DENY", ["x", re.compile("Y", re.IGNORECASE)], (regex.compile("x"), regex.compile("Y", regex.I))),
+        (
+            "DENY",
+            ["x", re.compile("Y", re.IGNORECASE)],
+            (regex.compile("x"), regex.compile("Y", regex.I)),
+        ),
         ("PREFER", '["^a", "^b"]', (regex.compile("^a"), regex.compile("^b"))),
     ],
 )
-def test_values_as_code_and_command_line_give_them(name: str, given: object, read_as: object) -> None:
+def test_values_as_code_and_command_line_give_them(
+    name: str, given: object, read_as: object
+) -> None:
     value = getattr(read(**{f"CRAWLDEDUP_{name}": given}), name.lower())
     assert value == read_as
     assert type(value) is type(read_as)
@@ -68,7 +86,9 @@ REFUSED: dict[str, list[object]] = {
 }
 
 
-@pytest.mark.parametrize(("name", "given"), [(name, value) for name, values in REFUSED.items() for value in values])
+@pytest.mark.parametrize(
+    ("name", "given"), [(name, value) for name, values in REFUSED.items() for value in values]
+)
 def test_a_value_that_is_not_allowed_is_refused_by_name(name: str, given: object) -> None:
     with pytest.raises(ConfigurationError) as refused:
         read(**{f"CRAWLDEDUP_{name}": given})
@@ -80,12 +100,20 @@ def test_a_value_that_is_not_allowed_is_refused_by_name(name: str, given: object
     [
         ({"CRAWLDEDUP_SIMILARITY": "nan"}, "CRAWLDEDUP_SIMILARITY is nan; it must be "),
         ({"CRAWLDEDUP_DENY": ["ok", "(page"]}, r"CRAWLDEDUP_DENY is '\(page'; .*missing \)"),
-        ({"CRAWLDEDUP_SIMILARTY": 1}, "CRAWLDEDUP_SIMILARTY is not .* did you mean 'CRAWLDEDUP_SIMILARITY'"),
+        (
+            {"CRAWLDEDUP_SIMILARTY": 1},
+            "CRAWLDEDUP_SIMILARTY is not .* did you mean 'CRAWLDEDUP_SIMILARITY'",
+        ),
         ({"CRAWLDEDUP_REPORT": "report.pdf"}, "CRAWLDEDUP_REPORT.*must end with one of .html"),
-        ({"CRAWLDEDUP_RULES": "r.json", "CRAWLDEDUP_KEEP_PER_CLUSTER": 2}, "CRAWLDEDUP_KEEP_PER_CLUSTER wants some"),
+        (
+            {"CRAWLDEDUP_RULES": "r.json", "CRAWLDEDUP_KEEP_PER_CLUSTER": 2},
+            "CRAWLDEDUP_KEEP_PER_CLUSTER wants some",
+        ),
     ],
 )
-def test_settings_are_refused_with_what_is_wrong_in_them(settings: dict[str, object], message: str) -> None:
+def test_settings_are_refused_with_what_is_wrong_in_them(
+    settings: dict[str, object], message: str
+) -> None:
     with pytest.raises(ConfigurationError, match=message):
         read(**settings)
 
@@ -95,11 +123,16 @@ def test_the_store_falls_back_to_redis_then_to_the_job_directory(tmp_path: Path)
     assert read(JOBDIR=job).store == f"sqlite:///{job}/crawldedup.sqlite"
     assert not Path(job).exists(), "interactive commands leave no trace"
     assert read(JOBDIR=job, REDIS_URL="redis://cache").store == "redis://cache"
-    assert read(JOBDIR=job, REDIS_URL="redis://cache", CRAWLDEDUP_STORE="redis://own").store == "redis://own"
+    assert (
+        read(JOBDIR=job, REDIS_URL="redis://cache", CRAWLDEDUP_STORE="redis://own").store
+        == "redis://own"
+    )
 
 
 @pytest.mark.parametrize(("cores", "slow"), [(1, 1), (3, 2), (16, 4)])
-def test_workers_are_chosen_by_extractor_and_cores(monkeypatch: pytest.MonkeyPatch, cores: int, slow: int) -> None:
+def test_workers_are_chosen_by_extractor_and_cores(
+    monkeypatch: pytest.MonkeyPatch, cores: int, slow: int
+) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(cores)))
     extractors = ("text", "blocks", "textwrap.dedent")
     assert [read(CRAWLDEDUP_EXTRACTOR=name).workers for name in extractors] == [1, 1, slow]
@@ -138,7 +171,10 @@ def test_the_addon_respects_what_the_project_says(key: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "pipelines"), [(["body"], {DedupItemPipeline: 400}), ("", {DedupItemPipeline: 400}), (None, {})]
+    ("fields", "pipelines"),
+    [(["body"], {DedupItemPipeline: 400}), ("", {DedupItemPipeline: 400}), (None, {})],
 )
-def test_the_pipeline_is_there_where_fields_are_named_or_named_wrongly(fields: object, pipelines: object) -> None:
+def test_the_pipeline_is_there_where_fields_are_named_or_named_wrongly(
+    fields: object, pipelines: object
+) -> None:
     assert placed(Settings({"CRAWLDEDUP_ITEM_FIELDS": fields}), "ITEM_PIPELINES") == pipelines

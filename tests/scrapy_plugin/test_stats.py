@@ -36,7 +36,9 @@ class Counting(CrawlStats):
         super().__init__(crawler, CrawlOptions(**{"workers": 1, **options}), noun)
         self.collected: dict[str, Any] = crawler.stats.get_stats()
 
-    def check(self, verdict: Verdict, outcome: Outcome = PASSED, seconds: float = 0.0, **options: Any) -> None:
+    def check(
+        self, verdict: Verdict, outcome: Outcome = PASSED, seconds: float = 0.0, **options: Any
+    ) -> None:
         judged = Judged(verdict, ReadPage(FINGERPRINT), seconds / 2, min(seconds, 0.0625), seconds)
         self.checked(judged, outcome, **options)
 
@@ -46,7 +48,9 @@ def test_counts_go_into_stats_and_into_the_summary() -> None:
     stats.check(NEW)
     stats.check(near("u", 1), DROPPED, size=100)
     stats.check(near("u", 2), ITEMS_DROPPED, size=1000)
-    stats.check(Verdict(Kind.EXACT_DUPLICATE, "https://a.com/", "https://b.com/", copies=71), size=1000)
+    stats.check(
+        Verdict(Kind.EXACT_DUPLICATE, "https://a.com/", "https://b.com/", copies=71), size=1000
+    )
     stats.check(REVISIT)
     stats.check(Verdict(Kind.REVISIT, "u", changed=True))
     stats.check(REVISIT, UNCHANGED)
@@ -72,7 +76,8 @@ def test_counts_go_into_stats_and_into_the_summary() -> None:
         "crawldedup/error/worker": 1,
     }
     assert stats.summary().splitlines() == [
-        "crawldedup checked 8 pages: 1 new, 2 near and 1 exact duplicates (1 dropped, items of 1 dropped), "
+        "crawldedup checked 8 pages: 1 new, 2 near and 1 exact duplicates (1 dropped, items of 1 "
+        "dropped), "
         "3 revisits, 1 thin; of known ones 1 changed, 1 unchanged, 1 dropped",
         "  3 duplicates of pages on other sites",
         "  3 not checked: content_type 1, status 2",
@@ -84,14 +89,28 @@ def test_items_are_counted_apart_and_called_items() -> None:
     stats = Counting("item")
     stats.check(NEW)
     counted = {name: value for name, value in stats.collected.items() if "seconds" not in name}
-    assert counted == {"crawldedup/item/checked": 1, "crawldedup/item/new": 1, "crawldedup/item/novelty": 1.0}
+    assert counted == {
+        "crawldedup/item/checked": 1,
+        "crawldedup/item/new": 1,
+        "crawldedup/item/novelty": 1.0,
+    }
     assert stats.summary().startswith("crawldedup checked 1 item: 1 new")
 
 
-def test_novelty_is_that_of_the_last_pages_without_revisits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_novelty_is_that_of_the_last_pages_without_revisits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(records, "NOVELTY_PAGES", 4)
     stats, novelty = Counting(), []
-    for kind in (Kind.NEW, Kind.NEW, Kind.NEAR_DUPLICATE, Kind.REVISIT, Kind.THIN, Kind.EXACT_DUPLICATE, Kind.THIN):
+    for kind in (
+        Kind.NEW,
+        Kind.NEW,
+        Kind.NEAR_DUPLICATE,
+        Kind.REVISIT,
+        Kind.THIN,
+        Kind.EXACT_DUPLICATE,
+        Kind.THIN,
+    ):
         stats.check(Verdict(kind, "u"))
         novelty.append(stats.collected["crawldedup/novelty"])
     assert novelty == [1, 1, 0.667, 0.667, 0.5, 0.25, 0]
@@ -101,7 +120,10 @@ def test_seconds_add_up_and_their_maxima_are_kept() -> None:
     stats = Counting()
     for seconds in (0.25, 4, 1):
         stats.check(NEW, seconds=seconds)
-    sums, most = {"waiting": 5.25, "reading": 2.625, "store": 0.1875}, {"waiting": 4, "reading": 2, "store": 0.0625}
+    sums, most = (
+        {"waiting": 5.25, "reading": 2.625, "store": 0.1875},
+        {"waiting": 4, "reading": 2, "store": 0.0625},
+    )
     assert {name: value for name, value in stats.collected.items() if "seconds" in name} == {
         **{f"crawldedup/seconds/{name}": value for name, value in sums.items()},
         **{f"crawldedup/seconds/{name}_max": value for name, value in most.items()},
@@ -112,14 +134,24 @@ def test_seconds_add_up_and_their_maxima_are_kept() -> None:
     ("noun", "counts", "sentence"),
     [
         ("page", {"checked": 1000, "error/unavailable": 52}, None),
-        ("page", {"checked": 1000, "error/io": 53}, "53 of 1,053 pages passed unchecked after an error: io 53."),
-        ("item", {"error/io": 8, "error/full": 2}, "10 of 10 items passed unchecked after an error: full 2, io 8."),
+        (
+            "page",
+            {"checked": 1000, "error/io": 53},
+            "53 of 1,053 pages passed unchecked after an error: io 53.",
+        ),
+        (
+            "item",
+            {"error/io": 8, "error/full": 2},
+            "10 of 10 items passed unchecked after an error: full 2, io 8.",
+        ),
         ("page", {"checked": 30, "unselected": 15}, None),
         ("page", {"checked": 30, "unselected": 16}, f"16 {MISSPELT}"),
     ],
     ids=str,
 )
-def test_too_many_errors_are_a_warning(noun: str, counts: dict[str, int], sentence: str | None) -> None:
+def test_too_many_errors_are_a_warning(
+    noun: str, counts: dict[str, int], sentence: str | None
+) -> None:
     stats = Counting(noun)
     stats._counts = Counter(counts)
     assert stats.complaints() == ([sentence] if sentence else [])
@@ -127,10 +159,17 @@ def test_too_many_errors_are_a_warning(noun: str, counts: dict[str, int], senten
 
 def test_the_start_line_tells_what_is_compared_with_what(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    options = {"store": "redis://:secret@cache/0", "namespace": "news", "similarity": 0.85, "reloads": 2, "workers": 3}
+    options = {
+        "store": "redis://:secret@cache/0",
+        "namespace": "news",
+        "similarity": 0.85,
+        "reloads": 2,
+        "workers": 3,
+    }
     Counting(action="mark", **options).begin(1204)
     assert caplog.messages == [
-        "crawldedup: checks pages: store redis://:***@cache/0, namespace 'news', 1,204 pages known, action mark, "
+        "crawldedup: checks pages: store redis://:***@cache/0, namespace 'news', 1,204 pages "
+        "known, action mark, "
         "similarity 0.85, 2 pages of each host loaded twice, extractor blocks, 3 workers",
     ]
 

@@ -1,6 +1,8 @@
-"""What a crawl does before its first page, done by importing this: it takes longer than many of the crawls of tests.
+"""What a crawl does before its first page, done by importing this: it takes longer than many of the
+crawls of tests.
 
-None of it installs a reactor or starts a thread, so processes may be forked off one that has done it.
+None of it installs a reactor or starts a thread, so processes may be forked off one that has done
+it.
 """
 
 from importlib import import_module
@@ -13,7 +15,12 @@ import crawldedup.scrapy_plugin.middleware
 import crawldedup.workers.reading  # noqa: F401
 from crawldedup import Deduplicator
 
-for _name in ("DOWNLOAD_HANDLERS_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "SPIDER_MIDDLEWARES_BASE", "EXTENSIONS_BASE"):
+for _name in (
+    "DOWNLOAD_HANDLERS_BASE",
+    "DOWNLOADER_MIDDLEWARES_BASE",
+    "SPIDER_MIDDLEWARES_BASE",
+    "EXTENSIONS_BASE",
+):
     for _part in (*(_of := getattr(default_settings, _name)), *_of.values()):
         if str(_part).startswith("scrapy."):
             import_module(_part.rpartition(".")[0])
@@ -21,4 +28,6 @@ for _name in ("DOWNLOAD_HANDLERS_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "SPIDER_M
 # The library makes the tables that it reads with.
 for _extractor in ("blocks", "trafilatura", "text"):
     with Deduplicator(extractor=_extractor) as _dedup:
-        _dedup.check("https://example.com/", html=f"<title>Page</title><p>{'words of a page ' * 30}")
+        _dedup.check(
+            "https://example.com/", html=f"<title>Page</title><p>{'words of a page ' * 30}"
+        )

@@ -32,8 +32,12 @@ def article(seed: int, *, changed_words: int = 0, words: int = 300, head: str = 
     text = [chooser.choice(_VOCABULARY) for _ in range(words)]
     for position in range(changed_words):
         text[position * 7 % words] = f"changed{position}"
-    sentences = [" ".join(text[start : start + 15]).capitalize() + "." for start in range(0, words, 15)]
-    paragraphs = "".join(f"<p>{' '.join(sentences[at : at + 4])}</p>" for at in range(0, len(sentences), 4))
+    sentences = [
+        " ".join(text[start : start + 15]).capitalize() + "." for start in range(0, words, 15)
+    ]
+    paragraphs = "".join(
+        f"<p>{' '.join(sentences[at : at + 4])}</p>" for at in range(0, len(sentences), 4)
+    )
     page = (
         f"<!DOCTYPE html><html><head><title>Article</title>{head}</head><body>"
         f"<nav><a href='/'>Home</a></nav><main><article><h1>Article</h1>{paragraphs}</article></main>"
@@ -67,7 +71,9 @@ class Site:
                 length = int(self.headers.get("Content-Length") or 0)
                 posted = self.rfile.read(length).decode()
                 path = self.path.split("?")[0]
-                answer = site.pages.get(self.path + posted) or site.pages.get(path + posted, Answer(b"not found", 404))
+                answer = site.pages.get(self.path + posted) or site.pages.get(
+                    path + posted, Answer(b"not found", 404)
+                )
                 if action := site.actions.get(self.path):
                     action()
                 self.send_response(answer.status)

@@ -33,7 +33,9 @@ SEEDS = st.integers(0, 1 << 32)
 SIMILARITIES = st.floats(0.3, 0.98)
 
 
-def page_and_other(seed: int, similarity: float, bits: int = 256) -> tuple[np.ndarray, bytes, bytes]:
+def page_and_other(
+    seed: int, similarity: float, bits: int = 256
+) -> tuple[np.ndarray, bytes, bytes]:
     """Return weights and signature of a page, and the signature of another drawn by the flip model."""
     generator = np.random.default_rng(seed)
     weights = generator.standard_normal(bits).astype(np.float32)
@@ -46,7 +48,9 @@ def differing_bits(own: bytes, other: bytes) -> np.ndarray:
 
 
 def log_likelihood(weights: np.ndarray, own: bytes, other: bytes, similarity: float) -> float:
-    signed = np.where(differing_bits(own, other), np.abs(weights), -np.abs(weights)) * steepness(similarity)
+    signed = np.where(differing_bits(own, other), np.abs(weights), -np.abs(weights)) * steepness(
+        similarity
+    )
     return math.fsum(math.log(0.5 * math.erfc(value / math.sqrt(2))) for value in signed.tolist())
 
 
@@ -106,11 +110,15 @@ def test_a_bit_more_that_differs_never_helps(seed: int, threshold: float) -> Non
 def test_rules_of_many_pages_are_those_of_each() -> None:
     weights = np.random.default_rng(1).standard_normal((5, 256)).astype(np.float32)
     thresholds = [0.8, 0.85, 0.9, 0.8, 0.95]
-    alone = [likelihood_rule(own, threshold) for own, threshold in zip(weights, thresholds, strict=True)]
+    alone = [
+        likelihood_rule(own, threshold) for own, threshold in zip(weights, thresholds, strict=True)
+    ]
     assert likelihood_rules(weights, thresholds, [None] * 5) == alone
 
 
-def test_identity_rule_accepts_equal_signatures_only_and_is_what_weights_leave_that_say_nothing() -> None:
+def test_identity_rule_accepts_equal_signatures_only_and_is_what_weights_leave_that_say_nothing() -> (
+    None
+):
     rule, own = identity_rule(256), bytes(range(32))
     assert rule.cost(own, own) <= rule.limit
     others = [(int.from_bytes(own, "big") ^ 1 << bit).to_bytes(32, "big") for bit in range(256)]
@@ -142,9 +150,15 @@ def test_prefilters_keep_near_duplicates_and_few_others() -> None:
     near = rng.random((500, 64)) < flip_probabilities(weights, similarity)
     kept = KEPT[0].astype(bool)
     passed = [
-        [np.frombuffer(rule.costs, np.uint8)[flips & kept].sum() <= rule.limit for flips in (own, chance)]
+        [
+            np.frombuffer(rule.costs, np.uint8)[flips & kept].sum() <= rule.limit
+            for flips in (own, chance)
+        ]
         for rule, own, chance in zip(
-            likelihood_prefilters(weights, slopes, KEPT), near, rng.random((500, 64)) < 0.5, strict=True
+            likelihood_prefilters(weights, slopes, KEPT),
+            near,
+            rng.random((500, 64)) < 0.5,
+            strict=True,
         )
     ]
     near_share, other_share = np.mean(passed, axis=0).tolist()
@@ -178,16 +192,22 @@ class TestCrowds:
         assert self.RULE.bar([0, 1, 2]) == (SCALED_LIMIT, self.RULE.thresholds[0], 1)
 
     @given(COSTS, st.integers(0, 600))
-    def test_another_page_never_makes_a_farther_one_acceptable(self, costs: list[int], another: int) -> None:
+    def test_another_page_never_makes_a_farther_one_acceptable(
+        self, costs: list[int], another: int
+    ) -> None:
         if another >= min(costs, default=601):
             assert self.RULE.bar([*costs, another]).limit <= self.RULE.bar(costs).limit
         if costs and min(costs) <= SCALED_LIMIT:
             # Pages beyond reach do not matter where one is accepted.
-            assert self.RULE.bar([cost for cost in costs if cost <= self.RULE.reach]) == self.RULE.bar(costs)
+            assert self.RULE.bar(
+                [cost for cost in costs if cost <= self.RULE.reach]
+            ) == self.RULE.bar(costs)
 
     @given(st.floats(0.51, 1.0), st.floats(0.5, 0.9999))
     @settings(deadline=None, max_examples=50)
-    def test_none_asks_for_more_than_the_wanted_similarity(self, similarity: float, recall: float) -> None:
+    def test_none_asks_for_more_than_the_wanted_similarity(
+        self, similarity: float, recall: float
+    ) -> None:
         rule = crowd_rule(similarity, recall, VERIFY_BITS)
         assert rule.limits[0] == SCALED_LIMIT <= rule.reach
         assert list(rule.limits) == sorted(rule.limits, reverse=True)

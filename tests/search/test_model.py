@@ -48,7 +48,9 @@ def test_tables_are_finite_and_monotonous() -> None:
     assert all(np.isfinite(column).all() for column in tables)
     assert (np.diff(tables.log_odds) < 0).all()
     assert (np.diff(tables.different) > 0).all()
-    assert grid_rows(np.array([1e9, 37.5], np.float32), 100.0).tolist() == [len(tables.equal) - 1] * 2
+    assert (
+        grid_rows(np.array([1e9, 37.5], np.float32), 100.0).tolist() == [len(tables.equal) - 1] * 2
+    )
 
 
 @given(st.floats(0.01, MAX_SIMILARITY))
@@ -66,7 +68,8 @@ def test_search_features_show_less_of_an_edit_than_shingles() -> None:
             edited[place] = f"other{place}"
         shingles, searched = similarities(" ".join(words), " ".join(edited))
         assert 0.5 < shingles < 0.99
-        # Scattered edits arrive least of all, so the model must not expect more likeness than they leave.
+        # Scattered edits arrive least of all, so the model must not expect more likeness than they
+        # leave.
         assert shingles < search_similarity(shingles) < searched + 0.02
 
 
@@ -75,7 +78,9 @@ def weights_of(words: np.ndarray) -> dict[int, float]:
     weights: dict[int, float] = {}
     for features, factor in ((words, 2), (mix(pair_hashes(words)), 1)):
         distinct, counts = np.unique(features, return_counts=True)
-        weights |= dict(zip(distinct.tolist(), (factor * np.rint(8 * counts**0.75)).tolist(), strict=True))
+        weights |= dict(
+            zip(distinct.tolist(), (factor * np.rint(8 * counts**0.75)).tolist(), strict=True)
+        )
     return weights
 
 
@@ -85,26 +90,36 @@ def similarities(first: str, second: str) -> tuple[float, float]:
     one, other = (set(shingle_hashes(words, pair_hashes(words)).tolist()) for words in hashes)
     mine, theirs = map(weights_of, hashes)
     product = sum(weight * theirs.get(feature, 0) for feature, weight in mine.items())
-    rho = product / math.sqrt(sum(w * w for w in mine.values()) * sum(w * w for w in theirs.values()))
+    rho = product / math.sqrt(
+        sum(w * w for w in mine.values()) * sum(w * w for w in theirs.values())
+    )
     return len(one & other) / len(one | other), rho / (2 - rho)
 
 
 def test_flip_probabilities_follow_the_formula() -> None:
     weights = np.array([0, 0.1, -0.1, 0.7, -2.5], np.float32)
     for similarity in (0.5, 0.8, 0.95):
-        expected = [0.5 * math.erfc(abs(float(w)) * steepness(similarity) / math.sqrt(2)) for w in weights]
-        assert flip_probabilities(weights, similarity).tolist() == pytest.approx(expected, abs=0.002)
+        expected = [
+            0.5 * math.erfc(abs(float(w)) * steepness(similarity) / math.sqrt(2)) for w in weights
+        ]
+        assert flip_probabilities(weights, similarity).tolist() == pytest.approx(
+            expected, abs=0.002
+        )
 
 
 @cache
 def estimates(similarity: float, size: int) -> np.ndarray:
     """Return the estimates of 500 pairs of that similarity."""
     pairs = pairs_of_similarity(similarity, size, 500, seed=2)
-    return np.array([estimate_similarity(first, *map(signature_of, (first, second))) for first, second in pairs])
+    return np.array(
+        [estimate_similarity(first, *map(signature_of, (first, second))) for first, second in pairs]
+    )
 
 
 @pytest.mark.parametrize(("similarity", "size"), [(0.6, 800), (0.9, 950)])
-def test_estimates_are_unbiased_within_their_predicted_deviation(similarity: float, size: int) -> None:
+def test_estimates_are_unbiased_within_their_predicted_deviation(
+    similarity: float, size: int
+) -> None:
     found, deviation = estimates(similarity, size), estimate_deviation(similarity, 256)
     assert abs(float(found.mean()) - similarity) < 4 * deviation / math.sqrt(500) + 0.1 * deviation
     assert float(found.std()) == pytest.approx(deviation, rel=0.15)
@@ -129,10 +144,15 @@ def test_thresholds_and_deviations_are_in_order(bits: int) -> None:
     similarities = np.linspace(0.3, 0.99, 30).tolist()
     thresholds = [accept_threshold(similarity, bits, 0.98) for similarity in similarities]
     assert thresholds == sorted(thresholds)
-    assert all(threshold < similarity for threshold, similarity in zip(thresholds, similarities, strict=True))
+    assert all(
+        threshold < similarity
+        for threshold, similarity in zip(thresholds, similarities, strict=True)
+    )
     assert accept_threshold(0.9, bits, 0.5) == pytest.approx(0.9)
     assert accept_threshold(0.9, bits, 0.99) < accept_threshold(0.9, bits, 0.9)
     assert accept_threshold(1.0, bits, 0.5) <= MAX_SIMILARITY
-    deviations = [estimate_deviation(similarity, bits) for similarity in similarities if similarity > 0.5]
+    deviations = [
+        estimate_deviation(similarity, bits) for similarity in similarities if similarity > 0.5
+    ]
     assert deviations == sorted(deviations, reverse=True)
     assert estimate_deviation(0.9, bits) == pytest.approx(2 * estimate_deviation(0.9, 4 * bits))

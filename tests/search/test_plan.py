@@ -42,12 +42,20 @@ class LongWay:
     """The probes of a page by the heap over the trees of every table."""
 
     def __init__(
-        self, fingerprint: int, weights: np.ndarray, tables: tuple[Table, ...], prefix: int, similarity: float
+        self,
+        fingerprint: int,
+        weights: np.ndarray,
+        tables: tuple[Table, ...],
+        prefix: int,
+        similarity: float,
     ) -> None:
         self.prefix = prefix
         self.starts = [table.key(fingerprint) >> 64 - prefix << 64 - prefix for table in tables]
         # Of the leading bits of each table, in the order of the key.
-        self.flips = [flip_probabilities(weights[table.order[:prefix]], similarity).tolist() for table in tables]
+        self.flips = [
+            flip_probabilities(weights[table.order[:prefix]], similarity).tolist()
+            for table in tables
+        ]
 
     def probabilities(self, count: int) -> list[float]:
         """Of the best `count` probes, best first."""
@@ -67,7 +75,12 @@ class LongWay:
 
 
 def volatile_plan(
-    fingerprint: int, weights: np.ndarray, tables: tuple[Table, ...], prefix: int, similarity: float, **limits: Any
+    fingerprint: int,
+    weights: np.ndarray,
+    tables: tuple[Table, ...],
+    prefix: int,
+    similarity: float,
+    **limits: Any,
 ) -> ProbePlan:
     """Return the plan but for its first probe, the page's own key."""
     keys = np.array([[table.key(fingerprint) for table in tables]], np.uint64)
@@ -92,7 +105,9 @@ def test_volatile_plan_is_the_beginning_of_the_order_of_vosh(
 ) -> None:
     tables = rotated_tables(number_of_tables)
     weights = weights_from(seed)
-    plan = volatile_plan(fingerprint, weights, tables, prefix, similarity, recall=1.0, budget=budget)
+    plan = volatile_plan(
+        fingerprint, weights, tables, prefix, similarity, recall=1.0, budget=budget
+    )
     long_way = LongWay(fingerprint, weights, tables, prefix, similarity)
     assert len(plan) == min(budget, number_of_tables << prefix) or plan.recall > 1 - 1e-9
 
@@ -104,7 +119,10 @@ def test_volatile_plan_is_the_beginning_of_the_order_of_vosh(
 
     assert (plan.highs ^ plan.lows == (1 << 64 - prefix) - 1).all()
     missed = math.prod(
-        1 - math.fsum(p for (table, _), p in zip(probes, probabilities, strict=True) if table == number)
+        1
+        - math.fsum(
+            p for (table, _), p in zip(probes, probabilities, strict=True) if table == number
+        )
         for number in range(number_of_tables)
     )
     assert plan.recall == pytest.approx(1 - missed, rel=1e-7)
@@ -114,11 +132,17 @@ def test_volatile_plan_is_the_beginning_of_the_order_of_vosh(
 @settings(max_examples=20, deadline=None)
 def test_a_plan_is_the_same_alone_and_among_others(pages: list[tuple[int, int]]) -> None:
     weights = np.stack([weights_from(seed) for seed, _ in pages])
-    keys = np.array([[table.key(seed) for table in rotated_tables(2)] for seed, _ in pages], np.uint64)
+    keys = np.array(
+        [[table.key(seed) for table in rotated_tables(2)] for seed, _ in pages], np.uint64
+    )
     slopes = np.array([steepness(0.9 + place % 3 / 50) for place in range(len(pages))], np.float32)
 
     def planned(places: list[int]) -> list[ProbePlan]:
-        own = {"sizes": [pages[place][1] for place in places], "slopes": slopes[places], "recall": 0.99}
+        own = {
+            "sizes": [pages[place][1] for place in places],
+            "slopes": slopes[places],
+            "recall": 0.99,
+        }
         return page_plans(keys[places], weights[places], rotated_tables(2), **own)
 
     for place, plan in enumerate(planned([*range(len(pages))])):

@@ -1,4 +1,6 @@
-"""The search for a page: scopes change no answer, what is promised is found, and crowds are searched deeper."""
+"""The search for a page: scopes change no answer, what is promised is found, and crowds are
+searched deeper.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,10 @@ def xored(first: bytes, second: bytes) -> bytes:
 
 
 def test_only_pages_of_a_scope_choose_a_part_of_the_index() -> None:
-    pages = [AskedPage(url, text="x") for url in ("https://a.com/", "https://www.a.com/", "https://b.com/")]
+    pages = [
+        AskedPage(url, text="x")
+        for url in ("https://a.com/", "https://www.a.com/", "https://b.com/")
+    ]
     shared, spread = QueryBuilder(Options()), QueryBuilder(Options(scope="site"))
     assert {shared.name(NO_KEY, page).shard_key for page in pages} == {None}
     own, same, other = (spread.name(NO_KEY, page).shard_key for page in pages)
@@ -51,11 +56,16 @@ def test_only_pages_of_a_scope_choose_a_part_of_the_index() -> None:
 def test_what_indexes_are_made_of_never_changes() -> None:
     assert STORED_BITS == 34
     profile = Deduplicator(key=0, extractor="text").info().profile
-    assert profile == "text/text7.products/words+pairs.damped-tf.64/shingle3.set.256/unicode14/2/2x64/key.0"
+    assert (
+        profile
+        == "text/text7.products/words+pairs.damped-tf.64/shingle3.set.256/unicode14/2/2x64/key.0"
+    )
 
 
 def test_a_search_goes_by_the_bits_as_filed() -> None:
-    """XORed with a constant, a page is looked for elsewhere, by ranges as probable, and decided about alike."""
+    """XORed with a constant, a page is looked for elsewhere, by ranges as probable, and decided
+    about alike.
+    """
     page = fingerprint(TEXTS["english"], min_words=8)
     search, signature = 0x1234_5678_9ABC_DEF0, bytes(range(32))
     filed = replace(page, search=page.search ^ search, verify=xored(page.verify, signature))
@@ -65,7 +75,9 @@ def test_a_search_goes_by_the_bits_as_filed() -> None:
     spans = (own.highs ^ own.lows).tolist()
     assert spans == (moved.highs ^ moved.lows).tolist()
     ranges = zip(own.tables.tolist(), own.lows.tolist(), spans, strict=True)
-    assert moved.lows.tolist() == [low ^ TABLES[table].key(search) & ~span for table, low, span in ranges]
+    assert moved.lows.tolist() == [
+        low ^ TABLES[table].key(search) & ~span for table, low, span in ranges
+    ]
 
 
 def is_found(page: Page, asking: Page, pages: int) -> bool:
@@ -99,7 +111,9 @@ ASKED = [(AskedPage("https://example.com/", text=TEXTS["english"]), fingerprint(
 
 
 def meet(hot_prefixes: HotPrefixes, candidates: int, *, exact_only: bool = False) -> int:
-    """Let a page that lies here be compared with so many pages, of at most MOST; return the bits added then."""
+    """Let a page that lies here be compared with so many pages, of at most MOST; return the bits
+    added then.
+    """
     query = replace(QUERY, keys=tuple(HERE), max_candidates=MOST, exact_only=exact_only)
     hot_prefixes.learn(query, Answer(Kind.NEW, None, False, 1_000_000, candidates))
     return hot_prefixes.extra_bits([HERE])[0]
@@ -128,7 +142,9 @@ def test_in_a_crowd_ranges_are_narrower_and_more_is_compared() -> None:
 
     def limits() -> tuple[int, int, int]:
         (query,) = builder.queries(ASKED, NO_KEY, 1_000_000)
-        builder.hot_prefixes.learn(query, Answer(Kind.NEW, None, False, 1_000_000, query.max_candidates))
+        builder.hot_prefixes.learn(
+            query, Answer(Kind.NEW, None, False, 1_000_000, query.max_candidates)
+        )
         return query.max_candidates, query.max_keys, int(query.plan.highs[-1] - query.plan.lows[-1])
 
     alone, crowded = limits(), limits()

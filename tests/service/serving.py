@@ -22,10 +22,14 @@ from tests.servers import free_port, wait_until
 
 ROOT = Path(__file__).parents[2]
 TIDES = (
-    "Low tide uncovers the sand bank twice a day, and the seals come to rest on it until the water is back. Whoever "
-    "walks out to see them should know the hour of the flood by heart, because it comes from behind: the channels "
-    "fill first, and the way to the shore is cut off long before the bank itself is wet. Three ships a year are lost "
-    "there in the fog, and their crews tell of barking in the night that sounded like a harbour full of dogs."
+    "Low tide uncovers the sand bank twice a day, and the seals come to rest on it until the water "
+    "is back. Whoever "
+    "walks out to see them should know the hour of the flood by heart, because it comes from "
+    "behind: the channels "
+    "fill first, and the way to the shore is cut off long before the bank itself is wet. Three "
+    "ships a year are lost "
+    "there in the fog, and their crews tell of barking in the night that sounded like a harbour "
+    "full of dogs."
 )
 
 

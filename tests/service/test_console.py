@@ -1,4 +1,7 @@
-"""The pages for people: what they show, and what would break them. A browser tries them at length."""
+"""The pages for people: what they show, and what would break them.
+
+A browser tries them at length.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,22 @@ SCRIPT = "javascript:window.broken=1"
 LONG = " ".join(f"word{place}" for place in range(600))
 HOSTILE = (
     "</textarea></details><script>window.broken=1</script><img src=x onerror='window.broken=1'>"
-    '"\'><svg onload=window.broken=1><a href="javascript:window.broken=1">x</a><style>*{display:none}</style>'
-    "<base href=https://evil.example/><link rel=stylesheet href=https://evil.example/a.css> {{ 777 * 777 }} "
+    "\"'><svg onload=window.broken=1><a "
+    'href="javascript:window.broken=1">x</a><style>*{display:none}</style>'
+    "<base href=https://evil.example/><link rel=stylesheet href=https://evil.example/a.css> {{ 777 "
+    "* 777 }} "
     "<form action=https://evil.example/><meta http-equiv=refresh content='0;https://evil.example/'>"
     " \u202eevil\u2066 \x1b[31m"
 )
 EVIL = f'https://evil.example/">{HOSTILE}'
-FORBIDDEN = "main img, main script, main style, main base, main link, main meta, main a[href^=javascript], [onload]"
-PRICE = '<h1>Lamp</h1><script type="application/ld+json">{"@type":"Product","name":"Lamp","sku":"%s"}</script><p>%s</p>'
+FORBIDDEN = (
+    "main img, main script, main style, main base, main link, main meta, main a[href^=javascript], "
+    "[onload]"
+)
+PRICE = (
+    "<h1>Lamp</h1><script "
+    'type="application/ld+json">{"@type":"Product","name":"Lamp","sku":"%s"}</script><p>%s</p>'
+)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +47,10 @@ def console() -> Iterator[Service]:
 
 
 def sent(console: Service, path: str, **form: str) -> LexborHTMLParser:
-    """Return the page that answers a form. The first section of it has what was found, and the last one the form."""
+    """Return the page that answers a form.
+
+    The first section of it has what was found, and the last one the form.
+    """
     answer = console.http.post(path, data=form)
     assert answer.status_code == 200, answer.text
     return LexborHTMLParser(answer.text)
@@ -72,18 +86,24 @@ def test_the_index_is_searched_and_shown(console: Service) -> None:
     assert f"of {SCRIPT}" in texts(page, "h2")[0]
     (row,) = (row for row in texts(page, "main tr") if SCRIPT in row)
     assert "accepted" in row
-    page = sent(console, "/search", page=f"{' '.join(f'other{place}' for place in range(600))}\n\n{LONG}")
+    page = sent(
+        console, "/search", page=f"{' '.join(f'other{place}' for place in range(600))}\n\n{LONG}"
+    )
     rows = [row for row in texts(page, "[aria-label=Paragraphs] tr") if row.endswith(SCRIPT)]
     assert rows
     assert all("known" in row for row in rows)
     shown = texts(LexborHTMLParser(console.http.get("/index").text), "main")[0]
     assert "Pages2" in shown
-    assert re.search(r"Pages checked, by kind. .*new\d.* answer. .*/search\d\.\d+.* holds. All2", shown)
+    assert re.search(
+        r"Pages checked, by kind. .*new\d.* answer. .*/search\d\.\d+.* holds. All2", shown
+    )
 
 
 @pytest.mark.parametrize("kind", ["text", "html"])
 @pytest.mark.parametrize(("path", "fields"), [("/", ("first", "second")), ("/search", ("page",))])
-def test_a_hostile_text_is_nothing_but_text(console: Service, path: str, fields: tuple[str, ...], kind: str) -> None:
+def test_a_hostile_text_is_nothing_but_text(
+    console: Service, path: str, fields: tuple[str, ...], kind: str
+) -> None:
     form = {f"{name}-kind": kind for name in fields}
     form |= {name: f"{HOSTILE} {story(1)} {number} {HOSTILE}" for number, name in enumerate(fields)}
     page = sent(console, path, **form, **({"url": EVIL} if path == "/search" else {}))
@@ -110,7 +130,10 @@ def test_bad_input_gets_the_form_again_and_a_reason(
     console: Service, path: str, form: dict[str, str], status: int, said: str
 ) -> None:
     answer = console.http.post(path, data=form)
-    assert (answer.status_code, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
+    assert (answer.status_code, answer.headers["content-type"]) == (
+        status,
+        "text/html; charset=utf-8",
+    )
     page = LexborHTMLParser(answer.text)
     assert said in texts(page, "[role=alert]")[0]
     assert page.css("form")
@@ -119,20 +142,31 @@ def test_bad_input_gets_the_form_again_and_a_reason(
 @pytest.mark.parametrize("path", ["/", "/search", "/index"])
 def test_every_page_forbids_what_it_does_not_need(console: Service, path: str) -> None:
     headers = console.http.get(path).headers
-    assert "default-src 'none'; style-src 'self'; form-action 'self'" in headers["content-security-policy"]
+    assert (
+        "default-src 'none'; style-src 'self'; form-action 'self'"
+        in headers["content-security-policy"]
+    )
     assert (headers["x-content-type-options"], headers["cache-control"]) == ("nosniff", "no-store")
 
 
 @pytest.fixture
 def tab(console: Service) -> Iterator[Any]:
-    """A tab of a browser that does not heed the policy of the pages. `trouble` has what went wrong in it."""
+    """A tab of a browser that does not heed the policy of the pages.
+
+    `trouble` has what went wrong in it.
+    """
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
         opened: Any = browser.new_context(base_url=console.url, bypass_csp=True).new_page()
         opened.trouble = []
-        for event, what in {"request": "url", "pageerror": "message", "dialog": "message", "console": "text"}.items():
+        for event, what in {
+            "request": "url",
+            "pageerror": "message",
+            "dialog": "message",
+            "console": "text",
+        }.items():
             opened.on(event, lambda met, what=what: opened.trouble.append(getattr(met, what)))
         # There is none.
         opened.route("**/favicon.ico", lambda route: route.fulfill(body=""))
@@ -156,14 +190,19 @@ def test_a_browser_runs_and_loads_nothing_of_a_hostile_text_and_sends_no_form_of
     tab: Any, console: Service
 ) -> None:
     text = f"{HOSTILE} {story(1)} {HOSTILE}"
-    for path, fields in (("/", {"first": text, "second": text + "x"}), ("/search", {"page": text, "url": EVIL})):
+    for path, fields in (
+        ("/", {"first": text, "second": text + "x"}),
+        ("/search", {"page": text, "url": EVIL}),
+    ):
         send(tab, path, **fields)
         assert tab.get_by_role("heading", level=2).count() == 2
         assert tab.evaluate("window.broken") is None
     assert [each for each in tab.trouble if not each.startswith(console.url)] == []
     tab.goto("about:blank")
     with tab.expect_response(f"{console.url}/search") as answered:
-        tab.set_content(f'<form method=post action="{console.url}/search"><input name=page value=x></form>')
+        tab.set_content(
+            f'<form method=post action="{console.url}/search"><input name=page value=x></form>'
+        )
         tab.evaluate("document.forms[0].submit()")
     assert answered.value.status == 403
 
@@ -176,7 +215,11 @@ def test_the_pages_fit_a_phone_and_are_accessible(tab: Any) -> None:
     found = list[Any]()
     tab.set_viewport_size({"width": 390, "height": 800})
     long = {"first": f"{TIDES} {'x' * 300}", "second": TIDES.replace("fog", "mist " * 30)}
-    for path, fields in (("/", long), ("/search", {"page": LONG.replace("word9 ", "")}), ("/search", {})):
+    for path, fields in (
+        ("/", long),
+        ("/search", {"page": LONG.replace("word9 ", "")}),
+        ("/search", {}),
+    ):
         send(tab, path, **fields)
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390
         for scheme, options in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):

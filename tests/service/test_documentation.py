@@ -31,7 +31,9 @@ def test_the_lines_for_curl(served: Service, tmp_path: Path) -> None:
     answers: list[Any] = []
     for _, line in shell_lines("curl", [GUIDE]):
         command = f"{line.replace(SHOWN, served.url)} --silent --show-error --fail"
-        done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=30)
+        done = subprocess.run(
+            command, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=30
+        )
         assert done.returncode == 0, (line, done.stderr)
         answers.append(json.loads(done.stdout))
     first, copy, batch, found, explained, compared, info, forgotten = answers
@@ -50,7 +52,9 @@ def test_the_script_for_node_waits_for_the_store(tmp_path: Path) -> None:
         script.write_text(block.code.replace(SHOWN, service.url))
         server.stop()
         with subprocess.Popen(["node", script], stdout=subprocess.PIPE, text=True) as node:
-            wait_until(lambda: 'endpoint="/v1/check",status="503"' in service.http.get("/metrics").text)
+            wait_until(
+                lambda: 'endpoint="/v1/check",status="503"' in service.http.get("/metrics").text
+            )
             server.start()
             assert node.communicate(timeout=30)[0] == "thin null\n"
 
@@ -59,5 +63,10 @@ def test_the_function_in_python(served: Service) -> None:
     (block,) = blocks("python", pages=[GUIDE])
     names: dict[str, Any] = {}
     exec(f"from __future__ import annotations\n{block.code}", names)
-    pages = {f"https://g.example/{number}": f"<p>{story(500 + number // 2)}</p>".encode() for number in range(6)}
-    assert names["copies"](pages, served.url) == [f"https://g.example/{number}" for number in (1, 3, 5)]
+    pages = {
+        f"https://g.example/{number}": f"<p>{story(500 + number // 2)}</p>".encode()
+        for number in range(6)
+    }
+    assert names["copies"](pages, served.url) == [
+        f"https://g.example/{number}" for number in (1, 3, 5)
+    ]

@@ -1,4 +1,6 @@
-"""`crawldedup serve` as it starts, is stopped, or loses a process: nothing is lost, and nothing made up."""
+"""`crawldedup serve` as it starts, is stopped, or loses a process: nothing is lost, and nothing
+made up.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,19 @@ PAGE = {"url": "https://a.example/1", "text": story(1)}
 
 
 def workers_of(service: ServiceProcess) -> list[int]:
-    children = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children").read_text().split()
-    return [int(each) for each in children if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes()]
+    children = (
+        Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children").read_text().split()
+    )
+    return [
+        int(each)
+        for each in children
+        if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes()
+    ]
 
 
-def test_what_must_be_installed_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_must_be_installed_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(["serve", "--store", "memory://"]) == 2
     assert "pip install uvicorn uvloop prometheus-client jinja2" in capsys.readouterr().err
@@ -58,13 +68,20 @@ def test_a_store_that_is_not_up_yet_is_waited_for(is_of_use: bool) -> None:
             server.start()
             if not is_of_use:
                 wait_until(lambda: service.process.poll() is not None)
-                assert (service.process.returncode, "fingerprints of the profile" in service.log()) == (2, True)
+                assert (
+                    service.process.returncode,
+                    "fingerprints of the profile" in service.log(),
+                ) == (2, True)
                 return
             wait_until(service.answers)
             wait_until(lambda: service.post("/v1/check", PAGE).status_code == 200)
             # Workers are one crawler: to another one's page the same URL would be a copy of itself.
-            answers = [service.post("/v1/check", PAGE, headers={"connection": "close"}) for _ in range(20)]
-            assert {answer.json().get("kind") for answer in answers if answer.status_code == 200} == {"revisit"}
+            answers = [
+                service.post("/v1/check", PAGE, headers={"connection": "close"}) for _ in range(20)
+            ]
+            assert {
+                answer.json().get("kind") for answer in answers if answer.status_code == 200
+            } == {"revisit"}
             assert service.stop() in ENDED
 
 
@@ -77,12 +94,17 @@ def test_a_signal_while_it_starts_ends_it(workers: str, tmp_path: Path) -> None:
 
 
 @WORKERS
-def test_nothing_is_lost_when_the_service_is_stopped_under_load(workers: str, tmp_path: Path) -> None:
+def test_nothing_is_lost_when_the_service_is_stopped_under_load(
+    workers: str, tmp_path: Path
+) -> None:
     store = f"sqlite:///{tmp_path / 'index.sqlite'}"
     verdicts: dict[int, dict[str, Any]] = {}
 
     def ask(client: int) -> None:
-        with contextlib.suppress(httpx.TransportError), httpx.Client(base_url=service.url, timeout=30) as http:
+        with (
+            contextlib.suppress(httpx.TransportError),
+            httpx.Client(base_url=service.url, timeout=30) as http,
+        ):
             for number in range(1000 * client, 1000 * client + 1000):
                 # Each text comes twice.
                 page = {"url": f"https://{number}.example/", "text": story(number // 2)}
@@ -90,7 +112,10 @@ def test_nothing_is_lost_when_the_service_is_stopped_under_load(workers: str, tm
                 assert answer.status_code == 200
                 verdicts[number] = answer.json()
 
-    with ServiceProcess("--store", store, "--workers", workers) as service, ThreadPoolExecutor() as clients:
+    with (
+        ServiceProcess("--store", store, "--workers", workers) as service,
+        ThreadPoolExecutor() as clients,
+    ):
         asking = [clients.submit(ask, number) for number in range(6)]
         wait_until(lambda: len(verdicts) >= 100)
         assert service.stop() in ENDED
@@ -99,7 +124,9 @@ def test_nothing_is_lost_when_the_service_is_stopped_under_load(workers: str, tm
     with Deduplicator(store) as dedup:
         found = {number // 2: dedup.find(text=story(number // 2)) for number in verdicts}
         known = {match.url for matches in found.values() for match in matches if match.exact}
-        assert {verdict["url"] for verdict in verdicts.values() if verdict["kind"] == "new"} == known
+        assert {
+            verdict["url"] for verdict in verdicts.values() if verdict["kind"] == "new"
+        } == known
         assert dedup.info().pages == len(known) < len(verdicts)
         # The index is left: to another crawler at work, it would be a copy.
         number = next(number for number, matches in found.items() if matches)
@@ -113,7 +140,9 @@ def test_a_worker_that_dies_is_replaced_and_none_outlives_its_parent(tmp_path: P
             return bool(service.check(**PAGE)["kind"] == "revisit")
         return False
 
-    with ServiceProcess("--store", f"sqlite:///{tmp_path / 'index.sqlite'}", "--workers", "2") as service:
+    with ServiceProcess(
+        "--store", f"sqlite:///{tmp_path / 'index.sqlite'}", "--workers", "2"
+    ) as service:
         service.check(**PAGE)
         workers = workers_of(service)
         assert len(workers) == 2

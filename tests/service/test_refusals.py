@@ -1,4 +1,6 @@
-"""Who may ask, how much, and for how long; and what is wrong is answered with a problem that says what to change."""
+"""Who may ask, how much, and for how long; and what is wrong is answered with a problem that says
+what to change.
+"""
 
 from __future__ import annotations
 
@@ -77,12 +79,21 @@ def test_a_token_is_wanted(guarded: Service, authorization: str | None, is_enoug
         answer = guarded.http.get(path, headers=headers)
         # A browser asks for it as a password.
         kind = None if is_enough else 'Basic realm="crawldedup"' if path == "/" else "Bearer"
-        assert (answer.status_code == 200, answer.headers.get("www-authenticate")) == (is_enough, kind)
+        assert (answer.status_code == 200, answer.headers.get("www-authenticate")) == (
+            is_enough,
+            kind,
+        )
     assert (guarded.post("/v1/check", PAGE, headers=headers).status_code == 401) is not is_enough
 
 
 OWN = ("localhost:8300", "LOCALHOST", "127.9.9.9", "[::1]:8300", "crawler.lan:8300", "")
-FOREIGN = ("evil.example:8300", "127.0.0.1.evil.example", "evil.example@localhost:x@evil.example", "10.0.0.1", "[::1")
+FOREIGN = (
+    "evil.example:8300",
+    "127.0.0.1.evil.example",
+    "evil.example@localhost:x@evil.example",
+    "10.0.0.1",
+    "[::1",
+)
 
 
 @pytest.mark.parametrize("host", OWN + FOREIGN)
@@ -106,7 +117,13 @@ def test_names_that_anyone_can_have_are_refused(host: str) -> None:
 )
 def test_requests_of_other_sites_are_refused(site: str, origin: str, is_own: bool) -> None:
     with nullcontext() if is_own else pytest.raises(ProblemError, match="another site"):
-        require_own_page({b"host": b"localhost:8300", b"sec-fetch-site": site.encode(), b"origin": origin.encode()})
+        require_own_page(
+            {
+                b"host": b"localhost:8300",
+                b"sec-fetch-site": site.encode(),
+                b"origin": origin.encode(),
+            }
+        )
 
 
 def test_every_endpoint_is_guarded(guarded: Service, service: Service) -> None:
@@ -122,7 +139,10 @@ def test_every_endpoint_is_guarded(guarded: Service, service: Service) -> None:
         assert (answer.status_code, answer.json()["type"]) == (403, "urn:crawldedup:cross-site")
     # A link may lead to a page, but nothing else is another site's to ask for.
     for path, status in (("/", 200), ("/v1/info", 403)):
-        assert guarded.http.get(path, headers={"sec-fetch-site": "cross-site", **ALLOWED}).status_code == status
+        assert (
+            guarded.http.get(path, headers={"sec-fetch-site": "cross-site", **ALLOWED}).status_code
+            == status
+        )
 
 
 def test_large_and_slow_bodies_are_given_up(guarded: Service) -> None:
@@ -130,7 +150,9 @@ def test_large_and_slow_bodies_are_given_up(guarded: Service) -> None:
     assert b" 413 " in answer_to(guarded, head + b"20001\r\n\r\n")
     assert b" 408 " in answer_to(guarded, head + b"100\r\n\r\n{")
     chunks = iter([b"x" * 10_000] * 5)
-    answer = guarded.http.post("/v1/check", content=chunks, headers={"content-type": "application/json", **ALLOWED})
+    answer = guarded.http.post(
+        "/v1/check", content=chunks, headers={"content-type": "application/json", **ALLOWED}
+    )
     assert (answer.status_code, "20,000 bytes" in answer.json()["detail"]) == (413, True)
     assert guarded.post("/v1/check", PAGE, headers=ALLOWED).status_code == 200
 
@@ -153,7 +175,9 @@ def test_a_long_content_type_takes_no_time(service: Service) -> None:
         (f"text/html{';a=b' * 15_000}", 200),
         ("a" * 60_000, 415),
     ):
-        answer = service.http.post("/v1/explain?url=b", content=f"<p>{story(4)}", headers={"content-type": kind})
+        answer = service.http.post(
+            "/v1/explain?url=b", content=f"<p>{story(4)}", headers={"content-type": kind}
+        )
         assert answer.status_code == status
     assert time.monotonic() - begun < 5
 
@@ -168,13 +192,21 @@ def test_what_the_server_takes_and_logs() -> None:
     with service, contextlib.ExitStack() as stack:
         # Large heads are refused before they are whole.
         for sent in (b"X: y\r\n" * 500_000, b"X: " + b"y" * 3_000_000):
-            assert answer_to(service, b"GET / HTTP/1.1\r\n" + sent).startswith(b"HTTP/1.1 400 Bad Request")
+            assert answer_to(service, b"GET / HTTP/1.1\r\n" + sent).startswith(
+                b"HTTP/1.1 400 Bad Request"
+            )
         # Clients that only connect shut nobody out below the limit of the system.
         for _ in range(400 if hard > 2000 else 0):
-            client = stack.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=30))
+            client = stack.enter_context(
+                socket.create_connection(("127.0.0.1", service.port), timeout=30)
+            )
             client.sendall(b"GET / HTTP/1.1\r\n")
         # Clients in Java offer HTTP/2.
-        offer = {"connection": "Upgrade, HTTP2-Settings", "upgrade": "h2c", "http2-settings": "AAMAAABk"}
+        offer = {
+            "connection": "Upgrade, HTTP2-Settings",
+            "upgrade": "h2c",
+            "http2-settings": "AAMAAABk",
+        }
         proxied = {"x-forwarded-for": "192.0.2.7", **offer}
         # From a client that is connected to nothing yet.
         answer = httpx.post(f"{service.url}/v1/check", json=PAGE, headers=proxied, timeout=10)
@@ -197,18 +229,32 @@ PROBLEM = "application/problem+json"
         ({"url": "u", "text": "a", "simlarity": 1}, 400, "did you mean 'similarity'"),
         ({"url": "u" * 8193, "text": "a"}, 400, "8192"),
         ({"url": "\ud800", "text": "a"}, 400, "surrogate"),
-        ({"url": "u", "fingerprint": {**FINGERPRINT, "search_weights": NAN}}, 400, "no Fingerprint"),
+        (
+            {"url": "u", "fingerprint": {**FINGERPRINT, "search_weights": NAN}},
+            400,
+            "no Fingerprint",
+        ),
         ({"url": "u", "html": "<p>" * 300_000}, 422, "tags"),
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_a_wrong_page_is_refused_with_what_to_change(service: Service, page: Any, status: int, said: str) -> None:
+def test_a_wrong_page_is_refused_with_what_to_change(
+    service: Service, page: Any, status: int, said: str
+) -> None:
     # One wrong page of an array, and none is checked.
-    for path, sent in (("/v1/check", page), ("/v1/explain", page), *[("/v1/check/batch", [page])] * (status == 400)):
+    for path, sent in (
+        ("/v1/check", page),
+        ("/v1/explain", page),
+        *[("/v1/check/batch", [page])] * (status == 400),
+    ):
         # As httpx would not send it.
         answer = service.http.post(path, content=json.dumps(sent), headers={"content-type": JSON})
         problem = answer.json()
-        assert (answer.status_code, problem["status"], answer.headers["content-type"]) == (status, status, PROBLEM)
+        assert (answer.status_code, problem["status"], answer.headers["content-type"]) == (
+            status,
+            status,
+            PROBLEM,
+        )
         assert said in problem["detail"]
         assert "batch" not in path or "page 0" in problem["detail"] or "`$[0]" in problem["detail"]
 
@@ -216,7 +262,13 @@ def test_a_wrong_page_is_refused_with_what_to_change(service: Service, page: Any
 @pytest.mark.parametrize(
     ("path", "kind", "body", "status", "said"),
     [
-        ("/v1/compare", JSON, b'{"first": {"text": "a", "rnk": 1}, "second": {}}', 400, "did you mean 'rank'"),
+        (
+            "/v1/compare",
+            JSON,
+            b'{"first": {"text": "a", "rnk": 1}, "second": {}}',
+            400,
+            "did you mean 'rank'",
+        ),
         ("/v1/check", JSON, b"[" * 100_000, 400, "is not application/json"),
         ("/v1/check", "text/csv", b"a,b", 415, "application/json or text/html or text/plain"),
         ("/v1/check?url=a", "text/plain", b"\xff", 400, "is not text/plain"),
@@ -249,7 +301,11 @@ def test_a_wrong_request_is_refused(
     ],
 )
 def test_a_service_that_cannot_be_says_why_and_does_not_start(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CRAWLDEDUP_TOKEN", raising=False)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-pytest.importorskip("pyspark", reason="the session `spark` of noxfile.py installs pyspark, and fails without it")
+pytest.importorskip(
+    "pyspark", reason="the session `spark` of noxfile.py installs pyspark, and fails without it"
+)
 
 import pyarrow.parquet as pq
 from warcio.warcwriter import WARCWriter
@@ -30,7 +32,9 @@ def write_archive(path: Path, texts: dict[str, str]) -> None:
         archive.write_record(archive.create_warcinfo_record(path.name, {"software": "a test"}))
         for url, text in texts.items():
             payload = io.BytesIO(text.encode())
-            record = archive.create_warc_record(url, "conversion", payload=payload, warc_content_type="text/plain")
+            record = archive.create_warc_record(
+                url, "conversion", payload=payload, warc_content_type="text/plain"
+            )
             archive.write_record(record)
 
 
@@ -45,7 +49,9 @@ def test_the_programs_deduplicate_archives(tmp_path: Path) -> None:
     ):
         (program,) = (code for code in GUIDE if code.startswith(f"# {name}\n"))
         (tmp_path / name).write_text(program, "utf-8")
-        done = subprocess.run([sys.executable, name, *arguments], cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, name, *arguments], cwd=tmp_path, capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stderr
     assert "|exact_duplicate|   10|" in done.stdout
     rows = pq.read_table(tmp_path / "judged.parquet").to_pylist()

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-pytest.importorskip("pyspark", reason="the session `spark` of noxfile.py installs pyspark, and fails without it")
+pytest.importorskip(
+    "pyspark", reason="the session `spark` of noxfile.py installs pyspark, and fails without it"
+)
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -41,7 +43,9 @@ def spark() -> Iterator[SparkSession]:
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.ui.showConsoleProgress", "false")
     # Small tables: more partitions only take time.
-    builder = builder.config("spark.sql.shuffle.partitions", "3").config("spark.driver.bindAddress", "127.0.0.1")
+    builder = builder.config("spark.sql.shuffle.partitions", "3").config(
+        "spark.driver.bindAddress", "127.0.0.1"
+    )
     builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.memory", "1g")
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
@@ -62,19 +66,30 @@ def real_texts() -> list[str]:
 
 
 def collection(seed: int) -> list[Page]:
-    """Return some hundred pages: texts, their copies near and exact, crowds, short texts, and rows with nothing."""
+    """Return some hundred pages: texts, their copies near and exact, crowds, short texts, and rows
+    with nothing.
+    """
     rng = random.Random(seed)
     texts = []
     for text in real_texts():
         texts.append(text)
-        texts += [varied(text, rng.choice((1, 1, 2, 3, 6, 10, 20)), rng) for _ in range(rng.randrange(4))]
+        texts += [
+            varied(text, rng.choice((1, 1, 2, 3, 6, 10, 20)), rng) for _ in range(rng.randrange(4))
+        ]
         texts += [text] * rng.randrange(3)
     template = " ".join(f"word{rng.randrange(10**5)}" for _ in range(150))
     texts += [varied(template, 12, rng) for _ in range(150)]
     texts += ["too short", "too short", "a short one, too"]
     rng.shuffle(texts)
-    pages: list[Page] = [(f"https://e.example/{place}", text, rng.randrange(3)) for place, text in enumerate(texts)]
-    return [*pages, ("https://e.example/null", None, 0), ("https://e.example/blank", "  ", 0), (None, texts[0], 2)]
+    pages: list[Page] = [
+        (f"https://e.example/{place}", text, rng.randrange(3)) for place, text in enumerate(texts)
+    ]
+    return [
+        *pages,
+        ("https://e.example/null", None, 0),
+        ("https://e.example/blank", "  ", 0),
+        (None, texts[0], 2),
+    ]
 
 
 def expected(pages: Sequence[Page], *, ranked: bool = False) -> list[Told]:
@@ -97,7 +112,12 @@ def expected(pages: Sequence[Page], *, ranked: bool = False) -> list[Told]:
             told[row] = ("thin" if columns.thin[place] else "new", None, None, None)
         else:
             kind = "exact_duplicate" if found.exact[place] else "near_duplicate"
-            told[row] = (kind, pages[rows[found.original[place]]][0], float(found.similarity[place]), None)
+            told[row] = (
+                kind,
+                pages[rows[found.original[place]]][0],
+                float(found.similarity[place]),
+                None,
+            )
     return told
 
 
@@ -108,7 +128,9 @@ def found_in(spark: SparkSession, pages: Sequence[Page], **arguments: object) ->
     found = deduplicate(frame, text="text", **arguments).collect()  # type: ignore[arg-type]
     by_place = {row.place: (row.kind, row.kept_url, row.similarity, row.reason) for row in found}
     assert len(found) == len(by_place) == len(pages)
-    assert [(row.url, row.text, row["rank"]) for row in sorted(found, key=lambda row: row.place)] == list(pages)
+    assert [
+        (row.url, row.text, row["rank"]) for row in sorted(found, key=lambda row: row.place)
+    ] == list(pages)
     return [by_place[place] for place in range(len(pages))]
 
 
@@ -132,7 +154,10 @@ def test_a_crowd_and_many_copies_end_in_bounded_work(spark: SparkSession) -> Non
     """One template on half of the pages, and one page many times, under one URL."""
     rng = random.Random(3)
     template = [f"word{rng.randrange(10**5)}" for _ in range(60)]
-    crowd = [" ".join([*template, *(f"own{rng.randrange(10**7)}" for _ in range(60))]) for _ in range(700)]
+    crowd = [
+        " ".join([*template, *(f"own{rng.randrange(10**7)}" for _ in range(60))])
+        for _ in range(700)
+    ]
     texts = [*crowd, *[crowd[0]] * 2000, *real_texts()]
     pages: list[Page] = [("https://e.example/same", text, 0) for text in texts]
     found = found_in(spark, pages)
@@ -142,10 +167,19 @@ def test_a_crowd_and_many_copies_end_in_bounded_work(spark: SparkSession) -> Non
 
 def test_html_is_read_and_other_columns_stay(spark: SparkSession) -> None:
     text = real_texts()[0]
-    html = [f"<html><body><article><p>{text}</p></article></body></html>", f"<html><body><p>{text}</p></body></html>"]
+    html = [
+        f"<html><body><article><p>{text}</p></article></body></html>",
+        f"<html><body><p>{text}</p></body></html>",
+    ]
     rows = [(each.encode(), "it's", place, f"u{place}") for place, each in enumerate(html)]
-    frame = spark.createDataFrame(rows, "`the.html` binary, `a``b` string, place int, `the url` string")
-    found = deduplicate(frame, url="the url", html="the.html", order=["place"]).orderBy("place").collect()
+    frame = spark.createDataFrame(
+        rows, "`the.html` binary, `a``b` string, place int, `the url` string"
+    )
+    found = (
+        deduplicate(frame, url="the url", html="the.html", order=["place"])
+        .orderBy("place")
+        .collect()
+    )
     assert [(row["a`b"], row.kind, row.kept_url) for row in found] == [
         ("it's", "new", None),
         ("it's", "exact_duplicate", "u0"),
@@ -184,6 +218,8 @@ def test_a_checkpoint_directory_is_used(spark: SparkSession, tmp_path: Path) -> 
         ({"text": "text", "ttl": "3d"}, "ttl"),
     ],
 )
-def test_what_does_not_fit_is_refused(spark: SparkSession, arguments: dict[str, object], message: str) -> None:
+def test_what_does_not_fit_is_refused(
+    spark: SparkSession, arguments: dict[str, object], message: str
+) -> None:
     with pytest.raises(ConfigurationError, match=message):
         deduplicate(spark.createDataFrame([], SCHEMA), **arguments)  # type: ignore[arg-type]

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-pytest.importorskip("pyspark", reason="the session `spark` of noxfile.py installs pyspark, and fails without it")
+pytest.importorskip(
+    "pyspark", reason="the session `spark` of noxfile.py installs pyspark, and fails without it"
+)
 
 import pyarrow as pa
 
@@ -36,7 +38,11 @@ def test_runs_are_paired_as_in_memory(at_once: int, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(spark, "_KEYS_AT_ONCE", at_once)
     rng = np.random.default_rng(5)
     # Half of the pages are a crowd, and its runs are long.
-    search = np.where(np.arange(1500) % 2, rng.integers(0, 1 << 63, 1500, np.uint64), np.uint64(12345) << np.uint64(40))
+    search = np.where(
+        np.arange(1500) % 2,
+        rng.integers(0, 1 << 63, 1500, np.uint64),
+        np.uint64(12345) << np.uint64(40),
+    )
     search ^= np.uint64(1) << rng.integers(0, 64, 1500, np.uint64)
     numbers = np.arange(1500, dtype=np.uint64) * np.uint64(7)
     packed = search >> np.uint64(30) << np.uint64(30) | numbers
@@ -73,7 +79,9 @@ def test_pages_are_decided_as_in_one_block(at_once: int, monkeypatch: pytest.Mon
     rows = batch(later=later, earlier=earlier, value=costs.astype(float))
     found = pa.Table.from_batches(decide_pairs(300, crowd, True, cut(rows, rng))).to_pylist()
     told = {(row["later"], row["earlier"]) for row in found if not row["is_wanted"]}
-    asked = np.array([(row["later"], row["earlier"]) for row in found if row["is_wanted"]], np.uint64)
+    asked = np.array(
+        [(row["later"], row["earlier"]) for row in found if row["is_wanted"]], np.uint64
+    )
     assert len(near) > 50
     assert told == set(zip(near.tolist(), order.original[near].tolist(), strict=True))
     assert len(wanted) > 10

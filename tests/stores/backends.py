@@ -44,7 +44,9 @@ class Clock:
 
 @dataclass(frozen=True)
 class Backend:
-    """Where indexes are kept: "memory", "sqlite", "redis", or "cluster", whose masters are the servers."""
+    """Where indexes are kept: "memory", "sqlite", "redis", or "cluster", whose masters are the
+    servers.
+    """
 
     name: str
     url: str
@@ -71,7 +73,11 @@ class Backend:
         if self.name == "sqlite":
             with contextlib.closing(sqlite3.connect(self.url.removeprefix("sqlite:///"))) as db:
                 return list(db.iterdump())
-        return {key: value for server in self.servers for key, value in redis_contents(server.client).items()}
+        return {
+            key: value
+            for server in self.servers
+            for key, value in redis_contents(server.client).items()
+        }
 
     def mentions(self, data: bytes | str) -> bool:
         """Return whether these bytes or this text lie in the store, wherever it is."""

@@ -38,7 +38,10 @@ def session_sentinels() -> Iterator[SentinelSetup]:
 
 @pytest.fixture
 def sentinels(session_sentinels: SentinelSetup) -> SentinelSetup:
-    """A master with a replica, watched by sentinels: empty and sound. A test may kill any of them."""
+    """A master with a replica, watched by sentinels: empty and sound.
+
+    A test may kill any of them.
+    """
     session_sentinels.settle()
     session_sentinels.master.client.flushall()
     return session_sentinels
@@ -88,7 +91,9 @@ def store(backend: Backend, clock: Clock) -> Iterator[Store]:
 def shared(shared_backend: Backend, clock: Clock) -> Iterator[Callable[..., Store]]:
     """Makes stores of one index, or of another layout; they are closed in the end."""
     with contextlib.ExitStack() as made:
-        yield lambda layout=LAYOUT: made.enter_context(contextlib.closing(shared_backend.store(layout, clock)))
+        yield lambda layout=LAYOUT: made.enter_context(
+            contextlib.closing(shared_backend.store(layout, clock))
+        )
 
 
 @pytest.fixture

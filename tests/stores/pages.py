@@ -24,12 +24,23 @@ from crawldedup.search.decision import (
 )
 from crawldedup.search.plan import ProbePlan, page_plans, single_plan
 from crawldedup.search.query import KEPT, TABLES
-from crawldedup.stores.base import DIGEST_MASK, Answer, Layout, PageName, Query, Record, Retention, Store
+from crawldedup.stores.base import (
+    DIGEST_MASK,
+    Answer,
+    Layout,
+    PageName,
+    Query,
+    Record,
+    Retention,
+    Store,
+)
 
 FOR_EVER = Retention()
 NO_PROBES = ProbePlan(np.empty(0, np.intp), np.empty(0, np.uint64), np.empty(0, np.uint64), 0.0)
 EQUAL_ONLY = identity_rule(VERIFY_BITS)
-LAYOUT = Layout(namespace="test", profile="profile-1", tables=TABLES, signature_bytes=VERIFY_BITS // 8)
+LAYOUT = Layout(
+    namespace="test", profile="profile-1", tables=TABLES, signature_bytes=VERIFY_BITS // 8
+)
 OTHER_PROFILE = replace(LAYOUT, profile="profile-2")
 OTHER_NAMESPACE = replace(LAYOUT, namespace="test2")
 
@@ -46,7 +57,11 @@ class Page:
 
     @cached_property
     def search(self) -> int:
-        return self.digest if self.thin else int.from_bytes(np.packbits(self.search_weights >= 0).tobytes(), "big")
+        return (
+            self.digest
+            if self.thin
+            else int.from_bytes(np.packbits(self.search_weights >= 0).tobytes(), "big")
+        )
 
     @cached_property
     def signature(self) -> bytes:
@@ -73,7 +88,9 @@ def thin_page(rng: np.random.Generator, core: int | None = None) -> Page:
 
 
 def similar_page(page: Page, similarity: float, rng: np.random.Generator) -> Page:
-    """A page of this Jaccard similarity, give or take: whether it is found and accepted is up to chance."""
+    """A page of this Jaccard similarity, give or take: whether it is found and accepted is up to
+    chance.
+    """
     return Page(
         _correlated(page.search_weights, cosine(search_similarity(similarity)), rng),
         _correlated(page.verify_weights, cosine(similarity), rng),
@@ -81,9 +98,13 @@ def similar_page(page: Page, similarity: float, rng: np.random.Generator) -> Pag
     )
 
 
-def _correlated(weights: NDArray[np.float32], rho: float, rng: np.random.Generator) -> NDArray[np.float32]:
+def _correlated(
+    weights: NDArray[np.float32], rho: float, rng: np.random.Generator
+) -> NDArray[np.float32]:
     noise = rng.standard_normal(len(weights))
-    correlated: NDArray[np.float32] = (rho * weights + np.sqrt(1 - rho * rho) * noise).astype(np.float32)
+    correlated: NDArray[np.float32] = (rho * weights + np.sqrt(1 - rho * rho) * noise).astype(
+        np.float32
+    )
     return correlated
 
 
@@ -147,7 +168,9 @@ def revisit_rule(page: Page, similarity: float | None) -> WeightedThreshold | No
 
 
 def filler(rng: np.random.Generator, url: str, *, retention: Retention = FOR_EVER) -> Query:
-    """The question of a page that looks for no others, to fill an index with: it is made a hundred times as fast."""
+    """The question of a page that looks for no others, to fill an index with: it is made a hundred
+    times as fast.
+    """
     search, signature = random_digest(rng), rng.bytes(VERIFY_BITS // 8)
     record = Record(url, url_key_of(url), search, signature, search & DIGEST_MASK)
     return Query(record, LAYOUT.keys(search), NO_PROBES, EQUAL_ONLY, retention=retention)

@@ -1,4 +1,6 @@
-"""The rules of `crawldedup.stores.base` once more, in the plainest words: what the stores are held against."""
+"""The rules of `crawldedup.stores.base` once more, in the plainest words: what the stores are held
+against.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ from tests.stores.backends import Clock
 
 @dataclass
 class ReferenceIndex:
-    """Pages in the order of their coming, each with the number of the crawler that delivered it last."""
+    """Pages in the order of their coming, each with the number of the crawler that delivered it
+    last.
+    """
 
     pages: list[tuple[Record, int]] = field(default_factory=list)
     leases: dict[int, int] = field(default_factory=dict)
@@ -79,13 +83,25 @@ class ReferenceStore:
     def _check(self, query: Query) -> Answer:
         self._free_expired(query.retention)
         asked, pages, pending = query.record, self._index.pages, self._index.pending
-        own = next((place for place, (page, _) in enumerate(pages) if page.url_key == asked.url_key), None)
-        if own is not None and (pages[own][1] == self.session.number or not self._is_at_work(pages[own][1])):
+        own = next(
+            (place for place, (page, _) in enumerate(pages) if page.url_key == asked.url_key), None
+        )
+        if own is not None and (
+            pages[own][1] == self.session.number or not self._is_at_work(pages[own][1])
+        ):
             seen = new = replace(pages[own][0], seen_at=self._now)
             is_abandoned = self._is_abandoned(own)
-            changed = seen.digest != asked.digest and (is_abandoned or not self._is_same(seen, query))
+            changed = seen.digest != asked.digest and (
+                is_abandoned or not self._is_same(seen, query)
+            )
             if changed:
-                new = replace(asked, url=new.url, added_at=new.added_at, seen_at=new.seen_at, copies=new.copies)
+                new = replace(
+                    asked,
+                    url=new.url,
+                    added_at=new.added_at,
+                    seen_at=new.seen_at,
+                    copies=new.copies,
+                )
             elif seen.digest == asked.digest and not seen.packed_text:
                 new = replace(new, packed_text=asked.packed_text)
             if query.is_pending:
@@ -97,7 +113,12 @@ class ReferenceStore:
             return Answer(Kind.REVISIT, told, changed, len(pages), 0, is_abandoned)
         places = self._candidates(query)
         accepted = self._accepted(query, places)
-        if own is not None and query.exact_only and not accepted and self._is_same(pages[own][0], query):
+        if (
+            own is not None
+            and query.exact_only
+            and not accepted
+            and self._is_same(pages[own][0], query)
+        ):
             accepted = [own]
         rejected = self._rejected(query, places, accepted)
         abandoned = list(takewhile(self._is_abandoned, accepted))
@@ -122,11 +143,15 @@ class ReferenceStore:
             pending.pop(asked.url_key, None)
         for place in sorted({*abandoned, *([] if own is None else [own])}, reverse=True):
             del pages[place]
-        added = replace(asked, added_at=self._now, seen_at=self._now, copies=earlier.copies if earlier else 0)
+        added = replace(
+            asked, added_at=self._now, seen_at=self._now, copies=earlier.copies if earlier else 0
+        )
         pages.append((added, self.session.number))
         self._free_oldest(query.retention, MAX_EVICTED)
         told = None if earlier else rejected
-        return Answer(status, earlier, False, len(pages), len(places), replaces=replaces, rejected=told)
+        return Answer(
+            status, earlier, False, len(pages), len(places), replaces=replaces, rejected=told
+        )
 
     def deliver(self, names: Sequence[PageName]) -> None:
         for name in names:
@@ -143,7 +168,9 @@ class ReferenceStore:
         ]
 
     def remembered(self, names: Sequence[PageName], retention: Retention) -> list[Record | None]:
-        live = {page.url_key: page for page, _ in self._index.pages if self._is_live(page, retention)}
+        live = {
+            page.url_key: page for page, _ in self._index.pages if self._is_live(page, retention)
+        }
         return [live.get(name.url_key) for name in names]
 
     def anchors(self, query: AnchorQuery, *, add: bool = True) -> Holders:
@@ -151,7 +178,10 @@ class ReferenceStore:
         own, covered, holders = query.name.url_key, self._index.covered, self._index.holders
         is_known = own in covered
         every = [holders.get(anchor, []) for anchor in query.anchors]
-        of = [tuple(takewhile(lambda key: key != own, held)) if len(held) < MOST_HOLDERS else None for held in every]
+        of = [
+            tuple(takewhile(lambda key: key != own, held)) if len(held) < MOST_HOLDERS else None
+            for held in every
+        ]
         urls = {key: page.url for key, page in covered.items()}
         if add:
             self._uncover(own, keep=query.anchors)
@@ -208,7 +238,9 @@ class ReferenceStore:
         return retention.ttl_seconds is None or self._now - since <= retention.ttl_seconds
 
     def _free_expired(self, retention: Retention) -> None:
-        self._index.pages = [page for page in self._index.pages if self._is_live(page[0], retention)]
+        self._index.pages = [
+            page for page in self._index.pages if self._is_live(page[0], retention)
+        ]
 
     def _free_oldest(self, retention: Retention, most: int) -> None:
         if retention.max_pages is not None:
@@ -219,7 +251,10 @@ class ReferenceStore:
             place
             for place, (page, _) in enumerate(self._index.pages)
             if self._is_live(page, query.retention)
-            and any(self._is_met(query, table, key) for table, key in enumerate(self.layout.keys(page.search)))
+            and any(
+                self._is_met(query, table, key)
+                for table, key in enumerate(self.layout.keys(page.search))
+            )
         ]
 
     def _is_met(self, query: Query, table: int, key: int) -> bool:
@@ -232,12 +267,17 @@ class ReferenceStore:
             return True
         differing = f"{key ^ query.keys[table]:064b}"[:STORED_BITS]
         order = self.layout.tables[table].order.tolist()
-        return sum(rule.costs[order[bit]] for bit, differs in enumerate(differing) if differs == "1") <= rule.limit
+        return (
+            sum(rule.costs[order[bit]] for bit, differs in enumerate(differing) if differs == "1")
+            <= rule.limit
+        )
 
     def _rejected(self, query: Query, places: list[int], accepted: list[int]) -> Record | None:
         """The nearest of those that are not accepted, up to the cost from which on none is told."""
         most = query.rule.bounds.far if len(places) <= FEW else query.rule.bounds.reach
-        others = [(cost, place) for cost, place in self._costs(query, places) if place not in accepted]
+        others = [
+            (cost, place) for cost, place in self._costs(query, places) if place not in accepted
+        ]
         cost, place = min(others, default=(most + 1, 0))
         return replace(self._index.pages[place][0], packed_text=b"") if cost <= most else None
 
@@ -253,6 +293,10 @@ class ReferenceStore:
 
     def _accepted(self, query: Query, places: list[int]) -> list[int]:
         """Nearest first, the earlier one of equals."""
-        costs = [(cost, place) for cost, place in self._costs(query, places) if cost <= query.rule.bounds.reach]
+        costs = [
+            (cost, place)
+            for cost, place in self._costs(query, places)
+            if cost <= query.rule.bounds.reach
+        ]
         limit = query.rule.bounds.bar([cost for cost, _ in costs]).limit
         return [place for cost, place in sorted(costs) if cost <= limit]

@@ -1,4 +1,7 @@
-"""What every store does, whatever it is made of: see `stores.base`. `test_same_answers` has the rules of verdicts."""
+"""What every store does, whatever it is made of: see `stores.base`.
+
+`test_same_answers` has the rules of verdicts.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,9 @@ def test_a_copy_names_its_original_and_is_not_added(
     checked(store, query(page, A))
     clock.wait(60)
     first, second = (checked(store, query(copy_of(page), url)) for url in (B, C))
-    assert [(answer.kind, answer.pages, answer.candidates) for answer in (first, second)] == [(expected, 1, 1)] * 2
+    assert [(answer.kind, answer.pages, answer.candidates) for answer in (first, second)] == [
+        (expected, 1, 1)
+    ] * 2
     assert [record_of(first).copies, record_of(second).copies] == [1, 2]
     now = int(clock.now)
     assert first.record == replace(query(page, A).record, added_at=now - 60, seen_at=now, copies=1)
@@ -103,9 +108,16 @@ def test_a_note_is_kept_until_the_index_is_cleared(store: Store, page: Page) -> 
     assert status(store, page, A) is Kind.NEW
 
 
-def test_info_tells_pages_bytes_tables_profile_and_namespace(store: Store, rng: np.random.Generator) -> None:
+def test_info_tells_pages_bytes_tables_profile_and_namespace(
+    store: Store, rng: np.random.Generator
+) -> None:
     empty = store.info()
-    assert (empty.pages, empty.tables, empty.profile, empty.namespace) == (0, 2, "profile-1", "test")
+    assert (empty.pages, empty.tables, empty.profile, empty.namespace) == (
+        0,
+        2,
+        "profile-1",
+        "test",
+    )
     assert empty.store.startswith(("memory://", "sqlite:///", "redis"))
     store.check([filler(rng, f"{A}/{number}") for number in range(800)])
     full = store.info()
@@ -114,7 +126,9 @@ def test_info_tells_pages_bytes_tables_profile_and_namespace(store: Store, rng: 
     assert 800 * 8 < full.table_bytes < full.bytes / 2
 
 
-def test_a_closed_store_can_be_opened_again_and_closed_twice(store: Store, backend: Backend, page: Page) -> None:
+def test_a_closed_store_can_be_opened_again_and_closed_twice(
+    store: Store, backend: Backend, page: Page
+) -> None:
     checked(store, query(page, A))
     store.close()
     store.close()
@@ -148,20 +162,30 @@ class TestSearch:
         rng = np.random.default_rng(2)
         store.check([query(random_page(rng), f"{A}/{number}") for number in range(60)])
 
-    def test_pages_whose_keys_the_rule_refuses_are_not_compared(self, store: Store, page: Page) -> None:
+    def test_pages_whose_keys_the_rule_refuses_are_not_compared(
+        self, store: Store, page: Page
+    ) -> None:
         checked(store, query(page, B))
         # In each table's keys it differs in one bit or two.
         near = replace(page, search_weights=page.search_weights.copy())
         near.search_weights[[0, 40]] *= -1
         for limit, expected in ((0, []), (1, [B]), (None, [B])):
             rule = None if limit is None else Prefilter(bytes([1]) * 64, limit)
-            assert [record.url for record in found(store, replace(whole_tables(near, C), prefilter=rule))] == expected
+            assert [
+                record.url
+                for record in found(store, replace(whole_tables(near, C), prefilter=rule))
+            ] == expected
         likely = query(page, C).prefilter
-        answers = [checked(store, replace(whole_tables(page, C), prefilter=rule)) for rule in (likely, None)]
+        answers = [
+            checked(store, replace(whole_tables(page, C), prefilter=rule))
+            for rule in (likely, None)
+        ]
         assert [answer.kind for answer in answers] == [Kind.EXACT_DUPLICATE] * 2
         assert answers[0].candidates < 30 < answers[1].candidates == 61
 
-    def test_no_more_records_are_compared_than_asked_for(self, store: Store, rng: np.random.Generator) -> None:
+    def test_no_more_records_are_compared_than_asked_for(
+        self, store: Store, rng: np.random.Generator
+    ) -> None:
         limits = (1, 10, 59, 200)
         asked = [whole_tables(random_page(rng), f"{B}/{most}", most) for most in limits]
         assert [checked(store, question).candidates for question in asked] == [1, 10, 59, 63]
@@ -179,20 +203,31 @@ class TestSearch:
 
 class TestBatches:
     @pytest.mark.parametrize(
-        "limits", [{}, {"max_keys": 24}, {"max_candidates": 4}, {"max_keys": 40, "exact_only": True}]
+        "limits",
+        [{}, {"max_keys": 24}, {"max_candidates": 4}, {"max_keys": 40, "exact_only": True}],
     )
     def test_pages_of_a_batch_that_crowd_are_compared_as_if_they_came_alone(
-        self, backend: Backend, store: Store, clock: Clock, rng: np.random.Generator, limits: dict[str, Any]
+        self,
+        backend: Backend,
+        store: Store,
+        clock: Clock,
+        rng: np.random.Generator,
+        limits: dict[str, Any],
     ) -> None:
         """So many that not all keys in their ranges may be read."""
         template = random_page(rng)
-        pages = [replace(random_page(rng), search_weights=template.search_weights) for _ in range(70)]
+        pages = [
+            replace(random_page(rng), search_weights=template.search_weights) for _ in range(70)
+        ]
         pages += [near_page(page) for page in pages] + [random_page(rng) for _ in range(20)]
         pages += [similar_page(page, 0.95, rng) for page in pages[::4]]
         rng.shuffle(pages)
         urls = [f"{A}/{number}" for number in rng.integers(150, size=len(pages))]
         asked = [replace(query(page, url), **limits) for page, url in zip(pages, urls, strict=True)]
-        asked = [replace(each, record=replace(each.record, rank=len(each.record.url) % 2)) for each in asked]
+        asked = [
+            replace(each, record=replace(each.record, rank=len(each.record.url) % 2))
+            for each in asked
+        ]
         alone = backend.store(OTHER_NAMESPACE, clock)
         alone.open()
         answers = store.check(asked[:40]) + store.check(asked[40:])
@@ -220,7 +255,9 @@ class TestLooking:
         assert status(store, page, A) is Kind.NEW
         assert store.open_read_only() == 1
 
-    def test_who_only_looks_is_no_fellow_of_a_crawl(self, shared: Shared, shared_backend: Backend, page: Page) -> None:
+    def test_who_only_looks_is_no_fellow_of_a_crawl(
+        self, shared: Shared, shared_backend: Backend, page: Page
+    ) -> None:
         looker, first, second = shared(), shared(), shared()
         first.open()
         checked(first, query(page, A))
@@ -235,7 +272,9 @@ class TestLooking:
         assert looker.forget(name_of(A))
         assert status(second, page, A) is Kind.NEW
 
-    def test_pages_are_seen_in_full_or_not_at_all_while_others_write(self, shared: Shared, page: Page) -> None:
+    def test_pages_are_seen_in_full_or_not_at_all_while_others_write(
+        self, shared: Shared, page: Page
+    ) -> None:
         writer, reader, question = shared(), shared(), query(page, A)
         writer.open()
         reader.open()
@@ -255,7 +294,9 @@ class TestLooking:
 
 
 class TestSessions:
-    def test_stores_that_share_one_are_one_crawler(self, shared: Shared, clock: Clock, page: Page, other: Page) -> None:
+    def test_stores_that_share_one_are_one_crawler(
+        self, shared: Shared, clock: Clock, page: Page, other: Page
+    ) -> None:
         first, worker, foreign, late = (shared() for _ in range(4))
         assert (first.session, first.open()) == (NO_SESSION, 0)
         session = first.session
@@ -273,7 +314,8 @@ class TestSessions:
         assert first.session == session
         assert status(first, other, B) is Kind.EXACT_DUPLICATE
         foreign.close()
-        # A worker renews the lease of its session, of 120 seconds, and the last store that leaves ends it.
+        # A worker renews the lease of its session, of 120 seconds, and the last store that leaves
+        # ends it.
         clock.wait(119)
         worker.heartbeat()
         clock.wait(119)
@@ -307,14 +349,19 @@ class TestSessions:
         second.open()
         assert status(second, page, A) is (Kind.REVISIT if exited else Kind.EXACT_DUPLICATE)
 
-    def test_what_later_queries_name_is_delivered(self, shared: Shared, page: Page, other: Page) -> None:
+    def test_what_later_queries_name_is_delivered(
+        self, shared: Shared, page: Page, other: Page
+    ) -> None:
         dead, successor = shared(), shared()
         dead.open(CrawlSession(0, exited_process()))
         checked(dead, replace(query(page, A), is_pending=True))
         checked(dead, replace(query(other, B), is_pending=True, delivered=(name_of(A),)))
         successor.open()
         answers = [checked(successor, query(asked, url)) for asked, url in ((page, A), (other, B))]
-        assert [(answer.kind, answer.abandoned) for answer in answers] == [(Kind.REVISIT, False), (Kind.REVISIT, True)]
+        assert [(answer.kind, answer.abandoned) for answer in answers] == [
+            (Kind.REVISIT, False),
+            (Kind.REVISIT, True),
+        ]
 
     def test_a_process_that_nobody_has_waited_for_has_exited(self) -> None:
         with subprocess.Popen(["true"], stdout=subprocess.PIPE) as process:
@@ -323,10 +370,15 @@ class TestSessions:
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
             assert base.has_exited(f"{socket.gethostname()}:{process.pid}:")
 
-    def test_where_starts_cannot_be_read_its_id_tells_a_process(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_where_starts_cannot_be_read_its_id_tells_a_process(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("crawldedup.stores.base.Path", lambda _: Path("/nowhere"))
         assert base.own_process() == f"{socket.gethostname()}:{os.getpid()}:"
-        assert (base.has_exited(base.own_process()), base.has_exited(exited_process())) == (False, True)
+        assert (base.has_exited(base.own_process()), base.has_exited(exited_process())) == (
+            False,
+            True,
+        )
 
 
 class TestSharing:
@@ -350,9 +402,14 @@ class TestSharing:
         checked(store, query(page, A))
         before = shared_backend.contents()
         for begin in (foreign.open, foreign.open_read_only, foreign.open_read_only):
-            with pytest.raises(ProfileMismatchError, match=r"'test'.*'profile-1'.*'profile-2'.*clear") as caught:
+            with pytest.raises(
+                ProfileMismatchError, match=r"'test'.*'profile-1'.*'profile-2'.*clear"
+            ) as caught:
                 begin()
-            assert (caught.value.index_profile, caught.value.own_profile) == ("profile-1", "profile-2")
+            assert (caught.value.index_profile, caught.value.own_profile) == (
+                "profile-1",
+                "profile-2",
+            )
         assert shared_backend.contents() == before
         assert status(store, page, A) is Kind.REVISIT
         foreign.clear()

@@ -1,4 +1,6 @@
-"""The key of an index: who makes it, who takes it along, and what happens to those who have another."""
+"""The key of an index: who makes it, who takes it along, and what happens to those who have
+another.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def test_the_library_may_give_a_key(shared_backend: Backend) -> None:
         with Deduplicator(shared_backend.url, key=key) as dedup:
             assert dedup.key == Key(SECRET)
             assert dedup.info().profile.endswith(f"/key.{Key(SECRET).id:016x}")
-            assert all(repr(SECRET)[2:20] not in repr(shown) for shown in (dedup, dedup.options, dedup.key))
+            assert all(
+                repr(SECRET)[2:20] not in repr(shown) for shown in (dedup, dedup.options, dedup.key)
+            )
     for wrong, name in ((0, "/key.0'"), (5, f"/key.{Key((5).to_bytes(16, 'big')).id:016x}'")):
         with pytest.raises(ProfileMismatchError, match=f"{name}.*leave `key` out") as caught:
             Deduplicator(shared_backend.url, key=wrong).open()
@@ -50,7 +54,9 @@ def test_the_library_may_give_a_key(shared_backend: Backend) -> None:
 
 @pytest.mark.parametrize("key", [b"short", -1, 1 << 128, True, "text", bytes(65)])
 def test_what_is_no_key_is_refused_unshown(key: object) -> None:
-    with pytest.raises(ConfigurationError, match="key must be None, 16 to 64 bytes, or a whole number") as caught:
+    with pytest.raises(
+        ConfigurationError, match="key must be None, 16 to 64 bytes, or a whole number"
+    ) as caught:
         Deduplicator(key=key)  # type: ignore[arg-type]
     assert "short" not in str(caught.value)
 
@@ -90,7 +96,9 @@ class TestBegunAgain:
             assert newcomer.key != old
         # A fingerprint of before is never compared.
         for call in (lambda: crawler.check(C, fingerprint=page), lambda: crawler.forget(page)):
-            with pytest.raises(KeyMismatchError, match=r"the key \w{16} and the index has the key \w{16}"):
+            with pytest.raises(
+                KeyMismatchError, match=r"the key \w{16} and the index has the key \w{16}"
+            ):
                 call()
         pages = (Page(f"{C}{number}", text=TEXT) for number in range(4))
         assert [verdict.original for verdict in crawler.check_many(pages, batch=2)] == [B] * 4

@@ -1,4 +1,6 @@
-"""How long a store keeps pages, texts and anchors of paragraphs, how many, and that nothing of them stays behind."""
+"""How long a store keeps pages, texts and anchors of paragraphs, how many, and that nothing of them
+stays behind.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,16 @@ from crawldedup.fingerprinting import ANCHOR_BITS
 from crawldedup.stores.base import MOST_HOLDERS, AnchorQuery, Query, Retention, Store
 from crawldedup.verdict import Kind
 from tests.stores.backends import Backend, Clock
-from tests.stores.pages import FOR_EVER, OTHER_NAMESPACE, Page, checked, filler, name_of, near_page, query
+from tests.stores.pages import (
+    FOR_EVER,
+    OTHER_NAMESPACE,
+    Page,
+    checked,
+    filler,
+    name_of,
+    near_page,
+    query,
+)
 
 A, B, C = "https://example.com/a", "https://example.com/b", "https://example.com/ç"
 FIRST, SECOND = b"the first text", b"the second text"
@@ -29,7 +40,9 @@ class TestPages:
     def add(self, store: Store, numbers: range, retention: Retention) -> int:
         """Add pages; return the size of the index after the last."""
         rng = np.random.default_rng(numbers.start)
-        answers = [checked(store, filler(rng, url_of(number), retention=retention)) for number in numbers]
+        answers = [
+            checked(store, filler(rng, url_of(number), retention=retention)) for number in numbers
+        ]
         assert {answer.kind for answer in answers} == {Kind.NEW}
         return answers[-1].pages
 
@@ -39,7 +52,9 @@ class TestPages:
         return [number for number, page in enumerate(pages) if page]
 
     @pytest.mark.parametrize("refresh", [True, False])
-    def test_expired_ones_are_freed_while_others_are_added(self, store: Store, clock: Clock, refresh: bool) -> None:
+    def test_expired_ones_are_freed_while_others_are_added(
+        self, store: Store, clock: Clock, refresh: bool
+    ) -> None:
         retention = replace(TTL, refresh=refresh)
         self.add(store, range(30), retention)
         clock.wait(101)
@@ -49,14 +64,24 @@ class TestPages:
         assert self.add(store, range(30, 90), retention) == store.info().pages == 60
         assert self.held(store, 90) == list(range(30, 90))
 
-    def test_an_index_far_above_its_limit_shrinks_by_a_page_for_each_that_is_added(self, store: Store) -> None:
+    def test_an_index_far_above_its_limit_shrinks_by_a_page_for_each_that_is_added(
+        self, store: Store
+    ) -> None:
         self.add(store, range(9), FOR_EVER)
         limit = Retention(max_pages=6)
-        assert [self.add(store, range(number, number + 1), limit) for number in range(9, 14)] == [8, 7, 6, 6, 6]
+        assert [self.add(store, range(number, number + 1), limit) for number in range(9, 14)] == [
+            8,
+            7,
+            6,
+            6,
+            6,
+        ]
         assert self.held(store, 14) == list(range(8, 14))
 
 
-def with_text(page: Page, url: str, text: bytes, *, rank: int = 0, retention: Retention = FOR_EVER) -> Query:
+def with_text(
+    page: Page, url: str, text: bytes, *, rank: int = 0, retention: Retention = FOR_EVER
+) -> Query:
     question = query(page, url, retention=retention)
     return replace(question, record=replace(question.record, packed_text=text, rank=rank))
 
@@ -89,7 +114,13 @@ class TestTexts:
 
     @pytest.mark.parametrize("end", [forget, clear, expire_and_return, be_evicted, be_replaced])
     def test_one_goes_with_its_page(
-        self, store: Store, backend: Backend, clock: Clock, page: Page, other: Page, end: Callable[..., None]
+        self,
+        store: Store,
+        backend: Backend,
+        clock: Clock,
+        page: Page,
+        other: Page,
+        end: Callable[..., None],
     ) -> None:
         checked(store, with_text(page, A, FIRST, rank=1))
         assert text_of(store, A, HOUR) == FIRST
@@ -97,7 +128,9 @@ class TestTexts:
         assert text_of(store, A) != FIRST
         assert not backend.mentions(FIRST)
 
-    def test_what_came_and_went_in_one_batch_leaves_none(self, store: Store, backend: Backend, page: Page) -> None:
+    def test_what_came_and_went_in_one_batch_leaves_none(
+        self, store: Store, backend: Backend, page: Page
+    ) -> None:
         store.check([with_text(page, A, FIRST, rank=1), with_text(near_page(page), B, SECOND)])
         assert (text_of(store, B), backend.mentions(FIRST)) == (SECOND, False)
 
@@ -119,7 +152,10 @@ def asked(url: str, anchors: tuple[int, ...], **limits: int) -> AnchorQuery:
 def holders(store: Store, question: AnchorQuery, *, add: bool = True) -> list[set[str] | None]:
     """Return the URLs of the pages that hold each anchor."""
     found = store.anchors(question, add=add)
-    return [None if pages is None else {found.urls[page] for page in pages if page in found.urls} for pages in found.of]
+    return [
+        None if pages is None else {found.urls[page] for page in pages if page in found.urls}
+        for pages in found.of
+    ]
 
 
 def seen(store: Store, anchors: tuple[int, ...], **limits: int) -> list[set[str] | None]:
@@ -130,16 +166,28 @@ class TestAnchors:
     def test_one_on_many_pages_is_told_as_such_and_takes_in_no_more(self, store: Store) -> None:
         urls = list(map(url_of, range(MOST_HOLDERS + 2)))
         found = [holders(store, asked(url, ONE[:1])) for url in urls]
-        assert found == [[set(urls[:number]) if number < MOST_HOLDERS else None] for number in range(len(urls))]
+        assert found == [
+            [set(urls[:number]) if number < MOST_HOLDERS else None] for number in range(len(urls))
+        ]
         # Those that were too many are forgotten without a trace.
-        assert [store.forget(name_of(url), anchors_alone=True) for url in urls[MOST_HOLDERS:]] == [True, True]
+        assert [store.forget(name_of(url), anchors_alone=True) for url in urls[MOST_HOLDERS:]] == [
+            True,
+            True,
+        ]
         assert seen(store, ONE[:1]) == [None]
         assert store.forget(name_of(urls[0]), anchors_alone=True)
         assert seen(store, ONE[:1]) == [set(urls[1:MOST_HOLDERS])]
 
-    @pytest.mark.parametrize("end", [lambda store: store.forget(name_of(A)), lambda store: store.clear()])
+    @pytest.mark.parametrize(
+        "end", [lambda store: store.forget(name_of(A)), lambda store: store.clear()]
+    )
     def test_a_page_that_is_forgotten_leaves_no_trace(
-        self, store: Store, backend: Backend, clock: Clock, page: Page, end: Callable[[Store], object]
+        self,
+        store: Store,
+        backend: Backend,
+        clock: Clock,
+        page: Page,
+        end: Callable[[Store], object],
     ) -> None:
         elsewhere = backend.store(OTHER_NAMESPACE, clock)
         elsewhere.open()
@@ -152,7 +200,9 @@ class TestAnchors:
         assert seen(elsewhere, MIXED) == [{B}] * 20
         elsewhere.close()
 
-    def test_what_is_too_old_counts_no_more_and_goes(self, store: Store, backend: Backend, clock: Clock) -> None:
+    def test_what_is_too_old_counts_no_more_and_goes(
+        self, store: Store, backend: Backend, clock: Clock
+    ) -> None:
         store.anchors(asked(A, ONE, **AN_HOUR))
         clock.wait(3600)
         assert seen(store, ONE, **AN_HOUR) == [{A}] * 20

@@ -1,9 +1,11 @@
-"""Racing processes behave as one process that asks in some order: nothing is admitted twice, or lost.
+"""Racing processes behave as one process that asks in some order: nothing is admitted twice, or
+lost.
 
-A history of calls is linearizable (Herlihy & Wing, TOPLAS 1990) if they can be put in an order that respects real time,
-a call that ended before another began comes first, and in which each answer is what a single process would have got.
-`explanation` looks for such an order as Wing & Gong (J. Parallel Distrib. Comput. 1993) do, by depth-first search. The
-single process is the reference store.
+A history of calls is linearizable (Herlihy & Wing, TOPLAS 1990) if they can be put in an order that
+respects real time, a call that ended before another began comes first, and in which each answer is
+what a single process would have got. `explanation` looks for such an order as Wing & Gong (J.
+Parallel Distrib. Comput. 1993) do, by depth-first search. The single process is the reference
+store.
 """
 
 from __future__ import annotations
@@ -23,18 +25,31 @@ import pytest
 from crawldedup.stores.base import Query, Record
 from crawldedup.verdict import Kind
 from tests.stores.backends import CONTEXT, Backend, Clock
-from tests.stores.pages import FOR_EVER, LAYOUT, checked, name_of, near_page, query, random_page, similar_page
+from tests.stores.pages import (
+    FOR_EVER,
+    LAYOUT,
+    checked,
+    name_of,
+    near_page,
+    query,
+    random_page,
+    similar_page,
+)
 from tests.stores.reference import ReferenceIndex, ReferenceStore
 
 PROCESSES = 8
 PAGES = 12  # of each content
-# At the start of a round, everyone waits for everyone: else one runs ahead, and few meet at the same content.
+# At the start of a round, everyone waits for everyone: else one runs ahead, and few meet at the
+# same content.
 CONTENTS_A_ROUND = 8
 _together: Barrier
 
 
 class Call(NamedTuple):
-    """A page was offered, and answered. Times are in nanoseconds of the clock that the processes of a machine share."""
+    """A page was offered, and answered.
+
+    Times are in nanoseconds of the clock that the processes of a machine share.
+    """
 
     content: int
     copy: int
@@ -44,21 +59,30 @@ class Call(NamedTuple):
 
 
 def asked(content: int, copy: int) -> Query:
-    """Some pages of a content resemble each other, and none of another. Those of odd contents have ranks."""
+    """Some pages of a content resemble each other, and none of another.
+
+    Those of odd contents have ranks.
+    """
     rng = np.random.default_rng(content)
     texts = [random_page(rng)]
     texts.append(near_page(texts[0]))
     for _ in range(4):
         texts.append(similar_page(texts[-1], 0.93, rng))
     # More pages than any race admits, so that a page is found at any moment or never.
-    question = query(texts[copy % len(texts)], f"https://example.com/{content}/{copy}", pages=10_000)
+    question = query(
+        texts[copy % len(texts)], f"https://example.com/{content}/{copy}", pages=10_000
+    )
     record = replace(question.record, rank=copy % 3 if content % 2 else 0, packed_text=b"%d" % copy)
     return replace(question, record=record)
 
 
 def told(store: Any, question: Query) -> tuple[Any, ...]:
     answer = checked(store, question)
-    original = answer.record and (answer.record.url, answer.record.copies, answer.record.packed_text)
+    original = answer.record and (
+        answer.record.url,
+        answer.record.copies,
+        answer.record.packed_text,
+    )
     return answer.kind, answer.replaces, original
 
 
@@ -92,7 +116,9 @@ def race(name: str, url: str, contents: int, process: int) -> list[Call]:
 
 
 def explanation(calls: Sequence[Call]) -> ReferenceIndex | None:
-    """The index that one process leaves which gives these answers about a content; None if none could give them."""
+    """The index that one process leaves which gives these answers about a content; None if none
+    could give them.
+    """
     questions = [asked(call.content, call.copy) for call in calls]
     waiting = [(frozenset(range(len(calls))), ReferenceIndex())]
     visited = set()
@@ -116,13 +142,20 @@ def explanation(calls: Sequence[Call]) -> ReferenceIndex | None:
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[ProcessPoolExecutor]:
-    """One for each task, which waits for all the others. The time limit is for them when one fails."""
+    """One for each task, which waits for all the others.
+
+    The time limit is for them when one fails.
+    """
     barrier = CONTEXT.Barrier(PROCESSES, timeout=100)
-    with ProcessPoolExecutor(PROCESSES, CONTEXT, initializer=start_together, initargs=(barrier,)) as pool:
+    with ProcessPoolExecutor(
+        PROCESSES, CONTEXT, initializer=start_together, initargs=(barrier,)
+    ) as pool:
         yield pool
 
 
-@pytest.mark.parametrize("contents", [16, pytest.param(420, marks=[pytest.mark.nightly, pytest.mark.timeout(600)])])
+@pytest.mark.parametrize(
+    "contents", [16, pytest.param(420, marks=[pytest.mark.nightly, pytest.mark.timeout(600)])]
+)
 def test_racing_pages_have_the_answers_of_one_process(
     processes: ProcessPoolExecutor, shared_backend: Backend, contents: int
 ) -> None:
@@ -134,7 +167,9 @@ def test_racing_pages_have_the_answers_of_one_process(
     store.open()
     contested = 0
     for content in range(contents):
-        own = sorted((call for call in calls if call.content == content), key=lambda call: call.began)
+        own = sorted(
+            (call for call in calls if call.content == content), key=lambda call: call.began
+        )
         assert len(own) == PAGES
         index = explanation(own)
         assert index is not None, own
@@ -150,7 +185,9 @@ def test_racing_pages_have_the_answers_of_one_process(
 def test_what_no_process_could_have_answered_is_refuted(content: int) -> None:
     store = ReferenceStore(ReferenceIndex(), LAYOUT, Clock())
     answers = [told(store, asked(content, copy)) for copy in range(PAGES)]
-    calls = [Call(content, copy, answer, 2 * copy, 2 * copy + 1) for copy, answer in enumerate(answers)]
+    calls = [
+        Call(content, copy, answer, 2 * copy, 2 * copy + 1) for copy, answer in enumerate(answers)
+    ]
     at_once = [call._replace(began=0, ended=9) for call in reversed(calls)]
     assert explanation(calls)
     assert explanation(at_once)
@@ -158,6 +195,11 @@ def test_what_no_process_could_have_answered_is_refuted(content: int) -> None:
     for place, (status, _, original) in enumerate(answers):
         if status is Kind.NEW:
             continue
-        wrong = [(Kind.NEW, False, None), (status, False, (original[0], original[1] + 1, original[2]))]
+        wrong = [
+            (Kind.NEW, False, None),
+            (status, False, (original[0], original[1] + 1, original[2])),
+        ]
         for answer in wrong:
-            assert not explanation([*calls[:place], calls[place]._replace(told=answer), *calls[place + 1 :]])
+            assert not explanation(
+                [*calls[:place], calls[place]._replace(told=answer), *calls[place + 1 :]]
+            )

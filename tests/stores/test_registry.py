@@ -47,17 +47,28 @@ def test_the_scheme_chooses_the_store_and_nothing_is_opened(
 WRONG = {
     "did you mean 'sqlite:///seen.sqlite'?": ["seen.sqlite"],
     "did you mean 'redis'": ["redsi://localhost"],
-    "must be a URL with one of the schemes memory://, sqlite://, redis://": ["", "mongodb://u:gehe/im@l"],
+    "must be a URL with one of the schemes memory://, sqlite://, redis://": [
+        "",
+        "mongodb://u:gehe/im@l",
+    ],
     "sqlite:///relative": ["sqlite://index.sqlite", "sqlite:///"],
     "number of seconds above 0": ["redis://localhost?socket_timeout=inf"],
     "'(colour|db)'": ["redis://a?colour=red", "redis://a?db=one"],
-    r"write redis\+sentinel://": ["redis+sentinel://user:gehe,im@a,b", "redis+sentinel://a?sentinel_password=geheim"],
+    r"write redis\+sentinel://": [
+        "redis+sentinel://user:gehe,im@a,b",
+        "redis+sentinel://a?sentinel_password=geheim",
+    ],
     r"write redis\+cluster://": ["redis+cluster://", "redis+cluster://user:geheim@a:port"],
-    "percent-encoded": ["redis://:gehe/im@localhost:6379/0", "redis://localhost:port/0?password=geheim"],
+    "percent-encoded": [
+        "redis://:gehe/im@localhost:6379/0",
+        "redis://localhost:port/0?password=geheim",
+    ],
 }
 
 
-@pytest.mark.parametrize(("url", "said"), [(url, said) for said, urls in WRONG.items() for url in urls])
+@pytest.mark.parametrize(
+    ("url", "said"), [(url, said) for said, urls in WRONG.items() for url in urls]
+)
 def test_a_wrong_url_is_refused_at_once_and_shows_no_password(url: str, said: str) -> None:
     for use in (lambda: make_store(url, LAYOUT), lambda: check_store_url("SETTING", url)):
         with pytest.raises(ConfigurationError, match=said) as caught:
@@ -72,9 +83,15 @@ def test_a_wrong_url_is_refused_at_once_and_shows_no_password(url: str, said: st
         ("redis://user:geheim@localhost", "redis://user:***@localhost"),
         ("redis://geheim@localhost", "redis://***@localhost"),
         ("redis://:ge@he/im@localhost", "redis://:***@localhost"),
-        ("redis://localhost/0?db=1&password=ge@heim&ssl=1", "redis://localhost/0?db=1&password=***&ssl=1"),
+        (
+            "redis://localhost/0?db=1&password=ge@heim&ssl=1",
+            "redis://localhost/0?db=1&password=***&ssl=1",
+        ),
         ("unix://:geheim@/run/redis.sock", "unix://:***@/run/redis.sock"),
-        ("redis+sentinel://a/c?sentinel_password=geheim&ssl=1", "redis+sentinel://a/c?sentinel_password=***&ssl=1"),
+        (
+            "redis+sentinel://a/c?sentinel_password=geheim&ssl=1",
+            "redis+sentinel://a/c?sentinel_password=***&ssl=1",
+        ),
     ],
 )
 def test_passwords_are_not_shown(url: str, shown: str) -> None:
@@ -98,7 +115,9 @@ class TestRequiredIndex:
         with pytest.raises(ConfigurationError, match="there is no index"):
             require_index(shared_backend.url, "nwes")
         assert shared_backend.contents() == before
-        with contextlib.closing(make_store(shared_backend.url, replace(LAYOUT, namespace="news"))) as store:
+        with contextlib.closing(
+            make_store(shared_backend.url, replace(LAYOUT, namespace="news"))
+        ) as store:
             store.clear()
         with pytest.raises(ConfigurationError, match="there is no index"):
             require_index(shared_backend.url, "news")

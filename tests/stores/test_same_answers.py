@@ -1,4 +1,6 @@
-"""The same questions get the same answers, whatever the store: random sequences of everything a store can do."""
+"""The same questions get the same answers, whatever the store: random sequences of everything a
+store can do.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crawldedup.stores.base import FEW, LEASE_SECONDS, AnchorQuery, Query, Retention, Store, StoreInfo
+from crawldedup.stores.base import (
+    FEW,
+    LEASE_SECONDS,
+    AnchorQuery,
+    Query,
+    Retention,
+    Store,
+    StoreInfo,
+)
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import (
     EQUAL_ONLY,
@@ -34,12 +44,24 @@ def small_web() -> list[Page]:
     """Few texts with many likenesses, so that short sequences run into all of them."""
     rng = np.random.default_rng(5)
     originals = [random_page(rng) for _ in range(3)]
-    likenesses = [similar_page(page, similarity, rng) for page in originals for similarity in (0.8, 0.87, 0.92, 0.98)]
+    likenesses = [
+        similar_page(page, similarity, rng)
+        for page in originals
+        for similarity in (0.8, 0.87, 0.92, 0.98)
+    ]
     thin = [thin_page(rng), thin_page(rng, core=1), thin_page(rng, core=1)]
     # An equal digest suffices, however the signatures differ.
     twin = replace(originals[2], verify_weights=-originals[2].verify_weights)
     unlike = replace(twin, digest=twin.digest ^ 1)
-    return [*originals, *likenesses, near_page(originals[0]), near_page(originals[1]), *thin, twin, unlike]
+    return [
+        *originals,
+        *likenesses,
+        near_page(originals[0]),
+        near_page(originals[1]),
+        *thin,
+        twin,
+        unlike,
+    ]
 
 
 TEXTS = small_web()
@@ -88,9 +110,10 @@ steps = st.lists(
     min_size=40,
     max_size=80,
 )
-# One for all steps: of pages that have expired for one question, another cannot tell if they are freed already. For
-# the same reason there is none that both refreshes pages and limits them: an old page that lives on counts among
-# those beyond the limit sooner or later, depending on when others are freed.
+# One for all steps: of pages that have expired for one question, another cannot tell if they are
+# freed already. For the same reason there is none that both refreshes pages and limits them: an old
+# page that lives on counts among those beyond the limit sooner or later, depending on when others
+# are freed.
 retentions = st.sampled_from(
     [
         Retention(),
@@ -103,14 +126,22 @@ retentions = st.sampled_from(
     ]
 )
 small = settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
+    max_examples=12,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    database=None,
 )
 
 
 class Play:
-    """A sequence of steps, played by up to CRAWLERS crawlers on one index. Their answers are what is compared."""
+    """A sequence of steps, played by up to CRAWLERS crawlers on one index.
 
-    def __init__(self, make_store: Callable[[Clock], Store | ReferenceStore], retention: Retention) -> None:
+    Their answers are what is compared.
+    """
+
+    def __init__(
+        self, make_store: Callable[[Clock], Store | ReferenceStore], retention: Retention
+    ) -> None:
         self._clock = Clock()
         self._make_store = make_store
         self._retention = retention
@@ -220,11 +251,16 @@ def test_stores_follow_the_rules(backend: Backend, steps: list[Step], retention:
 CROWD_PAGE = random_page(np.random.default_rng(4))
 IN_CROWD = query(CROWD_PAGE, "https://example.com/asked", pages=4)
 BOUNDS = IN_CROWD.rule.bounds
-COSTS = st.one_of(st.integers(100, BOUNDS.far + 20), st.sampled_from([*BOUNDS.limits[:4], BOUNDS.reach, BOUNDS.far]))
+COSTS = st.one_of(
+    st.integers(100, BOUNDS.far + 20),
+    st.sampled_from([*BOUNDS.limits[:4], BOUNDS.reach, BOUNDS.far]),
+)
 
 
 def at_cost(cost: int, seed: int) -> Query:
-    """Return a page that costs the asked one so much, or little less, and is found in the same ranges."""
+    """Return a page that costs the asked one so much, or little less, and is found in the same
+    ranges.
+    """
     costs, flipped, left = IN_CROWD.rule.costs, np.zeros(8 * len(CROWD_PAGE.signature), bool), cost
     for bit in np.random.default_rng(seed).permutation(len(costs)).tolist():
         if costs[bit] <= left:
@@ -241,12 +277,21 @@ def test_the_costs_of_its_look_alikes_decide_about_a_page(
     backend: Backend, costs: Sequence[int], at_once: bool
 ) -> None:
     planted = [at_cost(cost, number) for number, cost in enumerate(costs, 1)]
-    copy = replace(IN_CROWD, record=replace(IN_CROWD.record, url="https://example.com/copy", url_key=1))
-    expected = answers_in_a_crowd(ReferenceStore(ReferenceIndex(), LAYOUT, Clock()), planted, copy, at_once=False)
-    assert answers_in_a_crowd(backend.empty().store(LAYOUT, Clock()), planted, copy, at_once=at_once) == expected
+    copy = replace(
+        IN_CROWD, record=replace(IN_CROWD.record, url="https://example.com/copy", url_key=1)
+    )
+    expected = answers_in_a_crowd(
+        ReferenceStore(ReferenceIndex(), LAYOUT, Clock()), planted, copy, at_once=False
+    )
+    assert (
+        answers_in_a_crowd(backend.empty().store(LAYOUT, Clock()), planted, copy, at_once=at_once)
+        == expected
+    )
 
 
-def answers_in_a_crowd(store: Store | ReferenceStore, planted: Sequence[Query], copy: Query, *, at_once: bool) -> Any:
+def answers_in_a_crowd(
+    store: Store | ReferenceStore, planted: Sequence[Query], copy: Query, *, at_once: bool
+) -> Any:
     """Return what is found, and the answers about the page and about an exact copy of it."""
     store.open()
     if at_once:

@@ -63,7 +63,9 @@ _ACTIONS: dict[str, Callable[..., object]] = {
     "crash": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "exit": lambda: os._exit(3),
     "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP),
-    "interrupt": lambda: [os.kill(os.getpid(), number) for number in (signal.SIGINT, signal.SIGTERM)],
+    "interrupt": lambda: [
+        os.kill(os.getpid(), number) for number in (signal.SIGINT, signal.SIGTERM)
+    ],
     "once": lambda name: Path(name).exists() and (Path(name).unlink(), os._exit(3)),
     "forever": _forever,
     "sleep": time.sleep,

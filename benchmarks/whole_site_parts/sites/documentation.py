@@ -1,8 +1,8 @@
 """Documentation of one project in versions, with a mirror.
 
 - Version 16 is served as `current`, too, and a mirror on another host has it with a banner.
-- Version 15 has the same texts under a notice, but on every third page, where two paragraphs are missing: such a *near
-  version* is a content of its own.
+- Version 15 has the same texts under a notice, but on every third page, where two paragraphs are
+  missing: such a *near version* is a content of its own.
 - Every other page of `current` is met again with `?highlight=`, from the index of words.
 - Nothing changes with every load.
 """
@@ -27,11 +27,13 @@ _EARLIER_EVERY: Final = 3
 _REFERENCE_SHARE: Final = 0.4
 _PARAGRAPH: Final = re.compile(r"<p>.*?</p>")
 _NOTICE: Final = (
-    "<div class=admonition><p>You are reading the documentation of an old version, which gets no corrections any more. "
+    "<div class=admonition><p>You are reading the documentation of an old version, which gets no "
+    "corrections any more. "
     "The current one is version 16.</p></div>"
 )
 _BANNER: Final = (
-    "<div class=mirror><p>This is a mirror of the documentation of Tidewater, brought up to date each night. Report "
+    "<div class=mirror><p>This is a mirror of the documentation of Tidewater, brought up to date "
+    "each night. Report "
     "what is wrong with it to the keepers of the mirror.</p></div>"
 )
 
@@ -57,21 +59,40 @@ class DocumentationSite:
             _Edition(f"{own}/docs/15", "15", "documentation: old version", _NOTICE),
             _Edition(f"{mirror}/tidewater/16", "16", "documentation: mirror", _BANNER),
         ]
-        self._titles = [plan.prose.writer(f"docs {number}").title() for number in range(self._count)]
+        self._titles = [
+            plan.prose.writer(f"docs {number}").title() for number in range(self._count)
+        ]
         self._main = [self._written(number) for number in range(self._count)]
 
     def pages(self) -> Iterator[Page]:
         own = self._plan.hosts.own
-        ways = bullets(link(f"{edition.base}/index.html", edition.kind) for edition in self._editions)
-        home = f"<h1>Tidewater</h1><p>Choose a version.</p>{ways}{link(f'{own}/docs/words.html', 'Index of words')}"
+        ways = bullets(
+            link(f"{edition.base}/index.html", edition.kind) for edition in self._editions
+        )
+        home = (
+            "<h1>Tidewater</h1><p>Choose a "
+            f"version.</p>{ways}{link(f'{own}/docs/words.html', 'Index of words')}"
+        )
         yield Page(f"{own}/", "front page", "", document("Tidewater", home))
         current = self._editions[0]
-        marked = [f"{current.base}/{number}.html?highlight=tide" for number in range(0, self._count, 2)]
+        marked = [
+            f"{current.base}/{number}.html?highlight=tide" for number in range(0, self._count, 2)
+        ]
         words = bullets(link(url, self._titles[2 * place]) for place, url in enumerate(marked))
-        yield Page(f"{own}/docs/words.html", "list", "", document("Index of words", f"<h1>Index of words</h1>{words}"))
+        yield Page(
+            f"{own}/docs/words.html",
+            "list",
+            "",
+            document("Index of words", f"<h1>Index of words</h1>{words}"),
+        )
         for edition in self._editions:
-            rows = bullets(link(f"{edition.base}/{number}.html", title) for number, title in enumerate(self._titles))
-            yield Page(f"{edition.base}/index.html", "list", "", self._framed(edition, "Contents", rows))
+            rows = bullets(
+                link(f"{edition.base}/{number}.html", title)
+                for number, title in enumerate(self._titles)
+            )
+            yield Page(
+                f"{edition.base}/index.html", "list", "", self._framed(edition, "Contents", rows)
+            )
             for number in range(self._count):
                 yield self._page(edition, number)
         for number, url in zip(range(0, self._count, 2), marked, strict=True):
@@ -85,21 +106,35 @@ class DocumentationSite:
             for start, end in reversed(places[1:3]):
                 main = main[:start] + main[end:]
             content, kind = f"doc-{number}-15", "documentation: near version"
-        return Page(f"{edition.base}/{number}.html", kind, content, self._framed(edition, self._titles[number], main))
+        return Page(
+            f"{edition.base}/{number}.html",
+            kind,
+            content,
+            self._framed(edition, self._titles[number], main),
+        )
 
     def _written(self, number: int) -> str:
         writer = self._plan.prose.writer(f"docs {number}")
         if writer.random.random() < _REFERENCE_SHARE:
-            return "".join(reference(self._plan.prose.writer(f"function {number} {place}")) for place in range(3))
+            return "".join(
+                reference(self._plan.prose.writer(f"function {number} {place}"))
+                for place in range(3)
+            )
         return guide(writer, 3, 6)
 
     def _framed(self, edition: _Edition, title: str, main: str) -> bytes:
         ways = bullets(
-            [link(f"{edition.base}/index.html", f"Tidewater {edition.version} documentation"), escape(title)]
+            [
+                link(f"{edition.base}/index.html", f"Tidewater {edition.version} documentation"),
+                escape(title),
+            ]
         )
-        others = bullets(link(f"{each.base}/index.html", each.version) for each in self._editions[:3])
+        others = bullets(
+            link(f"{each.base}/index.html", each.version) for each in self._editions[:3]
+        )
         body = (
-            f'<div class="related" role="navigation">{ways}</div><div class="document"><div class="body" role="main">'
+            f'<div class="related" role="navigation">{ways}</div><div class="document"><div '
+            'class="body" role="main">'
             f"{edition.above}<h1>{escape(title)}</h1>{main}</div></div>"
             f'<div class="sphinxsidebar" role="navigation"><h3>Other versions</h3>{others}</div>'
             f'<div class="footer">Tidewater {edition.version}. Last updated on Nov 20, 2026.</div>'

@@ -1,9 +1,11 @@
 """A forum as old board software makes it.
 
-- Every link carries a session id. Each answer draws one of three, so each page is met under three of them.
-- A topic has pages of eight posts, print views of them, and a permalink for each post, which shows the page it is on.
-- Clock, visitors and the server's times stand in the header and the footer of all pages but print views, and views
-  in each topic. They change with every load.
+- Every link carries a session id. Each answer draws one of three, so each page is met under three
+  of them.
+- A topic has pages of eight posts, print views of them, and a permalink for each post, which shows
+  the page it is on.
+- Clock, visitors and the server's times stand in the header and the footer of all pages but print
+  views, and views in each topic. They change with every load.
 - Profiles have some sixty words. Links to answer lead to one login form.
 - Boards and their lists are no contents.
 """
@@ -43,7 +45,9 @@ class ForumSite:
     def pages(self) -> Iterator[Page]:
         topics = [self._topic(number) for number in range(self._plan.count(TOPICS))]
         boards = [topics[start : start + _PER_BOARD] for start in range(0, len(topics), _PER_BOARD)]
-        names = [self._plan.prose.writer(f"board {number}").title() for number in range(len(boards))]
+        names = [
+            self._plan.prose.writer(f"board {number}").title() for number in range(len(boards))
+        ]
         ways = [self._link(f"viewforum.php?f={number}", name) for number, name in enumerate(names)]
         home = f"<h1>{_NAME}</h1>{bullets(ways)}"
         yield Page(f"{self._base}/", "front page", "", self._framed(_NAME, home))
@@ -60,7 +64,10 @@ class ForumSite:
                 yield from self._of_topic(number, topic)
         for member in self._members:
             yield from self._at(
-                member.path, "forum: profile", f"member-{member.number}", self._framed(member.name, member.profile())
+                member.path,
+                "forum: profile",
+                f"member-{member.number}",
+                self._framed(member.name, member.profile()),
             )
 
     def _topic(self, number: int) -> _Topic:
@@ -69,43 +76,60 @@ class ForumSite:
         for _ in range(writer.random.randint(1, 12)):
             self._posts += 1
             member = writer.random.choice(self._members)
-            when = f"{writer.date()}, {writer.random.randint(1, 12)}:{writer.random.randint(10, 59)}"
+            when = (
+                f"{writer.date()}, {writer.random.randint(1, 12)}:{writer.random.randint(10, 59)}"
+            )
             posts.append(_Post(self._posts, member, when, [writer.paragraph(1, 7)]))
         return _Topic(number, " ".join(writer.title().split()[-5:]), posts)
 
     def _of_topic(self, board: int, topic: _Topic) -> Iterator[Page]:
         base = f"viewtopic.php?f={board}&t={topic.number}"
         starts = range(0, len(topic.posts), _PER_PAGE)
-        others = bullets(self._link(base + (f"&start={start}" if start else ""), f"Page {start}") for start in starts)
+        others = bullets(
+            self._link(base + (f"&start={start}" if start else ""), f"Page {start}")
+            for start in starts
+        )
         answer = f"posting.php?mode=reply&f={board}&t={topic.number}"
         for start in starts:
             path = base + (f"&start={start}" if start else "")
             content, shown = f"topic-{topic.number}-{start}", topic.posts[start : start + _PER_PAGE]
-            ways = bullets([self._link(answer, "Post a reply"), self._link(path + "&view=print", "Print view")])
+            ways = bullets(
+                [self._link(answer, "Post a reply"), self._link(path + "&view=print", "Print view")]
+            )
             main = (
-                f"<h1>{escape(topic.title)}</h1>{ways}<p class=views>{len(topic.posts)} posts, ¤¤¤ views</p>"
+                f"<h1>{escape(topic.title)}</h1>{ways}<p class=views>{len(topic.posts)} posts, ¤¤¤ "
+                "views</p>"
                 f"{''.join(self._post(topic, post) for post in shown)}{others}"
             )
             body = self._framed(topic.title, main)
             yield from self._at(path, "forum: topic", content, body)
             for post in shown:
-                yield from self._at(f"viewtopic.php?p={post.number}", "forum: permalink", content, body)
-            yield from self._at(path + "&view=print", "forum: print", content, self._printed(topic, shown))
-        yield from self._at(answer, "forum: login wall", "login-wall", self._framed("Log in", _WALL))
+                yield from self._at(
+                    f"viewtopic.php?p={post.number}", "forum: permalink", content, body
+                )
+            yield from self._at(
+                path + "&view=print", "forum: print", content, self._printed(topic, shown)
+            )
+        yield from self._at(
+            answer, "forum: login wall", "login-wall", self._framed("Log in", _WALL)
+        )
 
     def _post(self, topic: _Topic, post: _Post) -> str:
         member = post.member
         return (
-            f"<div class=post id=p{post.number}><div class=author>{self._link(member.path, member.name)}<br>"
+            f"<div class=post id=p{post.number}><div "
+            f"class=author>{self._link(member.path, member.name)}<br>"
             f"Posts: {member.posts}<br>Joined: {member.joined}</div><p class=date>"
-            f"{self._link(f'viewtopic.php?p={post.number}', 'Re: ' + topic.title)} by {member.name}, {post.when}</p>"
+            f"{self._link(f'viewtopic.php?p={post.number}', 'Re: ' + topic.title)} by "
+            f"{member.name}, {post.when}</p>"
             f"<div class=body>{paragraphs(post.lines)}</div>"
             f"{member.signature and f'<div class=sig>{escape(member.signature)}</div>'}</div>"
         )
 
     def _printed(self, topic: _Topic, posts: Sequence[_Post]) -> bytes:
         shown = "<hr>".join(
-            f"<h3>Re: {escape(topic.title)}</h3><p>Posted: {post.when}</p><p>by <b>{post.member.name}</b></p>"
+            f"<h3>Re: {escape(topic.title)}</h3><p>Posted: {post.when}</p><p>by "
+            f"<b>{post.member.name}</b></p>"
             f"{paragraphs(post.lines)}"
             for post in posts
         )
@@ -116,12 +140,17 @@ class ForumSite:
         return document(topic.title, body)
 
     def _framed(self, title: str, main: str) -> bytes:
-        ways = bullets([self._link("index.php?style=1", "Board index"), "FAQ", "Search", "Members", "Log in"])
+        ways = bullets(
+            [self._link("index.php?style=1", "Board index"), "FAQ", "Search", "Members", "Log in"]
+        )
         body = (
-            f"<div id=hdr><h2>{_NAME}</h2><p>All about boats, nets and the weather</p><p>It is currently Thu Nov 26, "
+            f"<div id=hdr><h2>{_NAME}</h2><p>All about boats, nets and the weather</p><p>It is "
+            "currently Thu Nov 26, "
             f"2026, 10:¤¤ am</p>{ways}</div>\n<div id=page>{main}</div>\n"
-            "<div id=ftr><h3>Who is online</h3><p>In total there are ¤¤ users online: ¤ registered, ¤ hidden and ¤¤ "
-            "guests</p><p>Most users ever online was 317 on 3 May 2024</p><p>Powered by a board of our own</p>"
+            "<div id=ftr><h3>Who is online</h3><p>In total there are ¤¤ users online: ¤ "
+            "registered, ¤ hidden and ¤¤ "
+            "guests</p><p>Most users ever online was 317 on 3 May 2024</p><p>Powered by a board of "
+            "our own</p>"
             "<p>Time: 0.¤¤¤s | Queries: ¤¤ | GZIP: On</p></div>"
         )
         return document(f"{title} - {_NAME}", body)
@@ -141,7 +170,10 @@ class _Member:
     def __init__(self, plan: Plan, number: int) -> None:
         self._writer = writer = plan.prose.writer(f"member {number}")
         self.number, self.name, self.joined = number, writer.name().replace(" ", ""), writer.date()
-        self.posts, self.signature = writer.random.randint(1, 900), writer.sentence() if number % 3 == 0 else ""
+        self.posts, self.signature = (
+            writer.random.randint(1, 900),
+            writer.sentence() if number % 3 == 0 else "",
+        )
         self.path = f"memberlist.php?mode=viewprofile&u={number}"
 
     def profile(self) -> str:
@@ -156,7 +188,10 @@ class _Member:
             "Total posts": f"{self.posts} | {random.random():.2f} posts per day, {random.random():.2f}% of all posts",
         }
         shown = "".join(f"<dt>{name}:</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
-        return f"<h1>Viewing profile - {self.name}</h1><dl>{shown}</dl><p>Contact {self.name}: send a message</p>"
+        return (
+            f"<h1>Viewing profile - {self.name}</h1><dl>{shown}</dl><p>Contact {self.name}: send a "
+            "message</p>"
+        )
 
 
 class _Post:
@@ -170,8 +205,11 @@ class _Topic:
 
 
 _WALL: Final = (
-    "<h1>Log in</h1><p>The board requires you to be registered and logged in to answer. Members see pictures in full "
-    "size, may send each other letters, and get a note when somebody answers them.</p><form><input name=user>"
-    "<input name=password type=password><button>Log in</button></form><p>Registering takes a few moments, and gives "
+    "<h1>Log in</h1><p>The board requires you to be registered and logged in to answer. Members "
+    "see pictures in full "
+    "size, may send each other letters, and get a note when somebody answers them.</p><form><input "
+    "name=user>"
+    "<input name=password type=password><button>Log in</button></form><p>Registering takes a few "
+    "moments, and gives "
     "you more rights. Have you forgotten your password? Write to the keepers of the board.</p>"
 )

@@ -1,16 +1,18 @@
 """A newspaper, its mobile site, and two partners that print its stories.
 
-- A story stands at its address, with a feed's campaign, as AMP, print and mobile view, and at both partners; the first
-  names the article as canonical for every other story. Of every eighth story the second partner has the first half
-  alone, which is a content of its own.
-- Every other story has a page of comments, in two orders. Half of these are empty: a line that invites to comment.
-- "Updated 28 minutes ago - 104 comments" stands in the head of a story but in print, and clock, weather and readers in
-  the masthead. They change with every load, and so does the box of what is read most.
+- A story stands at its address, with a feed's campaign, as AMP, print and mobile view, and at both
+  partners; the first names the article as canonical for every other story. Of every eighth story
+  the second partner has the first half alone, which is a content of its own.
+- Every other story has a page of comments, in two orders. Half of these are empty: a line that
+  invites to comment.
+- "Updated 28 minutes ago - 104 comments" stands in the head of a story but in print, and clock,
+  weather and readers in the masthead. They change with every load, and so does the box of what is
+  read most.
 - Every twentieth story is about deals, with prices in its text and in a box.
 - Sections and lists are no contents.
 
-On the second day one story in eight is new, and one in eight of the others has changed: a paragraph more, or one
-sentence for another.
+On the second day one story in eight is new, and one in eight of the others has changed: a paragraph
+more, or one sentence for another.
 """
 
 from __future__ import annotations
@@ -49,7 +51,12 @@ class NewsSite:
         newest = stories[::-1]
         home = f"<h1>The Coast Courier</h1>{bullets(link(f'/section/{n}/', f'Section {n}') for n in self._places())}"
         others = (self._hosts.partner, self._hosts.second_partner, self._hosts.mobile)
-        home += bullets([link("/feed/", "All stories of our feed"), *(link(f"{host}/", host) for host in others)])
+        home += bullets(
+            [
+                link("/feed/", "All stories of our feed"),
+                *(link(f"{host}/", host) for host in others),
+            ]
+        )
         yield Page(f"{own}/", "front page", "", self._framed("The Coast Courier", home))
         feed = bullets(link(story.url + _FEED, story.text.title) for story in newest)
         yield Page(f"{own}/feed/", "list", "", self._framed("Our feed", f"<h1>Our feed</h1>{feed}"))
@@ -78,7 +85,8 @@ class NewsSite:
         )
         printed = document(
             story.text.title,
-            f"{story.head(updated=False)}{story.lines()}<hr><p>Printed from {story.url} at 10:¤¤</p>",
+            f"{story.head(updated=False)}{story.lines()}<hr><p>Printed from {story.url} at "
+            "10:¤¤</p>",
         )
         views = {
             story.url: (ARTICLE, full),
@@ -91,31 +99,55 @@ class NewsSite:
         for url, (kind, body) in views.items():
             yield Page(url, kind, story.content, body)
         is_cut = story.number % _EVERY == 0
-        kind, content = ("news: cut by a partner", f"{story.content}-cut") if is_cut else ("news: wire", story.content)
+        kind, content = (
+            ("news: cut by a partner", f"{story.content}-cut")
+            if is_cut
+            else ("news: wire", story.content)
+        )
         yield Page(story.at(hosts.second_partner), kind, content, self._wire(story, is_cut=is_cut))
         if story.has_comments:
-            for order, kind in (("", "news: comments"), ("?order=newest", "news: comments, newest first")):
-                body = self._framed(f"Comments: {story.text.title}", story.comments(newest=bool(order)))
-                yield Page(f"{hosts.own}/comments/{story.number}{order}", kind, f"comments-{story.number}", body)
+            for order, kind in (
+                ("", "news: comments"),
+                ("?order=newest", "news: comments, newest first"),
+            ):
+                body = self._framed(
+                    f"Comments: {story.text.title}", story.comments(newest=bool(order))
+                )
+                yield Page(
+                    f"{hosts.own}/comments/{story.number}{order}",
+                    kind,
+                    f"comments-{story.number}",
+                    body,
+                )
 
     def _full(self, story: _Story) -> bytes:
         around, lines = self._plan.prose.writer(f"beside {story.number}"), story.text.paragraphs
         half = len(lines) // 2
         ways = [link(story.amp_url, "For telephones"), link(story.print_url, "Print")]
         ways += [link(f"/comments/{story.number}", "Comments")] if story.has_comments else []
-        deals = "".join(f"<li>{around.term()} {around.term()}: $ {around.random.randint(5, 90)}.99" for _ in range(4))
-        box = f"<div class=deals><h3>Deals we like</h3><ul>{deals}</ul></div>" if story.has_deals else ""
+        deals = "".join(
+            f"<li>{around.term()} {around.term()}: $ {around.random.randint(5, 90)}.99"
+            for _ in range(4)
+        )
+        box = (
+            f"<div class=deals><h3>Deals we like</h3><ul>{deals}</ul></div>"
+            if story.has_deals
+            else ""
+        )
         main = (
-            f"<article>{story.head()}<figure><img src=/{story.number}.jpg><figcaption>{escape(around.sentence())}"
+            f"<article>{story.head()}<figure><img "
+            f"src=/{story.number}.jpg><figcaption>{escape(around.sentence())}"
             f"</figcaption></figure>{paragraphs(lines[:half])}{box}{paragraphs(lines[half:])}"
-            f"<p class=author>{story.text.author} writes about {around.term()} and {around.term()}.</p></article>"
+            f"<p class=author>{story.text.author} writes about {around.term()} and "
+            f"{around.term()}.</p></article>"
             f"{bullets(ways)}"
         )
         return self._framed(story.text.title, main, f'<link rel="amphtml" href="{story.amp_url}">')
 
     def _mobile(self, story: _Story, canonical: str) -> bytes:
         body = (
-            f"<div class=bar>{link(self._hosts.mobile + '/', 'Courier mobile')} 10:¤¤ | ¤ degrees</div>"
+            f"<div class=bar>{link(self._hosts.mobile + '/', 'Courier mobile')} 10:¤¤ | ¤ "
+            "degrees</div>"
             f"<div class=story>{story.head()}{story.lines()}</div><div class=foot>Get our app. "
             f"{link(story.url, 'Desktop view')}</div>"
         )
@@ -123,12 +155,17 @@ class NewsSite:
 
     def _partners(self, story: _Story, canonical: str) -> bytes:
         around = self._plan.prose.writer(f"shelf {story.number}")
-        teasers = bullets(f"<h4>{around.term()}</h4><p>{escape(around.sentence())}</p>" for _ in range(3))
+        teasers = bullets(
+            f"<h4>{around.term()}</h4><p>{escape(around.sentence())}</p>" for _ in range(3)
+        )
         body = (
-            f"<div class=top>{link(self._hosts.partner + '/', 'The Weekend Shelf')}</div><div class=content><h2>"
-            f"{escape(story.text.title)}</h2><div class=meta>{story.text.author}, shared ¤¤¤ times</div>"
+            f"<div class=top>{link(self._hosts.partner + '/', 'The Weekend Shelf')}</div><div "
+            "class=content><h2>"
+            f"{escape(story.text.title)}</h2><div class=meta>{story.text.author}, shared ¤¤¤ "
+            "times</div>"
             f"<div class=text>{story.lines()}</div><p>{link(story.url + _FEED, 'At the source')}</p></div>"
-            f"<div class=more><h3>More on the shelf</h3>{teasers}</div><div class=bottom>We collect "
+            f"<div class=more><h3>More on the shelf</h3>{teasers}</div><div class=bottom>We "
+            "collect "
             "what others write.</div>"
         )
         return document(story.text.title, body, canonical if story.number % 2 else "")
@@ -138,10 +175,13 @@ class NewsSite:
         shown = lines[: max(1, len(lines) // 2)] if is_cut else lines
         more = "<p>Read the rest in the Coast Courier.</p>" if is_cut else ""
         body = (
-            f"<table><tr><td class=logo>{link(self._hosts.second_partner + '/', 'Wire Room')}<td>Visitors today: ¤¤¤¤"
+            "<table><tr><td "
+            f"class=logo>{link(self._hosts.second_partner + '/', 'Wire Room')}<td>Visitors today: "
+            "¤¤¤¤"
             f"</table><table><tr><td><h1>{escape(story.text.title)}</h1>"
             f"<p><i>From our partners, {story.text.date}</i></p>"
-            f"{paragraphs(shown)}{more}<td class=side><b>Weather</b><br>¤ degrees, wind ¤¤ km/h</table>"
+            f"{paragraphs(shown)}{more}<td class=side><b>Weather</b><br>¤ degrees, wind ¤¤ "
+            "km/h</table>"
         )
         return document(story.text.title, body)
 
@@ -149,9 +189,12 @@ class NewsSite:
         writer = self._plan.prose.writer(f"most read on day {self._plan.day}")
         boxes = [bullets(escape(writer.title()) for _ in range(5)) for _ in range(3)]
         body = (
-            f"<header class=masthead>{link('/', 'The Coast Courier')}<p>Thursday, 10:¤¤ | ¤ degrees | ¤¤¤ readers</p>"
-            f"</header><nav>{link('/feed/', 'Feed')}</nav>\n<main>{main}</main>\n<aside class=sidebar>"
-            f"<h3>Most read</h3>{choice(*boxes)}</aside>\n<footer><p>The Coast Courier, 3 Quay Street. All rights "
+            f"<header class=masthead>{link('/', 'The Coast Courier')}<p>Thursday, 10:¤¤ | ¤ "
+            "degrees | ¤¤¤ readers</p>"
+            f"</header><nav>{link('/feed/', 'Feed')}</nav>\n<main>{main}</main>\n<aside "
+            "class=sidebar>"
+            f"<h3>Most read</h3>{choice(*boxes)}</aside>\n<footer><p>The Coast Courier, 3 Quay "
+            "Street. All rights "
             "reserved.</p></footer>"
         )
         return document(f"{title} | The Coast Courier", body, head)
@@ -167,7 +210,9 @@ class _Story:
         own, self._slug = plan.hosts.own, f"2026/11/{number}-{writer.term()}"
         self.url, self.amp_url = f"{own}/{self._slug}", f"{own}/amp/{self._slug}"
         self.print_url = f"{own}/print/{number}"
-        self._comments = [(writer.name(), writer.paragraph(1, 3)) for _ in range(writer.random.randint(2, 6))]
+        self._comments = [
+            (writer.name(), writer.paragraph(1, 3)) for _ in range(writer.random.randint(2, 6))
+        ]
         lines = list(text.paragraphs)
         if self.has_deals:
             deal = f"{writer.term()} is down to $ {writer.random.randint(5, 90)}.99 and was $ 120. "
@@ -185,7 +230,10 @@ class _Story:
 
     def head(self, *, updated: bool = True) -> str:
         since = "<p class=updated>Updated ¤¤ minutes ago - ¤¤¤ comments</p>" if updated else ""
-        return f"<h1>{escape(self.text.title)}</h1><p class=byline>By {self.text.author}, {self.text.date}</p>{since}"
+        return (
+            f"<h1>{escape(self.text.title)}</h1><p class=byline>By {self.text.author}, "
+            f"{self.text.date}</p>{since}"
+        )
 
     def lines(self) -> str:
         return paragraphs(self.text.paragraphs)
@@ -195,5 +243,8 @@ class _Story:
         order = link(f"/comments/{self.number}?order=newest", "Newest first")
         if self.number % 4 == 0:
             return f"{heading}<p>Be the first to comment on this story.</p>{order}"
-        posts = [f"<div class=comment><b>{name}</b><p>{escape(text)}</p></div>" for name, text in self._comments]
+        posts = [
+            f"<div class=comment><b>{name}</b><p>{escape(text)}</p></div>"
+            for name, text in self._comments
+        ]
         return f"{heading}{''.join(posts[::-1] if newest else posts)}{order}"

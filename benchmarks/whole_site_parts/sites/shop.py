@@ -1,14 +1,17 @@
 """A shop whose products are reached by many ways.
 
-- A product stands at `/p/NAME`, in its category, at `?ref=rec` from the boxes of others, and ten at a campaign's link.
-  All name `/p/NAME` as canonical.
-- A third of the products have three colours, a third three sizes of which each has its price; the first of them is what
-  the plain page shows. Every tenth has three pictures at `?img=`: nothing else tells these apart.
+- A product stands at `/p/NAME`, in its category, at `?ref=rec` from the boxes of others, and ten at
+  a campaign's link. All name `/p/NAME` as canonical.
+- A third of the products have three colours, a third three sizes of which each has its price; the
+  first of them is what the plain page shows. Every tenth has three pictures at `?img=`: nothing
+  else tells these apart.
 - A quarter each declares itself by JSON-LD, by microdata, by Open Graph, and not at all.
-- Stock, visitors and the time left to order change with every load, and so do the products in the boxes.
+- Stock, visitors and the time left to order change with every load, and so do the products in the
+  boxes.
 - Lists by category, colour, price and brand are no contents.
 
-On the second day some products are new, one in twelve has another price, and one in twelve other words.
+On the second day some products are new, one in twelve has another price, and one in twelve other
+words.
 """
 
 from __future__ import annotations
@@ -30,7 +33,11 @@ _CATEGORIES: Final = ("lamps", "kettles", "chairs", "ropes", "clocks", "knives")
 _COLOURS: Final = ("red", "blue", "black")
 _SIZES: Final = ("S", "M", "L")
 _PICTURES: Final = ("coral", "mint", "sand")
-_VARIANTS: Final[Sequence[Mapping[str, Sequence[str]]]] = ({"color": _COLOURS}, {"size": _SIZES}, {})
+_VARIANTS: Final[Sequence[Mapping[str, Sequence[str]]]] = (
+    {"color": _COLOURS},
+    {"size": _SIZES},
+    {},
+)
 _WITH_PICTURES: Final = 10
 _IN_CAMPAIGN: Final = 10
 _PER_LIST: Final = 24
@@ -47,10 +54,19 @@ class ShopSite:
         self._products = [_Product(plan, number) for number in range(known)]
 
     def pages(self) -> Iterator[Page]:
-        deals = [link(f"{p.path}?utm_source=banner&utm_campaign=week", p.name) for p in self._products[:_IN_CAMPAIGN]]
+        deals = [
+            link(f"{p.path}?utm_source=banner&utm_campaign=week", p.name)
+            for p in self._products[:_IN_CAMPAIGN]
+        ]
         shelves = [link(f"/c/{name}/", name) for name in _CATEGORIES]
-        brands = [link(f"/b/{number}/", f"Brand {number}") for number in range(0, len(self._products), _PER_LIST)]
-        home = f"<h1>The Chandlery</h1><h2>Deals of the week</h2>{bullets(deals)}{bullets(shelves)}{bullets(brands)}"
+        brands = [
+            link(f"/b/{number}/", f"Brand {number}")
+            for number in range(0, len(self._products), _PER_LIST)
+        ]
+        home = (
+            "<h1>The Chandlery</h1><h2>Deals of the "
+            f"week</h2>{bullets(deals)}{bullets(shelves)}{bullets(brands)}"
+        )
         yield Page(f"{self._base}/", "front page", "", _framed("The Chandlery", home))
         for start in range(0, len(self._products), _PER_LIST):
             shown = self._products[start : start + _PER_LIST]
@@ -65,8 +81,14 @@ class ShopSite:
         shelf = [product for product in self._products if product.category == name]
         facets = [link(f"{path}?color={colour}", colour) for colour in _COLOURS]
         facets += [link(f"{path}?sort={order}", f"by {order}") for order in ("price", "name")]
-        facets += [link(f"{path}?sort=price&color={colour}", f"cheap and {colour}") for colour in _COLOURS]
-        orders = {"": shelf, "price": sorted(shelf, key=lambda p: p.price), "name": sorted(shelf, key=lambda p: p.name)}
+        facets += [
+            link(f"{path}?sort=price&color={colour}", f"cheap and {colour}") for colour in _COLOURS
+        ]
+        orders = {
+            "": shelf,
+            "price": sorted(shelf, key=lambda p: p.price),
+            "name": sorted(shelf, key=lambda p: p.name),
+        }
         for order, products in orders.items():
             rows = [(f"/c/{name}{product.path}", product) for product in products]
             yield _list(f"{self._base}{path}{order and f'?sort={order}'}", name, rows, facets)
@@ -86,19 +108,25 @@ class ShopSite:
         }
         for query, kind in ways.items():
             if "utm" not in query or product.number < _IN_CAMPAIGN:
-                yield Page(f"{self._base}{product.path}{query}", kind, product.content(first[1]), body)
+                yield Page(
+                    f"{self._base}{product.path}{query}", kind, product.content(first[1]), body
+                )
         url = f"{self._base}/c/{product.category}{product.path}"
         yield Page(url, "shop: in its category", product.content(first[1]), body)
         for name, values in product.variants.items():
             for value in values:
-                kind = {"img": "shop: picture variant", "size": "shop: size"}.get(name, "shop: colour")
+                kind = {"img": "shop: picture variant", "size": "shop: size"}.get(
+                    name, "shop: colour"
+                )
                 content, body = product.content(value), self._body(product, name, value)
                 yield Page(f"{self._base}{product.path}?{name}={value}", kind, content, body)
 
     def _body(self, product: _Product, name: str, value: str) -> bytes:
         count = len(self._products)
         boxes = [
-            "".join(_tile(self._products[(product.number + shift + way) % count]) for way in (1, 2, 3))
+            "".join(
+                _tile(self._products[(product.number + shift + way) % count]) for way in (1, 2, 3)
+            )
             for shift in (0, 3, 6)
         ]
         return product.page(name, value, choice(*boxes))
@@ -113,7 +141,9 @@ class _Product:
         self.price = writer.random.randint(8, 240)
         self._about, self._code = writer.paragraphs(1, 3), writer.random.randint(10000, 99999)
         self._features = [writer.sentence() for _ in range(2)]
-        self._reviews = [(writer.name(), writer.sentence()) for _ in range(writer.random.randint(0, 3))]
+        self._reviews = [
+            (writer.name(), writer.sentence()) for _ in range(writer.random.randint(0, 3))
+        ]
         self.variants: Mapping[str, Sequence[str]] = _VARIANTS[number % 3]
         if number % _WITH_PICTURES == 0:
             self.variants = {**self.variants, "img": _PICTURES}
@@ -148,9 +178,13 @@ class _Product:
         )
         chosen = {"color": f"<p>Colour: {of}</p>", "size": f"<p>Size: {of}</p>"}.get(shown, "")
         head, facts = self._declared(title, code, price, of if shown == "color" else "", picture)
-        reviews = "".join(f"<div class=review><b>{who}</b><p>{escape(what)}</p></div>" for who, what in self._reviews)
+        reviews = "".join(
+            f"<div class=review><b>{who}</b><p>{escape(what)}</p></div>"
+            for who, what in self._reviews
+        )
         main = (
-            f'{facts[0]}<h1{facts[1]}>{escape(title)}</h1><img src="{picture}" alt="{escape(self.name)}">'
+            f'{facts[0]}<h1{facts[1]}>{escape(title)}</h1><img src="{picture}" '
+            f'alt="{escape(self.name)}">'
             f"<p class=price>&euro; {price}</p><p>Item number: {code}</p>{chosen}"
             "<p class=stock>Only ¤ left in stock - ¤¤ people are looking at this</p>"
             "<p class=delivery>Order within the next ¤ hours and ¤¤ minutes to have it tomorrow</p>"
@@ -161,8 +195,12 @@ class _Product:
         )
         return _framed(title, main, f'<link rel="canonical" href="{self.path}">{head}')
 
-    def _declared(self, title: str, code: str, price: str, colour: str, picture: str) -> tuple[str, tuple[str, ...]]:
-        """What stands in the head, and what around the facts in the body, the way this product declares them."""
+    def _declared(
+        self, title: str, code: str, price: str, colour: str, picture: str
+    ) -> tuple[str, tuple[str, ...]]:
+        """What stands in the head, and what around the facts in the body, the way this product
+        declares them.
+        """
         plain = ("", "", "")
         if self.number % 4 == 0:
             data = {
@@ -178,7 +216,8 @@ class _Product:
             values = f'<meta itemprop=sku content="{code}"><meta itemprop=color content="{colour}">'
             offer = (
                 '<div itemprop=offers itemscope itemtype="https://schema.org/Offer">'
-                f'<meta itemprop=price content="{price}"><meta itemprop=priceCurrency content="EUR"></div>'
+                f'<meta itemprop=price content="{price}"><meta itemprop=priceCurrency '
+                'content="EUR"></div>'
             )
             return "", (
                 '<div itemscope itemtype="https://schema.org/Product">',
@@ -186,28 +225,48 @@ class _Product:
                 f"{values}{offer}</div>",
             )
         if self.number % 4 == 2:
-            told = {"og:type": "product", "og:title": title, "product:price:amount": price, "og:image": picture}
-            return "".join(f'<meta property="{name}" content="{value}">' for name, value in told.items()), plain
+            told = {
+                "og:type": "product",
+                "og:title": title,
+                "product:price:amount": price,
+                "og:image": picture,
+            }
+            return "".join(
+                f'<meta property="{name}" content="{value}">' for name, value in told.items()
+            ), plain
         return "", plain
 
 
 def _tile(product: _Product) -> str:
-    return f"<div>{link(product.path + '?ref=rec', product.name)} <span>&euro; {product.price}.90</span></div>"
+    return (
+        f"<div>{link(product.path + '?ref=rec', product.name)} <span>&euro; "
+        f"{product.price}.90</span></div>"
+    )
 
 
-def _list(url: str, title: str, rows: Sequence[tuple[str, _Product]], facets: Sequence[str] = ()) -> Page:
+def _list(
+    url: str, title: str, rows: Sequence[tuple[str, _Product]], facets: Sequence[str] = ()
+) -> Page:
     shown = "".join(
-        f"<div>{link(path, product.name)} <span>&euro; {product.price}.90</span> <span>¤ left</span></div>"
+        f"<div>{link(path, product.name)} <span>&euro; {product.price}.90</span> <span>¤ "
+        "left</span></div>"
         for path, product in rows
     )
-    return Page(url, "list", "", _framed(title, f"<h1>{title}</h1><div class=facets>{bullets(facets)}</div>{shown}"))
+    return Page(
+        url,
+        "list",
+        "",
+        _framed(title, f"<h1>{title}</h1><div class=facets>{bullets(facets)}</div>{shown}"),
+    )
 
 
 def _framed(title: str, main: str, head: str = "") -> bytes:
     ways = bullets(link(f"/c/{name}/", name.title()) for name in _CATEGORIES)
     body = (
-        f"<header>{link('/', 'The Chandlery')}<p>Free delivery from &euro; 50</p><p>Basket: 0 articles</p></header>"
-        f"<nav>{ways}</nav>\n<div id=content>{main}</div>\n<footer><p>All prices with VAT. You have thirty days to "
+        f"<header>{link('/', 'The Chandlery')}<p>Free delivery from &euro; 50</p><p>Basket: 0 "
+        "articles</p></header>"
+        f"<nav>{ways}</nav>\n<div id=content>{main}</div>\n<footer><p>All prices with VAT. You "
+        "have thirty days to "
         "send back what you do not like.</p><p>The Chandlery, 8 Rope Walk</p></footer>"
     )
     return document(f"{title} | The Chandlery", body, head)

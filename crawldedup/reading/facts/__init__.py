@@ -1,1 +1,3 @@
-"""Find the facts that tell pages apart although they read alike, such as the attributes of products."""
+"""Find the facts that tell pages apart although they read alike, such as the attributes of
+products.
+"""

@@ -1,6 +1,8 @@
-"""Read the numbers and prices of a text, each in one spelling, and what a page declares of products.
+"""Read the numbers and prices of a text, each in one spelling, and what a page declares of
+products.
 
-Products are declared by JSON-LD, microdata and RDFa as of https://schema.org/Product, and by Open Graph, all loosely.
+Products are declared by JSON-LD, microdata and RDFa as of https://schema.org/Product, and by Open
+Graph, all loosely.
 """
 
 import json
@@ -17,30 +19,38 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawldedup.reading.blocks import elements_around, text_within
 
-# The words of many languages, and of schema.org and Open Graph, by which products are recognised. `currencies` that
-# share a sign are one, since a page shows "$" where its data says "CAD"; names that mean other things beside a number
-# are left out (ft, kn, pounds, won, try). `buy_signs` are parts of the names and texts of buy controls, `buy_buttons`
-# whole texts. `other_types` have offers and are not what a page sells: the seller, the page, an offer. `passing` are
-# patterns of what changes from visit to visit, `about_others` classes of that and of other products. `other_members`
+# The words of many languages, and of schema.org and Open Graph, by which products are recognised.
+# `currencies` that share a sign are one, since a page shows "$" where its data says "CAD"; names
+# that mean other things beside a number are left out (ft, kn, pounds, won, try). `buy_signs` are
+# parts of the names and texts of buy controls, `buy_buttons` whole texts. `other_types` have offers
+# and are not what a page sells: the seller, the page, an offer. `passing` are patterns of what
+# changes from visit to visit, `about_others` classes of that and of other products. `other_members`
 # and their parts do not describe a product, nor do `other_choices`.
-VOCABULARY: Final[dict[str, Any]] = json.loads((resources.files(__package__) / "vocabulary.json").read_text("utf-8"))
+VOCABULARY: Final[dict[str, Any]] = json.loads(
+    (resources.files(__package__) / "vocabulary.json").read_text("utf-8")
+)
 
 
 class Most:
     """Bounds what is read of one page for its facts, so that hostile pages take bounded time."""
 
-    VALUE: Final = 500  # characters of a name, a value, a text on a button, or the classes of an element
+    VALUE: Final = (
+        500  # characters of a name, a value, a text on a button, or the classes of an element
+    )
     LINES: Final = 4_000  # lines of a page
     LINE: Final = 20_000  # characters of a line
     SHORT: Final = 100  # characters of a line that may be about its price or number
-    DESCRIPTION: Final = 20_000  # characters of the main text of a page that only looks like a product's, no article's
-    ELEMENTS: Final = 2_000  # buttons, inputs and forms that may be buy controls, links, and those with structured data
+    # Characters of the main text of a page that only looks like a product's, no article's.
+    DESCRIPTION: Final = 20_000
+    # Buttons, inputs and forms that may be buy controls, links, and those with structured data.
+    ELEMENTS: Final = 2_000
     SCRIPTS: Final = 20  # scripts of JSON-LD
     SCRIPT: Final = 500_000  # characters of such a script
     NODES: Final = 5_000  # objects and lists of such a script
     ASIDES: Final = 10  # asides that may hold such controls
     PRODUCTS: Final = 1_000  # products in all such scripts, and in microdata and RDFa
-    VALUES: Final = 200  # offers, variants and values of one product: each value is looked for in all that is shown
+    # Offers, variants and values of one product: each value is looked for in all that is shown.
+    VALUES: Final = 200
 
 
 # A number without a sign or unit, with or without separators, in a `plain` text.
@@ -59,15 +69,21 @@ _FOREIGN_DIGIT: Final = re.compile(r"[^\D0-9]")
 _SEPARATORS: Final = {"٫": ".", "٬": ",", "’": "'", "−": "-", "‑": "-", "‐": "-"}
 _SPACED: Final = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3}){1,6}(?!\d)")
 _NUMBER: Final = re.compile(r"(?:(?<![^\s(])-)?[a-z]{0,20}+\d(?:[\da-z]|[-'.,:/](?=\d))*")
-_UNIT: Final = re.compile(r"\s?(?:[^\W\d_]{1,3}+(?![^\W\d_])|[%°\"'′″]|[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af]{1,2})")
+_UNIT: Final = re.compile(
+    r"\s?(?:[^\W\d_]{1,3}+(?![^\W\d_])|[%°\"'′″]|[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af]{1,2})"
+)
 _WRITTEN_OUT: Final = re.compile(
     r"-?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:\.\d{3})+,\d+|(?:'\d{3})+(?:[.,]\d+)?|(?:,\d{3}){2,}|(?:\.\d{3}){2,})"
 )
 # Unicode counts them as letters, and Chinese and Japanese dates and sums are written with them.
-HAN_NUMBER: Final = re.compile("[〇零一二三四五六七八九十百千万萬亿億兆两兩壹贰叁肆伍陆柒捌玖拾佰仟]+")
+HAN_NUMBER: Final = re.compile(
+    "[〇零一二三四五六七八九十百千万萬亿億兆两兩壹贰叁肆伍陆柒捌玖拾佰仟]+"
+)
 
 _SIGN_OF: Final[dict[str, str]] = {
-    spelling: sign for sign, spellings in VOCABULARY["currencies"].items() for spelling in spellings.split()
+    spelling: sign
+    for sign, spellings in VOCABULARY["currencies"].items()
+    for spelling in spellings.split()
 }
 _GAP: Final = 3  # spaces and signs between a price and its currency
 _REACH: Final = max(map(len, _SIGN_OF)) + _GAP + 1
@@ -79,12 +95,17 @@ def _beside_a_number(spellings: Iterable[str]) -> re.Pattern[str]:
     Chinese and Japanese put no spaces around words, so a neighbour makes no other word of theirs.
     """
     names = "|".join(map(re.escape, sorted(spellings, key=len, reverse=True)))
-    return re.compile(rf"[ .,:–\-\xa0\n\t]{{0,{_GAP}}}({names})(?:(?<=[円元圓圆块])|(?<![^\W\d_])|(?![^\W\d_]))")
+    return re.compile(
+        rf"[ .,:–\-\xa0\n\t]{{0,{_GAP}}}({names})(?:(?<=[円元圓圆块])|(?<![^\W\d_])|(?![^\W\d_]))"
+    )
 
 
 _BEHIND: Final = _beside_a_number(_SIGN_OF)
-_BEFORE: Final = _beside_a_number(spelling[::-1] for spelling in _SIGN_OF)  # in a text that is turned around
-# Currencies whose names mean other things, too, where such a price is the whole text: "Fr. 49", "4 990 Ft".
+_BEFORE: Final = _beside_a_number(
+    spelling[::-1] for spelling in _SIGN_OF
+)  # in a text that is turned around
+# Currencies whose names mean other things, too, where such a price is the whole text: "Fr. 49", "4
+# 990 Ft".
 _WHOLE_TEXT: Final = re.compile(
     rf"^\s?(?:s?fr\.?\s?(?P<chf>{_NUMERAL.pattern})(?:[.,]?\s?[-–—]+)?|"
     rf"(?P<huf>{_NUMERAL.pattern})(?<=\d\d\d)\s?ft\.?)\s?$",
@@ -93,7 +114,9 @@ _WHOLE_TEXT: Final = re.compile(
 # "Fr 24.12" and "Fr. 7.1" are Fridays; "Fr. 9.10.–" is a price.
 _FRIDAY: Final = re.compile(r"fr\.?\s?(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])(?:\s?[-–—]+)?")
 # Prices without a currency: "49,-" and "49,–".
-_DASHED: Final = re.compile(r"(?<![\w.,:/-])(\d{1,3}(?:[ .']\d{3}){0,3}|\d{1,7})(?:,[-–—]{1,2}|\.(?:--|[–—]))(?![\w-])")
+_DASHED: Final = re.compile(
+    r"(?<![\w.,:/-])(\d{1,3}(?:[ .']\d{3}){0,3}|\d{1,7})(?:,[-–—]{1,2}|\.(?:--|[–—]))(?![\w-])"
+)
 
 _SIGN_ALONE: Final = 5  # letters of a currency, which may stand in a block of its own
 DIGIT: Final = re.compile(r"\d")
@@ -127,13 +150,17 @@ def words_of(text: str) -> list[str]:
 
 
 def spelled(text: str) -> str:
-    """Return a text, `plain` and without the punctuation that templates add; signs such as A+ and -5 stay."""
+    """Return a text, `plain` and without the punctuation that templates add; signs such as A+ and
+    -5 stay.
+    """
     words = (word.strip(".,") for word in _WORD.findall(plain(text)))
     return " ".join(word for word in words if _MEANS_SOMETHING.search(word))
 
 
 def _amount_of(numeral: str) -> str:
-    """Return 1299.5 for 1,299.50 and 1.299,50 and 1299.5; three digits behind a single separator are thousands."""
+    """Return 1299.5 for 1,299.50 and 1.299,50 and 1299.5; three digits behind a single separator
+    are thousands.
+    """
     digits = numeral.replace(" ", "").replace("'", "")
     separators = re.sub(r"\d", "", digits)
     if not separators:
@@ -147,7 +174,9 @@ def _amount_of(numeral: str) -> str:
 
 
 def numbers(text: str, *, units: bool = False) -> list[str]:
-    """Return every word of a `plain` text with a digit in it, in order; with `units`, with the unit that follows.
+    """Return every word of a `plain` text with a digit in it, in order.
+
+    With `units`, with the unit that follows.
 
     1,299.00 and 1299 are one number. 1,299 alone is not 1299, since it may be a decimal.
     """
@@ -164,10 +193,20 @@ def numbers(text: str, *, units: bool = False) -> list[str]:
 
 
 def prices(text: str, *, bare: bool = False) -> list[Price]:
-    """Return the prices of a short `plain` text; with `bare`, numbers without a currency if there is none with one."""
+    """Return the prices of a short `plain` text; with `bare`, numbers without a currency if there
+    is none with one.
+    """
     found = [price for price, _, _ in _with_currency(text)]
-    if not found and (match := _WHOLE_TEXT.search(text)) and (bare or not _FRIDAY.fullmatch(text.strip())):
-        found = [Price(_amount_of(amount), currency) for currency, amount in match.groupdict().items() if amount]
+    if (
+        not found
+        and (match := _WHOLE_TEXT.search(text))
+        and (bare or not _FRIDAY.fullmatch(text.strip()))
+    ):
+        found = [
+            Price(_amount_of(amount), currency)
+            for currency, amount in match.groupdict().items()
+            if amount
+        ]
     found = found or [Price(_amount_of(match[1]), "") for match in _DASHED.finditer(text)]
     if not found and bare:
         found = [Price(_amount_of(match.group()), "") for match in _NUMERAL.finditer(text)]
@@ -191,11 +230,16 @@ def price_of(amount: str, currency: str) -> Price | None:
 
 
 def show_a_price(texts: Iterable[str], html: str) -> bool:
-    """Return whether the lines of a page may show a price: an amount and a currency, or one in an element so named.
+    """Return whether the lines of a page may show a price: an amount and a currency, or one in an
+    element so named.
 
     A page with a Friday may show one.
     """
-    short = [text for text in texts if len(text) <= _SIGN_ALONE or (len(text) <= Most.SHORT and DIGIT.search(text))]
+    short = [
+        text
+        for text in texts
+        if len(text) <= _SIGN_ALONE or (len(text) <= Most.SHORT and DIGIT.search(text))
+    ]
     lines = plain("\n".join(short[: Most.LINES]))
     if any(_with_currency(lines)) or _DASHED.search(lines) or _WHOLE_TEXT.search(lines):
         return True
@@ -203,7 +247,10 @@ def show_a_price(texts: Iterable[str], html: str) -> bool:
 
 
 def _with_currency(text: str) -> Iterator[tuple[Price, int, int]]:
-    """Yield each price with its start and end. A currency between two numbers belongs to the second."""
+    """Yield each price with its start and end.
+
+    A currency between two numbers belongs to the second.
+    """
     free = 0
     for match in _NUMERAL.finditer(text):
         start, end = match.span()
@@ -226,7 +273,9 @@ _NOT_SOLD: Final = _ARTICLES | frozenset(VOCABULARY["other_types"])
 _PRICES: Final = ("price", "lowPrice", "highPrice")
 _MADE_OF: Final = ("hasVariant", "offers", "priceSpecification")
 _MEMBERS: Final = frozenset(VOCABULARY["product_members"])
-_ABOUT_OTHERS: Final = frozenset(["about", "mentions", "isPartOf", "hasPart", "isRelatedTo", "publisher"])
+_ABOUT_OTHERS: Final = frozenset(
+    ["about", "mentions", "isPartOf", "hasPart", "isRelatedTo", "publisher"]
+)
 # Any other member describes the product: these change, are long, or are about something else.
 _NOT_DESCRIPTIVE: Final = re.compile(
     rf"^@|^(?:{'|'.join(VOCABULARY['other_members'])})$|(?i:{'|'.join(VOCABULARY['parts_of_other_members'])})"
@@ -241,7 +290,10 @@ _OPEN_GRAPH_PRODUCTS: Final = frozenset(["product", "og:product", "product.item"
 
 
 class Product(NamedTuple):
-    """One declared product. `attributes` are values only, such as "red"; identifiers are among them."""
+    """One declared product.
+
+    `attributes` are values only, such as "red"; identifiers are among them.
+    """
 
     name: str
     prices: frozenset[Price]
@@ -249,9 +301,11 @@ class Product(NamedTuple):
 
 
 def read_declared(tree: LexborHTMLParser) -> tuple[list[Product], bool, bool]:
-    """Return the products that a page declares, last that of its meta elements, and whether it declares an article.
+    """Return the products that a page declares, last that of its meta elements, and whether it
+    declares an article.
 
-    That it calls itself an article is a weaker sign: much shop software gives every page that Open Graph type.
+    That it calls itself an article is a weaker sign: much shop software gives every page that Open
+    Graph type.
     """
     products, is_article = _in_scripts(tree)
     kind, of_the_page = _in_meta(tree)
@@ -264,12 +318,17 @@ def read_declared(tree: LexborHTMLParser) -> tuple[list[Product], bool, bool]:
 
 
 def _last_part(kind: str) -> str:
-    """Return the name of a type or property without its vocabulary, in lower case: "product" of "schema:Product"."""
+    """Return the name of a type or property without its vocabulary, in lower case: "product" of
+    "schema:Product".
+    """
     return kind.rpartition("/")[2].rpartition(":")[2].rpartition("#")[2].lower()
 
 
 def _product(name: str, prices: Iterable[tuple[str, str]], values: Iterable[str]) -> Product:
-    """Return a product. Of very many values the first by the alphabet are taken, since their order differs."""
+    """Return a product.
+
+    Of very many values the first by the alphabet are taken, since their order differs.
+    """
     attributes = nsmallest(Most.VALUES, {text for value in values if (text := value.strip())})
     return Product(name, frozenset(filter(None, starmap(price_of, prices))), frozenset(attributes))
 
@@ -282,11 +341,15 @@ def _in_scripts(tree: LexborHTMLParser) -> tuple[list[Product], bool]:
             nodes = [_JSON.raw_decode(_WRAPPING.sub("", script.text()[: Most.SCRIPT], 1))[0]]
         except (ValueError, RecursionError):
             continue
-        for node in islice(nodes, Most.NODES):  # which grow: of each node, what it holds comes behind all others
+        for node in islice(
+            nodes, Most.NODES
+        ):  # which grow: of each node, what it holds comes behind all others
             if isinstance(node, list):
                 nodes.extend(node[: Most.NODES])
             elif isinstance(node, dict):
-                types = {_last_part(name) for name in _list(node.get("@type")) if isinstance(name, str)}
+                types = {
+                    _last_part(name) for name in _list(node.get("@type")) if isinstance(name, str)
+                }
                 is_article |= not types.isdisjoint(_ARTICLES)
                 # What a product holds are its own offers, or products that are sold with it.
                 has_offer = any(isinstance(offer, dict) for offer in _list(node.get("offers")))
@@ -299,31 +362,48 @@ def _in_scripts(tree: LexborHTMLParser) -> tuple[list[Product], bool]:
 
 def _is_sold(types: set[str], *, has_offer: bool) -> bool:
     """Return whether it is a product, or another thing with an offer: a book, a car, an event."""
-    return not types.isdisjoint(_PRODUCTS) or (bool(types) and types.isdisjoint(_NOT_SOLD) and has_offer)
+    return not types.isdisjoint(_PRODUCTS) or (
+        bool(types) and types.isdisjoint(_NOT_SOLD) and has_offer
+    )
 
 
 def _product_of(node: dict[str, Any]) -> Product:
     parts = list(islice(_parts(node), Most.NODES))
-    prices = ((_value(part.get(key)), _value(part.get("priceCurrency"))) for part in parts for key in _PRICES)
+    prices = (
+        (_value(part.get(key)), _value(part.get("priceCurrency")))
+        for part in parts
+        for key in _PRICES
+    )
     return _product(_value(node.get("name")), prices, chain.from_iterable(map(_descriptive, parts)))
 
 
 def _parts(node: dict[str, Any], depth: int = 4) -> Iterator[dict[str, Any]]:
     """Yield a product, its variants and offers, and what they are made of."""
     yield node
-    inner = chain.from_iterable(_list(node.get(key))[: Most.VALUES] for key in _MADE_OF) if depth else ()
+    inner = (
+        chain.from_iterable(_list(node.get(key))[: Most.VALUES] for key in _MADE_OF)
+        if depth
+        else ()
+    )
     for part in inner:
         if isinstance(part, dict):
             yield from _parts(part, depth - 1)
 
 
 def _descriptive(node: dict[str, Any]) -> Iterator[str]:
-    """Yield the short values that describe a product or an offer. That it is new says nothing: most are."""
+    """Yield the short values that describe a product or an offer.
+
+    That it is new says nothing: most are.
+    """
     for key, values in islice(node.items(), Most.VALUES):
         if not _NOT_DESCRIPTIVE.search(key):
             for value in _list(values)[: Most.VALUES]:
                 text = _SCHEMA.sub("", _value(value))
-                if len(text) <= _LONGEST_DESCRIPTIVE and "://" not in text and not _IS_NEW.fullmatch(text):
+                if (
+                    len(text) <= _LONGEST_DESCRIPTIVE
+                    and "://" not in text
+                    and not _IS_NEW.fullmatch(text)
+                ):
                     yield text
 
 
@@ -341,7 +421,11 @@ def _value(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
     # The digits of a huge integer take quadratic time.
-    return str(value)[: Most.VALUE].strip() if not isinstance(value, int) or abs(value) < 10**40 else ""
+    return (
+        str(value)[: Most.VALUE].strip()
+        if not isinstance(value, int) or abs(value) < 10**40
+        else ""
+    )
 
 
 def _in_meta(tree: LexborHTMLParser) -> tuple[str, list[Product]]:
@@ -358,7 +442,10 @@ def _in_meta(tree: LexborHTMLParser) -> tuple[str, list[Product]]:
 
 
 def _product_of_members(members: Sequence[tuple[str, str]]) -> Product:
-    """Return the product of members, whose names are in lower case. Of several names, the first is its own."""
+    """Return the product of members, whose names are in lower case.
+
+    Of several names, the first is its own.
+    """
     first = dict(reversed(members))
     currency = first.get("pricecurrency", "")
     prices = [(value, currency) for key, value in members if key.endswith("price")]
@@ -367,13 +454,20 @@ def _product_of_members(members: Sequence[tuple[str, str]]) -> Product:
 
 
 def _in_markup(tree: LexborHTMLParser, typed: dict[int, set[str]]) -> list[Product]:
-    """Return the products in microdata and RDFa. What a product holds describes it, up to the next product."""
+    """Return the products in microdata and RDFa.
+
+    What a product holds describes it, up to the next product.
+    """
     products: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
     for element in tree.css("[itemprop], [property]")[: Most.ELEMENTS] if typed else ():
-        key = _last_part(element.attributes.get("itemprop") or element.attributes.get("property") or "")
+        key = _last_part(
+            element.attributes.get("itemprop") or element.attributes.get("property") or ""
+        )
         if key in _MEMBERS:
             owners = [outer.mem_id for outer in elements_around(element) if outer.mem_id in typed]
-            product = next((owner for owner in owners if _is_sold(typed[owner], has_offer=True)), None)
+            product = next(
+                (owner for owner in owners if _is_sold(typed[owner], has_offer=True)), None
+            )
             # The name of a brand or of a reviewer is not the product's.
             if product is not None and (key != "name" or owners[0] == product):
                 products[product].append((key, _content(element)))
@@ -387,4 +481,8 @@ def _in_markup(tree: LexborHTMLParser, typed: dict[int, set[str]]) -> list[Produ
 def _content(element: LexborNode) -> str:
     attributes = element.attributes
     content = attributes.get("content") or attributes.get("value")
-    return text_within(element, Most.VALUE) if content is None else " ".join(content[: Most.VALUE].split())
+    return (
+        text_within(element, Most.VALUE)
+        if content is None
+        else " ".join(content[: Most.VALUE].split())
+    )

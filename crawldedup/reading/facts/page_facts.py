@@ -1,12 +1,13 @@
 """Find the facts of a page: what tells it from pages that read alike.
 
-Two products of one shop may share all but one word or number, so no similarity of texts tells them from two copies of
-one page. So a page about one product has the product's attributes as facts: its name, prices and specification. Pages
-of different facts are never duplicates of each other. Every view of a product must have equal facts: with a session
-id, printed, in another template. So they are what the page shows; its structured data add what is not shown.
+Two products of one shop may share all but one word or number, so no similarity of texts tells them
+from two copies of one page. So a page about one product has the product's attributes as facts: its
+name, prices and specification. Pages of different facts are never duplicates of each other. Every
+view of a product must have equal facts: with a session id, printed, in another template. So they
+are what the page shows; its structured data add what is not shown.
 
-A page is about a product if its structured data say so, if a price stands by itself near its name, or if it has a buy
-control with a price or a specification. Listings and articles are not.
+A page is about a product if its structured data say so, if a price stands by itself near its name,
+or if it has a buy control with a price or a specification. Listings and articles are not.
 """
 
 import re
@@ -21,10 +22,28 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawldedup.errors import PageError
 from crawldedup.reading import blocks as walk
-from crawldedup.reading.blocks import COMMENT, HEADINGS, TEXT, Blocks, elements_around, kind_of, kinds_of, text_within
+from crawldedup.reading.blocks import (
+    COMMENT,
+    HEADINGS,
+    TEXT,
+    Blocks,
+    elements_around,
+    kind_of,
+    kinds_of,
+    text_within,
+)
 from crawldedup.reading.extract import PageText
 from crawldedup.reading.facts import declared
-from crawldedup.reading.facts.declared import VOCABULARY, Most, Product, numbers, plain, prices, spelled, words_of
+from crawldedup.reading.facts.declared import (
+    VOCABULARY,
+    Most,
+    Product,
+    numbers,
+    plain,
+    prices,
+    spelled,
+    words_of,
+)
 from crawldedup.reading.html import HtmlPage
 
 _BUTTON, _DD, _HEADER, _INPUT, _LABEL, _LI, _SELECT, _TR = map(
@@ -41,12 +60,15 @@ _CHOSEN: Final = "select option[selected], input[type='radio'][checked]"
 _PAGE_LINKS: Final = ":is(a:not([href]), a[href=''], a[href^='#'])"
 _DATED_ARTICLE: Final = "meta[property^='article:'], article time"  # it says when it was published
 
-# What elements say by their attributes: that they buy, show a price, or are about a visit or other things.
+# What elements say by their attributes: that they buy, show a price, or are about a visit or other
+# things.
 BUY_SIGNS: Final = tuple(VOCABULARY["buy_signs"])
 _BUY_BUTTONS: Final = frozenset(VOCABULARY["buy_buttons"])
 _SAYING: Final = ("class", "id", "name", "value", "action", "title", "aria-label")
 _NAMING: Final = ("class", "id", "itemprop")
-_ABOUT_OTHERS: Final = re.compile(rf"(?<![A-Za-z])(?i:{'|'.join(VOCABULARY['about_others'])})(?![a-z])")
+_ABOUT_OTHERS: Final = re.compile(
+    rf"(?<![A-Za-z])(?i:{'|'.join(VOCABULARY['about_others'])})(?![a-z])"
+)
 _PRICE: Final = re.compile(r"(?i:price|preis|precio|prezzo|preço|\bprix)")
 _OTHER_CHOICES: Final = re.compile("|".join(VOCABULARY["other_choices"]), re.I)
 _SKIPPED, _PRICED, _HEADING = 1, 2, 4  # what is known of a block, and of all that it holds
@@ -59,7 +81,9 @@ _PRICE_WORDS: Final = 12  # of a line that is about its price
 _PROSE_WORDS: Final = 12  # from which on a line is prose, if it is punctuated
 _KNOWN_WORDS: Final = 5  # in the order of the main text, which make a line a part of it
 _NEAR_LINES: Final = 15  # behind the name, or behind the product's text, that are near it
-_LISTED: Final = 3  # prices, each right below a title or under a heading of its own, that make a page a listing
+_LISTED: Final = (
+    3  # prices, each right below a title or under a heading of its own, that make a page a listing
+)
 _SPECIFICATION: Final = 2  # rows that make one
 
 _DIGITS_ONLY: Final = re.compile(r"[\d\W]+")
@@ -77,8 +101,8 @@ _PASSING: Final = re.compile(
 class Line:
     """One block of `plain` text of a page, and what it reads like.
 
-    `is_row`: a key and its value. `is_entry`: a property without a key, such as "red" in a list. `is_prose`: a sentence
-    or more. `prices` are those of a line about little else.
+    `is_row`: a key and its value. `is_entry`: a property without a key, such as "red" in a list.
+    `is_prose`: a sentence or more. `prices` are those of a line about little else.
     """
 
     text: str
@@ -102,7 +126,9 @@ class Layout:
         # How many lines each block holds, and what is known of it.
         self._held = walk.totals([own[block] for block in range(len(blocks.nodes))], blocks.ends)
         self._marks = [0]
-        for node, kind, parent in islice(zip(blocks.nodes, blocks.kinds, blocks.parents, strict=True), 1, None):
+        for node, kind, parent in islice(
+            zip(blocks.nodes, blocks.kinds, blocks.parents, strict=True), 1, None
+        ):
             marks, attributes = self._marks[parent], node.attributes
             if attributes and not marks & _SKIPPED:
                 said = _marks_of(attributes)
@@ -150,14 +176,18 @@ class Layout:
             if held > _ROW_LINES:
                 break
             if kind in _ROWS:
-                term = walk.sibling(self._blocks.nodes[block], forward=False) if kind == _DD else None
+                term = (
+                    walk.sibling(self._blocks.nodes[block], forward=False) if kind == _DD else None
+                )
                 return block if term is None else self._block_at(term)
             if is_short and not found and (kind == _LI or (kind in _PAIRS and held == 2)):
                 found = block
         return found
 
     def _is_row(self, holder: int, lines: Sequence[walk.TextLine], size: int) -> bool:
-        """Return whether lines are a row of a table, a term and what is said of it, or a pair of short texts."""
+        """Return whether lines are a row of a table, a term and what is said of it, or a pair of
+        short texts.
+        """
         kind, held = self._blocks.kinds[holder], self._held[holder]
         if kind in _ROWS:
             has_cells = len(lines) == held and len(list(self._blocks.children(holder))) > 1
@@ -166,11 +196,15 @@ class Layout:
         is_pair = len(lines) == held == 2 and not any(prices(plain(text)) for text, _, _ in lines)
         return size <= 2 * _ENTRY_SIZE and (holder in self._pairs or is_pair)
 
-    def _line(self, lines: Sequence[walk.TextLine], *, is_grouped: bool = False, is_item: bool = False) -> Line:
+    def _line(
+        self, lines: Sequence[walk.TextLine], *, is_grouped: bool = False, is_item: bool = False
+    ) -> Line:
         text = " ".join([self._pairs.get(block, text) for text, _, block in lines])[: Most.LINE]
         block = lines[0][2]
         marks = self._marks[block]
-        is_linked = 2 * sum(linked for _, linked, _ in lines) > len(text) and block not in self._page_links
+        is_linked = (
+            2 * sum(linked for _, linked, _ in lines) > len(text) and block not in self._page_links
+        )
         if len(text) <= Most.SHORT and not is_linked and declared.DIGIT.search(text):
             text, marks_within = self._in_line(block, text)
             marks |= marks_within
@@ -180,14 +214,22 @@ class Layout:
         is_title = is_heading or is_linked
         is_row = is_grouped or (not is_title and _LABELLED.fullmatch(text[:_ROW_SIZE]) is not None)
         is_entry = is_item and not is_title and len(words) <= _ENTRY_WORDS
-        is_prose = not is_grouped and len(words) >= _PROSE_WORDS and _SENTENCE.search(text) is not None
+        is_prose = (
+            not is_grouped and len(words) >= _PROSE_WORDS and _SENTENCE.search(text) is not None
+        )
         has_digits = declared.DIGIT.search(text) is not None
-        may_hold_prices = has_digits and not is_linked and not is_prose and len(words) <= _PRICE_WORDS
+        may_hold_prices = (
+            has_digits and not is_linked and not is_prose and len(words) <= _PRICE_WORDS
+        )
         found = prices(text, bare=is_priced) if may_hold_prices else []
-        return Line(text, words, is_heading, is_linked, is_row, is_entry, is_prose, has_digits, found)
+        return Line(
+            text, words, is_heading, is_linked, is_row, is_entry, is_prose, has_digits, found
+        )
 
     def _in_line(self, block: int, text: str) -> tuple[str, int]:
-        """Return a line without passing or other products' elements at its ends, and the marks of the elements left."""
+        """Return a line without passing or other products' elements at its ends, and the marks of
+        the elements left.
+        """
         marks, is_begun = 0, False
         for part in walk.within(self._blocks.nodes[block]):
             if part.tag_id == TEXT:
@@ -196,7 +238,11 @@ class Layout:
                 said = _marks_of(attributes)
                 if said & _SKIPPED:
                     about_others = text_within(part, _ENTRY_SIZE)
-                    text = text.removesuffix(about_others) if is_begun else text.removeprefix(about_others)
+                    text = (
+                        text.removesuffix(about_others)
+                        if is_begun
+                        else text.removeprefix(about_others)
+                    )
                 else:
                     marks |= said
         return text.strip(), marks
@@ -204,24 +250,43 @@ class Layout:
     def _choices(self, tree: LexborHTMLParser) -> Iterator[str]:
         """Yield the texts of the choices that are made, each with its label."""
         for chosen in tree.css(_CHOSEN)[: Most.ELEMENTS]:
-            control = next((outer for outer in elements_around(chosen) if outer.tag_id == _SELECT), chosen)
+            control = next(
+                (outer for outer in elements_around(chosen) if outer.tag_id == _SELECT), chosen
+            )
             around = list(elements_around(control))
             holder = next((outer for outer in around if outer.tag_id in _BLOCKS), None)
             block = None if holder is None else self._block_of_node.get(holder.mem_id)
             names = f"{control.attributes.get('name')} {control.attributes.get('id')}"[: Most.VALUE]
-            is_skipped = block is None or (self._marks[block] | _marks_of(control.attributes)) & _SKIPPED
+            is_skipped = (
+                block is None or (self._marks[block] | _marks_of(control.attributes)) & _SKIPPED
+            )
             if is_skipped or _OTHER_CHOICES.search(names):
                 continue
-            near = (*around, walk.sibling(control, forward=True), walk.sibling(control, forward=False))
-            label = next((node for node in near if node is not None and node.tag_id == _LABEL), None)
-            parts = [] if label is None else [part for part in walk.within(label) if part.tag_id == TEXT]
+            near = (
+                *around,
+                walk.sibling(control, forward=True),
+                walk.sibling(control, forward=False),
+            )
+            label = next(
+                (node for node in near if node is not None and node.tag_id == _LABEL), None
+            )
+            parts = (
+                []
+                if label is None
+                else [part for part in walk.within(label) if part.tag_id == TEXT]
+            )
             texts = list(filter(None, [text_within(part, _ENTRY_SIZE) for part in parts]))
             # The label may hold the select with all its options.
-            yield " ".join([*(texts if control is chosen else texts[:1]), text_within(chosen, _ENTRY_SIZE)])
+            yield " ".join(
+                [*(texts if control is chosen else texts[:1]), text_within(chosen, _ENTRY_SIZE)]
+            )
 
 
 def _pair_in(node: LexborNode) -> str:
-    """Return two short texts in a block of one line, or a word and a marked one: Colour <b>red</b>; "" for others."""
+    """Return two short texts in a block of one line, or a word and a marked one:
+
+    Colour <b>red</b>; "" for others.
+    """
     parts: list[LexborNode] = []
     for child in node.iter(include_text=True):
         kind = child.tag_id
@@ -229,7 +294,11 @@ def _pair_in(node: LexborNode) -> str:
             return ""
         if kind != COMMENT and (kind != TEXT or (child.text_content or "").strip(" \n\r\t:")):
             parts.append(child)
-    if len(parts) != 2 or parts[1].tag_id == TEXT or (parts[0].tag_id == TEXT and parts[1].tag_id not in _MARKS):
+    if (
+        len(parts) != 2
+        or parts[1].tag_id == TEXT
+        or (parts[0].tag_id == TEXT and parts[1].tag_id not in _MARKS)
+    ):
         return ""
     texts = [text_within(part, _ENTRY_SIZE) for part in parts]
     return " ".join(texts) if all(texts) else ""
@@ -249,14 +318,18 @@ def _said(kind: str, identity: str, member: str) -> int:
 
 
 def sells(part: LexborHTMLParser | LexborNode, controls: str) -> bool:
-    """Return whether one of the controls buys something, by its names and texts; of very many, the first are read."""
+    """Return whether one of the controls buys something, by its names and texts; of very many, the
+    first are read.
+    """
     read = [_said_by(control) for control in part.css(controls)[: Most.ELEMENTS]]
     names = "\n".join([said for said, _ in read])
     return any(sign in names for sign in BUY_SIGNS) or any(text in _BUY_BUTTONS for _, text in read)
 
 
 def _said_by(control: LexborNode) -> tuple[str, str]:
-    """Return what a control says by its names and texts, and the text on it if it is a button, in lower case."""
+    """Return what a control says by its names and texts, and the text on it if it is a button, in
+    lower case.
+    """
     attributes, kind = control.attributes, control.tag_id
     pieces = [value[: Most.VALUE] for name in _SAYING if (value := attributes.get(name))]
     text = text_within(control, Most.VALUE) if kind in _SHOW_TEXTS else ""
@@ -269,8 +342,9 @@ def _said_by(control: LexborNode) -> tuple[str, str]:
 def page_facts(page: PageText, distinguish: str) -> str | None:
     """Return the facts of a page, one a line; None if there are none. Raises PageError.
 
-    "products" gives the attributes of a product page. "numbers" adds the main headings, and the numbers of the main
-    text in order, so that two rows that swap theirs differ. A page too short to be fingerprinted has no facts.
+    "products" gives the attributes of a product page. "numbers" adds the main headings, and the
+    numbers of the main text in order, so that two rows that swap theirs differ. A page too short to
+    be fingerprinted has no facts.
     """
     if distinguish == "nothing" or page.whole is not None:
         return None
@@ -280,7 +354,9 @@ def page_facts(page: PageText, distinguish: str) -> str | None:
     except Exception as error:
         raise PageError.after(error, "looking for a product") from error
     if distinguish == "numbers":
-        attributes += [f"heading {spelled(h1.text()[: Most.VALUE])}" for h1 in page.source.tree.css("h1")[:9]]
+        attributes += [
+            f"heading {spelled(h1.text()[: Most.VALUE])}" for h1 in page.source.tree.css("h1")[:9]
+        ]
     return "\n".join(filter(None, [*attributes, text_facts(page.main, distinguish)])) or None
 
 
@@ -306,9 +382,15 @@ def _attributes(page: HtmlPage, main: str) -> list[str]:
         return []
     titles = list(filter(None, dict.fromkeys([page.name[: Most.VALUE], page.title[: Most.VALUE]])))
     # An aside that sells something is no boilerplate.
-    boxes = {aside.mem_id for aside in tree.css("aside")[: Most.ASIDES] if has_button and sells(aside, _BUTTONS)}
+    boxes = {
+        aside.mem_id
+        for aside in tree.css("aside")[: Most.ASIDES]
+        if has_button and sells(aside, _BUTTONS)
+    }
     blocks = walk.blocks_without_noise(tree, page.holders | boxes) if boxes else page.blocks
-    view = _ProductView(Layout(tree, blocks, page.holders), titles, for_sale=for_sale, has_button=has_button)
+    view = _ProductView(
+        Layout(tree, blocks, page.holders), titles, for_sale=for_sale, has_button=has_button
+    )
     product = view.product_of(products)
     may_be_shown = is_short and not (is_article or is_dated)
     if product is None and not (may_be_shown and view.offers_one_product()):
@@ -321,14 +403,19 @@ def _attributes(page: HtmlPage, main: str) -> list[str]:
 class _ProductView:
     """What a page shows of its product: the lines behind the name, by their numbers.
 
-    `_own` are those with its prices, `_cards` those with the prices of other products, each below a title of its own.
+    `_own` are those with its prices, `_cards` those with the prices of other products, each below a
+    title of its own.
     """
 
-    def __init__(self, layout: Layout, titles: Sequence[str], *, for_sale: bool, has_button: bool) -> None:
+    def __init__(
+        self, layout: Layout, titles: Sequence[str], *, for_sale: bool, has_button: bool
+    ) -> None:
         self._for_sale = for_sale
         start, self._names = _find_name(layout.lines, titles)
         self._title = set(words_of(plain(" ".join([*self._names, *titles]))))
-        self._headings = {spelled(line.text[: Most.VALUE]) for line in layout.lines if line.is_heading}
+        self._headings = {
+            spelled(line.text[: Most.VALUE]) for line in layout.lines if line.is_heading
+        }
         self._lines = layout.lines[start:]
         self._choices = layout.choices
         self._own, self._cards = _prices_in(self._lines)
@@ -337,15 +424,24 @@ class _ProductView:
         self._above = {price for number in _prices_in(above)[0] for price in above[number].prices}
 
     def product_of(self, products: Sequence[Product]) -> Product | None:
-        """Return the one of the products whose name is the page's, or the only one of a page that sells it."""
+        """Return the one of the products whose name is the page's, or the only one of a page that
+        sells it.
+        """
         for product in products:
             words = set(words_of(plain(product.name)))
-            if spelled(product.name) in self._headings or 2 * len(words & self._title) >= len(words) > 0:
+            if (
+                spelled(product.name) in self._headings
+                or 2 * len(words & self._title) >= len(words) > 0
+            ):
                 return product
-        return products[0] if len(products) == 1 and (self._for_sale or not products[0].name) else None
+        return (
+            products[0] if len(products) == 1 and (self._for_sale or not products[0].name) else None
+        )
 
     def offers_one_product(self) -> bool:
-        """Return whether the page is about one product: by a price near the name, or by a button and what it sells."""
+        """Return whether the page is about one product: by a price near the name, or by a button
+        and what it sells.
+        """
         if not self._names:
             return False
         is_listing, rows = len(self._cards) >= _LISTED, sum(line.is_row for line in self._lines)
@@ -354,21 +450,26 @@ class _ProductView:
         if not self._own or (is_listing and self._cards[0] < self._own[0]):
             return False
         between = (self._lines[start:end] for start, end in pairwise([0, *self._own]))
-        if len(self._own) >= _LISTED and all(any(line.is_heading for line in lines) for lines in between):
+        if len(self._own) >= _LISTED and all(
+            any(line.is_heading for line in lines) for lines in between
+        ):
             return False
         before = self._lines[: self._own[0]]
         is_near = len(before) < _NEAR_LINES and not any(line.is_heading for line in before)
         return self._for_sale or (is_near and sum(line.is_prose for line in before) <= 1)
 
     def attributes(self, main: str, product: Product | None) -> list[str]:
-        """Return the attributes that the page shows, and those that only its structured data give, sorted.
+        """Return the attributes that the page shows, and those that only its structured data give,
+        sorted.
 
-        They leave out what differs from visit to visit: other products, reviews, stock, delivery, dates. A description
-        that differs in words alone is left to the similarity.
+        They leave out what differs from visit to visit: other products, reviews, stock, delivery,
+        dates. A description that differs in words alone is left to the similarity.
         """
         text = f" {' '.join(words_of(plain(main)))}"
         prose = [(number, line) for number, line in enumerate(self._lines) if line.is_prose]
-        known = {number for number, line in prose if f" {' '.join(line.words[:_KNOWN_WORDS])}" in text}
+        known = {
+            number for number, line in prose if f" {' '.join(line.words[:_KNOWN_WORDS])}" in text
+        }
         rows = [number for number, line in enumerate(self._lines) if line.is_row]
         # Most of the site's own text follows the product's.
         end = max((*known, *rows), default=_NEAR_LINES)
@@ -391,31 +492,46 @@ class _ProductView:
             elif not line.is_linked and (not line.is_prose or number in known):
                 found = numbers(_DATE.sub(" ", line.text), units=True)
                 # Behind the product's text, years and telephone numbers are the site's.
-                shown["number"].update(word for word in found if number <= end or not _DIGITS_ONLY.fullmatch(word))
+                shown["number"].update(
+                    word for word in found if number <= end or not _DIGITS_ONLY.fullmatch(word)
+                )
         if product is not None:
             _add_unshown(shown, amounts, product)
         shown["price"] = set(map(str, amounts))
-        return sorted({f"{kind} {value}" for kind, values in shown.items() for value in values if value})
+        return sorted(
+            {f"{kind} {value}" for kind, values in shown.items() for value in values if value}
+        )
 
 
 def _prices_in(lines: Sequence[Line]) -> tuple[list[int], list[int]]:
-    """Return the numbers of the lines with a product's prices, and of those right below titles of other products."""
+    """Return the numbers of the lines with a product's prices, and of those right below titles of
+    other products.
+    """
     priced = [number for number, line in enumerate(lines) if line.prices]
-    cards = [number for number in priced if number and (lines[number - 1].is_heading or lines[number - 1].is_linked)]
+    cards = [
+        number
+        for number in priced
+        if number and (lines[number - 1].is_heading or lines[number - 1].is_linked)
+    ]
     if len(cards) == len(priced) < _LISTED:
         return cards, []
     return sorted({*priced}.difference(cards)), cards
 
 
 def _add_unshown(shown: dict[str, set[str]], prices: set[declared.Price], product: Product) -> None:
-    """Add what the structured data give and the page does not show. A print view has no structured data."""
+    """Add what the structured data give and the page does not show.
+
+    A print view has no structured data.
+    """
     words = set(words_of(plain(product.name)))
     if not any(words <= set(words_of(name)) for name in shown["name"]):
         shown["declared"].add(spelled(product.name))
     amounts = {price.amount: price.currency for price in prices}
     # The page may give no currency, or its data none.
     prices |= {
-        price for price in product.prices if price.amount not in amounts or (price.currency and amounts[price.amount])
+        price
+        for price in product.prices
+        if price.amount not in amounts or (price.currency and amounts[price.amount])
     }
     text = f" {' '.join((*shown['row'], *shown['name']))} "
     for value in map(spelled, product.attributes):
@@ -424,10 +540,12 @@ def _add_unshown(shown: dict[str, set[str]], prices: set[declared.Price], produc
 
 
 def _find_name(lines: Sequence[Line], titles: Sequence[str]) -> tuple[int, list[str]]:
-    """Return the number of the line behind the name, and the name: the lines that repeat a part of a title.
+    """Return the number of the line behind the name, and the name: the lines that repeat a part of
+    a title.
 
-    One of them may be the site's, so all of them above the first price are taken, but links are the last choice and
-    headings the first. Without any, the name is the title and the first heading, which may have the price in it.
+    One of them may be the site's, so all of them above the first price are taken, but links are the
+    last choice and headings the first. Without any, the name is the title and the first heading,
+    which may have the price in it.
     """
     titles = list(map(plain, titles))
     parts = [words_of(part) for title in titles for part in (*_SEPARATOR.split(title), title)]

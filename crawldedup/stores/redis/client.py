@@ -1,4 +1,6 @@
-"""Make clients of the servers that a URL names, exchange commands with them, and translate their errors into ours."""
+"""Make clients of the servers that a URL names, exchange commands with them, and translate their
+errors into ours.
+"""
 
 import contextlib
 import hashlib
@@ -19,30 +21,47 @@ from redis.connection import parse_url
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
-from crawldedup.errors import ConfigurationError, CrawlDedupError, StoreError, StoreFullError, StoreUnavailableError
+from crawldedup.errors import (
+    ConfigurationError,
+    CrawlDedupError,
+    StoreError,
+    StoreFullError,
+    StoreUnavailableError,
+)
 from crawldedup.stores.base import shown_url
 
 BAD_REPLIES: Final = (TypeError, ValueError, LookupError, AttributeError, struct.error)
-"""What reading a reply raises that has the wrong form: from a broken proxy, or from a server of another kind."""
+"""What reading a reply raises that has the wrong form: from a broken proxy, or from a server of
+another kind.
+"""
 ANY_ERROR: Final = (redis.RedisError, exceptions.RedisClusterException, OSError)
-TIMEOUT_SECONDS: Final = 2.0  # for connecting and for an answer: longer, and pages pass unchecked instead
+TIMEOUT_SECONDS: Final = (
+    2.0  # for connecting and for an answer: longer, and pages pass unchecked instead
+)
 Command = tuple[Any, ...]
 
-_SCRIPTS: Final[dict[str, str]] = {}  # that were asked for, by the names that the server has for them
+_SCRIPTS: Final[
+    dict[str, str]
+] = {}  # that were asked for, by the names that the server has for them
 _HOST: Final = r"[^,/?#@\s]+"
 _HOSTS: Final = rf"(?P<hosts>{_HOST}(?:,{_HOST})*)"
 _DATABASE: Final = r"(?:/(?P<db>\d*))?"
 _FORMS: Final = {
     **dict.fromkeys(("redis", "rediss"), ("host:port/db", rf"(?:{_HOST})?{_DATABASE}")),
     "unix": ("/path/to/socket?db=0", "/[^?#@]+"),
-    "redis+sentinel": ("host:port,host:port/service/db", rf"{_HOSTS}/(?P<service>[^/?#@]+){_DATABASE}"),
+    "redis+sentinel": (
+        "host:port,host:port/service/db",
+        rf"{_HOSTS}/(?P<service>[^/?#@]+){_DATABASE}",
+    ),
     "redis+cluster": ("host:port,host:port", rf"{_HOSTS}/?"),
 }
 """By scheme: the form and the pattern of what stands between the login and the options."""
 
 
 class Target(NamedTuple):
-    """What a URL says: the options of a connection, as redis-py has them; of several servers, the hosts."""
+    """What a URL says: the options of a connection, as redis-py has them; of several servers, the
+    hosts.
+    """
 
     options: dict[str, Any]
     hosts: list[tuple[str, int]]
@@ -51,38 +70,64 @@ class Target(NamedTuple):
 
 
 def read_url(url: str) -> Target:
-    """Return what a URL says whose scheme is one of ours. Raises ConfigurationError, in which no password shows."""
+    """Return what a URL says whose scheme is one of ours.
+
+    Raises ConfigurationError, in which no password shows.
+    """
     scheme, _, rest = url.strip().partition("://")
     form, place = _FORMS[scheme.lower()]
     form, problem = f"{scheme.lower()}://user:password@{form}", ""
     try:
-        # Behind the login there is no @: what follows a / or ? in a password is not taken for a host or an option.
-        if match := re.fullmatch(rf"(?:(?P<login>[^/?#]*)@)?(?P<place>{place})(?:\?(?P<query>[^#@]*))?", rest):
+        # Behind the login there is no @: what follows a / or ? in a password is not taken for a
+        # host or an option.
+        if match := re.fullmatch(
+            rf"(?:(?P<login>[^/?#]*)@)?(?P<place>{place})(?:\?(?P<query>[^#@]*))?", rest
+        ):
             return _target(scheme.lower(), **match.groupdict(""))
     except (redis.RedisError, TypeError, ValueError) as error:
         problem = f"{error}; "
     raise ConfigurationError(
-        f"the store URL {shown_url(url)!r} is not valid: {problem}write {form}, with the signs / ? # @ : , of a "
+        f"the store URL {shown_url(url)!r} is not valid: {problem}write {form}, with the signs / ? "
+        "# @ : , of a "
         f"password percent-encoded, and options that redis-py has for it"
     )
 
 
 def _target(
-    scheme: str, login: str, place: str, query: str, hosts: str = "", service: str = "", db: str = ""
+    scheme: str,
+    login: str,
+    place: str,
+    query: str,
+    hosts: str = "",
+    service: str = "",
+    db: str = "",
 ) -> Target:
-    """Raises ValueError, TypeError or an error of the client for what is wrong with a host or an option."""
+    """Raises ValueError, TypeError or an error of the client for what is wrong with a host or an
+    option.
+    """
     url = f"redis:///{db}?{query}" if hosts else f"{scheme}://{place}?{query}"
     options: dict[str, Any] = parse_url(url)  # type: ignore[no-untyped-call]
     options.pop("connection_class", None)
     named = zip(("username", "password"), login.split(":", 1), strict=False)
     options |= {name: unquote(value) for name, value in named if value}
-    of_sentinels = {name[9:]: options.pop(name) for name in tuple(options) if service and name.startswith("sentinel_")}
+    of_sentinels = {
+        name[9:]: options.pop(name)
+        for name in tuple(options)
+        if service and name.startswith("sentinel_")
+    }
     options["ssl"] = scheme == "rediss" or options.get("ssl", "no").lower() in ("true", "yes", "1")
     if options["ssl"]:
         # Without a password, an encrypted key would ask for it on the terminal.
-        options = {"ssl_password": "", "ssl_check_hostname": options.get("ssl_cert_reqs") != "none", **options}
+        options = {
+            "ssl_password": "",
+            "ssl_check_hostname": options.get("ssl_cert_reqs") != "none",
+            **options,
+        }
     _pool(options).make_connection()
-    if not all(0 < options.get(name, 1) < 1_000_000 for name in ("socket_timeout", "socket_connect_timeout")):
+    if not all(
+        0 < options.get(name, 1) < 1_000_000
+        for name in ("socket_timeout", "socket_connect_timeout")
+    ):
         raise ValueError("a timeout is not a number of seconds above 0")
     if scheme == "redis+cluster" and options.get("db"):
         raise ValueError("a cluster has no databases")
@@ -93,14 +138,21 @@ def _target(
 
 
 def _pool(options: dict[str, Any]) -> redis.ConnectionPool:
-    """Return a pool of connections. Raises TypeError for an option that such connections do not have."""
+    """Return a pool of connections.
+
+    Raises TypeError for an option that such connections do not have.
+    """
     kind: Any = redis.UnixDomainSocketConnection if "path" in options else redis.Connection
     kind = redis.SSLConnection if options["ssl"] else kind
-    return redis.ConnectionPool(kind, **{name: value for name, value in options.items() if name != "ssl"})
+    return redis.ConnectionPool(
+        kind, **{name: value for name, value in options.items() if name != "ssl"}
+    )
 
 
 def connect(target: Target) -> redis.Redis:
-    """Return a client of one server, not yet connected; each new connection asks the sentinels for the master."""
+    """Return a client of one server, not yet connected; each new connection asks the sentinels for
+    the master.
+    """
     options = _limited(target.options)
     if not target.service:
         return redis.Redis.from_pool(_pool(options))
@@ -112,9 +164,12 @@ def connect(target: Target) -> redis.Redis:
 
 
 def _limited(options: dict[str, Any], share: int = 1) -> dict[str, Any]:
-    """Return a connection's options with our limits of time, unless the URL has others, and with what we rely on."""
+    """Return a connection's options with our limits of time, unless the URL has others, and with
+    what we rely on.
+    """
     seconds = TIMEOUT_SECONDS / share
-    # Protocol 3 would bring longer handshakes, and servers may ask its clients to wait longer than our limit.
+    # Protocol 3 would bring longer handshakes, and servers may ask its clients to wait longer than
+    # our limit.
     defaults = {"socket_timeout": seconds, "socket_connect_timeout": seconds, "protocol": 2}
     # Only the store knows what may be repeated. It reads bytes.
     fixed = {"retry": Retry(NoBackoff(), 0), "health_check_interval": 0, "decode_responses": False}
@@ -138,7 +193,9 @@ class _Sentinels(Sentinel):
 
 
 class _Cluster(RedisCluster):
-    """A cluster's client that connects while a master is gone, from which it would learn where commands have keys."""
+    """A cluster's client that connects while a master is gone, from which it would learn where
+    commands have keys.
+    """
 
     def command(self, **kwargs: Any) -> dict[str, dict[str, Any]]:
         try:
@@ -157,10 +214,12 @@ def script_sha(name: str) -> str:
 
 
 def script_text(name: str) -> str:
-    """Return an entry script behind its parts, which it names in its first line in the order of building on each other.
+    """Return an entry script behind its parts, which it names in its first line in the order of
+    building on each other.
 
-    All but the first part stand in a function of their own: Lua looks up what a function takes from around it in a
-    list of all such names of one level, and a script makes some fifty functions each time it runs.
+    All but the first part stand in a function of their own: Lua looks up what a function takes from
+    around it in a list of all such names of one level, and a script makes some fifty functions each
+    time it runs.
     """
     folder = resources.files("crawldedup.stores.redis").joinpath("lua")
     entry = folder.joinpath(f"{name}.lua").read_text("utf-8")
@@ -170,7 +229,10 @@ def script_text(name: str) -> str:
 
 
 def exchange(asked: Sequence[tuple[redis.Redis, Sequence[Command]]]) -> list[list[Any]]:
-    """Return what each server answers to its commands, or errors in place of answers. Servers work at the same time."""
+    """Return what each server answers to its commands, or errors in place of answers.
+
+    Servers work at the same time.
+    """
     if len(asked) < 2:
         return [_answers(server, commands) for server, commands in asked]
     with ThreadPoolExecutor(len(asked)) as threads:
@@ -178,10 +240,18 @@ def exchange(asked: Sequence[tuple[redis.Redis, Sequence[Command]]]) -> list[lis
 
 
 def _answers(server: redis.Redis, commands: Sequence[Command]) -> list[Any]:
-    """Return the answers of a server, which is told the scripts that it does not know, and asked again."""
+    """Return the answers of a server, which is told the scripts that it does not know, and asked
+    again.
+    """
     answers = _pipelined(server, commands)
-    if unknown := [place for place, answer in enumerate(answers) if isinstance(answer, exceptions.NoScriptError)]:
-        loads: list[Command] = [("SCRIPT LOAD", _SCRIPTS[sha]) for sha in {commands[place][1] for place in unknown}]
+    if unknown := [
+        place
+        for place, answer in enumerate(answers)
+        if isinstance(answer, exceptions.NoScriptError)
+    ]:
+        loads: list[Command] = [
+            ("SCRIPT LOAD", _SCRIPTS[sha]) for sha in {commands[place][1] for place in unknown}
+        ]
         fresh = _pipelined(server, [*loads, *(commands[place] for place in unknown)])
         for place, answer in zip(unknown, fresh[len(loads) :], strict=True):
             answers[place] = answer
@@ -199,24 +269,73 @@ def _pipelined(server: redis.Redis, commands: Sequence[Command]) -> list[Any]:
 
 
 _NOT_OURS: Final = (
-    "has a key in the namespace {!r} with what crawldedup did not write there; remove that key if nobody needs it, or "
+    "has a key in the namespace {!r} with what crawldedup did not write there; remove that key if "
+    "nobody needs it, or "
     "use another namespace or database"
 )
 _TRANSIENT: Final = (
-    *(redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError, OSError, exceptions.RedisClusterException),
-    *(exceptions.ClusterError, exceptions.AskError, exceptions.TryAgainError, exceptions.ClusterCrossSlotError),
+    *(
+        redis.ConnectionError,
+        redis.TimeoutError,
+        redis.ReadOnlyError,
+        OSError,
+        exceptions.RedisClusterException,
+    ),
+    *(
+        exceptions.ClusterError,
+        exceptions.AskError,
+        exceptions.TryAgainError,
+        exceptions.ClusterCrossSlotError,
+    ),
 )
-_CODES: Final = r"\b(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|READONLY|BUSY|NOREPLICAS|MISCONF)\b|access a non local key"
-_CASES: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], str, type[CrawlDedupError], str], ...]] = (
+_CODES: Final = (
+    r"\b(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|READONLY|BUSY|NOREPLICAS|MISCONF)\b|access a non "
+    r"local key"
+)
+_CASES: Final[
+    tuple[
+        tuple[type[Exception] | tuple[type[Exception], ...], str, type[CrawlDedupError], str], ...
+    ]
+] = (
     # What only other settings can mend. A cluster's client wraps it in errors of its own.
     (redis.AuthenticationError, "", ConfigurationError, "refuses the user or the password"),
     (exceptions.NoPermissionError, "", ConfigurationError, "does not let this user work"),
-    (MasterNotFoundError, "", StoreUnavailableError, "needs its sentinels and the name of their service"),
-    (redis.ConnectionError, "CERTIFICATE_(VERIFY|REQ)", ConfigurationError, "and this program do not agree on TLS"),
-    (exceptions.MovedError, "", ConfigurationError, "is a node of a cluster, so write redis+cluster://"),
-    (redis.ResponseError, "cluster support", ConfigurationError, "is not a node of a cluster, so write redis://"),
-    (redis.ResponseError, "DB index", ConfigurationError, "names a database the server does not have"),
-    (BAD_REPLIES, "", StoreError, "does not answer as Redis does; look at what is at that address, or in front of it"),
+    (
+        MasterNotFoundError,
+        "",
+        StoreUnavailableError,
+        "needs its sentinels and the name of their service",
+    ),
+    (
+        redis.ConnectionError,
+        "CERTIFICATE_(VERIFY|REQ)",
+        ConfigurationError,
+        "and this program do not agree on TLS",
+    ),
+    (
+        exceptions.MovedError,
+        "",
+        ConfigurationError,
+        "is a node of a cluster, so write redis+cluster://",
+    ),
+    (
+        redis.ResponseError,
+        "cluster support",
+        ConfigurationError,
+        "is not a node of a cluster, so write redis://",
+    ),
+    (
+        redis.ResponseError,
+        "DB index",
+        ConfigurationError,
+        "names a database the server does not have",
+    ),
+    (
+        BAD_REPLIES,
+        "",
+        StoreError,
+        "does not answer as Redis does; look at what is at that address, or in front of it",
+    ),
     # Before the codes below, because a key's name may look like one.
     (ANY_ERROR, r"\bWRONGTYPE (Operation|at)\b|\bFOREIGN hash at\b", StoreError, _NOT_OURS),
     (redis.OutOfMemoryError, "", StoreFullError, "is full (maxmemory reached)"),
@@ -226,7 +345,9 @@ _CASES: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], str, ty
     (ANY_ERROR, _CODES, StoreUnavailableError, "cannot be used"),
     (ANY_ERROR, "", StoreError, "answers with an error"),
 )
-"""Kinds and pattern of the client's errors, what they become, and what the message says of the store."""
+"""Kinds and pattern of the client's errors, what they become, and what the message says of the
+store.
+"""
 
 
 def our_error(error: Exception, store: str) -> tuple[type[CrawlDedupError], str]:
@@ -239,7 +360,9 @@ def our_error(error: Exception, store: str) -> tuple[type[CrawlDedupError], str]
     for kinds, pattern, ours, words in _CASES:
         is_moved = kinds is exceptions.MovedError and store.startswith("redis+cluster:")
         met = causes if ours is ConfigurationError else [error]
-        if not is_moved and any(isinstance(cause, kinds) and re.search(pattern, str(cause)) for cause in met):
+        if not is_moved and any(
+            isinstance(cause, kinds) and re.search(pattern, str(cause)) for cause in met
+        ):
             return ours, words
     raise error
 
@@ -248,8 +371,8 @@ def our_error(error: Exception, store: str) -> tuple[type[CrawlDedupError], str]
 def store_errors(store: str, was_in: Callable[[], bool], namespace: str) -> Iterator[None]:
     """Turn the client's errors into ours. The URL `store` and the `namespace` are for messages.
 
-    What only other settings can mend is a ConfigurationError, unless the server has let us in before (`was_in`): then
-    it is being reconfigured, and no crawl must end because of that.
+    What only other settings can mend is a ConfigurationError, unless the server has let us in
+    before (`was_in`): then it is being reconfigured, and no crawl must end because of that.
     """
     try:
         yield

@@ -1,7 +1,7 @@
 """Pack what the scripts under `lua/` are sent, and unpack what they answer.
 
-Numbers are big-endian. `lua/lib/records.lua` describes records, `lua/lib/search.lua` questions, and the head of each
-script the rest. A batch is packed by arrays over the probes of all its queries.
+Numbers are big-endian. `lua/lib/records.lua` describes records, `lua/lib/search.lua` questions, and
+the head of each script the rest. A batch is packed by arrays over the probes of all its queries.
 """
 
 import struct
@@ -29,7 +29,9 @@ _KINDS: Final = (Kind.NEW, Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE, Kind.REVIS
 _MOST: Final = 0xFFFF_FFFF
 _RANK_MARK: Final = b"\xfe"  # before the rank of a page, if that is not 0
 _NIBBLES: Final = 9
-_BITS_OF_NIBBLES: Final = np.unpackbits(np.arange(16, dtype=np.uint8)[None], axis=0)[4:].astype(np.float32)
+_BITS_OF_NIBBLES: Final = np.unpackbits(np.arange(16, dtype=np.uint8)[None], axis=0)[4:].astype(
+    np.float32
+)
 _NO_COSTS: Final = bytes(KEY_BITS)
 _PAGE_BYTES: Final = base.PAGE_BITS // 8
 
@@ -40,10 +42,12 @@ def pack_order(tables: Sequence[Table]) -> bytes:
 
 
 def pack_questions(queries: Sequence[Query], layout: Layout, now: int) -> list[tuple[bytes, ...]]:
-    """Return for each query its limits, keys, body, probes, costs of the rule and of the prefilter, and limits of cost.
+    """Return for each query its limits, keys, body, probes, costs of the rule and of the prefilter,
+    and limits of cost.
 
-    `now` is 0 for the server's clock. A body is a record without its times and counters. A probe has 8 bytes: table,
-    lowest key, how many leading bits its keys share, and 0. The prefilter has a cost byte for each value of four bits.
+    `now` is 0 for the server's clock. A body is a record without its times and counters. A probe
+    has 8 bytes: table, lowest key, how many leading bits its keys share, and 0. The prefilter has a
+    cost byte for each value of four bits.
     """
     if not queries:
         return []
@@ -52,14 +56,30 @@ def pack_questions(queries: Sequence[Query], layout: Layout, now: int) -> list[t
     of_bits = b"".join(query.prefilter.costs if query.prefilter else _NO_COSTS for query in queries)
     key_bits = np.stack([table.order[:STORED_BITS] for table in layout.tables])
     costs[:, :, :STORED_BITS] = np.frombuffer(of_bits, np.uint8).reshape(-1, KEY_BITS)[:, key_bits]
-    nibbles = np.minimum(costs.reshape(-1, 4) @ _BITS_OF_NIBBLES, 255).astype(np.uint8).reshape(len(queries), -1)
+    nibbles = (
+        np.minimum(costs.reshape(-1, 4) @ _BITS_OF_NIBBLES, 255)
+        .astype(np.uint8)
+        .reshape(len(queries), -1)
+    )
     probes = _pack_probes([query.plan for query in queries])
     own_keys, first = keys.astype(">u8"), 0
     packed: list[tuple[bytes, ...]] = []
     for place, query in enumerate(queries):
-        record, kept, rule, last = query.record, query.retention, query.rule, first + 8 * len(query.plan)
-        key_limit, key_costs = (query.prefilter.limit, nibbles[place].tobytes()) if query.prefilter else (0, b"")
-        most = (min(query.max_candidates, _MOST), min(query.max_keys, _MOST), key_limit, len(record.signature))
+        record, kept, rule, last = (
+            query.record,
+            query.retention,
+            query.rule,
+            first + 8 * len(query.plan),
+        )
+        key_limit, key_costs = (
+            (query.prefilter.limit, nibbles[place].tobytes()) if query.prefilter else (0, b"")
+        )
+        most = (
+            min(query.max_candidates, _MOST),
+            min(query.max_keys, _MOST),
+            key_limit,
+            len(record.signature),
+        )
         head = _QUESTION.pack(now, kept.ttl_seconds or 0, kept.refresh, query.exact_only, *most)
         rank = _RANK_MARK + bytes((record.rank,)) if record.rank else b""
         body = _BODY.pack(record.search, record.digest, record.url_key) + record.signature + rank
@@ -77,7 +97,8 @@ def _pack_limits(bounds: Crowd) -> bytes:
 
 def _pack_probes(plans: Sequence[ProbePlan]) -> bytes:
     tables, lows, highs = (
-        np.concatenate([getattr(plan, name) for plan in plans]) for name in ("tables", "lows", "highs")
+        np.concatenate([getattr(plan, name) for plan in plans])
+        for name in ("tables", "lows", "highs")
     )
     not_kept = np.uint64(KEY_BITS - 8 * KEY_BYTES)
     # The exponent of a whole number is how many bits it has.
@@ -98,7 +119,9 @@ def pack_names(names: Sequence[PageName]) -> bytes:
 
 
 def crawler_of(reply: bytes) -> int:
-    """Return the number of the crawler that has delivered the page in the reply of `check`, or has it pending."""
+    """Return the number of the crawler that has delivered the page in the reply of `check`, or has
+    it pending.
+    """
     return int(_HEAD.unpack_from(reply, _ANSWER.size)[3])
 
 
@@ -109,8 +132,12 @@ def unpack_answer(reply: bytes, layout: Layout) -> Answer:
     rest = reply[end:]
     record = unpack_record(reply[_ANSWER.size : end], layout, rest) if size else None
     rejected = unpack_record(rest, layout) if rest and not size else None
-    is_changed, is_abandoned, replaces = (bool(how & flag) for flag in (_CHANGED, _ABANDONED, _REPLACES))
-    return Answer(_KINDS[kind], record, is_changed, pages, candidates, is_abandoned, replaces, rejected)
+    is_changed, is_abandoned, replaces = (
+        bool(how & flag) for flag in (_CHANGED, _ABANDONED, _REPLACES)
+    )
+    return Answer(
+        _KINDS[kind], record, is_changed, pages, candidates, is_abandoned, replaces, rejected
+    )
 
 
 def unpack_record(record: bytes, layout: Layout, text: bytes = b"") -> Record:
@@ -121,20 +148,32 @@ def unpack_record(record: bytes, layout: Layout, text: bytes = b"") -> Record:
         raise ValueError("a record is too short")
     rank, place = (record[end + 1], end + 2) if record[end : end + 1] == _RANK_MARK else (0, end)
     url, signature = record[place:].decode("utf-8", "replace"), record[_HEAD.size : end]
-    return Record(url, url_key, search, signature, digest, rank, text, added_at, seen_at, copies >> 8)
+    return Record(
+        url, url_key, search, signature, digest, rank, text, added_at, seen_at, copies >> 8
+    )
 
 
 def pack_anchors(query: base.AnchorQuery) -> tuple[bytes, ...]:
     """Return the page of a query, its URL, and its anchors."""
     page = query.name.page.to_bytes(_PAGE_BYTES, "big")
-    return page, query.url.encode("utf-8", "replace"), struct.pack(f">{len(query.anchors)}Q", *query.anchors)
+    return (
+        page,
+        query.url.encode("utf-8", "replace"),
+        struct.pack(f">{len(query.anchors)}Q", *query.anchors),
+    )
 
 
 def unpack_holders(reply: Sequence[Any]) -> base.Holders:
     """Return what the script `anchors` replied."""
     is_known, lists, named = reply
-    held = tuple(None if len(packed) >= base.MOST_HOLDERS * _PAGE_BYTES else _pages(packed) for packed in lists)
-    urls = {_pages(page)[0]: url.decode("utf-8", "replace") for page, url in zip(named[::2], named[1::2], strict=True)}
+    held = tuple(
+        None if len(packed) >= base.MOST_HOLDERS * _PAGE_BYTES else _pages(packed)
+        for packed in lists
+    )
+    urls = {
+        _pages(page)[0]: url.decode("utf-8", "replace")
+        for page, url in zip(named[::2], named[1::2], strict=True)
+    }
     return base.Holders(held, urls, bool(is_known))
 
 

@@ -1,8 +1,10 @@
-"""The shared store: one Redis (or Valkey) server, 6.2 or later, one script call a page, one round trip a batch.
+"""The shared store: one Redis (or Valkey) server, 6.2 or later, one script call a page, one round
+trip a batch.
 
-Everything that must be atomic is in the scripts under `lua/`; `lua/lib/layout.lua` describes the keys. An index lies
-behind one prefix, in a cluster behind several, each in one hash slot. There all pages of a site, or of a spider, lie
-behind one prefix, and so does an index of the scope global: a check is one script call, with the promise of one server.
+Everything that must be atomic is in the scripts under `lua/`; `lua/lib/layout.lua` describes the
+keys. An index lies behind one prefix, in a cluster behind several, each in one hash slot. There all
+pages of a site, or of a spider, lie behind one prefix, and so does an index of the scope global: a
+check is one script call, with the promise of one server.
 """
 
 import contextlib
@@ -48,7 +50,9 @@ class Call(NamedTuple):
     is_check: bool = False
 
     def retried(self) -> "Call":
-        """Return the call for another attempt, in which a check says that its answer may have been lost."""
+        """Return the call for another attempt, in which a check says that its answer may have been
+        lost.
+        """
         return self._replace(command=(*self.command[:-1], 1)) if self.is_check else self
 
 
@@ -64,7 +68,9 @@ class RedisStore:
 
     is_persistent: ClassVar = True
 
-    def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None
+    ) -> None:
         self._target = client.read_url(url)
         self._url, self._clock, self.layout = base.shown_url(url), clock, layout
         self.session = base.NO_SESSION
@@ -80,12 +86,16 @@ class RedisStore:
         return cast(redis.Redis, self._client)
 
     def _attempts(self) -> Iterable[None]:
-        """Return something for each attempt to get answers: a connection may break after a long rest, but once."""
+        """Return something for each attempt to get answers: a connection may break after a long
+        rest, but once.
+        """
         return (None, None)
 
     def _is_repeated(self, answer: object) -> bool:
         # Sentinels that name no master have used up the time.
-        return isinstance(answer, redis.ConnectionError) and not isinstance(answer, MasterNotFoundError)
+        return isinstance(answer, redis.ConnectionError) and not isinstance(
+            answer, MasterNotFoundError
+        )
 
     def _prefix(self, shard_key: int | None) -> str:
         return self._prefixes[(shard_key or 0) % len(self._prefixes)]
@@ -95,7 +105,10 @@ class RedisStore:
         return most if most is None or shard_key is None else -(-most // len(self._prefixes))
 
     def _run(self, calls: Mapping[_Name, Call]) -> dict[_Name, Any]:
-        """Return the answers, or the errors in place of them. Calls to one server run in their order."""
+        """Return the answers, or the errors in place of them.
+
+        Calls to one server run in their order.
+        """
         answers: dict[_Name, Any] = {}
         waiting = dict(calls)
         for _ in self._attempts():
@@ -105,10 +118,16 @@ class RedisStore:
                     asked[self._server(call.prefix)][name] = call.command
                 except ANY_ERROR as error:
                     answers[name] = error
-            replies = client.exchange([(server, list(commands.values())) for server, commands in asked.items()])
+            replies = client.exchange(
+                [(server, list(commands.values())) for server, commands in asked.items()]
+            )
             for commands, own in zip(asked.values(), replies, strict=True):
                 answers.update(zip(commands, own, strict=True))
-            waiting = {name: call.retried() for name, call in waiting.items() if self._is_repeated(answers[name])}
+            waiting = {
+                name: call.retried()
+                for name, call in waiting.items()
+                if self._is_repeated(answers[name])
+            }
             if not waiting:
                 break
         return {name: answers[name] for name in calls}
@@ -131,11 +150,15 @@ class RedisStore:
         return self._results([_call(prefix, name, *arguments)])[0]
 
     def _every(self, name: str, *arguments: Any, anew: bool = False) -> dict[str, Any]:
-        """Return the answers to a command behind every prefix, of the servers that can be reached; at least of one."""
+        """Return the answers to a command behind every prefix, of the servers that can be reached;
+        at least of one.
+        """
         # Those that could not be reached are not asked before a call `anew`.
         asked = self._prefixes if anew else self._answering
         answers = self._run({prefix: _call(prefix, name, *arguments) for prefix in asked})
-        reached = {prefix: answer for prefix, answer in answers.items() if not self._is_repeated(answer)} or answers
+        reached = {
+            prefix: answer for prefix, answer in answers.items() if not self._is_repeated(answer)
+        } or answers
         self._answering = tuple(reached)
         return {prefix: _checked(answer) for prefix, answer in reached.items()}
 
@@ -165,21 +188,36 @@ class RedisStore:
                 return self._join(wanted)
 
     def _look(self) -> int:
-        """Adopt the key of the index, if there is one; return its number of pages. Raises ProfileMismatchError."""
+        """Adopt the key of the index, if there is one; return its number of pages.
+
+        Raises ProfileMismatchError.
+        """
         pages = 0
         for head in self._every("HGETALL", "m", anew=True).values():
             if profile := head.get(b"profile"):
                 secret = head.get(b"key", b"")
-                self.layout = self.layout.check_profile(profile.decode("utf-8", "replace"), secret, self._url)
+                self.layout = self.layout.check_profile(
+                    profile.decode("utf-8", "replace"), secret, self._url
+                )
                 pages += int(head.get(b"pages", 0))
         return pages
 
     def _join(self, wanted: CrawlSession) -> int:
-        """Join the crawl as this session, which the number 0 leaves to the index; return how many pages there are."""
+        """Join the crawl as this session, which the number 0 leaves to the index; return how many
+        pages there are.
+        """
         layout, number, process = self.layout, wanted.number, wanted.process or base.own_process()
-        own = (layout.profile, protocol.pack_order(layout.tables), layout.key.secret, self._now() or "", process)
+        own = (
+            layout.profile,
+            protocol.pack_order(layout.tables),
+            layout.key.secret,
+            self._now() or "",
+            process,
+        )
         if not number:
-            number, _ = self._ask(self._answering[0], "join", *own, -secrets.randbelow(_NUMBERS_AHEAD))
+            number, _ = self._ask(
+                self._answering[0], "join", *own, -secrets.randbelow(_NUMBERS_AHEAD)
+            )
         replies = self._every("join", *own, number)
         self.session = CrawlSession(number, process)
         return sum(pages for _, pages in replies.values())
@@ -190,7 +228,9 @@ class RedisStore:
 
     def heartbeat(self) -> None:
         with self._errors():
-            self._every("heartbeat", self._now() or "", self.session.process, self.session.number, anew=True)
+            self._every(
+                "heartbeat", self._now() or "", self.session.process, self.session.number, anew=True
+            )
             self._end_dead_leases()
 
     def close(self, *, leave: bool = True) -> None:
@@ -205,8 +245,14 @@ class RedisStore:
 
     def _end_dead_leases(self) -> set[int]:
         """End the leases of crawlers whose process on this machine has exited; return the others."""
-        processes = {pair for answer in self._every("HGETALL", "w").values() for pair in answer.items()}
-        dead = {int(number) for number, process in processes if base.has_exited(process.decode("utf-8", "replace"))}
+        processes = {
+            pair for answer in self._every("HGETALL", "w").values() for pair in answer.items()
+        }
+        dead = {
+            int(number)
+            for number, process in processes
+            if base.has_exited(process.decode("utf-8", "replace"))
+        }
         if dead:
             self._end_leases(dead)
         return {int(number) for number, _ in processes} - dead
@@ -218,13 +264,17 @@ class RedisStore:
     def check(self, queries: Sequence[Query]) -> base.Answers:
         deliveries = self._deliveries(name for query in queries for name in query.delivered)
         checks = self._checks(queries)
-        replies = self._replies({call.prefix: call for call in deliveries} | dict(enumerate(checks)))
+        replies = self._replies(
+            {call.prefix: call for call in deliveries} | dict(enumerate(checks))
+        )
         answers = [self._answer(query, replies[place]) for place, query in enumerate(queries)]
-        # No page is a copy of itself: if another crawler that seemed to be at work has it, and has died, ask again.
+        # No page is a copy of itself: if another crawler that seemed to be at work has it, and has
+        # died, ask again.
         own = [
             place
             for place, (query, answer) in enumerate(zip(queries, answers, strict=True))
-            if isinstance(answer, Answer) and answer.kind in (Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE)
+            if isinstance(answer, Answer)
+            and answer.kind in (Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE)
             if answer.record and answer.record.url_key == query.record.url_key
         ]
         if own:
@@ -243,13 +293,39 @@ class RedisStore:
         batch = secrets.token_hex(4).encode() if len(queries) > 1 else b""
         asked: set[int] = set()
         calls: list[Call] = []
-        for place, question in enumerate(protocol.pack_questions(queries, self.layout, self._now())):
+        for place, question in enumerate(
+            protocol.pack_questions(queries, self.layout, self._now())
+        ):
             query = queries[place]
-            url_key, most = query.record.url_key, self._share(query.retention.max_pages, query.shard_key)
-            own = (most or 0, self.session.number, int(query.is_pending), protocol.pack_rule(query.revisit_rule))
-            arguments = (self.layout.profile, *question, query.record.packed_text, *own, batch, place, 0)
-            # What comes twice in a batch is a revisit the second time, whether or not an answer was lost.
-            calls.append(_call(self._prefix(query.shard_key), "check", *arguments, is_check=url_key not in asked))
+            url_key, most = (
+                query.record.url_key,
+                self._share(query.retention.max_pages, query.shard_key),
+            )
+            own = (
+                most or 0,
+                self.session.number,
+                int(query.is_pending),
+                protocol.pack_rule(query.revisit_rule),
+            )
+            arguments = (
+                self.layout.profile,
+                *question,
+                query.record.packed_text,
+                *own,
+                batch,
+                place,
+                0,
+            )
+            # What comes twice in a batch is a revisit the second time, whether or not an answer was
+            # lost.
+            calls.append(
+                _call(
+                    self._prefix(query.shard_key),
+                    "check",
+                    *arguments,
+                    is_check=url_key not in asked,
+                )
+            )
             asked.add(url_key)
         return calls
 
@@ -268,10 +344,18 @@ class RedisStore:
     def find(self, queries: Sequence[Query]) -> list[list[Record]]:
         with self._errors():
             self._check_keys(queries)
-            questions = zip(queries, protocol.pack_questions(queries, self.layout, self._now()), strict=True)
+            questions = zip(
+                queries, protocol.pack_questions(queries, self.layout, self._now()), strict=True
+            )
             profile = self.layout.profile
-            calls = [_call(self._prefix(query.shard_key), "find", profile, *own) for query, own in questions]
-            return [[protocol.unpack_record(record, self.layout) for record in some] for some in self._results(calls)]
+            calls = [
+                _call(self._prefix(query.shard_key), "find", profile, *own)
+                for query, own in questions
+            ]
+            return [
+                [protocol.unpack_record(record, self.layout) for record in some]
+                for some in self._results(calls)
+            ]
 
     def deliver(self, names: Sequence[PageName]) -> None:
         with self._errors():
@@ -282,25 +366,43 @@ class RedisStore:
         for name in names:
             behind[self._prefix(name.shard_key)].append(name)
         number = self.session.number
-        return [_call(prefix, "deliver", protocol.pack_names(some), number) for prefix, some in behind.items()]
+        return [
+            _call(prefix, "deliver", protocol.pack_names(some), number)
+            for prefix, some in behind.items()
+        ]
 
-    def remembered(self, names: Sequence[PageName], retention: base.Retention) -> list[Record | None]:
+    def remembered(
+        self, names: Sequence[PageName], retention: base.Retention
+    ) -> list[Record | None]:
         limits = (self._now() or "", retention.ttl_seconds or 0, int(retention.refresh))
-        calls = [_call(self._prefix(own.shard_key), "remembered", protocol.pack_names([own]), *limits) for own in names]
+        calls = [
+            _call(self._prefix(own.shard_key), "remembered", protocol.pack_names([own]), *limits)
+            for own in names
+        ]
         with self._errors():
             pages = self._results(calls)
-            return [protocol.unpack_record(page[0], self.layout, page[1]) if page else None for page in pages]
+            return [
+                protocol.unpack_record(page[0], self.layout, page[1]) if page else None
+                for page in pages
+            ]
 
     def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool:
         with self._errors():
             prefix = self._prefix(name.shard_key)
-            return int(self._ask(prefix, "forget", protocol.pack_names([name]), int(anchors_alone))) > 0
+            return (
+                int(self._ask(prefix, "forget", protocol.pack_names([name]), int(anchors_alone)))
+                > 0
+            )
 
     def anchors(self, query: base.AnchorQuery, *, add: bool = True) -> base.Holders:
         prefix, shard_key = self._prefix(query.name.shard_key), query.name.shard_key
         with self._errors():
             self._check_keys([query])
-            limits = (self._now() or "", query.ttl_seconds or 0, self._share(query.most_anchors, shard_key))
+            limits = (
+                self._now() or "",
+                query.ttl_seconds or 0,
+                self._share(query.most_anchors, shard_key),
+            )
             asked = (self.layout.profile, int(add), *limits, *protocol.pack_anchors(query))
             return protocol.unpack_holders(self._ask(prefix, "anchors", *asked))
 
@@ -312,7 +414,9 @@ class RedisStore:
             self.open()
 
     def _remove_epochs(self, over: Mapping[str, int]) -> None:
-        """Remove the keys behind each prefix that are of its epoch or earlier: others may have begun later ones."""
+        """Remove the keys behind each prefix that are of its epoch or earlier: others may have
+        begun later ones.
+        """
         for server in set(map(self._server, self._prefixes)):
             pipeline = server.pipeline(transaction=False)
             for key in server.scan_iter(f"crawldedup:{{{self.layout.namespace}[/}}]*", count=1000):
@@ -327,13 +431,18 @@ class RedisStore:
         with self._errors():
             if text is not None:
                 self._ask(self._prefixes[0], "HSET", "notes", name, text)
-            return (self._ask(self._prefixes[0], "HGET", "notes", name) or b"").decode("utf-8", "replace")
+            return (self._ask(self._prefixes[0], "HGET", "notes", name) or b"").decode(
+                "utf-8", "replace"
+            )
 
     def info(self) -> base.StoreInfo:
         with self._errors():
             pages = self._look()
         silent = len(self._prefixes) - len(self._answering)
-        warning = f"of {len(self._prefixes)} parts, {silent} do not answer, and their pages are not counted"
+        warning = (
+            f"of {len(self._prefixes)} parts, {silent} do not answer, and their pages are not "
+            "counted"
+        )
         size, tables, layout = pages * BYTES_A_PAGE, pages * TABLE_BYTES_A_PAGE, self.layout
         named = (layout.profile, layout.namespace, self._url, (warning,) if silent else ())
         return base.StoreInfo(pages, size, tables, len(layout.tables), *named)
@@ -342,12 +451,15 @@ class RedisStore:
 class RedisClusterStore(RedisStore):
     """One namespace of a Redis Cluster.
 
-    While a replica takes the place of a dead master, or a slot moves, calls are repeated for some seconds.
+    While a replica takes the place of a dead master, or a slot moves, calls are repeated for some
+    seconds.
     """
 
     _has_warned = False
 
-    def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None
+    ) -> None:
         super().__init__(url, layout, clock=clock)
         self._prefixes = self._answering = prefixes(layout.namespace)
 
@@ -357,16 +469,24 @@ class RedisClusterStore(RedisStore):
 
     def _server(self, prefix: str) -> redis.Redis:
         # No key has the bare prefix as its name, but all have its slot.
-        return cast(redis.Redis, self._client.get_redis_connection(self._client.get_node_from_key(prefix)))
+        return cast(
+            redis.Redis, self._client.get_redis_connection(self._client.get_node_from_key(prefix))
+        )
 
     def _prefix(self, shard_key: int | None) -> str:
         if shard_key is None and not self._has_warned:
             self._has_warned = True
-            _log.warning("%s: an index of the scope global lies on one server; site and spider spread it", self._url)
+            _log.warning(
+                "%s: an index of the scope global lies on one server; site and spider spread it",
+                self._url,
+            )
         return super()._prefix(shard_key)
 
     def _attempts(self) -> Iterator[None]:
-        """Yield before each attempt. The last one begins early enough to end within FAILOVER_SECONDS."""
+        """Yield before each attempt.
+
+        The last one begins early enough to end within FAILOVER_SECONDS.
+        """
         last_start = time.monotonic() + FAILOVER_SECONDS - client.TIMEOUT_SECONDS
         yield
         # The connection may just have been idle for too long.
@@ -379,22 +499,32 @@ class RedisClusterStore(RedisStore):
             pause = _PAUSE_SECONDS
 
     def _is_repeated(self, answer: object) -> bool:
-        return isinstance(answer, Exception) and client.our_error(answer, self._url)[0] is StoreUnavailableError
+        return (
+            isinstance(answer, Exception)
+            and client.our_error(answer, self._url)[0] is StoreUnavailableError
+        )
 
 
 @cache
 def prefixes(namespace: str) -> tuple[str, ...]:
-    """Return a prefix in each 16th of the slots. The braces hold what Redis derives the slot from."""
+    """Return a prefix in each 16th of the slots.
+
+    The braces hold what Redis derives the slot from.
+    """
     of_slots: dict[int, str] = {}
     numbers = count()
     while len(of_slots) < PREFIXES:
         prefix = f"crawldedup:{{{namespace}/{next(numbers)}}}:"
-        of_slots.setdefault(key_slot(prefix.encode()) * PREFIXES // REDIS_CLUSTER_HASH_SLOTS, prefix)
+        of_slots.setdefault(
+            key_slot(prefix.encode()) * PREFIXES // REDIS_CLUSTER_HASH_SLOTS, prefix
+        )
     return tuple(prefix for _, prefix in sorted(of_slots.items()))
 
 
 def _call(prefix: str, name: str, *arguments: Any, is_check: bool = False) -> Call:
-    """Return the call of a script, or of a command in capitals, whose first argument is a key behind the prefix."""
+    """Return the call of a script, or of a command in capitals, whose first argument is a key
+    behind the prefix.
+    """
     if name.isupper():
         return Call(prefix, (name, f"{prefix}{arguments[0]}", *arguments[1:]))
     return Call(prefix, ("EVALSHA", client.script_sha(name), 1, prefix, *arguments), is_check)

@@ -1,6 +1,8 @@
-"""The pages of one index in a SQLite file, how they are found and compared, and the anchors of their paragraphs.
+"""The pages of one index in a SQLite file, how they are found and compared, and the anchors of
+their paragraphs.
 
-Arrays run over all keys and pages of a batch. Keys are as SQLite has them: signed, the lower bits a page's number.
+Arrays run over all keys and pages of a batch. Keys are as SQLite has them: signed, the lower bits a
+page's number.
 """
 
 import operator
@@ -14,7 +16,16 @@ from numpy.typing import ArrayLike, NDArray
 from crawldedup.errors import StoreFullError
 from crawldedup.search.decision import Prefilter
 from crawldedup.search.plan import KEY_BITS, STORED_BITS, ProbePlan
-from crawldedup.stores.base import MAX_RETIRED, MOST_HOLDERS, AnchorQuery, Holders, Layout, PageName, Query, Record
+from crawldedup.stores.base import (
+    MAX_RETIRED,
+    MOST_HOLDERS,
+    AnchorQuery,
+    Holders,
+    Layout,
+    PageName,
+    Query,
+    Record,
+)
 from crawldedup.stores.sqlite.schema import SIGN
 
 MAX_PAGES: Final = 1 << (64 - STORED_BITS)
@@ -23,13 +34,16 @@ NEVER: Final = 1 << 40  # the cost of a page that is not accepted at any
 _NO_PREFILTER: Final = Prefilter(bytes(KEY_BITS), 0)
 _OF_BATCH: Final = 1 << 31
 _NOW: Final = (1 << 62, 1 << 62)
-# A range is given by the key in its middle: as its width is a power of 2, the bits behind the last 1 are its own.
+# A range is given by the key in its middle: as its width is a power of 2, the bits behind the last
+# 1 are its own.
 _IN_RANGES: Final = (
-    "SELECT key, k FROM json_each(?) CROSS JOIN {0} ON k BETWEEN value & value - 1 AND value | value - 1 LIMIT ?"
+    "SELECT key, k FROM json_each(?) CROSS JOIN {0} ON k BETWEEN value & value - 1 AND value | "
+    "value - 1 LIMIT ?"
 )
 # Of each range, the last keys below the one that is probed for, and the first from there on.
 _ABOUT_PROBES: Final = (
-    "WITH r AS (SELECT key, value & value - 1 AS low, value | value - 1 AS high, ? AS own FROM json_each(?)) "
+    "WITH r AS (SELECT key, value & value - 1 AS low, value | value - 1 AS high, ? AS own FROM "
+    "json_each(?)) "
     "SELECT key, k FROM r CROSS JOIN {0} ON k "
     "BETWEEN ifnull((SELECT k FROM {0} WHERE k >= low AND k < (low | (own & (high - low))) "
     "ORDER BY k DESC LIMIT 1 OFFSET ?), low) "
@@ -39,7 +53,9 @@ _ABOUT_PROBES: Final = (
 # Numbers are given as the text of a list, so that the text of a statement is always the same.
 _GIVEN: Final = "(SELECT value FROM json_each(?))"
 Ints = NDArray[np.int64]
-Ranges = tuple[Ints, Ints]  # that queries read, best first: of which table, and the key in the middle
+Ranges = tuple[
+    Ints, Ints
+]  # that queries read, best first: of which table, and the key in the middle
 
 
 class Page(NamedTuple):
@@ -62,20 +78,27 @@ class Page(NamedTuple):
 
 
 def _page(row: tuple[Any, ...]) -> Page:
-    url_key, search, digest, *counts = map(operator.index, (*row[2:4], *row[5:]))  # the file may be damaged
+    url_key, search, digest, *counts = map(
+        operator.index, (*row[2:4], *row[5:])
+    )  # the file may be damaged
     return Page(row[0], row[1], url_key + SIGN, search + SIGN, row[4], digest, *counts)
 
 
 class SqliteIndex:
-    """The tables of an index, while a store has locked the file. `load_head` begins each transaction.
+    """The tables of an index, while a store has locked the file.
 
-    Pages are numbered in the order of adding. No number is given again, so `pages` needs no counter that is written.
+    `load_head` begins each transaction.
+
+    Pages are numbered in the order of adding. No number is given again, so `pages` needs no counter
+    that is written.
     """
 
     def __init__(self, db: sqlite3.Connection, number: int, layout: Layout, path: str) -> None:
         self.number, self.layout, self.db, self._path = number, layout, db, path
         self.newest = self.freed = self.swept = 0
-        self._pages, self._texts, self._urls = (f"{name}_{number}" for name in ("pages", "texts", "urls"))
+        self._pages, self._texts, self._urls = (
+            f"{name}_{number}" for name in ("pages", "texts", "urls")
+        )
         self.key_tables = [f"keys{table}_{number}" for table in range(len(layout.tables))]
         # The bit of the search bits behind each bit that is kept of a key.
         self.key_bits = np.array([table.order[:STORED_BITS] for table in layout.tables], np.intp)
@@ -95,16 +118,23 @@ class SqliteIndex:
         if self._written != (self.freed, self.swept):
             self._written = self.freed, self.swept
             head = (self.newest, *self._written, self.number)
-            self.db.execute("UPDATE indexes SET newest_freed = ?, freed = ?, swept = ? WHERE number = ?", head)
+            self.db.execute(
+                "UPDATE indexes SET newest_freed = ?, freed = ?, swept = ? WHERE number = ?", head
+            )
 
     @property
     def pages(self) -> int:
         return self.newest - self.freed
 
     def next_number(self) -> int:
-        """Return the number of a page that is added. Raises StoreFullError if there are none left."""
+        """Return the number of a page that is added.
+
+        Raises StoreFullError if there are none left.
+        """
         if self.newest + 1 >= MAX_PAGES:
-            raise StoreFullError(f"{self._path} has no page numbers left: clear the index, or crawl into another")
+            raise StoreFullError(
+                f"{self._path} has no page numbers left: clear the index, or crawl into another"
+            )
         self.newest += 1
         return self.newest
 
@@ -123,12 +153,18 @@ class SqliteIndex:
     def pages_with(self, url_keys: Iterable[int]) -> list[Page]:
         sql = (
             f"SELECT p.* FROM json_each(?) CROSS JOIN {self._urls} ON k BETWEEN value & {~ID_MASK} "
-            f"AND value | {ID_MASK} CROSS JOIN {self._pages} p ON number = (k & {ID_MASK}) AND url_key = value"
+            f"AND value | {ID_MASK} CROSS JOIN {self._pages} p ON number = (k & {ID_MASK}) AND "
+            "url_key = value"
         )
-        return [_page(row) for row in self.db.execute(sql, (str([url_key - SIGN for url_key in url_keys]),))]
+        return [
+            _page(row)
+            for row in self.db.execute(sql, (str([url_key - SIGN for url_key in url_keys]),))
+        ]
 
     def text(self, number: int) -> bytes:
-        row = self.db.execute(f"SELECT text FROM {self._texts} WHERE number = ?", (number,)).fetchone()
+        row = self.db.execute(
+            f"SELECT text FROM {self._texts} WHERE number = ?", (number,)
+        ).fetchone()
         return row[0] if row and isinstance(row[0], bytes) else b""
 
     def keep_texts(self, texts: Mapping[int, bytes]) -> None:
@@ -140,12 +176,19 @@ class SqliteIndex:
         places = ", ".join("?" * len(Page._fields))
         self.db.executemany(f"INSERT OR REPLACE INTO {self._pages} VALUES ({places})", rows)
 
-    def file(self, pages: Collection[Page], keys: Iterable[Sequence[int]], *, remove: bool = False) -> None:
+    def file(
+        self, pages: Collection[Page], keys: Iterable[Sequence[int]], *, remove: bool = False
+    ) -> None:
         """Add the URL keys of pages and these keys to the tables, or remove them."""
         sql = "DELETE FROM {} WHERE k = ?" if remove else "INSERT INTO {} VALUES (?)"
-        columns = zip(*[(page.url_key, *own) for page, own in zip(pages, keys, strict=True)], strict=True)
+        columns = zip(
+            *[(page.url_key, *own) for page, own in zip(pages, keys, strict=True)], strict=True
+        )
         for name, column in zip((self._urls, *self.key_tables), columns, strict=True):
-            rows = [((key & ~ID_MASK | page.number) - SIGN,) for key, page in zip(column, pages, strict=True)]
+            rows = [
+                ((key & ~ID_MASK | page.number) - SIGN,)
+                for key, page in zip(column, pages, strict=True)
+            ]
             self.db.executemany(sql.format(name), rows)
 
     def unfile(self, pages: Collection[Page]) -> None:
@@ -155,13 +198,17 @@ class SqliteIndex:
         """Remove pages. Who does it counts them as freed."""
         self.unfile(pages)
         for table in (self._pages, self._texts):
-            self.db.executemany(f"DELETE FROM {table} WHERE number = ?", [(page.number,) for page in pages])
+            self.db.executemany(
+                f"DELETE FROM {table} WHERE number = ?", [(page.number,) for page in pages]
+            )
 
 
 class Candidate(NamedTuple):
-    """A page that a query is to be compared with: its number, or -1 minus the place of an earlier query of the batch.
+    """A page that a query is to be compared with: its number, or -1 minus the place of an earlier
+    query of the batch.
 
-    The cost is NEVER for one that the query's rule refuses. `keys` of the page are in the query's ranges.
+    The cost is NEVER for one that the query's rule refuses. `keys` of the page are in the query's
+    ranges.
     """
 
     number: int
@@ -176,8 +223,9 @@ def candidates(
 ) -> dict[int, tuple[list[Candidate], int]]:
     """Return the pages to compare with queries of a batch, by the places of these.
 
-    Earlier queries of the batch count as pages; so many keys they may have together. A query whose ranges hold more
-    keys than may be read is left out: pages of the batch would change which are read. Ask it by `candidates_alone`.
+    Earlier queries of the batch count as pages; so many keys they may have together. A query whose
+    ranges hold more keys than may be read is left out: pages of the batch would change which are
+    read. Ask it by `candidates_alone`.
     """
     plans, tables = [batch[place].plan for place in asked], len(index.key_tables)
     ranges, range_of = _ranges(plans), np.repeat(asked, [len(plan.tables) for plan in plans])
@@ -193,7 +241,9 @@ def candidates(
     costs = _costs_of_keys(index, batch, of, table, keys ^ own[of, table])
     is_met = costs != NEVER
     is_there = (pages > 0) | ~is_met
-    counts = np.bincount((of * tables + table)[is_there], minlength=len(batch) * tables).reshape(-1, tables)
+    counts = np.bincount((of * tables + table)[is_there], minlength=len(batch) * tables).reshape(
+        -1, tables
+    )
     room = (sides[:, None] - 1 - counts).min(axis=1)
     room = np.minimum(room, [query.max_keys for query in batch] - counts.sum(axis=1))
     pairs = np.sort(of[is_met] << 32 | pages[is_met] + _OF_BATCH)
@@ -229,7 +279,10 @@ def candidates_alone(index: SqliteIndex, query: Query) -> list[Candidate]:
 
 
 def _ranges(plans: Sequence[ProbePlan]) -> Ranges:
-    lows, highs = np.concatenate([plan.lows for plan in plans]), np.concatenate([plan.highs for plan in plans])
+    lows, highs = (
+        np.concatenate([plan.lows for plan in plans]),
+        np.concatenate([plan.highs for plan in plans]),
+    )
     inner = lows ^ highs | ID_MASK
     return np.concatenate([plan.tables for plan in plans]), _signed((highs | inner) ^ inner >> 1)
 
@@ -252,10 +305,14 @@ def _keys_in_ranges(index: SqliteIndex, ranges: Ranges, limit: int) -> Ints | No
 
 
 def _keys_about_probes(index: SqliteIndex, ranges: Ranges, own: Ints, query: Query) -> Ints:
-    """Return rows (range, key) of the keys about what each range probes for, of all ranges the best first."""
+    """Return rows (range, key) of the keys about what each range probes for, of all ranges the best
+    first.
+    """
     found: list[tuple[int, int]] = []
     others = query.max_keys_per_side - 1
-    for (name, places, middles), key in zip(_of_tables(index, ranges), (own & ~ID_MASK).tolist(), strict=True):
+    for (name, places, middles), key in zip(
+        _of_tables(index, ranges), (own & ~ID_MASK).tolist(), strict=True
+    ):
         place_of = places.tolist()
         rows = index.db.execute(_ABOUT_PROBES.format(name), (key, middles, others, others))
         found += [(place_of[number], key) for number, key in rows]
@@ -263,21 +320,30 @@ def _keys_about_probes(index: SqliteIndex, ranges: Ranges, own: Ints, query: Que
 
 
 def _of_tables(index: SqliteIndex, ranges: Ranges) -> list[tuple[str, Ints, str]]:
-    """Return the ranges of each table: their places, and the keys in their middles, as SQL has them."""
+    """Return the ranges of each table: their places, and the keys in their middles, as SQL has
+    them.
+    """
     tables, middles = ranges
     places = [np.flatnonzero(tables == table) for table in range(len(index.key_tables))]
-    return [(name, mine, str(middles[mine].tolist())) for name, mine in zip(index.key_tables, places, strict=True)]
+    return [
+        (name, mine, str(middles[mine].tolist()))
+        for name, mine in zip(index.key_tables, places, strict=True)
+    ]
 
 
 def _keys_of_batch(ranges: Ranges, range_of: Ints, keys: Ints) -> tuple[Ints, Ints]:
-    """Return rows (range, key) of the keys of earlier queries of the batch in ranges, and whose they are."""
+    """Return rows (range, key) of the keys of earlier queries of the batch in ranges, and whose
+    they are.
+    """
     tables, middles = ranges
     # One order of the keys of all tables: those of a table lie behind those of the table before it.
     leading = (keys >> KEY_BITS - STORED_BITS) + (np.arange(keys.shape[1]) << STORED_BITS)
     order = leading.argsort(axis=None)
     ordered, of_table = leading.ravel()[order], tables << STORED_BITS
     first = ordered.searchsorted(((middles & middles - 1) >> KEY_BITS - STORED_BITS) + of_table)
-    last = ordered.searchsorted(((middles | middles - 1) >> KEY_BITS - STORED_BITS) + of_table, "right")
+    last = ordered.searchsorted(
+        ((middles | middles - 1) >> KEY_BITS - STORED_BITS) + of_table, "right"
+    )
     counts = last - first
     met = np.repeat(np.arange(len(counts)), counts)
     place = order[np.arange(len(met)) + np.repeat(last - counts.cumsum(), counts)] // keys.shape[1]
@@ -286,14 +352,22 @@ def _keys_of_batch(ranges: Ranges, range_of: Ints, keys: Ints) -> tuple[Ints, In
     return np.stack((met, keys[place, tables[met]]), axis=1), place
 
 
-def _costs_of_keys(index: SqliteIndex, batch: Sequence[Query], of: Ints, tables: Ints, differing: Ints) -> Ints:
-    """Return what keys cost by the prefilter of the query that met each, or NEVER where it rejects them; (keys,).
+def _costs_of_keys(
+    index: SqliteIndex, batch: Sequence[Query], of: Ints, tables: Ints, differing: Ints
+) -> Ints:
+    """Return what keys cost by the prefilter of the query that met each, or NEVER where it rejects
+    them; (keys,).
 
-    `of` numbers the queries, `tables` the tables. `differing` are the bits that keys do not share with the query's.
+    `of` numbers the queries, `tables` the tables. `differing` are the bits that keys do not share
+    with the query's.
     """
     rules = [query.prefilter or _NO_PREFILTER for query in batch]
-    costs_of = np.frombuffer(b"".join([rule.costs for rule in rules]), np.uint8).reshape(len(rules), -1)
-    bits = np.unpackbits(differing.astype(">i8").view(np.uint8).reshape(-1, 8), axis=1, count=STORED_BITS)
+    costs_of = np.frombuffer(b"".join([rule.costs for rule in rules]), np.uint8).reshape(
+        len(rules), -1
+    )
+    bits = np.unpackbits(
+        differing.astype(">i8").view(np.uint8).reshape(-1, 8), axis=1, count=STORED_BITS
+    )
     bits *= costs_of[of[:, None], index.key_bits[tables]]
     costs: Ints = bits.sum(axis=1, dtype=np.int64)
     costs[costs > np.array([rule.limit for rule in rules])[of]] = NEVER
@@ -308,26 +382,42 @@ def _compared(
     if not pages:
         return found
     records = [query.record for query in batch]
-    rows = [(-1 - place, record.signature, record.digest, *_NOW) for place, record in enumerate(records)]
+    rows = [
+        (-1 - place, record.signature, record.digest, *_NOW) for place, record in enumerate(records)
+    ]
     # Most are read only to be refused, so their URLs stay where they are.
-    rows += index.rows("number, signature, digest, added_at, seen_at", {page for page in pages if page > 0})
+    rows += index.rows(
+        "number, signature, digest, added_at, seen_at", {page for page in pages if page > 0}
+    )
     numbers, signatures, digests, _, _ = zip(*rows, strict=True)
     place_of = dict(zip(numbers, range(len(rows)), strict=True))
     at = [place_of[page] for page in pages]
-    packed, digest = np.frombuffer(b"".join(signatures), np.uint8).reshape(len(rows), -1), np.array(digests)
+    packed, digest = (
+        np.frombuffer(b"".join(signatures), np.uint8).reshape(len(rows), -1),
+        np.array(digests),
+    )
     # The first rows are the queries' own.
     bits = np.unpackbits(packed[at] ^ packed[of], axis=1)
-    bits *= np.frombuffer(b"".join([query.rule.costs for query in batch]), np.uint8).reshape(len(batch), -1)[of]
+    bits *= np.frombuffer(b"".join([query.rule.costs for query in batch]), np.uint8).reshape(
+        len(batch), -1
+    )[of]
     costs = bits.sum(axis=1, dtype=np.int64)
-    costs[costs > np.array([-1 if query.exact_only else query.rule.bounds.far for query in batch])[of]] = NEVER
+    costs[
+        costs > np.array([-1 if query.exact_only else query.rule.bounds.far for query in batch])[of]
+    ] = NEVER
     costs[digest[at] == digest[of]] = 0
-    for place, page, count, cost, row in zip(of.tolist(), pages, keys, costs.tolist(), at, strict=True):
+    for place, page, count, cost, row in zip(
+        of.tolist(), pages, keys, costs.tolist(), at, strict=True
+    ):
         found[place].append(Candidate(page, count, cost, *rows[row][3:]))
     return found
 
 
 class _Covered(NamedTuple):
-    """A row; `before` counts the anchors of all pages that were added before it. Its own are the text of a list."""
+    """A row; `before` counts the anchors of all pages that were added before it.
+
+    Its own are the text of a list.
+    """
 
     number: int
     added_at: int
@@ -376,17 +466,34 @@ class Anchors:
             self._remove(own)
         return own is not None
 
-    def _add(self, query: AnchorQuery, own: _Covered | None, held: dict[int, dict[int, int]]) -> None:
+    def _add(
+        self, query: AnchorQuery, own: _Covered | None, held: dict[int, dict[int, int]]
+    ) -> None:
         """Add a page, or bring it up to date. What too many others hold is left out."""
         if own is None:
             last = self._page("ORDER BY number DESC LIMIT 1") or _Covered(0, 0, 0, 0, "")
             own = _Covered(last.number + 1, self._now, last.before + last.size, 0, "[]")
         self._remove(own)
-        mine = [anchor for anchor, places in held.items() if own.number in places or len(places) < MOST_HOLDERS]
-        places = [held[anchor].get(own.number, max(held[anchor].values(), default=0) + 1) for anchor in mine]
+        mine = [
+            anchor
+            for anchor, places in held.items()
+            if own.number in places or len(places) < MOST_HOLDERS
+        ]
+        places = [
+            held[anchor].get(own.number, max(held[anchor].values(), default=0) + 1)
+            for anchor in mine
+        ]
         rows = [(anchor, place, own.number) for anchor, place in zip(mine, places, strict=True)]
         self._db.executemany(f"INSERT INTO {self._anchors} VALUES (?, ?, ?)", rows)
-        row = (own.number, query.name.page, query.url, own.added_at, own.before, len(mine), str(mine))
+        row = (
+            own.number,
+            query.name.page,
+            query.url,
+            own.added_at,
+            own.before,
+            len(mine),
+            str(mine),
+        )
         self._db.execute(f"INSERT INTO {self._pages} VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def _retire(self, query: AnchorQuery, oldest: int) -> None:
@@ -394,7 +501,9 @@ class Anchors:
         total = last.before + last.size if last else 0
         for _ in range(MAX_RETIRED):
             first = self._page("ORDER BY number LIMIT 1")
-            if first is None or (first.added_at >= oldest and total - first.before <= query.most_anchors):
+            if first is None or (
+                first.added_at >= oldest and total - first.before <= query.most_anchors
+            ):
                 return
             self._remove(first)
 

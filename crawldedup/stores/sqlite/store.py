@@ -1,8 +1,9 @@
 """The embedded stores: one SQLite file, shared by the processes of one machine, and one in memory.
 
-They decide about the pages of a batch one after the other, by the rules in `base`, in one transaction. The file is read
-once for all pages, and written once: until then, what earlier pages of the batch changed is kept here. A page whose
-answer cannot be told from what was read is asked alone, after all before it are written.
+They decide about the pages of a batch one after the other, by the rules in `base`, in one
+transaction. The file is read once for all pages, and written once: until then, what earlier pages
+of the batch changed is kept here. A page whose answer cannot be told from what was read is asked
+alone, after all before it are written.
 """
 
 import contextlib
@@ -19,13 +20,23 @@ from crawldedup.errors import StoreError, StoreUnavailableError
 from crawldedup.stores import base
 from crawldedup.stores.base import Answer, Answers, CrawlSession, Layout, PageName, Query, Record
 from crawldedup.stores.sqlite import schema
-from crawldedup.stores.sqlite.index import NEVER, Anchors, Candidate, Page, SqliteIndex, candidates, candidates_alone
+from crawldedup.stores.sqlite.index import (
+    NEVER,
+    Anchors,
+    Candidate,
+    Page,
+    SqliteIndex,
+    candidates,
+    candidates_alone,
+)
 from crawldedup.stores.sqlite.schema import IN_MEMORY, Crawlers, errors_of
 from crawldedup.verdict import Kind
 
 
 class SqliteStore:
-    """The `Store` of one namespace of a SQLite file, for several threads and processes, and after a fork."""
+    """The `Store` of one namespace of a SQLite file, for several threads and processes, and after a
+    fork.
+    """
 
     is_persistent: ClassVar = True
 
@@ -68,9 +79,14 @@ class SqliteStore:
             return [error] * len(queries)
         except StoreError as error:
             # Of several, one of the pages is to blame, and its error shall come in its place.
-            return [error] if len(queries) == 1 else [answer for query in queries for answer in self.check([query])]
+            return (
+                [error]
+                if len(queries) == 1
+                else [answer for query in queries for answer in self.check([query])]
+            )
         if is_shared:
-            # Who waits for a locked file only looks from time to time, and would hardly find it free between batches.
+            # Who waits for a locked file only looks from time to time, and would hardly find it
+            # free between batches.
             time.sleep(time.monotonic() - started)
         return answers
 
@@ -83,11 +99,19 @@ class SqliteStore:
             if index:
                 self._crawlers(index).deliver(names)
 
-    def remembered(self, names: Sequence[PageName], retention: base.Retention) -> list[Record | None]:
+    def remembered(
+        self, names: Sequence[PageName], retention: base.Retention
+    ) -> list[Record | None]:
         with self._locked(writes=False) as index:
             own = index.pages_with(name.url_key for name in names) if index else []
-            live = (page for page in own if retention.is_live(page.added_at, page.seen_at, self._now()))
-            records = {page.url_key: page.record(index.text(page.number)) for page in live} if index else {}
+            live = (
+                page for page in own if retention.is_live(page.added_at, page.seen_at, self._now())
+            )
+            records = (
+                {page.url_key: page.record(index.text(page.number)) for page in live}
+                if index
+                else {}
+            )
             return [records.get(name.url_key) for name in names]
 
     def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool:
@@ -121,7 +145,9 @@ class SqliteStore:
             if index is None:
                 return ""
             if text is not None:
-                index.db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?)", (index.number, name, text))
+                index.db.execute(
+                    "INSERT OR REPLACE INTO notes VALUES (?, ?, ?)", (index.number, name, text)
+                )
             sql = "SELECT text FROM notes WHERE idx = ? AND name = ?"
             return "".join(index.db.execute(sql, (index.number, name)).fetchone() or ())
 
@@ -131,7 +157,9 @@ class SqliteStore:
             pages, size = (index.pages, index.db.execute(sql).fetchone()[0]) if index else (0, 0)
             layout, tables = self.layout, len(self.layout.tables)
             keys = pages * tables * schema.BYTES_PER_KEY
-            return base.StoreInfo(pages, size, keys, tables, layout.profile, layout.namespace, self._url)
+            return base.StoreInfo(
+                pages, size, keys, tables, layout.profile, layout.namespace, self._url
+            )
 
     def heartbeat(self) -> None:
         with self._locked() as index:
@@ -154,7 +182,10 @@ class SqliteStore:
     def _locked(
         self, queries: Sequence[Query | base.AnchorQuery] = (), *, writes: bool = True
     ) -> Iterator[SqliteIndex | None]:
-        """Lock the index; give None where there is none. Raises KeyMismatchError for queries of another key."""
+        """Lock the index; give None where there is none.
+
+        Raises KeyMismatchError for queries of another key.
+        """
         with self._lock, errors_of(self._path):
             if not self._is_open:
                 raise StoreUnavailableError(f"the store {self._path} is not open")
@@ -187,7 +218,9 @@ class SqliteStore:
 
     def _exists(self) -> bool:
         """Return True for a file that is not empty: others hold no index."""
-        return self._db is not None or (Path(self._path).exists() and Path(self._path).stat().st_size > 0)
+        return self._db is not None or (
+            Path(self._path).exists() and Path(self._path).stat().st_size > 0
+        )
 
     def _find(self, db: sqlite3.Connection) -> None:
         number, self.layout = schema.find_index(db, self.layout, self._path) or (0, self.layout)
@@ -217,7 +250,10 @@ _abandoned: list[sqlite3.Connection] = []
 
 
 def _part_from_parent() -> None:
-    """Give up inherited connections: SQLite would take the parent's locks for ours, and pages would get lost."""
+    """Give up inherited connections:
+
+    SQLite would take the parent's locks for ours, and pages would get lost.
+    """
     for store in list(_stores):
         if store._db is None or store._path == IN_MEMORY:
             continue
@@ -238,14 +274,20 @@ if hasattr(os, "register_at_fork"):
 
 def _find(index: SqliteIndex, query: Query, now: int) -> list[Record]:
     retention = query.retention
-    met = [page for page in candidates_alone(index, query) if retention.is_live(page.added_at, page.seen_at, now)]
+    met = [
+        page
+        for page in candidates_alone(index, query)
+        if retention.is_live(page.added_at, page.seen_at, now)
+    ]
     numbers, _ = _accepted(query, met)
     pages = {page.number: page for page in index.pages_of(numbers)}
     return [pages[number].record() for number in numbers]
 
 
 def _accepted(query: Query, pages: Sequence[Candidate]) -> tuple[list[int], list[int]]:
-    """Return the numbers of the pages that a query accepts, nearest first, and that of the nearest other, if any."""
+    """Return the numbers of the pages that a query accepts, nearest first, and that of the nearest
+    other, if any.
+    """
     bounds = query.rule.bounds
     most = bounds.far if len(pages) <= base.FEW else bounds.reach
     costs = sorted([(page.cost, page.number) for page in pages if page.cost <= most])
@@ -259,13 +301,15 @@ class _Turn:
 
     def __init__(self, index: SqliteIndex, batch: Sequence[Query], crawlers: Crawlers) -> None:
         self._index, self._batch, self._crawlers, self._now = index, batch, crawlers, crawlers.now
-        # What is not written yet: keys and texts, pages that are new or have changed, those gone, and who is pending.
+        # What is not written yet: keys and texts, pages that are new or have changed, those gone,
+        # and who is pending.
         self._added: dict[int, tuple[int, ...]] = {}
         self._texts: dict[int, bytes] = {}
         self._changed: set[int] = set()
         self._removed: dict[int, Page] = {}
         self._pending: dict[int, bool] = {}
-        # Whose query's text a page has since the file was read, None for those gone; and which page has a query's.
+        # Whose query's text a page has since the file was read, None for those gone; and which page
+        # has a query's.
         self._place_of: dict[int, int | None] = {}
         self._page_of: dict[int, int] = {}
         own = index.pages_with([query.record.url_key for query in batch])
@@ -273,7 +317,9 @@ class _Turn:
         self._pages = {page.number: page for page in own}
         self._own = {page.url_key: page.number for page in own}
         self._candidates: dict[int, tuple[list[Candidate], int]] = {}
-        if len(batch) > 1 and (asked := [place for place, query in enumerate(batch) if not self._revisited(query)]):
+        if len(batch) > 1 and (
+            asked := [place for place, query in enumerate(batch) if not self._revisited(query)]
+        ):
             self._candidates = candidates(index, batch, asked)
             met = [page for pages, _ in self._candidates.values() for page in pages]
             self._load([page.number for page in met if page.number > 0 and page.cost != NEVER])
@@ -289,22 +335,38 @@ class _Turn:
         if own := self._revisited(query):
             return self._revisit(place, own)
         met = self._met(place)
-        live = met if query.retention.ttl_seconds is None else [page for page in met if self._is_live(page, query)]
+        live = (
+            met
+            if query.retention.ttl_seconds is None
+            else [page for page in met if self._is_live(page, query)]
+        )
         near, others = _accepted(query, live)
         near = near or self._same_thin(query)
         self._load([*near, *others])
         gone = []
-        while near and self._crawlers.is_abandoned((page := self._pages[near[0]]).url_key, page.crawler):
+        while near and self._crawlers.is_abandoned(
+            (page := self._pages[near[0]]).url_key, page.crawler
+        ):
             gone.append(page)
             del near[0]
         nearest = self._pages[near[0]] if near else None
-        replaces = nearest is not None and min([self._pages[number].rank for number in near]) > record.rank
+        replaces = (
+            nearest is not None and min([self._pages[number].rank for number in near]) > record.rank
+        )
         self._free(query, met, live, is_added=nearest is None or replaces)
-        kind, earlier, rejected = Kind.NEW, None, next((self._pages[number].record() for number in others), None)
+        kind, earlier, rejected = (
+            Kind.NEW,
+            None,
+            next((self._pages[number].record() for number in others), None),
+        )
         if nearest is not None:
             rejected = None
             kind = Kind.EXACT_DUPLICATE if nearest.digest == record.digest else Kind.NEAR_DUPLICATE
-            text = self._text(nearest.number) if kind is Kind.NEAR_DUPLICATE and record.packed_text else b""
+            text = (
+                self._text(nearest.number)
+                if kind is Kind.NEAR_DUPLICATE and record.packed_text
+                else b""
+            )
             counted = nearest._replace(seen_at=self._now, copies=nearest.copies + 1)
             earlier = counted.record(text)
             if not replaces:
@@ -315,7 +377,9 @@ class _Turn:
             self._remove(page)
             self._pending[page.url_key] = False
         self._add(place, earlier.copies if earlier else 0)
-        return Answer(kind, earlier, False, index.pages, len(live), replaces=replaces, rejected=rejected)
+        return Answer(
+            kind, earlier, False, index.pages, len(live), replaces=replaces, rejected=rejected
+        )
 
     def _write(self) -> None:
         index = self._index
@@ -328,20 +392,34 @@ class _Turn:
         index.keep_texts(self._texts)
         self._crawlers.note_pending(self._pending)
         index.write_head()
-        self._added, self._texts, self._changed, self._removed, self._pending = {}, {}, set(), {}, {}
+        self._added, self._texts, self._changed, self._removed, self._pending = (
+            {},
+            {},
+            set(),
+            {},
+            {},
+        )
 
     def _is_live(self, page: Page | Candidate, query: Query) -> bool:
         return query.retention.is_live(page.added_at, page.seen_at, self._now)
 
     def _revisited(self, query: Query) -> Page | None:
         page = self._pages.get(self._own.get(query.record.url_key, 0))
-        is_own = page is not None and self._is_live(page, query) and not self._crawlers.is_at_work(page.crawler)
+        is_own = (
+            page is not None
+            and self._is_live(page, query)
+            and not self._crawlers.is_at_work(page.crawler)
+        )
         return page if is_own else None
 
     def _same_thin(self, query: Query) -> list[int]:
         """Return the number of a thin page that another crawler at work has, if it is unchanged."""
         own = self._pages.get(self._own.get(query.record.url_key, 0)) if query.exact_only else None
-        is_same = own is not None and self._is_live(own, query) and not query.has_new_text(own.signature, own.digest)
+        is_same = (
+            own is not None
+            and self._is_live(own, query)
+            and not query.has_new_text(own.signature, own.digest)
+        )
         return [own.number] if own is not None and is_same else []
 
     def _load(self, numbers: Sequence[int]) -> None:
@@ -353,10 +431,16 @@ class _Turn:
         """Return the pages to compare with a query, as they are now."""
         if place in self._candidates:
             pages, room = self._candidates[place]
-            of_file = [page for page in pages if page.number > 0 and page.number not in self._place_of]
-            of_batch = [page for page in pages if page.number < 0 and self._is_kept(-1 - page.number)]
+            of_file = [
+                page for page in pages if page.number > 0 and page.number not in self._place_of
+            ]
+            of_batch = [
+                page for page in pages if page.number < 0 and self._is_kept(-1 - page.number)
+            ]
             if sum([page.keys for page in of_batch]) <= room:
-                return of_file + [page._replace(number=self._page_of[-1 - page.number]) for page in of_batch]
+                return of_file + [
+                    page._replace(number=self._page_of[-1 - page.number]) for page in of_batch
+                ]
         if len(self._batch) > 1:
             self._write()
         return candidates_alone(self._index, self._batch[place])
@@ -366,7 +450,9 @@ class _Turn:
         return self._place_of.get(self._page_of.get(place, 0)) == place
 
     def _revisit(self, place: int, own: Page) -> Answer:
-        """Note that a page was seen again, and its new text if it has one; its URL, age and copies stay."""
+        """Note that a page was seen again, and its new text if it has one; its URL, age and copies
+        stay.
+        """
         query, index = self._batch[place], self._index
         record = query.record
         is_abandoned = self._crawlers.is_abandoned(own.url_key, own.crawler)
@@ -378,7 +464,9 @@ class _Turn:
             if own.number not in self._added:
                 index.unfile([own])
             self._added[own.number] = query.keys
-            seen = Page(*seen[:3], record.search, record.signature, record.digest, record.rank, *seen[7:])
+            seen = Page(
+                *seen[:3], record.search, record.signature, record.digest, record.rank, *seen[7:]
+            )
             self._texts[own.number] = record.packed_text
             self._page_of[place], self._place_of[own.number] = own.number, place
         elif record.packed_text and record.digest == own.digest and not self._text(own.number):
@@ -387,7 +475,9 @@ class _Turn:
         self._change(seen)
         return Answer(Kind.REVISIT, earlier, is_changed, index.pages, 0, is_abandoned)
 
-    def _free(self, query: Query, met: Sequence[Candidate], live: Sequence[Candidate], *, is_added: bool) -> None:
+    def _free(
+        self, query: Query, met: Sequence[Candidate], live: Sequence[Candidate], *, is_added: bool
+    ) -> None:
         """Remove pages that have expired, and what has the URL of a page that is added."""
         gone = sorted({page.number for page in met}.difference([page.number for page in live]))
         own = self._own.get(query.record.url_key)

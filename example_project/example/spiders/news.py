@@ -1,7 +1,8 @@
-"""Syndicated news: one story appears at several publishers, in other templates, with other links around it.
+"""Syndicated news: one story appears at several publishers, in other templates, with other links
+around it.
 
-The pages differ, their articles do not. So all pages pass, and the item pipeline compares the extracted stories. Titles
-are left out: every editor writes another one.
+The pages differ, their articles do not. So all pages pass, and the item pipeline compares the
+extracted stories. Titles are left out: every editor writes another one.
 """
 
 import scrapy
@@ -22,8 +23,16 @@ class NewsSpider(SiteSpider):
     def parse(self, response):
         if not isinstance(response, scrapy.http.HtmlResponse):
             return
-        body = [paragraph for paragraph in response.css(STORY).css("::text").getall() if paragraph.strip()]
+        body = [
+            paragraph
+            for paragraph in response.css(STORY).css("::text").getall()
+            if paragraph.strip()
+        ]
         # Lists, forms and notices hold shorter texts than stories.
         if len(" ".join(body)) > 500:
-            yield {"url": response.url, "title": response.css("h1::text, h2::text").get("").strip(), "body": body}
+            yield {
+                "url": response.url,
+                "title": response.css("h1::text, h2::text").get("").strip(),
+                "body": body,
+            }
         yield from self.requests_to_links(response)

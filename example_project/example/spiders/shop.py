@@ -1,7 +1,8 @@
 """A shop: products share their descriptions, and one product has many URLs.
 
-Products that differ in name, price or specification stay apart, however alike their pages read. The same product at
-another URL, with a campaign or a sort order in it, yields no item; its links are followed.
+Products that differ in name, price or specification stay apart, however alike their pages read. The
+same product at another URL, with a campaign or a sort order in it, yields no item; its links are
+followed.
 """
 
 from scrapy.linkextractors import LinkExtractor
@@ -18,8 +19,8 @@ class ShopSpider(SiteSpider):
     }
     first_path = "shop/"
     links = LinkExtractor(allow=r"/shop/")
-    # In the demo site's shop every product has one URL. The links of its newsletters add further ones, with campaigns.
-    # For a shop of your own, give -a start=URL.
+    # In the demo site's shop every product has one URL. The links of its newsletters add further
+    # ones, with campaigns. For a shop of your own, give -a start=URL.
     newsletters = [
         f"shop/{category}/1/?utm_source=newsletter&utm_content={week}"
         for category in ("lanterns", "ropes", "notebooks", "teas")
@@ -28,7 +29,11 @@ class ShopSpider(SiteSpider):
 
     def first_urls(self):
         urls = super().first_urls()
-        return urls if self.start_url else urls + [self.settings["START_URL"] + path for path in self.newsletters]
+        return (
+            urls
+            if self.start_url
+            else urls + [self.settings["START_URL"] + path for path in self.newsletters]
+        )
 
     def parse(self, response):
         if response.css(".sku"):

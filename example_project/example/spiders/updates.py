@@ -1,6 +1,7 @@
 """A site that is crawled again and again: each crawl yields what is new or has changed.
 
-The index outlives the crawl. Unchanged pages are fetched and their links are followed, but they yield no items.
+The index outlives the crawl. Unchanged pages are fetched and their links are followed, but they
+yield no items.
 """
 
 import scrapy

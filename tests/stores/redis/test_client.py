@@ -30,32 +30,57 @@ def settings(client: redis.Redis) -> dict[str, Any]:
     [
         ("redis://example.com:6380/3", {"host": "example.com", "port": 6380, "db": 3}),
         ("redis://user:pass%2Fw%40rd@localhost", {"username": "user", "password": "pass/w@rd"}),
-        ("redis://localhost", {"socket_timeout": 2.0, "socket_connect_timeout": 2.0, "host": "localhost"}),
-        ("rediss://localhost?ssl_cert_reqs=none", {"ssl_cert_reqs": "none", "ssl_check_hostname": False}),
-        ("unix://user:s3cret@/run/redis.sock?db=1", {"path": "/run/redis.sock", "db": 1, "password": "s3cret"}),
+        (
+            "redis://localhost",
+            {"socket_timeout": 2.0, "socket_connect_timeout": 2.0, "host": "localhost"},
+        ),
+        (
+            "rediss://localhost?ssl_cert_reqs=none",
+            {"ssl_cert_reqs": "none", "ssl_check_hostname": False},
+        ),
+        (
+            "unix://user:s3cret@/run/redis.sock?db=1",
+            {"path": "/run/redis.sock", "db": 1, "password": "s3cret"},
+        ),
     ],
 )
 def test_a_url_says_how_to_connect(url: str, expected: dict[str, Any]) -> None:
     assert expected.items() <= settings(client_of(url)).items()
 
 
-def test_sentinels_have_a_login_and_a_share_of_the_time_of_their_own(certificate: Certificate) -> None:
+def test_sentinels_have_a_login_and_a_share_of_the_time_of_their_own(
+    certificate: Certificate,
+) -> None:
     url = (
         f"redis+sentinel://user:s3cret@a,b:1,[::1]:2,d/crawl"
         f"?ssl=true&ssl_ca_certs={certificate.file}&sentinel_username=watcher&sentinel_password=hush"
     )
     pool = client_of(url).connection_pool
     asked = [settings(client) for client in pool.sentinel_manager.sentinels]
-    assert [(each["host"], each["port"]) for each in asked] == [("a", 26379), ("b", 1), ("::1", 2), ("d", 26379)]
+    assert [(each["host"], each["port"]) for each in asked] == [
+        ("a", 26379),
+        ("b", 1),
+        ("::1", 2),
+        ("d", 26379),
+    ]
     for each in asked:
-        assert (each["username"], each["password"], each["socket_timeout"]) == ("watcher", "hush", 0.5)
+        assert (each["username"], each["password"], each["socket_timeout"]) == (
+            "watcher",
+            "hush",
+            0.5,
+        )
         assert each["ssl_ca_certs"] == str(certificate.file)
-    assert (pool.is_master, pool.service_name, pool.connection_kwargs["password"]) == (True, "crawl", "s3cret")
+    assert (pool.is_master, pool.service_name, pool.connection_kwargs["password"]) == (
+        True,
+        "crawl",
+        "s3cret",
+    )
     assert issubclass(pool.connection_class, redis.SSLConnection)
 
 
 NAMES_OF_PASSING_ERRORS = (
-    "ConnectionError TimeoutError BusyLoadingError ReadOnlyError ClusterDownError MasterDownError RedisClusterException"
+    "ConnectionError TimeoutError BusyLoadingError ReadOnlyError ClusterDownError MasterDownError "
+    "RedisClusterException"
 )
 MENDED_BY_TIME = [
     *(getattr(theirs, name)("said") for name in NAMES_OF_PASSING_ERRORS.split()),
@@ -96,16 +121,28 @@ def test_errors_of_the_client_become_ours(
         assert str(error) in str(caught.value)
 
 
-def test_the_recipe_of_the_documentation_leaves_a_server_alone_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    pages = [path.read_text("utf-8") for path in DOCS.rglob("*.md") if "_build" not in path.relative_to(DOCS).parts]
+def test_the_recipe_of_the_documentation_leaves_a_server_alone_that_is_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pages = [
+        path.read_text("utf-8")
+        for path in DOCS.rglob("*.md")
+        if "_build" not in path.relative_to(DOCS).parts
+    ]
     (page,) = (page for page in pages if "# Go on while the store is down" in page)
-    recipe = page.partition("# Go on while the store is down")[2].partition("```python\n")[2].partition("```")[0]
+    recipe = (
+        page.partition("# Go on while the store is down")[2]
+        .partition("```python\n")[2]
+        .partition("```")[0]
+    )
     assert "localhost:6379" in recipe
     names: dict[str, Any] = {}
     exec(recipe.replace("localhost:6379", f"127.0.0.1:{free_port()}"), names)
     check = names["dedup"].check
     asked: list[str] = []
-    monkeypatch.setattr(names["dedup"], "check", lambda url, **page: (asked.append(url), check(url, **page)))
+    monkeypatch.setattr(
+        names["dedup"], "check", lambda url, **page: (asked.append(url), check(url, **page))
+    )
     for url in "abc":
         assert names["is_copy"](url, "<p>some words of a page</p>") is False
     assert asked == ["a"]

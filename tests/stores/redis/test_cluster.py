@@ -1,4 +1,7 @@
-"""The store on a real cluster of three masters with a replica each. `conftest` runs the contract on one, too."""
+"""The store on a real cluster of three masters with a replica each.
+
+`conftest` runs the contract on one, too.
+"""
 
 from __future__ import annotations
 
@@ -67,9 +70,13 @@ def is_patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 class TestPrefixes:
     @pytest.mark.parametrize("namespace", ["test", "a", "x.y:z-1", "n" * 100])
-    def test_slots_are_spread_evenly_and_no_two_namespaces_share_a_key(self, namespace: str) -> None:
+    def test_slots_are_spread_evenly_and_no_two_namespaces_share_a_key(
+        self, namespace: str
+    ) -> None:
         names = prefixes(namespace)
-        assert [key_slot(name.encode()) * PREFIXES // 16384 for name in names] == list(range(PREFIXES))
+        assert [key_slot(name.encode()) * PREFIXES // 16384 for name in names] == list(
+            range(PREFIXES)
+        )
         assert all(key_slot(name.encode()) == key_slot(f"{name}m".encode()) for name in names)
         assert not set(names) & set(prefixes(f"{namespace}.0"))
 
@@ -79,7 +86,8 @@ class TestPrefixes:
         statuses(store, each_elsewhere(range(1000, 1016)))
         rounds: list[Any] = []
         monkeypatch.setattr(
-            "crawldedup.stores.redis.client.exchange", lambda asked: (rounds.append(asked), exchange(asked))[1]
+            "crawldedup.stores.redis.client.exchange",
+            lambda asked: (rounds.append(asked), exchange(asked))[1],
         )
         assert statuses(store, each_elsewhere(range(64))) == [Kind.NEW] * 64
         assert (len(rounds), len(rounds[0])) == (1, 3)
@@ -98,7 +106,9 @@ class TestPrefixes:
         assert sum(len(master.client.keys("*:r:*")) for master in cluster.masters) == 1
         assert_known(store, asked)
 
-    def test_what_is_told_of_a_page_reaches_its_prefix(self, cluster: ClusterSetup, store: RedisClusterStore) -> None:
+    def test_what_is_told_of_a_page_reaches_its_prefix(
+        self, cluster: ClusterSetup, store: RedisClusterStore
+    ) -> None:
         names = [PageName(url_key_of(url(number)), number) for number in range(5)]
         pending = [replace(asked, is_pending=True) for asked in each_elsewhere(range(5))]
         with contextlib.closing(RedisClusterStore(cluster.url, LAYOUT)) as crawler:
@@ -108,7 +118,13 @@ class TestPrefixes:
             statuses(crawler, [replace(pending[4], delivered=tuple(names[:2]))])
             crawler.deliver(names[2:3])
         again = store.check(each_elsewhere(range(5)))
-        assert [getattr(answer, "abandoned", answer) for answer in again] == [False, False, False, True, True]
+        assert [getattr(answer, "abandoned", answer) for answer in again] == [
+            False,
+            False,
+            False,
+            True,
+            True,
+        ]
         assert [store.forget(names[0]), store.forget(names[0])] == [True, False]
         assert statuses(store, [ask(0, place=0)]) == [Kind.NEW]
 
@@ -119,7 +135,10 @@ class TestPrefixes:
         here, elsewhere = store.remembered([name, PageName(name.url_key, 8)], Retention())
         assert (here and here.packed_text, elsewhere) == (b"text", None)
         assert not store.anchors(AnchorQuery(url(1), name, (1, 2))).is_known
-        held = [store.anchors(AnchorQuery(url(2), PageName(other_key, place), (2, 3))).urls for place in (9, 8)]
+        held = [
+            store.anchors(AnchorQuery(url(2), PageName(other_key, place), (2, 3))).urls
+            for place in (9, 8)
+        ]
         assert [list(urls.values()) for urls in held] == [[url(1)], []]
         assert store.forget(name, anchors_alone=True)
 
@@ -133,7 +152,9 @@ class TestPrefixes:
 
 class TestTrouble:
     @pytest.mark.usefixtures("is_patient")
-    def test_a_failover_under_load_loses_nothing(self, cluster: ClusterSetup, store: RedisClusterStore) -> None:
+    def test_a_failover_under_load_loses_nothing(
+        self, cluster: ClusterSetup, store: RedisClusterStore
+    ) -> None:
         answered: list[tuple[float, Any]] = []
         enough = threading.Event()
 
@@ -191,7 +212,9 @@ class TestTrouble:
         with cluster.moving(key, target):
             # A part of the keys has arrived already.
             some = source.client.keys(f"{key}*")[:3]
-            source.client.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *some)
+            source.client.execute_command(
+                "MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *some
+            )
             thread.start()
             time.sleep(0.3)
             assert thread.is_alive()
@@ -214,16 +237,25 @@ class TestTrouble:
         after = each_elsewhere(range(100, 132))
         assert statuses(store, after) == [Kind.NEW] * 32
         assert_known(store, after)
-        assert_known(store, [ask(number, place=number) for number in range(32) if number % PREFIXES not in lost])
+        assert_known(
+            store,
+            [ask(number, place=number) for number in range(32) if number % PREFIXES not in lost],
+        )
 
     def test_a_full_master_lets_pages_pass_and_tells_what_it_knows(
         self, store: RedisClusterStore, cluster: ClusterSetup
     ) -> None:
         asked = each_elsewhere(range(40))
         with cluster.masters[0].configured(maxmemory=1):
-            refused = [number for number, answer in enumerate(store.check(asked)) if isinstance(answer, StoreFullError)]
+            refused = [
+                number
+                for number, answer in enumerate(store.check(asked))
+                if isinstance(answer, StoreFullError)
+            ]
             assert 0 < len(refused) < 40
-            assert_known(store, [question for number, question in enumerate(asked) if number not in refused])
+            assert_known(
+                store, [question for number, question in enumerate(asked) if number not in refused]
+            )
             with contextlib.closing(RedisClusterStore(cluster.url, LAYOUT)) as late:
                 assert late.open() == 40 - len(refused)
         assert statuses(store, [asked[number] for number in refused]) == [Kind.NEW] * len(refused)

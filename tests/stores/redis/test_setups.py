@@ -1,4 +1,6 @@
-"""Redis with TLS, restricted users, replicas, sentinels and clusters: real ones, whose servers are killed."""
+"""Redis with TLS, restricted users, replicas, sentinels and clusters: real ones, whose servers are
+killed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,14 @@ from crawldedup.stores.base import AnchorQuery, Retention, make_store, shown_url
 from crawldedup.stores.redis.client import connect, read_url, store_errors
 from crawldedup.stores.redis.store import RedisStore
 from crawldedup.verdict import Kind
-from tests.servers import Certificate, ClusterSetup, RedisServer, SentinelSetup, TlsFront, wait_until
+from tests.servers import (
+    Certificate,
+    ClusterSetup,
+    RedisServer,
+    SentinelSetup,
+    TlsFront,
+    wait_until,
+)
 from tests.stores.pages import FOR_EVER, LAYOUT, Page, checked, name_of, query, random_page
 from tests.stores.test_contract import exited_process
 
@@ -30,7 +39,10 @@ WRITING = "redis.call('SET', KEYS[1], ARGV[1]) return redis.call('GET', KEYS[1])
 
 
 def refusal(url: str, use: Callable[[str], object]) -> str:
-    with pytest.raises(ConfigurationError) as caught, store_errors(shown_url(url), lambda: False, "test"):
+    with (
+        pytest.raises(ConfigurationError) as caught,
+        store_errors(shown_url(url), lambda: False, "test"),
+    ):
         use(url)
     return str(caught.value)
 
@@ -59,7 +71,9 @@ class TestTls:
 
     def test_a_store_works(self, url: str, certificate: Certificate) -> None:
         own = f"ssl_certfile={certificate.file}&ssl_keyfile={certificate.key}"
-        with contextlib.closing(RedisStore(f"{url}?ssl_ca_certs={certificate.file}&{own}", LAYOUT)) as store:
+        with contextlib.closing(
+            RedisStore(f"{url}?ssl_ca_certs={certificate.file}&{own}", LAYOUT)
+        ) as store:
             store.open()
             page = query(random_page(np.random.default_rng(1)), "https://example.com/1")
             assert [checked(store, page).kind for _ in range(2)] == [Kind.NEW, Kind.REVISIT]
@@ -73,7 +87,10 @@ class TestTls:
         for wrong in (f"{url}?{own[1:]}", f"{trusting}{own}".replace("localhost", "127.0.0.1")):
             assert "do not agree on TLS" in refusal(wrong, ping), wrong
         # Servers mostly hang up on who has no certificate, without a word.
-        with pytest.raises((ConfigurationError, StoreUnavailableError)), store_errors("", lambda: False, "test"):
+        with (
+            pytest.raises((ConfigurationError, StoreUnavailableError)),
+            store_errors("", lambda: False, "test"),
+        ):
             ping(trusting)
 
 
@@ -101,17 +118,40 @@ class TestAccess:
             for right in (":s3cret@", "crawler:s3cret@"):
                 open_store(restricted.url.replace("//", f"//{right}"))
 
-    def test_a_store_needs_exactly_the_commands_that_are_documented(self, restricted: RedisServer) -> None:
+    def test_a_store_needs_exactly_the_commands_that_are_documented(
+        self, restricted: RedisServer
+    ) -> None:
         # Database 1, so that one must be selected.
         others = restricted.url.replace("/0", "/1")
-        with contextlib.closing(RedisStore(others.replace("//", "//crawler:s3cret@"), LAYOUT)) as store:
+        with contextlib.closing(
+            RedisStore(others.replace("//", "//crawler:s3cret@"), LAYOUT)
+        ) as store:
             use_everything(store, others)
-        denied = [entry["object"] for entry in restricted.client.acl_log() if entry["username"] == "crawler"]
+        denied = [
+            entry["object"]
+            for entry in restricted.client.acl_log()
+            if entry["username"] == "crawler"
+        ]
         # The client introduces itself, and does not mind that nobody listens.
         assert set(denied) <= {"client", "client|setinfo"}
-        called = {name.removeprefix("cmdstat_").split("|")[0] for name in restricted.client.info("commandstats")}
+        called = {
+            name.removeprefix("cmdstat_").split("|")[0]
+            for name in restricted.client.info("commandstats")
+        }
         allowed = {rule[1:].split("|")[0] for rule in ACL_RULES if rule.startswith("+")}
-        by_others = {"acl", "config", "info", "flushall", "flushdb", "del", "auth", "hello", "client", "eval", "ping"}
+        by_others = {
+            "acl",
+            "config",
+            "info",
+            "flushall",
+            "flushdb",
+            "del",
+            "auth",
+            "hello",
+            "client",
+            "eval",
+            "ping",
+        }
         assert allowed <= called <= allowed | by_others
 
     def test_other_keys_are_out_of_reach(self, restricted: RedisServer) -> None:
@@ -132,14 +172,19 @@ def use_everything(store: RedisStore, others: str) -> None:
 
     def check(page: Page, name: object, text: bytes = b"", **values: object) -> Kind:
         asked = query(page, url(name))
-        return checked(store, replace(asked, record=replace(asked.record, packed_text=text), **values)).kind  # type: ignore[arg-type]
+        return checked(
+            store, replace(asked, record=replace(asked.record, packed_text=text), **values)
+        ).kind  # type: ignore[arg-type]
 
     store.open()
     assert {check(page, number) for number, page in enumerate(pages)} == {Kind.NEW}
-    # One more text for a known URL, and pages of one template: a range holds more of them than are read.
+    # One more text for a known URL, and pages of one template: a range holds more of them than are
+    # read.
     check(random_page(rng), 0)
     for number in range(100):
-        check(replace(random_page(rng), search_weights=pages[1].search_weights), f"template/{number}")
+        check(
+            replace(random_page(rng), search_weights=pages[1].search_weights), f"template/{number}"
+        )
     store.find([query(pages[1], "")])
     # A URL that another crawler at work has.
     with contextlib.closing(RedisStore(others, LAYOUT)) as fellow:
@@ -149,7 +194,9 @@ def use_everything(store: RedisStore, others: str) -> None:
     store.heartbeat()
     assert store.info().pages > 0
     assert store.note("rules", "text") == "text"
-    assert [page and page.packed_text for page in store.remembered([name_of(url(3))], FOR_EVER)] == [b""]
+    assert [
+        page and page.packed_text for page in store.remembered([name_of(url(3))], FOR_EVER)
+    ] == [b""]
     assert store.forget(name_of(url(2)))
     store.check([query(random_page(rng), url(f"batch/{number}")) for number in range(3)])
     # Copies in a batch whose answer was lost.
@@ -164,7 +211,9 @@ def use_everything(store: RedisStore, others: str) -> None:
         check(random_page(rng), f"limited/{number}", retention=Retention(10_000, max_pages=20))
     # Of two pages with anchors, the second is in the place of the first.
     for number in range(2):
-        store.anchors(AnchorQuery(url(number), name_of(url(number)), (number, number + 1), most_anchors=3))
+        store.anchors(
+            AnchorQuery(url(number), name_of(url(number)), (number, number + 1), most_anchors=3)
+        )
     store.forget(name_of(url(1)), anchors_alone=True)
     # A store that lost a part of its records goes on.
     server.delete(*server.scan_iter("crawldedup:*:r:*"))
@@ -178,13 +227,18 @@ def use_everything(store: RedisStore, others: str) -> None:
 
 @pytest.mark.nightly
 class TestSentinels:
-    def test_a_client_goes_on_with_the_new_master_after_a_kill(self, sentinels: SentinelSetup) -> None:
+    def test_a_client_goes_on_with_the_new_master_after_a_kill(
+        self, sentinels: SentinelSetup
+    ) -> None:
         with contextlib.closing(client_of(sentinels.url)) as client:
             client.eval(WRITING, 1, "a", 5)
             client.wait(1, 1000)
             dead = sentinels.master
             dead.stop()
-            with pytest.raises(StoreUnavailableError), store_errors(sentinels.url, lambda: True, "test"):
+            with (
+                pytest.raises(StoreUnavailableError),
+                store_errors(sentinels.url, lambda: True, "test"),
+            ):
                 client.eval(WRITING, 1, "b", 6)
             wait_until(lambda: client.eval(WRITING, 1, "b", 6))
             assert client.mget("a", "b") == [b"5", b"6"]
@@ -204,17 +258,24 @@ class TestSentinels:
 
     def test_one_sentinel_is_enough_to_find_the_master(self, sentinels: SentinelSetup) -> None:
         sentinels.sentinels[0].stop()
-        with sentinels.sentinels[1].frozen(), contextlib.closing(client_of(sentinels.url)) as client:
+        with (
+            sentinels.sentinels[1].frozen(),
+            contextlib.closing(client_of(sentinels.url)) as client,
+        ):
             # On a busy machine it may hold the master to be dead for a moment.
             wait_until(client.ping)
 
     def test_sentinels_with_a_user_of_their_own(self, sentinels: SentinelSetup) -> None:
         for sentinel in sentinels.sentinels:
-            sentinel.client.execute_command("ACL SETUSER", "watcher", "reset", "on", ">hush", "+sentinel|masters")
+            sentinel.client.execute_command(
+                "ACL SETUSER", "watcher", "reset", "on", ">hush", "+sentinel|masters"
+            )
         url = f"{sentinels.url}?sentinel_username=watcher&sentinel_password="
         ping(f"{url}hush")
         for wrong in (f"{url}wr0ng", sentinels.url.replace("/crawl", "/crwal")):
-            with pytest.raises(StoreUnavailableError, match="no sentinel that answers names a master") as caught:
+            with pytest.raises(
+                StoreUnavailableError, match="no sentinel that answers names a master"
+            ) as caught:
                 open_store(wrong)
             assert "wr0ng" not in "".join(traceback.format_exception(caught.value))
 
@@ -224,7 +285,9 @@ class TestCluster:
     def test_users_need_some_commands_more(self, cluster: ClusterSetup) -> None:
         for node in cluster.nodes:
             more = ("+cluster|slots", "+command")
-            node.client.execute_command("ACL SETUSER", "crawler", "reset", "on", ">s3cret", *ACL_RULES, *more)
+            node.client.execute_command(
+                "ACL SETUSER", "crawler", "reset", "on", ">s3cret", *ACL_RULES, *more
+            )
         url = cluster.url.replace("//", "//crawler:s3cret@")
         open_store(url)
         said = refusal(url.replace("s3cret", "wr0ng"), open_store)
@@ -234,7 +297,11 @@ class TestCluster:
     def test_a_server_of_another_kind_is_a_configuration_error(
         self, cluster: ClusterSetup, redis_server: RedisServer
     ) -> None:
-        said = refusal(redis_server.url.removesuffix("/0").replace("redis:", "redis+cluster:"), open_store)
+        said = refusal(
+            redis_server.url.removesuffix("/0").replace("redis:", "redis+cluster:"), open_store
+        )
         assert "is not a node of a cluster, so write redis://" in said
-        other = next(node for node in cluster.masters if node is not cluster.master_of("crawldedup:{test}:m"))
+        other = next(
+            node for node in cluster.masters if node is not cluster.master_of("crawldedup:{test}:m")
+        )
         assert "is a node of a cluster, so write redis+cluster://" in refusal(other.url, open_store)

@@ -91,12 +91,31 @@ def test_a_page_costs_one_round_trip(client: redis.Redis, store: RedisStore) -> 
         check(store, number)
     stats = client.info("commandstats")
     assert stats["cmdstat_evalsha"]["calls"] == 50
-    from_clients = {"eval", "script", "hello", "auth", "select", "client", "ping", "multi", "get", "exists"}
+    from_clients = {
+        "eval",
+        "script",
+        "hello",
+        "auth",
+        "select",
+        "client",
+        "ping",
+        "multi",
+        "get",
+        "exists",
+    }
     assert not {name.removeprefix("cmdstat_").split("|")[0] for name in stats} & from_clients
 
 
-def test_every_key_is_below_the_namespace_and_clear_leaves_the_others(client: redis.Redis, store: RedisStore) -> None:
-    foreign = ["crawldedup", "crawldedup:{test", "crawldedup:{test2}:t0:1", "crawldedup:{tes*}:u:1", "x"]
+def test_every_key_is_below_the_namespace_and_clear_leaves_the_others(
+    client: redis.Redis, store: RedisStore
+) -> None:
+    foreign = [
+        "crawldedup",
+        "crawldedup:{test",
+        "crawldedup:{test2}:t0:1",
+        "crawldedup:{tes*}:u:1",
+        "x",
+    ]
     store.check([ask(number) for number in range(300)])
     assert {bytes(key)[:18] for key in client.scan_iter()} == {PREFIX.encode()}
     assert all(store.forget(name_of(url(number))) for number in range(300))
@@ -127,7 +146,9 @@ def test_a_unix_socket_serves_as_well(tmp_path_factory: pytest.TempPathFactory) 
         assert check(store, 0) is Kind.NEW
 
 
-def test_threads_that_open_one_store_at_once_make_one_crawler(client: redis.Redis, store: RedisStore) -> None:
+def test_threads_that_open_one_store_at_once_make_one_crawler(
+    client: redis.Redis, store: RedisStore
+) -> None:
     store.close()
     start = threading.Barrier(8)
     with ThreadPoolExecutor(8) as threads:
@@ -164,14 +185,20 @@ def test_of_equal_keys_the_first_pages_are_compared_from_whichever_end_a_bucket_
     asked = replace(query(page, ""), plan=NO_PROBES, rule=EQUAL_ONLY, prefilter=None)
     signatures = [page.signature, *(rng.bytes(LAYOUT.signature_bytes) for _ in range(19))]
     for number, signature in enumerate(signatures):
-        store.check([replace(asked, record=Record(url(number), number, page.search, signature, number))])
+        store.check(
+            [replace(asked, record=Record(url(number), number, page.search, signature, number))]
+        )
     assert [record.url for record in found(store, query(page, "", max_candidates=3))] == [url(0)]
 
 
 def test_queries_of_a_batch_are_packed_as_each_of_them_alone(rng: np.random.Generator) -> None:
-    batch = [query(random_page(rng), url(size), pages=size) for size in (0, 10, 10**4, 10**7, 10**9)]
+    batch = [
+        query(random_page(rng), url(size), pages=size) for size in (0, 10, 10**4, 10**7, 10**9)
+    ]
     batch[3:3] = [filler(rng, url("filler")), query(thin_page(rng), url("thin"))]
-    alone = [question for asked in batch for question in protocol.pack_questions([asked], LAYOUT, 7)]
+    alone = [
+        question for asked in batch for question in protocol.pack_questions([asked], LAYOUT, 7)
+    ]
     assert protocol.pack_questions(batch, LAYOUT, 7) == alone
     assert protocol.pack_questions([], LAYOUT, 7) == []
     assert protocol.pack_names([PageName(1), PageName(2, 5)]) == bytes(7) + b"\1" + bytes(7) + b"\2"
@@ -196,7 +223,9 @@ def test_every_page_of_a_large_index_is_found_in_buckets_that_the_server_keeps_a
 
 
 class TestServerTrouble:
-    def test_flushed_scripts_and_cut_connections_are_mended(self, client: redis.Redis, store: RedisStore) -> None:
+    def test_flushed_scripts_and_cut_connections_are_mended(
+        self, client: redis.Redis, store: RedisStore
+    ) -> None:
         for number in range(3):
             client.script_flush()
             client.client_kill_filter(_type="normal", skipme=True)
@@ -212,7 +241,11 @@ class TestServerTrouble:
             store.open()
             assert check(store, 0) is Kind.NEW
             server.stop()
-            calls = [lambda: check(store, 1), lambda: found(store, ask(0)), lambda: store.forget(PageName(1))]
+            calls = [
+                lambda: check(store, 1),
+                lambda: found(store, ask(0)),
+                lambda: store.forget(PageName(1)),
+            ]
             for call in (*calls, store.heartbeat, store.info, store.clear, store.open):
                 with pytest.raises(StoreUnavailableError, match=server.url):
                     call()
@@ -222,7 +255,9 @@ class TestServerTrouble:
             store.close()
 
     @pytest.mark.parametrize("first_call", ["check", "heartbeat"])
-    def test_an_index_that_was_lost_begins_anew(self, redis_server: RedisServer, first_call: str) -> None:
+    def test_an_index_that_was_lost_begins_anew(
+        self, redis_server: RedisServer, first_call: str
+    ) -> None:
         first, second, later, next_crawl = (RedisStore(redis_server.url, LAYOUT) for _ in range(4))
         first.open()
         second.open()
@@ -252,7 +287,10 @@ class TestServerTrouble:
             "m",
             "*:t*",
             "*:r:*",
-            *(pytest.param(k, marks=pytest.mark.nightly) for k in ("*:r:0", "*:u:*", "*:f*", "*[mr]*")),
+            *(
+                pytest.param(k, marks=pytest.mark.nightly)
+                for k in ("*:r:0", "*:u:*", "*:f*", "*[mr]*")
+            ),
         ],
     )
     def test_an_index_that_lost_some_of_its_keys_keeps_what_comes_after(
@@ -264,7 +302,10 @@ class TestServerTrouble:
         assert statuses(store, [ask(number) for number in later]) == [Kind.NEW] * 100
         for number in later:
             assert [record.url for record in found(store, ask(number))] == [url(number)]
-            assert [check(store, number), check(store, number, "copy")] == [Kind.REVISIT, Kind.EXACT_DUPLICATE]
+            assert [check(store, number), check(store, number, "copy")] == [
+                Kind.REVISIT,
+                Kind.EXACT_DUPLICATE,
+            ]
             assert store.forget(name_of(url(number)))
 
     def test_of_two_who_clear_at_once_neither_removes_what_came_after(
@@ -287,8 +328,12 @@ class TestServerTrouble:
 class TestLostAnswers:
     """Answers of the server that do not arrive: the client asks again."""
 
-    def lose(self, monkeypatch: pytest.MonkeyPatch, *, done: int | None = None, read: int = 0) -> None:
-        """Cut the next exchange off behind so many commands that were run, and so many answers that were read."""
+    def lose(
+        self, monkeypatch: pytest.MonkeyPatch, *, done: int | None = None, read: int = 0
+    ) -> None:
+        """Cut the next exchange off behind so many commands that were run, and so many answers that
+        were read.
+        """
         cuts = iter([True])
 
         def cut(asked: Any) -> list[list[Any]]:
@@ -300,14 +345,22 @@ class TestLostAnswers:
 
         monkeypatch.setattr("crawldedup.stores.redis.client.exchange", cut)
 
-    @pytest.mark.parametrize(("done", "read"), [*((done, 0) for done in range(4)), (None, 0), (None, 1), (None, 2)])
+    @pytest.mark.parametrize(
+        ("done", "read"), [*((done, 0) for done in range(4)), (None, 0), (None, 1), (None, 2)]
+    )
     def test_a_batch_counts_once(
         self, store: RedisStore, monkeypatch: pytest.MonkeyPatch, done: int | None, read: int
     ) -> None:
         check(store, 0)
         self.lose(monkeypatch, done=done, read=read)
         pages = [ask(text, name) for text, name in ((0, 2), (1, 1), (1, 3), (0, 4), (1, 1))]
-        expected = [Kind.EXACT_DUPLICATE, Kind.NEW, Kind.EXACT_DUPLICATE, Kind.EXACT_DUPLICATE, Kind.REVISIT]
+        expected = [
+            Kind.EXACT_DUPLICATE,
+            Kind.NEW,
+            Kind.EXACT_DUPLICATE,
+            Kind.EXACT_DUPLICATE,
+            Kind.REVISIT,
+        ]
         assert statuses(store, pages) == expected
         assert [record.copies for text in (0, 1) for record in found(store, ask(text))] == [2, 1]
 
@@ -337,7 +390,9 @@ class TestLostAnswers:
         (name,) = client.scan_iter("*:b:*")
         assert len(name) == len(f"{PREFIX}b:12345678")
 
-    def test_a_batch_above_the_size_of_one_round_trip_is_answered_in_order(self, store: RedisStore) -> None:
+    def test_a_batch_above_the_size_of_one_round_trip_is_answered_in_order(
+        self, store: RedisStore
+    ) -> None:
         pages = [ask(number) for number in range(230)]
         assert statuses(store, [*pages, *pages]) == [Kind.NEW] * 230 + [Kind.REVISIT] * 230
 
@@ -388,7 +443,12 @@ class TestMaxMemory:
 class TestForeignKeys:
     @pytest.mark.parametrize(
         "fields",
-        [{"colour": "red"}, {"pages": 3, "next": 3}, {"epoch": 7, "colour": "red"}, {"epoch": 7, "order": "x"}],
+        [
+            {"colour": "red"},
+            {"pages": 3, "next": 3},
+            {"epoch": 7, "colour": "red"},
+            {"epoch": 7, "order": "x"},
+        ],
     )
     def test_a_hash_of_others_at_the_head_is_refused_and_left_alone(
         self, redis_server: RedisServer, client: redis.Redis, fields: dict[Any, Any]
@@ -397,7 +457,9 @@ class TestForeignKeys:
         client.hset(META, mapping=fields)
         before = redis_contents(client)
         for call in (store.open, store.clear, store.heartbeat, lambda: check(store, 1)):
-            with pytest.raises(StoreError, match=f"what crawldedup did not write there.*{META}") as caught:
+            with pytest.raises(
+                StoreError, match=f"what crawldedup did not write there.*{META}"
+            ) as caught:
                 call()
             assert type(caught.value) is StoreError
         assert redis_contents(client) == before
@@ -434,9 +496,13 @@ class TestForeignKeys:
         check(store, 0)
         client.delete(f"{PREFIX}{key}")
         client.xadd(f"{PREFIX}{key}", {"not": "ours"})
-        own = {"m": lambda: found(store, ask(0)), "c": store.heartbeat}.get(key, lambda: check(store, 1))
+        own = {"m": lambda: found(store, ask(0)), "c": store.heartbeat}.get(
+            key, lambda: check(store, 1)
+        )
         for call in (own, store.open if key in "mc" else own):
-            with pytest.raises(StoreError, match=r"has a key in the namespace 'test' .*remove that key") as caught:
+            with pytest.raises(
+                StoreError, match=r"has a key in the namespace 'test' .*remove that key"
+            ) as caught:
                 call()
             assert type(caught.value) is StoreError
 
@@ -452,13 +518,22 @@ class Answering(socketserver.StreamRequestHandler):
             self.wfile.write(b":1\r\n")
 
 
-@pytest.mark.parametrize("form", ["redis://{}/0", "redis+sentinel://{}/mymaster", "redis+cluster://{}"])
+@pytest.mark.parametrize(
+    "form", ["redis://{}/0", "redis+sentinel://{}/mymaster", "redis+cluster://{}"]
+)
 def test_what_is_no_answer_is_an_error_of_the_store(form: str) -> None:
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Answering) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        with contextlib.closing(make_store(form.format(f"127.0.0.1:{server.server_address[1]}"), LAYOUT)) as store:
-            uses = [store.open, store.open_read_only, lambda: checked(store, ask(1)), lambda: found(store, ask(1))]
+        with contextlib.closing(
+            make_store(form.format(f"127.0.0.1:{server.server_address[1]}"), LAYOUT)
+        ) as store:
+            uses = [
+                store.open,
+                store.open_read_only,
+                lambda: checked(store, ask(1)),
+                lambda: found(store, ask(1)),
+            ]
             is_plain = form.startswith("redis:")
             for use in uses if is_plain else uses[:1]:
                 with pytest.raises((StoreError, ConfigurationError)) as caught:

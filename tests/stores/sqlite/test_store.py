@@ -1,4 +1,6 @@
-"""What a SQLite file brings: foreign, damaged and locked files, full disks, killed writers, numbers of pages."""
+"""What a SQLite file brings: foreign, damaged and locked files, full disks, killed writers, numbers
+of pages.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crawldedup.errors import ConfigurationError, ForeignStoreError, StoreError, StoreFullError, StoreUnavailableError
+from crawldedup.errors import (
+    ConfigurationError,
+    ForeignStoreError,
+    StoreError,
+    StoreFullError,
+    StoreUnavailableError,
+)
 from crawldedup.stores.base import Answer, Query
 from crawldedup.stores.sqlite.store import SqliteStore
 from crawldedup.verdict import Kind
@@ -88,12 +96,17 @@ OF_ANOTHER, NO_DATABASE = "SQLite file of another program", "not a SQLite file; 
     [
         (lambda path: database(path, *PRECIOUS), OF_ANOTHER),
         (lambda path: database(path, "PRAGMA journal_mode = wal", *PRECIOUS), OF_ANOTHER),
-        (lambda path: of_layout(path, 7), "a newer version of crawldedup .*; upgrade crawldedup, or"),
+        (
+            lambda path: of_layout(path, 7),
+            "a newer version of crawldedup .*; upgrade crawldedup, or",
+        ),
         (lambda path: of_layout(path, 4), "an older version .*; crawl again, or"),
         (lambda path: path.write_bytes(b"hello"), NO_DATABASE),
     ],
 )
-def test_a_file_of_others_is_refused_unmodified(path: Path, make: Callable[[Path], object], said: str) -> None:
+def test_a_file_of_others_is_refused_unmodified(
+    path: Path, make: Callable[[Path], object], said: str
+) -> None:
     make(path)
     before = path.read_bytes()
     with contextlib.closing(store_at(path)) as store:
@@ -151,7 +164,10 @@ def test_of_many_pages_on_a_full_disk_those_that_found_room_are_answered_and_kep
     kept = len(answers)
     assert 50 < kept < 800
     assert answered[:kept] == answers
-    assert all(isinstance(error, StoreFullError) and "no room left" in str(error) for error in answered[kept:])
+    assert all(
+        isinstance(error, StoreFullError) and "no room left" in str(error)
+        for error in answered[kept:]
+    )
     assert [answer.pages for answer in answers] == list(range(1, kept + 1))
     assert [answer.kind for answer in answers] == [Kind.REVISIT] + [Kind.NEW] * (kept - 1)
     with pytest.raises(StoreFullError, match=f"no room left for {path}"):
@@ -165,7 +181,9 @@ def test_of_many_pages_on_a_full_disk_those_that_found_room_are_answered_and_kep
 
 @contextlib.contextmanager
 def process_of(work: Callable[[str, Connection], None], path: Path) -> Iterator[Connection]:
-    """Run something with a file in another process, which is killed in the end; yield what it sends through."""
+    """Run something with a file in another process, which is killed in the end; yield what it sends
+    through.
+    """
     pipe, far_end = CONTEXT.Pipe()
     process = CONTEXT.Process(target=work, args=(str(path), far_end), daemon=True)
     process.start()
@@ -199,7 +217,9 @@ def test_a_killed_writer_leaves_every_page_it_was_told_of(path: Path) -> None:
     assert_whole(path, pages)
 
 
-def test_a_store_without_page_numbers_left_is_full(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_without_page_numbers_left_is_full(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("crawldedup.stores.sqlite.index.MAX_PAGES", 2)
     add(store, 0)
     with pytest.raises(StoreFullError, match="page numbers"):
