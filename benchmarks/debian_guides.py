@@ -32,7 +32,7 @@ from crawldedup.demo.run import crawl
 from crawldedup.demo.site import Reply, path_of
 from crawldedup.errors import PageError
 from crawldedup.literature.bench import KeptPages, compare_all
-from crawldedup.page import PageReader
+from crawldedup.reading.reader import PageReader
 
 BANDS = (0.0, 0.8, 0.85, 0.9, 0.95, 1.0)
 """Where bands of similarity begin; the last one holds the pages whose best earlier page has the

@@ -54,7 +54,8 @@ from benchmarks.shared.common import count, make_parser, make_table, one_of, pro
 from crawldedup.demo.site import DemoSite
 from crawldedup.errors import PageError
 from crawldedup.options import Options
-from crawldedup.page import Page, PageReader
+from crawldedup.page import Page
+from crawldedup.reading.reader import PageReader
 from tests.attacks.fleet import BATCH, Fleet, Outcome
 from tests.scrapy_plugin.crawling import start
 from tests.scrapy_plugin.website import Site, article

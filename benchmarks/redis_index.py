@@ -38,15 +38,15 @@ from benchmarks.shared.redis_index import (
     new_fingerprints,
     store_of,
 )
+from crawldedup.index.queries import QueryBuilder
 from crawldedup.options import Options
-from crawldedup.search.query import QueryBuilder
-from crawldedup.stores.base import Query
+from crawldedup.stores.contract import Query
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterator, Sequence
 
-    from crawldedup.fingerprinting import Fingerprint
+    from crawldedup.fingerprinting.bits import Fingerprint
 
 
 def scale(given: Namespace, console: Console) -> None:

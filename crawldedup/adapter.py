@@ -10,10 +10,11 @@ from typing import Any, Final, Self
 
 from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
-from crawldedup.errors import CrawlDedupError, PageError, printable
+from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.page import Page
 from crawldedup.scrapy_plugin.policy import Copies, Fate, decide, key_of, with_claim
 from crawldedup.scrapy_plugin.settings import CrawlOptions
+from crawldedup.text import printable
 
 MARK: Final = "crawldedup"  # the name under which a page carries its verdict
 HTML: Final = ("text/html", "application/xhtml+xml")

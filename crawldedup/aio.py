@@ -16,14 +16,17 @@ from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self, TypeVar
 from crawldedup import checks
 from crawldedup.deduplicator import HEARTBEAT_SECONDS, Deduplicator
 from crawldedup.errors import ClosedError, CrawlDedupError, KeyMismatchError, StoreUnavailableError
-from crawldedup.explain import Explanation
-from crawldedup.fingerprinting import Fingerprint
-from crawldedup.names import Key
+from crawldedup.fingerprinting.bits import Fingerprint
+from crawldedup.index.explain import Explanation
+from crawldedup.key import Key
 from crawldedup.options import Options
-from crawldedup.page import Content, Page, PageReader, ReadPage
+from crawldedup.page import Page
 from crawldedup.reading.html import check_size
-from crawldedup.reading.volatile import Numbers, VolatileLines, put_last
-from crawldedup.stores.base import CrawlSession, is_persistent
+from crawldedup.reading.reader import Content, PageReader, ReadPage
+from crawldedup.reading.volatile import Numbers, VolatileLines
+from crawldedup.recent import put_last
+from crawldedup.stores.contract import CrawlSession
+from crawldedup.stores.registry import is_persistent
 from crawldedup.verdict import Match, Verdict
 from crawldedup.workers.pool import Breaker, WorkerPool, settle
 from crawldedup.workers.reading import HANDLER, read_of, request
@@ -132,9 +135,8 @@ class AsyncDeduplicator:
         )
         self._thread = ThreadPoolExecutor(1, "crawldedup-store") if is_persistent(store) else None
         self._breaker = Breaker()
-        self.gathering_seconds = (
-            _GATHERING_SECONDS  # how long to wait for pages that are read meanwhile
-        )
+        # How long to wait for pages that are read meanwhile.
+        self.gathering_seconds = _GATHERING_SECONDS
         self._session: CrawlSession | None = None
         self._is_closed = False
         self._reading = 0

@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from crawldedup.errors import ConfigurationError, printable
+from crawldedup.errors import ConfigurationError
+from crawldedup.text import printable
 
 Check = Callable[[str, Any], Any]
 

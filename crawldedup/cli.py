@@ -53,9 +53,8 @@ _WORKERS: Final[Arguments] = {
     )
 }
 _SOURCES: Final = (
-    "file, folder, feed (.jl, .json, .csv, .parquet), .warc or .wacz file, sitemap (.xml), URL, or "
-    "- for standard "
-    "input, which is one page or JSON lines"
+    "file, folder, feed (.jl, .json, .csv, .parquet), .warc or .wacz file, sitemap (.xml), URL, "
+    "or - for standard input, which is one page or JSON lines"
 )
 _PAGES: Final[Arguments] = {"pages": argument(_SOURCES, "PAGE", nargs="+"), **_FIELDS}
 _ONE_PAGE: Final = "file, URL, or - for standard input"
@@ -93,8 +92,7 @@ _SCANNED: Final[Arguments] = {
     **_WORKERS,
     "--keep": argument(
         "keep of each cluster the first page, or the first of those whose URL names no session, "
-        "campaign, print or "
-        "mobile view (default: best)",
+        "campaign, print or mobile view (default: best)",
         choices=("best", "first"),
         default="best",
     ),
@@ -154,9 +152,8 @@ _COMMANDS: Final[dict[str, Command]] = {
         _SCANNED,
         ("scope", *_COMPARING),
         description="Finds the clusters of near duplicates among the pages of files, folders, "
-        "feeds, web archives and "
-        "URLs, and which page of each is kept. A scan that was stopped goes on when the same "
-        "command is given again.",
+        "feeds, web archives and URLs, and which page of each is kept. A scan that was stopped "
+        "goes on when the same command is given again.",
         module="crawldedup.scan.run",
         run="scan",
         index=_ALIKE,
@@ -166,9 +163,9 @@ _COMMANDS: Final[dict[str, Command]] = {
         _FILTERED,
         ("namespace", "scope", *_COMPARING),
         description="Writes every item that is no copy of an earlier one, in order and unchanged. "
-        "An item whose page "
-        "cannot be compared is kept. Files get their names when they are complete.",
-        module="crawldedup.commands.filtering",
+        "An item whose page cannot be compared is kept. Files get their names when they are "
+        "complete.",
+        module="crawldedup.scan.filtering",
         run="filter_items",
         index={"key": 0},
     ),
@@ -184,6 +181,7 @@ _COMMANDS: Final[dict[str, Command]] = {
     "advise": Command(
         "tell which downloads a crawl can save, by rules for its URLs",
         _ADVISED,
+        module="crawldedup.report.advise",
         run="advise",
         index=None,
     ),

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, c
 
 from crawldedup import checks, errors, wire
 from crawldedup.errors import CrawlDedupError, PageError
-from crawldedup.fingerprinting import Fingerprint
+from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.verdict import Match, Verdict
 
 if TYPE_CHECKING:
     # A client does without what reads and compares pages, which takes a second to import.
-    from crawldedup.explain import Comparison, Explanation
+    from crawldedup.index.explain import Comparison, Explanation
     from crawldedup.page import Page
 
 try:
@@ -243,7 +243,7 @@ class Client(_Common, AbstractContextManager["Client"]):
 
     def explain(self, /, url: str, **page: Any) -> Explanation:
         """Explain the verdict that a page would get now. See `Deduplicator.explain`."""
-        from crawldedup.explain import Explanation
+        from crawldedup.index.explain import Explanation
 
         return self._ask(
             "/v1/explain", partial(wire.from_plain, Explanation), _values({"url": url, **page})
@@ -251,7 +251,7 @@ class Client(_Common, AbstractContextManager["Client"]):
 
     def compare(self, first: Page, second: Page) -> Comparison:
         """Compare the page that a crawl has seen `first` with another, by the options of the index."""
-        from crawldedup.explain import Comparison
+        from crawldedup.index.explain import Comparison
 
         pair = {"first": _values(first), "second": _values(second)}
         return self._ask("/v1/compare", partial(wire.from_plain, Comparison), pair)

@@ -13,17 +13,18 @@ from typing import Any, Final, Self, TypeVar
 
 from crawldedup import checks, errors
 from crawldedup.errors import CrawlDedupError, PageError, StoreError, StoreUnavailableError
-from crawldedup.explain import Explanation, explained
-from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, Fingerprint
-from crawldedup.names import Key
+from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS, Fingerprint
+from crawldedup.index.explain import Explanation, explained
+from crawldedup.index.paragraphs import coverage
+from crawldedup.index.queries import TABLES, QueryBuilder, preview, verdict_of
+from crawldedup.key import Key
 from crawldedup.options import Options
-from crawldedup.page import Content, Page, PageContent, PageReader, Read
-from crawldedup.paragraphs import coverage
+from crawldedup.page import Page
 from crawldedup.reading.difference import unpacked_text
+from crawldedup.reading.reader import Content, PageContent, PageReader, Read
 from crawldedup.reading.volatile import VolatileLines
-from crawldedup.search.query import TABLES, QueryBuilder, preview, verdict_of
-from crawldedup.stores import base
-from crawldedup.stores.base import Answer, CrawlSession, PageName, Query, Record
+from crawldedup.stores import contract, registry
+from crawldedup.stores.contract import Answer, CrawlSession, PageName, Query, Record
 from crawldedup.verdict import Match, Verdict
 
 BATCH: Final = 100  # So many pages are one transaction, or one round trip.
@@ -74,10 +75,10 @@ class Deduplicator:
         self._queries = QueryBuilder(self.options)
         secret: Any = self.options.key
         profile = f"{self._reader.profile}/{len(TABLES)}x{SEARCH_BITS}"
-        layout = base.Layout(
+        layout = contract.Layout(
             self.options.namespace, profile, TABLES, VERIFY_BITS // 8, takes_any_key=secret is None
         )
-        self._store = base.make_store(
+        self._store = registry.make_store(
             store, layout.with_key(Key.random() if secret is None else Key(secret))
         )
         self.pages = 0
@@ -448,7 +449,7 @@ class Deduplicator:
 
     def __repr__(self) -> str:
         state = "open" if self._is_open else "closed" if self._is_closed else "not opened"
-        place = f"{base.shown_url(self.options.store)} namespace={self.options.namespace!r}"
+        place = f"{registry.shown_url(self.options.store)} namespace={self.options.namespace!r}"
         return f"<{type(self).__name__} {place} similarity={self.options.similarity} ({state})>"
 
     def __enter__(self) -> Self:
@@ -489,7 +490,7 @@ class Deduplicator:
         self._store.clear()
         self.pages = 0
 
-    def info(self) -> base.StoreInfo:
+    def info(self) -> contract.StoreInfo:
         """Return the figures of the index: pages, bytes, tables, profile and namespace."""
         self._join_or_look(join=False)
         return self._store.info()
@@ -522,7 +523,7 @@ class Deduplicator:
             self._is_open = True
             if not self.pages and not self._wanted_session and self._store.is_persistent:
                 # A misspelt store would be an empty one, in which every page is new.
-                where = base.shown_url(self.options.store), self.options.namespace
+                where = registry.shown_url(self.options.store), self.options.namespace
                 _log.warning("crawldedup: a new index begins in %s, namespace %s", *where)
             self._next_heartbeat = now + HEARTBEAT_SECONDS
             self._exchange_volatile()
@@ -537,7 +538,8 @@ class Deduplicator:
     def _require_not_closed(self) -> None:
         if self._is_closed:
             place = (
-                f"the namespace {self.options.namespace!r} of {base.shown_url(self.options.store)}"
+                f"the namespace {self.options.namespace!r} of "
+                f"{registry.shown_url(self.options.store)}"
             )
             raise errors.ClosedError(
                 f"{place} is closed; call open() or use a `with` statement to open it again"

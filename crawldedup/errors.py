@@ -7,6 +7,8 @@ Text from crawled pages may be hostile: `printable` makes it safe to show in a t
 
 from typing import ClassVar, Self
 
+from crawldedup.text import printable
+
 
 class CrawlDedupError(Exception):
     """Base of every error that this package raises on purpose.
@@ -49,13 +51,10 @@ class ProfileMismatchError(CrawlDedupError):
         self.own_profile = own_profile
         super().__init__(
             f"{where} holds fingerprints of the profile {index_profile!r}, but this program makes "
-            f"{own_profile!r}; the "
-            "two can neither be compared nor converted. Use the settings (or the version) it was "
-            "written with, or "
-            "crawl again: into another namespace, or into this one after `crawldedup clear`. What "
-            "follows /key. names "
-            "the index's secret key: where nothing else differs, leave `key` out, or give the "
-            "index's own."
+            f"{own_profile!r}; the two can neither be compared nor converted. Use the settings (or "
+            "the version) it was written with, or crawl again: into another namespace, or into "
+            "this one after `crawldedup clear`. What follows /key. names the index's secret key: "
+            "where nothing else differs, leave `key` out, or give the index's own."
         )
 
 
@@ -163,14 +162,3 @@ class StoreFullError(StoreError):
     """Raised when the store has no room for another page. Give it more, or limit `max_pages`."""
 
     reason = counter = "full"
-
-
-def pluralize(number: int, noun: str) -> str:
-    """Return a number with its noun: "1 page", "2,000 pages"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def printable(text: str, longest: int = 500) -> str:
-    """Return the text with control characters and line ends escaped, cut at `longest` characters."""
-    shown = text if len(text) <= longest else text[:longest] + "..."
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in shown)

@@ -19,18 +19,17 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from crawldedup.checks import namespace, refused
-from crawldedup.errors import ConfigurationError, printable
+from crawldedup.errors import ConfigurationError
+from crawldedup.text import printable
 from crawldedup.verdict import Kind
 
 __all__ = ["CrawlSummary", "crawls", "journals"]
 
-FORMAT: Final = (
-    "crawldedup_journal"  # the key of a header that no other line has; its value is the version
-)
+# The key of a header that no other line has; its value is the version.
+FORMAT: Final = "crawldedup_journal"
 VERSION: Final = 1
-NAME_FILE: Final = (
-    "crawldedup.crawl"  # has the name of the crawl, in the directory of a job that may be paused
-)
+# Has the name of the crawl, in the directory of a job that may be paused.
+NAME_FILE: Final = "crawldedup.crawl"
 LONGEST_URL: Final = 2048
 
 OUTCOMES: Final = {  # what the lines of checked pages call their kinds

@@ -23,16 +23,16 @@ from rich.text import Text
 
 from crawldedup import checks
 from crawldedup.commands.command import Command, Output, argument
-from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError, printable
+from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.options import Options
+from crawldedup.text import printable
 
 if TYPE_CHECKING:
     from crawldedup.literature.bench import Truth
 
 DEFAULT: Final = "crawldedup"
-TOLERANCE: Final = (
-    0.1  # A flagged page is false if its best similarity lies more than this below the wanted one.
-)
+# A flagged page is false if its best similarity lies more than this below the wanted one.
+TOLERANCE: Final = 0.1
 SLOW: Final = {
     "brute force": 2000
 }  # methods that are left out above so many pages, unless they are named
@@ -56,8 +56,7 @@ BENCH: Final = Command(
     # A small corpus would make every search look thorough.
     {"expected_pages": 10_000_000},
     "Shows pages to each method in their order, and compares what it flags with the exact Jaccard "
-    "similarity of all "
-    "pairs of pages.",
+    "similarity of all pairs of pages.",
     module=__name__,
     index=None,
 )
@@ -194,7 +193,7 @@ def methods(options: Options) -> dict[str, Callable[[], Check]]:
 def default_check(options: Options) -> Check:
     """Return the check of a Deduplicator with these options, on texts that are read already."""
     from crawldedup.deduplicator import Deduplicator
-    from crawldedup.page import PageContent, PageReader
+    from crawldedup.reading.reader import PageContent, PageReader
 
     dedup, reader = Deduplicator.from_options(options), PageReader(options)
 
@@ -224,7 +223,7 @@ def read_corpus(
     too.
     """
     from crawldedup.commands.sources import readable_sources, refuse
-    from crawldedup.page import PageReader
+    from crawldedup.reading.reader import PageReader
 
     reader = PageReader(options or Options())
     documents: dict[str, Document] = {}
@@ -370,9 +369,8 @@ def print_trials(
         console.print(Text(lines.pop()), table, sep="\n")
         lines.append(
             f"to find: pages with an earlier page of {wanted:g} that the method kept. false: "
-            "flagged, and the best "
-            f"kept page is below {below}. kept apart: only a page of other facts, such as another "
-            "product, reaches "
-            f"{wanted:g}. us a page: microseconds of the processor, from the text on."
+            f"flagged, and the best kept page is below {below}. kept apart: only a page of other "
+            f"facts, such as another product, reaches {wanted:g}. us a page: microseconds of the "
+            "processor, from the text on."
         )
     console.print(Text("\n".join([*lines, *map(printable, notes)])))

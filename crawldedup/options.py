@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 from crawldedup import checks
 from crawldedup.checks import Check
 from crawldedup.errors import ConfigurationError
-from crawldedup.reading import MIN_WORDS
+from crawldedup.fingerprinting import MIN_WORDS
 
 LOWEST_SIMILARITY: Final = 0.5
 
@@ -83,18 +83,16 @@ class Options:
 
     store: str = option(
         "memory://",
-        _check_in("crawldedup.stores.base", "check_store_url"),
+        _check_in("crawldedup.stores.registry", "check_store_url"),
         "Where pages are remembered: memory://, sqlite:///path, redis://host:port/db, rediss://, "
-        "unix://, "
-        "redis+sentinel:// or redis+cluster://.",
+        "unix://, redis+sentinel:// or redis+cluster://.",
     )
     namespace: str = option("default", checks.namespace, "The name of the index within the store.")
     scope: str = option(
         "global",
         checks.one_of("global", "site", "spider"),
         "Which pages a page is compared with: all (global), those of its registered domain (site) "
-        "or those of its "
-        "spider (spider).",
+        "or those of its spider (spider).",
     )
     similarity: float = option(
         0.9,
@@ -105,9 +103,8 @@ class Options:
         0.98,
         checks.number("from 0.5 to below 1", lambda value: 0.5 <= value < 1),
         "Of the pages that are exactly as similar as `similarity` says, the share to accept. The "
-        "search misses half "
-        "as many as this leaves out, and more in very large indexes. A higher share costs more "
-        "probes.",
+        "search misses half as many as this leaves out, and more in very large indexes. A higher "
+        "share costs more probes.",
         owner="library",
     )
     ttl: float | str | None = option(
@@ -155,12 +152,11 @@ class Options:
         "products",
         checks.one_of("nothing", "products", "numbers"),
         "Which pages differ however alike they read: different products (products), also pages "
-        "with different numbers "
-        "or main headings (numbers), or none (nothing).",
+        "with different numbers or main headings (numbers), or none (nothing).",
     )
     distinguish_params: Any = option(
         None,
-        _check_in("crawldedup.names", "check_parameters"),
+        _check_in("crawldedup.scope", "check_parameters"),
         "Query parameters whose values keep pages apart, however alike they read. Give names, with "
         "commas between them "
         'or in a list, or by host as in {"shop.example": ["img", "colour"]}.',
@@ -168,10 +164,9 @@ class Options:
     volatile: bool | str = option(
         "known",
         checks.one_of(True, False, "known"),
-        "Leave out lines of a site whose numbers change with every load. With known, those that an "
-        "index knows are "
-        "left out. With true, as in crawls, pages that come twice within minutes tell of more. "
-        "With false, none are.",
+        "Leave out lines of a site whose numbers change with every load. With known, those that "
+        "an index knows are left out. With true, as in crawls, pages that come twice within "
+        "minutes tell of more. With false, none are.",
         kind=bool,
     )
     keep_texts: bool = option(
@@ -184,8 +179,8 @@ class Options:
         None,
         _paragraphs,
         "Tell of each page that is new how much of it stands on earlier pages, paragraph by "
-        "paragraph (mark). With a "
-        "share such as 0.2, a page is a duplicate, too, if less of its words is new.",
+        "paragraph (mark). With a share such as 0.2, a page is a duplicate, too, if less of its "
+        "words is new.",
         kind=float,
     )
     paragraph_ttl: float | str | None = option(
@@ -213,8 +208,7 @@ class Options:
         None,
         checks.secret,
         "The secret that keeps others from making pages that collide. None takes the index's own, "
-        "made at random when "
-        "it begins; 0 is none, for fingerprints that are alike everywhere.",
+        "made at random when it begins; 0 is none, for fingerprints that are alike everywhere.",
         owner="library",
         shown=False,
     )

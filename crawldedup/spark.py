@@ -22,17 +22,18 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, StringType
 
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, Fingerprint, fingerprint
-from crawldedup.names import Key
+from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS, Fingerprint, fingerprint
+from crawldedup.index.queries import TABLES, salted
+from crawldedup.key import Key
 from crawldedup.options import Options
-from crawldedup.page import Page, PageReader
+from crawldedup.page import Page
+from crawldedup.reading.reader import PageReader
 from crawldedup.scan import engine
 from crawldedup.scan import pairs as pairing
 from crawldedup.scan.engine import LAYOUT, Columns, Goal, Resemblances
 from crawldedup.scan.pairs import MOST_PAGES, earlier_of, later_of, numbers_in, pack
 from crawldedup.search.decision import Crowd
 from crawldedup.search.plan import STORED_BITS, Table
-from crawldedup.search.query import TABLES, salted
 from crawldedup.verdict import Kind
 
 Batches = Iterable[pa.RecordBatch]

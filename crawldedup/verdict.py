@@ -6,17 +6,16 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from crawldedup.errors import printable
-from crawldedup.names import site_of
+from crawldedup.scope import site_of
+from crawldedup.text import printable
 
 
 class Kind(StrEnum):
     """Tells what a page is, compared with the pages seen before it."""
 
     NEW = "new"  #: The page resembles none that is remembered.
-    NEAR_DUPLICATE = (
-        "near_duplicate"  #: The page resembles a remembered page, from the wanted similarity on.
-    )
+    #: The page resembles a remembered page, from the wanted similarity on.
+    NEAR_DUPLICATE = "near_duplicate"
     EXACT_DUPLICATE = "exact_duplicate"  #: The page has the same text as a remembered page.
     REVISIT = "revisit"  #: The page itself is remembered, under the same URL or identity.
     #: The page has too few words to be compared, and no remembered page has the same text.
@@ -40,9 +39,8 @@ class KnownParagraph:
     words: int  #: The number of its words.
     known_words: int  #: How many of them stand on the page `url`.
     kind: ParagraphKind  #: The decision.
-    url: str | None = (
-        None  #: The URL of the earlier page; None if there is none, or if the index holds no URLs.
-    )
+    #: The URL of the earlier page; None if there is none, or if the index holds no URLs.
+    url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,38 +85,30 @@ class Verdict:
 
     kind: Kind  #: What the page is.
     url: str  #: The URL of the page, as it was given.
-    original: str | None = (
-        None  #: The URL of the earlier page; None if there is none, or if the index holds no URLs.
-    )
-    similarity: float | None = (
-        None  #: The estimated Jaccard similarity of the word 3-shingles, from 0 to 1.
-    )
-    hamming: int | None = (
-        None  #: The number of search bits that differ, from 0 to 64; None where `similarity` is.
-    )
+    #: The URL of the earlier page; None if there is none, or if the index holds no URLs.
+    original: str | None = None
+    #: The estimated Jaccard similarity of the word 3-shingles, from 0 to 1.
+    similarity: float | None = None
+    #: The number of search bits that differ, from 0 to 64; None where `similarity` is.
+    hamming: int | None = None
     words: int = 0  #: The number of words that were compared.
     copies: int = 0  #: How many duplicates of the earlier page were seen, this one included.
     changed: bool = False  #: True for a `revisit` with other text than was delivered last.
     #: True for a `revisit` of a page that was never delivered: its crawler died or failed.
     abandoned: bool = False
-    replaces: bool = (
-        False  #: True for a duplicate of better rank, which has replaced its original in the index.
-    )
+    #: True for a duplicate of better rank, which has replaced its original in the index.
+    replaces: bool = False
     probes: int = 0  #: How many ranges of keys the search planned to read: a measure of its work.
     candidates: int = 0  #: How many remembered pages were compared: a measure of its work.
-    difference: str | None = (
-        None  #: `[-earlier-] {+this+}` of a near duplicate or a changed page, with `keep_texts`.
-    )
-    rejected: str | None = (
-        None  #: The URL of the nearest page that a new one was compared with, if it came near.
-    )
+    #: `[-earlier-] {+this+}` of a near duplicate or a changed page, with `keep_texts`.
+    difference: str | None = None
+    #: The URL of the nearest page that a new one was compared with, if it came near.
+    rejected: str | None = None
     rejected_similarity: float | None = None  #: About how similar that page is, from 0.6 to 1.
-    rejected_by: str | None = (
-        None  #: What kept it apart: `similarity`, or `crowd` if several pages are as near.
-    )
-    coverage: Coverage | None = (
-        None  #: How much of a page that is no duplicate is known, with `paragraphs`.
-    )
+    #: What kept it apart: `similarity`, or `crowd` if several pages are as near.
+    rejected_by: str | None = None
+    #: How much of a page that is no duplicate is known, with `paragraphs`.
+    coverage: Coverage | None = None
 
     def __bool__(self) -> bool:
         """Return `is_duplicate`: `if dedup.check(...)` would else hold for every page."""

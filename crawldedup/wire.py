@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.fingerprinting import Fingerprint, Floats, check_fingerprint
+from crawldedup.fingerprinting.bits import Fingerprint, Floats, check_fingerprint
 from crawldedup.verdict import Coverage, Verdict
 
 T = TypeVar("T")

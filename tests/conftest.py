@@ -10,7 +10,8 @@ from zlib import crc32
 
 import pytest
 
-from crawldedup.names import KEY_BYTES, Key
+from crawldedup.checks import KEY_BYTES
+from crawldedup.key import Key
 from tests.servers import ClusterSetup, RedisServer
 from tests.stores.backends import SHARED_NAMES, Backend
 

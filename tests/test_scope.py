@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from w3lib.url import canonicalize_url
 
-from crawldedup.names import canonical_url, kept_apart, salt_of, site_of
+from crawldedup.key import salt_of
+from crawldedup.scope import kept_apart, site_of
+from crawldedup.urls import canonical_url
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=40)
 # Text of the kind that breaks URL parsers.

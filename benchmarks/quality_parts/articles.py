@@ -14,10 +14,10 @@ from lxml.html import tostring
 from rich.console import Console
 from rich.progress import track
 
+from crawldedup.fingerprinting.tokenize import mix, word_hashes
 from crawldedup.reading.blocks import BLOCKS, INVISIBLE
 from crawldedup.reading.by_trafilatura import parse_with_lxml
 from crawldedup.reading.html import bounded, decode
-from crawldedup.reading.tokenize import mix, word_hashes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -24,10 +24,10 @@ from benchmarks.whole_site_parts.site import Site
 from crawldedup import Deduplicator
 from crawldedup.demo.site import all_articles
 from crawldedup.errors import PageError
-from crawldedup.fingerprinting import fingerprint
+from crawldedup.fingerprinting import MIN_WORDS
+from crawldedup.fingerprinting.bits import fingerprint
 from crawldedup.options import Options
-from crawldedup.page import Page, PageReader
-from crawldedup.reading import MIN_WORDS
+from crawldedup.page import Page
 from crawldedup.reading.blocks import parse
 from crawldedup.reading.extract import (
     Extractor,
@@ -38,6 +38,7 @@ from crawldedup.reading.extract import (
 )
 from crawldedup.reading.facts.page_facts import page_facts
 from crawldedup.reading.html import HtmlPage, decode
+from crawldedup.reading.reader import PageReader
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -25,12 +25,13 @@ import numpy as np
 import redis
 
 from benchmarks.shared.common import progress
-from crawldedup.fingerprinting import VERIFY_BITS, Fingerprint, fingerprint
+from crawldedup.fingerprinting.bits import VERIFY_BITS, Fingerprint, fingerprint
+from crawldedup.index.queries import TABLES, QueryBuilder
+from crawldedup.key import NO_KEY
 from crawldedup.measure import read_corpus
-from crawldedup.names import NO_KEY
 from crawldedup.page import Page as Asked
-from crawldedup.search.query import TABLES, QueryBuilder
-from crawldedup.stores.base import DIGEST_MASK, Answer, Layout, Query, Record, make_store
+from crawldedup.stores.contract import DIGEST_MASK, Answer, Layout, Query, Record
+from crawldedup.stores.registry import make_store
 from crawldedup.verdict import Kind
 from tests.servers import RedisServer
 from tests.stores.pages import EQUAL_ONLY, NO_PROBES, random_page, similar_page
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from crawldedup.stores.base import Store
+    from crawldedup.stores.contract import Store
     from tests.stores.pages import Page
 
 LAYOUT: Final = Layout("bench", "bench", TABLES, VERIFY_BITS // 8)

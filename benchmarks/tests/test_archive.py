@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.archive_parts.texts import Archive, jaccard, number_of, shingle_set
 from benchmarks.archive_parts.truth import DUPLICATE, EDGES, judge, similarities
-from crawldedup.fingerprinting import jaccard as of_texts
+from crawldedup.fingerprinting.shingles import jaccard as of_texts
 
 if TYPE_CHECKING:
     from pathlib import Path

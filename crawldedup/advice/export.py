@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from crawldedup.advice.mining import UNTOLD, Page, walk
 from crawldedup.advice.rules import LEAST_CONFIDENCE, Address, Rule, name_of
-from crawldedup.errors import pluralize
+from crawldedup.text import pluralize
 
 # What means something in a pattern of url-matcher is left out.
 _PLAIN: Final = re.compile(r"[^*|?#%+;\s]*")

@@ -25,18 +25,16 @@ from crawldedup.advice.rules import (
     is_token,
     name_of,
 )
-from crawldedup.names import site_of
+from crawldedup.scope import site_of
 
 LEAST_SUPPORT: Final = 5  # so many different contents must speak for a rule
 LEAST_COPIES: Final = 2  # so many pages of a folder must speak for a rule that acts there
-MOST_OF_A_SITE: Final = (
-    64  # so many candidates of a site are weighed, those that the most copies speak for
-)
+# So many candidates of a site are weighed, those that the most copies speak for.
+MOST_OF_A_SITE: Final = 64
 MOST_FOLDERS: Final = 1_000  # a rule acts in so many folders, those with the most copies
 
-MOST_PAGES: Final = (
-    300_000  # so many pages are kept, which takes some 300 MB, and a third of them of one site
-)
+# So many pages are kept, which takes some 300 MB, and a third of them of one site.
+MOST_PAGES: Final = 300_000
 START: Final = 0  # the referer of a page that a crawl began with
 UNTOLD: Final = -1  # the referer of a page whose request did not name the page that led to it
 

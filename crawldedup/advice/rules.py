@@ -28,12 +28,13 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 from msgspec import Meta
 
-from crawldedup.errors import ConfigurationError, printable
-from crawldedup.names import TOKEN, site_of
+from crawldedup.errors import ConfigurationError
+from crawldedup.scope import site_of
+from crawldedup.text import printable
+from crawldedup.urls import TOKEN
 
-LONGEST_URL: Final = (
-    2048  # letters of one that rules deal with, which is as many as a journal keeps
-)
+# Letters of one that rules deal with, which is as many as a journal keeps.
+LONGEST_URL: Final = 2048
 MOST_PARAMETERS: Final = 32  # of a URL that is not left alone
 
 VIEWS: Final = "print|printer|printable|printview|print-view|printer-friendly|amp|mobile|m"
@@ -56,17 +57,14 @@ _URL: Final = re.compile(r"(https?)://([^/?#\s]+)([^?#]*)(?:\?([^#]*))?", re.I)
 _NUMBER: Final = re.compile(r"\d+")
 _TOKEN: Final = re.compile(TOKEN, re.I)
 
-LEAST_CONFIDENCE: Final = (
-    0.95  # in each folder, this share of the pages that a rule takes for copies must be copies
-)
+# In each folder, this share of the pages that a rule takes for copies must be copies.
+LEAST_CONFIDENCE: Final = 0.95
 CHECKED: Final = 20  # one in so many skipped requests is made
-TRUSTED: Final = (
-    40  # so many copies of the mined crawl count for a rule, as if they were met in this one
-)
+# So many copies of the mined crawl count for a rule, as if they were met in this one.
+TRUSTED: Final = 40
 MOST_SKIPPED: Final = 50_000  # so many skipped requests are kept, which takes some 100 MB
-MOST_TARGETS: Final = (
-    200_000  # so many are watched, which takes some 80 MB; requests for others pass
-)
+# So many are watched, which takes some 80 MB; requests for others pass.
+MOST_TARGETS: Final = 200_000
 _MOST_STEPS: Final = 8
 _VIEWS_OF_HOST: Final = re.compile(
     r"(?:(?:www|m|mobile|amp|wap|print)\.)*(?=[^.]+\.)", re.IGNORECASE

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError, printable
+from crawldedup.errors import ConfigurationError, CrawlDedupError, PageError
 from crawldedup.options import Options, options_of
+from crawldedup.text import printable
 
 if TYPE_CHECKING:
     from crawldedup.deduplicator import Deduplicator
@@ -32,9 +33,8 @@ STORE_VARIABLE: Final = "CRAWLDEDUP_STORE"
 DEFAULT_STORE: Final = "sqlite:///crawldedup.sqlite"
 STANDARD: Final = "-"  # the name of standard input and output
 GZIP_SUFFIX: Final = ".gz"
-_LEVEL: Final = (
-    6  # what gzip does by itself; the highest level takes thrice as long, for one percent
-)
+# What gzip does by itself; the highest level takes thrice as long, for one percent.
+_LEVEL: Final = 6
 
 INDEX_OPTIONS: Final = ("store", "namespace")
 # What an index was made with: every command that asks it needs the same values.
@@ -51,8 +51,7 @@ def argument(help: str, metavar: str | None = None, **settings: Any) -> dict[str
 
 _FORMATS: Final = (
     "the rules themselves, or what another tool reads: a file for duplicate-url-discarder, or the "
-    "deny patterns of a "
-    "LinkExtractor (default: rules)"
+    "deny patterns of a LinkExtractor (default: rules)"
 )
 ADVISE_OPTIONS: Final[Arguments] = {
     "--format": argument(

@@ -1,39 +1,31 @@
-"""Commands on pages, indexes and journals: check, find, explain, compare, forget, clear, info and
-advise.
-"""
+"""Commands on pages, indexes and journals: check, find, explain, compare, forget, clear and info."""
 
-import json
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Final
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from crawldedup import explain as explaining
 from crawldedup import wire
-from crawldedup.advice.export import Export, export, for_discarder, for_link_extractor
-from crawldedup.advice.mining import mine
-from crawldedup.advice.rules import Rule
 from crawldedup.commands.command import Output, make_deduplicator, safe_message
 from crawldedup.commands.sources import Fields, readable_sources, single_source, under_url
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import ConfigurationError, PageError, pluralize, printable
-from crawldedup.explain import INDEXES, Candidate, Comparison, Explanation
-from crawldedup.journal import find_journals
-from crawldedup.names import site_of
+from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.index import explain as explaining
+from crawldedup.index.explain import INDEXES, Candidate, Comparison, Explanation
+from crawldedup.index.queries import expected_recall
 from crawldedup.page import Page
-from crawldedup.search.query import expected_recall
-from crawldedup.stores.base import require_index, shown_url
+from crawldedup.scope import site_of
+from crawldedup.stores.registry import require_index, shown_url
+from crawldedup.text import pluralize, printable
 from crawldedup.verdict import Verdict, describe
 
 _SHOWN_TEXT: Final = 200
 _SHOWN_CHANGES: Final = 20
 _LONGEST_SIDE: Final = 300
-_WRITERS: Final = {"duplicate-url-discarder": for_discarder, "deny": for_link_extractor}
 
 
 def require_existing(dedup: Deduplicator) -> None:
@@ -309,59 +301,3 @@ def clear(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     require_existing(dedup)
     dedup.clear()
     output.show({"cleared": namespace}, f"the namespace {namespace} is empty now")
-
-
-def advise(given: Namespace, output: Output) -> None:
-    """Show or write the rules that the journals speak for.
-
-    Raises ConfigurationError and OSError.
-    """
-    # Here, so that no other command waits for DuckDB.
-    from crawldedup.report.queries import Database
-
-    journals = find_journals(given.sources, given.crawl)
-    with output.shares() as progress, Database(progress) as database:
-        unreadable = database.load(journals)
-        pages, withdrawn = database.evidence()
-    if unreadable:
-        output.unreadable(f"{pluralize(unreadable, 'line')} cannot be read and were left out")
-    rules, writer = mine(pages, withdrawn), _WRITERS.get(given.format)
-    exported = (
-        export(rules, pages, writer)
-        if writer
-        else Export([rule.as_dict() for rule in rules], 0, {})
-    )
-    kept = {rule.name for rule in rules}
-    wrong = {
-        rule.name: "it proved wrong in the crawl" for rule in withdrawn if rule.name not in kept
-    }
-    text = json.dumps(exported.rules, indent=2)
-    if given.output is not None:
-        Path(given.output).write_text(f"{text}\n", "ascii")
-        words = (
-            f"{pluralize(len(exported.rules), 'rule')} written into {printable(str(given.output))}"
-        )
-        output.show({"output": str(given.output), "rules": len(exported.rules)}, words)
-    else:
-        output.show(
-            exported.rules, *(_rules_in_words(rules) if given.format == "rules" else [text])
-        )
-    for name, reason in (wrong | exported.left_out).items():
-        output.error(f"the rule {name} is left out: {reason}")
-    if exported.saved:
-        output.error(
-            f"these would have saved {exported.saved:,} of {pluralize(len(pages), 'page')}"
-        )
-
-
-def _rules_in_words(rules: Sequence[Rule]) -> Iterator[str]:
-    for rule in rules:
-        speaks = f"{pluralize(rule.support, 'content')}, confidence {rule.confidence:.3f}"
-        folders = ", ".join(sorted(rule.folders)[:3]) + (", ..." if len(rule.folders) > 3 else "")
-        yield f"{printable(rule.name)} in {printable(folders)} ({speaks})"
-        for example, _ in rule.examples[:1]:
-            yield f"  such as {printable(example)}"
-        if rule.contrary:
-            yield f"  although {safe_message(rule.contrary)}"
-    if not rules:
-        yield "not enough pages speak for any rule"

@@ -26,11 +26,12 @@ from typing import Any, BinaryIO, Final, NamedTuple, NoReturn, Self, cast
 
 from lxml import etree
 
-from crawldedup.archives import warcs_in
 from crawldedup.commands.archives import GZIP_MAGIC, MOST_BYTES, Item, records_of
 from crawldedup.commands.command import GZIP_SUFFIX, STANDARD
-from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError, pluralize
+from crawldedup.commands.wacz import warcs_in
+from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.page import Page
+from crawldedup.text import pluralize
 
 OnError = Callable[[Exception], None]
 _Row = tuple[
@@ -51,16 +52,14 @@ _TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
 _SCHEMES: Final = ("http://", "https://")
 _BOM: Final = b"\xef\xbb\xbf"
 
-MOST_TOLD: Final = (
-    10  # a reader looks at so many errors; a broken file of a million items has as many
-)
+# A reader looks at so many errors; a broken file of a million items has as many.
+MOST_TOLD: Final = 10
 _BLOCK: Final = 1 << 13
 _BETWEEN: Final = (" ", "\t", "\r", "\n", ",")  # what stands between the members of an array
 _ROWS: Final = 64  # so many of a table are in memory at once: with pages of 100 kB, a few megabytes
 _BYTES_A_ROW: Final = 100
-_MOST_GROWTH: Final = (
-    1000  # times the bytes of its file; a few kilobytes of a table can stand for gigabytes
-)
+# Times the bytes of its file; a few kilobytes of a table can stand for gigabytes.
+_MOST_GROWTH: Final = 1000
 # What the protocol of sitemaps allows for one file, and how deep indexes of them may lead.
 _MOST_URLS: Final = 50_000
 _LEVELS: Final = 3
@@ -499,8 +498,8 @@ def _rows_of_parquet(pa: Any, path: Path, stream: Any, fields: Fields | None) ->
             if not (columns := [name for name in dict.fromkeys(wanted) if name in schema.names]):
                 raise ConfigurationError(
                     f"{path} has none of the columns {', '.join(wanted)}, but "
-                    f"{', '.join(schema.names)}; --url-field, "
-                    "--html-field and --text-field name others"
+                    f"{', '.join(schema.names)}; --url-field, --html-field and --text-field name "
+                    "others"
                 )
         for batch in file.iter_batches(_ROWS, columns=columns, use_threads=False):
             for row, value in enumerate(batch.to_pylist() if fields else [{}] * len(batch)):

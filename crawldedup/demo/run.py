@@ -20,8 +20,9 @@ from rich.text import Text
 from crawldedup.commands.command import Output
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.demo.site import DemoSite, Reply, serving, target_of
-from crawldedup.errors import CrawlDedupError, printable
-from crawldedup.stores.base import NO_SESSION
+from crawldedup.errors import CrawlDedupError
+from crawldedup.stores.contract import NO_SESSION
+from crawldedup.text import printable
 
 _SETTINGS: Final[dict[str, Any]] = {
     "ADDONS": '{"crawldedup.Addon": 500}',

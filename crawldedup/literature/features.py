@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup import checks
+from crawldedup.fingerprinting.tokenize import split_words
 from crawldedup.literature.simhash_py import bit_sums, compute, shingle
-from crawldedup.reading.tokenize import split_words
 
 _STOP_WORDS: Final = """
 a about after all also an and any are as at be because been but by can could did do for from had has have he her his

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError
-from crawldedup.reading.tokenize import mix
+from crawldedup.fingerprinting.tokenize import mix
 
 Signature = NDArray[np.uint32]
 Floats = NDArray[np.floating[Any]]

@@ -212,8 +212,7 @@ class Corpus:
         if not 0 <= distance < blocks <= bits <= 64:
             raise ConfigurationError(
                 f"{blocks} blocks for distance {distance} in {bits} bits: there must be more "
-                "blocks than bits that may "
-                f"differ, and no more blocks than bits"
+                "blocks than bits that may differ, and no more blocks than bits"
             )
         masks = block_masks(blocks, bits)
         self.tables = [

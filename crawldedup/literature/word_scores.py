@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from crawldedup import checks
 from crawldedup.errors import MissingDependencyError
-from crawldedup.reading.tokenize import split_words
+from crawldedup.fingerprinting.tokenize import split_words
 
 _HAN_RUN: Final = re.compile("([\u3400-\u4dbf\u4e00-\u9fff]+)")
 

@@ -11,7 +11,3 @@ read alike. `tokenize` splits the text into words, and hashes them by the secret
 Beside the way stand what changed between two texts (`difference`), and which lines of a site change
 with every load (`volatile`): a crawl learns them, and `PageReader` leaves them out.
 """
-
-# A page with fewer words is `thin`: it has too few shingles, and sites that work by script serve
-# the same few words.
-MIN_WORDS = 20

@@ -161,15 +161,12 @@ def _roles(hidden: Iterable[str]) -> list[int]:
 
 _WITH_CONTROLS: Final = _roles(_HIDDEN)
 _WITHOUT_CONTROLS: Final = _roles(_HIDDEN | _CONTROLS)
-_NAMED: Final = (
-    5_000  # blocks whose names are read: a page may have 100,000, each with a name of its own
-)
-_SHORT_NOISE: Final = (
-    100  # letters up to which noise is looked at all the same: a price may be named "promo"
-)
-_BELIEVED: Final = (
-    4  # times that noise may be longer than the rest, to be believed before it is read
-)
+# Blocks whose names are read: a page may have 100,000, each with a name of its own.
+_NAMED: Final = 5_000
+# Letters up to which noise is looked at all the same: a price may be named "promo".
+_SHORT_NOISE: Final = 100
+# Times that noise may be longer than the rest, to be believed before it is read.
+_BELIEVED: Final = 4
 
 TextLine = tuple[
     str, int, int

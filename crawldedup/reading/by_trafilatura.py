@@ -17,13 +17,11 @@ from crawldedup.reading.html import HtmlPage
 # 50,000 elements, or for 10,000 nested 250 deep, and quadratic time for a row.
 _MOST_TAGS: Final = 20_000
 _MOST_ATTRIBUTES: Final = 100_000
-_MOST_IN_ATTRIBUTES: Final = (
-    1_000_000  # letters, which it searches for dozens of words; data URLs do not count
-)
+# Letters, which it searches for dozens of words; data URLs do not count.
+_MOST_IN_ATTRIBUTES: Final = 1_000_000
 _MOST_LEVELS: Final = 64
-_MOST_WORK: Final = (
-    1_500_000_000  # tags times letters, since removing an element copies the text around it
-)
+# Tags times letters, since removing an element copies the text around it.
+_MOST_WORK: Final = 1_500_000_000
 _MOST_CELLS_PER_ROW: Final = 5000
 
 # It warns of every page without text. A level that the user has set stands.

@@ -13,9 +13,8 @@ from difflib import SequenceMatcher
 from itertools import accumulate, chain, pairwise
 from typing import Any, Final
 
-LONGEST_DIFFERENCE: Final = (
-    450  # characters of the passages that are shown; others are only counted
-)
+# Characters of the passages that are shown; others are only counted.
+LONGEST_DIFFERENCE: Final = 450
 LONGEST_TEXT: Final = 100_000  # characters of a text that are kept
 _MOST_BYTES: Final = 4 * LONGEST_TEXT
 _LONGEST_SIDE: Final = 80  # characters of what was removed, or added

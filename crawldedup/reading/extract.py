@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from crawldedup.checks import did_you_mean, refused
 from crawldedup.errors import ConfigurationError, PageError
+from crawldedup.fingerprinting.tokenize import count_words
 from crawldedup.reading.area import Area, cut_to
 from crawldedup.reading.blocks import (
     BOILERPLATE,
@@ -31,7 +32,6 @@ from crawldedup.reading.blocks import (
 )
 from crawldedup.reading.html import HtmlPage, tidy
 from crawldedup.reading.main_text import main_text
-from crawldedup.reading.tokenize import count_words
 from crawldedup.reading.volatile import without_visit
 
 FALLBACK_WORDS: Final = 50  # a shorter text of an extractor is taken for a mistake
@@ -212,8 +212,7 @@ def get_extractor(name: str) -> Extractor:
     hint = did_you_mean(name, _BUILT_IN)
     raise ConfigurationError(
         f"there is no extractor {name!r}{f'{hint} It' if hint else '; it'} is one of "
-        f"{', '.join(_BUILT_IN)}, or the "
-        "dotted path of your own (myproject.pages.main_text)"
+        f"{', '.join(_BUILT_IN)}, or the dotted path of your own (myproject.pages.main_text)"
     )
 
 

@@ -17,7 +17,6 @@ from selectolax.lexbor import LexborHTMLParser
 from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding, to_unicode
 
 from crawldedup.errors import PageError
-from crawldedup.names import MAX_CLAIMS, HeadLinks
 from crawldedup.reading.blocks import (
     HEADINGS,
     Blocks,
@@ -26,15 +25,15 @@ from crawldedup.reading.blocks import (
     parse,
     tags,
 )
+from crawldedup.urls import MAX_CLAIMS, HeadLinks
 
 # The most hostile pages known take two seconds and 500 MB. Of 2,300 real pages, the largest had
 # 18,000 elements.
 MAX_BYTES: Final = 6 * 1024 * 1024  # of a page (as UTF-8, if it is given as text)
 MAX_TAGS: Final = 250_000  # start tags of a page
 MAX_ATTRIBUTES: Final = 500_000  # of a page, since a tree takes 500 bytes for one
-MAX_LETTERS: Final = (
-    MAX_BYTES  # of a text that is fingerprinted, after normalisation, which makes eighteen of some
-)
+# Of a text that is fingerprinted, after normalisation, which makes eighteen of some.
+MAX_LETTERS: Final = MAX_BYTES
 
 # Possessive groups go wrong in Python before 3.11.5, so the groups are atomic. Parsers compare each
 # attribute of a tag with all before it. The search has bounds, or it would start over at every "<"
@@ -64,9 +63,8 @@ _MAY_FORMAT: Final = re.compile(
     r"<(?:[bisuBISU](?=[\s/>])|[bcefstBCEFST][imotIMOT](?=[gdnraGDNRA\s/>]))[^>]*"
 )
 _SAME: Final = 3
-_MOST_REOPENED: Final = (
-    4_000_000  # letters of tags that are made anew: of one come up to 100 bytes of attributes
-)
+# Letters of tags that are made anew: of one come up to 100 bytes of attributes.
+_MOST_REOPENED: Final = 4_000_000
 _FORMATTING: Final = tags("b big code em font i s small strike strong tt u")
 _NEED_NO_END_TAG: Final = tags("""
     area base basefont bgsound body br caption col colgroup dd dt embed frame head hr html image img input keygen li
@@ -97,9 +95,8 @@ _WIDE: Final = ("utf-16", "utf-32")
 # Each byte is a character, so no bytes are wrong in them.
 _SINGLE_BYTE: Final = ("cp125", "cp866", "cp874", "iso8859-", "koi8-", "mac-")
 _HIGH_BYTES: Final = bytes(range(0x80, 0x100))
-_BEYOND_CHANCE: Final = (
-    3  # characters of several bytes that UTF-8 has: a page in Latin-1 that explains "Ã©" has fewer
-)
+# Characters of several bytes that UTF-8 has: a page in Latin-1 that explains "Ã©" has fewer.
+_BEYOND_CHANCE: Final = 3
 
 
 @dataclass(frozen=True)

@@ -60,9 +60,8 @@ _BELIEVED: Final = 0.1
 _BELIEVED_ELSE: Final = 0.9
 _BELIEVED_IF_HIDDEN: Final = 0.8
 _CAPTIONS: Final = 0.3  # share of the page's prose up to which captions are beside the text
-_FOOTER: Final = (
-    500  # bytes up to which a footer is one, though it has all the prose of a page of tables
-)
+# Bytes up to which a footer is one, though it has all the prose of a page of tables.
+_FOOTER: Final = 500
 
 # Twice the weight of prose, in <article> or <main>, in what is named an article and holds less
 # else; beside a headline.
@@ -73,23 +72,19 @@ _BESIDE_HEADLINE: Final = 3
 _TOGETHER: Final = 1000  # bytes that stand together and weigh half,
 _PARTS: Final = 64  # in parts of a byte so that all sums are exact
 
-_LEAST_PROSE: Final = (
-    250  # bytes without which a page has no article but is a list, a table or code,
-)
+# Bytes without which a page has no article but is a list, a table or code,.
+_LEAST_PROSE: Final = 250
 _LEAST_SHARE: Final = 0.3  # and such a share of the page,
 _LISTED: Final = 0.3  # in which links count less
 _MOST: Final = 0.5  # share of the weight that leads the way
-_MAY_BE_LEFT: Final = (
-    0.25  # share of the prose; with less, articles keep teasers, with more, manuals lose sections
-)
+# Share of the prose; with less, articles keep teasers, with more, manuals lose sections.
+_MAY_BE_LEFT: Final = 0.25
 # Share of the article's prose; blocks under its headline may have as much, boxes beside it do not.
 _LARGE: Final = 0.5
-_CODE: Final = (
-    10  # so code is never left: a signature tells functions apart whose descriptions are alike
-)
-_LEAST_BESIDE: Final = (
-    60  # bytes beside the headline from which on they are more than an author and a date,
-)
+# So code is never left: a signature tells functions apart whose descriptions are alike.
+_CODE: Final = 10
+# Bytes beside the headline from which on they are more than an author and a date,.
+_LEAST_BESIDE: Final = 60
 _LEAST_SHARE_BESIDE: Final = 0.05  # and the share of the article's lines
 _LEAST_HEADLINE: Final = 15  # characters; "Home" is in many titles
 _LONGEST_TITLE: Final = 1000  # characters, in which every heading is looked for

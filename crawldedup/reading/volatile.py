@@ -20,13 +20,14 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from itertools import count
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import mmh3
 import msgspec
 
-from crawldedup.names import TOKEN, canonical_url
+from crawldedup.recent import put_last
+from crawldedup.urls import TOKEN, canonical_url
 
 Numbers = dict[
     int, tuple[int, ...]
@@ -37,14 +38,12 @@ Changing = dict[
 # By that hash, which numbers change on a host, and a hash of each folder where.
 Known = dict[int, tuple[tuple[int, ...], tuple[int, ...]]]
 NOTHING: Final[Known] = {}
-
 _LONGEST: Final = 200  # letters of a line
 _MOST_LINES: Final = 64  # of a page, and of a host
 _MOST_SHARE: Final = 0.4  # of a text that is left out
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _CODES: Final = "eur|usd|gbp|chf|jpy|cny|rub|pln|sek|nok|dkk|czk|huf|ft|kr|zł"
 _CURRENCY: Final = re.compile(rf"[$€£¥₹₽₩฿₺₴₫]|(?<![^\W\d_])(?:{_CODES})(?![^\W\d_])", re.I)
-
 _MOST_PAGES: Final = 4096
 _MOST_HOSTS: Final = 1000
 _MOST_FOLDERS: Final = 32  # of a line
@@ -59,7 +58,6 @@ _VISIT: Final = re.compile(
     rf"(?:s|sid|session_?(?:id)?|cfid|cftoken)=(?:{TOKEN})(?=[&#]|$))&?|;jsessionid=[^?#]*",
     re.I,
 )
-
 # By such a path, a server may answer with a page of another folder.
 _ANOTHERS_FOLDER: Final = re.compile(r"%2e|%2f|%5c|\\|/\.\.?/", re.I)
 
@@ -274,14 +272,6 @@ class VolatileLines:
                 for host in list(self._hosts)[: 1 + len(self._hosts) // 8]:
                     del self._hosts[host]
             return note.decode()
-
-
-def put_last(values: dict[Any, Any], key: object, value: object, most: int) -> None:
-    """Append a value, and remove the oldest one if there are more than `most`."""
-    values.pop(key, None)
-    values[key] = value
-    if len(values) > most:
-        del values[next(iter(values))]
 
 
 def _place_of(url: str) -> tuple[str, str]:

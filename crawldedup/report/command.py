@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from crawldedup.commands.command import Arguments, Command, Output, argument
-from crawldedup.errors import ConfigurationError, pluralize, printable
+from crawldedup.errors import ConfigurationError
 from crawldedup.journal import Journal, crawls, find_journals
+from crawldedup.text import pluralize, printable
 
 DEFAULT_SOURCE: Final = ".scrapy/crawldedup"
 
@@ -57,8 +58,7 @@ def run(given: Namespace, output: Output) -> None:
         if output.as_json:
             raise ConfigurationError(
                 "--json prints the report, and --output writes it into a file: leave one of them "
-                "out; "
-                "a file that ends with .json holds the same"
+                "out; a file that ends with .json holds the same"
             )
         check_path("--output", given.output)
     journals, against = find_journals(given.sources, given.crawl), list[Journal]()

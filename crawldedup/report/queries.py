@@ -19,12 +19,13 @@ import msgspec
 
 from crawldedup.advice.mining import MOST_PAGES, Page, mine, pages_of
 from crawldedup.advice.rules import VIEW_PARAMETERS, Rule
-from crawldedup.errors import CrawlDedupError, MissingDependencyError, pluralize
-from crawldedup.fingerprinting import VERIFY_BITS
+from crawldedup.errors import CrawlDedupError, MissingDependencyError
+from crawldedup.fingerprinting.bits import VERIFY_BITS
+from crawldedup.index.queries import expected_recall
 from crawldedup.journal import Journal
-from crawldedup.names import site_of
+from crawldedup.scope import site_of
 from crawldedup.search.decision import MAX_SIMILARITY, estimate_deviation
-from crawldedup.search.query import expected_recall
+from crawldedup.text import pluralize
 
 Progress = Callable[[str, float], None]
 Row = dict[str, Any]

@@ -27,8 +27,9 @@ from rich.table import Table
 from rich.text import Text
 
 from crawldedup.commands.command import check_target, target_file
-from crawldedup.errors import ConfigurationError, pluralize, printable
+from crawldedup.errors import ConfigurationError
 from crawldedup.report.queries import CHANGES, Database, Report, check_installed
+from crawldedup.text import pluralize, printable
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -17,14 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.errors import ConfigurationError
-from crawldedup.fingerprinting import (
-    SEARCH_BITS,
-    VERIFY_BITS,
-    Fingerprint,
-    pair_hashes,
-    shingle_hashes,
-)
-from crawldedup.reading.tokenize import word_hashes
+from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS, Fingerprint
+from crawldedup.fingerprinting.shingles import pair_hashes, shingle_hashes
+from crawldedup.fingerprinting.tokenize import word_hashes
+from crawldedup.index.queries import TABLES
 from crawldedup.scan import pairs as pairing
 from crawldedup.scan.pairs import (
     MOST_PAGES,
@@ -39,7 +35,6 @@ from crawldedup.scan.pairs import (
 from crawldedup.search import decision as model
 from crawldedup.search.decision import Crowd, crowd_rule, likelihood_costs
 from crawldedup.search.plan import STORED_BITS, Table
-from crawldedup.search.query import TABLES
 
 Rows = NDArray[np.int64]
 Progress = Callable[[str, float], None]
@@ -55,9 +50,8 @@ _EXACT_UNIT: Final = (
 )  # what is missing to a similarity of 1, as a whole number, as the costs of bits are
 # Pages that resemble dropped pages alone are compared so often with what those were dropped for.
 ROUNDS: Final = 3
-MOST_RESEMBLING: Final = (
-    64  # so many of the pages that resemble a page are looked at, the nearest ones
-)
+# So many of the pages that resemble a page are looked at, the nearest ones.
+MOST_RESEMBLING: Final = 64
 
 # What a row of each column holds.
 LAYOUT: Final[dict[str, np.dtype[Any]]] = {

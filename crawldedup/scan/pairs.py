@@ -20,23 +20,21 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.fingerprinting import is_first_of_run
+from crawldedup.fingerprinting.shingles import is_first_of_run
 from crawldedup.search.decision import grid_rows, normal_tables, search_similarity, steepness
 from crawldedup.search.plan import STORED_BITS, Table, flip_sets
 
 Keys = NDArray[np.uint64]
 Near = Callable[[Keys, Keys], Keys]  # `near_pairs` of some pages
 
-VOLATILITY_UNIT: Final = (
-    32  # parts of a search weight: what is kept only tells which bits are likely to flip
-)
+# Parts of a search weight: what is kept only tells which bits are likely to flip.
+VOLATILITY_UNIT: Final = 32
 KEYS_A_TABLE: Final = 6
 """Each page is filed under so many keys in each table. Of pages with J = .9, two tables of 6, with
 4 to 8 pages under a key by chance, let 99.7 % meet; of those with J = .85, 98 %. An index of a
 million pages finds 99.0 and 98.4 %."""
-CROWD_BITS: Final = (
-    4  # where too many pages share a key, keys that are longer by so many bits are compared, too
-)
+# Where too many pages share a key, keys that are longer by so many bits are compared, too.
+CROWD_BITS: Final = 4
 NEIGHBOURS: Final = 64  # a page meets at most so many pages before it in a run
 _SPARED_BITS: Final = 3  # keys are shorter by so many bits than numbers of pages are
 _FEWEST_BITS: Final = 8

@@ -28,16 +28,17 @@ from crawldedup.errors import (
     PageError,
     UnexpectedReadError,
     WorkerError,
-    printable,
 )
-from crawldedup.fingerprinting import Fingerprint
-from crawldedup.names import NO_KEY
+from crawldedup.fingerprinting.bits import Fingerprint
+from crawldedup.index.queries import QueryBuilder, salted
+from crawldedup.key import NO_KEY
 from crawldedup.options import Options
-from crawldedup.page import Page, PageContent, PageReader
+from crawldedup.page import Page
 from crawldedup.reading.area import area_of
-from crawldedup.reading.volatile import put_last
+from crawldedup.reading.reader import PageContent, PageReader
+from crawldedup.recent import put_last
 from crawldedup.scan.engine import LAYOUT, Columns, Goal, Lists, shingle_set
-from crawldedup.search.query import QueryBuilder, salted
+from crawldedup.text import printable
 from crawldedup.workers.pool import WorkerPool
 from crawldedup.workers.reading import content_digest, plain_page
 

@@ -24,12 +24,13 @@ from crawldedup.commands import sources
 from crawldedup.commands.archives import Item
 from crawldedup.commands.command import Output, check_target, write_rows
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import ConfigurationError, pluralize, printable
+from crawldedup.errors import ConfigurationError
 from crawldedup.journal import FORMAT, OUTCOMES, VERSION, find_journals, line_of, shown
 from crawldedup.options import Options
-from crawldedup.page import PageReader
+from crawldedup.reading.reader import PageReader
 from crawldedup.scan.engine import Columns, Duplicates, Goal, Lists, Progress, find_duplicates
 from crawldedup.scan.read import ScanFolder, Step, chunks_of, opened_folder, read_into
+from crawldedup.text import pluralize, printable
 from crawldedup.verdict import Kind
 
 REPORT_SUFFIX: Final = ".html"

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from crawldedup import lazy
+from crawldedup.lazy import lazy
 
 if TYPE_CHECKING:
     from crawldedup.scrapy_plugin import signals as signals

@@ -25,7 +25,7 @@ from scrapy.utils.request import request_from_dict
 
 from crawldedup.advice.rules import Aim, Predictor, Rule, Step, read_rules
 from crawldedup.journal import shown
-from crawldedup.reading.volatile import put_last
+from crawldedup.recent import put_last
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.items import DedupItemPipeline, DropItemsMiddleware
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
@@ -41,15 +41,13 @@ from crawldedup.scrapy_plugin.signals import count, say
 from crawldedup.verdict import Kind, Verdict
 
 _PAGES: Final = 20  # of a pattern tell what its next one will be
-_LEVELS: Final = (
-    3  # A request whose pattern leads to copies alone has a priority that is lower by this.
-)
+# A request whose pattern leads to copies alone has a priority that is lower by this.
+_LEVELS: Final = 3
 _MOST_PATTERNS: Final = 10_000
 _LEVEL_KEY: Final = "_crawldedup_level"
 
-FILE_NAME: Final = (
-    "crawldedup.rules"  # has what was skipped, in the directory of a job that may be paused
-)
+# Has what was skipped, in the directory of a job that may be paused.
+FILE_NAME: Final = "crawldedup.rules"
 _POSTPONED_KEY: Final = "_crawldedup_postponed"
 _MOST_POSTPONED: Final = 2
 

@@ -35,11 +35,9 @@ class Command(ScrapyCommand):
     def long_desc(self) -> str:
         return (
             "explain: what would a crawl say of a page, and why? forget: remove pages by their "
-            "URLs. info: figures of "
-            "the index. clear: remove all. report: what a crawl met, from its journals. advise: "
-            "the downloads that the "
-            "next one can save. A FILE is a page, a folder, a feed, a .warc file, or - for "
-            "standard input."
+            "URLs. info: figures of the index. clear: remove all. report: what a crawl met, from "
+            "its journals. advise: the downloads that the next one can save. A FILE is a page, a "
+            "folder, a feed, a .warc file, or - for standard input."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -86,8 +84,8 @@ class Command(ScrapyCommand):
         )
 
     def _act(self, action: str, names: list[str], opts: Namespace, output: Any) -> None:
-        from crawldedup.commands import pages
         from crawldedup.errors import ConfigurationError
+        from crawldedup.report import advise
         from crawldedup.report import command as report
         from crawldedup.scrapy_plugin.items import items_index_of
         from crawldedup.scrapy_plugin.settings import CrawlOptions
@@ -111,7 +109,7 @@ class Command(ScrapyCommand):
             raise ConfigurationError("CRAWLDEDUP_JOURNAL is False: name the journals to read")
         else:
             opts.sources = names or [data_path(str(options.journal))]
-            (report.run if action == "report" else pages.advise)(opts, output)
+            (report.run if action == "report" else advise.advise)(opts, output)
 
 
 def _ask_index(action: str, names: list[str], opts: Namespace, options: Any, output: Any) -> None:
@@ -120,13 +118,12 @@ def _ask_index(action: str, names: list[str], opts: Namespace, options: Any, out
     from crawldedup.deduplicator import Deduplicator
     from crawldedup.errors import ConfigurationError
     from crawldedup.scrapy_plugin.items import named_identity
-    from crawldedup.stores.base import is_persistent
+    from crawldedup.stores.registry import is_persistent
 
     if not is_persistent(options.store):
         raise ConfigurationError(
             "the project's crawls keep no index. Name a lasting one by CRAWLDEDUP_STORE, or the "
-            "directory of a crawl "
-            "that has one by -s JOBDIR=..."
+            "directory of a crawl that has one by -s JOBDIR=..."
         )
     scope_key = opts.spider if options.scope == "spider" else None
     if options.scope == "spider" and scope_key is None:

@@ -24,7 +24,6 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.names import canonical_url
 from crawldedup.page import Page
 from crawldedup.reading.extract import extract_page, get_extractor
 from crawldedup.reading.html import MAX_BYTES
@@ -39,6 +38,7 @@ from crawldedup.scrapy_plugin.policy import (
 from crawldedup.scrapy_plugin.records import CrawlStats
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import say
+from crawldedup.urls import canonical_url
 from crawldedup.verdict import Kind, Verdict, describe
 
 Item = TypeVar("Item")
@@ -124,8 +124,8 @@ def add_verdict(
     except Exception as error:
         raise ConfigurationError(
             f"{type(item).__qualname__} does not take its verdict ({type(error).__name__}: "
-            f"{error}); declare the fields"
-            f" {', '.join(fields.values())}, let them be written and hold None, or name others"
+            f"{error}); declare the fields {', '.join(fields.values())}, let them be written and "
+            "hold None, or name others"
         ) from error
     return item
 

@@ -34,11 +34,13 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 
 from crawldedup.aio import AsyncDeduplicator, Judged
-from crawldedup.errors import ConfigurationError, CrawlDedupError, printable
+from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.journal import shown
-from crawldedup.names import site_of
-from crawldedup.page import Page, ReadPage
-from crawldedup.reading.volatile import put_last, shape_of
+from crawldedup.page import Page
+from crawldedup.reading.reader import ReadPage
+from crawldedup.reading.volatile import shape_of
+from crawldedup.recent import put_last
+from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin import policy as policies
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
@@ -54,7 +56,8 @@ from crawldedup.scrapy_plugin.policy import (
 from crawldedup.scrapy_plugin.records import CrawlJournal, CrawlStats
 from crawldedup.scrapy_plugin.settings import CrawlOptions, crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import say
-from crawldedup.stores.base import is_persistent
+from crawldedup.stores.registry import is_persistent
+from crawldedup.text import printable
 from crawldedup.verdict import Kind, Verdict, describe
 
 BROWSER_PAGE_KEY: Final = "playwright_page"

@@ -24,12 +24,14 @@ from w3lib.encoding import http_content_type_encoding
 
 from crawldedup.advice.rules import may_name_more, names_a_view
 from crawldedup.errors import ConfigurationError, CrawlDedupError
-from crawldedup.names import canonical_url, claimed_url, is_same_page, page_key, site_of
 from crawldedup.options import options_of
-from crawldedup.page import WORST_RANK, Page, ReadPage
+from crawldedup.page import WORST_RANK, Page
 from crawldedup.reading.html import MAX_BYTES
-from crawldedup.reading.volatile import put_last
+from crawldedup.reading.reader import ReadPage
+from crawldedup.recent import put_last
+from crawldedup.scope import page_key, site_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions, Pattern, matches
+from crawldedup.urls import canonical_url, claimed_url, is_same_page
 from crawldedup.verdict import Kind, Verdict
 
 OVERRIDE_KEY: Final = "crawldedup"

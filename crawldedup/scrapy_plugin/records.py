@@ -24,15 +24,8 @@ from scrapy.utils.project import data_path
 
 from crawldedup import __version__, journal
 from crawldedup.aio import Judged
-from crawldedup.errors import (
-    CrawlDedupError,
-    PageError,
-    StoreError,
-    UnexpectedReadError,
-    pluralize,
-    printable,
-)
-from crawldedup.fingerprinting import VERIFY_BITS
+from crawldedup.errors import CrawlDedupError, PageError, StoreError, UnexpectedReadError
+from crawldedup.fingerprinting.bits import VERIFY_BITS
 from crawldedup.journal import FileJournal, shown
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import (
@@ -43,26 +36,24 @@ from crawldedup.scrapy_plugin.settings import (
 )
 from crawldedup.scrapy_plugin.signals import logger, say
 from crawldedup.search.decision import accept_threshold
-from crawldedup.stores.base import shown_url
+from crawldedup.stores.registry import shown_url
+from crawldedup.text import pluralize, printable
 from crawldedup.verdict import Kind
 
 NOVELTY_PAGES: Final = 200  # So many of the last pages tell how much new a crawl still finds.
-LEAST_UNCHECKED: Final = (
-    10  # So many pages, and this share of those to check, are too many to pass unchecked.
-)
+# So many pages, and this share of those to check, are too many to pass unchecked.
+LEAST_UNCHECKED: Final = 10
 SHARE_UNCHECKED: Final = 0.05
-SILENT_SECONDS: Final = (
-    60.0  # After the log said that the store is down, it says so again no sooner.
-)
+# After the log said that the store is down, it says so again no sooner.
+SILENT_SECONDS: Final = 60.0
 
 _DUPLICATES: Final = {
     Kind.NEAR_DUPLICATE: "duplicate/near",
     Kind.EXACT_DUPLICATE: "duplicate/exact",
 }
 
-KEPT_CRAWLS: Final = (
-    20  # So many crawls keep their journals in a directory, the present one included.
-)
+# So many crawls keep their journals in a directory, the present one included.
+KEPT_CRAWLS: Final = 20
 
 _SHOWN_STATS: Final = (
     "crawldedup/",

@@ -24,12 +24,13 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import is_asyncio_available
 
 from crawldedup import checks
-from crawldedup.errors import ConfigurationError, printable
+from crawldedup.errors import ConfigurationError
 from crawldedup.journal import check_journal
-from crawldedup.names import site_of
 from crawldedup.options import Option, Options, check_similarity, option, options_of
+from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.signals import logger, say
-from crawldedup.stores.base import check_store_url
+from crawldedup.stores.registry import check_store_url
+from crawldedup.text import printable
 
 PREFIX: Final = "CRAWLDEDUP_"
 CLOSE_REASON: Final = "crawldedup_error"
@@ -163,15 +164,14 @@ class CrawlOptions(Options):
     prefer: tuple[Pattern, ...] | None = _optional(
         check_patterns,
         "Regular expressions of the URLs to keep of several copies, best first. A better copy "
-        "takes the place of a "
-        "worse one that was delivered, and is delivered, too. An empty list keeps the first copy.",
+        "takes the place of a worse one that was delivered, and is delivered, too. An empty list "
+        "keeps the first copy.",
     )
     canonical: str = _word(
         "compare",
         "ignore compare",
         "With compare, a page's word on its canonical page counts: it is a duplicate of that page "
-        "from a similarity on "
-        "that is 0.1 lower. With ignore it does not count.",
+        "from a similarity on that is 0.1 lower. With ignore it does not count.",
         "request",
     )
     wall: str = _word(
@@ -187,8 +187,7 @@ class CrawlOptions(Options):
     revisit_similarity: float | None = _optional(
         check_similarity,
         "With revisit drop, a page counts as unchanged if it is at least so similar to the text "
-        "that was delivered "
-        "last. None asks for equal texts.",
+        "that was delivered last. None asks for equal texts.",
         float,
     )
     remember: bool = _option(
@@ -202,15 +201,14 @@ class CrawlOptions(Options):
     rules: str | None = _optional(
         checks.string,
         "A file of URL rules, which `crawldedup advise --output` writes. Requests that a rule "
-        "calls copies are skipped "
-        "once a copy of their page is confirmed, and one in twenty of them is fetched as a check.",
+        "calls copies are skipped once a copy of their page is confirmed, and one in twenty of "
+        "them is fetched as a check.",
     )
     postpone: bool = _option(
         True,
         checks.flag,
-        "Fetch first what promises new content: a URL waits behind others if the last pages of its "
-        "pattern were "
-        "copies. Nothing is skipped.",
+        "Fetch first what promises new content: a URL waits behind others if the last pages of "
+        "its pattern were copies. Nothing is skipped.",
     )
     workers: int = _optional(
         checks.whole(1), "So many processes read pages. None chooses by extractor and cores.", int
@@ -220,8 +218,7 @@ class CrawlOptions(Options):
         "crawldedup",
         check_journal,
         "The directory that the crawl writes its journal into, of which reports are made. A "
-        "relative path is below the "
-        "project's data directory. False writes none.",
+        "relative path is below the project's data directory. False writes none.",
     )
     crawl: str | None = _optional(
         checks.namespace,
@@ -231,8 +228,7 @@ class CrawlOptions(Options):
     report: str | None = _optional(
         _report,
         "Write a report of the crawl into this file at its end: a page (.html), data (.json), or "
-        "every verdict as a "
-        "row (.csv, .jsonl, .parquet).",
+        "every verdict as a row (.csv, .jsonl, .parquet).",
     )
     item_fields: tuple[str, ...] | None = _optional(
         check_item_fields,

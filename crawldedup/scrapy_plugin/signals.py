@@ -9,7 +9,7 @@ import logging
 from pydispatch.dispatcher import getAllReceivers, liveReceivers
 from scrapy.crawler import Crawler
 
-from crawldedup.errors import printable
+from crawldedup.text import printable
 
 logger = logging.getLogger("crawldedup")
 

@@ -47,9 +47,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
-MAX_SIMILARITY: Final = (
-    0.9995  # Above it counts as this: at 1 the model would allow no flip at all.
-)
+# Above it counts as this: at 1 the model would allow no flip at all.
+MAX_SIMILARITY: Final = 0.9995
 # Fitted to the default search features of pairs of installation guides; see `search_similarity`.
 _SEARCH_SHARE: Final = 0.5
 _HALF_OF_IT_AT: Final = 0.04

@@ -37,9 +37,8 @@ MAX_KEYS: Final = 512  # keys read for one page, best ranges first
 # Of 60,000 pages of seven templates (`benchmarks/templated_site.py` of commit 1edea29), this finds
 # 97 instead of 91 % of near duplicates of J .9 to .95.
 HOT_EFFORT: Final = 4  # times as many keys are read, and records compared, under a hot prefix
-_FEW_PROBES: Final = (
-    24  # For most pages of an index of 100,000 they suffice, and take a fifth of the time.
-)
+# For most pages of an index of 100,000 they suffice, and take a fifth of the time.
+_FEW_PROBES: Final = 24
 _PAGES_A_PASS: Final = 16  # The arrays of more pages leave the processor's cache.
 
 

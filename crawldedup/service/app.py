@@ -19,7 +19,7 @@ from prometheus_client import Gauge, Histogram
 
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import CrawlDedupError
-from crawldedup.names import site_of
+from crawldedup.scope import site_of
 from crawldedup.service.command import VARIABLE, ServiceSettings, is_this_machine, log_to_stderr
 from crawldedup.service.console import PAGES
 from crawldedup.service.endpoints import (
@@ -32,7 +32,7 @@ from crawldedup.service.endpoints import (
     counter,
     problem_of,
 )
-from crawldedup.stores.base import CrawlSession
+from crawldedup.stores.contract import CrawlSession
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -101,9 +101,8 @@ class Edge:
         self._session = session  # without one that is shared, it works as a crawler of its own
         self._tokens = [token.encode() for token in settings.tokens]
         self._dedup = AsyncDeduplicator.from_options(settings, workers=settings.readers)
-        self._dedup.gathering_seconds = (
-            0.015  # three pages of HTML that one reader gives back: clients go on meanwhile
-        )
+        # Three pages of HTML that one reader gives back: clients go on meanwhile.
+        self._dedup.gathering_seconds = 0.015
         self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -249,8 +248,7 @@ def require_own_host(host: bytes, own: str) -> None:
             return
     detail = (
         "the Host of the request is not this machine: ask for localhost or the address given as "
-        "--host, or give the "
-        "service a token (CRAWLDEDUP_TOKEN), with which it takes any name"
+        "--host, or give the service a token (CRAWLDEDUP_TOKEN), with which it takes any name"
     )
     raise ProblemError("misdirected", 421, detail, headers=_CLOSE)
 
@@ -269,8 +267,7 @@ def require_own_page(headers: Mapping[bytes, bytes]) -> None:
         return
     detail = (
         "a page of another site sent this request through a browser: send it from a page of the "
-        "service, or from a "
-        "program that sends neither Sec-Fetch-Site nor Origin; a proxy before the service must "
-        "pass Host on"
+        "service, or from a program that sends neither Sec-Fetch-Site nor Origin; a proxy before "
+        "the service must pass Host on"
     )
     raise ProblemError("cross-site", 403, detail, headers=_CLOSE)

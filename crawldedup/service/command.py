@@ -59,8 +59,8 @@ class ServiceSettings(Options):
         None,
         _text,
         "a file of tokens, one a line, of which clients must send one as `Authorization: Bearer "
-        "TOKEN` (default: the "
-        f"environment's {TOKEN_VARIABLE}; without one, only this machine is listened to)",
+        f"TOKEN` (default: the environment's {TOKEN_VARIABLE}; without one, only this machine is "
+        "listened to)",
     )
     max_body: int = _argument(
         8 << 20, checks.whole(1024), "the largest body that is taken, in bytes"
@@ -214,7 +214,7 @@ def _check(settings: ServiceSettings) -> None:
     """Raise ConfigurationError for settings that do not go together, or an address that cannot be
     listened on.
     """
-    from crawldedup.stores.base import is_persistent
+    from crawldedup.stores.registry import is_persistent
 
     host, port = settings.host, settings.port
     if not settings.tokens and not is_this_machine(host):

@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl
 
 from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
-from crawldedup.errors import ConfigurationError, CrawlDedupError, pluralize
-from crawldedup.explain import Comparison
+from crawldedup.errors import ConfigurationError, CrawlDedupError
+from crawldedup.index.explain import Comparison
 from crawldedup.report.render import templates_of
 from crawldedup.service.endpoints import (
     Answer,
@@ -23,7 +23,8 @@ from crawldedup.service.endpoints import (
     everyone,
     problem_of,
 )
-from crawldedup.stores.base import shown_url
+from crawldedup.stores.registry import shown_url
+from crawldedup.text import pluralize
 from crawldedup.verdict import describe
 
 _TAG: Final = re.compile(r"<(?:!|/?[a-zA-Z])[^<>]{0,2000}>")

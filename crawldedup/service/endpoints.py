@@ -25,11 +25,11 @@ from crawldedup import __version__, errors, wire
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.checks import did_you_mean
 from crawldedup.errors import ConfigurationError, CrawlDedupError
-from crawldedup.explain import Candidate, Comparison, Explanation
-from crawldedup.fingerprinting import Fingerprint
+from crawldedup.fingerprinting.bits import Fingerprint
+from crawldedup.index.explain import Candidate, Comparison, Explanation
 from crawldedup.page import Page
 from crawldedup.reading.difference import Change
-from crawldedup.stores.base import StoreInfo
+from crawldedup.stores.contract import StoreInfo
 from crawldedup.verdict import Coverage, KnownParagraph, Match, Verdict
 from crawldedup.workers.pool import LONGEST_PAUSE_SECONDS
 
@@ -103,9 +103,8 @@ class KnownPage(Struct, kw_only=True, forbid_unknown_fields=True):
     url: Name = ""
     identity: Name | None = None
     scope_key: Name | None = None
-    fingerprint: dict[str, Any] | None = (
-        None  #: In Python: `wire.plain` of a fingerprint made with the index's key.
-    )
+    #: In Python: `wire.plain` of a fingerprint made with the index's key.
+    fingerprint: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         # Of an error raised here, msgspec says at which page of many. This one is raised for half
@@ -125,9 +124,8 @@ class SentPage(KnownPage, kw_only=True, dict=True):
     # No `delivered`: what is on its way is told to the store by the process that has it, which a
     # client is not.
     html: str | None = None
-    html_base64: bytes | None = (
-        None  #: The bytes of the HTML in Base64: its encoding will be found out.
-    )
+    #: The bytes of the HTML in Base64: its encoding will be found out.
+    html_base64: bytes | None = None
     text: str | None = None
     encoding: Name | None = None
     similarity: float | None = None
@@ -173,9 +171,8 @@ class Problem(Struct, frozen=True, omit_defaults=True):
     status: int  #: The status of HTTP.
     detail: str  #: What was wrong, and what to change.
     reason: str | None = None  #: Why a page cannot be read, or a store not be asked: a stable word.
-    retry_after: int | None = (
-        None  #: In how many seconds to ask once more, as in the header Retry-After.
-    )
+    #: In how many seconds to ask once more, as in the header Retry-After.
+    retry_after: int | None = None
 
 
 class ProblemError(CrawlDedupError):

@@ -12,12 +12,14 @@ from typing import Any, Final
 
 import msgspec
 
-from crawldedup.fingerprinting import check_fingerprint
-from crawldedup.names import Key
+from crawldedup.fingerprinting.bits import check_fingerprint
+from crawldedup.key import Key
 from crawldedup.options import Options
-from crawldedup.page import Page, PageReader, ReadPage
+from crawldedup.page import Page
 from crawldedup.reading.area import area_of
-from crawldedup.reading.volatile import NOTHING, Known, put_last
+from crawldedup.reading.reader import PageReader, ReadPage
+from crawldedup.reading.volatile import NOTHING, Known
+from crawldedup.recent import put_last
 from crawldedup.wire import from_weights, plain, to_weights
 from crawldedup.workers.program import valid
 
@@ -74,7 +76,9 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
             message["known"],
         )
         if message["do"] == "compare":
-            from crawldedup.explain import compare  # seldom used, and the start should be quick
+            from crawldedup.index.explain import (
+                compare,
+            )  # seldom used, and the start should be quick
 
             return plain(compare(*inputs, **options.index_values() | {"key": key.secret or 0}))
         if message["do"] == "read":

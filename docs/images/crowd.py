@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from figures import new_figure, save_figure
 
-from crawldedup.fingerprinting import VERIFY_BITS
+from crawldedup.fingerprinting.bits import VERIFY_BITS
 from crawldedup.search.decision import crowd_rule, flip_probabilities, likelihood_rule
 
 if TYPE_CHECKING:

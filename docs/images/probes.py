@@ -14,10 +14,10 @@ from figures import new_figure, save_figure
 
 import crawldedup
 from crawldedup.demo.site import DemoSite
-from crawldedup.fingerprinting import SEARCH_BITS, fingerprint
+from crawldedup.fingerprinting.bits import SEARCH_BITS, fingerprint
+from crawldedup.index.queries import TABLES, searches
 from crawldedup.search.decision import flip_probabilities, search_similarity
 from crawldedup.search.plan import STORED_BITS, prefix_bits
-from crawldedup.search.query import TABLES, searches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,10 +9,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS
+from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS
+from crawldedup.index.queries import TABLES
 from crawldedup.search.decision import MAX_CANDIDATES
 from crawldedup.search.plan import HOT_EFFORT, PROBE_BUDGET
-from crawldedup.search.query import TABLES
 
 if TYPE_CHECKING:
     from pathlib import Path

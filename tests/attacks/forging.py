@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup import fingerprinting
-from crawldedup.fingerprinting import Fingerprint
-from crawldedup.reading.tokenize import mix, word_hashes
+from crawldedup.fingerprinting import bits as fingerprinting
+from crawldedup.fingerprinting.bits import Fingerprint
+from crawldedup.fingerprinting.tokenize import mix, word_hashes
 
 WORD_LIKE: Final = ("recall", "occturvuwnjyknxrbodqrvfm")
 """Two words of one hash without a key: found in a few seconds by a generalised birthday search

@@ -17,7 +17,8 @@ READER = """
 import json, sys
 from crawldedup.errors import PageError
 from crawldedup.options import Options
-from crawldedup.page import Page, PageReader
+from crawldedup.page import Page
+from crawldedup.reading.reader import PageReader
 body, came = sys.stdin.buffer.read(), []
 for extractor in ("blocks", "trafilatura", "text"):
     try:

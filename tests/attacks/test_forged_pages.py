@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from crawldedup import Deduplicator, Kind, fingerprint
-from crawldedup.names import Key, page_key, salt_of
-from crawldedup.reading.tokenize import word_hashes
+from crawldedup.fingerprinting.tokenize import word_hashes
+from crawldedup.key import Key, salt_of
+from crawldedup.scope import page_key
 from tests.attacks.forging import ALIKE_FOR_MMH3, WORD_LIKE, page_near
 
 pytestmark = pytest.mark.usefixtures("own_keys")

@@ -19,7 +19,7 @@ from crawldedup.cli import parser
 from crawldedup.scrapy_plugin import command, policy, signals
 from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
 from crawldedup.service import app, console
-from crawldedup.stores import base
+from crawldedup.stores import registry
 from tests.docs.pages import PAGES, ROOT, SITE, section, shell_lines
 
 REFERENCE = SITE / "reference"
@@ -47,7 +47,7 @@ def test_the_reference_has_every_key_of_meta_signal_and_scheme_of_a_store() -> N
         == names
     )
     schemes = re.findall(r"^(\S+)://", (REFERENCE / "settings.md").read_text("utf-8"), re.MULTILINE)
-    assert {*schemes} == {*base._STORES}
+    assert {*schemes} == {*registry._STORES}
 
 
 def test_every_kind_of_error_is_in_the_reference() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import NamedTuple
 
-from crawldedup.fingerprinting import Fingerprint, fingerprint
+from crawldedup.fingerprinting.bits import Fingerprint, fingerprint
 
 
 class Golden(NamedTuple):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawldedup.fingerprinting import (
+from crawldedup.fingerprinting.anchors import (
     ANCHOR_BITS,
     MOST_PARAGRAPHS,
     PARAGRAPH_WORDS,
     Paragraph,
     paragraphs_of,
 )
-from crawldedup.names import Key
-from crawldedup.reading.tokenize import count_words, words_of_lines
+from crawldedup.fingerprinting.tokenize import count_words, words_of_lines
+from crawldedup.key import Key
 from tests.stories import story
 
 TEXT = story(3, 2000)

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from crawldedup.fingerprinting import Fingerprint, fingerprint, text_digest, thin_bits
-from crawldedup.reading import MIN_WORDS
+from crawldedup.fingerprinting import MIN_WORDS
+from crawldedup.fingerprinting.bits import Fingerprint, fingerprint, text_digest, thin_bits
 from tests.fingerprinting.definition import fingerprint_of
 from tests.fingerprinting.golden import GOLDEN, TEXTS, golden_of
 

@@ -9,9 +9,10 @@ import pytest
 from crawldedup import Deduplicator
 from crawldedup.errors import ConfigurationError
 from crawldedup.options import Options
-from crawldedup.page import Page, PageReader
+from crawldedup.page import Page
 from crawldedup.reading.area import Area, area_of, check_areas
 from crawldedup.reading.extract import extract_page, get_extractor
+from crawldedup.reading.reader import PageReader
 
 BODY = " ".join(f"The ferry number {number} leaves the harbour at dawn." for number in range(20))
 MORE = " ".join(f"Readers of story {number} also liked the lighthouse." for number in range(20))

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from crawldedup.names import HeadLinks, canonical_url, claimed_url
 from crawldedup.reading.html import HtmlPage
+from crawldedup.urls import HeadLinks, canonical_url, claimed_url
 
 URL = "https://e.com/page?b=2&a=1"
 

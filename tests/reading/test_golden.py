@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from crawldedup.options import Options
-from crawldedup.page import PageReader
 from crawldedup.reading.extract import TEXT_PROFILE
+from crawldedup.reading.reader import PageReader
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ("text7", "a3545cfd")
@@ -26,7 +26,8 @@ import mmh3
 from crawldedup.demo.site import DemoSite
 from crawldedup.errors import PageError
 from crawldedup.options import Options
-from crawldedup.page import Page, PageReader
+from crawldedup.page import Page
+from crawldedup.reading.reader import PageReader
 
 reader, site, digest = PageReader(Options()), DemoSite(), 0
 for url in sorted(site.manifest()):

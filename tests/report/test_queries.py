@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from crawldedup.advice.rules import Rule
-from crawldedup.fingerprinting import VERIFY_BITS
+from crawldedup.fingerprinting.bits import VERIFY_BITS
 from crawldedup.journal import find_journals
 from crawldedup.options import Options
 from crawldedup.report.queries import Database, Report, limit_at, make_report

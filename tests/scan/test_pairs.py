@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from crawldedup.index.queries import TABLES
 from crawldedup.scan.pairs import (
     NEIGHBOURS,
     VOLATILITY_UNIT,
@@ -26,7 +27,6 @@ from crawldedup.scan.pairs import (
     pair,
 )
 from crawldedup.search.decision import cosine, search_similarity
-from crawldedup.search.query import TABLES
 
 BITS = 16
 

@@ -13,8 +13,9 @@ from scrapy.statscollectors import StatsCollector
 from crawldedup.aio import Judged
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import PageError, UnexpectedReadError
-from crawldedup.names import HeadLinks
-from crawldedup.page import Page, ReadPage
+from crawldedup.page import Page
+from crawldedup.reading.reader import ReadPage
+from crawldedup.urls import HeadLinks
 from crawldedup.verdict import Kind, Match, Verdict
 from tests.scrapy_plugin.crawling import counts_in
 

@@ -17,7 +17,7 @@ from typing import NoReturn
 
 import crawldedup.workers.program
 import crawldedup.workers.reading  # noqa: F401
-from crawldedup.names import Key
+from crawldedup.key import Key
 from crawldedup.workers import pool
 
 

@@ -10,11 +10,12 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, Response, TextResponse, XmlResponse
 from scrapy.http.request import NO_CALLBACK
 
-from crawldedup.names import HeadLinks
-from crawldedup.page import Page, ReadPage
+from crawldedup.page import Page
+from crawldedup.reading.reader import ReadPage
 from crawldedup.scrapy_plugin import policy as policies
 from crawldedup.scrapy_plugin.policy import Copies, Fate, Outcome, decide
 from crawldedup.scrapy_plugin.settings import CrawlOptions, check_patterns
+from crawldedup.urls import HeadLinks
 from crawldedup.verdict import Coverage, Kind, Verdict
 from tests.scrapy_plugin.fakes import FINGERPRINT, FakeCrawler
 

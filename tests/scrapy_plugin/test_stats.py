@@ -7,7 +7,7 @@ import pytest
 
 from crawldedup.aio import Judged
 from crawldedup.errors import StoreUnavailableError
-from crawldedup.page import ReadPage
+from crawldedup.reading.reader import ReadPage
 from crawldedup.scrapy_plugin import records
 from crawldedup.scrapy_plugin.policy import Fate, Outcome
 from crawldedup.scrapy_plugin.records import SILENT_SECONDS, CrawlStats

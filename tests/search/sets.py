@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup import fingerprinting as hashing
+from crawldedup.fingerprinting import bits as hashing
 
 Floats = NDArray[np.float32]
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawldedup.fingerprinting import VERIFY_BITS
+from crawldedup.fingerprinting.bits import VERIFY_BITS
+from crawldedup.index.queries import KEPT
 from crawldedup.search.decision import (
     MAX_CANDIDATES,
     MAX_COST,
@@ -26,7 +27,6 @@ from crawldedup.search.decision import (
     search_similarity,
     steepness,
 )
-from crawldedup.search.query import KEPT
 from tests.search.sets import bits_of, signature_of
 
 SEEDS = st.integers(0, 1 << 32)

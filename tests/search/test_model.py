@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawldedup.demo.site import all_articles
-from crawldedup.fingerprinting import pair_hashes, shingle_hashes
-from crawldedup.reading.tokenize import mix, word_hashes
+from crawldedup.fingerprinting.shingles import pair_hashes, shingle_hashes
+from crawldedup.fingerprinting.tokenize import mix, word_hashes
 from crawldedup.search.decision import (
     MAX_SIMILARITY,
     accept_threshold,

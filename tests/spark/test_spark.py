@@ -19,11 +19,11 @@ from pyspark.sql import SparkSession
 from crawldedup import page as read_pages
 from crawldedup.demo.site import all_articles
 from crawldedup.errors import ConfigurationError, PageError
-from crawldedup.names import NO_KEY
+from crawldedup.index.queries import salted
+from crawldedup.key import NO_KEY
 from crawldedup.options import Options
-from crawldedup.page import PageReader
+from crawldedup.reading.reader import PageReader
 from crawldedup.scan.engine import Columns, Goal, find_duplicates
-from crawldedup.search.query import salted
 from crawldedup.spark import deduplicate
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any
 
 import redis
 
-from crawldedup.stores.base import Layout, Store
+from crawldedup.stores.contract import Layout, Store
 from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
 from crawldedup.stores.sqlite.store import MemoryStore, SqliteStore
 from tests.servers import RedisServer

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crawldedup.stores.base import Store
+from crawldedup.stores.contract import Store
 from tests.conftest import make_backend
 from tests.servers import Certificate, ClusterSetup, SentinelSetup, make_certificate
 from tests.stores.backends import NAMES, SHARED_NAMES, Backend, Clock

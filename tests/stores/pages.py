@@ -9,7 +9,8 @@ import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, thin_bits
+from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS, thin_bits
+from crawldedup.index.queries import KEPT, TABLES
 from crawldedup.search.decision import (
     MAX_CANDIDATES,
     WeightedThreshold,
@@ -23,8 +24,7 @@ from crawldedup.search.decision import (
     steepness,
 )
 from crawldedup.search.plan import ProbePlan, page_plans, single_plan
-from crawldedup.search.query import KEPT, TABLES
-from crawldedup.stores.base import (
+from crawldedup.stores.contract import (
     DIGEST_MASK,
     Answer,
     Layout,

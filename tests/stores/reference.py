@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from crawldedup.search.plan import STORED_BITS
-from crawldedup.stores.base import (
+from crawldedup.stores.contract import (
     FEW,
     LEASE_SECONDS,
     MAX_EVICTED,

@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 from crawldedup.errors import ProfileMismatchError
+from crawldedup.index.queries import TABLES
 from crawldedup.search.decision import Prefilter
 from crawldedup.search.plan import ProbePlan
-from crawldedup.search.query import TABLES
-from crawldedup.stores import base
-from crawldedup.stores.base import NO_SESSION, Answer, CrawlSession, Query, Record, Store
+from crawldedup.stores import process
+from crawldedup.stores.contract import NO_SESSION, Answer, CrawlSession, Query, Record, Store
 from crawldedup.verdict import Kind
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import (
@@ -56,9 +56,9 @@ def record_of(answer: Answer) -> Record:
 
 def exited_process() -> str:
     """Return the name of a process of this machine that has exited."""
-    process = subprocess.Popen(["true"])
-    process.wait()
-    return f"{socket.gethostname()}:{process.pid}:"
+    child = subprocess.Popen(["true"])
+    child.wait()
+    return f"{socket.gethostname()}:{child.pid}:"
 
 
 def whole_tables(page: Page, url: str, max_candidates: int = 256) -> Query:
@@ -341,7 +341,7 @@ class TestSessions:
         self, shared: Shared, page: Page, exited: bool
     ) -> None:
         first, worker, second = (shared() for _ in range(3))
-        holder = exited_process() if exited else base.own_process()
+        holder = exited_process() if exited else process.own_process()
         first.open(CrawlSession(0, holder))
         assert (first.session.process, first.session.number > 0) == (holder, True)
         worker.open(first.session)
@@ -364,21 +364,21 @@ class TestSessions:
         ]
 
     def test_a_process_that_nobody_has_waited_for_has_exited(self) -> None:
-        with subprocess.Popen(["true"], stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None
-            process.stdout.read()  # it ends with the process
-            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-            assert base.has_exited(f"{socket.gethostname()}:{process.pid}:")
+        with subprocess.Popen(["true"], stdout=subprocess.PIPE) as child:
+            assert child.stdout is not None
+            child.stdout.read()  # it ends with the process
+            os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+            assert process.has_exited(f"{socket.gethostname()}:{child.pid}:")
 
     def test_where_starts_cannot_be_read_its_id_tells_a_process(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("crawldedup.stores.base.Path", lambda _: Path("/nowhere"))
-        assert base.own_process() == f"{socket.gethostname()}:{os.getpid()}:"
-        assert (base.has_exited(base.own_process()), base.has_exited(exited_process())) == (
-            False,
-            True,
-        )
+        monkeypatch.setattr("crawldedup.stores.process.Path", lambda _: Path("/nowhere"))
+        assert process.own_process() == f"{socket.gethostname()}:{os.getpid()}:"
+        assert (
+            process.has_exited(process.own_process()),
+            process.has_exited(exited_process()),
+        ) == (False, True)
 
 
 class TestSharing:

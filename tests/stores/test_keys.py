@@ -14,8 +14,8 @@ import pytest
 
 from crawldedup import Deduplicator, Kind, Page
 from crawldedup.errors import ConfigurationError, KeyMismatchError, ProfileMismatchError
-from crawldedup.names import NO_KEY, Key
-from crawldedup.stores.base import Answer, Store
+from crawldedup.key import NO_KEY, Key
+from crawldedup.stores.contract import Answer, Store
 from tests.stores import pages as stored
 from tests.stores.backends import Backend
 

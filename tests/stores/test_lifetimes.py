@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crawldedup.fingerprinting import ANCHOR_BITS
-from crawldedup.stores.base import MOST_HOLDERS, AnchorQuery, Query, Retention, Store
+from crawldedup.fingerprinting.anchors import ANCHOR_BITS
+from crawldedup.stores.contract import MOST_HOLDERS, AnchorQuery, Query, Retention, Store
 from crawldedup.verdict import Kind
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import (

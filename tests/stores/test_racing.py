@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from crawldedup.stores.base import Query, Record
+from crawldedup.stores.contract import Query, Record
 from crawldedup.verdict import Kind
 from tests.stores.backends import CONTEXT, Backend, Clock
 from tests.stores.pages import (

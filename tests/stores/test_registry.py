@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from crawldedup.errors import ConfigurationError, StoreError
-from crawldedup.stores.base import (
+from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
+from crawldedup.stores.registry import (
     check_store_url,
     is_persistent,
     make_store,
     require_index,
     shown_url,
 )
-from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
 from crawldedup.stores.sqlite.store import MemoryStore, SqliteStore
 from tests.stores.backends import Backend
 from tests.stores.pages import LAYOUT

@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crawldedup.stores.base import (
+from crawldedup.stores.contract import (
     FEW,
     LEASE_SECONDS,
     AnchorQuery,

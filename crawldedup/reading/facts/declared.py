@@ -34,9 +34,8 @@ VOCABULARY: Final[dict[str, Any]] = json.loads(
 class Most:
     """Bounds what is read of one page for its facts, so that hostile pages take bounded time."""
 
-    VALUE: Final = (
-        500  # characters of a name, a value, a text on a button, or the classes of an element
-    )
+    # Characters of a name, a value, a text on a button, or the classes of an element.
+    VALUE: Final = 500
     LINES: Final = 4_000  # lines of a page
     LINE: Final = 20_000  # characters of a line
     SHORT: Final = 100  # characters of a line that may be about its price or number

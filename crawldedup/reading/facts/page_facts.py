@@ -81,9 +81,8 @@ _PRICE_WORDS: Final = 12  # of a line that is about its price
 _PROSE_WORDS: Final = 12  # from which on a line is prose, if it is punctuated
 _KNOWN_WORDS: Final = 5  # in the order of the main text, which make a line a part of it
 _NEAR_LINES: Final = 15  # behind the name, or behind the product's text, that are near it
-_LISTED: Final = (
-    3  # prices, each right below a title or under a heading of its own, that make a page a listing
-)
+# Prices, each right below a title or under a heading of its own, that make a page a listing.
+_LISTED: Final = 3
 _SPECIFICATION: Final = 2  # rows that make one
 
 _DIGITS_ONLY: Final = re.compile(r"[\d\W]+")

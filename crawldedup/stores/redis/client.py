@@ -28,16 +28,15 @@ from crawldedup.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
-from crawldedup.stores.base import shown_url
+from crawldedup.stores.registry import shown_url
 
 BAD_REPLIES: Final = (TypeError, ValueError, LookupError, AttributeError, struct.error)
 """What reading a reply raises that has the wrong form: from a broken proxy, or from a server of
 another kind.
 """
 ANY_ERROR: Final = (redis.RedisError, exceptions.RedisClusterException, OSError)
-TIMEOUT_SECONDS: Final = (
-    2.0  # for connecting and for an answer: longer, and pages pass unchecked instead
-)
+# For connecting and for an answer: longer, and pages pass unchecked instead.
+TIMEOUT_SECONDS: Final = 2.0
 Command = tuple[Any, ...]
 
 _SCRIPTS: Final[
@@ -88,8 +87,7 @@ def read_url(url: str) -> Target:
         problem = f"{error}; "
     raise ConfigurationError(
         f"the store URL {shown_url(url)!r} is not valid: {problem}write {form}, with the signs / ? "
-        "# @ : , of a "
-        f"password percent-encoded, and options that redis-py has for it"
+        "# @ : , of a password percent-encoded, and options that redis-py has for it"
     )
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from crawldedup.search.decision import Crowd, WeightedThreshold
 from crawldedup.search.plan import KEY_BITS, STORED_BITS, ProbePlan, Table
-from crawldedup.stores import base
-from crawldedup.stores.base import Answer, Layout, PageName, Query, Record
+from crawldedup.stores import contract
+from crawldedup.stores.contract import Answer, Layout, PageName, Query, Record
 from crawldedup.verdict import Kind
 
 KEY_BYTES: Final = 5
@@ -33,7 +33,7 @@ _BITS_OF_NIBBLES: Final = np.unpackbits(np.arange(16, dtype=np.uint8)[None], axi
     np.float32
 )
 _NO_COSTS: Final = bytes(KEY_BITS)
-_PAGE_BYTES: Final = base.PAGE_BITS // 8
+_PAGE_BYTES: Final = contract.PAGE_BITS // 8
 
 
 def pack_order(tables: Sequence[Table]) -> bytes:
@@ -153,7 +153,7 @@ def unpack_record(record: bytes, layout: Layout, text: bytes = b"") -> Record:
     )
 
 
-def pack_anchors(query: base.AnchorQuery) -> tuple[bytes, ...]:
+def pack_anchors(query: contract.AnchorQuery) -> tuple[bytes, ...]:
     """Return the page of a query, its URL, and its anchors."""
     page = query.name.page.to_bytes(_PAGE_BYTES, "big")
     return (
@@ -163,18 +163,18 @@ def pack_anchors(query: base.AnchorQuery) -> tuple[bytes, ...]:
     )
 
 
-def unpack_holders(reply: Sequence[Any]) -> base.Holders:
+def unpack_holders(reply: Sequence[Any]) -> contract.Holders:
     """Return what the script `anchors` replied."""
     is_known, lists, named = reply
     held = tuple(
-        None if len(packed) >= base.MOST_HOLDERS * _PAGE_BYTES else _pages(packed)
+        None if len(packed) >= contract.MOST_HOLDERS * _PAGE_BYTES else _pages(packed)
         for packed in lists
     )
     urls = {
         _pages(page)[0]: url.decode("utf-8", "replace")
         for page, url in zip(named[::2], named[1::2], strict=True)
     }
-    return base.Holders(held, urls, bool(is_known))
+    return contract.Holders(held, urls, bool(is_known))
 
 
 def _pages(packed: bytes) -> tuple[int, ...]:

@@ -24,8 +24,9 @@ from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 from redis.sentinel import MasterNotFoundError
 
 from crawldedup.errors import StoreError, StoreUnavailableError
-from crawldedup.stores import base
-from crawldedup.stores.base import Answer, CrawlSession, Layout, PageName, Query, Record
+from crawldedup.stores import contract, registry
+from crawldedup.stores.contract import Answer, CrawlSession, Layout, PageName, Query, Record
+from crawldedup.stores.process import has_exited, own_process
 from crawldedup.stores.redis import client, protocol
 from crawldedup.stores.redis.client import ANY_ERROR, Command
 from crawldedup.verdict import Kind
@@ -72,8 +73,8 @@ class RedisStore:
         self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None
     ) -> None:
         self._target = client.read_url(url)
-        self._url, self._clock, self.layout = base.shown_url(url), clock, layout
-        self.session = base.NO_SESSION
+        self._url, self._clock, self.layout = registry.shown_url(url), clock, layout
+        self.session = contract.NO_SESSION
         self._joining = threading.Lock()
         self._prefixes: tuple[str, ...] = (f"crawldedup:{{{layout.namespace}}}:",)
         self._answering: tuple[str, ...] = self._prefixes
@@ -169,7 +170,7 @@ class RedisStore:
                 yield
             except _ForeignError:
                 self._look()
-                raise base.key_changed(self._url) from None
+                raise contract.key_changed(self._url) from None
 
     def _now(self) -> int:
         """Return seconds since 1970; 0 for the server's clock."""
@@ -206,7 +207,7 @@ class RedisStore:
         """Join the crawl as this session, which the number 0 leaves to the index; return how many
         pages there are.
         """
-        layout, number, process = self.layout, wanted.number, wanted.process or base.own_process()
+        layout, number, process = self.layout, wanted.number, wanted.process or own_process()
         own = (
             layout.profile,
             protocol.pack_order(layout.tables),
@@ -235,7 +236,7 @@ class RedisStore:
 
     def close(self, *, leave: bool = True) -> None:
         with self._joining, contextlib.suppress(*ANY_ERROR):
-            number, self.session = self.session.number, base.NO_SESSION
+            number, self.session = self.session.number, contract.NO_SESSION
             try:
                 if number and leave:
                     self._end_leases([number])
@@ -251,7 +252,7 @@ class RedisStore:
         dead = {
             int(number)
             for number, process in processes
-            if base.has_exited(process.decode("utf-8", "replace"))
+            if has_exited(process.decode("utf-8", "replace"))
         }
         if dead:
             self._end_leases(dead)
@@ -261,7 +262,7 @@ class RedisStore:
         self._every("ZREM", "c", *numbers)
         self._every("HDEL", "w", *numbers)
 
-    def check(self, queries: Sequence[Query]) -> base.Answers:
+    def check(self, queries: Sequence[Query]) -> contract.Answers:
         deliveries = self._deliveries(name for query in queries for name in query.delivered)
         checks = self._checks(queries)
         replies = self._replies(
@@ -337,9 +338,9 @@ class RedisStore:
         except StoreError as error:
             return error
 
-    def _check_keys(self, queries: Iterable[Query | base.AnchorQuery]) -> None:
+    def _check_keys(self, queries: Iterable[Query | contract.AnchorQuery]) -> None:
         if any(query.key_id != self.layout.key.id for query in queries):
-            raise base.key_changed(self._url)
+            raise contract.key_changed(self._url)
 
     def find(self, queries: Sequence[Query]) -> list[list[Record]]:
         with self._errors():
@@ -372,7 +373,7 @@ class RedisStore:
         ]
 
     def remembered(
-        self, names: Sequence[PageName], retention: base.Retention
+        self, names: Sequence[PageName], retention: contract.Retention
     ) -> list[Record | None]:
         limits = (self._now() or "", retention.ttl_seconds or 0, int(retention.refresh))
         calls = [
@@ -394,7 +395,7 @@ class RedisStore:
                 > 0
             )
 
-    def anchors(self, query: base.AnchorQuery, *, add: bool = True) -> base.Holders:
+    def anchors(self, query: contract.AnchorQuery, *, add: bool = True) -> contract.Holders:
         prefix, shard_key = self._prefix(query.name.shard_key), query.name.shard_key
         with self._errors():
             self._check_keys([query])
@@ -435,7 +436,7 @@ class RedisStore:
                 "utf-8", "replace"
             )
 
-    def info(self) -> base.StoreInfo:
+    def info(self) -> contract.StoreInfo:
         with self._errors():
             pages = self._look()
         silent = len(self._prefixes) - len(self._answering)
@@ -445,7 +446,7 @@ class RedisStore:
         )
         size, tables, layout = pages * BYTES_A_PAGE, pages * TABLE_BYTES_A_PAGE, self.layout
         named = (layout.profile, layout.namespace, self._url, (warning,) if silent else ())
-        return base.StoreInfo(pages, size, tables, len(layout.tables), *named)
+        return contract.StoreInfo(pages, size, tables, len(layout.tables), *named)
 
 
 class RedisClusterStore(RedisStore):

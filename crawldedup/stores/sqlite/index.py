@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from crawldedup.errors import StoreFullError
 from crawldedup.search.decision import Prefilter
 from crawldedup.search.plan import KEY_BITS, STORED_BITS, ProbePlan
-from crawldedup.stores.base import (
+from crawldedup.stores.contract import (
     MAX_RETIRED,
     MOST_HOLDERS,
     AnchorQuery,

@@ -15,48 +15,36 @@ from typing import Final
 from urllib.parse import unquote
 
 from crawldedup import errors
-from crawldedup.stores.base import (
-    LEASE_SECONDS,
-    CrawlSession,
-    Layout,
-    PageName,
-    has_exited,
-    own_process,
-)
+from crawldedup.stores.contract import LEASE_SECONDS, CrawlSession, Layout, PageName
+from crawldedup.stores.process import has_exited, own_process
 
 BUSY_SECONDS: Final = 5.0
 IN_MEMORY: Final = ":memory:"
-BYTES_PER_KEY: Final = (
-    16  # of a file, for row ids inserted in random order: 15.4 at a million of them
-)
+# Of a file, for row ids inserted in random order: 15.4 at a million of them.
+BYTES_PER_KEY: Final = 16
 SIGN: Final = (
     1 << 63
 )  # by which 64-bit integers are shifted: those of SQLite are signed, and their order shall stay
-CLEARED: Final = (
-    ""  # the profile of an index that was cleared: the next crawler to join gives it another
-)
+# The profile of an index that was cleared: the next crawler to join gives it another.
+CLEARED: Final = ""
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
 _VERSION: Final = 5
 
 _SCHEMA: Final = (
     "CREATE TABLE indexes (number INTEGER PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, profile "
-    "TEXT NOT NULL, "
-    "key BLOB NOT NULL, freed INTEGER NOT NULL DEFAULT 0, newest_freed INTEGER NOT NULL DEFAULT 0, "
-    "swept INTEGER NOT NULL DEFAULT 0, crawlers INTEGER NOT NULL DEFAULT 0)",
+    "TEXT NOT NULL, key BLOB NOT NULL, freed INTEGER NOT NULL DEFAULT 0, newest_freed INTEGER NOT "
+    "NULL DEFAULT 0, swept INTEGER NOT NULL DEFAULT 0, crawlers INTEGER NOT NULL DEFAULT 0)",
     "CREATE TABLE crawlers (idx INTEGER NOT NULL, number INTEGER NOT NULL, expires INTEGER NOT "
-    "NULL, "
-    "process TEXT NOT NULL, PRIMARY KEY (idx, number)) WITHOUT ROWID",
+    "NULL, process TEXT NOT NULL, PRIMARY KEY (idx, number)) WITHOUT ROWID",
     "CREATE TABLE pending (idx INTEGER NOT NULL, url_key INTEGER NOT NULL, crawler INTEGER NOT "
-    "NULL, "
-    "PRIMARY KEY (idx, url_key)) WITHOUT ROWID",
+    "NULL, PRIMARY KEY (idx, url_key)) WITHOUT ROWID",
     "CREATE TABLE notes (idx INTEGER NOT NULL, name TEXT NOT NULL, text TEXT NOT NULL, "
     "PRIMARY KEY (idx, name)) WITHOUT ROWID",
 )
 _TABLES: Final = {
     "pages": "(number INTEGER PRIMARY KEY, url TEXT NOT NULL, url_key INTEGER NOT NULL, search INTEGER NOT NULL, "
-    "signature BLOB NOT NULL, digest INTEGER NOT NULL, rank INTEGER NOT NULL, added_at INTEGER NOT "
-    "NULL, "
-    "seen_at INTEGER NOT NULL, copies INTEGER NOT NULL, crawler INTEGER NOT NULL)",
+    "signature BLOB NOT NULL, digest INTEGER NOT NULL, rank INTEGER NOT NULL, added_at INTEGER "
+    "NOT NULL, seen_at INTEGER NOT NULL, copies INTEGER NOT NULL, crawler INTEGER NOT NULL)",
     "texts": "(number INTEGER PRIMARY KEY, text BLOB NOT NULL)",
     "urls": "(k INTEGER PRIMARY KEY)",
     "covered": "(number INTEGER PRIMARY KEY, page INTEGER NOT NULL UNIQUE, url TEXT NOT NULL, "
@@ -137,8 +125,7 @@ def _claim(db: sqlite3.Connection, path: str) -> None:
             )
             raise errors.ForeignStoreError(
                 f"{path} was written by {age} version of crawldedup (layout {version}; this one "
-                f"knows {_VERSION} "
-                f"alone) and stays as it is; {remedy}, or choose another path"
+                f"knows {_VERSION} alone) and stays as it is; {remedy}, or choose another path"
             )
         if objects or application:
             raise errors.ForeignStoreError(

@@ -17,8 +17,16 @@ from typing import ClassVar
 from weakref import WeakSet
 
 from crawldedup.errors import StoreError, StoreUnavailableError
-from crawldedup.stores import base
-from crawldedup.stores.base import Answer, Answers, CrawlSession, Layout, PageName, Query, Record
+from crawldedup.stores import contract
+from crawldedup.stores.contract import (
+    Answer,
+    Answers,
+    CrawlSession,
+    Layout,
+    PageName,
+    Query,
+    Record,
+)
 from crawldedup.stores.sqlite import schema
 from crawldedup.stores.sqlite.index import (
     NEVER,
@@ -44,7 +52,7 @@ class SqliteStore:
         self._path = schema.path_of(url)
         self._url = f"sqlite:///{self._path}" if self.is_persistent else "memory://"
         self._clock, self.layout = clock, layout
-        self.session = base.NO_SESSION
+        self.session = contract.NO_SESSION
         self._lock = threading.Lock()
         self._db: sqlite3.Connection | None = None
         self._index: SqliteIndex | None = None
@@ -100,7 +108,7 @@ class SqliteStore:
                 self._crawlers(index).deliver(names)
 
     def remembered(
-        self, names: Sequence[PageName], retention: base.Retention
+        self, names: Sequence[PageName], retention: contract.Retention
     ) -> list[Record | None]:
         with self._locked(writes=False) as index:
             own = index.pages_with(name.url_key for name in names) if index else []
@@ -125,10 +133,10 @@ class SqliteStore:
                 self._crawlers(index).note_pending({name.url_key: False})
             return Anchors(index, self._now()).forget(name) or bool(own)
 
-    def anchors(self, query: base.AnchorQuery, *, add: bool = True) -> base.Holders:
+    def anchors(self, query: contract.AnchorQuery, *, add: bool = True) -> contract.Holders:
         with self._locked([query], writes=add) as index:
             if index is None:
-                return base.Holders(((),) * len(query.anchors), {})
+                return contract.Holders(((),) * len(query.anchors), {})
             return Anchors(index, self._now()).holders(query, add=add)
 
     def clear(self) -> None:
@@ -151,13 +159,13 @@ class SqliteStore:
             sql = "SELECT text FROM notes WHERE idx = ? AND name = ?"
             return "".join(index.db.execute(sql, (index.number, name)).fetchone() or ())
 
-    def info(self) -> base.StoreInfo:
+    def info(self) -> contract.StoreInfo:
         with self._locked(writes=False) as index:
             sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
             pages, size = (index.pages, index.db.execute(sql).fetchone()[0]) if index else (0, 0)
             layout, tables = self.layout, len(self.layout.tables)
             keys = pages * tables * schema.BYTES_PER_KEY
-            return base.StoreInfo(
+            return contract.StoreInfo(
                 pages, size, keys, tables, layout.profile, layout.namespace, self._url
             )
 
@@ -171,7 +179,7 @@ class SqliteStore:
             if leave and self._db is not None and self._index is not None and self.session.number:
                 with contextlib.suppress(sqlite3.Error):
                     self._crawlers(self._index).leave(self.session.number)
-            self.session, self._index, self._is_open = base.NO_SESSION, None, False
+            self.session, self._index, self._is_open = contract.NO_SESSION, None, False
             # An index in memory ends with its connection, and its store may be opened again.
             if self._db is not None and self.is_persistent:
                 self._db.close()
@@ -180,7 +188,7 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def _locked(
-        self, queries: Sequence[Query | base.AnchorQuery] = (), *, writes: bool = True
+        self, queries: Sequence[Query | contract.AnchorQuery] = (), *, writes: bool = True
     ) -> Iterator[SqliteIndex | None]:
         """Lock the index; give None where there is none.
 
@@ -200,7 +208,7 @@ class SqliteStore:
                 if is_other:
                     self._find(db)
                 if is_other or {query.key_id for query in queries} - {self.layout.key.id}:
-                    raise base.key_changed(self._url)
+                    raise contract.key_changed(self._url)
                 if profile == schema.CLEARED and writes and self.session.number:
                     profile = schema.begin_index(db, self.layout, self._path)[1].profile
                 yield None if profile == schema.CLEARED else self._index
@@ -289,7 +297,7 @@ def _accepted(query: Query, pages: Sequence[Candidate]) -> tuple[list[int], list
     other, if any.
     """
     bounds = query.rule.bounds
-    most = bounds.far if len(pages) <= base.FEW else bounds.reach
+    most = bounds.far if len(pages) <= contract.FEW else bounds.reach
     costs = sorted([(page.cost, page.number) for page in pages if page.cost <= most])
     limit = bounds.bar([cost for cost, _ in costs if cost <= bounds.reach]).limit if costs else 0
     accepted = [number for cost, number in costs if cost <= limit]
@@ -483,8 +491,8 @@ class _Turn:
         own = self._own.get(query.record.url_key)
         if own is not None and (is_added or not self._is_live(self._pages[own], query)):
             gone = [own, *gone]
-        self._load(gone[: base.MAX_FREED])
-        for number in gone[: base.MAX_FREED]:
+        self._load(gone[: contract.MAX_FREED])
+        for number in gone[: contract.MAX_FREED]:
             self._remove(self._pages[number])
 
     def _text(self, number: int) -> bytes:
@@ -506,13 +514,13 @@ class _Turn:
             self._texts[number] = record.packed_text
         self._pending[record.url_key] = query.is_pending
         if retention.ttl_seconds is not None:
-            swept = index.pages_after(index.swept, base.MAX_SWEPT)
-            index.swept = swept[-1].number if len(swept) == base.MAX_SWEPT else 0
+            swept = index.pages_after(index.swept, contract.MAX_SWEPT)
+            index.swept = swept[-1].number if len(swept) == contract.MAX_SWEPT else 0
             for page in swept:
                 if not self._is_live(self._pages.get(page.number, page), query):
                     self._remove(page)
         if retention.max_pages is not None:
-            excess = min(index.pages - retention.max_pages, base.MAX_EVICTED)
+            excess = min(index.pages - retention.max_pages, contract.MAX_EVICTED)
             if excess > 0:
                 self._write()
                 for page in index.pages_after(0, excess):

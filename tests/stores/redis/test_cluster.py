@@ -18,7 +18,7 @@ import pytest
 from redis.crc import key_slot
 
 from crawldedup.errors import StoreFullError, StoreUnavailableError
-from crawldedup.stores.base import AnchorQuery, PageName, Query, Retention
+from crawldedup.stores.contract import AnchorQuery, PageName, Query, Retention
 from crawldedup.stores.redis.client import exchange
 from crawldedup.stores.redis.store import PREFIXES, RedisClusterStore, prefixes
 from crawldedup.verdict import Kind

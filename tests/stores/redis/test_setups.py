@@ -15,9 +15,10 @@ import pytest
 import redis
 
 from crawldedup.errors import ConfigurationError, StoreUnavailableError
-from crawldedup.stores.base import AnchorQuery, Retention, make_store, shown_url
+from crawldedup.stores.contract import AnchorQuery, Retention
 from crawldedup.stores.redis.client import connect, read_url, store_errors
 from crawldedup.stores.redis.store import RedisStore
+from crawldedup.stores.registry import make_store, shown_url
 from crawldedup.verdict import Kind
 from tests.servers import (
     Certificate,

@@ -15,12 +15,13 @@ import pytest
 import redis
 
 from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
+from crawldedup.index.queries import TABLES
 from crawldedup.search.plan import KEY_BITS
-from crawldedup.search.query import TABLES
-from crawldedup.stores.base import PageName, Query, Record, make_store
+from crawldedup.stores.contract import PageName, Query, Record
 from crawldedup.stores.redis import protocol
 from crawldedup.stores.redis.client import exchange
 from crawldedup.stores.redis.store import RedisStore
+from crawldedup.stores.registry import make_store
 from crawldedup.verdict import Kind
 from tests.servers import RedisServer
 from tests.stores.backends import Clock, redis_contents

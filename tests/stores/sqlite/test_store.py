@@ -22,7 +22,7 @@ from crawldedup.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
-from crawldedup.stores.base import Answer, Query
+from crawldedup.stores.contract import Answer, Query
 from crawldedup.stores.sqlite.store import SqliteStore
 from crawldedup.verdict import Kind
 from tests.stores.backends import CONTEXT

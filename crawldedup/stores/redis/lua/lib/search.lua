@@ -215,7 +215,7 @@ local function search(question)
     if a[1] == b[1] then return a[2] < b[2] end
     return a[1] < b[1]
   end)
-  -- See `crawldedup.search.crowd`. A crowd of as many as there are limits is as good as a larger one.
+  -- See `crawldedup.search.decision.Crowd`. A crowd of as many as there are limits is as good as a larger one.
   local limits, crowd = question.limits, 0
   for i = 1, min(#found, #limits) do
     if found[i][1] * limits[1] <= found[1][1] * question.reach then crowd = crowd + 1 end

@@ -13,11 +13,12 @@ from typing import Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.fingerprinting import SEARCH_BITS, VERIFY_BITS, Fingerprint
-from crawldedup.names import Key, kept_apart, page_key, salt_of, site_of
+from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS, Fingerprint
+from crawldedup.key import Key, salt_of
 from crawldedup.options import LOWEST_SIMILARITY, Options
 from crawldedup.page import Page
 from crawldedup.reading.difference import difference, unpacked_text
+from crawldedup.scope import kept_apart, page_key, site_of
 from crawldedup.search import decision
 from crawldedup.search import plan as planning
 from crawldedup.search.decision import (
@@ -28,7 +29,7 @@ from crawldedup.search.decision import (
     steepness,
 )
 from crawldedup.search.plan import KEY_BITS, MAX_KEYS, ProbePlan, Table
-from crawldedup.stores.base import DIGEST_MASK, Answer, PageName, Query, Record, Retention
+from crawldedup.stores.contract import DIGEST_MASK, Answer, PageName, Query, Record, Retention
 from crawldedup.verdict import Kind, Match, Verdict
 
 TABLES: Final = (Table(0), Table(KEY_BITS // 2))  # each led by another half of the fingerprint
@@ -40,9 +41,8 @@ KEPT: Final = np.array(
 # The ranges to read for a page, which of the records there to accept, and which of the keys.
 Search = tuple[ProbePlan, WeightedThreshold, Prefilter | None]
 SIGNATURE_BYTES: Final = VERIFY_BITS // 8
-CANONICAL_MARGIN: Final = (
-    0.1  # So much less is enough for a page that names the other one as its original.
-)
+# So much less is enough for a page that names the other one as its original.
+CANONICAL_MARGIN: Final = 0.1
 
 _IDENTITY: Final = decision.identity_rule(VERIFY_BITS)
 _PAGES_TRIED: Final = 400

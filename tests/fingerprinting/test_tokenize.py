@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from crawldedup.reading.tokenize import UNKNOWN, class_table, split_words, word_hashes
+from crawldedup.fingerprinting.tokenize import UNKNOWN, class_table, split_words, word_hashes
 from tests.fingerprinting.definition import hash_of, hashes_of, words_of
-from tests.reading.make_unicode_table import classify
+from tests.fingerprinting.make_unicode_table import classify
 
 BLOCK = 65_536
 

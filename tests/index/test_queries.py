@@ -11,12 +11,8 @@ import pytest
 
 from crawldedup import Deduplicator
 from crawldedup import Page as AskedPage
-from crawldedup.fingerprinting import Fingerprint, fingerprint
-from crawldedup.names import NO_KEY
-from crawldedup.options import Options
-from crawldedup.search.decision import MAX_CANDIDATES
-from crawldedup.search.plan import HOT_EFFORT, MAX_KEYS, STORED_BITS
-from crawldedup.search.query import (
+from crawldedup.fingerprinting.bits import Fingerprint, fingerprint
+from crawldedup.index.queries import (
     MAX_EXTRA_BITS,
     TABLES,
     HotPrefixes,
@@ -25,7 +21,11 @@ from crawldedup.search.query import (
     expected_recall,
     searches,
 )
-from crawldedup.stores.base import Answer
+from crawldedup.key import NO_KEY
+from crawldedup.options import Options
+from crawldedup.search.decision import MAX_CANDIDATES
+from crawldedup.search.plan import HOT_EFFORT, MAX_KEYS, STORED_BITS
+from crawldedup.stores.contract import Answer
 from crawldedup.verdict import Kind
 from tests.fingerprinting.golden import TEXTS
 from tests.stores.pages import Page, random_page, similar_page

@@ -24,26 +24,19 @@ which anchors; see `AnchorQuery`.
 chooses a store. A new one is a class that follows `Store`, and one line in `_STORES`.
 """
 
-import contextlib
-import os
-import pkgutil
-import re
-import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import ClassVar, Final, Protocol, Self
 
-from crawldedup.checks import LONGEST_KEY, did_you_mean
-from crawldedup.errors import ConfigurationError, KeyMismatchError, ProfileMismatchError, StoreError
-from crawldedup.names import NO_KEY, Key
+from crawldedup.checks import LONGEST_KEY
+from crawldedup.errors import KeyMismatchError, ProfileMismatchError, StoreError
+from crawldedup.key import NO_KEY, Key
 from crawldedup.search.decision import MAX_CANDIDATES, Prefilter, WeightedThreshold
 from crawldedup.search.plan import MAX_KEYS, ProbePlan, Table
 from crawldedup.verdict import Kind
 
-LEASE_SECONDS: Final = (
-    120  # A crawler without a heartbeat for this long is at work no more; see `CrawlSession`.
-)
+# A crawler without a heartbeat for this long is at work no more; see `CrawlSession`.
+LEASE_SECONDS: Final = 120
 # For a page that is added, so few others are freed that an index far above its limits shrinks
 # gradually.
 MAX_EVICTED: Final = 2  # of the oldest beyond the limit of pages
@@ -246,8 +239,7 @@ def key_changed(place: str) -> KeyMismatchError:
     """Return the error for a query whose `key_id` is not that of the index."""
     return KeyMismatchError(
         f"the index in {place} was begun again with another key, so that what was hashed before "
-        "cannot be compared "
-        f"with it: repeat the call with a new fingerprint"
+        "cannot be compared with it: repeat the call with a new fingerprint"
     )
 
 
@@ -342,125 +334,3 @@ class Store(Protocol):
     def note(self, name: str, text: str | None = None) -> str: ...
     # Return figures of the index.
     def info(self) -> StoreInfo: ...
-
-
-_STORES: Final = {
-    "memory": "sqlite.store:MemoryStore",
-    "sqlite": "sqlite.store:SqliteStore",
-    **dict.fromkeys(("redis", "rediss", "unix", "redis+sentinel"), "redis.store:RedisStore"),
-    "redis+cluster": "redis.store:RedisClusterStore",
-}
-
-_ANY_LAYOUT: Final = Layout("", "", (), 0)
-
-
-def make_store(url: str, layout: Layout) -> Store:
-    """Return the store that a URL names, not yet opened. Raises ConfigurationError."""
-    return store_class("store", url)(url, layout)
-
-
-def check_store_url(name: str, value: object) -> str:
-    """Check for the URL of a store that can be made.
-
-    Raises ConfigurationError, which begins with `name`.
-    """
-    kind, url = store_class(name, value), str(value)
-    try:
-        kind(url, _ANY_LAYOUT)
-    except ConfigurationError as error:
-        # The traceback of the cause would show the URL.
-        raise ConfigurationError(f"{name}: {error}") from None
-    return url
-
-
-def is_persistent(url: str) -> bool:
-    """Return True if the indexes of a store outlive the program. Raises ConfigurationError."""
-    return store_class("store", url).is_persistent
-
-
-def require_index(url: str, namespace: str) -> None:
-    """Raise ConfigurationError unless the store holds this index: a misspelt namespace would else
-    be an empty one.
-    """
-    shown = shown_url(url)
-    if not is_persistent(url):
-        raise ConfigurationError(
-            f"an index in {shown} ends with the program that made it: name a store that lasts, as "
-            "sqlite:///path or "
-            f"redis://host"
-        )
-    store = make_store(url, replace(_ANY_LAYOUT, namespace=namespace))
-    # Every index that is there has another profile than this one.
-    with contextlib.closing(store), contextlib.suppress(ProfileMismatchError):
-        store.open_read_only()
-        raise ConfigurationError(
-            f"there is no index {namespace!r} in {shown}: check the store and the namespace"
-        )
-
-
-def store_class(name: str, url: object) -> type[Store]:
-    """Return the class that serves the scheme of a URL.
-
-    Raises ConfigurationError, which begins with `name`.
-    """
-    scheme, separator, _ = url.partition("://") if isinstance(url, str) else ("", "", "")
-    path = _STORES.get(scheme.lower())
-    if path is None or not separator:
-        shown = shown_url(url) if isinstance(url, str) else url
-        is_file = (
-            isinstance(url, str) and not separator and url.endswith((".sqlite", ".sqlite3", ".db"))
-        )
-        hint = f"; did you mean 'sqlite:///{shown}'?" if is_file else did_you_mean(scheme, _STORES)
-        allowed = ", ".join(f"{name}://" for name in _STORES)
-        raise ConfigurationError(
-            f"{name} is {shown!r}; it must be a URL with one of the schemes {allowed}{hint}"
-        )
-    found: type[Store] = pkgutil.resolve_name(f"crawldedup.stores.{path}")
-    return found
-
-
-def shown_url(url: str) -> str:
-    """Return a store URL without its password, for messages."""
-    scheme, separator, rest = re.sub(r"(?i)([?&]\w*password=)[^&]*", r"\1***", url).partition("://")
-    # A password may hold an @ or a / that should have been escaped. What begins with / is a path.
-    credentials, at, place = ("", "", rest) if rest.startswith("/") else rest.rpartition("@")
-    user, colon, _ = credentials.partition(":")
-    return f"{scheme}{separator}{user if colon else ''}{colon}{'***@' if at else ''}{place}"
-
-
-# --- The processes that hold leases: that of a dead one can be ended early
-
-
-def own_process() -> str:
-    """Return the name of this process: host, process id, and start time (empty where that cannot be
-    read).
-    """
-    return f"{socket.gethostname()}:{os.getpid()}:{_state_and_start(os.getpid())[1]}"
-
-
-def has_exited(process: str) -> bool:
-    """Return True if a process of this machine has exited.
-
-    Processes of other machines count as running.
-    """
-    host, pid, started = process.rsplit(":", 2) if process.count(":") >= 2 else ("", "", "")
-    if host != socket.gethostname() or not pid.isdecimal():
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except OSError as error:
-        return isinstance(error, ProcessLookupError)
-    state, started_now = _state_and_start(int(pid))
-    # A zombie has exited, only its parent does not know.
-    return state in ("Z", "X") or (bool(started and started_now) and started != started_now)
-
-
-def _state_and_start(pid: int) -> tuple[str, str]:
-    """Return the state of a process and its start time, as ids are reused; both are empty where
-    they are unknown.
-    """
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return fields[0], fields[19]
-    except (OSError, IndexError):
-        return "", ""

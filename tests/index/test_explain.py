@@ -9,7 +9,7 @@ import mmh3
 import pytest
 
 from crawldedup import Deduplicator, Kind, Page, compare, wire
-from crawldedup.explain import Explanation
+from crawldedup.index.explain import Explanation
 from tests.stories import FAR, HALF_ALIKE, NEAR, TEXT, A, B, C, jaccard
 
 SHOP = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from crawldedup import Deduplicator, wire
-from crawldedup.fingerprinting import Paragraph
-from crawldedup.paragraphs import coverage_of
+from crawldedup.fingerprinting.anchors import Paragraph
+from crawldedup.index.paragraphs import coverage_of
 from crawldedup.verdict import Coverage, ParagraphKind
 
 URLS = {1: "https://one.example/", 2: "https://two.example/", 3: ""}

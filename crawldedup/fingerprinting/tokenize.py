@@ -21,21 +21,19 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.names import NO_KEY, Key
+from crawldedup.key import NO_KEY, Key
 
 Hashes = NDArray[np.uint64]
 
 # The classes of characters.
 SEPARATOR: Final = 0  # ends a word: white space, punctuation, a symbol, a control
-LETTER: Final = (
-    1  # is a part of a word: a letter, digit or underscore, as in the regular expression \w
-)
+# Is a part of a word: a letter, digit or underscore, as in the regular expression \w.
+LETTER: Final = 1
 # Is a word by itself: a letter of a script without spaces between words (Han, Kana, Thai, ...).
 SOLO: Final = 2
 MARK: Final = 3  # belongs to the letter before it: a combining mark or joiner
-UNKNOWN: Final = (
-    4  # is not assigned in Unicode 14, and blanked out, since newer Pythons might normalise it
-)
+# Is not assigned in Unicode 14, and blanked out, since newer Pythons might normalise it.
+UNKNOWN: Final = 4
 
 DATA_FILE: Final = "unicode14.json"
 # Odd, so that it has an inverse mod 2^64; 3 mod 8, so that B - 1 and B^2 - 1 keep few factors of

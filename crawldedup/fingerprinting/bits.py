@@ -25,37 +25,43 @@ sampling). So the same words have the same anchors, however a page breaks its li
 costs at most the anchors that it is part of.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.names import NO_KEY, Key
-from crawldedup.reading import MIN_WORDS
-from crawldedup.reading.tokenize import hashes_of_texts, mix, word_hashes, words_of_lines
-
-Hashes = NDArray[np.uint64]
-Floats = NDArray[np.float32]
-
-SEARCH_FEATURES: Final = (
-    "words+pairs.damped-tf"  # Names what decides the weights; part of an index's profile.
+from crawldedup.fingerprinting import MIN_WORDS
+from crawldedup.fingerprinting.anchors import (
+    ANCHOR_BITS,
+    EXCERPT,
+    MOST_PARAGRAPHS,
+    MOST_WORDS,
+    Paragraph,
 )
-SHINGLE_WORDS: Final = 3
+from crawldedup.fingerprinting.shingles import (
+    SHINGLE_WORDS,
+    Hashes,
+    is_first_of_run,
+    pair_hashes,
+    shingle_hashes,
+)
+from crawldedup.fingerprinting.tokenize import hashes_of_texts, mix
+from crawldedup.key import NO_KEY, Key
+
+Floats = NDArray[np.float32]
+# Names what decides the weights; part of an index's profile.
+SEARCH_FEATURES: Final = "words+pairs.damped-tf"
 _DAMPED: Final[Floats] = np.rint(8 * np.arange(4097) ** 0.75).astype(np.float32)
-_PAIR_FACTOR: Final = np.uint64(0xC2B2AE3D27D4EB4F)
-_FIRST_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
-_TRIPLE_FACTOR: Final = np.uint64(0x165667B19E3779F9)
 SEARCH_BITS: Final = 64
 VERIFY_BITS: Final = 256
 # Names everything that decides the bits.
 PROFILE: Final = (
     f"{SEARCH_FEATURES}.{SEARCH_BITS}/shingle{SHINGLE_WORDS}.set.{VERIFY_BITS}/unicode14/2"
 )
-
 # One odd factor for each of the four 64-bit words of verify bits.
 _VERIFY_FACTORS: Final = np.array(
     [[0x9E3779B97F4A7C15], [0xBF58476D1CE4E5B9], [0x94D049BB133111EB], [0xD6E8FEB86659FD93]],
@@ -64,61 +70,11 @@ _VERIFY_FACTORS: Final = np.array(
 _LANE_SHIFTS: Final = np.arange(8, dtype=np.uint64)[:, None, None]
 _ROWS_A_LANE: Final = 255  # A byte counts to that.
 _LANES_A_BLOCK: Final = 4
-_ROWS_A_BLOCK: Final = (
-    1024  # It bounds the temporary arrays, and keeps sums of weights exact in float32.
-)
+# It bounds the temporary arrays, and keeps sums of weights exact in float32.
+_ROWS_A_BLOCK: Final = 1024
 _TEXTS_A_PASS: Final = 8  # Arrays of more leave the processor's cache.
 _LETTERS_A_PASS: Final = 40_000
 _MOST_WEIGHT: Final = 1e6  # They are at most the root of the number of features.
-
-ANCHOR_BITS: Final = 60  # An anchor is below 2^60: one in 16 of the 64-bit hashes.
-PARAGRAPH_WORDS: Final = 80  # at least: some five anchors, by which a paragraph can be judged
-MOST_PARAGRAPHS: Final = (
-    200  # of a page are looked at, so that none costs more than some thousand anchors
-)
-MOST_WORDS: Final = 3 * PARAGRAPH_WORDS * MOST_PARAGRAPHS
-EXCERPT: Final = 80
-
-
-def pair_hashes(words: Hashes) -> Hashes:
-    """Return one hash for each two adjacent words, to be mixed before its bits are used."""
-    return words[:-1] * _FIRST_FACTOR + words[1:] * _PAIR_FACTOR
-
-
-def shingle_hashes(words: Hashes, pairs: Hashes) -> Hashes:
-    """Return one hash for each three adjacent words, from the words and their `pair_hashes`; to be
-    mixed like those.
-    """
-    return pairs[:-1] * _TRIPLE_FACTOR + words[2:]
-
-
-def is_first_of_run(ordered: Hashes) -> NDArray[np.bool_]:
-    """Return True for each value at which a run of equal ones starts."""
-    first = np.ones(len(ordered), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    return first
-
-
-def jaccard(text: str, other: str) -> float | None:
-    """Return the exact Jaccard similarity of the word 3-shingles of two texts; None for a text of
-    fewer words.
-    """
-    words = [word_hashes(each) for each in (text, other)]
-    if min(map(len, words)) < SHINGLE_WORDS:
-        return None
-    first, second = (np.unique(shingle_hashes(each, pair_hashes(each))) for each in words)
-    shared = len(np.intersect1d(first, second, assume_unique=True))
-    return shared / (len(first) + len(second) - shared)
-
-
-class Paragraph(NamedTuple):
-    """Lines of a page with `words` words, of which `excerpt` is the beginning, and their distinct
-    anchors.
-    """
-
-    excerpt: str
-    words: int
-    anchors: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,9 +110,8 @@ class Fingerprint:
     paragraphs: tuple[Paragraph, ...] = field(
         default=(), repr=False
     )  #: Those of the text, with `paragraphs`.
-    full: "Fingerprint | None" = (
-        None  #: That of the page with the volatile lines left out of it; None if none were.
-    )
+    #: That of the page with the volatile lines left out of it; None if none were.
+    full: "Fingerprint | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,53 +352,3 @@ def _count_bits(hashes: Hashes, starts: Sequence[int]) -> NDArray[np.int64]:
     counters = np.concatenate(counts, axis=2).astype(np.int64)
     by_part = np.add.reduceat(counters, np.searchsorted(lanes, starts[:-1]), axis=2)
     return by_part.transpose(2, 0, 1, 3).reshape(-1, VERIFY_BITS)
-
-
-def paragraphs_of(text: str, key: Key = NO_KEY) -> tuple[Paragraph, ...]:
-    """Return the paragraphs of a text: lines, short ones joined to their neighbours, long ones cut."""
-    hashes, width = word_hashes(text, key)[:MOST_WORDS], 1
-    for factor in (_FIRST_FACTOR, _PAIR_FACTOR, _TRIPLE_FACTOR):  # of 2 words in a row, of 4, of 8
-        hashes = (
-            mix(hashes[:-width] * factor + hashes[width:]) if len(hashes) > width else hashes[:0]
-        )
-        width *= 2
-    starts = (hashes < np.uint64(1 << ANCHOR_BITS)).nonzero()[0]
-    anchors = hashes.take(starts).tolist()
-    paragraphs: list[Paragraph] = []
-    pending: list[str] = []
-    begun = ended = first = 0
-    for piece, words in _pieces(text):
-        ended += words
-        pending.append(piece)
-        if ended - begun >= PARAGRAPH_WORDS:
-            last = int(np.searchsorted(starts, ended))
-            paragraphs.append(_paragraph(pending, ended - begun, anchors[first:last]))
-            pending, begun, first = [], ended, last
-            if len(paragraphs) == MOST_PARAGRAPHS:
-                return tuple(paragraphs)
-    if ended > begun:
-        rest = _paragraph(pending, ended - begun, anchors[first:])
-        if paragraphs:
-            excerpt, words, known = paragraphs.pop()
-            rest = Paragraph(
-                excerpt, words + rest.words, tuple(dict.fromkeys(known + rest.anchors))
-            )
-        paragraphs.append(rest)
-    return tuple(paragraphs)
-
-
-def _pieces(text: str) -> Iterator[tuple[str, int]]:
-    """Yield each line that has words, or the parts of a long one, with its number of words."""
-    lines, counts = text.split("\n"), words_of_lines(text)
-    for number in counts.nonzero()[0].tolist():
-        line, words = lines[number], int(counts[number])
-        parts = words // PARAGRAPH_WORDS or 1
-        for part in range(parts):
-            # Of the text, this is about the place.
-            shown = line[len(line) * part // parts : len(line) * (part + 1) // parts]
-            yield shown, words * (part + 1) // parts - words * part // parts
-
-
-def _paragraph(lines: list[str], words: int, anchors: list[int]) -> Paragraph:
-    excerpt = " ".join(" ".join(lines)[: 2 * EXCERPT].split())[:EXCERPT].rstrip()
-    return Paragraph(excerpt, words, tuple(dict.fromkeys(anchors)))

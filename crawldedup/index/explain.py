@@ -7,15 +7,18 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 
 from crawldedup import checks
-from crawldedup.fingerprinting import Fingerprint, jaccard
-from crawldedup.names import Key, kept_apart
+from crawldedup.fingerprinting.bits import Fingerprint
+from crawldedup.fingerprinting.shingles import jaccard
+from crawldedup.index.queries import TABLES, QueryBuilder, match_of, preview, verdict_of
+from crawldedup.key import Key
 from crawldedup.options import Options
-from crawldedup.page import Page, PageReader
+from crawldedup.page import Page
 from crawldedup.reading.difference import Change, changes
+from crawldedup.reading.reader import PageReader
 from crawldedup.reading.volatile import VolatileLines
+from crawldedup.scope import kept_apart
 from crawldedup.search.decision import estimate_deviation, flip_probabilities, search_similarity
-from crawldedup.search.query import TABLES, QueryBuilder, match_of, preview, verdict_of
-from crawldedup.stores.base import PageName, Query, Record
+from crawldedup.stores.contract import PageName, Query, Record
 from crawldedup.verdict import Match, Verdict
 
 _TextOf = Callable[[PageName], bytes]
@@ -41,12 +44,10 @@ class Candidate:
     match: Match  #: The remembered page, and how similar it is.
     cost: int  #: The sum of the costs of the verify bits that differ, from 0.
     accepted: bool  #: True if the cost is within the limit.
-    deviation: float | None = (
-        None  #: The standard error of the estimated similarity; None for thin pages.
-    )
-    probe: int | None = (
-        None  #: The number of the probe that meets the page, from 1; None for one known by its URL.
-    )
+    #: The standard error of the estimated similarity; None for thin pages.
+    deviation: float | None = None
+    #: The number of the probe that meets the page, from 1; None for one known by its URL.
+    probe: int | None = None
     flips: tuple[Flip, ...] = ()  #: The search bits that differ; none for thin pages.
 
 

@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
-from crawldedup.fingerprinting import ANCHOR_BITS, PARAGRAPH_WORDS, Fingerprint, Paragraph
-from crawldedup.names import kept_apart
+from crawldedup.fingerprinting.anchors import ANCHOR_BITS, PARAGRAPH_WORDS, Paragraph
+from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Page
-from crawldedup.stores.base import AnchorQuery, PageName, Query, Store
+from crawldedup.scope import kept_apart
+from crawldedup.stores.contract import AnchorQuery, PageName, Query, Store
 from crawldedup.verdict import Coverage, KnownParagraph, ParagraphKind
 
 Held = Mapping[int, Sequence[int] | None]

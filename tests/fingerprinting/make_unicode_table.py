@@ -1,7 +1,7 @@
 """Make the table of character classes.
 
-`python -m tests.reading.make_unicode_table` prints the data file, on Python 3.11, whose database is
-Unicode 14.
+`python -m tests.fingerprinting.make_unicode_table` prints the data file, on Python 3.11, whose
+database is Unicode 14.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from crawldedup.reading.tokenize import LETTER, MARK, SEPARATOR, SOLO, UNKNOWN
+from crawldedup.fingerprinting.tokenize import LETTER, MARK, SEPARATOR, SOLO, UNKNOWN
 
 # Thai and Lao, Myanmar, Khmer, Tai Le to Tai Tham, ideographic marks and numerals, Kana, Han, and
 # their extensions.

@@ -19,7 +19,6 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, BinaryIO, Final
 
 from crawldedup import checks
-from crawldedup.archives import WACZ_SUFFIX, Revisits
 from crawldedup.commands import sources
 from crawldedup.commands.archives import Item, Record
 from crawldedup.commands.command import (
@@ -31,11 +30,13 @@ from crawldedup.commands.command import (
 )
 from crawldedup.commands.pages import require_existing
 from crawldedup.commands.sources import Fields
+from crawldedup.commands.wacz import WACZ_SUFFIX, Revisits
 from crawldedup.deduplicator import Deduplicator
-from crawldedup.errors import ConfigurationError, StoreError, pluralize
+from crawldedup.errors import ConfigurationError, StoreError
 from crawldedup.options import Options
 from crawldedup.scan.read import Chunk, ScanFolder, chunked, read_into
 from crawldedup.scan.run import Results, version_of_files
+from crawldedup.text import pluralize
 from crawldedup.verdict import Verdict
 
 _ENDINGS: Final = (
@@ -118,8 +119,7 @@ def _check_files(given: Namespace) -> str:
         if (read := _form(f"{name!r} is a file", name)) != form:
             raise ConfigurationError(
                 f"{name!r} is {read}, and --output {given.output!r} is {form}: filter keeps the "
-                "form; DuckDB, jq and "
-                "`warcio recompress` convert"
+                "form; DuckDB, jq and `warcio recompress` convert"
             )
     inputs = [Path(name) for name in given.inputs if name != STANDARD]
     targets = [Path(name) for name in (given.output, given.dropped) if name]
@@ -294,9 +294,8 @@ def _in_words(counts: dict[str, int]) -> str:
     exact, near, known = (counts[name] for name in ("exact_duplicate", "near_duplicate", "known"))
     figures = (
         f"{pluralize(counts['items'], 'item')}, {counts['written']:,} written, "
-        f"{exact + near + known:,} left out "
-        f"({exact:,} exact, {near:,} near, {known:,} known), {counts['not_compared']:,} not "
-        "compared"
+        f"{exact + near + known:,} left out ({exact:,} exact, {near:,} near, {known:,} known), "
+        f"{counts['not_compared']:,} not compared"
     )
     if "records" in counts:
         figures += (

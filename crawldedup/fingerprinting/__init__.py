@@ -1,0 +1,9 @@
+"""Words to fingerprints: `tokenize` makes words, `shingles` hashes them, `bits` makes the
+fingerprint.
+
+`anchors` finds paragraphs that stand on other pages.
+"""
+
+# A page with fewer words is `thin`: it has too few shingles, and sites that work by script serve
+# the same few words.
+MIN_WORDS = 20

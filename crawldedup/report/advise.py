@@ -1,0 +1,72 @@
+"""The command `advise`: which downloads a crawl can save, by rules for its URLs."""
+
+import json
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from crawldedup.advice.export import Export, export, for_discarder, for_link_extractor
+from crawldedup.advice.mining import mine
+from crawldedup.advice.rules import Rule
+from crawldedup.commands.command import Output, safe_message
+from crawldedup.journal import find_journals
+from crawldedup.text import pluralize, printable
+
+_WRITERS: Final = {"duplicate-url-discarder": for_discarder, "deny": for_link_extractor}
+
+
+def advise(given: Namespace, output: Output) -> None:
+    """Show or write the rules that the journals speak for.
+
+    Raises ConfigurationError and OSError.
+    """
+    # Here, so that no other command waits for DuckDB.
+    from crawldedup.report.queries import Database
+
+    journals = find_journals(given.sources, given.crawl)
+    with output.shares() as progress, Database(progress) as database:
+        unreadable = database.load(journals)
+        pages, withdrawn = database.evidence()
+    if unreadable:
+        output.unreadable(f"{pluralize(unreadable, 'line')} cannot be read and were left out")
+    rules, writer = mine(pages, withdrawn), _WRITERS.get(given.format)
+    exported = (
+        export(rules, pages, writer)
+        if writer
+        else Export([rule.as_dict() for rule in rules], 0, {})
+    )
+    kept = {rule.name for rule in rules}
+    wrong = {
+        rule.name: "it proved wrong in the crawl" for rule in withdrawn if rule.name not in kept
+    }
+    text = json.dumps(exported.rules, indent=2)
+    if given.output is not None:
+        Path(given.output).write_text(f"{text}\n", "ascii")
+        words = (
+            f"{pluralize(len(exported.rules), 'rule')} written into {printable(str(given.output))}"
+        )
+        output.show({"output": str(given.output), "rules": len(exported.rules)}, words)
+    else:
+        output.show(
+            exported.rules, *(_rules_in_words(rules) if given.format == "rules" else [text])
+        )
+    for name, reason in (wrong | exported.left_out).items():
+        output.error(f"the rule {name} is left out: {reason}")
+    if exported.saved:
+        output.error(
+            f"these would have saved {exported.saved:,} of {pluralize(len(pages), 'page')}"
+        )
+
+
+def _rules_in_words(rules: Sequence[Rule]) -> Iterator[str]:
+    for rule in rules:
+        speaks = f"{pluralize(rule.support, 'content')}, confidence {rule.confidence:.3f}"
+        folders = ", ".join(sorted(rule.folders)[:3]) + (", ..." if len(rule.folders) > 3 else "")
+        yield f"{printable(rule.name)} in {printable(folders)} ({speaks})"
+        for example, _ in rule.examples[:1]:
+            yield f"  such as {printable(example)}"
+        if rule.contrary:
+            yield f"  although {safe_message(rule.contrary)}"
+    if not rules:
+        yield "not enough pages speak for any rule"
