@@ -2,10 +2,10 @@
 reference follow it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import import_module
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypedDict
 
 from crawldedup import checks
 from crawldedup.checks import Check
@@ -72,6 +72,31 @@ def option(
         repr=shown,
         metadata={"check": check, "help": help, "owner": owner, "kind": kind},
     )
+
+
+class OptionValues(TypedDict, total=False):
+    """The options of an index by keyword, without its store. `Options` checks them."""
+
+    namespace: str
+    scope: str
+    similarity: float
+    recall: float
+    ttl: float | str | None
+    ttl_refresh: bool
+    max_pages: int | None
+    store_urls: bool
+    extractor: str
+    content: str | Mapping[str, str] | None
+    min_words: int
+    distinguish: str
+    distinguish_params: str | Sequence[str] | Mapping[str, Sequence[str]] | None
+    volatile: bool | str
+    keep_texts: bool
+    paragraphs: float | str | None
+    paragraph_ttl: float | str | None
+    max_paragraphs: int
+    expected_pages: int
+    key: int | bytes | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

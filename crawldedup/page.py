@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError
@@ -24,6 +24,32 @@ _TYPES: Final[dict[str, tuple[Any, str]]] = {
     ),
     **dict.fromkeys(("remember", "delivered"), (bool, "True or False")),
 }
+
+
+class PageValues(TypedDict, total=False):
+    """What describes a page beside its URL, by keyword. `Page` describes and checks the values."""
+
+    html: bytes | str | None
+    text: str | None
+    fingerprint: Fingerprint | None
+    encoding: str | None
+    identity: str | None
+    scope_key: str | None
+    similarity: float | None
+    canonical: str | None
+    remember: bool
+    delivered: bool
+    rank: int
+    revisit_similarity: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PageId:
+    """What a page is known by: its URL or another name, within its scope."""
+
+    url: str
+    identity: str | None = None
+    scope_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +104,11 @@ class Page:
     delivered: bool = True
     rank: int = 0
     revisit_similarity: float | None = None
+
+    @property
+    def id(self) -> PageId:
+        """What the page is known by."""
+        return PageId(self.url, self.identity, self.scope_key)
 
     def __post_init__(self) -> None:
         for name, (kind, allowed) in _TYPES.items():

@@ -11,7 +11,8 @@ import pytest
 
 from crawldedup import AsyncDeduplicator, Deduplicator, Page, checks
 from crawldedup.errors import ConfigurationError
-from crawldedup.options import Options, options_of
+from crawldedup.options import Options, OptionValues, options_of
+from crawldedup.page import PageValues
 
 
 def test_the_keyword_arguments_are_the_options() -> None:
@@ -168,3 +169,13 @@ def test_of_a_large_value_only_the_beginning_is_shown() -> None:
         checks.string("text", b"\x1b[2J" + b"words of a page " * 1000)
     assert len(str(caught.value)) < 200
     assert "\x1b" not in str(caught.value)
+
+
+def test_option_values_name_every_option_but_the_store() -> None:
+    assert OptionValues.__annotations__.keys() == {each.name for each in fields(Options)} - {
+        "store"
+    }
+
+
+def test_page_values_name_every_part_of_a_page_but_its_url() -> None:
+    assert PageValues.__annotations__.keys() == {each.name for each in fields(Page)} - {"url"}
