@@ -79,7 +79,9 @@ class Deduplicator:
             self.options.namespace, profile, TABLES, VERIFY_BITS // 8, takes_any_key=secret is None
         )
         self._store = registry.make_store(
-            store, layout.with_key(Key.random() if secret is None else Key(secret))
+            store,
+            layout.with_key(Key.random() if secret is None else Key(secret)),
+            paragraphs=bool(self.options.paragraphs),
         )
         self.pages = 0
         self._is_open = self._is_closed = False

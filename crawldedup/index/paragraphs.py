@@ -9,7 +9,7 @@ from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Page
 from crawldedup.scope import kept_apart
-from crawldedup.stores.contract import AnchorQuery, PageName, Query, Store
+from crawldedup.stores.contract import AnchorQuery, AnchorStore, PageName, Query, Store
 from crawldedup.verdict import Coverage, KnownParagraph, ParagraphKind
 
 Held = Mapping[int, Sequence[int] | None]
@@ -47,8 +47,11 @@ def coverage(
         most_anchors=options.max_paragraphs * PARAGRAPH_WORDS >> (64 - ANCHOR_BITS),
         key_id=read.key_id,
     )
+    assert isinstance(store, AnchorStore)  # `make_store` has checked it
     found = store.anchors(asked, add=page.remember)
-    covered = coverage_of(salted, dict(zip(anchors, found.of, strict=True)), found.urls, least_new)
+    covered = coverage_of(
+        salted, dict(zip(anchors, found.pages, strict=True)), found.urls, least_new
+    )
     if page.remember and covered.is_partial and not found.is_known:
         store.forget(name, anchors_alone=True)
     return covered

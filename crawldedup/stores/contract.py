@@ -1,32 +1,38 @@
-"""The contract of every store: look pages up and remember them, each in one atomic step.
+"""What every store promises: it looks pages up and remembers them, one atomic step per page.
 
-A store knows nothing of text, of similarity, or of how probes are chosen. Of each page it keeps a
-`Record`, a key for its URL, and a key in each permuted table. A `Query` says in which ranges of the
-tables to look, and its rule says which of the records found there resemble the page. The store
-decides by the first of three rules that applies:
+A store knows nothing about text, about similarity, or about how a search is planned. For each page
+it keeps a `Record`, a key that identifies the page by its URL, and one search key in every table. A
+`Query` brings the ranges of the tables to read, and a rule that tells which of the records found
+there resemble the page. `Store.check` then applies the first of these rules that fits:
 
-1. The URL is known, and not from another crawler that is at work: `revisit`. New text replaces the
-   old.
-2. A record in the ranges has the page's digest: `exact`, at the cost 0. Or the rule accepts one:
-   `near`. Or a thin page is no changed revisit of what another crawler at work has: `near`, too. If
-   all that are accepted have a worse rank than the page, the page replaces the nearest; else the
-   nearest counts a copy.
-3. Otherwise the page is `new` and is added.
+1. The URL is known, and the crawler that delivered the page last is this one or no longer running:
+   the page is a `revisit`. If its text has changed, the new text replaces the remembered one.
+2. The page resembles a remembered one. If a record in the ranges has the same digest, the page is
+   an `exact` duplicate, and its cost counts as 0; otherwise, if the rule accepts a record, the page
+   is a `near` duplicate. A thin page is also `near` if another running crawler already holds its
+   URL, and the text there counts as unchanged. The duplicate is counted as a copy of the nearest
+   accepted record, unless every accepted record has a worse rank than the page: then the page
+   takes the place of the nearest one.
+3. Otherwise the page is `new`, and the store adds it.
 
-A page may be remembered before it is delivered. If its crawler dies meanwhile, the page is
-abandoned: it holds nobody back, and the next page that resembles it takes its place.
+A page can be remembered before its crawler has delivered it; until then it is pending. If the
+crawler dies first, the page is abandoned: it no longer makes other pages duplicates, and the next
+page that resembles it takes its place.
 
-Pages older than the time to live count as absent. Each page that is added frees a few of them, and
-a few of the oldest pages beyond the limit of pages. Of paragraphs, a store keeps which pages hold
+A page past its time to live counts as absent. Nothing sweeps the whole index: each page that is
+added removes a few expired pages that it comes across, and a few of the oldest if the index holds
+more pages than it should.
+
+A store that can also recognize single paragraphs is an `AnchorStore`. It remembers which pages hold
 which anchors; see `AnchorQuery`.
 
-`Store` has the methods; before it are the values that they take and return, behind it how a URL
-chooses a store. A new one is a class that follows `Store`, and one line in `_STORES`.
+To add a store, write a class that follows `Store` and register its URL schemes, as
+`crawldedup.stores.registry` describes.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Protocol, Self
+from typing import ClassVar, Final, Protocol, Self, runtime_checkable
 
 from crawldedup.checks import LONGEST_KEY
 from crawldedup.errors import KeyMismatchError, ProfileMismatchError, StoreError
@@ -35,33 +41,44 @@ from crawldedup.search.decision import MAX_CANDIDATES, Prefilter, WeightedThresh
 from crawldedup.search.plan import MAX_KEYS, ProbePlan, Table
 from crawldedup.verdict import Kind
 
-# A crawler without a heartbeat for this long is at work no more; see `CrawlSession`.
+#: A crawler that sends no heartbeat for this long counts as dead; see `CrawlSession`.
 LEASE_SECONDS: Final = 120
-# For a page that is added, so few others are freed that an index far above its limits shrinks
-# gradually.
-MAX_EVICTED: Final = 2  # of the oldest beyond the limit of pages
-MAX_FREED: Final = 8  # of those that expired and were met
-MAX_SWEPT: Final = 4  # examined in turn, and freed if they have expired
-MAX_RETIRED: Final = 4  # whose anchors are too old or too many
-FEW: Final = 16  # compared pages, of which the nearest one that is not accepted is told from afar
-MOST_HOLDERS: Final = 8  # pages of one anchor: a text on more pages is nobody's
+
+# Each page that is added removes at most this many others, so that no check takes long. An index
+# far above its limits shrinks little by little.
+#: The oldest pages, if the index holds more than `Retention.max_pages`.
+MAX_EVICTED: Final = 2
+#: Expired pages that the search for look-alikes came across.
+MAX_FREED: Final = 8
+#: Pages that are examined in turn, and removed if they have expired.
+MAX_SWEPT: Final = 4
+#: Pages whose anchors have expired or exceed `AnchorQuery.most_anchors`.
+MAX_RETIRED: Final = 4
+
+#: If at most this many records were compared, the nearest rejected one is reported up to the cost
+#: `Crowd.far`; otherwise up to `Crowd.reach`, as the best of many chance matches means little.
+FEW: Final = 16
+#: A store remembers at most this many pages for an anchor: text on more pages belongs to no page.
+MOST_HOLDERS: Final = 8
+#: The bits of a URL key by which anchors refer to their pages.
 PAGE_BITS: Final = 40
+#: The bits of a page's hash that a `Record.digest` keeps.
 DIGEST_MASK: Final = 0xFFFF_FFFF
 
 
 @dataclass(frozen=True, slots=True)
 class PageName:
-    """How a store names a page.
+    """The name of a page within an index."""
 
-    Pages of one `shard_key` may be compared with each other; None are all of the index.
-    """
-
+    #: A 64-bit hash that identifies the page by its URL.
     url_key: int
+    #: Only pages with the same shard key are compared with each other, so that a store may keep
+    #: each group on a machine of its own. None compares all pages of the index.
     shard_key: int | None = None
 
     @property
     def page(self) -> int:
-        """The 40 bits by which anchors name their pages."""
+        """The 40 leading bits of the URL key, by which anchors refer to the page."""
         return self.url_key >> (64 - PAGE_BITS)
 
 
@@ -69,42 +86,49 @@ class PageName:
 class Record:
     """A page as a store remembers it.
 
-    The store fills in its copies, and its times, in seconds since 1970 (UTC).
-
-    `url_key` and `search` have 64 bits, `digest` 32: it is compared with those of the few records
-    in the ranges alone. `url` may be empty, as `url_key` identifies the page. `rank` is 0 for the
-    best of copies.
+    The store fills in `added_at`, `seen_at` and `copies` itself, whatever a query says.
     """
 
+    #: The URL. It may be empty, because `url_key` identifies the page.
     url: str
+    #: A 64-bit hash that identifies the page by its URL.
     url_key: int
+    #: 64 bits that are close to those of similar pages. Search keys are made from them.
     search: int
+    #: The bits from which a `WeightedThreshold` decides whether two pages are similar.
     signature: bytes
+    #: A 32-bit hash of the text. So few bits suffice because it is only compared with the digests
+    #: of records that lie in the ranges of a query.
     digest: int
+    #: How good this copy is; 0 is the best.
     rank: int = 0
+    #: The compressed text, or nothing if texts are not kept.
     packed_text: bytes = b""
+    #: When the page was added, in seconds since 1970 (UTC).
     added_at: int = 0
+    #: When the page or a copy of it was last checked, in seconds since 1970 (UTC).
     seen_at: int = 0
+    #: The number of duplicates that were found of this page.
     copies: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long pages are remembered from their last visit, or if `refresh` is False from when they
-    were added.
+    """How long an index remembers pages, and how many."""
 
-    Of more than `max_pages`, those added first are forgotten.
-    """
-
+    #: The time to live; None stands for forever.
     ttl_seconds: int | None = None
+    #: Whether the time to live starts over at each visit, rather than when the page was added.
     refresh: bool = True
+    #: The number of pages beyond which those that were added first are forgotten.
     max_pages: int | None = None
 
     def is_live(self, added_at: int, seen_at: int, now: int) -> bool:
-        return (
-            self.ttl_seconds is None
-            or (seen_at if self.refresh else added_at) >= now - self.ttl_seconds
-        )
+        """Return whether a page with these times has not expired yet."""
+        if self.ttl_seconds is None:
+            return True
+        since = seen_at if self.refresh else added_at
+        return since >= now - self.ttl_seconds
 
 
 FOR_EVER: Final = Retention()
@@ -112,39 +136,55 @@ FOR_EVER: Final = Retention()
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A page to look up: what it is, where to look, and which records are accepted."""
+    """A page to look up: what it is, where to look, and which records resemble it."""
 
+    #: What the store remembers if it adds the page.
     record: Record
-    keys: tuple[int, ...]  # of the record, in the layout's tables
+    #: The search keys of the record, one per table of the layout.
+    keys: tuple[int, ...]
+    #: The ranges of search keys to read, best first.
     plan: ProbePlan
+    #: Accepts the records that resemble the page.
     rule: WeightedThreshold
-    prefilter: Prefilter | None = None  # rejects chance matches by their keys
+    #: Rejects most chance matches by their search keys alone, before their records are read.
+    prefilter: Prefilter | None = None
+    #: Which remembered pages have expired, and when there are too many.
     retention: Retention = FOR_EVER
-    exact_only: bool = False  # an equal digest is asked for, too (thin pages)
+    #: Whether only the same digest makes a duplicate, as for thin pages: they have little text.
+    exact_only: bool = False
+    #: The most records to compare with the page.
     max_candidates: int = MAX_CANDIDATES
+    #: The most search keys to read.
     max_keys: int = MAX_KEYS
+    #: See `PageName.shard_key`.
     shard_key: int | None = None
-    key_id: int = 0  # names the key that the page was hashed with
-    # Until a later query of its crawler, or `Store.deliver`, names it among those delivered.
+    #: Identifies the secret key with which the page was hashed; see `Key.id`.
+    key_id: int = 0
+    #: Whether the page is pending from now on: until its crawler lists it in `delivered` of a later
+    #: query, or passes it to `Store.deliver`.
     is_pending: bool = False
+    #: Pages of this crawler that have been delivered in the meantime.
     delivered: tuple[PageName, ...] = ()
-    revisit_rule: WeightedThreshold | None = None  # accepts what counts as unchanged text
+    #: Accepts texts that count as unchanged at a revisit; without it, only the same digest does.
+    revisit_rule: WeightedThreshold | None = None
 
     @property
     def max_keys_per_side(self) -> int:
-        """Limit of the keys of one range that are read on either side of the key that is probed
-        for.
-        """
+        """The most search keys to read on either side of the page's own key within one range."""
         return max(1, self.max_keys // 8)
 
     def has_new_text(self, signature: bytes, digest: int, *, abandoned: bool = False) -> bool:
-        """Return whether a revisit has other text than what is remembered.
+        """Return whether the text of a revisited page has changed.
 
-        `redis/lua/check.lua` does the same.
+        Text that counts as unchanged does not replace the remembered text, which is the text that
+        was delivered last. Otherwise a page that changes a little at each visit would never be
+        delivered again. `redis/lua/check.lua` applies the same rule.
 
-        Text that counts as unchanged leaves the remembered text as it is: the one that was
-        delivered last. If it took its place, a page that changes a little at each visit would never
-        be delivered again.
+        Args:
+            signature: The signature that the store remembers.
+            digest: The digest that the store remembers.
+            abandoned: Whether the remembered text was never delivered, so that every other text
+                is new.
         """
         if digest == self.record.digest:
             return False
@@ -154,79 +194,103 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a query.
+    """What a store has decided about the page of a query."""
 
-    Its record has its earlier text if it is a changed revisit, or near a page with text.
-    """
-
-    kind: Kind  # never "thin"
-    record: Record | None  # the earlier page, with this one counted in; None for a new page
-    changed: bool  # a revisit with new text
-    pages: int  # in the index
-    candidates: int  # compared
-    abandoned: bool = False  # a revisit of what was never delivered
-    replaces: bool = False  # the page took the record's place
-    # Of a new page: the nearest that is not accepted, up to the cost `far`, or `reach` if more than
-    # a FEW are compared.
+    #: Never `Kind.THIN`, which a store knows nothing about.
+    kind: Kind
+    #: The earlier page, counting this one as a copy or a visit; None for a new page. It has its
+    #: text only if a revisit has changed, or if the page is near it and has a text as well: the
+    #: two are compared then. After a changed revisit, it has the earlier text.
+    record: Record | None
+    #: Whether the page is a revisit with new text.
+    changed: bool
+    #: The number of pages in the index.
+    pages: int
+    #: The number of records that were compared with the page.
+    candidates: int
+    #: Whether the page is a revisit of one that was never delivered.
+    abandoned: bool = False
+    #: Whether the page has taken the place of `record`.
+    replaces: bool = False
+    #: For a new page, the nearest record that was not accepted, if it is near enough; see `FEW`.
     rejected: Record | None = None
 
 
-Answers = list[
-    Answer | StoreError
-]  # to a batch: an error stands in the place of the page that it befell
+#: The answers to a batch. A page that could not be checked has an error in place of its answer.
+Answers = list[Answer | StoreError]
 
 
 @dataclass(frozen=True, slots=True)
 class AnchorQuery:
-    """The anchors of a page's text, all of them different."""
+    """The anchors of a page: hashes of short passages that recur wherever the text is copied."""
 
+    #: The URL of the page, which may be empty.
     url: str
+    #: The name of the page.
     name: PageName
+    #: The anchors, without repetition.
     anchors: tuple[int, ...]
-    ttl_seconds: int | None = None  # for which pages are kept from when they were added
-    most_anchors: int = 1 << 40  # of all pages that are kept
+    #: How long the anchors of a page are kept, from when they were added; None stands for forever.
+    ttl_seconds: int | None = None
+    #: The number of anchors in the index beyond which those of the oldest pages are removed.
+    most_anchors: int = 1 << 40
+    #: Identifies the secret key with which the anchors were hashed; see `Key.id`.
     key_id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Which pages took each anchor of a query in before its page did, in order; None for one that
-    too many hold.
-    """
+    """Which pages held the anchors of a query before the page of the query."""
 
-    of: tuple[tuple[int, ...] | None, ...]
-    urls: Mapping[int, str]  # of pages that have not expired: others do not count
-    is_known: bool = False  # the page of the query was added before
+    #: For each anchor, in the order of the query, the pages that hold it, earliest first, as
+    #: numbers that the store chooses; None if `MOST_HOLDERS` pages hold it.
+    pages: tuple[tuple[int, ...] | None, ...]
+    #: The URLs of those pages that have not expired, by number. Other pages do not count.
+    urls: Mapping[int, str]
+    #: Whether the page of the query was added before.
+    is_known: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What an index is made for.
+    """What an index is made for. All who share an index must agree on it."""
 
-    Its profile names all that decides its fingerprints, and ends with its key's name.
-
-    An index that begins takes the key; with `takes_any_key`, one that exists keeps its own.
-    """
-
+    #: The name of the index within its store.
     namespace: str
+    #: A text that names everything that decides fingerprints. It ends with `key.suffix`.
     profile: str
+    #: The search tables.
     tables: tuple[Table, ...]
+    #: The length of a `Record.signature`.
     signature_bytes: int
+    #: The secret key with which pages are hashed. A new index takes it over.
     key: Key = NO_KEY
+    #: Whether an existing index may have another key, which the layout then takes over.
     takes_any_key: bool = False
 
     def with_key(self, key: Key) -> Self:
+        """Return the same layout with another secret key."""
         return replace(
             self, profile=self.profile.removesuffix(self.key.suffix) + key.suffix, key=key
         )
 
     def keys(self, search: int) -> tuple[int, ...]:
+        """Return the search keys of 64 search bits, one per table."""
         return tuple(table.key(search) for table in self.tables)
 
     def check_profile(self, profile: str, secret: bytes, place: str) -> Self:
-        """Return the layout of an index of this profile and key.
+        """Check that an existing index can be used with this layout.
 
-        Raises ProfileMismatchError if it is not for us.
+        Args:
+            profile: The profile of the index.
+            secret: The secret key of the index.
+            place: The store, as an error message should name it.
+
+        Returns:
+            The layout of the index, which has the key of the index.
+
+        Raises:
+            ProfileMismatchError: The index was made with other options.
         """
         layout = self.with_key(Key(secret[:LONGEST_KEY])) if self.takes_any_key else self
         if profile != layout.profile:
@@ -236,7 +300,7 @@ class Layout:
 
 
 def key_changed(place: str) -> KeyMismatchError:
-    """Return the error for a query whose `key_id` is not that of the index."""
+    """Return the error for a query that was hashed with another key than that of the index."""
     return KeyMismatchError(
         f"the index in {place} was begun again with another key, so that what was hashed before "
         "cannot be compared with it: repeat the call with a new fingerprint"
@@ -245,92 +309,196 @@ def key_changed(place: str) -> KeyMismatchError:
 
 @dataclass(frozen=True, slots=True)
 class CrawlSession:
-    """Identifies one crawler at work on an index, and the process that holds its lease.
+    """One crawler that works on an index, and the process that holds its lease.
 
-    A lease lasts 120 seconds and is renewed by heartbeats. It ends early when its process has
-    exited. Processes that share a session are one crawler: a page that one of them has checked is a
-    revisit for the others.
+    A lease lasts 120 seconds, and heartbeats renew it. It ends early if its process has exited.
+    Processes that share a session are one crawler: a page that one of them has checked is a revisit
+    for the others.
     """
 
     #: The number of the crawler within the index, from 1. A session with the number 0 asks for a
     #: new one.
     number: int
-    process: str  #: The process that holds the lease, as "host:pid:start". The start may be empty.
+    #: The process that holds the lease, as "host:pid:start". The start may be empty.
+    process: str
 
 
-NO_SESSION: Final = CrawlSession(0, "")  # before a store has joined: no crawler has the number 0
+#: The session of a store that has not joined a crawl: no crawler has the number 0.
+NO_SESSION: Final = CrawlSession(0, "")
 
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """Holds the figures of one index."""
+    """The figures of one index."""
 
-    pages: (
-        int  #: How many pages the index holds. Pages that have expired count until they are freed.
-    )
-    bytes: int  #: The size of the index in bytes, perhaps estimated.
-    table_bytes: int  #: The part of `bytes` that the search tables take, perhaps estimated.
-    tables: int  #: The number of search tables.
-    profile: str  #: A text that names all that decides the fingerprints of the index.
-    namespace: str  #: The name of the index within its store.
-    store: str  #: The URL of the store, without its password.
-    warnings: tuple[str, ...] = ()  #: Sentences on what puts the index at risk.
+    #: The number of pages in the index. Expired pages count until they are removed.
+    pages: int
+    #: The size of the index in bytes, possibly an estimate.
+    bytes: int
+    #: The part of `bytes` that the search tables take, possibly an estimate.
+    table_bytes: int
+    #: The number of search tables.
+    tables: int
+    #: A text that names everything that decides the fingerprints of the index.
+    profile: str
+    #: The name of the index within its store.
+    namespace: str
+    #: The URL of the store, without its password.
+    store: str
+    #: Sentences about what puts the index at risk.
+    warnings: tuple[str, ...] = ()
 
 
 class Store(Protocol):
     """One index: a namespace of a store.
 
-    Methods raise `StoreError` and its kin, and are safe to call again.
+    A store may be used by several threads at once, and stays usable after a fork. Except where
+    noted, its methods raise `StoreError` or one of its subclasses if the store fails, and can be
+    called again after an error. `StoreUnavailableError` stands for a store that cannot be reached,
+    and `KeyMismatchError` for an index that has another key than `layout`.
+
+    Args:
+        url: The URL of the store, with one of the class's schemes. Making a store connects to
+            nothing.
+        layout: The index to use, and what it is made for.
+
+    Raises:
+        ConfigurationError: The URL is wrong. The message must not show a password.
     """
 
-    is_persistent: ClassVar[bool]  # whether its indexes outlive the program
-    # Once opened with the key of the index: methods that find another there raise KeyMismatchError.
+    #: The URL schemes that choose this class, in lower case: "redis" for ``redis://``.
+    schemes: ClassVar[tuple[str, ...]]
+    #: Whether indexes outlive the program.
+    is_persistent: ClassVar[bool]
+    #: What the index is made for. Once the index is open, the layout has its key.
     layout: Layout
-    # The crawler that this store works as; NO_SESSION unless `open` has joined a crawl.
+    #: The crawler for which this store works, or `NO_SESSION` unless `open` has joined a crawl.
     session: CrawlSession
 
-    # Take a URL of one of its schemes, and connect to nothing. Raises ConfigurationError for what
-    # is wrong with it.
     def __init__(self, url: str, layout: Layout) -> None: ...
-    # Connect, check the profile, join the crawl; return the number of pages in the index. With a
-    # session whose number is not 0, work as that crawler; else take a new number, or keep one's
-    # own, with a lease held by `session.process`, by default this process. Raises
-    # ProfileMismatchError for other fingerprints.
-    def open(self, session: CrawlSession | None = None) -> int: ...
-    # Open an index only to look; an absent one stays so. Only methods that add no pages may follow,
-    # or `open`.
-    def open_read_only(self) -> int: ...
-    # Renew the session's lease; due at least once in every LEASE_SECONDS.
-    def heartbeat(self) -> None: ...
-    # End the session's lease, unless `leave` is False, and disconnect; harmless when repeated.
-    def close(self, *, leave: bool = True) -> None: ...
 
-    # Note what the queries name as delivered; then decide about pages and remember them, one after
-    # the other. Return an answer for each, in their order. Each page is one atomic step, the batch
-    # is not. A store that cannot be reached gives StoreUnavailableError for all pages left. Raises
-    # no error but ProfileMismatchError.
-    def check(self, queries: Sequence[Query]) -> Answers: ...
-    # Return the records that each query accepts, nearest first. Changes nothing.
-    def find(self, queries: Sequence[Query]) -> list[list[Record]]: ...
-    # Note that these pages, which this crawler had pending, were delivered.
-    def deliver(self, names: Sequence[PageName]) -> None: ...
-    # Return the pages of these names with their texts; None for one that is not there, or has
-    # expired.
-    def remembered(
-        self, names: Sequence[PageName], retention: Retention
-    ) -> list[Record | None]: ...
-    # Remove a page and its anchors, or its anchors alone; return False if there was neither.
-    def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool: ...
+    def open(self, session: CrawlSession | None = None) -> int:
+        """Connect, create the index if it does not exist yet, and join the crawl.
 
-    # Return which pages held the anchors of a page before; add it in the same step, or bring it up
-    # to date.
-    def anchors(self, query: AnchorQuery, *, add: bool = True) -> Holders: ...
+        Args:
+            session: The crawler to work as. Without one, or if its number is 0, the store keeps
+                the number that it has, or takes a new one. `session.process` holds the lease, by
+                default this process.
 
-    # Remove every page and the profile, even a foreign one. Crawlers at work go on in the empty
-    # index.
-    def clear(self) -> None: ...
-    # Return the note of this name, "" if there is none; write it before if a text is given. `clear`
-    # removes it.
-    def note(self, name: str, text: str | None = None) -> str: ...
-    # Return figures of the index.
-    def info(self) -> StoreInfo: ...
+        Returns:
+            The number of pages in the index.
+
+        Raises:
+            ProfileMismatchError: The index was made with other options.
+        """
+
+    def open_read_only(self) -> int:
+        """Connect without joining a crawl, and without creating the index if it does not exist.
+
+        Afterwards, only methods that add no pages may be called, or `open`.
+
+        Returns:
+            The number of pages in the index, 0 if there is no index.
+
+        Raises:
+            ProfileMismatchError: The index was made with other options.
+        """
+
+    def heartbeat(self) -> None:
+        """Renew the lease of the session. This is due at least once in `LEASE_SECONDS`."""
+
+    def close(self, *, leave: bool = True) -> None:
+        """Disconnect; to close a store more than once is harmless.
+
+        Args:
+            leave: Whether to end the lease of the session. Pass False if another process goes on
+                with it.
+        """
+
+    def check(self, queries: Sequence[Query]) -> Answers:
+        """Decide about pages and remember them, one after the other.
+
+        First, the pages in `Query.delivered` of all queries are marked as delivered. Each page is
+        one atomic step; the batch as a whole is not.
+
+        Args:
+            queries: The pages, in the order in which they are decided about.
+
+        Returns:
+            An answer for each query, in the same order. A page that fails has a `StoreError` in
+            place of its answer. If the store cannot be reached, this is a `StoreUnavailableError`
+            for every page that is left.
+
+        Raises:
+            ProfileMismatchError: The index has been replaced by one made with other options. No
+                other error is raised.
+        """
+
+    def find(self, queries: Sequence[Query]) -> list[list[Record]]:
+        """Look pages up without changing anything.
+
+        Returns:
+            The records that each query accepts, nearest first and without their texts.
+        """
+
+    def deliver(self, names: Sequence[PageName]) -> None:
+        """Mark the pages of these names as delivered, if this crawler had them pending."""
+
+    def remembered(self, names: Sequence[PageName], retention: Retention) -> list[Record | None]:
+        """Return the records of the pages of these names, in their order and with their texts.
+
+        A page that is not in the index, or has expired by `retention`, has None instead.
+        """
+
+    def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool:
+        """Remove a page together with its anchors, or with `anchors_alone` only these.
+
+        Returns:
+            Whether there was anything to remove. A store without anchors finds none.
+        """
+
+    def clear(self) -> None:
+        """Remove all pages, anchors and notes, and the profile.
+
+        This works for an index made with other options as well. Running crawlers continue in the
+        empty index.
+        """
+
+    def note(self, name: str, text: str | None = None) -> str:
+        """Read or write a note: a text that is kept with the index until `clear`.
+
+        Args:
+            name: The name of the note.
+            text: What to write. With None, the note is only read.
+
+        Returns:
+            The text of the note after the call; "" if there is none.
+        """
+
+    def info(self) -> StoreInfo:
+        """Return the figures of the index."""
+
+
+@runtime_checkable
+class AnchorStore(Protocol):
+    """What a `Store` must also do if it is to recognize single paragraphs.
+
+    The option `paragraphs` needs it; everything else works without.
+    """
+
+    def anchors(self, query: AnchorQuery, *, add: bool = True) -> Holders:
+        """Look the anchors of a page up and, in the same atomic step, remember them.
+
+        An anchor has at most `MOST_HOLDERS` pages. Anchors that the page had before and that the
+        query lacks are removed, and so are those of up to `MAX_RETIRED` old pages.
+
+        Args:
+            query: The page and its anchors.
+            add: Whether to remember the page.
+
+        Returns:
+            The pages that held each anchor before this page did.
+
+        Raises:
+            StoreError: The store fails; see `Store`.
+        """

@@ -1,40 +1,55 @@
-"""Name the processes that hold leases, so that the lease of a dead one can end early."""
+"""Names for the processes that hold leases, so that the lease of a dead one can end early."""
 
 import os
 import socket
 from pathlib import Path
+from typing import NamedTuple
+
+
+class _Status(NamedTuple):
+    """What the system says about a process; both are empty where it says nothing."""
+
+    state: str
+    started: str  # ids are reused, so an id names a process only together with this time
+
+
+_UNKNOWN = _Status("", "")
 
 
 def own_process() -> str:
-    """Return the name of this process: host, process id, and start time (empty where that cannot be
-    read).
-    """
-    return f"{socket.gethostname()}:{os.getpid()}:{_state_and_start(os.getpid())[1]}"
+    """Return the name of this process: "host:pid:start", where the start may be empty."""
+    pid = os.getpid()
+    return f"{socket.gethostname()}:{pid}:{_status(pid).started}"
 
 
 def has_exited(process: str) -> bool:
-    """Return True if a process of this machine has exited.
+    """Return whether a process of this machine has exited.
 
-    Processes of other machines count as running.
+    Processes of other machines, and names that cannot be understood, count as running.
+
+    Args:
+        process: The name of a process, as `own_process` returns it.
     """
-    host, pid, started = process.rsplit(":", 2) if process.count(":") >= 2 else ("", "", "")
+    if process.count(":") < 2:
+        return False
+    host, pid, started = process.rsplit(":", 2)
     if host != socket.gethostname() or not pid.isdecimal():
         return False
     try:
         os.kill(int(pid), 0)
     except OSError as error:
         return isinstance(error, ProcessLookupError)
-    state, started_now = _state_and_start(int(pid))
-    # A zombie has exited, only its parent does not know.
-    return state in ("Z", "X") or (bool(started and started_now) and started != started_now)
+    status = _status(int(pid))
+    # A zombie has exited; it only waits for its parent to take notice.
+    if status.state in ("Z", "X"):
+        return True
+    return bool(started and status.started) and started != status.started
 
 
-def _state_and_start(pid: int) -> tuple[str, str]:
-    """Return the state of a process and its start time, as ids are reused; both are empty where
-    they are unknown.
-    """
+def _status(pid: int) -> _Status:
+    """Read the state of a process and when it started."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return fields[0], fields[19]
+        return _Status(state=fields[0], started=fields[19])
     except (OSError, IndexError):
-        return "", ""
+        return _UNKNOWN

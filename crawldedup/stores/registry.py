@@ -1,35 +1,81 @@
-"""How the URL of a store chooses the class that serves it."""
+"""How the URL of a store chooses the class that serves it.
+
+A store class lists its URL schemes in `Store.schemes`. The stores of this package are in the table
+`BUILT_IN`, so that no other is imported than the one that a URL asks for. Another package adds a
+store by an entry point in the group `crawldedup.stores`, which maps a scheme to a class:
+
+    [project.entry-points."crawldedup.stores"]
+    toy = "toy_store:ToyStore"
+
+From then on, `Deduplicator("toy://...")` uses this class. The schemes in `BUILT_IN` cannot be
+replaced.
+"""
 
 import contextlib
 import pkgutil
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Final
 
 from crawldedup.checks import did_you_mean
 from crawldedup.errors import ConfigurationError, ProfileMismatchError
-from crawldedup.stores.contract import Layout, Store
+from crawldedup.stores.contract import AnchorStore, Layout, Store
 
-_STORES: Final = {
-    "memory": "sqlite.store:MemoryStore",
-    "sqlite": "sqlite.store:SqliteStore",
-    **dict.fromkeys(("redis", "rediss", "unix", "redis+sentinel"), "redis.store:RedisStore"),
-    "redis+cluster": "redis.store:RedisClusterStore",
+#: The group of entry points by which other packages add stores.
+ENTRY_POINT_GROUP: Final = "crawldedup.stores"
+
+#: The classes of this package by URL scheme, as "module:class".
+BUILT_IN: Final = {
+    "memory": "crawldedup.stores.sqlite.store:MemoryStore",
+    "sqlite": "crawldedup.stores.sqlite.store:SqliteStore",
+    "redis": "crawldedup.stores.redis.store:RedisStore",
+    "rediss": "crawldedup.stores.redis.store:RedisStore",
+    "unix": "crawldedup.stores.redis.store:RedisStore",
+    "redis+sentinel": "crawldedup.stores.redis.store:RedisStore",
+    "redis+cluster": "crawldedup.stores.redis.store:RedisClusterStore",
 }
 _ANY_LAYOUT: Final = Layout("", "", (), 0)
+# What a class must have to be a store.
+_MEMBERS: Final = (
+    "is_persistent",
+    *(name for name in vars(Store) if callable(vars(Store)[name]) and not name.startswith("_")),
+)
 
 
-def make_store(url: str, layout: Layout) -> Store:
-    """Return the store that a URL names, not yet opened. Raises ConfigurationError."""
-    return store_class("store", url)(url, layout)
+def make_store(url: str, layout: Layout, *, paragraphs: bool = False) -> Store:
+    """Return the store that a URL names, not opened yet.
+
+    Args:
+        url: The URL of the store.
+        layout: The index to use, and what it is made for.
+        paragraphs: Whether the store must be an `AnchorStore` as well.
+
+    Raises:
+        ConfigurationError: The URL is wrong, or its store cannot recognize paragraphs.
+    """
+    kind = store_class("store", url)
+    if paragraphs and not issubclass(kind, AnchorStore):
+        raise ConfigurationError(
+            f"paragraphs is set, but the store {shown_url(url)} cannot recognize paragraphs: leave "
+            "it at None, or use another store, such as sqlite:///path"
+        )
+    return kind(url, layout)
 
 
 def check_store_url(name: str, value: object) -> str:
-    """Check for the URL of a store that can be made.
+    """Return a value that is the URL of a store, without connecting to it.
 
-    Raises ConfigurationError, which begins with `name`.
+    Args:
+        name: The option that has the value. Error messages begin with it.
+        value: The value of the option.
+
+    Raises:
+        ConfigurationError: There can be no store of this URL.
     """
-    kind, url = store_class(name, value), str(value)
+    kind = store_class(name, value)
+    url = str(value)
     try:
         kind(url, _ANY_LAYOUT)
     except ConfigurationError as error:
@@ -39,13 +85,20 @@ def check_store_url(name: str, value: object) -> str:
 
 
 def is_persistent(url: str) -> bool:
-    """Return True if the indexes of a store outlive the program. Raises ConfigurationError."""
+    """Return whether the indexes of a store outlive the program.
+
+    Raises:
+        ConfigurationError: The URL has no scheme of a store.
+    """
     return store_class("store", url).is_persistent
 
 
 def require_index(url: str, namespace: str) -> None:
-    """Raise ConfigurationError unless the store holds this index: a misspelt namespace would else
-    be an empty one.
+    """Check that a store holds an index: a misspelled namespace would be an empty one otherwise.
+
+    Raises:
+        ConfigurationError: The URL is wrong, or there is no index of this name.
+        StoreError: The store fails.
     """
     shown = shown_url(url)
     if not is_persistent(url):
@@ -54,7 +107,8 @@ def require_index(url: str, namespace: str) -> None:
             "sqlite:///path or redis://host"
         )
     store = make_store(url, replace(_ANY_LAYOUT, namespace=namespace))
-    # Every index that is there has another profile than this one.
+    # The profile of an index never equals the empty one of this layout, so an index that exists
+    # raises ProfileMismatchError.
     with contextlib.closing(store), contextlib.suppress(ProfileMismatchError):
         store.open_read_only()
         raise ConfigurationError(
@@ -65,22 +119,98 @@ def require_index(url: str, namespace: str) -> None:
 def store_class(name: str, url: object) -> type[Store]:
     """Return the class that serves the scheme of a URL.
 
-    Raises ConfigurationError, which begins with `name`.
+    Args:
+        name: The option that has the URL. Error messages begin with it.
+        url: The value of the option.
+
+    Raises:
+        ConfigurationError: The value is no URL, no store has its scheme, or the store of another
+            package cannot be used.
     """
     scheme, separator, _ = url.partition("://") if isinstance(url, str) else ("", "", "")
-    path = _STORES.get(scheme.lower())
-    if path is None or not separator:
-        shown = shown_url(url) if isinstance(url, str) else url
-        is_file = (
-            isinstance(url, str) and not separator and url.endswith((".sqlite", ".sqlite3", ".db"))
-        )
-        hint = f"; did you mean 'sqlite:///{shown}'?" if is_file else did_you_mean(scheme, _STORES)
-        allowed = ", ".join(f"{name}://" for name in _STORES)
+    scheme = scheme.lower()
+    if separator and scheme in BUILT_IN:
+        found: type[Store] = pkgutil.resolve_name(BUILT_IN[scheme])
+        return found
+    added = _added_stores()
+    if separator and scheme in added:
+        return _load(name, scheme, added[scheme])
+    raise _unknown_scheme(name, url, [*BUILT_IN, *added])
+
+
+def _unknown_scheme(name: str, url: object, schemes: Sequence[str]) -> ConfigurationError:
+    """Return the error for a value that has none of these schemes."""
+    shown = shown_url(url) if isinstance(url, str) else url
+    scheme, separator, _ = url.partition("://") if isinstance(url, str) else ("", "", "")
+    if isinstance(url, str) and not separator and url.endswith((".sqlite", ".sqlite3", ".db")):
+        hint = f"; did you mean 'sqlite:///{shown}'?"
+    else:
+        hint = did_you_mean(scheme, schemes)
+    allowed = ", ".join(f"{allowed}://" for allowed in schemes)
+    return ConfigurationError(
+        f"{name} is {shown!r}; it must be a URL with one of the schemes {allowed}{hint}"
+    )
+
+
+def _added_stores() -> dict[str, list[EntryPoint]]:
+    """Return the entry points of other packages by the scheme that they add.
+
+    Finding them takes a while, as every installed package has to be looked at. It is only done for
+    schemes that are not built in.
+    """
+    added: dict[str, list[EntryPoint]] = {}
+    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
+        scheme = entry_point.name.lower()
+        if scheme not in BUILT_IN:
+            added.setdefault(scheme, []).append(entry_point)
+    return added
+
+
+def _load(name: str, scheme: str, added: Sequence[EntryPoint]) -> type[Store]:
+    """Return the store class that the entry points of a scheme name."""
+    if len({entry_point.value for entry_point in added}) > 1:
+        claims = " and ".join(sorted(map(_origin, added)))
         raise ConfigurationError(
-            f"{name} is {shown!r}; it must be a URL with one of the schemes {allowed}{hint}"
+            f"{name}: several packages add a store for {scheme}://: {claims}; uninstall all but one"
         )
-    found: type[Store] = pkgutil.resolve_name(f"crawldedup.stores.{path}")
-    return found
+    origin = _origin(added[0])
+    try:
+        kind = added[0].load()
+    except Exception as error:
+        raise ConfigurationError(
+            f"{name}: the store for {scheme}:// cannot be loaded from {origin}: "
+            f"{type(error).__name__}: {error}; update or uninstall that package"
+        ) from error
+    _check_class(name, scheme, kind, origin)
+    loaded: type[Store] = kind
+    return loaded
+
+
+def _check_class(name: str, scheme: str, kind: Any, origin: str) -> None:
+    """Check that an object which was loaded for a scheme is a store class that serves it."""
+    if not isinstance(kind, type):
+        raise ConfigurationError(
+            f"{name}: the store for {scheme}:// is {kind!r} from {origin}; it must be a class that "
+            "follows crawldedup.stores.contract.Store"
+        )
+    missing = [member for member in _MEMBERS if not hasattr(kind, member)]
+    if missing:
+        raise ConfigurationError(
+            f"{name}: the store for {scheme}://, {kind.__qualname__} from {origin}, lacks "
+            f"{', '.join(missing)}; it must follow crawldedup.stores.contract.Store"
+        )
+    schemes = tuple(getattr(kind, "schemes", ()))
+    if scheme not in schemes:
+        raise ConfigurationError(
+            f"{name}: the store for {scheme}://, {kind.__qualname__} from {origin}, has the "
+            f"schemes {schemes!r}; {scheme!r} must be one of them"
+        )
+
+
+def _origin(entry_point: EntryPoint) -> str:
+    """Return where an entry point leads and which package has it, for messages."""
+    package = f" of {entry_point.dist.name}" if entry_point.dist else ""
+    return f"{entry_point.value!r}{package}"
 
 
 def shown_url(url: str) -> str:

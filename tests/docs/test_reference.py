@@ -47,7 +47,7 @@ def test_the_reference_has_every_key_of_meta_signal_and_scheme_of_a_store() -> N
         == names
     )
     schemes = re.findall(r"^(\S+)://", (REFERENCE / "settings.md").read_text("utf-8"), re.MULTILINE)
-    assert {*schemes} == {*registry._STORES}
+    assert {*schemes} == {*registry.BUILT_IN}
 
 
 def test_every_kind_of_error_is_in_the_reference() -> None:

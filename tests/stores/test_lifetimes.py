@@ -154,7 +154,7 @@ def holders(store: Store, question: AnchorQuery, *, add: bool = True) -> list[se
     found = store.anchors(question, add=add)
     return [
         None if pages is None else {found.urls[page] for page in pages if page in found.urls}
-        for pages in found.of
+        for pages in found.pages
     ]
 
 

@@ -213,7 +213,7 @@ def covered(store: Store, step: Step) -> Any:
     first = step.text % 5
     anchors = tuple(range(first, first + step.seconds % 4))
     held = store.anchors(AnchorQuery(URLS[step.url], name, anchors), add=step.what == "cover")
-    return [[held.urls[page] for page in pages or ()] for pages in held.of], held.is_known
+    return [[held.urls[page] for page in pages or ()] for pages in held.pages], held.is_known
 
 
 def batch_of(step: Step) -> list[Step]:

@@ -67,6 +67,7 @@ class RedisStore:
     Without a `clock` the server's clock counts, which the machines of a fleet share.
     """
 
+    schemes: ClassVar[tuple[str, ...]] = ("redis", "rediss", "unix", "redis+sentinel")
     is_persistent: ClassVar = True
 
     def __init__(
@@ -456,6 +457,7 @@ class RedisClusterStore(RedisStore):
     seconds.
     """
 
+    schemes: ClassVar[tuple[str, ...]] = ("redis+cluster",)
     _has_warned = False
 
     def __init__(

@@ -46,6 +46,7 @@ class SqliteStore:
     fork.
     """
 
+    schemes: ClassVar[tuple[str, ...]] = ("sqlite",)
     is_persistent: ClassVar = True
 
     def __init__(self, url: str, layout: Layout, *, clock: Callable[[], float] = time.time) -> None:
@@ -250,6 +251,7 @@ class SqliteStore:
 class MemoryStore(SqliteStore):
     """An index that ends with its process. Threads may share it."""
 
+    schemes: ClassVar[tuple[str, ...]] = ("memory",)
     is_persistent: ClassVar = False
 
 
