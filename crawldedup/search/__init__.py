@@ -1,1 +1,1 @@
-"""Finds near duplicates: tables, flip model, probe plans, decision."""
+"""The mathematics of near duplicates: flip model, decision, tables and probe plans."""

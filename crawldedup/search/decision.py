@@ -1,37 +1,40 @@
-"""The flip model: how likely each bit differs between two pages; and the decision: are they similar
-enough?
+"""The flip model and the decision: how likely is each bit to differ between two pages, and are the
+pages similar enough?
 
-With w_j ~ N(0, 1) the normalised weight of bit j on page A, bit j of a page B at cosine similarity
-rho differs with probability
+Let w_j ~ N(0, 1) be the normalized weight of bit j on page A. Bit j of a page B whose cosine
+similarity to A is rho differs with probability
 
     p_j = Phi(-|w_j| u),   u = rho / sqrt(1 - rho^2),   rho = 2 J / (1 + J)
 
-for sets of equal size and Jaccard similarity J. The user's similarity threshold gives u, and u
-gives every p_j; there is nothing to tune. Functions of the normal distribution are read from
-tables, which is quicker than numpy could be.
+for sets of equal size with Jaccard similarity J. The user's similarity threshold determines u, and
+u determines every p_j; there is nothing to tune. Functions of the normal distribution are looked up
+in tables, because computing them in numpy would take longer.
 
-The log likelihood of "the other page has similarity s" is concave in u, so "most likely, it has
-theta or more" is
+The log likelihood of "the other page has similarity s" is concave in u. Therefore "the most likely
+similarity is theta or more" is equivalent to
 
-    sum over differing bits of c_j <= C,   c_j = x_j phi(x_j) / (Phi(x_j) Phi(-x_j)),
-                                           C   = sum over all bits of x_j phi(x_j) / Phi(x_j),   x_j = |w_j| u
+    sum over differing bits of c_j <= C
 
-with u at theta. A sum of small costs is cheap in numpy, in SQL and in a Lua script; the classic
-rule "at most k bits differ" is the same rule with every cost 1. See also Dong, Charikar and Li,
-"Asymmetric distance estimation with sketches", SIGIR 2008.
+    c_j = x_j phi(x_j) / (Phi(x_j) Phi(-x_j))
+    C   = sum over all bits of x_j phi(x_j) / Phi(x_j)
+    x_j = |w_j| u
 
-The crowd rule: an index holds no copies, so several pages that resemble a new one are pages of one
-template; and the best of many noisy estimates is too high. Of n pages of one similarity, it lies
-m_n standard errors above the truth, with m_n the mean of the largest of n normal numbers. A crowd
-of n pages raises the threshold T by as much:
+with the u of theta. A sum of small costs is cheap to compute in numpy, in SQL and in a Lua script.
+The classic rule "at most k bits differ" is this rule with every cost equal to 1. See also Dong,
+Charikar and Li, "Asymmetric distance estimation with sketches", SIGIR 2008.
+
+The crowd rule: because an index holds no copies, several pages that resemble a new one are usually
+pages that share a template, and the best of many noisy estimates is too high. Among n pages of the
+same similarity, the best estimate lies m_n standard errors above the truth on average, where m_n is
+the mean of the largest of n normal numbers. A crowd of n pages raises the threshold T accordingly:
 
     T_n = min(s, T + sigma(r) m_n)
 
-where s is the wanted similarity, sigma the error of the estimate, and r the similarity whose
-estimate reaches T two errors above the truth: pages below r have next to no chance of being
-accepted. A page is of the crowd if its cost is at most reach / limit times that of the nearest,
-where `limit` and `reach` are the mean costs at T and at r. So a near duplicate that stands out of
-its template is accepted as if it were alone.
+Here s is the similarity that the user asked for, sigma the error of the estimate, and r the
+similarity whose estimate is still two errors below T, so that pages below r have next to no chance
+of being accepted. A page belongs to the crowd if its cost is at most reach / limit times that of
+the nearest page, where `limit` and `reach` are the mean costs at T and at r. A near duplicate that
+stands out among the pages of its template is therefore accepted as if it were alone.
 """
 
 import math
@@ -47,73 +50,89 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
-# Above it counts as this: at 1 the model would allow no flip at all.
+#: Higher similarities count as this one: at 1, the model would allow no flip at all.
 MAX_SIMILARITY: Final = 0.9995
+#: The most records that are compared with one page.
+MAX_CANDIDATES: Final = 128
+#: The highest cost of a bit: it must fit in a byte.
+MAX_COST: Final = 255
+#: The limit of every rule by likelihood, to which the costs of its bits are scaled.
+SCALED_LIMIT: Final = 254
+#: How far the limit of a prefilter lies above the mean cost of a near duplicate's key, in standard
+#: deviations.
+KEY_DEVIATIONS: Final = 6.0
+#: The lowest similarity at which a page that was not accepted is still reported.
+LEAST_TOLD: Final = 0.6
+
 # Fitted to the default search features of pairs of installation guides; see `search_similarity`.
 _SEARCH_SHARE: Final = 0.5
 _HALF_OF_IT_AT: Final = 0.04
+# How exactly `estimate_similarity` finds the most likely similarity.
 _ESTIMATE_TOLERANCE: Final = 5e-5
 _STEPS: Final = 256  # grid points per unit of x = |w| u
-_MAX_X: Final = 37  # Phi(-37) is the last that a double can hold
-MAX_CANDIDATES: Final = 128  # records compared with one page
-MAX_COST: Final = 255
-SCALED_LIMIT: Final = 254  # of every rule by likelihood: its costs are scaled to it
-KEY_DEVIATIONS: Final = 6.0
-_KEY_SCALE: Final = 8
+_MAX_X: Final = 37  # Phi(-37) is about the smallest that a double can hold
+_KEY_SCALE: Final = 8  # costs of a prefilter are in eighths
+# How `crowd_rule` looks for the similarity r of the module's docstring.
 _DEVIATIONS: Final = 2.0
 _LOWEST: Final = 0.01
-LEAST_TOLD: Final = 0.6  # the similarity from which on a page is told that is not accepted
 _TOLERANCE: Final = 1e-4
 
 
 class NormalTables(NamedTuple):
     """Functions of x >= 0 on a grid; row i belongs to x = i / 256."""
 
-    log_stay: Doubles  # log Phi(x): the bit is the same.
-    log_odds: Doubles  # log(Phi(-x) / Phi(x)): odds of a flip, never positive.
-    equal: Doubles  # x phi(x) / Phi(x): an equal bit adds this to the score.
-    different: Doubles  # x phi(x) / Phi(-x): a different bit takes this from the score.
+    #: log Phi(x): the log probability that a bit is equal.
+    log_stay: Doubles
+    #: log(Phi(-x) / Phi(x)): the log odds of a flip, which are never positive.
+    log_odds: Doubles
+    #: x phi(x) / Phi(x): what an equal bit adds to the score.
+    equal: Doubles
+    #: x phi(x) / Phi(-x): what a different bit subtracts from the score.
+    different: Doubles
 
 
 @cache
 def normal_tables() -> NormalTables:
-    """Return the tables, made once in a process."""
+    """Return the tables, which are computed once per process."""
     x = np.arange(_MAX_X * _STEPS + 1) / _STEPS
     tail = np.array([0.5 * math.erfc(value / math.sqrt(2)) for value in x.tolist()])
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     log_stay = np.log1p(-tail)
     return NormalTables(
-        log_stay, np.log(tail) - log_stay, x * density / (1 - tail), x * density / tail
+        log_stay=log_stay,
+        log_odds=np.log(tail) - log_stay,
+        equal=x * density / (1 - tail),
+        different=x * density / tail,
     )
 
 
 def mean_of_largest(count: int) -> float:
     """Return the mean of the largest of `count` standard normal numbers."""
     tables = normal_tables()
-    below, above = np.exp(tables.log_stay), np.exp(tables.log_stay + tables.log_odds)
+    below = np.exp(tables.log_stay)
+    above = np.exp(tables.log_stay + tables.log_odds)
     return float(np.trapezoid(1 - below**count - above**count, dx=1 / _STEPS))
 
 
 def grid_rows(absolute_weights: Floats, u: float | Floats) -> NDArray[np.intp]:
-    """Return the table rows of x = |w| u, same shape as the weights."""
+    """Return the rows of x = |w| u in the tables, in the shape of the weights."""
     rows = (absolute_weights * np.multiply(u, _STEPS, dtype=np.float32)).astype(np.intp)
     return np.minimum(rows, _MAX_X * _STEPS, out=rows)
 
 
 def cosine(similarity: float) -> float:
-    """Return the cosine of two sets of equal size with Jaccard similarity `similarity`."""
+    """Return the cosine of two sets of equal size with this Jaccard similarity."""
     return 2 * similarity / (1 + similarity)
 
 
 def search_similarity(similarity: float) -> float:
-    """Return the similarity of two pages' search features, given the Jaccard similarity J of their
-    word 3-shingles.
+    """Return the similarity of two pages' search features from that of their word 3-shingles.
 
-    A dissimilarity m = 1 - J of the shingles corresponds to 0.5 m^2 / (m + 0.04) of the search
-    features: to little of a small edit, to half of a large one. An edited word changes three
-    shingles, but only one word, which may also stand elsewhere in the page, and two pairs, which
-    weigh less. The more is changed, the more of it is whole passages. Both numbers were fitted to
-    one corpus, and two others agree.
+    If the shingles differ by m = 1 - J, with J their Jaccard similarity, the search features differ
+    by 0.5 m^2 / (m + 0.04): very little after a small edit, and half as much as the shingles after
+    a large one. An edited word changes three shingles but only one word, which may also occur
+    elsewhere on the page, and two pairs of words, which have less weight. The more text is changed,
+    the more of it is whole passages. Both numbers were fitted to one corpus, and two others agree.
     """
     missing = 1 - similarity
     return 1 - missing * _SEARCH_SHARE * missing / (missing + _HALF_OF_IT_AT)
@@ -121,21 +140,19 @@ def search_similarity(similarity: float) -> float:
 
 @lru_cache(maxsize=4096)
 def steepness(similarity: float) -> float:
-    """Return u = rho / sqrt(1 - rho^2) of a Jaccard similarity: the steepness of the flip
-    probabilities.
-    """
+    """Return the steepness u = rho / sqrt(1 - rho^2) that a Jaccard similarity stands for."""
     rho = cosine(min(similarity, MAX_SIMILARITY))
     return rho / math.sqrt(1 - rho * rho)
 
 
 def similarity_of(u: float) -> float:
-    """Return the Jaccard similarity of the steepness `u`."""
+    """Return the Jaccard similarity that the steepness `u` stands for."""
     rho = u / math.sqrt(1 + u * u)
     return rho / (2 - rho)
 
 
 def flip_probabilities(weights: Floats, similarity: float) -> Doubles:
-    """Return p_j of every bit, shape of `weights`, at the given Jaccard similarity."""
+    """Return the p_j of every bit at a Jaccard similarity, in the shape of the weights."""
     rows = grid_rows(np.abs(weights), steepness(similarity))
     tables = normal_tables()
     return np.exp(tables.log_odds.take(rows) + tables.log_stay.take(rows))
@@ -143,22 +160,25 @@ def flip_probabilities(weights: Floats, similarity: float) -> Doubles:
 
 @cache
 def weight_density() -> tuple[Floats, Doubles]:
-    """Return sizes |w| of weights w ~ N(0, 1), and the share of weights that each stands for, the
-    same shape.
-    """
+    """Return a grid of sizes |w| of weights w ~ N(0, 1), and the share of weights at each."""
     w = np.arange(1, 8 * _STEPS) / _STEPS
     return w.astype(np.float32), 2 * np.exp(-w * w / 2) / math.sqrt(2 * math.pi) / _STEPS
 
 
 @cache
 def estimate_deviation(similarity: float, bits: int) -> float:
-    """Return the standard deviation of the estimated similarity at a true `similarity`, with `bits`
-    verify bits.
+    """Return the standard deviation of the estimated similarity.
 
-    It follows from the Fisher information of u, averaged over w ~ N(0, 1), and the slope of J over
-    u.
+    It follows from the Fisher information of u, averaged over w ~ N(0, 1), and from the slope of J
+    over u.
+
+    Args:
+        similarity: The true similarity.
+        bits: The number of verify bits.
     """
-    u, tables, (weights, density) = steepness(similarity), normal_tables(), weight_density()
+    u = steepness(similarity)
+    tables = normal_tables()
+    weights, density = weight_density()
     rows = grid_rows(weights, u)
     information = (tables.equal.take(rows) / u) * (tables.different.take(rows) / u)
     deviation_of_u = 1 / math.sqrt(bits * float(information @ density))
@@ -168,110 +188,128 @@ def estimate_deviation(similarity: float, bits: int) -> float:
 
 @lru_cache(maxsize=1024)
 def accept_threshold(similarity: float, bits: int, recall: float) -> float:
-    """Return the estimate from which on a pair of exactly `similarity` is accepted with probability
-    `recall`.
-    """
+    """Return the estimate that a pair of exactly `similarity` reaches with probability `recall`."""
     margin = NormalDist().inv_cdf(recall) * estimate_deviation(similarity, bits)
     return min(similarity - margin, MAX_SIMILARITY)
 
 
-def estimate_similarity(weights: Floats, own: bytes, other: bytes) -> float:
-    """Return the most likely Jaccard similarity of a page to another, from the page's weights and
-    both signatures.
+def estimate_similarity(weights: Floats, signature: bytes, other: bytes) -> float:
+    """Return the most likely Jaccard similarity of a page to another one.
+
+    Args:
+        weights: The verify weights of the page.
+        signature: The signature of the page.
+        other: The signature of the other page.
     """
-    # Bisects the derivative of the log likelihood, which is concave.
-    differing = np.unpackbits(np.frombuffer(own, np.uint8) ^ np.frombuffer(other, np.uint8)).view(
-        np.bool_
-    )
+    # The log likelihood is concave, so its derivative is bisected.
+    differing = _differing_bits(signature, other)
     if not differing.any():
         return 1.0
     absolute = np.abs(weights)
     same_first = np.concatenate((absolute[~differing], absolute[differing]))
-    same, tables = len(weights) - np.count_nonzero(differing), normal_tables()
+    same = len(weights) - np.count_nonzero(differing)
+    tables = normal_tables()
     low, high = 0.0, MAX_SIMILARITY
     while high - low > _ESTIMATE_TOLERANCE:
         middle = (low + high) / 2
-        # As in `steepness` and `grid_rows`, which would take longer.
+        # The same as `steepness` and `grid_rows`, which would take longer.
         rho = 2 * middle / (1 + middle)
         rows = (same_first * np.float32(rho / math.sqrt(1 - rho * rho) * _STEPS)).astype(np.intp)
         equal = tables.equal.take(rows[:same], mode="clip").sum()
-        low, high = (
-            (middle, high)
-            if equal > tables.different.take(rows[same:], mode="clip").sum()
-            else (low, middle)
-        )
+        different = tables.different.take(rows[same:], mode="clip").sum()
+        if equal > different:
+            low = middle
+        else:
+            high = middle
     return (low + high) / 2
 
 
-class Bar(NamedTuple):
-    """What is accepted: costs up to `limit`, which stands for the similarity `threshold`, beside a
-    crowd this large.
-    """
+def _differing_bits(signature: bytes, other: bytes) -> NDArray[np.bool_]:
+    """Return which bits of two signatures differ; shape (bits,)."""
+    differing = np.frombuffer(signature, np.uint8) ^ np.frombuffer(other, np.uint8)
+    return np.unpackbits(differing).view(np.bool_)
 
+
+class Bar(NamedTuple):
+    """The bar that a page must clear to be accepted."""
+
+    #: The highest cost that is accepted.
     limit: int
+    #: The similarity that the limit stands for, if it stands for one.
     threshold: float | None
+    #: The number of pages in the crowd that decided about the limit.
     crowd: int
 
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """The costs and similarities up to which pages are accepted: alone, in a crowd of two, ..., in
-    all larger ones.
+    """The crowd rule: which costs are accepted, depending on how many pages are about as near."""
 
-    `reach` is the cost up to which pages are counted: the mean cost of a page of the similarity
-    `farthest`. Of those that are not accepted, the nearest is told up to the cost `far`.
-    """
-
+    #: The cost up to which pages are counted: the mean cost of a page of the similarity `farthest`.
     reach: int
+    #: The similarity r of the module's docstring.
     farthest: float
+    #: The highest cost that is accepted: of a page alone, in a crowd of two, and so on. The last
+    #: one applies in all larger crowds.
     limits: tuple[int, ...]
+    #: The similarities that the limits stand for.
     thresholds: tuple[float, ...]
+    #: The cost up to which the nearest page is reported if it is not accepted.
     far: int = 0
 
     def bar(self, costs: Sequence[int]) -> Bar:
-        """Count the crowd among pages with these costs, and return the limit that applies in it."""
+        """Count the crowd among pages with these costs, and return the bar that it sets."""
         nearest = min(costs, default=0)
-        # In whole numbers, as the scripts of Redis have them.
+        # Whole numbers, so that the scripts in Redis come to the same result.
         size = sum([cost * self.limits[0] <= nearest * self.reach for cost in costs])
         place = min(max(size, 1), len(self.limits)) - 1
         return Bar(self.limits[place], self.thresholds[place] or None, size)
 
     def similarity(self, cost: int) -> float:
-        """Return about what similarity a cost stands for, in a fraction of the time of an estimate."""
+        """Return roughly the similarity that a cost stands for, much faster than an estimate."""
         similarities = (*reversed(self.thresholds), self.farthest, min(self.farthest, LEAST_TOLD))
         return float(np.interp(cost, (*reversed(self.limits), self.reach, self.far), similarities))
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedThreshold:
-    """Accepts a signature if the costs of the bits in which it differs sum up to at most `limit`.
+    """Accepts a signature if the costs of its differing bits add up to at most `limit`."""
 
-    `costs` holds a byte for each bit: whole numbers, so every store comes to the same decision in
-    whatever language. `threshold` is the similarity that the limit may stand for. With `crowd`, the
-    limit is lower in a crowd.
-    """
-
+    #: The cost of each bit, one byte per bit. They are whole numbers, so that every store comes to
+    #: the same decision, whatever its language.
     costs: bytes
+    #: The highest sum of costs that is accepted by a page alone.
     limit: int
+    #: The similarity that the limit stands for, if it stands for one.
     threshold: float | None = None
+    #: The crowd rule, which lowers the limit if several pages are about as near.
     crowd: Crowd | None = None
 
     @property
     def bounds(self) -> Crowd:
-        """Return the costs up to which pages count: those of the crowd rule, or the limit alone."""
-        return self.crowd or Crowd(
-            self.limit, 0.0, (self.limit,), (self.threshold or 0.0,), self.limit
+        """The crowd rule, or the limit of a single page in the form of a crowd rule."""
+        if self.crowd:
+            return self.crowd
+        return Crowd(
+            reach=self.limit,
+            farthest=0.0,
+            limits=(self.limit,),
+            thresholds=(self.threshold or 0.0,),
+            far=self.limit,
         )
 
-    def cost(self, own: bytes, other: bytes) -> int:
+    def cost(self, signature: bytes, other: bytes) -> int:
         """Return the sum of the costs of the bits in which two signatures differ."""
-        differing = np.unpackbits(np.frombuffer(own, np.uint8) ^ np.frombuffer(other, np.uint8))
-        return int(np.frombuffer(self.costs, np.uint8)[differing.view(np.bool_)].sum())
+        differing = _differing_bits(signature, other)
+        return int(np.frombuffer(self.costs, np.uint8)[differing].sum())
 
 
 def likelihood_rule(weights: Floats, threshold: float) -> WeightedThreshold:
-    """Make the rule "the most likely similarity is at least `threshold`" from a page's verify
-    weights.
+    """Make the rule "the most likely similarity to a page is at least `threshold`".
+
+    Args:
+        weights: The verify weights of the page, shape (bits,).
+        threshold: The lowest similarity that is accepted.
     """
     return likelihood_rules(weights[None], [threshold], [None])[0]
 
@@ -279,23 +317,35 @@ def likelihood_rule(weights: Floats, threshold: float) -> WeightedThreshold:
 def likelihood_rules(
     weights: Floats, thresholds: Sequence[float], crowds: Sequence[Crowd | None]
 ) -> list[WeightedThreshold]:
-    """Make such rules for pages of these verify weights, shape (pages, bits), each with a threshold
-    and a crowd.
+    """Make a `likelihood_rule` for each of several pages.
+
+    A page without weights gets the `identity_rule`.
+
+    Args:
+        weights: The verify weights of the pages, shape (pages, bits).
+        thresholds: The lowest similarity that is accepted, for each page.
+        crowds: The crowd rule of each page, or None.
     """
-    slopes = np.array(list(map(steepness, thresholds)), np.float32)
+    slopes = np.array([steepness(threshold) for threshold in thresholds], np.float32)
     rows = grid_rows(np.abs(weights), slopes[:, None])
-    rules = zip(likelihood_costs(rows), rows.max(axis=1).tolist(), thresholds, crowds, strict=True)
-    return [
-        WeightedThreshold(own.tobytes(), SCALED_LIMIT, threshold, crowd)
-        if differs
-        else identity_rule(len(own))
-        for own, differs, threshold, crowd in rules
-    ]
+    costs_of_pages = likelihood_costs(rows)
+    have_weights = (rows.max(axis=1) > 0).tolist()
+    rules = []
+    for costs, has_weights, threshold, crowd in zip(
+        costs_of_pages, have_weights, thresholds, crowds, strict=True
+    ):
+        if has_weights:
+            rules.append(WeightedThreshold(costs.tobytes(), SCALED_LIMIT, threshold, crowd))
+        else:
+            rules.append(identity_rule(len(costs)))
+    return rules
 
 
 def likelihood_costs(rows: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return the costs of bits from their `grid_rows` at a threshold, same shape, 0 for a page
-    without weights.
+    """Return the cost of each bit, in the shape of the rows; 0 on a page without weights.
+
+    Args:
+        rows: The `grid_rows` of the weights at the threshold.
     """
     tables = normal_tables()
     equal = tables.equal.take(rows)
@@ -306,80 +356,113 @@ def likelihood_costs(rows: NDArray[Any]) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True, slots=True)
 class Prefilter:
-    """Drops a key that differs from the page's own in bits whose costs sum up to more than `limit`.
+    """Drops a key if the costs of the bits that differ from the page's key exceed `limit`."""
 
-    `costs` holds a byte for each search bit: the less likely a near duplicate differs there, the
-    higher.
-    """
-
+    #: The cost of each search bit, one byte per bit. The less likely a near duplicate is to differ
+    #: in a bit, the higher its cost.
     costs: bytes
+    #: The highest sum of costs that passes.
     limit: int
 
 
-def likelihood_prefilters(weights: Floats, slopes: Floats, kept: Doubles) -> list[Prefilter]:
-    """Make a prefilter for each page from its search weights, shape (pages, 64).
+def likelihood_prefilters(weights: Floats, slopes: Floats, stored: Doubles) -> list[Prefilter]:
+    """Make a prefilter for each page.
 
-    `slopes` holds a `steepness` a page.
+    The cost of a bit is minus the log odds of its flip, in eighths. The limit is `KEY_DEVIATIONS`
+    standard deviations above the mean cost of a near duplicate, in the table where this is highest,
+    so that next to no near duplicate is lost. Of the keys that are met by chance, 7 in 100 pass.
 
-    A bit costs minus the log odds of its flip, in eighths. The limit, the highest of any table, is
-    KEY_DEVIATIONS standard deviations above the mean cost of a near duplicate, so next to none is
-    lost. Of keys met by chance, 7 in 100 pass. `kept` is 1 where a table's keys hold a bit, shape
-    (tables, 64).
+    Args:
+        weights: The search weights of the pages, shape (pages, 64).
+        slopes: The `steepness` at each page's similarity, shape (pages,).
+        stored: 1 for each bit that the keys of a table hold, 0 for the others; shape (tables, 64).
     """
     rows = grid_rows(np.abs(weights), slopes[:, None])
-    cost, mean, variance = _key_moments()
-    deviations = np.sqrt(variance.take(rows) @ kept.T)
-    limits = (
-        (mean.take(rows) @ kept.T + KEY_DEVIATIONS * deviations).max(axis=1).clip(max=SCALED_LIMIT)
-    )
-    pairs = zip(cost.take(rows), limits.astype(int).tolist(), strict=True)
-    return [Prefilter(own.tobytes(), limit) for own, limit in pairs]
+    moments = _key_moments()
+    means = moments.mean.take(rows) @ stored.T
+    deviations = np.sqrt(moments.variance.take(rows) @ stored.T)
+    limits = (means + KEY_DEVIATIONS * deviations).max(axis=1).clip(max=SCALED_LIMIT)
+    costs_of_pages = moments.cost.take(rows)
+    return [
+        Prefilter(costs.tobytes(), limit)
+        for costs, limit in zip(costs_of_pages, limits.astype(int).tolist(), strict=True)
+    ]
+
+
+class _KeyMoments(NamedTuple):
+    """The cost of a key bit; row i belongs to x = i / 256."""
+
+    #: What a flip of the bit costs.
+    cost: NDArray[np.uint8]
+    #: The mean of what the bit costs among near duplicates.
+    mean: Doubles
+    #: The variance of what the bit costs among near duplicates.
+    variance: Doubles
 
 
 @cache
-def _key_moments() -> tuple[NDArray[np.uint8], Doubles, Doubles]:
-    """Return a key bit's cost, and its mean and variance among near duplicates; row i belongs to x
-    = i / 256.
-    """
+def _key_moments() -> _KeyMoments:
+    """Return the table of costs, which is computed once per process."""
     normal = normal_tables()
     cost = np.minimum(np.rint(normal.log_odds * -_KEY_SCALE), MAX_COST)
     flip = np.exp(normal.log_odds + normal.log_stay)
-    return cost.astype(np.uint8), cost * flip, cost * cost * flip * (1 - flip)
+    return _KeyMoments(
+        cost=cost.astype(np.uint8), mean=cost * flip, variance=cost * cost * flip * (1 - flip)
+    )
 
 
 def identity_rule(bits: int) -> WeightedThreshold:
-    """Make the rule that accepts an equal signature only."""
+    """Make the rule that only accepts an equal signature."""
     return WeightedThreshold(bytes([MAX_COST]) * bits, 0)
 
 
 @cache
 def crowd_rule(similarity: float, recall: float, bits: int) -> Crowd:
-    """Return the rule for pages from `similarity` on.
+    """Return the crowd rule that accepts pages from `similarity` on.
 
-    Alone, a page is accepted up to SCALED_LIMIT.
+    Its limit for a page alone is `SCALED_LIMIT`.
+
+    Args:
+        similarity: The similarity that the user asked for.
+        recall: The share of pages of exactly this similarity that should be accepted.
+        bits: The number of verify bits.
     """
     alone = accept_threshold(similarity, bits, recall)
-    reach, high = _LOWEST, alone
-    while high - reach > _TOLERANCE:
-        middle = (reach + high) / 2
-        is_below = middle + _DEVIATIONS * estimate_deviation(middle, bits) < alone
-        reach, high = (middle, high) if is_below else (reach, middle)
-    error = estimate_deviation(reach, bits)
+    farthest = _farthest_similarity(alone, bits)
+    error = estimate_deviation(farthest, bits)
     thresholds = [alone]
     while thresholds[-1] < similarity and len(thresholds) < MAX_CANDIDATES:
         thresholds.append(min(similarity, alone + error * mean_of_largest(len(thresholds) + 1)))
     unit = SCALED_LIMIT / _mean_cost(alone, alone)
-    limits = (round(unit * _mean_cost(alone, threshold)) for threshold in thresholds)
-    counted, far = (
-        round(unit * _mean_cost(alone, similarity))
-        for similarity in (reach, min(reach, LEAST_TOLD))
+
+    def scaled_cost(similarity: float) -> int:
+        return round(unit * _mean_cost(alone, similarity))
+
+    return Crowd(
+        reach=scaled_cost(farthest),
+        farthest=farthest,
+        limits=tuple(scaled_cost(threshold) for threshold in thresholds),
+        thresholds=tuple(thresholds),
+        far=scaled_cost(min(farthest, LEAST_TOLD)),
     )
-    return Crowd(counted, reach, tuple(limits), tuple(thresholds), far)
+
+
+def _farthest_similarity(threshold: float, bits: int) -> float:
+    """Return the similarity whose estimate is `_DEVIATIONS` errors below a threshold."""
+    low, high = _LOWEST, threshold
+    while high - low > _TOLERANCE:
+        middle = (low + high) / 2
+        if middle + _DEVIATIONS * estimate_deviation(middle, bits) < threshold:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def _mean_cost(threshold: float, similarity: float) -> float:
-    """Return the mean cost of a bit, by the rule for `threshold`, between pages of `similarity`."""
-    tables, (weights, density) = normal_tables(), weight_density()
+    """Return the mean cost of a bit by the rule for `threshold` between pages of `similarity`."""
+    tables = normal_tables()
+    weights, density = weight_density()
     rows = grid_rows(weights, steepness(threshold))
     costs = tables.equal.take(rows) + tables.different.take(rows)
     return float(costs * flip_probabilities(weights, similarity) @ density)

@@ -1,23 +1,24 @@
 """Permuted block tables, and probe plans: which ranges of which tables to read for a page.
 
-Bits are counted from the left: bit 0 is the most significant. A table is an order of blocks of
-bits; a fingerprint's key in a table is the fingerprint with its blocks in that order (Manku, Jain
-and Das Sarma 2007).
+Bits are counted from the left: bit 0 is the most significant one. A table is an order of blocks of
+bits, and the key of a fingerprint in a table is the fingerprint with its blocks in that order
+(Manku, Jain and Das Sarma 2007).
 
        0 ------- 12 -------- 25 -------- 38 -------- 51 ------- 63
        |    A     |     B     |     C     |     D     |    E     |    the fingerprint
-       |     C     |    D     |     E     |     A     |    B     |    its key in the table that leads with C
+       |     C     |    D     |     E     |     A     |    B     |    its key in the table of C
 
-A plan reads the ranges in which a near duplicate most probably lies: prefixes of the page's keys
-with sets of volatile bits flipped, best first over all tables at once, until the wanted recall or
-the probe budget is reached (probabilistic simhash matching, Sood and Loguinov 2011, generalised to
-several short tables).
+A plan reads the ranges in which a near duplicate is most likely to lie. A range has a prefix of one
+of the page's keys in which a set of volatile bits is flipped. The plan takes the best ranges first,
+over all tables at once, until it reaches the requested recall or the probe budget (probabilistic
+simhash matching, Sood and Loguinov 2011, generalized to several short tables).
 """
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,60 +26,62 @@ from numpy.typing import NDArray
 from crawldedup.search.decision import grid_rows, normal_tables
 
 KEY_BITS: Final = 64
-STORED_BITS: Final = 34  # Leading bits of a key that every store keeps.
+#: The leading bits of a key, which every store keeps.
+STORED_BITS: Final = 34
 MIN_PREFIX_BITS: Final = 8
 MAX_PREFIX_BITS: Final = STORED_BITS
-# In an index of ten million pages on Redis, a check with at most 192, 224 or 256 ranges takes 1.26,
-# 1.30 or 1.34 times the server's time of one with 64 ranges of twice the width, measured in turns.
-PROBE_BUDGET: Final = 224  # ranges read for one page
-# Where they belong to more than MAX_CANDIDATES pages of one template, those with the most likely
-# keys are compared.
-MAX_KEYS: Final = 512  # keys read for one page, best ranges first
-# Of 60,000 pages of seven templates (`benchmarks/templated_site.py` of commit 1edea29), this finds
-# 97 instead of 91 % of near duplicates of J .9 to .95.
-HOT_EFFORT: Final = 4  # times as many keys are read, and records compared, under a hot prefix
-# For most pages of an index of 100,000 they suffice, and take a fifth of the time.
+#: The most ranges that are read for one page. In an index of ten million pages on Redis, a check
+#: with at most 192, 224 or 256 ranges takes 1.26, 1.30 or 1.34 times as long on the server as one
+#: with 64 ranges of twice the width (measured in turns).
+PROBE_BUDGET: Final = 224
+#: The most keys that are read for one page, best ranges first. If they belong to more than
+#: MAX_CANDIDATES pages of one template, the pages with the most likely keys are compared.
+MAX_KEYS: Final = 512
+#: How many times as many keys are read, and records compared, under a hot prefix. On 60,000 pages
+#: that share seven templates, this finds 97 % instead of 91 % of the near duplicates whose
+#: similarity is 0.9 to 0.95.
+HOT_EFFORT: Final = 4
+# So few probes are enough for most pages of an index of 100,000, in a fifth of the time.
 _FEW_PROBES: Final = 24
-_PAGES_A_PASS: Final = 16  # The arrays of more pages leave the processor's cache.
+# The arrays of more pages do not fit in the processor's cache.
+_PAGES_A_PASS: Final = 16
 
 
 @dataclass(frozen=True)
 class Table:
-    """One order of the blocks of a fingerprint: that from bit `first` on leads, and those before it
-    come last.
-    """
+    """One order of the blocks of a fingerprint."""
 
+    #: The bit of the fingerprint with which keys begin. The bits before it come last.
     first: int
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
-        """Return the bit of the fingerprint behind each bit of the key, from the left; shape (64,)."""
+        """The bit of the fingerprint at each place of the key, from the left; shape (64,)."""
         return np.roll(np.arange(KEY_BITS), -self.first)
 
     def key(self, fingerprint: int) -> int:
         """Return the fingerprint with its blocks in this table's order."""
-        return (fingerprint << self.first | fingerprint >> KEY_BITS - self.first) & (
-            1 << KEY_BITS
-        ) - 1
+        rotated = fingerprint << self.first | fingerprint >> KEY_BITS - self.first
+        return rotated & (1 << KEY_BITS) - 1
 
     def keys(self, fingerprints: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return the keys of many fingerprints, same shape."""
-        return fingerprints << np.uint64(self.first) | fingerprints >> np.uint64(
-            -self.first % KEY_BITS
-        )
+        """Return the keys of many fingerprints, in the same shape."""
+        leading = fingerprints << np.uint64(self.first)
+        last = fingerprints >> np.uint64(-self.first % KEY_BITS)
+        return leading | last
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProbePlan:
-    """Key ranges to read, best first. All arrays have shape (probes,).
+    """The ranges of keys to read, best first. All arrays have shape (probes,)."""
 
-    `lows` and `highs` are the first and the last key of each range. `recall` is the predicted
-    probability that a page of the planned similarity lies in one of the ranges.
-    """
-
+    #: The table of each range.
     tables: NDArray[np.intp]
+    #: The first key of each range.
     lows: NDArray[np.uint64]
+    #: The last key of each range.
     highs: NDArray[np.uint64]
+    #: The predicted probability that a page of the planned similarity lies in one of the ranges.
     recall: float
 
     def __len__(self) -> int:
@@ -86,7 +89,7 @@ class ProbePlan:
 
 
 def single_plan(key: int) -> ProbePlan:
-    """Plan to read one key of the first table, which finds equal fingerprints only."""
+    """Plan to read one key of the first table, which only finds equal fingerprints."""
     bound = np.array([key], np.uint64)
     return ProbePlan(np.zeros(1, np.intp), bound, bound, 1.0)
 
@@ -100,47 +103,64 @@ def page_plans(
     slopes: NDArray[np.float32],
     recall: float,
 ) -> list[ProbePlan]:
-    """Plan the probes of pages with these keys, shape (pages, tables), and search weights, shape
-    (pages, 64).
+    """Plan the probes of several pages.
 
-    `sizes` are about the pages of the index for each page, `slopes` the `steepness` of the wanted
-    similarities. A plan ends with the probe that brings the predicted probability of meeting such a
-    page to `recall`, or after PROBE_BUDGET. Its first probe is the page's own key in the first
-    table, which finds exact copies, and few pages of one template.
+    The first probe of a plan is the page's own key in the first table: it finds exact copies, and
+    few pages of the same template. The last probe is the one that raises the predicted probability
+    of finding a near duplicate to `recall`, or the last of `PROBE_BUDGET`.
+
+    Args:
+        keys: The keys of the pages, shape (pages, tables).
+        weights: The search weights of the pages, shape (pages, 64).
+        tables: The tables of the index.
+        sizes: For each page, roughly how many pages of the index it may meet.
+        slopes: The `steepness` at each page's similarity, shape (pages,).
+        recall: The share of near duplicates that the probes should find.
     """
     plans: dict[int, ProbePlan] = {}
-    for most in (min(_FEW_PROBES, PROBE_BUDGET), PROBE_BUDGET):
+    for budget in (min(_FEW_PROBES, PROBE_BUDGET), PROBE_BUDGET):
         by_prefix: dict[int, list[int]] = {}
         for place, size in enumerate(sizes):
             if place not in plans or plans[place].recall < recall:
                 by_prefix.setdefault(prefix_bits(size), []).append(place)
         for prefix, places in by_prefix.items():
+            limits = PlanLimits(prefix, recall, budget - 1)
             for start in range(0, len(places), _PAGES_A_PASS):
                 some = places[start : start + _PAGES_A_PASS]
-                made = volatile_plans(
-                    keys[some], weights[some], tables, prefix, slopes[some], recall, most - 1
-                )
+                made = volatile_plans(keys[some], weights[some], tables, slopes[some], limits)
                 plans.update(zip(some, made, strict=True))
-    return list(map(plans.__getitem__, range(len(sizes))))
+    return [plans[place] for place in range(len(sizes))]
 
 
 def prefix_bits(pages: int) -> int:
-    """Return the prefix length at which it takes four probes or more to meet one unrelated page of
-    `pages` pages.
+    """Return the length of prefixes for an index of `pages` pages.
+
+    With prefixes of this length, it takes at least four probes to come across one unrelated page.
     """
-    return min(max(max(pages - 1, 0).bit_length() + 2, MIN_PREFIX_BITS), MAX_PREFIX_BITS)
+    bits = max(pages - 1, 0).bit_length() + 2
+    return min(max(bits, MIN_PREFIX_BITS), MAX_PREFIX_BITS)
+
+
+class PlanLimits(NamedTuple):
+    """How wide the ranges of a plan are, and when it ends."""
+
+    #: The length of prefixes in bits: the longer, the narrower the ranges.
+    prefix: int
+    #: The predicted recall at which a plan ends.
+    recall: float
+    #: The most probes of a plan, without the one for the page's own key.
+    budget: int
 
 
 def volatile_plans(
     keys: NDArray[np.uint64],
     weights: NDArray[np.float32],
     tables: tuple[Table, ...],
-    prefix: int,
     slopes: NDArray[np.float32],
-    recall: float,
-    budget: int,
+    limits: PlanLimits,
 ) -> list[ProbePlan]:
-    """Plan for pages of one prefix length: for each its own key, then at most `budget` probes."""
+    """Plan the probes of pages that share these limits; see `page_plans` for the arrays."""
+    prefix, recall, budget = limits
     pages = np.arange(len(keys))[:, None]
     leading, place_values = _leading_bits(tables, prefix)
     family, membership = flip_sets(prefix, budget)
@@ -149,7 +169,7 @@ def volatile_plans(
     rows = grid_rows(absolute, slopes[:, None, None])
     normal = normal_tables()
     odds = np.take_along_axis(normal.log_odds.take(rows), by_volatility, axis=2)
-    # One product a page: so its plan is the same to the last bit alone and among others.
+    # One product per page, so that a page's plan is the same to the last bit, alone or in a batch.
     scores = odds @ membership
     scores += normal.log_stay.take(rows).sum(axis=2)[:, :, None]
     costs = np.negative(scores, out=scores).reshape(len(keys), -1)
@@ -163,15 +183,14 @@ def volatile_plans(
         missed *= 1 - np.where(table_of == number, probabilities, 0.0).cumsum(axis=1)
     probes = np.minimum((missed > 1 - recall).sum(axis=1) + 1, best.shape[1])
     found = 1 - missed[pages[:, 0], probes - 1]
-    table_of, set_of = table_of[:, : probes.max()], set_of[:, : probes.max()]
+    table_of = table_of[:, : probes.max()]
+    set_of = set_of[:, : probes.max()]
 
     positions = np.zeros((len(keys), len(tables), prefix + 1), np.uint64)
     positions[:, :, :prefix] = place_values.take(by_volatility)
     flipped = positions[pages[:, :, None], table_of[:, :, None], family.take(set_of, axis=0)]
-    rest, rest_of_own = (
-        np.uint64((1 << KEY_BITS - prefix) - 1),
-        np.uint64((1 << KEY_BITS - STORED_BITS) - 1),
-    )
+    rest = np.uint64((1 << KEY_BITS - prefix) - 1)
+    rest_of_own = np.uint64((1 << KEY_BITS - STORED_BITS) - 1)
     probed = keys[pages, table_of] & ~rest ^ np.bitwise_or.reduce(flipped, axis=2)
     lows = np.concatenate((keys[:, :1] & ~rest_of_own, probed), axis=1)
     highs = lows | rest
@@ -188,32 +207,36 @@ def volatile_plans(
 def _leading_bits(
     tables: tuple[Table, ...], prefix: int
 ) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
-    """Return the fingerprint bits that lead each table, shape (tables, prefix), and their values
-    within a key.
-    """
+    """Return the leading bits of each table, shape (tables, prefix), and their values in a key."""
     place_values = np.array([1 << KEY_BITS - 1 - place for place in range(prefix)], np.uint64)
     return np.stack([table.order[:prefix] for table in tables]), place_values
 
 
 @cache
 def flip_sets(prefix: int, budget: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """List every set of flips that could be among the `budget` most probable ones, whatever the
-    weights of a page.
+    """List the sets of flips that can be among the `budget` most probable ones of some page.
 
-    Shape (sets, largest size), padded with `prefix`; then 1 where a rank belongs to a set, shape
-    (prefix, sets). A set that `budget` others are sure to beat is left out: flipping a less
-    volatile bit, or one bit more, is never more probable. So one matrix product scores all, in the
-    order of a heap over the VOSH trees of Sood and Loguinov.
+    Bits are numbered by rank: the most volatile bit of a page has rank 0. It is never more probable
+    that a less volatile bit flips instead, or one bit more, so a set is left out if `budget` others
+    are at least as probable whatever the weights of the page. A single matrix product then scores
+    all sets, where Sood and Loguinov take them off a heap over their VOSH trees.
+
+    Returns:
+        The ranks of each set, shape (sets, largest size), padded with `prefix`; and 1 where a rank
+        belongs to a set, shape (prefix, sets).
     """
-    sets: list[tuple[int, ...]] = [()]
-    for (
-        ranks
-    ) in sets:  # which grows: each set with a bit more that is less volatile than all of its own
+    sets: list[tuple[int, ...]] = []
+    waiting: deque[tuple[int, ...]] = deque([()])
+    while waiting:
+        ranks = waiting.popleft()
+        sets.append(ranks)
+        # Add a bit that is less volatile than all bits of the set.
         for rank in range(ranks[-1] + 1 if ranks else 0, prefix):
-            if _sets_within((*ranks, rank), prefix) > budget:
-                break  # further ranks are beaten by as many
-            sets.append((*ranks, rank))
-    size = max(map(len, sets))
+            larger = (*ranks, rank)
+            if _sets_within(larger, prefix) > budget:
+                break  # at least as many sets beat those with an even less volatile bit
+            waiting.append(larger)
+    size = max(len(ranks) for ranks in sets)
     members = np.full((len(sets), size), prefix, np.intp)
     membership = np.zeros((prefix, len(sets)))
     for row, ranks in enumerate(sets):
@@ -224,10 +247,10 @@ def flip_sets(prefix: int, budget: int) -> tuple[NDArray[np.intp], NDArray[np.fl
 
 @cache
 def _sets_within(ranks: tuple[int, ...], below: int) -> int:
-    """Count the sets of ranks below this one that are as probable as `ranks` or more, whatever the
-    weights.
+    """Count the sets that are at least as probable as `ranks` whatever the weights of a page.
 
-    Rank by rank from the top, none of theirs is higher.
+    These are the sets without a higher rank than that of `ranks` in the same place, counted from
+    the highest. Only ranks less than `below` are considered.
     """
     if not ranks or not below:
         return 1

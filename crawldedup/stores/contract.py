@@ -20,11 +20,10 @@ crawler dies first, the page is abandoned: it no longer makes other pages duplic
 page that resembles it takes its place.
 
 A page past its time to live counts as absent. Nothing sweeps the whole index: each page that is
-added removes a few expired pages that it comes across, and a few of the oldest if the index holds
-more pages than it should.
+added removes a few expired ones, and a few of the oldest if the index holds too many pages.
 
-A store that can also recognize single paragraphs is an `AnchorStore`. It remembers which pages hold
-which anchors; see `AnchorQuery`.
+A store that can recognize single paragraphs is an `AnchorStore` as well: it remembers which pages
+hold which anchors. See `AnchorQuery`.
 
 To add a store, write a class that follows `Store` and register its URL schemes, as
 `crawldedup.stores.registry` describes.
@@ -198,9 +197,8 @@ class Answer:
 
     #: Never `Kind.THIN`, which a store knows nothing about.
     kind: Kind
-    #: The earlier page, counting this one as a copy or a visit; None for a new page. It has its
-    #: text only if a revisit has changed, or if the page is near it and has a text as well: the
-    #: two are compared then. After a changed revisit, it has the earlier text.
+    #: The earlier page, with this one counted in; None for a new page. It has its earlier text if
+    #: the page is a changed revisit, or near and has a text as well: the two are compared then.
     record: Record | None
     #: Whether the page is a revisit with new text.
     changed: bool
@@ -350,12 +348,11 @@ class StoreInfo:
 
 
 class Store(Protocol):
-    """One index: a namespace of a store.
+    """One index: a namespace of a store, for several threads at once, and also after a fork.
 
-    A store may be used by several threads at once, and stays usable after a fork. Except where
-    noted, its methods raise `StoreError` or one of its subclasses if the store fails, and can be
-    called again after an error. `StoreUnavailableError` stands for a store that cannot be reached,
-    and `KeyMismatchError` for an index that has another key than `layout`.
+    Methods raise `StoreError` or one of its subclasses if the store fails, and can then be called
+    again: `StoreUnavailableError` if it cannot be reached, `KeyMismatchError` if the index has
+    another key than `layout`.
 
     Args:
         url: The URL of the store, with one of the class's schemes. Making a store connects to
@@ -393,9 +390,9 @@ class Store(Protocol):
         """
 
     def open_read_only(self) -> int:
-        """Connect without joining a crawl, and without creating the index if it does not exist.
+        """Connect, but neither join a crawl nor create the index.
 
-        Afterwards, only methods that add no pages may be called, or `open`.
+        Until `open` is called, only methods that add no pages may follow.
 
         Returns:
             The number of pages in the index, 0 if there is no index.

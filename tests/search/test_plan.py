@@ -19,6 +19,7 @@ from crawldedup.search.plan import (
     MAX_PREFIX_BITS,
     MIN_PREFIX_BITS,
     STORED_BITS,
+    PlanLimits,
     ProbePlan,
     Table,
     page_plans,
@@ -85,7 +86,7 @@ def volatile_plan(
     """Return the plan but for its first probe, the page's own key."""
     keys = np.array([[table.key(fingerprint) for table in tables]], np.uint64)
     slopes = np.array([steepness(similarity)], np.float32)
-    (plan,) = volatile_plans(keys, weights[None], tables, prefix, slopes, **limits)
+    (plan,) = volatile_plans(keys, weights[None], tables, slopes, PlanLimits(prefix, **limits))
     key, rest = int(keys[0, 0]), (1 << KEY_BITS - STORED_BITS) - 1
     assert (plan.tables[0], plan.lows[0], plan.highs[0]) == (0, key & ~rest, key | rest)
     return ProbePlan(plan.tables[1:], plan.lows[1:], plan.highs[1:], plan.recall)

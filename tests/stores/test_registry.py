@@ -1,17 +1,23 @@
-"""URLs of stores: which are taken, what they show, and whether an index is there."""
+"""URLs of stores: which class serves them, what they show, and whether an index is there."""
 
 from __future__ import annotations
 
 import contextlib
+import pkgutil
+import sys
 import traceback
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from crawldedup import Deduplicator
 from crawldedup.errors import ConfigurationError, StoreError
+from crawldedup.stores import registry
 from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
 from crawldedup.stores.registry import (
+    BUILT_IN,
     check_store_url,
     is_persistent,
     make_store,
@@ -19,6 +25,7 @@ from crawldedup.stores.registry import (
     shown_url,
 )
 from crawldedup.stores.sqlite.store import MemoryStore, SqliteStore
+from crawldedup.verdict import Kind
 from tests.stores.backends import Backend
 from tests.stores.pages import LAYOUT
 
@@ -96,6 +103,117 @@ def test_a_wrong_url_is_refused_at_once_and_shows_no_password(url: str, said: st
 )
 def test_passwords_are_not_shown(url: str, shown: str) -> None:
     assert shown_url(url) == shown
+
+
+def test_the_table_of_schemes_has_those_of_every_class() -> None:
+    for scheme, path in BUILT_IN.items():
+        kind = pkgutil.resolve_name(path)
+        assert scheme in kind.schemes
+        assert {BUILT_IN.get(name) for name in kind.schemes} == {path}
+
+
+TOY_STORE = """
+from crawldedup.stores.sqlite.store import MemoryStore
+
+class ToyStore(MemoryStore):
+    schemes = ("toy",)
+
+    def __init__(self, url, layout):
+        super().__init__("memory://", layout)
+
+class NoAnchors:
+    schemes = ("toy",)
+    is_persistent = False
+
+for name in "open open_read_only heartbeat close check find deliver remembered forget clear note info".split():
+    setattr(NoAnchors, name, getattr(MemoryStore, name))
+
+class Unfinished:
+    schemes = ("toy",)
+    is_persistent = False
+
+    def open(self): ...
+
+class Misnamed(ToyStore):
+    schemes = ("game",)
+
+a_function = len
+"""
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Install packages that add stores: a name of each, and its entry points."""
+    (tmp_path / "toy_store.py").write_text(TOY_STORE)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def install(package: str, **stores: str) -> None:
+        folder = tmp_path / f"{package}-1.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        lines = [f"{scheme} = {value}\n" for scheme, value in stores.items()]
+        (folder / "entry_points.txt").write_text("[crawldedup.stores]\n" + "".join(lines))
+
+    yield install
+    sys.modules.pop("toy_store", None)
+
+
+class TestStoresOfOtherPackages:
+    def test_a_crawl_uses_the_class_of_an_entry_point(self, install: Callable[..., None]) -> None:
+        install("toystore", toy="toy_store:ToyStore")
+        story = "The river ferry runs every hour from the harbour. " * 9
+        assert check_store_url("store", "TOY://anywhere") == "TOY://anywhere"
+        assert is_persistent("toy://") is False
+        with Deduplicator("toy://anywhere", paragraphs="mark") as dedup:
+            first = dedup.check("https://news.example/", text=story)
+            second = dedup.check("https://copy.example/", text=story)
+        assert (first.kind, second.kind) == (Kind.NEW, Kind.EXACT_DUPLICATE)
+        assert second.original == "https://news.example/"
+
+    def test_a_wrong_url_is_answered_with_its_scheme_too(
+        self, install: Callable[..., None]
+    ) -> None:
+        install("toystore", toy="toy_store:ToyStore")
+        with pytest.raises(
+            ConfigurationError, match=r"redis\+cluster://, toy://; did you mean 'toy'"
+        ):
+            make_store("tooy://", LAYOUT)
+
+    def test_a_built_in_scheme_is_not_replaced(self, install: Callable[..., None]) -> None:
+        install("toystore", memory="toy_store:ToyStore")
+        assert type(make_store("memory://", LAYOUT)) is MemoryStore
+
+    def test_only_paragraphs_need_anchors(self, install: Callable[..., None]) -> None:
+        install("toystore", toy="toy_store:NoAnchors")
+        said = "paragraphs is set, but the store toy://a cannot recognize paragraphs"
+        with pytest.raises(ConfigurationError, match=said):
+            make_store("toy://a", LAYOUT, paragraphs=True)
+        assert registry.store_class("store", "toy://a").schemes == ("toy",)
+
+    @pytest.mark.parametrize(
+        ("value", "said"),
+        [
+            ("toy_store:Missing", "cannot be loaded from 'toy_store:Missing' of toystore: Attrib"),
+            ("no_such_module:Toy", "cannot be loaded from 'no_such_module:Toy' of toystore: Modul"),
+            ("toy_store:a_function", "it must be a class that follows"),
+            ("toy_store:Unfinished", "Unfinished from .* of toystore, lacks open_read_only, heart"),
+            ("toy_store:Misnamed", r"has the schemes \('game',\); 'toy' must be one of them"),
+        ],
+    )
+    def test_a_broken_one_is_named(
+        self, install: Callable[..., None], value: str, said: str
+    ) -> None:
+        install("toystore", toy=value)
+        with pytest.raises(ConfigurationError, match=f"^SETTING: the store for toy://.*{said}"):
+            check_store_url("SETTING", "toy://")
+        assert is_persistent("memory://") is False
+
+    def test_two_packages_may_not_add_one_scheme(self, install: Callable[..., None]) -> None:
+        install("toystore", toy="toy_store:ToyStore")
+        install("gamestore", TOY="toy_store:Misnamed")
+        said = "'toy_store:Misnamed' of gamestore and 'toy_store:ToyStore' of toystore; uninstall"
+        with pytest.raises(ConfigurationError, match=said):
+            make_store("toy://", LAYOUT)
 
 
 class TestRequiredIndex:
