@@ -1,16 +1,17 @@
-"""The secret of an index, and what it hashes.
+"""The secret key of an index, and the hashes that are made with it.
 
-Whoever knows how pages are hashed can make texts and URLs that collide, unless the index has a key.
-The key decides the hash of every letter, so words collide only by chance. A key that was mixed in
-behind a public hash would let through words that collide there. Texts, URLs, facts and scopes are
-hashed with the key as well.
+If an index has no key, anyone who knows how pages are hashed can construct texts and URLs that
+collide. With a key, the hash of every letter depends on the secret, so that words collide only by
+chance. (It would not be enough to mix the key into the result of a public hash: words that collide
+in the public hash would still collide.) Texts, URLs, facts and scopes are hashed with the key as
+well.
 """
 
 import hashlib
 import secrets
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import mmh3
 
@@ -19,10 +20,10 @@ from crawldedup.checks import KEY_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Holds the secret of an index: 16 to 64 bytes, or none.
+    """The secret key of an index: 16 to 64 bytes, or none.
 
-    Without a secret, everyone makes the same fingerprints. Keys of one secret are equal. `repr`
-    does not show it.
+    Without a secret, everyone makes the same fingerprints. Keys with the same secret are equal, and
+    `repr` does not show the secret.
 
     Example:
         >>> from crawldedup import Key
@@ -32,33 +33,34 @@ class Key:
         0
     """
 
-    secret: bytes = field(
-        default=b"", repr=False
-    )  #: The bytes, of a number that the option `key` checks.
-    id: int = field(
-        init=False, compare=False
-    )  #: 64 bits that name the key and do not give it away; 0 for none.
+    #: The bytes of the secret. The option `key` checks their number.
+    secret: bytes = field(default=b"", repr=False)
+    #: 64 bits that identify the key without revealing it; 0 if there is no secret.
+    id: int = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "id", self.number(b"", "id") if self.secret else 0)
 
     @classmethod
     def random(cls) -> Self:
-        """Return a new key of 16 random bytes."""
+        """Return a new key with 16 random bytes."""
         return cls(secrets.token_bytes(KEY_BYTES))
 
     @property
     def suffix(self) -> str:
-        """Return what the key adds to the profile of an index."""
+        """The end of the profile of an index that has this key."""
         return f"/key.{self.id:016x}" if self.secret else "/key.0"
 
     def number(self, value: bytes, purpose: str) -> int:
         """Return a 64-bit hash of a value.
 
-        With a secret, another one for each purpose, a name of at most 16 bytes.
+        Without a secret this is mmh3, for which it is easy to construct a value that has a given
+        hash. Hashes of URLs are never mmh3, because a page is identified by that hash alone.
 
-        Without a secret it is mmh3, for which other values of a wanted hash are easy to make. A
-        page is known by the hash of its URL alone, so that one is never mmh3.
+        Args:
+            value: What to hash.
+            purpose: A name of at most 16 bytes. With a secret, the hash of a value is different for
+                each purpose.
         """
         if not self.secret and purpose != "url":
             return int(mmh3.hash64(value, signed=False)[0])
@@ -69,13 +71,32 @@ class Key:
 NO_KEY: Final = Key()
 
 
+class Salt(NamedTuple):
+    """The constants that are XORed into a fingerprint to set its scope apart from others."""
+
+    #: 64 bits for the search bits and the digest.
+    number: int
+    #: As many bits as the signature has.
+    signature: int
+
+
+NO_SALT: Final = Salt(0, 0)
+
+
 @lru_cache(maxsize=4096)
-def salt_of(scope: str, signature_bytes: int, key: Key = NO_KEY) -> tuple[int, int]:
-    """Return what is XORed into 64 bits of a page, and into its signature, for a site or a spider;
-    0 for no scope.
+def salt_of(scope: str, signature_bytes: int, key: Key = NO_KEY) -> Salt:
+    """Return the salt of a scope.
+
+    Args:
+        scope: What sets pages apart, such as a site or a spider. "" stands for no scope.
+        signature_bytes: The length of signatures.
+        key: The key of the index.
+
+    Returns:
+        The salt of the scope, or `NO_SALT` if there is no scope.
     """
     if not scope:
-        return 0, 0
+        return NO_SALT
     name = scope.encode("utf-8", "replace")
     if key.secret:
         signature = hashlib.shake_256(key.secret + name).digest(signature_bytes)
@@ -83,4 +104,7 @@ def salt_of(scope: str, signature_bytes: int, key: Key = NO_KEY) -> tuple[int, i
         signature = b"".join(
             mmh3.hash_bytes(name, seed=seed) for seed in range(1, 2 + signature_bytes // 16)
         )
-    return key.number(name, "scope"), int.from_bytes(signature[:signature_bytes], "big")
+    return Salt(
+        number=key.number(name, "scope"),
+        signature=int.from_bytes(signature[:signature_bytes], "big"),
+    )

@@ -1,21 +1,30 @@
-"""Import the names of a package on their first use (PEP 562)."""
+"""Packages that import their public names on first use (PEP 562)."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 
-def lazy(
-    package: str, names: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+class LazyNames(NamedTuple):
+    """What a package defines to import its names on first use, in the order of assignment."""
+
+    getattr: Callable[[str], Any]
+    dir: Callable[[], list[str]]
+    all: list[str]
+
+
+def lazy(package: str, names: Mapping[str, str]) -> LazyNames:
     """Return `__getattr__`, `__dir__` and `__all__` for a package.
 
-    `names` maps each module of the package to the names it gives, with blanks between them. A
-    module without names is itself a name of the package.
+    Args:
+        package: The name of the package.
+        names: For each module of the package, the names that the package takes from it, separated
+            by spaces. A module without names is a public name of the package itself.
     """
-    homes = {
-        name: module for module, listed in names.items() for name in listed.split() or [module]
-    }
+    homes: dict[str, str] = {}
+    for module, listed in names.items():
+        for name in listed.split() or [module]:
+            homes[name] = module
 
     def get(name: str) -> Any:
         if name not in homes:
@@ -23,4 +32,4 @@ def lazy(
         module = import_module(f"{package}.{homes[name]}")
         return getattr(module, name) if names[homes[name]] else module
 
-    return get, lambda: sorted(homes), sorted(homes)
+    return LazyNames(get, lambda: sorted(homes), sorted(homes))

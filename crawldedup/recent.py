@@ -1,11 +1,22 @@
-"""Keep the most recent values, and no more than so many."""
+"""Dictionaries that keep only the most recent values."""
 
-from typing import Any
+from typing import TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
-def put_last(values: dict[Any, Any], key: object, value: object, most: int) -> None:
-    """Append a value, and remove the oldest one if there are more than `most`."""
+def put_last(values: dict[K, V], key: K, value: V, most: int) -> None:
+    """Put a value at the end of a dictionary, and remove the first one if there are too many.
+
+    Args:
+        values: The dictionary, oldest value first.
+        key: The key of the value. A value that it already has is replaced.
+        value: The value.
+        most: The most values that the dictionary may have.
+    """
     values.pop(key, None)
     values[key] = value
     if len(values) > most:
-        del values[next(iter(values))]
+        oldest = next(iter(values))
+        del values[oldest]

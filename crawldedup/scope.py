@@ -1,9 +1,10 @@
-"""Which pages may be compared: the site of a URL, the parameters that keep pages apart, page names.
+"""Which pages may be compared: sites, parameters that keep pages apart, and the keys of pages.
 
-Scopes keep pages of different sites or spiders apart within one index, and so do the values of
-parameters that the user names. A scope is a salt: constants are XORed into all the bits that
-identify a page. Pages of different scopes look unrelated, and pages of one scope keep their
-distances. Stores only need to know which pages may meet (`Query.shard_key`).
+A scope keeps the pages of different sites or spiders apart within one index. The values of the
+parameters that a user names do the same. A scope acts as a salt: constants are XORed into all bits
+that identify a page, so that pages of different scopes look unrelated, while the distances between
+pages of the same scope stay as they are. Stores know nothing about scopes; they only need to know
+which pages can meet at all (`Query.shard_key`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +18,12 @@ from crawldedup.checks import refused
 from crawldedup.key import NO_KEY, Key
 from crawldedup.urls import canonical_url
 
-# The names of parameters by the host whose pages, or whose subdomains' pages, they keep apart; "*"
-# is every host.
+#: The names of the parameters that keep pages apart, by host. They apply to the host and all its
+#: subdomains; "*" stands for every host.
 Parameters = Mapping[str, Sequence[str]]
+
 _Names = Annotated[list[Annotated[str, msgspec.Meta(pattern=r"\S")]], msgspec.Meta(min_length=1)]
-_Named = Annotated[
+_NamesByHost = Annotated[
     dict[Annotated[str, msgspec.Meta(pattern="^[^/]+$")], _Names], msgspec.Meta(min_length=1)
 ]
 _ALLOWED: Final = (
@@ -31,24 +33,28 @@ _ALLOWED: Final = (
 
 @cache
 def _extractor() -> Any:
-    # Importing it imports requests, which takes longer than all else that a worker imports beside
-    # numpy.
+    # This imports requests, which takes longer than everything else that a worker imports, apart
+    # from numpy.
     from tldextract import TLDExtract
 
-    # The public suffix list that comes with the package: a crawl must not depend on fetching
-    # another.
+    # Use the public suffix list that comes with the package: a crawl must not depend on fetching a
+    # newer one.
     return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
 
 
 @lru_cache(maxsize=4096)
 def _site_of_host(host: str) -> str:
-    # A name without a dot is its own, and a command that meets no other does without the import.
-    return (_extractor()(host).top_domain_under_public_suffix if "." in host else "") or host
+    # A host without a dot, such as localhost, is its own site. A command that only meets such hosts
+    # does not need the import.
+    if "." not in host:
+        return host
+    return _extractor()(host).top_domain_under_public_suffix or host
 
 
 def site_of(url: str) -> str:
-    """Return the registered domain of a URL (example.co.uk, user.github.io), or its host if it has
-    none (10.0.0.1).
+    """Return the registered domain of a URL, such as example.co.uk or user.github.io.
+
+    A host without one, such as 10.0.0.1, is returned as it is, and "" for a broken URL.
     """
     try:
         return _site_of_host(urlsplit(url).hostname or "")
@@ -57,38 +63,54 @@ def site_of(url: str) -> str:
 
 
 def page_key(scope_key: str, url: str, identity: str | None, key: Key = NO_KEY) -> int:
-    """Return 64 bits for the identity of a page within its scope; the default identity is the
-    canonical URL.
+    """Return the 64 bits that identify a page in an index.
+
+    Args:
+        scope_key: The scope of the page.
+        url: The URL of the page.
+        identity: What identifies the page within its scope; None for the normal form of the URL.
+        key: The key of the index.
     """
     name = f"{scope_key}\n{canonical_url(url) if identity is None else identity}"
     return key.number(name.encode("utf-8", "replace"), "url")
 
 
 def check_parameters(name: str, value: Any) -> Parameters | None:
-    """Check for names of parameters, in a list, with commas between them, or by host.
+    """Return the value of an option that names parameters.
 
-    Raises ConfigurationError.
+    Args:
+        name: The option, for error messages.
+        value: The names as a list, as a text with commas between them, or by host; or all of this
+            as JSON.
+
+    Raises:
+        ConfigurationError: The value is anything else.
     """
     if value is None or value == "":
         return None
     try:
         if isinstance(value, str):
             value = msgspec.json.decode(value) if value[0] in "{[" else value.split(",")
-        named = msgspec.convert(value if isinstance(value, Mapping) else {"*": value}, _Named)
+        by_host = value if isinstance(value, Mapping) else {"*": value}
+        checked = msgspec.convert(by_host, _NamesByHost)
     except msgspec.MsgspecError:
         raise refused(name, value, _ALLOWED) from None
-    hosts = (
-        str(urlsplit(canonical_url(f"http://{host}")).hostname).removeprefix("www.")
-        for host in named
-    )
-    return {
-        host: [*map(str.strip, names)] for host, names in zip(hosts, named.values(), strict=True)
-    }
+    parameters = {}
+    for host, names in checked.items():
+        hostname = urlsplit(canonical_url(f"http://{host}")).hostname
+        parameters[str(hostname).removeprefix("www.")] = [name.strip() for name in names]
+    return parameters
 
 
 def kept_apart(parameters: Parameters | None, url: str) -> tuple[str, ...]:
-    """Return the parameters of a URL, with their values, that keep its page apart from those with
-    others.
+    """Return the parameters in a URL that keep its page apart from pages with other values.
+
+    Args:
+        parameters: The names of such parameters, if there are any.
+        url: The URL of the page.
+
+    Returns:
+        A text for each of the parameters, such as "parameter colour=red".
     """
     if not parameters or "?" not in url:
         return ()
@@ -97,11 +119,9 @@ def kept_apart(parameters: Parameters | None, url: str) -> tuple[str, ...]:
         host = f".{parts.hostname or ''}"
     except ValueError:
         return ()
-    names = {
-        each
-        for own, some in parameters.items()
-        if own == "*" or host.endswith(f".{own}")
-        for each in some
-    }
+    names: set[str] = set()
+    for domain, names_there in parameters.items():
+        if domain == "*" or host.endswith(f".{domain}"):
+            names.update(names_there)
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     return tuple(f"parameter {name}={value}" for name, value in pairs if name in names)

@@ -1,7 +1,7 @@
-"""URLs: one form for each, and the canonical URL that a page claims.
+"""URLs: their normal form, and the canonical URL that a page claims to have.
 
-The claim is read from <link rel=canonical> and Link headers (RFC 6596, RFC 8288). It is often wrong
-(whole sites name their home page), so callers must compare the texts.
+A page makes this claim by <link rel=canonical> or by a Link header (RFC 6596, RFC 8288). The claim
+is often wrong (some sites name their home page on every page), so callers must compare the texts.
 """
 
 import re
@@ -13,25 +13,34 @@ from urllib.parse import urljoin, urlsplit
 
 from w3lib.url import canonicalize_url
 
-# Letters of one that is brought into one form: parsing it takes dozens of times its memory.
+#: The number of claims of one page that are looked at.
+MAX_CLAIMS: Final = 10
+#: Matches what looks like a session id in a URL: eight or more hexadecimal digits, a UUID, or a
+#: long mixture of letters and digits. It always has both letters and digits.
+TOKEN: Final = (
+    r"(?=[\w-]*\d)(?=[\w-]*[a-z])"
+    r"(?:[\da-f]{8,}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-z]{16,})"
+)
+# Longer URLs are not brought into normal form: parsing takes dozens of times their memory.
 _LONGEST_URL: Final = 8192
-_MAX_HEADER: Final = 8 * 1024  # characters of a header
-_MAX_URL: Final = 2048  # characters of a claimed URL
-MAX_CLAIMS: Final = 10  # of one page
-# The id of a session in a URL: hexadecimal digits of both kinds, or a long mixture.
-TOKEN: Final = r"(?=[\w-]*\d)(?=[\w-]*[a-z])(?:[\da-f]{8,}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-z]{16,})"
+# The characters of a Link header that are read.
+_MAX_HEADER: Final = 8 * 1024
+# Claims with more characters are ignored.
+_MAX_URL: Final = 2048
 _PARAMETER: Final = r';\s*([\w*-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",;]*)))?\s*'
 _PARAMETERS: Final = re.compile(_PARAMETER)
 _ENDING: Final = re.compile(r"(?:/index)?(?:\.html?)?/*$")
 _LINK: Final = re.compile(rf"<([^<>]*)>\s*((?:{_PARAMETER})*)")
 
 
-# A page's URL is asked for several times.
+# The normal form of a page's URL is needed several times.
 @lru_cache(maxsize=64)
 def canonical_url(url: str, *, keep_fragment: bool = False) -> str:
-    """Return the URL with its query sorted and without fragment.
+    """Return the normal form of a URL, with its query sorted and without its fragment.
 
-    A broken URL, or a very long one, is left as it is.
+    Args:
+        url: The URL. If it is broken or very long, it is returned as it is.
+        keep_fragment: Whether the fragment stays.
     """
     if len(url) > _LONGEST_URL:
         return url
@@ -42,11 +51,11 @@ def canonical_url(url: str, *, keep_fragment: bool = False) -> str:
 
 
 class HeadLinks(NamedTuple):
-    """What the links in a page's head refer to as canonical, as it stands there, and what that is
-    relative to.
-    """
+    """The links in the head of a page, as they are written there."""
 
+    #: What the links are relative to, or "" for the URL of the page.
     base: str = ""
+    #: The URLs that are named as canonical.
     canonical: tuple[str, ...] = ()
 
 
@@ -56,66 +65,87 @@ NO_LINKS: Final = HeadLinks()
 def claimed_url(
     url: str, links: HeadLinks = NO_LINKS, link_headers: Iterable[str] = ()
 ) -> str | None:
-    """Return the canonical URL that a page claims, absolute, which may be `url`, its own.
+    """Return the canonical URL that a page claims to have, as an absolute URL.
 
-    `link_headers` are the values of the Link headers. A page that names several URLs, or none of
-    http(s), claims none.
+    Args:
+        url: The URL of the page.
+        links: The links in the head of the page.
+        link_headers: The values of the Link headers of the response.
+
+    Returns:
+        The canonical URL, which may be that of the page itself; None if the page names no http(s)
+        URL, or several different ones.
     """
     from_headers = (_joined(url, link) for link in _in_headers(link_headers))
-    # As browsers do, which know no other base either.
+    # An invalid base is ignored, as browsers do.
     base = _joined(url, links.base) or url
     from_head = (_joined(base, link) for link in links.canonical)
-    claims = {
-        canonical_url(claim): claim
-        for claim in islice(chain(from_headers, from_head), MAX_CLAIMS)
-        if claim
-    }
-    return claims.popitem()[1] if len(claims) == 1 else None
+    claims = {}
+    for claim in islice(chain(from_headers, from_head), MAX_CLAIMS):
+        if claim:
+            claims[canonical_url(claim)] = claim
+    if len(claims) != 1:
+        return None
+    (claim,) = claims.values()
+    return claim
 
 
 def is_same_page(url: str, claimed: str) -> bool:
-    """Return True if a claimed URL is the page's own in another spelling, or the home page.
+    """Return whether a claimed URL says nothing about a page.
 
-    Sites that name the home page everywhere mean nothing. Others differ in scheme, www, port,
-    ending, needless query.
+    This is so if it is another spelling of the page's URL, which may differ in the scheme, "www.",
+    the port, the ending or a missing query. It is also so if it is the home page of the site,
+    because some sites name their home page on every page.
+
+    Args:
+        url: The URL of the page.
+        claimed: The canonical URL that the page claims to have.
     """
-    own, other = _spelled(url), _spelled(claimed)
-    return (
-        own[0] == other[0]
-        and (other[1:] == ("", "") or own[1] == other[1])
-        and (not own[2] or own[2] == other[2])
-    )
+    page, claim = _shortest_spelling(url), _shortest_spelling(claimed)
+    if page.host != claim.host:
+        return False
+    is_home_page = not claim.path and not claim.query
+    if page.path != claim.path and not is_home_page:
+        return False
+    return not page.query or page.query == claim.query
 
 
-def _spelled(url: str) -> tuple[str, str, str]:
-    """Return host, path and query in the shortest spelling."""
+class _Spelling(NamedTuple):
+    """The parts of a URL that tell two pages apart."""
+
+    host: str
+    path: str
+    query: str
+
+
+def _shortest_spelling(url: str) -> _Spelling:
     parts = urlsplit(canonical_url(url))
-    host = (parts.hostname or "").removeprefix("www.") + (
-        "" if parts.port in (None, 80, 443) else f":{parts.port}"
-    )
-    return host, _ENDING.sub("", parts.path), parts.query
+    host = (parts.hostname or "").removeprefix("www.")
+    if parts.port not in (None, 80, 443):
+        host += f":{parts.port}"
+    return _Spelling(host, _ENDING.sub("", parts.path), parts.query)
 
 
 def _in_headers(headers: Iterable[str]) -> Iterator[str]:
+    """Yield the canonical URLs in Link headers."""
     for header in headers:
         for link in _LINK.finditer(header[:_MAX_HEADER]):
-            named = reversed(
-                _PARAMETERS.findall(link[2])
-            )  # of several of one name, the first holds
-            parameters = {name.lower(): quoted or plain for name, quoted, plain in named}
+            parameters: dict[str, str] = {}
+            for name, quoted, plain in _PARAMETERS.findall(link[2]):
+                # If a parameter is repeated, the first one counts.
+                parameters.setdefault(name.lower(), quoted or plain)
+            is_canonical = "canonical" in parameters.get("rel", "").lower().split()
             # A link with an anchor is about another page.
-            if (
-                "canonical" in parameters.get("rel", "").lower().split()
-                and "anchor" not in parameters
-            ):
+            if is_canonical and "anchor" not in parameters:
                 yield link[1]
 
 
 def _joined(base: str, link: str) -> str:
-    """Return `link` relative to `base`; "" if that is no http(s) URL, or a very long one."""
+    """Return `link` relative to `base`, or "" if that is very long or no http(s) URL."""
     try:
         url = urljoin(base, link.strip())
-        scheme, host, *_ = urlsplit(url)
+        parts = urlsplit(url)
     except ValueError:
         return ""
-    return url if scheme in ("http", "https") and host and len(url) <= _MAX_URL else ""
+    is_usable = parts.scheme in ("http", "https") and parts.netloc and len(url) <= _MAX_URL
+    return url if is_usable else ""

@@ -111,7 +111,7 @@ class QueryBuilder:
         scope = self._scope(page)
         url, identity = (page.canonical or "", None) if original else (page.url, page.identity)
         is_global = not scope and self._options.scope == "global"
-        shard_key = None if is_global else salt_of(scope, SIGNATURE_BYTES, key)[0]
+        shard_key = None if is_global else salt_of(scope, SIGNATURE_BYTES, key).number
         return PageName(page_key(scope, url, identity, key), shard_key)
 
     def scope_of(self, page: Page) -> str:
@@ -274,9 +274,10 @@ def salted(page: Fingerprint, scope: str, key: Key) -> Fingerprint:
     """
     if not scope and not page.facts:
         return page
-    number, signature = salt_of(scope, SIGNATURE_BYTES, key)
+    of_scope = salt_of(scope, SIGNATURE_BYTES, key)
     of_facts = salt_of(f"facts {page.facts}" if page.facts else "", SIGNATURE_BYTES, key)
-    number, signature = number ^ of_facts[0], signature ^ of_facts[1]
+    number = of_scope.number ^ of_facts.number
+    signature = of_scope.signature ^ of_facts.signature
     verify = (int.from_bytes(page.verify, "big") ^ signature).to_bytes(SIGNATURE_BYTES, "big")
     return replace(page, search=page.search ^ number, verify=verify, digest=page.digest ^ number)
 

@@ -1,5 +1,6 @@
-"""The rules of `crawldedup.stores.base` once more, in the plainest words: what the stores are held
-against.
+"""The rules of `crawldedup.stores.contract` once more, in the plainest words.
+
+The other stores are compared with this one.
 """
 
 from __future__ import annotations
@@ -32,9 +33,7 @@ from tests.stores.backends import Clock
 
 @dataclass
 class ReferenceIndex:
-    """Pages in the order of their coming, each with the number of the crawler that delivered it
-    last.
-    """
+    """Pages in the order in which they were added, each with the crawler that checked it last."""
 
     pages: list[tuple[Record, int]] = field(default_factory=list)
     leases: dict[int, int] = field(default_factory=dict)
@@ -82,76 +81,89 @@ class ReferenceStore:
 
     def _check(self, query: Query) -> Answer:
         self._free_expired(query.retention)
-        asked, pages, pending = query.record, self._index.pages, self._index.pending
-        own = next(
-            (place for place, (page, _) in enumerate(pages) if page.url_key == asked.url_key), None
-        )
-        if own is not None and (
-            pages[own][1] == self.session.number or not self._is_at_work(pages[own][1])
-        ):
-            seen = new = replace(pages[own][0], seen_at=self._now)
-            is_abandoned = self._is_abandoned(own)
-            changed = seen.digest != asked.digest and (
-                is_abandoned or not self._is_same(seen, query)
+        place = self._place_of(query.record.url_key)
+        if place is not None:
+            crawler = self._index.pages[place][1]
+            if crawler == self.session.number or not self._is_at_work(crawler):
+                return self._revisit(query, place)
+        return self._look_for_duplicates(query, place)
+
+    def _place_of(self, url_key: int) -> int | None:
+        for place, (page, _) in enumerate(self._index.pages):
+            if page.url_key == url_key:
+                return place
+        return None
+
+    def _revisit(self, query: Query, place: int) -> Answer:
+        """Rule 1: the page is known."""
+        record, pages = query.record, self._index.pages
+        seen = replace(pages[place][0], seen_at=self._now)
+        is_abandoned = self._is_abandoned(place)
+        has_other_digest = seen.digest != record.digest
+        changed = has_other_digest and (is_abandoned or not self._is_same(seen, query))
+        new = seen
+        if changed:
+            new = replace(
+                record,
+                url=seen.url,
+                added_at=seen.added_at,
+                seen_at=seen.seen_at,
+                copies=seen.copies,
             )
-            if changed:
-                new = replace(
-                    asked,
-                    url=new.url,
-                    added_at=new.added_at,
-                    seen_at=new.seen_at,
-                    copies=new.copies,
-                )
-            elif seen.digest == asked.digest and not seen.packed_text:
-                new = replace(new, packed_text=asked.packed_text)
-            if query.is_pending:
-                pending[asked.url_key] = self.session.number
-            else:
-                pending.pop(asked.url_key, None)
-            pages[own] = (new, self.session.number)
-            told = seen if changed else replace(seen, packed_text=b"")
-            return Answer(Kind.REVISIT, told, changed, len(pages), 0, is_abandoned)
-        places = self._candidates(query)
-        accepted = self._accepted(query, places)
-        if (
-            own is not None
-            and query.exact_only
-            and not accepted
-            and self._is_same(pages[own][0], query)
-        ):
-            accepted = [own]
-        rejected = self._rejected(query, places, accepted)
-        abandoned = list(takewhile(self._is_abandoned, accepted))
-        accepted = accepted[len(abandoned) :]
-        status, earlier = Kind.NEW, None
-        replaces = bool(accepted) and all(pages[place][0].rank > asked.rank for place in accepted)
-        if accepted:
-            page, crawler = pages[accepted[0]]
-            counted = replace(page, seen_at=self._now, copies=page.copies + 1)
-            status = Kind.EXACT_DUPLICATE if page.digest == asked.digest else Kind.NEAR_DUPLICATE
-            tells_text = status is Kind.NEAR_DUPLICATE and asked.packed_text
-            earlier = counted if tells_text else replace(counted, packed_text=b"")
-            if not replaces:
-                pages[accepted[0]] = (counted, crawler)
-                return Answer(status, earlier, False, len(pages), len(places))
-            abandoned.append(accepted[0])
-        for place in abandoned:
-            pending.pop(pages[place][0].url_key, None)
-        if query.is_pending:
-            pending[asked.url_key] = self.session.number
+        elif not has_other_digest and not seen.packed_text:
+            new = replace(seen, packed_text=record.packed_text)
+        self._note_pending(query)
+        pages[place] = (new, self.session.number)
+        earlier = seen if changed else replace(seen, packed_text=b"")
+        return Answer(Kind.REVISIT, earlier, changed, len(pages), 0, is_abandoned)
+
+    def _look_for_duplicates(self, query: Query, place: int | None) -> Answer:
+        """Rules 2 and 3. `place` is that of the page itself, if another crawler holds it."""
+        pages = self._index.pages
+        candidates = self._candidates(query)
+        accepted = self._accepted(query, candidates)
+        if place is not None and query.exact_only and not accepted:
+            accepted = [place] if self._is_same(pages[place][0], query) else []
+        rejected = self._rejected(query, candidates, accepted)
+        removed = list(takewhile(self._is_abandoned, accepted))
+        accepted = accepted[len(removed) :]
+        if not accepted:
+            self._add(query, removed, place)
+            return Answer(Kind.NEW, None, False, len(pages), len(candidates), rejected=rejected)
+        nearest = accepted[0]
+        page, crawler = pages[nearest]
+        counted = replace(page, seen_at=self._now, copies=page.copies + 1)
+        is_exact = page.digest == query.record.digest
+        kind = Kind.EXACT_DUPLICATE if is_exact else Kind.NEAR_DUPLICATE
+        has_text = not is_exact and query.record.packed_text
+        earlier = counted if has_text else replace(counted, packed_text=b"")
+        replaces = all(pages[number][0].rank > query.record.rank for number in accepted)
+        if replaces:
+            self._add(query, [*removed, nearest], place, copies=earlier.copies)
         else:
-            pending.pop(asked.url_key, None)
-        for place in sorted({*abandoned, *([] if own is None else [own])}, reverse=True):
-            del pages[place]
-        added = replace(
-            asked, added_at=self._now, seen_at=self._now, copies=earlier.copies if earlier else 0
-        )
+            pages[nearest] = (counted, crawler)
+        return Answer(kind, earlier, False, len(pages), len(candidates), replaces=replaces)
+
+    def _add(
+        self, query: Query, removed: Sequence[int], place: int | None, *, copies: int = 0
+    ) -> None:
+        """Add a page in place of those that are removed, and of what had its URL."""
+        pages = self._index.pages
+        for number in removed:
+            self._index.pending.pop(pages[number][0].url_key, None)
+        self._note_pending(query)
+        gone = {*removed} if place is None else {*removed, place}
+        for number in sorted(gone, reverse=True):
+            del pages[number]
+        added = replace(query.record, added_at=self._now, seen_at=self._now, copies=copies)
         pages.append((added, self.session.number))
         self._free_oldest(query.retention, MAX_EVICTED)
-        told = None if earlier else rejected
-        return Answer(
-            status, earlier, False, len(pages), len(places), replaces=replaces, rejected=told
-        )
+
+    def _note_pending(self, query: Query) -> None:
+        if query.is_pending:
+            self._index.pending[query.record.url_key] = self.session.number
+        else:
+            self._index.pending.pop(query.record.url_key, None)
 
     def deliver(self, names: Sequence[PageName]) -> None:
         for name in names:

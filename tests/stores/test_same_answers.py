@@ -156,8 +156,7 @@ class Play:
 
     def _answer(self, step: Step) -> Any:
         if step.what == "wait":
-            self._clock.wait(step.seconds)
-            return None
+            return self._clock.wait(step.seconds)
         if step.what == "die":
             # Its lease stays behind.
             self._crawlers.pop(step.crawler, None)
@@ -165,7 +164,13 @@ class Play:
         if step.crawler not in self._crawlers:
             self._crawlers[step.crawler] = self._make_store(self._clock)
             self._crawlers[step.crawler].open()
-        store = self._crawlers[step.crawler]
+        if step.what == "close":
+            return self._crawlers.pop(step.crawler).close()
+        return self._asked(self._crawlers[step.crawler], step)
+
+    def _asked(self, store: Any, step: Step) -> Any:
+        """Take a step that a store of the crawler answers."""
+        pages_expire = self._retention.ttl_seconds is not None
         match step.what:
             case "check" | "many":
                 pages = batch_of(step) if step.what == "many" else [step]
@@ -176,7 +181,7 @@ class Play:
                 return found, promised(store.info(), self._retention)
             case "forget":
                 was_there = store.forget(name_of(URLS[step.url]))
-                return was_there if self._retention.ttl_seconds is None else None
+                return None if pages_expire else was_there
             case "cover" | "look" | "uncover":
                 return covered(store, step)
             case "deliver":
@@ -185,9 +190,7 @@ class Play:
                 return store.remembered([name_of(url) for url in URLS], self._retention)
             case "open":
                 pages = store.open()
-                return pages if self._retention.ttl_seconds is None else None
-            case "close":
-                return self._crawlers.pop(step.crawler).close()
+                return None if pages_expire else pages
             case _:
                 return getattr(store, step.what)()
 
