@@ -245,11 +245,11 @@ class Bar(NamedTuple):
 class Crowd:
     """The crowd rule: which costs are accepted, depending on how many pages are about as near."""
 
-    #: The cost up to which pages are counted: the mean cost of a page of the similarity `farthest`.
+    #: The cost up to which pages are counted, which is the mean cost at the similarity `farthest`.
     reach: int
     #: The similarity r of the module's docstring.
     farthest: float
-    #: The highest cost that is accepted: of a page alone, in a crowd of two, and so on. The last
+    #: The highest costs that are accepted, for a page alone, in a crowd of two, and so on. The last
     #: one applies in all larger crowds.
     limits: tuple[int, ...]
     #: The similarities that the limits stand for.

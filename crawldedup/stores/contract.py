@@ -96,8 +96,7 @@ class Record:
     search: int
     #: The bits from which a `WeightedThreshold` decides whether two pages are similar.
     signature: bytes
-    #: A 32-bit hash of the text. So few bits suffice because it is only compared with the digests
-    #: of records that lie in the ranges of a query.
+    #: A 32-bit hash of the text, which is only compared within the ranges of a query.
     digest: int
     #: How good this copy is; 0 is the best.
     rank: int = 0
@@ -149,7 +148,7 @@ class Query:
     prefilter: Prefilter | None = None
     #: Which remembered pages have expired, and when there are too many.
     retention: Retention = FOR_EVER
-    #: Whether only the same digest makes a duplicate, as for thin pages: they have little text.
+    #: Whether only the same digest makes a duplicate, as for thin pages, which have little text.
     exact_only: bool = False
     #: The most records to compare with the page.
     max_candidates: int = MAX_CANDIDATES
@@ -159,7 +158,7 @@ class Query:
     shard_key: int | None = None
     #: Identifies the secret key with which the page was hashed; see `Key.id`.
     key_id: int = 0
-    #: Whether the page is pending from now on: until its crawler lists it in `delivered` of a later
+    #: Whether the page is pending from now on, until its crawler lists it in `delivered` of a later
     #: query, or passes it to `Store.deliver`.
     is_pending: bool = False
     #: Pages of this crawler that have been delivered in the meantime.
@@ -363,7 +362,7 @@ class Store(Protocol):
         ConfigurationError: The URL is wrong. The message must not show a password.
     """
 
-    #: The URL schemes that choose this class, in lower case: "redis" for ``redis://``.
+    #: The URL schemes that choose this class, in lower case and without the colon.
     schemes: ClassVar[tuple[str, ...]]
     #: Whether indexes outlive the program.
     is_persistent: ClassVar[bool]
