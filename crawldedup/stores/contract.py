@@ -320,7 +320,7 @@ class CrawlSession:
     process: str
 
 
-#: The session of a store that has not joined a crawl: no crawler has the number 0.
+#: The session of a store that has not joined a crawl. No crawler has the number 0.
 NO_SESSION: Final = CrawlSession(0, "")
 
 
