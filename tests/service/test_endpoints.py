@@ -16,13 +16,10 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from crawldedup import Page, Verdict, wire
 from crawldedup.service import app, console
-from crawldedup.service.endpoints import (
-    ENDPOINTS,
-    LONGEST_NAME,
-    MOST_PAGES,
-    ProblemError,
-    description,
-)
+from crawldedup.service.endpoints import ENDPOINTS
+from crawldedup.service.messages import LONGEST_NAME, MOST_PAGES
+from crawldedup.service.openapi import description
+from crawldedup.service.problems import ProblemError
 from tests.servers import RedisServer, wait_until
 from tests.service.serving import TIDES, Service, service_here, story
 
