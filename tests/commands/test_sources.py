@@ -20,7 +20,8 @@ import pytest
 from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter
 
 from crawldedup.commands import sources
-from crawldedup.commands.sources import Fields, readable_sources, refuse, urls_of_sitemap
+from crawldedup.commands.feeds import ANY_FIELDS, Fields
+from crawldedup.commands.sources import readable_sources, refuse, urls_of_sitemap
 from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.page import Page
 
@@ -31,7 +32,7 @@ ITEMS = [
 OF_STORIES = Fields("link", {"text": "story"})
 
 
-def read(path: Path, fields: Fields = sources.ANY_FIELDS) -> tuple[list[Page], list[str]]:
+def read(path: Path, fields: Fields = ANY_FIELDS) -> tuple[list[Page], list[str]]:
     """Return the pages of a file and what was wrong with it."""
     errors: list[Exception] = []
     pages = list(readable_sources([str(path)], errors.append, fields))
