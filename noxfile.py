@@ -39,6 +39,7 @@ def checks(session: nox.Session) -> None:
     session.run("mypy")
     session.run("mypy", "docs/images")
     session.run("lint-imports")
+    session.run("python", ".ci/print_sizes.py")
     build_docs(session)
     check_package(session)
     run_pytest(session, "benchmarks/tests")

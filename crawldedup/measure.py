@@ -216,11 +216,9 @@ def read_corpus(
 ) -> Corpus:
     """Read the pages of a folder, a feed or a web archive.
 
-    The extractor of the options finds the main text of HTML.
-
-    `limit` is the number of pages to read, at most. `on_error` and errors are as in
-    `crawldedup.commands.sources.readable_sources`; a source without a readable page is an error,
-    too.
+    The extractor of the options finds the main text of HTML. At most `limit` pages are read.
+    `on_error` and errors are as in `crawldedup.commands.sources.readable_sources`. A source without
+    a readable page is an error as well.
     """
     from crawldedup.commands.sources import readable_sources, refuse
     from crawldedup.reading.reader import PageReader

@@ -44,7 +44,10 @@ python_use_unqualified_type_names = True
 nitpicky = True
 # Values of signatures that no page describes: type variables and aliases, and what only the
 # components hand each other.
-_INNER = r"crawldedup\..*\.(T|_Keys|_Token|Item|Paragraph|CrawlOptions|Judged|PageContent|ReadPage|VolatileLines)"
+_INNER = (
+    r"crawldedup\..*\.(T|_Keys|_Token|Item|Paragraph|CrawlOptions|Judged|PageContent|ReadPage|"
+    r"VolatileLines)"
+)
 nitpick_ignore_regex = [
     (r"std:.*", r"(?!(CRAWLDEDUP_|crawldedup)).*"),
     (r"py:.*", r"(?!crawldedup\.).*"),

@@ -19,11 +19,11 @@ _PLAIN: Final = re.compile(r"[^*|?#%+;\s]*")
 
 Addresses = list[Address | None]
 Written = tuple[Any, Callable[[Address], Address | None]]
-"""A rule as a tool reads it, and what the tool makes of an address: that of another page, or None
-for a denied one.
+"""A rule as a tool reads it, and the address that the tool turns another into, or None if it denies
+the address.
 """
 Writer = Callable[[Rule, Collection[str]], Written | None]
-"""Writes a rule that leaves the pages at some paths alone; returns None if the tool cannot apply
+"""Writes a rule that leaves the pages at some paths alone, or returns None if the tool cannot apply
 it.
 """
 

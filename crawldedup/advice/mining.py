@@ -110,12 +110,13 @@ Lost = dict[int, tuple[Page, Page]]
 
 
 def walk(pages: Sequence[Page], targets: Iterable[int | None]) -> tuple[int, Lost]:
-    """Walk through a crawl again, fetching the first page of each target alone.
+    """Walk through a crawl again, fetching only the first page of each target.
 
-    None is that of a denied link.
+    The target of a denied link is None. Only the links of the journal count: one to each URL, the
+    first that was followed.
 
-    Return how many pages are fetched, and what is lost. Only the links of the journal count: one to
-    each URL, the first that was followed.
+    Returns:
+        How many pages are fetched, and which contents are lost.
     """
     aims = list(targets)
     keys = {page.key for page in pages}

@@ -116,7 +116,7 @@ class Address(NamedTuple):
         return hash((self.origin, self.path, *sorted(self.parameters)))
 
     def digest(self) -> str:
-        """Return what stands for the URL in files, in which the order of parameters does not count."""
+        """Return a short name for the URL in files. The order of parameters does not count."""
         url = self._replace(parameters=tuple(sorted(self.parameters))).url()
         return hashlib.blake2b(url.encode("utf-8", "replace"), digest_size=8).hexdigest()
 

@@ -1,4 +1,4 @@
-"""Commands on pages, indexes and journals: check, find, explain, compare, forget, clear and info."""
+"""The commands check, find, explain, compare, forget, clear and info."""
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,8 @@ from rich.text import Text
 
 from crawldedup import wire
 from crawldedup.commands.command import Output, make_deduplicator, safe_message
-from crawldedup.commands.sources import Fields, readable_sources, single_source, under_url
+from crawldedup.commands.feeds import Fields
+from crawldedup.commands.sources import readable_sources, single_source, under_url
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.index import explain as explaining
@@ -196,53 +197,67 @@ def compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 
 
 def _comparison_in_words(
-    told: Comparison, first: Page, where: str, detail: bool
+    comparison: Comparison, first: Page, where: str, detail: bool
 ) -> Iterator[RenderableType]:
-    candidate, similarity = (
-        told.candidate,
-        "" if told.similarity is None else f"{told.similarity:.3f} similar to",
-    )
+    similarity = ""
+    if comparison.similarity is not None:
+        similarity = f"{comparison.similarity:.3f} similar to"
     if where:
-        yield f"{_in_words(told.verdict)}{where}"
+        yield f"{_in_words(comparison.verdict)}{where}"
         yield (
             f"  similarity  {similarity} {printable(first.url)}, exactly, by the texts' runs of "
             "three words"
         )
     else:
-        drops = {0: "none", INDEXES: "all"}.get(told.drops, str(told.drops))
-        yield (
-            f"{printable(told.verdict.url)}: {similarity or 'compared with'} {printable(first.url)}"
-        )
+        drops = {0: "none", INDEXES: "all"}.get(comparison.drops, str(comparison.drops))
+        url = printable(comparison.verdict.url)
+        yield f"{url}: {similarity or 'compared with'} {printable(first.url)}"
         yield f"  verdict     of {INDEXES} indexes that know that page, {drops} would drop this one"
-    if any(told.facts):
-        why = "their product attributes differ, so they stay apart however alike they are"
-    elif candidate.match.exact:
-        why = "they have the same text"
-    elif told.thin:
-        why = "at least one page is too thin to be compared, and their texts differ"
-    elif where and candidate.accepted and candidate.probe is None:
-        why = "alike enough, but the search does not meet the first page, as for a few in a hundred"
-    else:
-        estimate = f"this one is {_estimate(candidate)}" if where else "each index has its own"
-        why = f"copies count from an estimate of about {told.threshold:.3f} on; {estimate}"
-    yield f"  why         {why}"
-    if detail and not told.thin:
-        yield f"  estimate    {_estimate(candidate)}, cost {candidate.cost} of at most {told.limit}"
+    yield f"  why         {_reason_of(comparison, where)}"
+    candidate = comparison.candidate
+    if detail and not comparison.thin:
+        yield (
+            f"  estimate    {_estimate(candidate)}, cost {candidate.cost} of at most "
+            f"{comparison.limit}"
+        )
         probe = f"probe {candidate.probe}" if candidate.probe else "no probe"
         yield (
             f"  search      {candidate.match.hamming} of 64 search bits differ, {probe} meets the "
             "first page"
         )
-    yield f"  words       {told.words[0]:,} and {told.words[1]:,}"
-    for sign, style, facts in zip("-+", ("red", "green"), told.facts, strict=True):
+    yield f"  words       {comparison.words[0]:,} and {comparison.words[1]:,}"
+    yield from _differences_in_words(comparison)
+
+
+def _reason_of(comparison: Comparison, where: str) -> str:
+    """Return why a crawl would drop the second page or keep it."""
+    candidate = comparison.candidate
+    if any(comparison.facts):
+        return "their product attributes differ, so they stay apart however alike they are"
+    if candidate.match.exact:
+        return "they have the same text"
+    if comparison.thin:
+        return "at least one page is too thin to be compared, and their texts differ"
+    if where and candidate.accepted and candidate.probe is None:
+        return (
+            "alike enough, but the search does not meet the first page, as for a few in a hundred"
+        )
+    estimate = f"this one is {_estimate(candidate)}" if where else "each index has its own"
+    return f"copies count from an estimate of about {comparison.threshold:.3f} on; {estimate}"
+
+
+def _differences_in_words(comparison: Comparison) -> Iterator[RenderableType]:
+    """Yield the facts and the passages that differ."""
+    for sign, style, facts in zip("-+", ("red", "green"), comparison.facts, strict=True):
         for fact in facts:
             yield Text(f"  {sign} attribute ").append(printable(fact, _LONGEST_SIDE), style)
-    for change in told.changes[:_SHOWN_CHANGES]:
+    for change in comparison.changes[:_SHOWN_CHANGES]:
         parts = zip(change.marked, ("", "red", "green", ""), strict=True)
         shown = [Text(printable(text, _LONGEST_SIDE), style) for text, style in parts if text]
         yield Text("  ").append_text(Text(" ").join(shown))
-    if (more := len(told.changes) - _SHOWN_CHANGES) > 0:
-        yield f"  and {pluralize(more, 'passage')} more"
+    rest = len(comparison.changes) - _SHOWN_CHANGES
+    if rest > 0:
+        yield f"  and {pluralize(rest, 'passage')} more"
 
 
 def info(dedup: Deduplicator, _: Namespace, output: Output) -> None:

@@ -1,42 +1,46 @@
-"""Read pages from files, folders, standard input, feeds, web archives, sitemaps and the web: one
-generator a form.
+"""Read pages from files, folders, standard input, feeds, web archives, sitemaps and the web.
 
-What is wrong with a file or with a part of it goes to `on_error`, and the reading goes on where it
-can.
+Errors of a file, or of a part of it, go to `on_error`, and reading continues where it can.
 """
 
 import csv
 import gzip
 import http.client
 import io
-import json
 import os
 import re
 import sys
 import urllib.request
 import zlib
-from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, NoReturn, Self, cast
+from typing import Any, BinaryIO, Final, NamedTuple, NoReturn, cast
 
 from lxml import etree
 
 from crawldedup.commands.archives import GZIP_MAGIC, MOST_BYTES, Item, records_of
 from crawldedup.commands.command import GZIP_SUFFIX, STANDARD
+from crawldedup.commands.feeds import (
+    ANY_FIELDS,
+    BOM,
+    FeedRow,
+    Fields,
+    page_of,
+    pyarrow_for,
+    rows_of_array,
+    rows_of_csv,
+    rows_of_lines,
+    rows_of_parquet,
+)
 from crawldedup.commands.wacz import warcs_in
-from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
+from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page import Page
 from crawldedup.text import pluralize
 
 OnError = Callable[[Exception], None]
-_Row = tuple[
-    Any, Any, Any
-]  # the value of an item, and its `raw` and `head`; each None where nothing stands
 
 LINES, ARRAY, CSV, PARQUET, ARCHIVE = "JSON lines", "JSON", "CSV", "Parquet", "a web archive"
 _FORMS: Final = {
@@ -50,16 +54,9 @@ _FORMS: Final = {
 _HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
 _TEXT_SUFFIXES: Final = (".txt", ".text", ".md")
 _SCHEMES: Final = ("http://", "https://")
-_BOM: Final = b"\xef\xbb\xbf"
 
-# A reader looks at so many errors; a broken file of a million items has as many.
+# How many errors a person reads; a broken file of a million items has as many.
 MOST_TOLD: Final = 10
-_BLOCK: Final = 1 << 13
-_BETWEEN: Final = (" ", "\t", "\r", "\n", ",")  # what stands between the members of an array
-_ROWS: Final = 64  # so many of a table are in memory at once: with pages of 100 kB, a few megabytes
-_BYTES_A_ROW: Final = 100
-# Times the bytes of its file; a few kilobytes of a table can stand for gigabytes.
-_MOST_GROWTH: Final = 1000
 # What the protocol of sitemaps allows for one file, and how deep indexes of them may lead.
 _MOST_URLS: Final = 50_000
 _LEVELS: Final = 3
@@ -68,26 +65,6 @@ _LEVELS: Final = 3
 def refuse(error: Exception) -> NoReturn:
     """Raise the error."""
     raise error
-
-
-class Fields(NamedTuple):
-    """The fields of an item that hold its URL, and by "html" and "text" its source and its text."""
-
-    url: str = "url"
-    content: Mapping[str, str] = {"html": "html", "text": "text"}
-    needs_url: bool = True  # or the place of an item stands for its URL
-
-    @classmethod
-    def of(cls, given: Namespace) -> Self:
-        """Return those that a command line names."""
-        named = {"html": given.html_field, "text": given.text_field}
-        return cls(
-            given.url_field,
-            {kind: name for kind, name in named.items() if name} or ANY_FIELDS.content,
-        )
-
-
-ANY_FIELDS: Final = Fields()
 
 
 def readable_sources(
@@ -107,7 +84,7 @@ def readable_sources(
 
 
 def readable_items(names: Iterable[str], on_error: OnError, fields: Fields) -> Iterator[Item]:
-    """Yield the items of sources as `readable_sources` yields pages, in the same order each time."""
+    """Yield the items of sources, in the same order each time. Errors as in `readable_sources`."""
     for name in names:
         try:
             # One page of a site that is not there must not hide the others.
@@ -120,14 +97,15 @@ def _items_of(name: str, on_error: OnError, fields: Fields) -> Iterator[Item]:
     path = Path(name)
     if name == STANDARD:
         stream = cast("io.BufferedReader", sys.stdin.buffer)
-        if stream.peek().removeprefix(_BOM).lstrip().startswith(b"{"):
+        if stream.peek().removeprefix(BOM).lstrip().startswith(b"{"):
             return items_of_lines(stream, fields, on_error)
         return iter([Item(STANDARD, page=Page("stdin:", html=stream.read(MOST_BYTES)))])
     if name.partition("?")[0].lower().endswith((".xml", ".xml.gz")):
         return readable_items(urls_of_sitemap(name), on_error, fields)
     if name.startswith(_SCHEMES):
-        body, url, charset = _fetched(name)
-        return iter([Item(url, page=Page(url, html=body, encoding=charset))])
+        fetched = _fetched(name)
+        page = Page(fetched.url, html=fetched.body, encoding=fetched.charset)
+        return iter([Item(fetched.url, page=page)])
     if path.is_dir():
         if not (paths := pages_below(path, on_error)):
             suffixes = ", ".join(_HTML_SUFFIXES + _TEXT_SUFFIXES)
@@ -187,16 +165,20 @@ def pages_below(folder: Path, on_error: OnError = refuse) -> list[Path]:
     )
 
 
-def _fetched(url: str) -> tuple[bytes, str, str | None]:
-    """Return the body at a URL, the URL that it came from in the end, and its charset.
+class _Fetched(NamedTuple):
+    body: bytes
+    url: str  # behind all redirects
+    charset: str | None
 
-    Raises PageError.
-    """
+
+def _fetched(url: str) -> _Fetched:
+    """Return what is at a URL. Raises PageError."""
     try:
         # A text that begins like a URL may still be no URL.
         request = urllib.request.Request(url, headers={"User-Agent": "crawldedup"})
         with urllib.request.urlopen(request, timeout=20) as response:
-            return response.read(MOST_BYTES), response.url, response.headers.get_content_charset()
+            charset = response.headers.get_content_charset()
+            return _Fetched(response.read(MOST_BYTES), response.url, charset)
     except (http.client.HTTPException, OSError, ValueError) as error:
         raise PageError("unreachable", f"{url} cannot be fetched: {error}") from error
 
@@ -206,7 +188,7 @@ def urls_of_sitemap(name: str, levels: int = _LEVELS) -> Iterator[str]:
 
     Raises ConfigurationError, PageError and OSError.
     """
-    body = _fetched(name)[0] if name.startswith(_SCHEMES) else Path(name).read_bytes()
+    body = _fetched(name).body if name.startswith(_SCHEMES) else Path(name).read_bytes()
     try:
         # A few kilobytes can hold gigabytes.
         body = (
@@ -241,38 +223,68 @@ def form_of(name: str) -> str | None:
     return None if suffix and suffix[2] and form == PARQUET else form
 
 
-def items_of_file(path: Path, fields: Fields | None, on_error: OnError) -> Iterator[Item]:
-    """Return the items of a feed, or the records of a web archive, with their pages if `fields`
-    name them.
+class _Report(NamedTuple):
+    """How the errors of a source are put into words."""
 
-    Errors of items go to `on_error`. Raises ConfigurationError, also while they are read, for what
-    is no feed or archive, and where nothing more can be read.
+    name: str  # of the source
+    unit: str  # each error is about one of these
+    fate: str  # of those whose errors are only counted
+    refusal: str  # why nothing is read if the first items are no good
+    needs_page: bool  # whether a good item has a page
+
+
+def items_of_file(path: Path, fields: Fields | None, on_error: OnError) -> Iterator[Item]:
+    """Return the items of a feed, or the records of a web archive.
+
+    They have their pages if there are `fields`. Errors of single items go to `on_error`.
+
+    Raises:
+        ConfigurationError: The file is no feed or archive, or, while items are read, nothing more
+            can be read.
     """
     form = form_of(path.name)
     if form == ARCHIVE:
-        refusal = "it cannot be read as a web archive"
-        parts = (
-            records_of(path, *place, with_pages=fields is not None) for place in warcs_in(path)
-        )
-        return _told(chain.from_iterable(parts), str(path), "record", "damaged", refusal, on_error)
-    file = gzip.GzipFile(path) if path.suffix.lower() == GZIP_SUFFIX else path.open("rb")
+        return _items_of_archive(path, on_error, with_pages=fields is not None)
+    file: Any = gzip.GzipFile(path) if path.suffix.lower() == GZIP_SUFFIX else path.open("rb")
+    unit = "item"
     if form == PARQUET:
-        rows = _rows_of_parquet(pyarrow_for(path), path, file, fields)
+        unit = "row"
+        rows = rows_of_parquet(pyarrow_for(path), path, file, fields)
+    elif form == LINES:
+        unit = "line"
+        rows = rows_of_lines(file)
+    elif form == CSV:
+        rows = rows_of_csv(file)
     else:
-        rows = {LINES: _lines, CSV: _rows_of_csv}.get(form or "", _members_of)(file)
-    what = {LINES: "line", PARQUET: "row"}.get(form or "", "item")
-    return _items_of_rows(file, rows, f"{path}, {what}", fields, on_error)
+        rows = rows_of_array(file)
+    items = _items_of_rows(file, rows, _Place(str(path), unit), fields)
+    return _reported(items, _report_of_feed(str(path), fields), on_error)
 
 
 def items_of_lines(file: BinaryIO, fields: Fields | None, on_error: OnError) -> Iterator[Item]:
     """Return the items of standard input."""
-    return _items_of_rows(nullcontext(), _lines(file), "standard input, line", fields, on_error)
+    name = "standard input"
+    items = _items_of_rows(nullcontext(), rows_of_lines(file), _Place(name, "line"), fields)
+    return _reported(items, _report_of_feed(name, fields), on_error)
+
+
+def _report_of_feed(name: str, fields: Fields | None) -> _Report:
+    refusal = f"none of the first {MOST_TOLD} items is a page, so the rest is not read"
+    return _Report(name, "item", "without a page", refusal, needs_page=fields is not None)
+
+
+def _items_of_archive(path: Path, on_error: OnError, *, with_pages: bool) -> Iterator[Item]:
+    parts = (records_of(path, *place, with_pages=with_pages) for place in warcs_in(path))
+    refusal = "it cannot be read as a web archive"
+    report = _Report(str(path), "record", "damaged", refusal, needs_page=False)
+    return _reported(chain.from_iterable(parts), report, on_error)
 
 
 @contextmanager
-def complaints(on_error: OnError, name: str, what: str, fate: str) -> Iterator[OnError]:
-    """Yield a function that hands on the first errors, each about one `what`; tell the number and
-    `fate` of others.
+def complaints(on_error: OnError, name: str, unit: str, fate: str) -> Iterator[OnError]:
+    """Yield a function that passes on the first errors, each about one `unit` of a source.
+
+    At the end, the others are reported by their number and their `fate`.
     """
     number = 0
 
@@ -286,39 +298,33 @@ def complaints(on_error: OnError, name: str, what: str, fate: str) -> Iterator[O
         yield tell
     finally:
         if number > MOST_TOLD:
-            on_error(
-                ConfigurationError(
-                    f"{name}: {pluralize(number - MOST_TOLD, f'further {what}')} {fate}"
-                )
-            )
+            rest = pluralize(number - MOST_TOLD, f"further {unit}")
+            on_error(ConfigurationError(f"{name}: {rest} {fate}"))
 
 
-def _told(
-    items: Iterator[Item],
-    name: str,
-    what: str,
-    fate: str,
-    refusal: str,
-    on_error: OnError,
-    good: Any = object,
-) -> Iterator[Item]:
-    """Yield the items that can be written again, and hand on errors, of which each is about one
-    `what`.
+def _reported(items: Iterator[Item], report: _Report, on_error: OnError) -> Iterator[Item]:
+    """Yield the items that can be written again, and pass on the errors of the others.
 
-    Raises ConfigurationError where nothing more can be read, and for a file that is refused: it has
-    errors, and none of its first items can be written again and has a `good` page.
+    Raises ConfigurationError where nothing more can be read. Also refuses a source that has errors
+    if none of its first items is good: one that can be written again, and has a page if it needs
+    one.
     """
-    first, errors, is_begun = list[Item](), list[Exception](), False
+    first: list[Item] = []
+    end: ConfigurationError | None = None
+    is_begun = False
     try:
         while not is_begun and len(first) < MOST_TOLD and (item := next(items, None)):
             first.append(item)
-            is_begun = item.raw is not None and isinstance(item.page, good)
+            has_page = isinstance(item.page, Page) or not report.needs_page
+            is_begun = item.raw is not None and has_page
     except ConfigurationError as error:
-        errors.append(error)
-    errors = [*(item.page for item in first if isinstance(item.page, Exception)), *errors]
+        end = error
+    errors = [item.page for item in first if isinstance(item.page, Exception)]
+    if end is not None:
+        errors.append(end)
     if errors and not is_begun:
-        raise ConfigurationError(f"{errors[0]} ({refusal})")
-    with complaints(on_error, name, what, fate) as tell:
+        raise ConfigurationError(f"{errors[0]} ({report.refusal})")
+    with complaints(on_error, report.name, report.unit, report.fate) as tell:
         for item in chain(first, items):
             if isinstance(item.page, Exception):
                 tell(item.page)
@@ -326,193 +332,43 @@ def _told(
                 yield item
 
 
+class _Place(NamedTuple):
+    """Where the rows of a feed stand."""
+
+    source: str
+    unit: str
+
+    def of(self, number: int) -> str:
+        """Return the place of a row, numbered from 1."""
+        return f"{self.source}, {self.unit} {number}"
+
+
 def _items_of_rows(
-    file: Any, rows: Iterator[_Row], name: str, fields: Fields | None, on_error: OnError
+    file: AbstractContextManager[Any],
+    rows: Iterator[FeedRow],
+    place: _Place,
+    fields: Fields | None,
 ) -> Iterator[Item]:
-    """Return the items in the rows of a file, whose places begin with this name."""
-    source = name.rpartition(", ")[0]
-    refusal = f"none of the first {MOST_TOLD} items is a page, so the rest is not read"
+    """Yield the items in the rows of a file, and close the file.
 
-    def items() -> Iterator[Item]:
-        number = 0
-        with file:
-            try:
-                for number, (value, raw, head) in enumerate(rows, 1):
-                    if raw is not None or value is not None:
-                        place = f"{name} {number}"
-                        yield Item(
-                            place,
-                            raw,
-                            None if fields is None else _page_of(value, fields, place),
-                            head,
-                        )
-            except ConfigurationError:
-                raise
-            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-                raise ConfigurationError(
-                    f"{source} cannot be decompressed any further: {error}"
-                ) from error
-            except (csv.Error, ValueError, RecursionError) as error:
-                problem = f"{name} {number + 1}: this cannot be read, nor what follows: {error}"
-                raise ConfigurationError(problem) from error
-
-    return _told(
-        items(), source, "item", "without a page", refusal, on_error, Page if fields else object
-    )
-
-
-def _page_of(item: Any, fields: Fields, place: str) -> Page | ConfigurationError:
-    """Return the page of an item, a line of JSON or what it holds, or tell why it has none."""
-    try:
-        if isinstance(item, bytes):
-            item = json.loads(item.decode("utf-8", "replace"))
-        if isinstance(item, Exception):
-            raise item
-    except (ValueError, RecursionError) as error:
-        return ConfigurationError(f"{place}: this is not JSON: {error}")
-    if not isinstance(item, dict):
-        return ConfigurationError(f"{place}: this is no JSON object")
-    url = item.get(fields.url)
-    if not isinstance(url, str) or not url:
-        if fields.needs_url:
-            return ConfigurationError(
-                f'{place}: the field "{fields.url}" holds no text; --url-field names another'
-            )
-        url = place
-    texts = {kind: item.get(name) for kind, name in fields.content.items()}
-    content: dict[str, Any] = {
-        kind: text for kind, text in texts.items() if isinstance(text, str | bytes)
-    }
-    if len(content) > 1:
-        # A row of a table has every column, so that the one without a value is empty.
-        content = {kind: text for kind, text in content.items() if text}
-    if len(content) != 1:
-        names = [f'"{name}"' for name in fields.content.values()]
-        if content:
-            problem = (
-                f"the fields {' and '.join(names)} both hold a text; choose one by --html-field or "
-                "--text-field"
-            )
-        else:
-            problem = (
-                f"no text in the field {' or '.join(names)}; --html-field and --text-field name "
-                "others"
-            )
-        return ConfigurationError(f"{place}: {problem}")
-    if isinstance(text := content.get("text"), bytes):
-        content["text"] = text.decode("utf-8", "replace")
-    return Page(url, **content)
-
-
-def _lines(file: Any) -> Iterator[_Row]:
-    """Yield the lines of a file. Of one that is too long, nothing stays."""
-    for number, line in enumerate(iter(partial(file.readline, MOST_BYTES), b"")):
-        if len(line) >= MOST_BYTES:
-            while line and not line.endswith(b"\n"):
-                line = file.readline(MOST_BYTES)
-            yield (
-                ValueError(f"a line must be shorter than {MOST_BYTES:,} bytes, and is left out"),
-                None,
-                None,
-            )
-            continue
-        line = line if number else line.removeprefix(_BOM)
-        yield (line, line, None) if line.strip() else (None, None, None)
-
-
-def _rows_of_csv(file: Any) -> Iterator[_Row]:
-    csv.field_size_limit(MOST_BYTES)
-    taken: list[bytes] = []
-
-    def noted() -> Iterator[str]:
-        for number, line in enumerate(iter(lambda: file.readline(MOST_BYTES), b"")):
-            if len(line) >= MOST_BYTES:
-                raise csv.Error(f"a line must be shorter than {MOST_BYTES:,} bytes")
-            taken.append(line if number else line.removeprefix(_BOM))
-            yield taken[-1].decode("utf-8", "replace")
-
-    rows = csv.DictReader(noted())
-    # The header is read when it is asked for.
-    header = b"".join(taken) if rows.fieldnames else b""
-    taken.clear()
-    for value in rows:
-        yield value, b"".join(taken), header
-        taken.clear()
-
-
-def _members_of(file: Any) -> Iterator[_Row]:
-    """Yield the members of a JSON array, of which no more than one is in memory.
-
-    Raises ValueError.
+    Raises ConfigurationError where nothing more can be read.
     """
-    decoder = json.JSONDecoder()
-    # What is no UTF-8 is written as it was read.
-    text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
-    waiting, place, is_end = text.read(_BLOCK).lstrip(), 1, False
-    if waiting[:1] != "[":
-        raise ValueError("it is no array of items")
-    while True:
-        while waiting[place : place + 1] in _BETWEEN:
-            place += 1
-        if waiting[place : place + 1] == "]":
-            # A damage may show only at the end of a compressed file.
-            while text.read(_BLOCK):
-                pass
-            return
+    number = 0
+    with file:
         try:
-            value, end = decoder.raw_decode(waiting, place)
-            # A number may go on.
-            if end < len(waiting) or is_end:
-                yield value, waiting[place:end].encode("utf-8", "surrogateescape"), None
-                place = end
-                continue
-        except ValueError:
-            if is_end or len(waiting) - place > MOST_BYTES:
-                raise
-        # As much again, or a large member would be read over and over.
-        more = text.read(max(_BLOCK, len(waiting) - place))
-        waiting, place, is_end = waiting[place:] + more, 0, not more
-
-
-def pyarrow_for(path: Path) -> Any:
-    """Return pyarrow, with its module `parquet`. Raises MissingDependencyError."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"{path} is Parquet, and that needs pyarrow: pip install pyarrow"
-        ) from error
-    return pa
-
-
-def _rows_of_parquet(pa: Any, path: Path, stream: Any, fields: Fields | None) -> Iterator[_Row]:
-    """Yield rows with the columns of the fields, or with all columns and without values."""
-    left = MOST_BYTES + _MOST_GROWTH * path.stat().st_size
-    try:
-        # Not a whole row group at once, which may be the whole file.
-        file = pa.parquet.ParquetFile(stream, pre_buffer=False, buffer_size=1 << 20)
-        schema, columns = file.schema_arrow, None
-        if fields is not None:
-            wanted = [fields.url, *fields.content.values()]
-            if not (columns := [name for name in dict.fromkeys(wanted) if name in schema.names]):
-                raise ConfigurationError(
-                    f"{path} has none of the columns {', '.join(wanted)}, but "
-                    f"{', '.join(schema.names)}; --url-field, --html-field and --text-field name "
-                    "others"
-                )
-        for batch in file.iter_batches(_ROWS, columns=columns, use_threads=False):
-            for row, value in enumerate(batch.to_pylist() if fields else [{}] * len(batch)):
-                left -= _BYTES_A_ROW + sum(
-                    len(cell) for cell in value.values() if isinstance(cell, str | bytes)
-                )
-                if left < 0:
-                    raise ValueError(
-                        f"it holds more than {_MOST_GROWTH:,} times the bytes of its file"
-                    )
-                yield value, (batch, row), schema
-    except (pa.ArrowException, OSError) as error:
-        # An error of pyarrow may be one of the system without its number.
-        if isinstance(error, OSError) and error.errno is not None:
+            for number, row in enumerate(rows, 1):
+                if row.is_empty:
+                    continue
+                name = place.of(number)
+                page = None if fields is None else page_of(row.value, fields, name)
+                yield Item(name, row.raw, page, row.head)
+        except ConfigurationError:
             raise
-        raise ValueError(error) from error
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ConfigurationError(
+                f"{place.source} cannot be decompressed any further: {error}"
+            ) from error
+        except (csv.Error, ValueError, RecursionError) as error:
+            raise ConfigurationError(
+                f"{place.of(number + 1)}: this cannot be read, nor what follows: {error}"
+            ) from error

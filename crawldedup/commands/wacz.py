@@ -28,11 +28,12 @@ _PROFILE: Final = "http://netpreserve.org/warc/{}/revisit/identical-payload-dige
 def warcs_in(path: Path) -> list[tuple[int, int]]:
     """Return where the WARC files in a WACZ begin and end, in its order.
 
-    Any other file is one itself.
+    Any other file counts as one WARC file. The format demands that a WACZ stores its WARC files
+    uncompressed, so nothing is unpacked.
 
-    They are stored in it as they are, as the format demands: nothing is unpacked. Raises
-    ConfigurationError for other ones, and for those that share bytes, of which a few could stand
-    for gigabytes.
+    Raises:
+        ConfigurationError: WARC files are compressed, or share bytes, so that a few bytes could
+            stand for gigabytes.
     """
     places = []
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""`crawldedup demo`: serve a site, crawl it, report what happened, and compare that with the truth."""
+"""`crawldedup demo`: serve a site, crawl it, and compare what happened with the truth."""
 
 import json
 import os

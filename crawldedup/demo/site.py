@@ -179,7 +179,7 @@ def all_articles() -> list[SitePage]:
 
 
 def month_page(path: str) -> SitePage | None:
-    """Return a page of the endless calendar: months look alike, and each links to both neighbours."""
+    """Return a page of the endless calendar. Months look alike, and link to their neighbors."""
     match = _MONTH.fullmatch(path)
     if match is None:
         return None

@@ -40,8 +40,9 @@ _WORD = re.compile(f"[{_CJK}]|[^\\W{_CJK}]+")
 
 
 def words(text: str) -> list[str]:
-    """ "Return case-folded runs of ``\w`` in NFKC; every Han, Hiragana and Katakana character is a
-    word of its own.
+    r"""Return case-folded runs of ``\w`` in NFKC.
+
+    Every Han, Hiragana and Katakana character is a word by itself.
     """
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
@@ -127,9 +128,8 @@ class KeptPages:
     def best(self, page: int, *, same_facts: bool = True) -> tuple[float, int | None]:
         """Return the highest similarity with a kept page, and that page.
 
-        0 and None if none reaches `LOWEST`.
-
-        Only pages of the same facts count; with `same_facts` False, only pages of other facts.
+        They are 0 and None if no page reaches `LOWEST`. Only pages with the same facts count, or,
+        if `same_facts` is False, only pages with other facts.
         """
         group, own = self.truth.groups[page], self.facts[page]
         for similarity, other in (

@@ -20,9 +20,10 @@ from crawldedup.fingerprinting.tokenize import split_words
 from crawldedup.literature.simhash_py import bit_sums, compute, shingle
 
 _STOP_WORDS: Final = """
-a about after all also an and any are as at be because been but by can could did do for from had has have he her his
-how i if in into is it its just like me more my no not now of on one or our out over she so some than that the their
-them then there these they this to up was we were what when which who will with would you your
+a about after all also an and any are as at be because been but by can could did do for from had has
+have he her his how i if in into is it its just like me more my no not now of on one or our out over
+she so some than that the their them then there these they this to up was we were what when which
+who will with would you your
 """
 ENGLISH_STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
 """English words that stand in most texts, in lower case: for the argument `stop_words` of

@@ -1,13 +1,14 @@
-"""Shingle sets, MinHash signatures and LSH banding (Broder 1997.
+"""Shingle sets, MinHash signatures and LSH banding.
 
-Leskovec, Rajaraman & Ullman, chapter 3).
+The sources are Broder (1997), and Leskovec, Rajaraman & Ullman, chapter 3.
 
 Under a random order of all shingles, two sets have the same smallest member with a probability of
 their Jaccard similarity. So the share of orders in which they agree estimates it. A signature is
 cut into bands of some rows, and pages that agree on a whole band are candidates. `brute_force`
 compares every two sets.
 
-    >>> sets = [shingles(text) for text in ("the last ferry of the day", "the last ferry of the week", "an ice age")]
+    >>> texts = ["the last ferry of the day", "the last ferry of the week", "an ice age"]
+    >>> sets = [shingles(text) for text in texts]
     >>> similar_pairs([minhash(each) for each in sets], bands=32, threshold=0.5)
     {(0, 1)}
     >>> brute_force(sets, threshold=0.5)
@@ -181,7 +182,7 @@ class BandedIndex:
 def similar_pairs(
     signatures: Sequence[Signature], bands: int, threshold: float
 ) -> set[tuple[int, int]]:
-    """Return the pairs of signatures that agree on a band and whose estimate reaches the threshold."""
+    """Return the pairs that agree on a band, and whose estimate reaches the threshold."""
     index, pairs = BandedIndex(bands), set()
     for number, signature in enumerate(signatures):
         pairs |= {(earlier, number) for earlier in index.candidates(signature)}

@@ -316,7 +316,7 @@ def passages(difference: str) -> list[tuple[str, str]]:
 
 
 def axis(low: float, high: float) -> list[float]:
-    """Return values at a round distance, at most seven, of which the outer ones enclose two others."""
+    """Return at most seven values at a round distance, the outer ones around `low` and `high`."""
     span = (high - low) or high or 1
     power = 10 ** math.floor(math.log10(span / _MOST_GRID_LINES))
     step = next(

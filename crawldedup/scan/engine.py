@@ -81,11 +81,11 @@ class Columns:
     """What is compared of pages, in arrays of one length.
 
     `search`, `verify` and `digest` are those of `Fingerprint`, salted as an index files them
-    (`queries.salted`). `volatility` holds the sizes of the search weights in parts of
-    VOLATILITY_UNIT. `steps` holds those of the verify weights, as rows of the tables of the normal
-    distribution at the threshold: the same costs follow from them as from the weights. Of pages
-    that are copies of each other, one of the lowest `rank` is kept. If there are `shingles` (see
-    `shingle_set`), they decide.
+    (`crawldedup.index.queries.salted`). `volatility` holds the sizes of the search weights in
+    parts of VOLATILITY_UNIT. `steps` holds those of the verify weights, as rows of the tables of
+    the normal distribution at the threshold: the same costs follow from them as from the weights.
+    Of pages that are copies of each other, one of the lowest `rank` is kept. If there are
+    `shingles` (see `shingle_set`), they decide.
     """
 
     search: NDArray[np.uint64]
@@ -252,12 +252,12 @@ class Order:
     def decide(self, pairs: Resemblances, *, presumes: bool = True) -> Keys:
         """Decide about the later pages of pairs.
 
-        All earlier pages, but for those among them, must be decided.
+        All earlier pages that are not themselves later pages of these pairs must be decided.
 
-        As in a crawl, a page is compared with kept pages alone. One that resembles dropped pages
-        alone may be a copy of what these were dropped for. It is presumed to be one, if `presumes`;
-        return the pairs, packed, that tell whether it is. Decide again with these, whatever their
-        costs, among the others.
+        As in a crawl, a page is compared with kept pages alone. A page that resembles only dropped
+        pages may be a copy of what these were dropped for. If `presumes`, it is presumed to be one.
+        The pairs that tell whether it is are returned, packed. Decide again with these among the
+        others, whatever their costs.
         """
         original, limit, reach = self.original, self._crowd.limits[0], self._crowd.reach
         starts = np.flatnonzero(np.diff(pairs.later, prepend=-1))
@@ -380,9 +380,7 @@ class _Batch:
             bits += pairing.CROWD_BITS
 
     def decide(self, pairs: Keys) -> None:
-        """Decide about the later pages of pairs; about all pages before them, it was decided
-        before.
-        """
+        """Decide about the later pages of pairs. All pages before them must be decided."""
         measured = self._measured(pairs, self._goal.crowd.reach)
         for _ in range(ROUNDS):
             wanted = self._order.decide(measured)

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, BinaryIO, Final
 
 from crawldedup import checks
-from crawldedup.commands import sources
+from crawldedup.commands import feeds, sources
 from crawldedup.commands.archives import Item, Record
 from crawldedup.commands.command import (
     STANDARD,
@@ -28,8 +28,8 @@ from crawldedup.commands.command import (
     make_deduplicator,
     target_file,
 )
+from crawldedup.commands.feeds import Fields
 from crawldedup.commands.pages import require_existing
-from crawldedup.commands.sources import Fields
 from crawldedup.commands.wacz import WACZ_SUFFIX, Revisits
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, StoreError
@@ -113,14 +113,7 @@ def _check_files(given: Namespace) -> str:
             "no WACZ can be written: name a .warc.gz file, of which `wacz create` makes one"
         )
     form = _form(f"--output is {given.output!r},", given.output)
-    for name in given.inputs:
-        if name != STANDARD and not Path(name).is_file():
-            raise ConfigurationError(f"{name!r} is no file; - is standard input")
-        if (read := _form(f"{name!r} is a file", name)) != form:
-            raise ConfigurationError(
-                f"{name!r} is {read}, and --output {given.output!r} is {form}: filter keeps the "
-                "form; DuckDB, jq and `warcio recompress` convert"
-            )
+    _check_inputs(given, form)
     inputs = [Path(name) for name in given.inputs if name != STANDARD]
     targets = [Path(name) for name in (given.output, given.dropped) if name]
     if len({path.resolve() for path in targets}) < len(targets):
@@ -133,6 +126,18 @@ def _check_files(given: Namespace) -> str:
     if given.json and Path(STANDARD) in targets:
         raise ConfigurationError("--json writes to standard output itself: name files to write to")
     return form
+
+
+def _check_inputs(given: Namespace, form: str) -> None:
+    """Raise ConfigurationError for an input that is no file, or not in the form of the output."""
+    for name in given.inputs:
+        if name != STANDARD and not Path(name).is_file():
+            raise ConfigurationError(f"{name!r} is no file; - is standard input")
+        if (read := _form(f"{name!r} is a file", name)) != form:
+            raise ConfigurationError(
+                f"{name!r} is {read}, and --output {given.output!r} is {form}: filter keeps the "
+                "form; DuckDB, jq and `warcio recompress` convert"
+            )
 
 
 def _form(shown: str, name: str) -> str:
@@ -325,7 +330,7 @@ def _write_text(form: str, decided: _Decided, out: BinaryIO) -> None:
 
 
 def _write_table(decided: _Decided, out: BinaryIO, path: Path) -> None:
-    pa = sources.pyarrow_for(path)
+    pa = feeds.pyarrow_for(path)
     first = list(islice(decided, 1))
     schema = first[0][0].head if first else pa.schema([])
     with pa.parquet.ParquetWriter(out, schema) as writer:

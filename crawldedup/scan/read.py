@@ -54,8 +54,8 @@ KINDS: Final = {
 """What an item of each column is. Each page has one, but for shingles and the bytes of URLs."""
 
 Place = tuple[int, int, int]
-"""The number of a source, that of its items that are read, and that of the errors in the sources
-before.
+"""The number of a source, how many of its items are read, and how many errors the sources before it
+had.
 """
 
 
@@ -278,12 +278,14 @@ def read_into(
     output: Output,
     fate: str,
 ) -> Iterator[list[int]]:
-    """Add the pages of chunks to a folder.
+    """Add the pages of chunks to a folder, and yield the numbers of those that could be read.
 
-    Yield the numbers of those that could be read, chunk by chunk.
+    They come chunk by chunk, and worker processes work ahead. Pages that cannot be read are
+    reported.
 
-    Worker processes work ahead. It is said what becomes of the other pages. Raises NoWorkerError if
-    no process can be started, and OSError.
+    Raises:
+        NoWorkerError: No process can be started.
+        OSError: The folder cannot be written.
     """
     waiting: deque[tuple[Chunk, asyncio.Task[tuple[list[Packed], Skipped]]]] = deque()
     # Its own `run` would keep Ctrl-C from a source that waits for input.

@@ -23,6 +23,7 @@ from crawldedup import checks
 from crawldedup.commands import sources
 from crawldedup.commands.archives import Item
 from crawldedup.commands.command import Output, check_target, write_rows
+from crawldedup.commands.feeds import Fields
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError
 from crawldedup.journal import FORMAT, OUTCOMES, VERSION, find_journals, line_of, shown
@@ -43,7 +44,7 @@ def scan(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 
     Raises ConfigurationError and OSError.
     """
-    options, fields = dedup.options, sources.Fields.of(given)
+    options, fields = dedup.options, Fields.of(given)
 
     def items_of(name: str, on_error: sources.OnError) -> Iterator[Item]:
         return sources.readable_items([name], on_error, fields)

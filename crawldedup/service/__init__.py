@@ -1,4 +1,4 @@
-"""The HTTP service:
+"""The HTTP service, `crawldedup serve`: a thin edge over `Deduplicator`.
 
-`crawldedup serve`. A thin edge over `Deduplicator`; only the command line imports it.
+Only the command line imports it.
 """

@@ -22,16 +22,11 @@ from crawldedup.errors import CrawlDedupError
 from crawldedup.scope import site_of
 from crawldedup.service.command import VARIABLE, ServiceSettings, is_this_machine, log_to_stderr
 from crawldedup.service.console import PAGES
-from crawldedup.service.endpoints import (
-    METRICS,
-    ROUTES,
-    Answer,
-    ProblemError,
-    Route,
-    Scope,
-    counter,
-    problem_of,
-)
+from crawldedup.service.endpoints import ENDPOINTS, METRICS_ROUTE
+from crawldedup.service.metrics import METRICS, counter
+from crawldedup.service.openapi import OPENAPI_ROUTE
+from crawldedup.service.problems import ProblemError, problem_of
+from crawldedup.service.routes import Answer, Route, Scope
 from crawldedup.stores.contract import CrawlSession
 
 Message = MutableMapping[str, Any]
@@ -66,7 +61,7 @@ INDEX_PAGES: Final = Gauge(
 
 
 def make_app() -> "Edge":
-    """Return the application, with the settings and the session that the parent process has left."""
+    """Return the application, with the settings and the session that the parent process left."""
     values, session = json.loads(os.environ[VARIABLE])
     settings = ServiceSettings(**values)
     log_to_stderr(settings.log_level)
@@ -87,7 +82,7 @@ async def _nothing(*_: object) -> Answer:
     raise ProblemError("not-found", 404, _HINT)
 
 
-_ROUTES: Final = {route.path: route for route in (*ROUTES, *PAGES)}
+_ROUTES: Final = {route.path: route for route in (*ENDPOINTS, OPENAPI_ROUTE, METRICS_ROUTE, *PAGES)}
 _ELSEWHERE: Final = Route("other", _nothing, methods=())
 
 

@@ -14,15 +14,10 @@ from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import ConfigurationError, CrawlDedupError
 from crawldedup.index.explain import Comparison
 from crawldedup.report.render import templates_of
-from crawldedup.service.endpoints import (
-    Answer,
-    Route,
-    Scope,
-    SentPage,
-    converted,
-    everyone,
-    problem_of,
-)
+from crawldedup.service.messages import SentPage, converted
+from crawldedup.service.metrics import registry_of_all_workers
+from crawldedup.service.problems import problem_of
+from crawldedup.service.routes import Answer, Route, Scope
 from crawldedup.stores.registry import shown_url
 from crawldedup.text import pluralize
 from crawldedup.verdict import describe
@@ -43,7 +38,7 @@ _HEADERS: Final = {
 
 
 async def show(dedup: AsyncDeduplicator, scope: Scope, body: bytes) -> Answer:
-    """Show a page: its form with what was sent by it, and what became of that, or what to change."""
+    """Show a page: its form with what was sent, and the result or what to change."""
     name = scope["path"].strip("/") or "compare"
     values: dict[str, Any] = {"form": {}, "result": None, "problem": None, "info": None}
     status, headers = 200, _HEADERS
@@ -89,7 +84,7 @@ def summary() -> list[tuple[str, dict[str, float]]]:
     Times are means.
     """
     tables = []
-    for family in everyone().collect():
+    for family in registry_of_all_workers().collect():
         values: dict[str, dict[str, float]] = defaultdict(dict)
         for each in family.samples:
             values[each.name.removeprefix(family.name)][" ".join(each.labels.values())] = each.value

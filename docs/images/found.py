@@ -1,4 +1,4 @@
-"""Draw found.svg: contents found after shares of the fetches, with CRAWLDEDUP_POSTPONE and without."""
+"""Draw found.svg: what is found after shares of the fetches, with and without postponing."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crawldedup.commands import sources
+from crawldedup.commands import feeds
 from crawldedup.scan.run import Results
 from tests.commands.conftest import Run
 from tests.servers import wait_until
@@ -137,7 +137,7 @@ def test_a_table_keeps_its_schema_and_its_types(run: Run) -> None:
 def test_a_feed_with_other_columns_ends_the_run(
     run: Run, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
-    monkeypatch.setattr(sources, "_ROWS", 1)
+    monkeypatch.setattr(feeds, "_ROWS", 1)
     for name, items in (("a", ITEMS[:2]), ("b", [{"text": text(20), "url": "x"}])):
         pq.write_table(pa.Table.from_pylist(items), f"{name}.parquet")
         Path(f"{name}.csv").write_text(
@@ -241,7 +241,7 @@ def test_of_several_inputs_what_stands_before_a_cut_is_written(
     packed = gzip.compress(as_lines(items))
     Path("feed.jsonl.gz").write_bytes(packed[: len(packed) // 2])
     # A line that is too long costs itself alone.
-    monkeypatch.setattr(sources, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(feeds, "MOST_BYTES", 10_000)
     Path("next.jsonl").write_bytes(as_lines(items_of("x" * 20_000)) + as_lines(items[-2:-1]))
     monkeypatch.setattr(
         sys, "stdin", io.TextIOWrapper(io.BytesIO(as_lines([*items[:1], *items[-1:]])))

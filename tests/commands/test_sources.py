@@ -19,8 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter
 
-from crawldedup.commands import sources
-from crawldedup.commands.sources import Fields, readable_sources, refuse, urls_of_sitemap
+from crawldedup.commands import feeds, sources
+from crawldedup.commands.feeds import ANY_FIELDS, Fields
+from crawldedup.commands.sources import readable_sources, refuse, urls_of_sitemap
 from crawldedup.errors import ConfigurationError, MissingDependencyError
 from crawldedup.page import Page
 
@@ -31,7 +32,7 @@ ITEMS = [
 OF_STORIES = Fields("link", {"text": "story"})
 
 
-def read(path: Path, fields: Fields = sources.ANY_FIELDS) -> tuple[list[Page], list[str]]:
+def read(path: Path, fields: Fields = ANY_FIELDS) -> tuple[list[Page], list[str]]:
     """Return the pages of a file and what was wrong with it."""
     errors: list[Exception] = []
     pages = list(readable_sources([str(path)], errors.append, fields))
@@ -141,7 +142,7 @@ def test_what_is_wrong_with_a_source_is_told_where_it_is(
     pages: int,
     errors: list[str],
 ) -> None:
-    monkeypatch.setattr(sources, "MOST_BYTES", 300_000)
+    monkeypatch.setattr(feeds, "MOST_BYTES", 300_000)
     (tmp_path / name).write_text(content)
     found, told = read(tmp_path / name)
     assert len(found) == pages
@@ -156,7 +157,7 @@ def test_a_line_that_is_too_long_is_left_out_and_told(
     path = tmp_path / ("feed.jl" if pack is bytes else "feed.jl.gz")
     path.write_bytes(pack(f"{LINE}\n{'x' * 950}\n{LINE}\n".encode()))
     for most, number in ((len(LINE) + 2, 2), (len(LINE) + 1, 0)):
-        monkeypatch.setattr(sources, "MOST_BYTES", most)
+        monkeypatch.setattr(feeds, "MOST_BYTES", most)
         pages, errors = read(path)
         assert (len(pages), "must be shorter than" in errors[0]) == (number, True)
 
@@ -169,7 +170,7 @@ def test_an_array_is_read_piece_by_piece_and_its_members_whole(
         b"[%b, 1234567890, [], 12]" % exported(JsonItemExporter, indent=2).strip(b"[]\n")
     )
     for block in (*range(1, 20), 1 << 13):
-        monkeypatch.setattr(sources, "_BLOCK", block)
+        monkeypatch.setattr(feeds, "_BLOCK", block)
         items = sources.items_of_file(path, None, refuse)
         assert [json.loads(item.raw) for item in items] == [*ITEMS, 1234567890, [], 12]
 
@@ -205,7 +206,7 @@ def test_of_a_compressed_feed_the_items_before_its_end_are_read(
 def test_a_small_table_that_stands_for_gigabytes_is_read_in_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(feeds, "MOST_BYTES", 1 << 20)
     text = pa.array(["one and the same " * 6_000] * 1000).dictionary_encode()
     path = table(
         {"url": list(map(str, range(1000))), "text": text},

@@ -12,7 +12,7 @@ import pytest
 from crawldedup.cli import parser
 from crawldedup.options import options_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions
-from crawldedup.service.endpoints import description
+from crawldedup.service.openapi import description
 from tests.docs.pages import PAGES, PROJECT_PAGES, ROOT, SITE, module_at
 
 LONGEST_SENTENCE = 30

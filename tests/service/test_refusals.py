@@ -24,7 +24,7 @@ import pytest
 from crawldedup import Deduplicator, wire
 from crawldedup.cli import main
 from crawldedup.service.app import require_own_host, require_own_page
-from crawldedup.service.endpoints import ProblemError
+from crawldedup.service.problems import ProblemError
 from tests.servers import wait_until
 from tests.service.serving import Service, ServiceProcess, service_here, story
 

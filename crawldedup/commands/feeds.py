@@ -1,0 +1,269 @@
+"""Read the rows of feeds: lines of JSON, CSV, a JSON array and Parquet, one generator each."""
+
+import csv
+import io
+import json
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple, Self
+
+from crawldedup.commands.archives import MOST_BYTES
+from crawldedup.errors import ConfigurationError, MissingDependencyError
+from crawldedup.page import Page
+
+BOM: Final = b"\xef\xbb\xbf"
+_BLOCK: Final = 1 << 13
+_BETWEEN: Final = (" ", "\t", "\r", "\n", ",")  # what separates the members of an array
+# How many rows of a table are in memory at once: with pages of 100 kB, a few megabytes.
+_ROWS: Final = 64
+_BYTES_A_ROW: Final = 100
+# Times the bytes of its file; a few kilobytes of a table can stand for gigabytes.
+_MOST_GROWTH: Final = 1000
+
+
+class Fields(NamedTuple):
+    """The fields of an item that hold its URL, and by "html" and "text" its source and its text."""
+
+    url: str = "url"
+    content: Mapping[str, str] = {"html": "html", "text": "text"}
+    needs_url: bool = True  # otherwise, the place of an item stands in for its URL
+
+    @classmethod
+    def of(cls, arguments: Namespace) -> Self:
+        """Return the fields that a command line names."""
+        options = {"html": arguments.html_field, "text": arguments.text_field}
+        content = {kind: name for kind, name in options.items() if name}
+        return cls(arguments.url_field, content or ANY_FIELDS.content)
+
+
+ANY_FIELDS: Final = Fields()
+
+
+class FeedRow(NamedTuple):
+    """One row of a feed.
+
+    `value` is a line of JSON, or the item itself, or an exception that says why there is none.
+    `raw` and `head` are those of `archives.Item`. An empty line has none of them.
+    """
+
+    value: Any = None
+    raw: Any = None
+    head: Any = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to read and nothing to report."""
+        return self.value is None and self.raw is None
+
+
+def rows_of_lines(file: BinaryIO) -> Iterator[FeedRow]:
+    """Yield the lines of a file. Nothing is kept of a line that is too long."""
+    for number, line in enumerate(_lines_of(file)):
+        if len(line) >= MOST_BYTES:
+            _skip_rest_of_line(line, file)
+            yield FeedRow(
+                ValueError(f"a line must be shorter than {MOST_BYTES:,} bytes, and is left out")
+            )
+            continue
+        if number == 0:
+            line = line.removeprefix(BOM)
+        yield FeedRow(line, line) if line.strip() else FeedRow()
+
+
+def _lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """Yield lines; those that are too long come in pieces."""
+    return iter(partial(file.readline, MOST_BYTES), b"")
+
+
+def _skip_rest_of_line(line: bytes, file: BinaryIO) -> None:
+    while line and not line.endswith(b"\n"):
+        line = file.readline(MOST_BYTES)
+
+
+def rows_of_csv(file: BinaryIO) -> Iterator[FeedRow]:
+    """Yield the rows of a CSV file that begins with a header.
+
+    Raises:
+        csv.Error: The file cannot be read any further.
+    """
+    csv.field_size_limit(MOST_BYTES)
+    # A quoted cell may hold line ends, so several lines may make one row.
+    lines_of_row: list[bytes] = []
+
+    def decoded_lines() -> Iterator[str]:
+        for number, line in enumerate(_lines_of(file)):
+            if len(line) >= MOST_BYTES:
+                raise csv.Error(f"a line must be shorter than {MOST_BYTES:,} bytes")
+            if number == 0:
+                line = line.removeprefix(BOM)
+            lines_of_row.append(line)
+            yield line.decode("utf-8", "replace")
+
+    rows = csv.DictReader(decoded_lines())
+    # Asking for the names reads the header.
+    header = b"".join(lines_of_row) if rows.fieldnames else b""
+    lines_of_row.clear()
+    for value in rows:
+        yield FeedRow(value, b"".join(lines_of_row), header)
+        lines_of_row.clear()
+
+
+def rows_of_array(file: BinaryIO) -> Iterator[FeedRow]:
+    """Yield the members of a JSON array, with no more than one in memory.
+
+    Raises:
+        ValueError: The file holds no array, or cannot be read any further.
+    """
+    decoder = json.JSONDecoder()
+    # Bytes that are not UTF-8 are written as they were read.
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
+    buffer = text.read(_BLOCK).lstrip()
+    place = 1
+    is_end = False
+    if buffer[:1] != "[":
+        raise ValueError("it is no array of items")
+    while True:
+        while buffer[place : place + 1] in _BETWEEN:
+            place += 1
+        if buffer[place : place + 1] == "]":
+            # Damage may show only at the end of a compressed file.
+            while text.read(_BLOCK):
+                pass
+            return
+        try:
+            value, end = decoder.raw_decode(buffer, place)
+            # The digits of a number may continue behind the buffer.
+            if end < len(buffer) or is_end:
+                yield FeedRow(value, buffer[place:end].encode("utf-8", "surrogateescape"))
+                place = end
+                continue
+        except ValueError:
+            if is_end or len(buffer) - place > MOST_BYTES:
+                raise
+        # As much again; otherwise, a large member would be decoded over and over.
+        more = text.read(max(_BLOCK, len(buffer) - place))
+        buffer = buffer[place:] + more
+        place = 0
+        is_end = not more
+
+
+def pyarrow_for(path: Path) -> Any:
+    """Return pyarrow, with its module `parquet`.
+
+    Raises:
+        MissingDependencyError: It is not installed. The message names the file that needs it.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{path} is Parquet, and that needs pyarrow: pip install pyarrow"
+        ) from error
+    return pa
+
+
+def rows_of_parquet(
+    pa: Any, path: Path, stream: BinaryIO, fields: Fields | None
+) -> Iterator[FeedRow]:
+    """Yield rows with the columns of the fields, or with all columns and without values.
+
+    Raises:
+        ConfigurationError: The table has none of the columns.
+        ValueError: The file cannot be read any further, or is larger than it has reason to be.
+    """
+    bytes_left = MOST_BYTES + _MOST_GROWTH * path.stat().st_size
+    try:
+        # Without these options, it reads a whole row group at once, which may be the whole file.
+        file = pa.parquet.ParquetFile(stream, pre_buffer=False, buffer_size=1 << 20)
+        schema = file.schema_arrow
+        columns = None if fields is None else _columns_of(fields, schema.names, path)
+        for batch in file.iter_batches(_ROWS, columns=columns, use_threads=False):
+            values = batch.to_pylist() if fields else [{}] * len(batch)
+            for number, value in enumerate(values):
+                bytes_left -= _size_of(value)
+                if bytes_left < 0:
+                    raise ValueError(
+                        f"it holds more than {_MOST_GROWTH:,} times the bytes of its file"
+                    )
+                yield FeedRow(value, (batch, number), schema)
+    except (pa.ArrowException, OSError) as error:
+        # Some errors of pyarrow look like errors of the system, but have no number.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise ValueError(error) from error
+
+
+def _columns_of(fields: Fields, names: list[str], path: Path) -> list[str]:
+    """Return those columns of the fields that a table has."""
+    field_names = [fields.url, *fields.content.values()]
+    columns = [name for name in dict.fromkeys(field_names) if name in names]
+    if not columns:
+        raise ConfigurationError(
+            f"{path} has none of the columns {', '.join(field_names)}, but "
+            f"{', '.join(names)}; --url-field, --html-field and --text-field name "
+            "others"
+        )
+    return columns
+
+
+def _size_of(value: dict[str, Any]) -> int:
+    texts = (cell for cell in value.values() if isinstance(cell, str | bytes))
+    return _BYTES_A_ROW + sum(map(len, texts))
+
+
+def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError:
+    """Return the page that the `value` of a row holds, or an error that says why it holds none."""
+    try:
+        item = _item_of(value)
+    except (ValueError, RecursionError) as error:
+        return ConfigurationError(f"{place}: this is not JSON: {error}")
+    if not isinstance(item, dict):
+        return ConfigurationError(f"{place}: this is no JSON object")
+    url = item.get(fields.url)
+    if not isinstance(url, str) or not url:
+        if fields.needs_url:
+            return ConfigurationError(
+                f'{place}: the field "{fields.url}" holds no text; --url-field names another'
+            )
+        url = place
+    content = _content_of(item, fields)
+    if len(content) != 1:
+        return ConfigurationError(f"{place}: {_problem_of_content(content, fields)}")
+    return Page(url, **content)
+
+
+def _item_of(value: Any) -> Any:
+    """Return the item of a row. Raises ValueError and RecursionError for what is no JSON."""
+    if isinstance(value, Exception):
+        raise value
+    if isinstance(value, bytes):
+        return json.loads(value.decode("utf-8", "replace"))
+    return value
+
+
+def _content_of(item: dict[str, Any], fields: Fields) -> dict[str, Any]:
+    """Return the fields of an item that hold a text, by "html" and "text"."""
+    content: dict[str, Any] = {}
+    for kind, name in fields.content.items():
+        text = item.get(name)
+        if kind == "text" and isinstance(text, bytes):
+            text = text.decode("utf-8", "replace")
+        if isinstance(text, str | bytes):
+            content[kind] = text
+    if len(content) > 1:
+        # A row of a table has every column, so the column without a value is empty.
+        content = {kind: text for kind, text in content.items() if text}
+    return content
+
+
+def _problem_of_content(content: Mapping[str, Any], fields: Fields) -> str:
+    names = [f'"{name}"' for name in fields.content.values()]
+    if content:
+        return (
+            f"the fields {' and '.join(names)} both hold a text; choose one by --html-field or "
+            "--text-field"
+        )
+    return f"no text in the field {' or '.join(names)}; --html-field and --text-field name others"

@@ -1,0 +1,203 @@
+"""What clients send: the types of request bodies, and how a body is decoded and checked."""
+
+import json
+import re
+from typing import Annotated, Any, Final, TypeVar
+from urllib.parse import parse_qsl
+
+from msgspec import Meta, Struct, convert, structs
+
+from crawldedup import wire
+from crawldedup.checks import did_you_mean
+from crawldedup.errors import ConfigurationError
+from crawldedup.fingerprinting.bits import Fingerprint
+from crawldedup.page import Page
+from crawldedup.service.problems import ProblemError
+from crawldedup.service.routes import JSON, Scope
+
+T = TypeVar("T")
+
+LONGEST_NAME: Final = 8_192
+MOST_PAGES: Final = 1_000  # of one request
+_CHARSET: Final = re.compile(r';\s*charset\s*=\s*"?([\w.:-]+)', re.IGNORECASE)
+_UNKNOWN: Final = re.compile(r"unknown field `(.*?)`")
+
+Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
+Url = Annotated[
+    Name,
+    Meta(description="The URL of the page, which may be empty where nothing depends on it."),
+]
+
+
+class KnownPage(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A page by its URL, or every page with the text of a fingerprint."""
+
+    url: Url = ""
+    identity: Annotated[
+        Name | None,
+        Meta(
+            description="The name of the page, by default its canonical URL. A page of the same "
+            "name is a revisit, or a duplicate while another process is working on it."
+        ),
+    ] = None
+    scope_key: Annotated[
+        Name | None,
+        Meta(
+            description="The site, the spider or another name, in place of what the option `scope` "
+            "derives from the URL."
+        ),
+    ] = None
+    fingerprint: Annotated[
+        dict[str, Any] | None,
+        Meta(description="In Python: `wire.plain` of a fingerprint made with the index's key."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        # Half of a surrogate pair cannot be encoded. If this raises, msgspec adds to the error
+        # which page of a batch it is about.
+        "".join(filter(None, (self.url, self.identity, self.scope_key))).encode()
+
+    def name(self) -> str | Fingerprint:
+        """Return the URL or the fingerprint.
+
+        Raises:
+            ConfigurationError: Not exactly one of the two was sent, or the fingerprint is invalid.
+        """
+        if bool(self.url) == bool(self.fingerprint):
+            raise ConfigurationError("the body must have one of url and fingerprint")
+        return self.url or wire.from_plain(Fingerprint, self.fingerprint)
+
+
+class SentPage(KnownPage, kw_only=True, dict=True):
+    """A page: one of `html`, `html_base64`, `text` and `fingerprint`."""
+
+    # There is no `delivered`: only the process that delivers a page can tell the store about it,
+    # and that is never a client.
+    html: Annotated[
+        str | None,
+        Meta(description="The HTML as it was received. The main text is taken from it."),
+    ] = None
+    html_base64: Annotated[
+        bytes | None,
+        Meta(description="The bytes of the HTML in Base64. Their encoding is detected."),
+    ] = None
+    text: Annotated[
+        str | None, Meta(description="The main text, if you have extracted it yourself.")
+    ] = None
+    encoding: Annotated[
+        Name | None,
+        Meta(
+            description="The encoding that the server declared for `html`, as in its "
+            "`Content-Type`."
+        ),
+    ] = None
+    similarity: Annotated[
+        float | None,
+        Meta(description="Overrides the option for this page: above 0.5 and at most 1."),
+    ] = None
+    canonical: Annotated[
+        str | None,
+        Meta(
+            description="The URL that the page names as its original: a similarity lower by 0.1 is "
+            "enough to be its duplicate."
+        ),
+    ] = None
+    remember: Annotated[
+        bool,
+        Meta(
+            description="With false, nothing is changed, and a page is a revisit only while it "
+            "resembles the remembered one."
+        ),
+    ] = True
+    # A whole number, which JSON may write as 1.0.
+    rank: Annotated[
+        float,
+        Meta(
+            description="From 0 (best) to 255. A duplicate of better rank than its original "
+            "replaces it in the index."
+        ),
+    ] = 0
+    revisit_similarity: Annotated[
+        float | None,
+        Meta(
+            description="From this similarity on, above 0.5 and at most 1, a revisit is unchanged, "
+            "and the text of the earlier visit stays remembered. null asks for equal texts."
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.values = structs.asdict(self)
+        if (decoded := self.values.pop("html_base64")) is not None:
+            if self.html is not None:
+                raise ConfigurationError("give either html or html_base64")
+            self.values["html"] = decoded
+        if self.fingerprint is not None:
+            self.values["fingerprint"] = wire.from_plain(Fingerprint, self.fingerprint)
+        self.page = Page(**self.values)
+
+
+class CheckedPage(SentPage, kw_only=True, dict=True):
+    """A page with its URL: one of `html`, `html_base64`, `text` and `fingerprint`."""
+
+    url: Url
+
+
+CheckedPages = Annotated[list[CheckedPage], Meta(max_length=MOST_PAGES)]
+# These may be sent as HTML or plain text, too.
+PAGE_TYPES: Final = (SentPage, CheckedPage)
+
+
+class Pair(Struct, forbid_unknown_fields=True):
+    """Two pages to compare, whose URLs may be left out."""
+
+    first: SentPage
+    second: SentPage
+
+
+def sent_in(scope: Scope, body: bytes, kind: type[T]) -> T:
+    """Return the value that a request sends, of one of the types above.
+
+    A page may be sent in JSON, or as it is, in HTML or plain text.
+
+    Raises:
+        ConfigurationError: The body cannot be decoded, or is not of the type.
+        ProblemError: The service does not take this media type or coding.
+    """
+    headers = dict(scope["headers"])
+    content_type = headers.get(b"content-type", JSON.encode()).decode("latin-1")
+    media_type = content_type.partition(";")[0].strip().lower()
+    coding = headers.get(b"content-encoding", b"identity").decode("latin-1").lower()
+    allowed = (JSON, "text/html", "text/plain") if kind in PAGE_TYPES else (JSON,)
+    if media_type not in allowed or coding != "identity":
+        detail = (
+            f"the body is {media_type[:80]!r} in the coding {coding[:80]!r}: send "
+            f"{' or '.join(allowed)} as it is"
+        )
+        raise ProblemError("media-type", 415, detail)
+    charset = _CHARSET.search(content_type)
+    value: Any = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+    try:
+        if media_type == JSON:
+            value = json.loads(body)
+        elif media_type == "text/html":
+            value |= {"html_base64": body, "encoding": charset and charset[1]}
+        else:
+            value["text"] = body.decode(charset[1] if charset else "utf-8")
+    except (ValueError, LookupError, RecursionError) as error:
+        raise ConfigurationError(f"the body is not {content_type[:80]}: {error}") from None
+    return converted(value, kind)
+
+
+def converted(value: Any, kind: type[T]) -> T:
+    """Return a decoded value as one of the types above.
+
+    Raises:
+        ConfigurationError: It is not of the type. The message names the field.
+    """
+    try:
+        return convert(value, kind)
+    except ValueError as error:
+        unknown = _UNKNOWN.search(str(error))
+        hint = did_you_mean(unknown[1], SentPage.__struct_fields__) if unknown else ""
+        raise ConfigurationError(f"{str(error)[:300]}{hint}") from None

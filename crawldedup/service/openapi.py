@@ -1,0 +1,179 @@
+"""The OpenAPI document of the service.
+
+Schemas are made from the types of what is sent and answered. `openapi.json` holds the rest: the
+frame of the document, examples, and descriptions of the fields of answers. Descriptions of what is
+sent stand at the fields themselves.
+"""
+
+import inspect
+import json
+import re
+from functools import cache, partial
+from importlib.resources import files
+from typing import Any, Final, NamedTuple, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from crawldedup import __version__, wire
+from crawldedup.index.explain import Candidate, Comparison, Explanation
+from crawldedup.reading.difference import Change
+from crawldedup.service.endpoints import ENDPOINTS
+from crawldedup.service.messages import PAGE_TYPES, CheckedPage, KnownPage, Name, Pair, SentPage
+from crawldedup.service.problems import Problem
+from crawldedup.service.routes import JSON, Answer, Route
+from crawldedup.stores.contract import StoreInfo
+from crawldedup.verdict import Coverage, KnownParagraph, Match, Verdict
+
+Schema = dict[str, Any]
+
+_SENT: Final = (CheckedPage, SentPage, Pair, KnownPage)
+_ANSWERED: Final = (
+    Verdict,
+    Coverage,
+    KnownParagraph,
+    Match,
+    Explanation,
+    Candidate,
+    Comparison,
+    Change,
+    StoreInfo,
+)
+# Their properties are shown beside their fields.
+_WITH_PROPERTIES: Final = (Verdict, Coverage)
+_QUERY: Final = "As in JSON, for a page that is sent as HTML or plain text."
+
+_components: Final = partial(
+    msgspec.json.schema_components, ref_template="#/components/schemas/{name}"
+)
+
+
+class _Example(NamedTuple):
+    sent: Any
+    answered: Any
+
+
+@cache
+def description() -> Schema:
+    """Return the OpenAPI document."""
+    written: dict[str, Schema] = json.loads(
+        files("crawldedup.service").joinpath("openapi.json").read_text("utf-8")
+    )
+    document = written["document"]
+    document["info"]["version"] = __version__
+    for route in ENDPOINTS:
+        operation = _operation(route, _Example(*written["examples"][route.respond.__name__]))
+        if route.is_open:
+            operation["security"] = []
+        method = "post" if "requestBody" in operation else "get"
+        document["paths"][route.path] = {method: operation}
+    document["components"]["schemas"] = _schemas(written["descriptions"])
+    return document
+
+
+def _operation(route: Route, example: _Example) -> Schema:
+    """Return the description of an endpoint."""
+    summary, _, text = (inspect.getdoc(route.respond) or "").partition("\n\n")
+    hints = get_type_hints(route.respond, include_extras=True)
+    operation: Schema = {
+        "operationId": re.sub("_(.)", lambda match: match[1].upper(), route.respond.__name__),
+        "summary": _one_line(summary).rstrip("."),
+        "description": text.replace("\n", " "),
+        "responses": {
+            "200": {
+                "description": "The answer.",
+                "content": {
+                    JSON: {
+                        "schema": _answer_schema(hints["return"], example.answered),
+                        "example": example.answered,
+                    }
+                },
+            },
+            "default": {"$ref": "#/components/responses/Problem"},
+        },
+    }
+    sent_type = hints.get("sent")
+    if sent_type:
+        content = {JSON: {"schema": _schema_of(sent_type), "example": example.sent}}
+        operation["requestBody"] = {"required": True, "content": content}
+    if sent_type in PAGE_TYPES:
+        content["text/html"] = {
+            "schema": {"type": "string"},
+            "example": "<p>The text of the page ...</p>",
+        }
+        content["text/plain"] = {
+            "schema": {"type": "string"},
+            "example": "The text of the page ...",
+        }
+        operation["parameters"] = [
+            {"name": name, "in": "query", "description": _QUERY, "schema": _schema_of(Name)}
+            for name in ("url", "identity", "scope_key")
+        ]
+    return operation
+
+
+def _answer_schema(answer_type: Any, example: Any) -> Schema:
+    if get_origin(answer_type) is dict:
+        # The type does not say which names there are; the example has all of them.
+        _, value_type = get_args(answer_type)
+        return _object(**dict.fromkeys(example, value_type))
+    schema = _schema_of(answer_type)
+    if get_origin(answer_type) is list:
+        schema["items"] = {"oneOf": [_schema_of(Verdict), _object(url=str, problem=Problem)]}
+    return schema
+
+
+def _object(**types: Any) -> Schema:
+    properties = {name: _schema_of(value_type) for name, value_type in types.items()}
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _schema_of(value_type: Any) -> Schema:
+    return _components([value_type])[0][0]
+
+
+def _schemas(descriptions: dict[str, dict[str, str]]) -> dict[str, Schema]:
+    """Return the schemas of everything that is sent and answered.
+
+    Answers are described in the form that `wire.plain` gives them. `descriptions` has those of
+    their fields, by the name of the type.
+    """
+    _, schemas = _components((*_SENT, *_ANSWERED, Problem))
+    for answer_type in _ANSWERED:
+        schema = schemas[answer_type.__name__]
+        properties = schema["properties"]
+        if answer_type in _WITH_PROPERTIES:
+            properties |= _schemas_of_properties(answer_type)
+        for name, text in descriptions[answer_type.__name__].items():
+            properties[name]["description"] = text
+    # The fields of the match are shown as fields of the candidate.
+    candidate = schemas["Candidate"]["properties"]
+    del candidate["match"]
+    candidate |= schemas["Match"]["properties"]
+    for answer_type in _ANSWERED:
+        schema = schemas[answer_type.__name__]
+        schema["required"] = list(schema["properties"])
+    for schema in schemas.values():
+        schema["description"] = _one_line(schema.get("description", "").partition("\n\n")[0])
+    schemas["KnownPage"]["oneOf"] = [{"required": ["url"]}, {"required": ["fingerprint"]}]
+    return schemas
+
+
+def _schemas_of_properties(answer_type: type) -> dict[str, Schema]:
+    """Return the schemas of what a type derives from its fields."""
+    return {
+        name: msgspec.json.schema(get_type_hints(value.fget)["return"])
+        for name, value in vars(answer_type).items()
+        if isinstance(value, property)
+    }
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+async def show_openapi(*_: object) -> Answer:
+    """Show the OpenAPI document."""
+    return Answer(wire.encode(description()))
+
+
+OPENAPI_ROUTE: Final = Route("/openapi.json", show_openapi, is_open=True)
