@@ -1,13 +1,13 @@
 """Call a `Deduplicator` from an event loop, and leave a store alone that has just failed."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
 from crawldedup.deduplicator import Deduplicator, Result
-from crawldedup.errors import StoreUnavailableError
+from crawldedup.errors import KeyMismatchError, StoreUnavailableError
 from crawldedup.page import Page
 from crawldedup.reading.reader import Content
 from crawldedup.stores.registry import is_persistent
@@ -79,6 +79,18 @@ class StoreAccess:
         else:
             self._breaker.failed()
         return result
+
+
+async def with_new_key(call: Callable[[], Awaitable[T]]) -> T:
+    """Make a call again if another process began the index again with another key.
+
+    By then, the new key is known.
+    """
+    try:
+        return await call()
+    except KeyMismatchError:
+        pass
+    return await call()
 
 
 def _succeeds(_: object) -> bool:

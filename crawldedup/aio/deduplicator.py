@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from time import monotonic, perf_counter
@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Self, TypeVar, Unpack
 import msgspec
 
 from crawldedup import checks, wire
-from crawldedup.aio.access import StoreAccess
+from crawldedup.aio.access import StoreAccess, with_new_key
 from crawldedup.aio.judged import Judged, Timings
 from crawldedup.aio.questions import Questions, Reply, ignore_error
 from crawldedup.aio.renewal import EarlyPages, OutdatedPage
@@ -203,7 +203,7 @@ class AsyncDeduplicator:
             reply = await self._begin(page)
             return (await reply).verdict
 
-        return await _with_new_key(decide)
+        return await with_new_key(decide)
 
     async def judge(
         self, page: Page, prepare: Callable[[Page, ReadPage], Page] | None = None
@@ -221,7 +221,7 @@ class AsyncDeduplicator:
         Raises:
             CrawlDedupError: The same errors as `check`.
         """
-        return await _with_new_key(lambda: self._judge(page, prepare))
+        return await with_new_key(lambda: self._judge(page, prepare))
 
     async def _judge(self, page: Page, prepare: Callable[[Page, ReadPage], Page] | None) -> Judged:
         begun = perf_counter()
@@ -318,7 +318,7 @@ class AsyncDeduplicator:
 
     async def explain(self, url: str, **page: Unpack[PageValues]) -> Explanation:
         """Explain the verdict that a page would get now. See `Deduplicator.explain`."""
-        return await _with_new_key(lambda: self._explain(url, page))
+        return await with_new_key(lambda: self._explain(url, page))
 
     async def _explain(self, url: str, page: PageValues) -> Explanation:
         looked_at: PageValues = {**page, "remember": False}
@@ -477,18 +477,6 @@ class AsyncDeduplicator:
                 request("read", [page], self.key, outdated.known), timed_read_of
             )
             await self._questions.put(page, timed.read.fingerprint)
-
-
-async def _with_new_key(call: Callable[[], Awaitable[T]]) -> T:
-    """Make a call again if another process began the index again with another key.
-
-    By then, the new key is known.
-    """
-    try:
-        return await call()
-    except KeyMismatchError:
-        pass
-    return await call()
 
 
 def _comparison_of(answer: bytes) -> Comparison:
