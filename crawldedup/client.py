@@ -6,12 +6,12 @@ import asyncio
 import base64
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from crawldedup import checks, errors, wire
 from crawldedup.errors import CrawlDedupError, PageError
@@ -19,9 +19,12 @@ from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.verdict import Match, Verdict
 
 if TYPE_CHECKING:
-    # A client does without what reads and compares pages, which takes a second to import.
+    from typing import Unpack
+
+    # A client never reads or compares pages itself, and importing the code that does takes a
+    # second.
     from crawldedup.index.explain import Comparison, Explanation
-    from crawldedup.page import Page
+    from crawldedup.page import Page, SentPageValues
 
 try:
     import httpx
@@ -32,11 +35,9 @@ except ImportError as error:
 
 __all__ = ["AsyncClient", "Client", "ServiceError"]
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 BATCH: Final = 20  # A service takes 8 MB at once.
-_MANY: Final = "/v1/check/batch"
 OnUnreadable = Callable[["Page", PageError], None]
 
 
@@ -44,7 +45,7 @@ class ServiceError(CrawlDedupError):
     """Raised when the service refuses a request for another reason than its page or its store.
 
     Attributes:
-        status: The status of the HTTP answer, as 401 without the right token.
+        status: The status of the HTTP answer: for example, 401 without the right token.
     """
 
     counter = "service"
@@ -55,14 +56,72 @@ class ServiceError(CrawlDedupError):
 
 
 class TryAgainError(errors.StoreUnavailableError):
-    """Raised when the service, or its store, cannot answer now: ask again in `retry_after` seconds."""
+    """Raised when the service or its store cannot answer now.
+
+    Attributes:
+        retry_after: In how many seconds to ask again.
+    """
 
     retry_after = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class _Request(Generic[T]):
+    """A call of the service: its path, its body, and how to read what is answered."""
+
+    path: str
+    read: Callable[[Any], T]
+    body: object = None  # With None, the request is a GET.
+
+
+def _check_request(url: str, page: SentPageValues) -> _Request[Verdict]:
+    return _Request("/v1/check", partial(wire.from_plain, Verdict), _plain_values(url, page))
+
+
+def _batch_request(pages: Iterable[Page]) -> _Request[list[Verdict | CrawlDedupError]]:
+    return _Request("/v1/check/batch", _results, [_plain_page(page) for page in pages])
+
+
+def _find_request(url: str, page: SentPageValues) -> _Request[list[Match]]:
+    def read(answer: Any) -> list[Match]:
+        return [wire.from_plain(Match, match) for match in answer["matches"]]
+
+    return _Request("/v1/find", read, _plain_values(url, page))
+
+
+def _explain_request(url: str, page: SentPageValues) -> _Request[Explanation]:
+    from crawldedup.index.explain import Explanation
+
+    return _Request("/v1/explain", partial(wire.from_plain, Explanation), _plain_values(url, page))
+
+
+def _compare_request(first: Page, second: Page) -> _Request[Comparison]:
+    from crawldedup.index.explain import Comparison
+
+    pair = {"first": _plain_page(first), "second": _plain_page(second)}
+    return _Request("/v1/compare", partial(wire.from_plain, Comparison), pair)
+
+
+def _forget_request(
+    page: str | Fingerprint, identity: str | None, scope_key: str | None
+) -> _Request[int]:
+    def read(answer: Any) -> int:
+        return int(answer["forgotten"])
+
+    body: dict[str, Any] = {"identity": identity, "scope_key": scope_key}
+    if isinstance(page, str):
+        body["url"] = page
+    else:
+        body["fingerprint"] = wire.plain(page)
+    return _Request("/v1/forget", read, body)
+
+
+_INFO_REQUEST: Final[_Request[dict[str, Any]]] = _Request("/v1/info", dict)
+
+
 def _result(answer: httpx.Response, read: Callable[[Any], T]) -> T:
     """Return what an answer means. Raises the error that it stands for."""
-    # Of a proxy, as a rule.
+    # An answer that isn't a problem usually comes from a proxy.
     problem: Any = {
         "detail": f"the service answered with status {answer.status_code} and no problem of its own"
     }
@@ -93,39 +152,48 @@ def _error_of(problem: dict[str, Any]) -> CrawlDedupError:
 def _results(answers: list[dict[str, Any]]) -> list[Verdict | CrawlDedupError]:
     """Return what the answers about many pages mean."""
     return [
-        _error_of(each["problem"]) if "problem" in each else wire.from_plain(Verdict, each)
-        for each in answers
+        _error_of(answer["problem"]) if "problem" in answer else wire.from_plain(Verdict, answer)
+        for answer in answers
     ]
 
 
-def _settled(
+def _verdict_or_none(
     page: Page, result: Verdict | CrawlDedupError, on_unreadable: OnUnreadable | None
-) -> Iterator[Verdict]:
-    """Yield the verdict of a page.
+) -> Verdict | None:
+    """Return the verdict on a page, or None if `on_unreadable` took the error.
 
-    Raises its error, but that of an unreadable one goes to `on_unreadable`, if any.
+    Raises any other error.
     """
     if isinstance(result, PageError) and on_unreadable is not None:
         on_unreadable(page, result)
-    elif isinstance(result, CrawlDedupError):
+        return None
+    if isinstance(result, CrawlDedupError):
         raise result
-    else:
-        yield result
+    return result
 
 
-def _values(page: Page | dict[str, Any]) -> dict[str, Any]:
-    """Return a page, or its fields, as the service takes them, which checks them."""
-    if not isinstance(page, dict):
-        page = {
-            each.name: value
-            for each in fields(page)
-            if (value := getattr(page, each.name)) != each.default
-        }
-    if isinstance(page.get("fingerprint"), Fingerprint):
-        page["fingerprint"] = wire.plain(page["fingerprint"])
-    if isinstance(page.get("html"), bytes):
-        page["html_base64"] = base64.b64encode(page.pop("html")).decode("ascii")
-    return page
+def _plain_page(page: Page) -> dict[str, Any]:
+    """Return the fields of a page that differ from their defaults, as the service takes them."""
+    values = {}
+    for field in fields(page):
+        value = getattr(page, field.name)
+        if value != field.default:
+            values[field.name] = value
+    return _plain(values)
+
+
+def _plain_values(url: str, page: SentPageValues) -> dict[str, Any]:
+    """Return the values of a page as the service takes them. The service checks them."""
+    return _plain({"url": url, **page})
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    plain = dict(values)
+    if isinstance(plain.get("fingerprint"), Fingerprint):
+        plain["fingerprint"] = wire.plain(plain["fingerprint"])
+    if isinstance(plain.get("html"), bytes):
+        plain["html_base64"] = base64.b64encode(plain.pop("html")).decode("ascii")
+    return plain
 
 
 def _batches(pages: Iterable[Page], size: int) -> Iterator[list[Page]]:
@@ -146,43 +214,44 @@ class _Common:
         timeout_seconds: float = 60.0,
         patience_seconds: float = 0.0,
     ) -> None:
-        headers = {"content-type": "application/json"} | (
-            {"authorization": f"Bearer {token}"} if token else {}
-        )
+        headers = {"content-type": "application/json"}
+        if token:
+            headers["authorization"] = f"Bearer {token}"
         self._http = self._transport(base_url=url, headers=headers, timeout=timeout_seconds)
         self._patience = patience_seconds
 
-    def _send(self, path: str, value: Any) -> Any:
-        """Return the answer, or what is to be awaited for it."""
-        return self._http.request(
-            "GET" if value is None else "POST", path, content=value and json.dumps(value)
-        )
+    def _send(self, request: _Request[Any]) -> Any:
+        """Return the answer, or an awaitable of it."""
+        if request.body is None:
+            return self._http.request("GET", request.path)
+        return self._http.request("POST", request.path, content=json.dumps(request.body))
 
     def _pause(self, error: Exception, begun: float) -> float:
         """Return in how many seconds to ask again. Raises TryAgainError if patience ends before."""
-        failure = (
-            error
-            if isinstance(error, TryAgainError)
-            else TryAgainError(f"the service does not answer: {error}")
-        )
+        failure = error
+        if not isinstance(failure, TryAgainError):
+            failure = TryAgainError(f"the service does not answer: {error}")
         if time.monotonic() + failure.retry_after > begun + self._patience:
             raise failure from error
         return failure.retry_after
+
+    def _is_worth_another_try(self, result: object) -> bool:
+        return self._patience > 0 and isinstance(result, TryAgainError)
 
 
 class Client(_Common, AbstractContextManager["Client"]):
     """Asks a service that `crawldedup serve` runs, with the calls of `Deduplicator`.
 
-    Methods that take `**page` take what `Page` takes, by keyword. They raise the errors of
-    `Deduplicator`, and ServiceError for other refusals. A page whose answer was lost is known by
-    then: asked again, its verdict is `revisit`. Threads may share an instance.
+    The methods raise the errors of `Deduplicator`, and ServiceError for other refusals. If the
+    answer about a page is lost, the service knows the page by then, so that the verdict of a second
+    request is `revisit`. Threads may share an instance.
 
     Args:
         url: The address of the service.
         token: The token of the service, if it wants one.
         timeout_seconds: The most seconds to wait for an answer.
         patience_seconds: For how many seconds to ask again while the service is busy, stopping or
-            without its store. Then StoreUnavailableError is raised; with 0 at once.
+            without its store. After that, StoreUnavailableError is raised; with 0, at once.
 
     Example:
         .. code-block:: python
@@ -203,11 +272,9 @@ class Client(_Common, AbstractContextManager["Client"]):
         """Close the connections."""
         self._http.close()
 
-    def check(self, /, url: str, **page: Any) -> Verdict:
+    def check(self, /, url: str, **page: Unpack[SentPageValues]) -> Verdict:
         """Decide about a page and remember it. See `Deduplicator.check`."""
-        return self._ask(
-            "/v1/check", partial(wire.from_plain, Verdict), _values({"url": url, **page})
-        )
+        return self._ask(_check_request(url, page))
 
     def check_many(
         self,
@@ -216,45 +283,44 @@ class Client(_Common, AbstractContextManager["Client"]):
         batch: int = BATCH,
         on_unreadable: OnUnreadable | None = None,
     ) -> Iterator[Verdict]:
-        """Decide about many pages in their order, up to `batch` of them in one request.
+        """Decide about many pages in their order. See `Deduplicator.check_many`.
 
-        See `Deduplicator.check_many`. Pages whose checks failed for now are sent again for
-        `patience_seconds`.
+        Args:
+            pages: The pages.
+            batch: The most pages of one request.
+            on_unreadable: Called with each page that cannot be read, and with its error. Without
+                it, the error is raised.
+
+        Raises:
+            CrawlDedupError: The first page that gets no verdict ends the iteration. If its check
+                failed only for now, it is sent again for `patience_seconds` before.
         """
-        for asked in _batches(pages, batch):
-            for page, result in zip(
-                asked, self._ask(_MANY, _results, list(map(_values, asked))), strict=True
-            ):
-                if self._patience and isinstance(result, TryAgainError):
-                    (result,) = self._ask(_MANY, _results, [_values(page)])
-                yield from _settled(page, result, on_unreadable)
+        for sent in _batches(pages, batch):
+            results = self._ask(_batch_request(sent))
+            for page, result in zip(sent, results, strict=True):
+                if self._is_worth_another_try(result):
+                    (result,) = self._ask(_batch_request([page]))
+                verdict = _verdict_or_none(page, result, on_unreadable)
+                if verdict is not None:
+                    yield verdict
 
-    def find(self, /, url: str = "", **page: Any) -> list[Match]:
+    def find(self, /, url: str = "", **page: Unpack[SentPageValues]) -> list[Match]:
         """Return remembered pages that resemble this one, most similar first.
 
         See `Deduplicator.find`.
         """
-        named = _values({"url": url, **page})
-        return self._ask(
-            "/v1/find",
-            lambda answer: [wire.from_plain(Match, each) for each in answer["matches"]],
-            named,
-        )
+        return self._ask(_find_request(url, page))
 
-    def explain(self, /, url: str, **page: Any) -> Explanation:
+    def explain(self, /, url: str, **page: Unpack[SentPageValues]) -> Explanation:
         """Explain the verdict that a page would get now. See `Deduplicator.explain`."""
-        from crawldedup.index.explain import Explanation
-
-        return self._ask(
-            "/v1/explain", partial(wire.from_plain, Explanation), _values({"url": url, **page})
-        )
+        return self._ask(_explain_request(url, page))
 
     def compare(self, first: Page, second: Page) -> Comparison:
-        """Compare the page that a crawl has seen `first` with another, by the options of the index."""
-        from crawldedup.index.explain import Comparison
+        """Compare two pages, as a crawl would that has seen the first one alone.
 
-        pair = {"first": _values(first), "second": _values(second)}
-        return self._ask("/v1/compare", partial(wire.from_plain, Comparison), pair)
+        The options of the index apply. See `crawldedup.compare`.
+        """
+        return self._ask(_compare_request(first, second))
 
     def forget(
         self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None
@@ -263,29 +329,20 @@ class Client(_Common, AbstractContextManager["Client"]):
 
         See `Deduplicator.forget`.
         """
-        named = {"url": page} if isinstance(page, str) else {"fingerprint": wire.plain(page)}
-        value = {**named, "identity": identity, "scope_key": scope_key}
-        return self._ask("/v1/forget", lambda answer: int(answer["forgotten"]), value)
+        return self._ask(_forget_request(page, identity, scope_key))
 
     def info(self) -> dict[str, Any]:
         """Return the figures of the index."""
-        return self._ask("/v1/info", dict)
+        return self._ask(_INFO_REQUEST)
 
-    def _ask(self, path: str, read: Callable[[Any], T], value: Any = None) -> T:
+    def _ask(self, request: _Request[T]) -> T:
         begun = time.monotonic()
         while True:
             try:
-                return _result(self._send(path, value), read)
+                return _result(self._send(request), request.read)
             except (TryAgainError, httpx.TransportError) as error:
                 pause = self._pause(error, begun)
             time.sleep(pause)
-
-
-def _awaited(
-    call: Callable[Concatenate[Client, P], T],
-) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
-    """Return a method of `Client` for `AsyncClient`, whose `_ask` is to be awaited."""
-    return cast("Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]", call)
 
 
 class AsyncClient(_Common, AbstractAsyncContextManager["AsyncClient"]):
@@ -300,12 +357,9 @@ class AsyncClient(_Common, AbstractAsyncContextManager["AsyncClient"]):
         """Close the connections."""
         await self._http.aclose()
 
-    check = _awaited(Client.check)
-    find = _awaited(Client.find)
-    explain = _awaited(Client.explain)
-    compare = _awaited(Client.compare)
-    forget = _awaited(Client.forget)
-    info = _awaited(Client.info)
+    async def check(self, /, url: str, **page: Unpack[SentPageValues]) -> Verdict:
+        """Decide about a page and remember it. See `Client.check`."""
+        return await self._ask(_check_request(url, page))
 
     async def check_many(
         self,
@@ -318,20 +372,42 @@ class AsyncClient(_Common, AbstractAsyncContextManager["AsyncClient"]):
 
         See `Client.check_many`.
         """
-        for asked in _batches(pages, batch):
-            for page, result in zip(
-                asked, await self._ask(_MANY, _results, list(map(_values, asked))), strict=True
-            ):
-                if self._patience and isinstance(result, TryAgainError):
-                    (result,) = await self._ask(_MANY, _results, [_values(page)])
-                for verdict in _settled(page, result, on_unreadable):
+        for sent in _batches(pages, batch):
+            results = await self._ask(_batch_request(sent))
+            for page, result in zip(sent, results, strict=True):
+                if self._is_worth_another_try(result):
+                    (result,) = await self._ask(_batch_request([page]))
+                verdict = _verdict_or_none(page, result, on_unreadable)
+                if verdict is not None:
                     yield verdict
 
-    async def _ask(self, path: str, read: Callable[[Any], T], value: Any = None) -> T:
+    async def find(self, /, url: str = "", **page: Unpack[SentPageValues]) -> list[Match]:
+        """Return remembered pages that resemble this one. See `Client.find`."""
+        return await self._ask(_find_request(url, page))
+
+    async def explain(self, /, url: str, **page: Unpack[SentPageValues]) -> Explanation:
+        """Explain the verdict that a page would get now. See `Client.explain`."""
+        return await self._ask(_explain_request(url, page))
+
+    async def compare(self, first: Page, second: Page) -> Comparison:
+        """Compare two pages. See `Client.compare`."""
+        return await self._ask(_compare_request(first, second))
+
+    async def forget(
+        self, page: str | Fingerprint, *, identity: str | None = None, scope_key: str | None = None
+    ) -> int:
+        """Remove a page, or all pages with one text. See `Client.forget`."""
+        return await self._ask(_forget_request(page, identity, scope_key))
+
+    async def info(self) -> dict[str, Any]:
+        """Return the figures of the index."""
+        return await self._ask(_INFO_REQUEST)
+
+    async def _ask(self, request: _Request[T]) -> T:
         begun = time.monotonic()
         while True:
             try:
-                return _result(await self._send(path, value), read)
+                return _result(await self._send(request), request.read)
             except (TryAgainError, httpx.TransportError) as error:
                 pause = self._pause(error, begun)
             await asyncio.sleep(pause)

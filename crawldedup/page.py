@@ -26,8 +26,11 @@ _TYPES: Final[dict[str, tuple[Any, str]]] = {
 }
 
 
-class PageValues(TypedDict, total=False):
-    """What describes a page beside its URL, by keyword. `Page` describes and checks the values."""
+class SentPageValues(TypedDict, total=False):
+    """The values of a page that a client may send to a service, by keyword.
+
+    `delivered` is not among them: only the process that delivers pages can tell the store.
+    """
 
     html: bytes | str | None
     text: str | None
@@ -38,9 +41,14 @@ class PageValues(TypedDict, total=False):
     similarity: float | None
     canonical: str | None
     remember: bool
-    delivered: bool
     rank: int
     revisit_similarity: float | None
+
+
+class PageValues(SentPageValues, total=False):
+    """The values of a page beside its URL, by keyword. `Page` describes and checks them."""
+
+    delivered: bool
 
 
 @dataclass(frozen=True, slots=True)

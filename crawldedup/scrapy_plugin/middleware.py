@@ -283,12 +283,13 @@ class DedupMiddleware:
         """Return a page that has changed as a copy, if a crawler at work has let another pass that
         has the new text.
         """
-        values = {
-            "fingerprint": judged.read.fingerprint,
-            "scope_key": page.scope_key,
-            "similarity": page.similarity,
-        }
-        for match in await self._dedup.find(url=page.url, **values):
+        matches = await self._dedup.find(
+            url=page.url,
+            fingerprint=judged.read.fingerprint,
+            scope_key=page.scope_key,
+            similarity=page.similarity,
+        )
+        for match in matches:
             other = key_of(replace(page, url=match.url, identity=None))
             if other != key_of(page) and (other in self._seen or match.added_at > self._began):
                 kind = Kind.EXACT_DUPLICATE if match.exact else Kind.NEAR_DUPLICATE

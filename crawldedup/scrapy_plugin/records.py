@@ -202,9 +202,9 @@ class CrawlStats:
         if verdict.is_duplicate:
             self._stats.max_value(f"{self._prefix}largest_cluster", verdict.copies)
         for name, seconds in (
-            ("waiting", judged.waited),
-            ("reading", judged.reading),
-            ("store", judged.asking),
+            ("waiting", judged.timings.waiting),
+            ("reading", judged.timings.reading),
+            ("store", judged.timings.asking),
         ):
             stat = f"{self._prefix}seconds/{name}"
             self._stats.set_value(stat, round(self._stats.get_value(stat, 0.0) + seconds, 6))
@@ -413,9 +413,9 @@ class CrawlJournal:
             "unchanged": outcome.unchanged,
             **{name: getattr(verdict, name) for name in _SHOWN_OF_VERDICT},
             "digest": f"{judged.read.fingerprint.digest:016x}",
-            "waited": round(judged.waited, 4),
-            "read": round(judged.reading, 4),
-            "store": round(judged.asking, 5),
+            "waited": round(judged.timings.waiting, 4),
+            "read": round(judged.timings.reading, 4),
+            "store": round(judged.timings.asking, 5),
             "known": known,
         }
         if coverage is not None and coverage.share_new is not None and coverage.sources:

@@ -9,10 +9,8 @@ from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import ConfigurationError, CrawlDedupError
-from crawldedup.index.explain import Comparison
 from crawldedup.report.render import templates_of
 from crawldedup.service.messages import SentPage, converted
 from crawldedup.service.metrics import registry_of_all_workers
@@ -46,10 +44,9 @@ async def show(dedup: AsyncDeduplicator, scope: Scope, body: bytes) -> Answer:
         if scope["method"] == "POST":
             values["form"] = form = await _form_in(body)
             if name == "compare":
-                pages = [
-                    _page_in(form, each, f"the {each} page").page for each in ("first", "second")
-                ]
-                values["result"] = wire.from_plain(Comparison, await dedup.compare(*pages))
+                first = _page_in(form, "first", "the first page").page
+                second = _page_in(form, "second", "the second page").page
+                values["result"] = await dedup.compare(first, second)
             else:
                 sent = _page_in(form, "page", form.get("url", "").strip())
                 values["result"] = await dedup.explain(**sent.values)

@@ -94,7 +94,7 @@ async def compare(dedup: AsyncDeduplicator, sent: Pair) -> Comparison:
     By the options of the index, which is not asked: how alike they are, how they differ, and what a
     crawl would make of the second.
     """
-    return wire.from_plain(Comparison, await dedup.compare(sent.first.page, sent.second.page))
+    return await dedup.compare(sent.first.page, sent.second.page)
 
 
 async def forget(dedup: AsyncDeduplicator, sent: KnownPage) -> dict[str, int]:

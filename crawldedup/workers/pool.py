@@ -195,10 +195,8 @@ class WorkerPool:
                     if self._backlog:
                         self._fill()
         except TimeoutError:
-            seconds, due = (
-                worker.tasks[0].seconds if worker.is_ready else START_SECONDS,
-                worker.limit.when() or 0.0,
-            )
+            seconds = worker.tasks[0].seconds if worker.is_ready else START_SECONDS
+            due = worker.limit.when() or 0.0
             error = WorkerError(f"A worker process did not answer for {seconds:g} s.")
             # An event loop that was blocked itself says nothing of the page, which has another try.
             if worker.is_ready and asyncio.get_running_loop().time() < due + 1:

@@ -1,14 +1,15 @@
-"""Read, show and compare pages in worker processes, which know the key of the index, and no
-password of its store.
+"""Read, show and compare pages in worker processes.
+
+Workers know the key of the index, but no password of its store.
 """
 
 import hashlib
 import os
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final
+from time import perf_counter
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -23,83 +24,110 @@ from crawldedup.recent import put_last
 from crawldedup.wire import from_weights, plain, to_weights
 from crawldedup.workers.program import valid
 
+ReadingTask = Literal["read", "show"]
+Task = ReadingTask | Literal["compare"]
+
 HANDLER: Final = "crawldedup.workers.reading:reader"
 
 _SECRET: Final = os.urandom(16)
 _CACHED_PAGES: Final = 10_000  # some 3 KB each
+
+
+class TimedRead(NamedTuple):
+    """What was read from a page, and the seconds that reading it took."""
+
+    read: ReadPage
+    seconds: float
+
+
 _packed: Final = msgspec.msgpack.Encoder(enc_hook=from_weights)
-_answers: Final = msgspec.msgpack.Decoder(tuple[ReadPage, float], dec_hook=to_weights)
+_answers: Final = msgspec.msgpack.Decoder(TimedRead, dec_hook=to_weights)
 
 
-def request(do: str, pages: Sequence[Page], key: Key, known: Known = NOTHING) -> dict[str, Any]:
-    """Return the message that asks to "read" or "show" a page without the `known` numbers, or to
-    "compare" two.
+def request(task: Task, pages: Sequence[Page], key: Key, known: Known = NOTHING) -> dict[str, Any]:
+    """Return the message that gives a worker a task.
+
+    Args:
+        task: "read" one page, "show" it (with its text and facts), or "compare" two.
+        pages: The one page or the two.
+        key: The key of the index.
+        known: The numbers to leave out of the page: those known to change with every load.
     """
-    return {"do": do, "key": key.secret, "pages": list(map(plain_page, pages)), "known": known}
+    return {
+        "task": task,
+        "key": key.secret,
+        "pages": [plain_page(page) for page in pages],
+        "known": known,
+    }
 
 
-def read_of(answer: bytes) -> tuple[ReadPage, float]:
-    """Return what a worker answered to "read" and "show", and its seconds.
-
-    Raises ValueError for nonsense.
-    """
-    read, seconds = _answers.decode(answer)
-    check_fingerprint(read.fingerprint)
-    return read, seconds
+def timed_read_of(answer: bytes) -> TimedRead:
+    """Return what a worker answered to "read" or "show". Raises ValueError for nonsense."""
+    timed = _answers.decode(answer)
+    check_fingerprint(timed.read.fingerprint)
+    return timed
 
 
 def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
-    """Return the handler of a worker that reads pages as these options say, and remembers the last
-    by their bytes.
+    """Return the handler of a worker that reads pages as these options say.
+
+    The handler takes the messages that `request` makes. It keeps the last pages it has read, by
+    their bytes.
     """
     options = Options.from_values(setup)
-    pages = PageReader(options)
+    page_reader = PageReader(options)
     last: dict[bytes, msgspec.Raw] = {}
     with suppress(Exception):
-        pages.read_page(Page("", html="<p>The first page pays for the imports of the extractor."))
+        page_reader.read_page(
+            Page("", html="<p>The first page pays for the imports of the extractor.")
+        )
 
     def read(page: Page, key: Key, known: Known) -> tuple[msgspec.Raw, float]:
-        begun = time.perf_counter()
+        begun = perf_counter()
         area = area_of(options.content, page.url)
-        known_by = content_digest(
+        digest = content_digest(
             page.html, page.text, page.encoding, area, key.id, known, known and page.url
         )
-        if known_by not in last:
-            compared = replace(pages.read_page(page, key, known), text=None, facts=())
-            put_last(last, known_by, msgspec.Raw(_packed.encode(compared)), _CACHED_PAGES)
-        return last[known_by], time.perf_counter() - begun
+        if digest not in last:
+            result = replace(page_reader.read_page(page, key, known), text=None, facts=())
+            put_last(last, digest, msgspec.Raw(_packed.encode(result)), _CACHED_PAGES)
+        return last[digest], perf_counter() - begun
+
+    def show(page: Page, key: Key, known: Known) -> tuple[msgspec.Raw, float]:
+        result = page_reader.read_page(page, key, known)
+        facts = tuple(valid(fact) for fact in result.facts)
+        result = replace(result, text=valid(result.text or ""), facts=facts)
+        return msgspec.Raw(_packed.encode(result)), 0.0
+
+    def compare_pages(first: Page, second: Page, key: Key) -> object:
+        # Few crawls need it, and a worker should start quickly.
+        from crawldedup.index.explain import compare
+
+        values = options.index_values() | {"key": key.secret or 0}
+        return plain(compare(first, second, **values))
 
     def answer(message: dict[str, Any]) -> object:
-        inputs, key, known = (
-            [Page(**values) for values in message["pages"]],
-            Key(message["key"]),
-            message["known"],
-        )
-        if message["do"] == "compare":
-            from crawldedup.index.explain import (
-                compare,
-            )  # seldom used, and the start should be quick
-
-            return plain(compare(*inputs, **options.index_values() | {"key": key.secret or 0}))
-        if message["do"] == "read":
-            return read(inputs[0], key, known)
-        shown = pages.read_page(inputs[0], key, known)
-        shown = replace(shown, text=valid(shown.text or ""), facts=tuple(map(valid, shown.facts)))
-        return msgspec.Raw(_packed.encode(shown)), 0.0
+        pages = [Page(**values) for values in message["pages"]]
+        key = Key(message["key"])
+        if message["task"] == "compare":
+            return compare_pages(pages[0], pages[1], key)
+        if message["task"] == "show":
+            return show(pages[0], key, message["known"])
+        return read(pages[0], key, message["known"])
 
     return answer
 
 
-def content_digest(*read: object) -> bytes:
-    """Return a digest of what is read of a page.
+def content_digest(*values: object) -> bytes:
+    """Return a digest of the values that decide what is read from a page.
 
-    Nobody who knows no secret can make two pages of one.
+    It depends on a secret of this process, so nobody can make two pages with the same digest.
     """
-    return hashlib.blake2b(msgspec.msgpack.encode(read), key=_SECRET).digest()
+    return hashlib.blake2b(msgspec.msgpack.encode(values), key=_SECRET).digest()
 
 
 def plain_page(page: Page) -> dict[str, Any]:
-    """Return what names and is read of a page as plain data: the arguments of `Page`."""
+    """Return the fields of a page that name it or are read from it: arguments of `Page`."""
     names = ("url", "html", "text", "encoding", "identity", "scope_key", "similarity")
     values = {name: getattr(page, name) for name in names}
     return {

@@ -10,7 +10,7 @@ from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 from scrapy.statscollectors import StatsCollector
 
-from crawldedup.aio import Judged
+from crawldedup.aio import Judged, Timings
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import PageError, UnexpectedReadError
 from crawldedup.page import Page
@@ -100,7 +100,7 @@ class FakeDedup:
         read = ReadPage(FINGERPRINT, HeadLinks())
         page = prepare(page, read)
         self.pages_asked.append(page)
-        return Judged(self._verdict(page, text), read, 0.01, 0.001, 0.02)
+        return Judged(self._verdict(page, text), read, Timings(0.01, 0.001, 0.02))
 
     async def find(self, **_: Any) -> list[Match]:
         return self.matches

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from crawldedup.aio import Judged
+from crawldedup.aio import Judged, Timings
 from crawldedup.errors import StoreUnavailableError
 from crawldedup.reading.reader import ReadPage
 from crawldedup.scrapy_plugin import records
@@ -39,7 +39,8 @@ class Counting(CrawlStats):
     def check(
         self, verdict: Verdict, outcome: Outcome = PASSED, seconds: float = 0.0, **options: Any
     ) -> None:
-        judged = Judged(verdict, ReadPage(FINGERPRINT), seconds / 2, min(seconds, 0.0625), seconds)
+        timings = Timings(seconds / 2, min(seconds, 0.0625), seconds)
+        judged = Judged(verdict, ReadPage(FINGERPRINT), timings)
         self.checked(judged, outcome, **options)
 
 

@@ -15,10 +15,10 @@ pytest.importorskip(
 
 import pyarrow as pa
 
-from crawldedup import spark
 from crawldedup.scan.engine import Goal, Order, Resemblances
 from crawldedup.scan.pairs import candidate_pairs, crowded, distinct, near_pairs, pair
-from crawldedup.spark import batch, decide_pairs, make_pairs
+from crawldedup.spark import tasks
+from crawldedup.spark.tasks import batch, decide_pairs, make_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ def cut(rows: pa.RecordBatch, rng: np.random.Generator) -> Iterator[pa.RecordBat
 
 @pytest.mark.parametrize("at_once", [1, 100, 1000, 10**6])
 def test_runs_are_paired_as_in_memory(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark, "_KEYS_AT_ONCE", at_once)
+    monkeypatch.setattr(tasks, "_KEYS_AT_ONCE", at_once)
     rng = np.random.default_rng(5)
     # Half of the pages are a crowd, and its runs are long.
     search = np.where(
@@ -65,7 +65,7 @@ def test_runs_are_paired_as_in_memory(at_once: int, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("at_once", [1, 100, 10**6])
 def test_pages_are_decided_as_in_one_block(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark, "_PAIRS_AT_ONCE", at_once)
+    monkeypatch.setattr(tasks, "_PAIRS_AT_ONCE", at_once)
     rng = np.random.default_rng(6)
     later = rng.integers(1, 300, 2000)
     earlier = rng.integers(0, later)

@@ -1,0 +1,101 @@
+"""Call a `Deduplicator` from an event loop, and leave a store alone that has just failed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+from crawldedup.deduplicator import Deduplicator, Result
+from crawldedup.errors import KeyMismatchError, StoreUnavailableError
+from crawldedup.page import Page
+from crawldedup.reading.reader import Content
+from crawldedup.stores.registry import is_persistent
+from crawldedup.workers.pool import Breaker
+
+T = TypeVar("T")
+
+
+class StoreAccess:
+    """Makes the calls of one Deduplicator where its store may be used.
+
+    A store in memory answers in the event loop. Any other may block, so its calls are made in one
+    thread. A store that has just failed isn't asked for some seconds: otherwise, every page would
+    wait for the time limit of the store.
+    """
+
+    def __init__(self, dedup: Deduplicator) -> None:
+        self._dedup = dedup
+        self._breaker = Breaker()
+        self._thread: ThreadPoolExecutor | None = None
+        if is_persistent(dedup.options.store):
+            self._thread = ThreadPoolExecutor(1, "crawldedup-store")
+
+    def require_store(self) -> None:
+        """Raise StoreUnavailableError while the store is left alone."""
+        if self._breaker.seconds_left():
+            raise StoreUnavailableError(
+                "The store failed a moment ago and is left alone for a few seconds."
+            )
+
+    async def run(self, call: Callable[[Deduplicator], T]) -> T:
+        """Return what a call returns, even if the store has just failed."""
+        if self._thread is None:
+            return call(self._dedup)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call, self._dedup)
+
+    async def ask(self, call: Callable[[Deduplicator], T]) -> T:
+        """Return what a call returns, unless the store has just failed.
+
+        Raises what the call raises, and StoreUnavailableError.
+        """
+        return await self.run(partial(self._guarded, call, _succeeds))
+
+    async def check_batch(self, pages: Sequence[Page], contents: Sequence[Content]) -> list[Result]:
+        """Return what `Deduplicator.check_batch` does, unless the store has just failed.
+
+        The store also counts as failed if only some pages couldn't be checked because of it.
+        """
+
+        def check(dedup: Deduplicator) -> list[Result]:
+            return dedup.check_batch(pages, contents)
+
+        return await self.run(partial(self._guarded, check, _all_were_answered))
+
+    def _guarded(
+        self,
+        call: Callable[[Deduplicator], T],
+        is_success: Callable[[T], bool],
+        dedup: Deduplicator,
+    ) -> T:
+        self.require_store()
+        try:
+            result = call(dedup)
+        except StoreUnavailableError:
+            self._breaker.failed()
+            raise
+        if is_success(result):
+            self._breaker.succeeded()
+        else:
+            self._breaker.failed()
+        return result
+
+
+async def with_new_key(call: Callable[[], Awaitable[T]]) -> T:
+    """Make a call again if another process began the index again with another key.
+
+    By then, the new key is known.
+    """
+    try:
+        return await call()
+    except KeyMismatchError:
+        pass
+    return await call()
+
+
+def _succeeds(_: object) -> bool:
+    return True
+
+
+def _all_were_answered(results: Sequence[Result]) -> bool:
+    return not any(isinstance(result, StoreUnavailableError) for result in results)

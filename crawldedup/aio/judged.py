@@ -1,0 +1,22 @@
+"""What `AsyncDeduplicator.judge` returns."""
+
+from typing import NamedTuple
+
+from crawldedup.reading.reader import ReadPage
+from crawldedup.verdict import Verdict
+
+
+class Timings(NamedTuple):
+    """The seconds that a page took: to be read, to be asked about, and in all, with waiting."""
+
+    reading: float
+    asking: float
+    waiting: float
+
+
+class Judged(NamedTuple):
+    """A verdict, the content read from the page, and the time that both took."""
+
+    verdict: Verdict
+    read: ReadPage
+    timings: Timings

@@ -1,0 +1,128 @@
+"""Gather the pages that wait for the store, and ask about them in batches."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Final, NamedTuple
+
+from crawldedup.deduplicator import Result
+from crawldedup.errors import StoreUnavailableError
+from crawldedup.page import Page
+from crawldedup.reading.reader import Content
+from crawldedup.verdict import Verdict
+from crawldedup.workers.pool import settle
+
+BATCH: Final = 32  # The most pages to ask about together.
+# Five pages together take half the processor time that each takes alone. With a longer wait, a
+# crawl without a network would stand still in the meantime.
+GATHERING_SECONDS: Final = 0.004
+
+AskBatch = Callable[[Sequence[Page], Sequence[Content]], Awaitable[Sequence[Result]]]
+
+
+class Reply(NamedTuple):
+    """A verdict, and the page's share of the seconds that its batch took."""
+
+    verdict: Verdict
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """A page that waits for its verdict, the content read from it, and the future for the reply."""
+
+    page: Page
+    content: Content
+    reply: asyncio.Future[Reply]
+
+
+class Questions:
+    """Asks the store about pages in batches, in the order in which the pages came.
+
+    While other pages are being read, a batch that isn't full waits up to `gathering_seconds` for
+    them.
+    """
+
+    def __init__(self, ask_batch: AskBatch) -> None:
+        self._ask_batch = ask_batch
+        self._waiting: list[Question] = []
+        self._is_gathered = asyncio.Event()
+        self._asking: asyncio.Task[None] | None = None
+        self._pages_in_reading = 0
+        self.gathering_seconds = GATHERING_SECONDS
+
+    def __len__(self) -> int:
+        """The number of pages that are being read or wait for their verdicts."""
+        return self._pages_in_reading + len(self._waiting)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Announce a page whose question follows soon, as long as the block runs."""
+        self._pages_in_reading += 1
+        try:
+            yield
+        finally:
+            self._pages_in_reading -= 1
+
+    def put(self, page: Page, content: Content) -> asyncio.Future[Reply]:
+        """Have a page asked about with the next batch, and return the future of the reply.
+
+        The future raises what `Deduplicator.check` raises.
+        """
+        question = Question(page, content, asyncio.get_running_loop().create_future())
+        question.reply.add_done_callback(ignore_error)
+        self._waiting.append(question)
+        if not self._pages_in_reading or len(self._waiting) >= BATCH:
+            self._is_gathered.set()
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._ask_all())
+        return question.reply
+
+    def abandon(self) -> None:
+        """Answer all questions that still wait with an error."""
+        for question in self._waiting:
+            settle(question.reply, StoreUnavailableError("The store did not answer in time."))
+
+    async def _ask_all(self) -> None:
+        while self._waiting:
+            await self._gather()
+            batch = self._waiting[:BATCH]
+            await self._ask([question for question in batch if not question.reply.done()])
+            del self._waiting[: len(batch)]
+        self._asking = None
+
+    async def _gather(self) -> None:
+        """Wait until a batch is full, no page is being read, or the time is over."""
+        self._is_gathered.clear()
+        if not self._pages_in_reading or len(self._waiting) >= BATCH:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.gathering_seconds):
+                await self._is_gathered.wait()
+
+    async def _ask(self, questions: Sequence[Question]) -> None:
+        if not questions:
+            return
+        begun = perf_counter()
+        results: Sequence[Result | Exception]
+        try:
+            results = await self._ask_batch(
+                [question.page for question in questions],
+                [question.content for question in questions],
+            )
+        except Exception as error:
+            results = [error] * len(questions)
+        seconds = (perf_counter() - begun) / len(questions)
+        for question, result in zip(questions, results, strict=True):
+            if isinstance(result, Exception):
+                settle(question.reply, result)
+            else:
+                settle(question.reply, Reply(result, seconds))
+
+
+def ignore_error(future: asyncio.Future[Any]) -> None:
+    """Retrieve the error of a future that nobody may wait for: asyncio would complain about it."""
+    if not future.cancelled():
+        future.exception()

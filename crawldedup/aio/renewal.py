@@ -1,0 +1,60 @@
+"""Note pages that were remembered before all of their volatile lines were known."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from crawldedup.page import Page, PageId
+from crawldedup.reading.reader import ReadPage
+from crawldedup.reading.volatile import Known, Numbers, VolatileLines
+from crawldedup.recent import put_last
+
+# Pages that may have to be read again, and the bytes of one: 24 MB at most.
+_MOST_PAGES: Final = 400
+_MOST_BYTES: Final = 60_000
+
+
+class OutdatedPage(NamedTuple):
+    """A page to read again, without the numbers that are `known` by now to change."""
+
+    page: Page
+    known: Known
+
+
+class _EarlyPage(NamedTuple):
+    page: Page
+    numbers: Numbers
+
+
+class EarlyPages:
+    """Holds the last pages that were remembered with all their numbers.
+
+    If it turns out later that some of these numbers change with every load, the pages have to be
+    read and remembered again.
+    """
+
+    def __init__(self) -> None:
+        self._pages: dict[PageId, _EarlyPage] = {}
+
+    def note(self, page: Page, read: ReadPage) -> None:
+        """Note a remembered page, if it has numbers and isn't too long to be held."""
+        if read.numbers and not read.left_out and len(page.html or "") <= _MOST_BYTES:
+            put_last(self._pages, page.id, _EarlyPage(page, read.numbers), _MOST_PAGES)
+
+    def deliver(self, page_id: PageId) -> None:
+        """Note that a page was delivered. Only then is it worth reading again."""
+        early = self._pages.get(page_id)
+        if early is not None:
+            page = replace(early.page, delivered=True)
+            self._pages[page_id] = _EarlyPage(page, early.numbers)
+
+    def outdated(self, lines: VolatileLines) -> Iterator[OutdatedPage]:
+        """Yield the delivered pages with numbers that are now known to change."""
+        for page, numbers in self._pages.values():
+            known = lines.known_at(page.url)
+            if page.delivered and not numbers.keys().isdisjoint(known):
+                yield OutdatedPage(page, known)
+
+    def clear(self) -> None:
+        """Forget all pages."""
+        self._pages.clear()

@@ -1,0 +1,231 @@
+"""Do what the executors do with Arrow batches, by numpy.
+
+Sorted streams come in batches that may be cut anywhere. No Python loop runs over pairs, except for
+the one that decides in the order of the pages.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import DTypeLike, NDArray
+
+from crawldedup.errors import PageError
+from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS, Fingerprint, fingerprint
+from crawldedup.index.queries import salted
+from crawldedup.key import Key
+from crawldedup.options import Options
+from crawldedup.page import Page
+from crawldedup.reading.reader import PageReader
+from crawldedup.scan import engine
+from crawldedup.scan import pairs as pairing
+from crawldedup.scan.engine import LAYOUT, Columns, Goal, Resemblances
+from crawldedup.scan.pairs import earlier_of, later_of, numbers_in, pack
+from crawldedup.search.decision import Crowd
+from crawldedup.search.plan import Table
+
+Batches = Iterable[pa.RecordBatch]
+Rows = Iterator[pa.RecordBatch]
+
+URL: Final = "_crawldedup_url"
+BODY: Final = "_crawldedup_body"
+COLUMNS: Final = (
+    "search long, digest long, verify binary, volatility binary, steps binary, thin boolean, "
+    "reason string"
+)
+# In place of the earlier page of a pair: the page is to be compared by longer keys.
+CROWDED: Final = -1
+
+# Spark sorts signed numbers: with this bit flipped, they come in the order of unsigned ones.
+_SIGN: Final = np.uint64(1 << 63)
+_KEYS_AT_ONCE: Final = 1 << 20
+_PAIRS_AT_ONCE: Final = 1 << 19
+_UNREAD: Final = fingerprint("")  # for columns that nothing reads
+
+
+def matrix(column: pa.Array, kind: DTypeLike, width: int) -> NDArray[Any]:
+    """Return a column of bytes without nulls as an array of the shape (rows, width).
+
+    Each value of the column holds `width` items of the type `kind`.
+    """
+    size = width * np.dtype(kind).itemsize
+    fixed = column.cast(pa.binary()).cast(pa.binary(size))
+    raw = np.frombuffer(fixed.buffers()[1] or b"", np.uint8)[fixed.offset * size :]
+    values: NDArray[Any] = raw[: len(fixed) * size].reshape(-1, size).view(kind)
+    return values
+
+
+def of_matrix(rows: NDArray[Any]) -> pa.Array:
+    """Return a column of the bytes of each row."""
+    size = rows.shape[1] * rows.itemsize
+    raw = pa.py_buffer(np.ascontiguousarray(rows))
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(size), len(rows), [None, raw]).cast(
+        pa.binary()
+    )
+
+
+def batch(**columns: Any) -> pa.RecordBatch:
+    """Return a batch of columns by their names."""
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column) for column in columns.values()], names=list(columns)
+    )
+
+
+def read_pages(options: Options, key: Key, goal: Goal, kind: str, batches: Batches) -> Rows:
+    """Replace the column BODY, which holds "html" or "text", by COLUMNS.
+
+    `reason` says why a page cannot be compared, if that is so.
+    """
+    reader = PageReader(options)
+
+    def read(url: str | None, body: Any) -> tuple[Fingerprint, str | None]:
+        if body is None:
+            return _UNREAD, "empty"
+        try:
+            page = Page(url or "", html=body) if kind == "html" else Page(url or "", text=body)
+            return salted(reader.read_page(page, key).fingerprint, "", key), None
+        except PageError as error:
+            return _UNREAD, error.reason
+
+    for rows in batches:
+        urls = rows[URL].to_pylist()
+        bodies = rows[BODY].to_pylist()
+        pages = [read(url, body) for url, body in zip(urls, bodies, strict=True)]
+        columns = Columns.of([(fingerprint, 0) for fingerprint, _ in pages], goal.threshold)
+        yield batch(
+            **{name: rows[name] for name in rows.schema.names if name != BODY},
+            **{name: getattr(columns, name).view("int64") for name in ("search", "digest")},
+            **{
+                name: of_matrix(getattr(columns, name))
+                for name in ("verify", "volatility", "steps")
+            },
+            thin=columns.thin,
+            reason=pa.array([reason for _, reason in pages], pa.string()),
+        )
+
+
+def make_keys(table: Table, bits: int, similarity: float, batches: Batches) -> Rows:
+    """Make the rows under which pages are filed in a table.
+
+    Each row has a packed key and the search bits of its page.
+    """
+    for rows in batches:
+        search = np.asarray(rows["search"]).view(np.uint64)
+        volatility = matrix(rows["volatility"], "uint8", SEARCH_BITS)
+        keys = pairing.keys_of(search, volatility, table, bits=bits, similarity=similarity)
+        packed = pack(keys, np.asarray(rows["number"]).astype(np.uint64)[:, None]).ravel()
+        yield batch(
+            key=(packed ^ _SIGN).view(np.int64),
+            search=np.repeat(search, pairing.KEYS_A_TABLE).view(np.int64),
+        )
+
+
+def make_pairs(bits: int, batches: Batches) -> Rows:
+    """Pair the pages of sorted rows that share the leading bits of a key.
+
+    Memory holds the longest run.
+    """
+    for rows in _whole_groups(
+        batches, lambda rows: np.asarray(rows["key"]) >> 64 - bits, _KEYS_AT_ONCE
+    ):
+        packed = np.asarray(rows["key"]).view(np.uint64) ^ _SIGN
+        # Small numbers in place of those of the pages, in the same order, find the search bits.
+        pages, first, small = np.unique(numbers_in(packed), return_index=True, return_inverse=True)
+        search = np.asarray(rows["search"]).view(np.uint64)[first]
+        near = partial(
+            pairing.near_pairs,
+            search,
+            np.zeros((len(pages), 1), np.uint64),
+            engine.MOST_SEARCH_BITS,
+            0,
+        )
+        names = pages.astype(np.int64)
+        for pairs in pairing.candidate_pairs(pack(packed, small.astype(np.uint64)), bits, near):
+            yield batch(later=names[later_of(pairs)], earlier=names[earlier_of(pairs)])
+        crowd = pairing.crowded(packed, bits).astype(np.int64)
+        yield batch(later=crowd, earlier=np.full(len(crowd), CROWDED))
+
+
+def compare_pairs(goal: Goal, wanted: str, batches: Batches) -> Rows:
+    """Compare each later page with the earlier ones of its group.
+
+    `value` is the "cost" or the "similarity", whichever is `wanted`. With "near", it is the cost,
+    and only those pairs are yielded that are worth a decision: the nearest of each page.
+    """
+    for rows in batches:
+        others = rows["others"].flatten()
+        later = np.repeat(np.arange(len(rows)), np.asarray(rows["others"].value_lengths()))
+        earlier = len(rows) + np.arange(len(others))
+        names = np.concatenate((np.asarray(rows["number"]), np.asarray(others.field("earlier"))))
+        signatures = [
+            matrix(column, "uint8", VERIFY_BITS // 8)
+            for column in (rows["verify"], others.field("verify"))
+        ]
+        # Of the steps, those of the later pages suffice; nothing else is compared.
+        columns: dict[str, Any] = {name: np.empty(0, kind) for name, kind in LAYOUT.items()}
+        columns |= {
+            "verify": np.concatenate(signatures),
+            "steps": matrix(rows["steps"], "uint16", VERIFY_BITS),
+        }
+        pages = Columns(**columns)
+        if wanted == "similarity":
+            value = engine.similarities_of(pages, later, earlier, goal.threshold)
+            yield batch(later=names[later], earlier=names[earlier], value=value)
+            continue
+        costs = engine.costs_of(pages, later, earlier)
+        pairs = Resemblances(names[later], names[earlier], costs)
+        if wanted == "near":
+            bits = np.bitwise_count(pages.verify[later] ^ pages.verify[earlier]).sum(axis=1)
+            is_near = (costs <= goal.crowd.reach) & (bits <= goal.most_verify_bits)
+            pairs = Resemblances(
+                names[later[is_near]], names[earlier[is_near]], costs[is_near]
+            ).nearest()
+        yield batch(later=pairs.later, earlier=pairs.earlier, value=pairs.costs.astype(np.float64))
+
+
+def decide_pairs(pages: int, crowd: Crowd, presumes: bool, batches: Batches) -> Rows:
+    """Decide about the pages of sorted pairs: yield the wanted pairs and the near duplicates.
+
+    Memory holds all verdicts.
+    """
+    order = engine.Order(pages, crowd)
+    for rows in _whole_groups(batches, lambda rows: np.asarray(rows["later"]), _PAIRS_AT_ONCE):
+        later, earlier, costs = (np.asarray(rows[name]) for name in ("later", "earlier", "value"))
+        wanted = order.decide(
+            Resemblances(later, earlier, costs.astype(np.int64)), presumes=presumes
+        )
+        yield batch(
+            later=later_of(wanted),
+            earlier=earlier_of(wanted),
+            is_wanted=np.ones(len(wanted), np.bool_),
+        )
+    near = np.flatnonzero(order.original != np.arange(pages))
+    yield batch(later=near, earlier=order.original[near], is_wanted=np.zeros(len(near), np.bool_))
+
+
+def _whole_groups(
+    batches: Batches, group_of: Callable[[pa.Table], NDArray[np.int64]], at_once: int
+) -> Iterator[pa.Table]:
+    """Yield the rows of sorted batches, many groups at once, none of them cut.
+
+    `group_of` returns the group of each row.
+    """
+    parts: list[pa.Table] = []
+    waiting = 0
+    for rows in batches:
+        parts.append(pa.Table.from_batches([rows]))
+        waiting += len(rows)
+        if waiting < at_once:
+            continue
+        joined = pa.concat_tables(parts)
+        groups = group_of(joined)
+        end = int(np.searchsorted(groups, groups[-1]))
+        if end:
+            yield joined.slice(0, end)
+        parts = [joined.slice(end)]
+        # A group that goes on is joined anew each time it has doubled.
+        waiting = len(joined) - end if end else 0
+    if parts:
+        yield pa.concat_tables(parts)
