@@ -14,7 +14,7 @@ _STORES: Final = {
     "memory": "sqlite.store:MemoryStore",
     "sqlite": "sqlite.store:SqliteStore",
     **dict.fromkeys(("redis", "rediss", "unix", "redis+sentinel"), "redis.store:RedisStore"),
-    "redis+cluster": "redis.store:RedisClusterStore",
+    "redis+cluster": "redis.cluster:RedisClusterStore",
 }
 _ANY_LAYOUT: Final = Layout("", "", (), 0)
 

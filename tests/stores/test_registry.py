@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from crawldedup.errors import ConfigurationError, StoreError
-from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
+from crawldedup.stores.redis.cluster import RedisClusterStore
+from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.registry import (
     check_store_url,
     is_persistent,

@@ -11,7 +11,8 @@ from redis import exceptions as theirs
 from redis.sentinel import MasterNotFoundError
 
 from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
-from crawldedup.stores.redis.client import connect, read_url, store_errors
+from crawldedup.stores.redis.client import connect, read_url
+from crawldedup.stores.redis.errors import store_errors
 from tests.servers import Certificate, free_port
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -19,7 +19,7 @@ from crawldedup.index.queries import TABLES
 from crawldedup.search.plan import KEY_BITS
 from crawldedup.stores.contract import PageName, Query, Record
 from crawldedup.stores.redis import protocol
-from crawldedup.stores.redis.client import exchange
+from crawldedup.stores.redis.calls import Commands, exchange
 from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.registry import make_store
 from crawldedup.verdict import Kind
@@ -341,10 +341,10 @@ class TestLostAnswers:
             if not next(cuts, False):
                 return exchange(asked)
             ((server, commands),) = asked
-            (answers,) = exchange([(server, commands[:done])])
+            (answers,) = exchange([Commands(server, commands[:done])])
             return [[*answers[:read], *[redis.ConnectionError("cut")] * (len(commands) - read)]]
 
-        monkeypatch.setattr("crawldedup.stores.redis.client.exchange", cut)
+        monkeypatch.setattr("crawldedup.stores.redis.connection.exchange", cut)
 
     @pytest.mark.parametrize(
         ("done", "read"), [*((done, 0) for done in range(4)), (None, 0), (None, 1), (None, 2)]
