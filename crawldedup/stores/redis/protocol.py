@@ -44,7 +44,7 @@ class Question(NamedTuple):
 
 
 class CheckArguments(NamedTuple):
-    """The arguments of `check.lua`.
+    """The arguments of `check.lua`, in the order of its ARGV.
 
     A new argument becomes a field at the end, and the next element of ARGV.
     """
@@ -58,7 +58,7 @@ class CheckArguments(NamedTuple):
     revisit_rule: bytes
     batch: bytes  # the name of the batch; empty for a single page
     place: int  # of the page in its batch
-    is_retry: int = 0  # 1 if an answer to the same question may have been lost
+    is_retry: int  # 1 if an answer to the same question may have been lost
 
     def as_arguments(self) -> list[Any]:
         """Return the arguments as the script takes them: a question is several of them."""

@@ -283,6 +283,7 @@ class RedisStore:
                 revisit_rule=protocol.pack_rule(query.revisit_rule),
                 batch=batch,
                 place=place,
+                is_retry=0,
             )
             url_key = query.record.url_key
             request = CheckRequest(arguments, is_first=url_key not in earlier)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socketserver
 import threading
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from crawldedup.search.plan import KEY_BITS
 from crawldedup.stores.contract import PageName, Query, Record
 from crawldedup.stores.redis import protocol
 from crawldedup.stores.redis.calls import Commands, exchange
+from crawldedup.stores.redis.scripts import script_text
 from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.registry import make_store
 from crawldedup.verdict import Kind
@@ -203,6 +205,25 @@ def test_queries_of_a_batch_are_packed_as_each_of_them_alone(rng: np.random.Gene
     assert protocol.pack_questions(batch, LAYOUT, 7) == alone
     assert protocol.pack_questions([], LAYOUT, 7) == []
     assert protocol.pack_names([PageName(1), PageName(2, 5)]) == bytes(7) + b"\1" + bytes(7) + b"\2"
+
+
+def test_the_script_reads_as_many_arguments_as_a_check_has(rng: np.random.Generator) -> None:
+    (question,) = protocol.pack_questions([query(random_page(rng), url("a"))], LAYOUT, 0)
+    arguments = protocol.CheckArguments(
+        profile="profile",
+        question=question,
+        packed_text=b"text",
+        max_pages=0,
+        crawler=1,
+        is_pending=0,
+        revisit_rule=b"",
+        batch=b"",
+        place=0,
+        is_retry=0,
+    ).as_arguments()
+    script = script_text("check")
+    places = {int(place) for place in re.findall(r"ARGV\[(\d+)\]", script)}
+    assert places == set(range(1, len(arguments) + 1))
 
 
 def test_every_page_of_a_large_index_is_found_in_buckets_that_the_server_keeps_as_packed_lists(
