@@ -406,7 +406,10 @@ class TestLostAnswers:
         self, client: redis.Redis, store: RedisStore
     ) -> None:
         asked = [ask(1, name, revisit_rule=revisit_rule(page_number(1), 0.9)) for name in (1, 2)]
-        assert [checked(store, each).kind for each in asked] == [Kind.NEW, Kind.EXACT_DUPLICATE]
+        assert [checked(store, question).kind for question in asked] == [
+            Kind.NEW,
+            Kind.EXACT_DUPLICATE,
+        ]
         assert list(client.scan_iter("*:b:*")) == []
         assert statuses(store, asked) == [Kind.REVISIT, Kind.EXACT_DUPLICATE]
         (name,) = client.scan_iter("*:b:*")
