@@ -34,7 +34,7 @@ BUILT_IN: Final = {
     "rediss": "crawldedup.stores.redis.store:RedisStore",
     "unix": "crawldedup.stores.redis.store:RedisStore",
     "redis+sentinel": "crawldedup.stores.redis.store:RedisStore",
-    "redis+cluster": "crawldedup.stores.redis.store:RedisClusterStore",
+    "redis+cluster": "crawldedup.stores.redis.cluster:RedisClusterStore",
 }
 _ANY_LAYOUT: Final = Layout("", "", (), 0)
 # What a class must have to be a store.

@@ -13,7 +13,8 @@ from typing import Any
 import redis
 
 from crawldedup.stores.contract import Layout, Store
-from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
+from crawldedup.stores.redis.cluster import RedisClusterStore
+from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.sqlite.store import MemoryStore, SqliteStore
 from tests.servers import RedisServer
 

@@ -15,7 +15,8 @@ import pytest
 from crawldedup import Deduplicator
 from crawldedup.errors import ConfigurationError, StoreError
 from crawldedup.stores import registry
-from crawldedup.stores.redis.store import RedisClusterStore, RedisStore
+from crawldedup.stores.redis.cluster import RedisClusterStore
+from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.registry import (
     BUILT_IN,
     check_store_url,

@@ -1,15 +1,16 @@
-"""Pack what the scripts under `lua/` are sent, and unpack what they answer.
+"""Pack what is sent to the scripts under `lua/`, and unpack their replies.
 
-Numbers are big-endian. `lua/lib/records.lua` describes records, `lua/lib/search.lua` questions, and
-the head of each script the rest. A batch is packed by arrays over the probes of all its queries.
+Numbers are big-endian. `lua/lib/records.lua` describes records, `lua/lib/search.lua` describes
+questions, and the head of each script describes its arguments and its reply.
 """
 
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crawldedup.search.decision import Crowd, WeightedThreshold
 from crawldedup.search.plan import KEY_BITS, STORED_BITS, ProbePlan, Table
@@ -17,99 +18,246 @@ from crawldedup.stores import contract
 from crawldedup.stores.contract import Answer, Layout, PageName, Query, Record
 from crawldedup.verdict import Kind
 
-KEY_BYTES: Final = 5
+Argument = str | bytes | int
+"""What can be sent to the server."""
 
-_HEAD: Final = struct.Struct(">IIIIQIQ")
-_SEARCH_PLACE: Final = 16
-_QUESTION: Final = struct.Struct(">IIBBIIIH")
-_BODY: Final = struct.Struct(">QIQ")
-_ANSWER: Final = struct.Struct(">BBIII")
-_CHANGED, _ABANDONED, _REPLACES = 1, 2, 4
-_KINDS: Final = (Kind.NEW, Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE, Kind.REVISIT)
+KEY_BYTES: Final = 5
+_PROBE_BYTES: Final = 8
 _MOST: Final = 0xFFFF_FFFF
-_RANK_MARK: Final = b"\xfe"  # before the rank of a page, if that is not 0
-_NIBBLES: Final = 9
+_PAGE_BYTES: Final = contract.PAGE_BITS // 8
+
+
+class Question(NamedTuple):
+    """A query, packed as `find.lua` and `check.lua` read it: their ARGV[2] to ARGV[8].
+
+    `read_question` in `lua/lib/search.lua` unpacks it.
+    """
+
+    limits: bytes  # what `_pack_limits` packs
+    keys: bytes  # of the page, one for each table, in 8 bytes each
+    body: bytes  # the record of the page without the head that the server writes
+    probes: bytes  # 8 bytes each: table, lowest key, number of leading bits that its keys share, 0
+    costs: bytes  # of the rule, one byte for each bit of the signature
+    # A cost of the prefilter for each value of each four bits of a key; empty without a prefilter.
+    key_costs: bytes
+    bounds: bytes  # the limits of the rule's costs, as numbers of 4 bytes
+
+
+class CheckArguments(NamedTuple):
+    """The arguments of `check.lua`, in the order of its ARGV.
+
+    A new argument becomes a field at the end, and the next element of ARGV.
+    """
+
+    profile: str
+    question: Question
+    packed_text: bytes  # text of the page to keep; empty for none
+    max_pages: int  # that the index may have; 0 for no limit
+    crawler: int  # the number of the crawler that asks
+    is_pending: int  # 1 or 0, like all flags that are sent
+    revisit_rule: bytes
+    batch: bytes  # the name of the batch; empty for a single page
+    place: int  # of the page in its batch
+    is_retry: int  # 1 if an answer to the same question may have been lost
+
+    def as_arguments(self) -> list[Any]:
+        """Return the arguments as the script takes them: a question is several of them."""
+        profile, question, *others = self
+        return [profile, *question, *others]
+
+
+class JoinArguments(NamedTuple):
+    """The arguments of `join.lua`."""
+
+    profile: str
+    order: bytes
+    secret: bytes  # the key of an index that begins
+    now: int | str
+    process: str
+    number: int  # of the crawler; 0 or a negative one asks for a new number
+
+
+class AnchorsArguments(NamedTuple):
+    """The arguments of `anchors.lua`."""
+
+    profile: str
+    adds_page: int  # 1 or 0
+    now: int | str
+    ttl_seconds: int  # 0 for no limit
+    most_anchors: int
+    page: bytes
+    url: bytes
+    anchors: bytes
+
+
+class _RecordHead(NamedTuple):
+    """The first fields of a record. The signature, the rank and the URL follow."""
+
+    added_at: int
+    seen_at: int
+    copies_and_tag: int  # the tag is the last byte
+    crawler: int
+    # The body begins here: the fields that `pack_body` packs. The server writes those above.
+    search: int
+    digest: int
+    url_key: int
+
+
+_BODY_HEAD_FORMAT: Final = "QIQ"
+_BODY_HEAD: Final = struct.Struct(f">{_BODY_HEAD_FORMAT}")
+_RECORD_HEAD: Final = struct.Struct(f">IIII{_BODY_HEAD_FORMAT}")
+_BODY_AT: Final = _RECORD_HEAD.size - _BODY_HEAD.size
+# It comes before the rank of a page. Most pages have the rank 0, which is left out. No URL begins
+# with this byte.
+_RANK_MARK: Final = b"\xfe"
+
+
+def pack_body(record: Record) -> bytes:
+    """Return a record without the fields that the server writes. See `unpack_record`."""
+    head = _BODY_HEAD.pack(record.search, record.digest, record.url_key)
+    rank = _RANK_MARK + bytes((record.rank,)) if record.rank else b""
+    return head + record.signature + rank + record.url.encode("utf-8", "replace")
+
+
+def unpack_record(packed: bytes, layout: Layout, text: bytes = b"") -> Record:
+    """Return a record of the index.
+
+    Args:
+        packed: The fields that the server wrote, and a body as `pack_body` returns it.
+        layout: The layout of the index, which says how long a signature is.
+        text: The text that is kept of the page.
+
+    Raises:
+        ValueError: If `packed` is too short to be a record.
+        struct.error: For the same reason.
+    """
+    head = _RecordHead(*_RECORD_HEAD.unpack_from(packed))
+    signature_end = _RECORD_HEAD.size + layout.signature_bytes
+    if len(packed) < signature_end:
+        raise ValueError("a record is too short")
+    rank = 0
+    url_at = signature_end
+    if packed.startswith(_RANK_MARK, signature_end):
+        rank = packed[signature_end + 1]
+        url_at += 2
+    return Record(
+        url=packed[url_at:].decode("utf-8", "replace"),
+        url_key=head.url_key,
+        search=head.search,
+        signature=packed[_RECORD_HEAD.size : signature_end],
+        digest=head.digest,
+        rank=rank,
+        packed_text=text,
+        added_at=head.added_at,
+        seen_at=head.seen_at,
+        copies=head.copies_and_tag >> 8,
+    )
+
+
+def pack_order(tables: Sequence[Table]) -> bytes:
+    """Return the places in a record of the bits of the tables' keys, two bytes each."""
+    first_bit = 8 * _BODY_AT
+    return b"".join((table.order + first_bit).astype(">u2").tobytes() for table in tables)
+
+
+# Clock, time to live, whether visits refresh it, whether only equal digests count, most candidates,
+# most keys, limit of the prefilter's costs, length of the signature: see `_pack_limits`.
+_LIMITS: Final = struct.Struct(">IIBBIIIH")
+_NIBBLES: Final = 9  # that hold the STORED_BITS of a key
 _BITS_OF_NIBBLES: Final = np.unpackbits(np.arange(16, dtype=np.uint8)[None], axis=0)[4:].astype(
     np.float32
 )
 _NO_COSTS: Final = bytes(KEY_BITS)
-_PAGE_BYTES: Final = contract.PAGE_BITS // 8
 
 
-def pack_order(tables: Sequence[Table]) -> bytes:
-    """Return where in a record the bits of the tables' keys are, two bytes each."""
-    return b"".join((table.order + 8 * _SEARCH_PLACE).astype(">u2").tobytes() for table in tables)
+def pack_questions(queries: Sequence[Query], layout: Layout, now: int) -> list[Question]:
+    """Return the question for each query.
 
+    The arrays of all queries are computed at once, which is faster than one query after another.
 
-def pack_questions(queries: Sequence[Query], layout: Layout, now: int) -> list[tuple[bytes, ...]]:
-    """Return for each query its limits, keys, body, probes, costs of the rule and of the prefilter,
-    and limits of cost.
-
-    `now` is 0 for the server's clock. A body is a record without its times and counters. A probe
-    has 8 bytes: table, lowest key, how many leading bits its keys share, and 0. The prefilter has a
-    cost byte for each value of four bits.
+    Args:
+        queries: The pages to look up.
+        layout: The layout of the index.
+        now: The time in seconds since 1970, or 0 for the server's clock.
     """
     if not queries:
         return []
-    keys = np.array([query.keys for query in queries], np.uint64)
-    costs = np.zeros((*keys.shape, 4 * _NIBBLES), np.float32)
-    of_bits = b"".join(query.prefilter.costs if query.prefilter else _NO_COSTS for query in queries)
-    key_bits = np.stack([table.order[:STORED_BITS] for table in layout.tables])
-    costs[:, :, :STORED_BITS] = np.frombuffer(of_bits, np.uint8).reshape(-1, KEY_BITS)[:, key_bits]
-    nibbles = (
-        np.minimum(costs.reshape(-1, 4) @ _BITS_OF_NIBBLES, 255)
-        .astype(np.uint8)
-        .reshape(len(queries), -1)
-    )
+    keys = np.array([query.keys for query in queries], np.uint64).astype(">u8")
+    nibble_costs = _nibble_costs(queries, layout)
     probes = _pack_probes([query.plan for query in queries])
-    own_keys, first = keys.astype(">u8"), 0
-    packed: list[tuple[bytes, ...]] = []
+    questions: list[Question] = []
+    probes_at = 0
     for place, query in enumerate(queries):
-        record, kept, rule, last = (
-            query.record,
-            query.retention,
-            query.rule,
-            first + 8 * len(query.plan),
+        probes_end = probes_at + _PROBE_BYTES * len(query.plan)
+        questions.append(
+            Question(
+                limits=_pack_limits(query, now),
+                keys=keys[place].tobytes(),
+                body=pack_body(query.record),
+                probes=probes[probes_at:probes_end],
+                costs=query.rule.costs,
+                key_costs=nibble_costs[place].tobytes() if query.prefilter else b"",
+                bounds=_pack_bounds(query.rule.bounds),
+            )
         )
-        key_limit, key_costs = (
-            (query.prefilter.limit, nibbles[place].tobytes()) if query.prefilter else (0, b"")
-        )
-        most = (
-            min(query.max_candidates, _MOST),
-            min(query.max_keys, _MOST),
-            key_limit,
-            len(record.signature),
-        )
-        head = _QUESTION.pack(now, kept.ttl_seconds or 0, kept.refresh, query.exact_only, *most)
-        rank = _RANK_MARK + bytes((record.rank,)) if record.rank else b""
-        body = _BODY.pack(record.search, record.digest, record.url_key) + record.signature + rank
-        body += record.url.encode("utf-8", "replace")
-        search = (own_keys[place].tobytes(), body, probes[first:last])
-        packed.append((head, *search, rule.costs, key_costs, _pack_limits(rule.bounds)))
-        first = last
-    return packed
+        probes_at = probes_end
+    return questions
+
+
+def _pack_limits(query: Query, now: int) -> bytes:
+    retention = query.retention
+    prefilter = query.prefilter
+    return _LIMITS.pack(
+        now,
+        retention.ttl_seconds or 0,
+        retention.refresh,
+        query.exact_only,
+        min(query.max_candidates, _MOST),
+        min(query.max_keys, _MOST),
+        prefilter.limit if prefilter else 0,
+        len(query.record.signature),
+    )
 
 
 @lru_cache(64)
-def _pack_limits(bounds: Crowd) -> bytes:
+def _pack_bounds(bounds: Crowd) -> bytes:
     return struct.pack(f">II{len(bounds.limits)}I", bounds.reach, bounds.far, *bounds.limits)
 
 
+def _nibble_costs(queries: Sequence[Query], layout: Layout) -> NDArray[np.uint8]:
+    """Return the prefilter's cost of each value of each four bits of a key, a row for each query.
+
+    The costs of a query without a prefilter are 0.
+    """
+    order = np.stack([table.order[:STORED_BITS] for table in layout.tables])
+    packed = b"".join(query.prefilter.costs if query.prefilter else _NO_COSTS for query in queries)
+    bit_costs = np.frombuffer(packed, np.uint8).reshape(-1, KEY_BITS)
+    costs = np.zeros((len(queries), len(layout.tables), 4 * _NIBBLES), np.float32)
+    costs[:, :, :STORED_BITS] = bit_costs[:, order]
+    sums: NDArray[np.float32] = costs.reshape(-1, 4) @ _BITS_OF_NIBBLES
+    return np.minimum(sums, 255).astype(np.uint8).reshape(len(queries), -1)
+
+
 def _pack_probes(plans: Sequence[ProbePlan]) -> bytes:
-    tables, lows, highs = (
-        np.concatenate([getattr(plan, name) for plan in plans])
-        for name in ("tables", "lows", "highs")
-    )
-    not_kept = np.uint64(KEY_BITS - 8 * KEY_BYTES)
+    """Return the probes of all plans, one after the other."""
+    tables = np.concatenate([plan.tables for plan in plans]).astype(np.uint64)
+    lows = np.concatenate([plan.lows for plan in plans])
+    highs = np.concatenate([plan.highs for plan in plans])
+    dropped_bits = np.uint64(KEY_BITS - 8 * KEY_BYTES)
     # The exponent of a whole number is how many bits it has.
-    free = np.frexp((lows ^ highs) >> not_kept)[1]
-    probes = tables.astype(np.uint64) << np.uint64(56) | lows >> not_kept << np.uint64(16)
-    packed: bytes = (probes | (8 * KEY_BYTES - free << 8).astype(np.uint64)).astype(">u8").tobytes()
+    free_bits = np.frexp((lows ^ highs) >> dropped_bits)[1]
+    shared_bits = (8 * KEY_BYTES - free_bits).astype(np.uint64)
+    probes = (
+        tables << np.uint64(56)
+        | lows >> dropped_bits << np.uint64(16)
+        | shared_bits << np.uint64(8)
+    )
+    packed: bytes = probes.astype(">u8").tobytes()
     return packed
 
 
 def pack_rule(rule: WeightedThreshold | None) -> bytes:
-    """Return the rule of revisits: its limit and the costs of bits; nothing for none."""
+    """Return the limit and the costs of a rule for revisits; nothing if there is no rule."""
     return rule.limit.to_bytes(4, "big") + rule.costs if rule else b""
 
 
@@ -118,65 +266,87 @@ def pack_names(names: Sequence[PageName]) -> bytes:
     return struct.pack(f">{len(names)}Q", *(name.url_key for name in names))
 
 
-def crawler_of(reply: bytes) -> int:
-    """Return the number of the crawler that has delivered the page in the reply of `check`, or has
-    it pending.
+def pack_page(name: PageName) -> bytes:
+    """Return the bytes by which anchors name a page."""
+    return name.page.to_bytes(_PAGE_BYTES, "big")
+
+
+def pack_anchors(anchors: Sequence[int]) -> bytes:
+    """Return anchors, eight bytes each."""
+    return struct.pack(f">{len(anchors)}Q", *anchors)
+
+
+class _AnswerHead(NamedTuple):
+    """The first fields of a reply of `check.lua`. A record and some more bytes follow.
+
+    If there is a record, the rest is its earlier text. If there is none, the rest is the nearest
+    record that was rejected.
     """
-    return int(_HEAD.unpack_from(reply, _ANSWER.size)[3])
+
+    kind: int
+    flags: int
+    pages: int
+    candidates: int
+    record_bytes: int
+
+
+_ANSWER: Final = struct.Struct(">BBIII")
+_KINDS: Final = (Kind.NEW, Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE, Kind.REVISIT)
+_CHANGED: Final = 1
+_ABANDONED: Final = 2
+_REPLACES: Final = 4
 
 
 def unpack_answer(reply: bytes, layout: Layout) -> Answer:
-    """Return what the script `check` replied."""
-    kind, how, pages, candidates, size = _ANSWER.unpack_from(reply)
-    end = _ANSWER.size + size
-    rest = reply[end:]
-    record = unpack_record(reply[_ANSWER.size : end], layout, rest) if size else None
-    rejected = unpack_record(rest, layout) if rest and not size else None
-    is_changed, is_abandoned, replaces = (
-        bool(how & flag) for flag in (_CHANGED, _ABANDONED, _REPLACES)
-    )
+    """Return the answer in a reply of `check.lua`.
+
+    Raises LookupError, ValueError or struct.error if it is malformed.
+    """
+    head = _AnswerHead(*_ANSWER.unpack_from(reply))
+    record_end = _ANSWER.size + head.record_bytes
+    rest = reply[record_end:]
+    record: Record | None = None
+    rejected: Record | None = None
+    if head.record_bytes:
+        record = unpack_record(reply[_ANSWER.size : record_end], layout, rest)
+    elif rest:
+        rejected = unpack_record(rest, layout)
     return Answer(
-        _KINDS[kind], record, is_changed, pages, candidates, is_abandoned, replaces, rejected
+        kind=_KINDS[head.kind],
+        record=record,
+        changed=bool(head.flags & _CHANGED),
+        pages=head.pages,
+        candidates=head.candidates,
+        abandoned=bool(head.flags & _ABANDONED),
+        replaces=bool(head.flags & _REPLACES),
+        rejected=rejected,
     )
 
 
-def unpack_record(record: bytes, layout: Layout, text: bytes = b"") -> Record:
-    """Return a record of the index. Raises ValueError or struct.error for what is none."""
-    added_at, seen_at, copies, _, search, digest, url_key = _HEAD.unpack_from(record)
-    end = _HEAD.size + layout.signature_bytes
-    if len(record) < end:
-        raise ValueError("a record is too short")
-    rank, place = (record[end + 1], end + 2) if record[end : end + 1] == _RANK_MARK else (0, end)
-    url, signature = record[place:].decode("utf-8", "replace"), record[_HEAD.size : end]
-    return Record(
-        url, url_key, search, signature, digest, rank, text, added_at, seen_at, copies >> 8
-    )
+def crawler_of(reply: bytes) -> int:
+    """Return the number of the crawler that the record in a reply of `check.lua` belongs to.
 
-
-def pack_anchors(query: contract.AnchorQuery) -> tuple[bytes, ...]:
-    """Return the page of a query, its URL, and its anchors."""
-    page = query.name.page.to_bytes(_PAGE_BYTES, "big")
-    return (
-        page,
-        query.url.encode("utf-8", "replace"),
-        struct.pack(f">{len(query.anchors)}Q", *query.anchors),
-    )
+    It has delivered the page, or has it pending.
+    """
+    return _RecordHead(*_RECORD_HEAD.unpack_from(reply, _ANSWER.size)).crawler
 
 
 def unpack_holders(reply: Sequence[Any]) -> contract.Holders:
-    """Return what the script `anchors` replied."""
-    is_known, lists, named = reply
-    held = tuple(
-        None if len(packed) >= contract.MOST_HOLDERS * _PAGE_BYTES else _pages(packed)
-        for packed in lists
-    )
-    urls = {
-        _pages(page)[0]: url.decode("utf-8", "replace")
-        for page, url in zip(named[::2], named[1::2], strict=True)
-    }
-    return contract.Holders(held, urls, bool(is_known))
+    """Return the holders of anchors in a reply of `anchors.lua`.
+
+    Raises ValueError or TypeError if it is malformed.
+    """
+    is_known, lists, pages_and_urls = reply
+    holders: list[tuple[int, ...] | None] = []
+    for packed in lists:
+        is_full = len(packed) >= contract.MOST_HOLDERS * _PAGE_BYTES
+        holders.append(None if is_full else _unpack_pages(packed))
+    urls: dict[int, str] = {}
+    for packed, url in zip(pages_and_urls[::2], pages_and_urls[1::2], strict=True):
+        urls[int.from_bytes(packed, "big")] = url.decode("utf-8", "replace")
+    return contract.Holders(tuple(holders), urls, bool(is_known))
 
 
-def _pages(packed: bytes) -> tuple[int, ...]:
+def _unpack_pages(packed: bytes) -> tuple[int, ...]:
     starts = range(0, len(packed), _PAGE_BYTES)
     return tuple(int.from_bytes(packed[at : at + _PAGE_BYTES], "big") for at in starts)

@@ -1,70 +1,58 @@
-"""The shared store: one Redis (or Valkey) server, 6.2 or later, one script call a page, one round
-trip a batch.
+"""The shared store: one Redis (or Valkey) server, 6.2 or later.
 
-Everything that must be atomic is in the scripts under `lua/`; `lua/lib/layout.lua` describes the
-keys. An index lies behind one prefix, in a cluster behind several, each in one hash slot. There all
-pages of a site, or of a spider, lie behind one prefix, and so does an index of the scope global: a
-check is one script call, with the promise of one server.
+A page takes one script call, and a batch of pages takes one round trip. Everything that must be
+atomic is in the scripts under `lua/`; `lua/lib/layout.lua` describes the keys. All keys of an index
+begin with one prefix, except in a cluster: see `cluster.py`.
 """
 
 import contextlib
-import logging
 import re
 import secrets
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
-from itertools import count
-from typing import Any, ClassVar, Final, NamedTuple, TypeVar, cast
+from typing import Any, ClassVar, Final
 
-import redis
-from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
-from redis.sentinel import MasterNotFoundError
-
-from crawldedup.errors import StoreError, StoreUnavailableError
-from crawldedup.stores import contract, registry
+from crawldedup.errors import StoreError
+from crawldedup.stores import contract
 from crawldedup.stores.contract import Answer, CrawlSession, Layout, PageName, Query, Record
 from crawldedup.stores.process import has_exited, own_process
-from crawldedup.stores.redis import client, protocol
-from crawldedup.stores.redis.client import ANY_ERROR, Command
+from crawldedup.stores.redis import protocol
+from crawldedup.stores.redis.calls import (
+    Call,
+    CheckRequest,
+    CommandRequest,
+    ForeignIndexError,
+    Request,
+    ScriptRequest,
+    is_lost,
+    value_of,
+)
+from crawldedup.stores.redis.client import read_url
+from crawldedup.stores.redis.connection import Connection
+from crawldedup.stores.redis.errors import ANY_ERROR, store_errors
+from crawldedup.stores.redis.protocol import AnchorsArguments, CheckArguments, JoinArguments
+from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import Kind
 
 # As measured in large indexes, without URLs, texts and paragraphs: see the page of benchmarks.
-BYTES_A_PAGE, TABLE_BYTES_A_PAGE = 130, 38
-PREFIXES: Final = 16  # of an index in a cluster
-FAILOVER_SECONDS: Final = 5.0  # for a replica to take the place of a dead master
-_PAUSE_SECONDS: Final = 0.1
+BYTES_A_PAGE: Final = 130
+TABLE_BYTES_A_PAGE: Final = 38
+
+_HEAD: Final = "m"  # these keys of an index are described in lua/lib/layout.lua
+_CRAWLERS: Final = "c"
+_PROCESSES: Final = "w"
+_NOTES: Final = "notes"
 _NUMBERS_AHEAD: Final = 1 << 24
-_OF_AN_EPOCH: Final = re.compile(r"(crawldedup:\{[^}]*\}:)([0-9]+):")
-
-_Name = TypeVar("_Name")
-_log = logging.getLogger(__name__)
-
-
-class Call(NamedTuple):
-    """A command to the server of a prefix."""
-
-    prefix: str
-    command: Command
-    is_check: bool = False
-
-    def retried(self) -> "Call":
-        """Return the call for another attempt, in which a check says that its answer may have been
-        lost.
-        """
-        return self._replace(command=(*self.command[:-1], 1)) if self.is_check else self
-
-
-class _ForeignError(Exception):
-    """Raised for an index with another profile."""
+_SCANNED_AT_ONCE: Final = 1000
+_KEY_OF_AN_EPOCH: Final = re.compile(r"(?P<prefix>crawldedup:\{[^}]*\}:)(?P<epoch>[0-9]+):")
 
 
 class RedisStore:
     """One namespace of a Redis server. Safe to use from several threads, processes and machines.
 
-    Without a `clock` the server's clock counts, which the machines of a fleet share.
+    `contract.Store` describes the methods. Without a `clock`, the time is that of the server, which
+    all machines of a fleet share.
     """
 
     schemes: ClassVar[tuple[str, ...]] = ("redis", "rediss", "unix", "redis+sentinel")
@@ -73,109 +61,87 @@ class RedisStore:
     def __init__(
         self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None
     ) -> None:
-        self._target = client.read_url(url)
-        self._url, self._clock, self.layout = registry.shown_url(url), clock, layout
+        self.layout = layout
         self.session = contract.NO_SESSION
+        self._connection = self._make_connection(url)
+        self._url = shown_url(url)
+        self._clock = clock
         self._joining = threading.Lock()
-        self._prefixes: tuple[str, ...] = (f"crawldedup:{{{layout.namespace}}}:",)
-        self._answering: tuple[str, ...] = self._prefixes
 
-    @cached_property
-    def _client(self) -> Any:
-        return client.connect(self._target)
-
-    def _server(self, prefix: str) -> redis.Redis:  # noqa: ARG002
-        return cast(redis.Redis, self._client)
-
-    def _attempts(self) -> Iterable[None]:
-        """Return something for each attempt to get answers: a connection may break after a long
-        rest, but once.
-        """
-        return (None, None)
-
-    def _is_repeated(self, answer: object) -> bool:
-        # Sentinels that name no master have used up the time.
-        return isinstance(answer, redis.ConnectionError) and not isinstance(
-            answer, MasterNotFoundError
+    def _make_connection(self, url: str) -> Connection:
+        """Return a connection, which is not opened yet. Raises ConfigurationError."""
+        return Connection(
+            read_url(url), shown_url(url), (f"crawldedup:{{{self.layout.namespace}}}:",)
         )
 
     def _prefix(self, shard_key: int | None) -> str:
-        return self._prefixes[(shard_key or 0) % len(self._prefixes)]
+        """Return the prefix of the pages with a shard key."""
+        prefixes = self._connection.prefixes
+        return prefixes[(shard_key or 0) % len(prefixes)]
 
-    def _share(self, most: int | None, shard_key: int | None) -> int | None:
-        """Return what of a limit is for the pages behind the prefix of a shard."""
-        return most if most is None or shard_key is None else -(-most // len(self._prefixes))
-
-    def _run(self, calls: Mapping[_Name, Call]) -> dict[_Name, Any]:
-        """Return the answers, or the errors in place of them.
-
-        Calls to one server run in their order.
-        """
-        answers: dict[_Name, Any] = {}
-        waiting = dict(calls)
-        for _ in self._attempts():
-            asked: defaultdict[redis.Redis, dict[_Name, Command]] = defaultdict(dict)
-            for name, call in waiting.items():
-                try:
-                    asked[self._server(call.prefix)][name] = call.command
-                except ANY_ERROR as error:
-                    answers[name] = error
-            replies = client.exchange(
-                [(server, list(commands.values())) for server, commands in asked.items()]
-            )
-            for commands, own in zip(asked.values(), replies, strict=True):
-                answers.update(zip(commands, own, strict=True))
-            waiting = {
-                name: call.retried()
-                for name, call in waiting.items()
-                if self._is_repeated(answers[name])
-            }
-            if not waiting:
-                break
-        return {name: answers[name] for name in calls}
-
-    def _replies(self, calls: Mapping[_Name, Call]) -> dict[_Name, Any]:
-        """Return the same; an index that was lost in mid-crawl is begun again."""
-        replies = self._run(calls)
-        if lost := {name: calls[name] for name, reply in replies.items() if reply == [b"lost"]}:
-            try:
-                self.open()
-                replies |= self._run(lost)
-            except StoreError as error:
-                replies |= dict.fromkeys(lost, error)
-        return replies
-
-    def _results(self, calls: Sequence[Call]) -> list[Any]:
-        return [_checked(answer) for answer in self._replies(dict(enumerate(calls))).values()]
-
-    def _ask(self, prefix: str, name: str, *arguments: Any) -> Any:
-        return self._results([_call(prefix, name, *arguments)])[0]
-
-    def _every(self, name: str, *arguments: Any, anew: bool = False) -> dict[str, Any]:
-        """Return the answers to a command behind every prefix, of the servers that can be reached;
-        at least of one.
-        """
-        # Those that could not be reached are not asked before a call `anew`.
-        asked = self._prefixes if anew else self._answering
-        answers = self._run({prefix: _call(prefix, name, *arguments) for prefix in asked})
-        reached = {
-            prefix: answer for prefix, answer in answers.items() if not self._is_repeated(answer)
-        } or answers
-        self._answering = tuple(reached)
-        return {prefix: _checked(answer) for prefix, answer in reached.items()}
-
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        with client.store_errors(self._url, lambda: self.session.number > 0, self.layout.namespace):
-            try:
-                yield
-            except _ForeignError:
-                self._look()
-                raise contract.key_changed(self._url) from None
+    def _share(self, limit: int | None, shard_key: int | None) -> int | None:
+        """Return the part of a limit for the whole index that applies to the prefix of a shard."""
+        if limit is None or shard_key is None:
+            return limit
+        return -(-limit // len(self._connection.prefixes))
 
     def _now(self) -> int:
         """Return seconds since 1970; 0 for the server's clock."""
         return 0 if self._clock is None else int(self._clock())
+
+    def _now_argument(self) -> int | str:
+        """Return seconds since 1970; an empty string for the server's clock."""
+        return self._now() or ""
+
+    # Ways to ask: for several things, where each may fail; for several; for one; and for every part
+    # of the index.
+
+    def _try(self, calls: Sequence[Call]) -> list[Any]:
+        """Return the replies to calls in their order, with errors in place of missing replies.
+
+        If the server has lost the index, it is begun again.
+        """
+        replies = self._connection.send(calls)
+        lost = [place for place, reply in enumerate(replies) if is_lost(reply)]
+        if not lost:
+            return replies
+        again: list[Any]
+        try:
+            self.open()
+            again = self._connection.send([calls[place] for place in lost])
+        except StoreError as error:
+            again = [error] * len(lost)
+        for place, reply in zip(lost, again, strict=True):
+            replies[place] = reply
+        return replies
+
+    def _ask_all(self, calls: Sequence[Call]) -> list[Any]:
+        """Return the replies to calls in their order. Raises the first error."""
+        return [value_of(reply) for reply in self._try(calls)]
+
+    def _ask(self, prefix: str, request: Request) -> Any:
+        """Return the reply to one request. Raises the error in place of it."""
+        return self._ask_all([Call(prefix, request)])[0]
+
+    def _ask_everywhere(self, request: Request, *, anew: bool = False) -> dict[str, Any]:
+        """Return the replies to a request for every prefix, without those that can't be reached.
+
+        Raises the first error. See `Connection.send_everywhere`.
+        """
+        replies = self._connection.send_everywhere(request, anew=anew)
+        return {prefix: value_of(reply) for prefix, reply in replies.items()}
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn errors of the client, and an index with another profile, into errors of ours."""
+        with store_errors(self._url, lambda: self.session.number > 0, self.layout.namespace):
+            try:
+                yield
+            except ForeignIndexError:
+                self._look()
+                raise contract.key_changed(self._url) from None
+
+    # Joining and leaving a crawl
 
     def open(self, session: CrawlSession | None = None) -> int:
         with self._joining, self._errors():
@@ -184,10 +150,14 @@ class RedisStore:
             self._end_dead_leases()
             try:
                 return self._join(wanted)
-            except _ForeignError:
-                # Somebody else has begun the index in between, with another key.
+            except ForeignIndexError:
+                # In the meantime, somebody else has begun the index with another key.
                 self._look()
                 return self._join(wanted)
+
+    def open_read_only(self) -> int:
+        with self._errors():
+            return self._look()
 
     def _look(self) -> int:
         """Adopt the key of the index, if there is one; return its number of pages.
@@ -195,350 +165,287 @@ class RedisStore:
         Raises ProfileMismatchError.
         """
         pages = 0
-        for head in self._every("HGETALL", "m", anew=True).values():
+        for head in self._ask_everywhere(CommandRequest("HGETALL", _HEAD), anew=True).values():
             if profile := head.get(b"profile"):
-                secret = head.get(b"key", b"")
                 self.layout = self.layout.check_profile(
-                    profile.decode("utf-8", "replace"), secret, self._url
+                    profile.decode("utf-8", "replace"), head.get(b"key", b""), self._url
                 )
                 pages += int(head.get(b"pages", 0))
         return pages
 
     def _join(self, wanted: CrawlSession) -> int:
-        """Join the crawl as this session, which the number 0 leaves to the index; return how many
-        pages there are.
+        """Join the crawl with this session; return the number of pages.
+
+        If the number of the session is 0, the index chooses one.
         """
-        layout, number, process = self.layout, wanted.number, wanted.process or own_process()
-        own = (
-            layout.profile,
-            protocol.pack_order(layout.tables),
-            layout.key.secret,
-            self._now() or "",
-            process,
+        arguments = JoinArguments(
+            profile=self.layout.profile,
+            order=protocol.pack_order(self.layout.tables),
+            secret=self.layout.key.secret,
+            now=self._now_argument(),
+            process=wanted.process or own_process(),
+            number=wanted.number,
         )
-        if not number:
-            number, _ = self._ask(
-                self._answering[0], "join", *own, -secrets.randbelow(_NUMBERS_AHEAD)
-            )
-        replies = self._every("join", *own, number)
-        self.session = CrawlSession(number, process)
+        if not arguments.number:
+            choosing = arguments._replace(number=-secrets.randbelow(_NUMBERS_AHEAD))
+            request = ScriptRequest("join", *choosing)
+            number, _ = self._ask(self._connection.reachable[0], request)
+            arguments = arguments._replace(number=number)
+        replies = self._ask_everywhere(ScriptRequest("join", *arguments))
+        self.session = CrawlSession(arguments.number, arguments.process)
         return sum(pages for _, pages in replies.values())
 
-    def open_read_only(self) -> int:
-        with self._errors():
-            return self._look()
-
     def heartbeat(self) -> None:
+        request = ScriptRequest(
+            "heartbeat", self._now_argument(), self.session.process, self.session.number
+        )
         with self._errors():
-            self._every(
-                "heartbeat", self._now() or "", self.session.process, self.session.number, anew=True
-            )
+            self._ask_everywhere(request, anew=True)
             self._end_dead_leases()
 
     def close(self, *, leave: bool = True) -> None:
         with self._joining, contextlib.suppress(*ANY_ERROR):
-            number, self.session = self.session.number, contract.NO_SESSION
+            number = self.session.number
+            self.session = contract.NO_SESSION
             try:
                 if number and leave:
                     self._end_leases([number])
             finally:
-                if servers := vars(self).pop("_client", None):
-                    servers.close()
+                self._connection.close()
 
     def _end_dead_leases(self) -> set[int]:
-        """End the leases of crawlers whose process on this machine has exited; return the others."""
-        processes = {
-            pair for answer in self._every("HGETALL", "w").values() for pair in answer.items()
-        }
+        """End the leases of crawlers whose process on this machine has exited.
+
+        Returns the numbers of the crawlers that keep their leases.
+        """
+        leases: set[tuple[bytes, bytes]] = set()
+        for processes in self._ask_everywhere(CommandRequest("HGETALL", _PROCESSES)).values():
+            leases.update(processes.items())
         dead = {
             int(number)
-            for number, process in processes
+            for number, process in leases
             if has_exited(process.decode("utf-8", "replace"))
         }
         if dead:
             self._end_leases(dead)
-        return {int(number) for number, _ in processes} - dead
+        return {int(number) for number, _ in leases} - dead
 
     def _end_leases(self, numbers: Collection[int]) -> None:
-        self._every("ZREM", "c", *numbers)
-        self._every("HDEL", "w", *numbers)
+        self._ask_everywhere(CommandRequest("ZREM", _CRAWLERS, *numbers))
+        self._ask_everywhere(CommandRequest("HDEL", _PROCESSES, *numbers))
+
+    # Pages
 
     def check(self, queries: Sequence[Query]) -> contract.Answers:
         deliveries = self._deliveries(name for query in queries for name in query.delivered)
         checks = self._checks(queries)
-        replies = self._replies(
-            {call.prefix: call for call in deliveries} | dict(enumerate(checks))
-        )
-        answers = [self._answer(query, replies[place]) for place, query in enumerate(queries)]
-        # No page is a copy of itself: if another crawler that seemed to be at work has it, and has
-        # died, ask again.
-        own = [
-            place
-            for place, (query, answer) in enumerate(zip(queries, answers, strict=True))
-            if isinstance(answer, Answer)
-            and answer.kind in (Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE)
-            if answer.record and answer.record.url_key == query.record.url_key
+        replies = self._try([*deliveries, *checks])[len(deliveries) :]
+        answers = [
+            self._answer(query, reply) for query, reply in zip(queries, replies, strict=True)
         ]
-        if own:
-            try:
-                with self._errors():
-                    at_work = self._end_dead_leases()
-                own = [place for place in own if protocol.crawler_of(replies[place]) not in at_work]
-                repeated = self._replies({place: checks[place].retried() for place in own})
-            except StoreError as error:
-                repeated = dict.fromkeys(own, error)
-            for place, reply in repeated.items():
-                answers[place] = self._answer(queries[place], reply)
+        own_copies = [
+            place
+            for place, query in enumerate(queries)
+            if _is_copy_of_itself(query, answers[place])
+        ]
+        if not own_copies:
+            return answers
+        # No page is a copy of itself: another crawler, which seemed to be at work, has this page.
+        # Ask again if that crawler has died.
+        try:
+            with self._errors():
+                at_work = self._end_dead_leases()
+        except StoreError as error:
+            for place in own_copies:
+                answers[place] = error
+            return answers
+        of_the_dead = [
+            place for place in own_copies if protocol.crawler_of(replies[place]) not in at_work
+        ]
+        again = self._try([checks[place].retried() for place in of_the_dead])
+        for place, reply in zip(of_the_dead, again, strict=True):
+            answers[place] = self._answer(queries[place], reply)
         return answers
 
     def _checks(self, queries: Sequence[Query]) -> list[Call]:
+        """Return the call that checks each query."""
+        questions = protocol.pack_questions(queries, self.layout, self._now())
         batch = secrets.token_hex(4).encode() if len(queries) > 1 else b""
-        asked: set[int] = set()
+        earlier: set[int] = set()
         calls: list[Call] = []
-        for place, question in enumerate(
-            protocol.pack_questions(queries, self.layout, self._now())
-        ):
-            query = queries[place]
-            url_key, most = (
-                query.record.url_key,
-                self._share(query.retention.max_pages, query.shard_key),
+        for place, (query, question) in enumerate(zip(queries, questions, strict=True)):
+            arguments = CheckArguments(
+                profile=self.layout.profile,
+                question=question,
+                packed_text=query.record.packed_text,
+                max_pages=self._share(query.retention.max_pages, query.shard_key) or 0,
+                crawler=self.session.number,
+                is_pending=int(query.is_pending),
+                revisit_rule=protocol.pack_rule(query.revisit_rule),
+                batch=batch,
+                place=place,
+                is_retry=0,
             )
-            own = (
-                most or 0,
-                self.session.number,
-                int(query.is_pending),
-                protocol.pack_rule(query.revisit_rule),
-            )
-            arguments = (
-                self.layout.profile,
-                *question,
-                query.record.packed_text,
-                *own,
-                batch,
-                place,
-                0,
-            )
-            # What comes twice in a batch is a revisit the second time, whether or not an answer was
-            # lost.
-            calls.append(
-                _call(
-                    self._prefix(query.shard_key),
-                    "check",
-                    *arguments,
-                    is_check=url_key not in asked,
-                )
-            )
-            asked.add(url_key)
+            url_key = query.record.url_key
+            request = CheckRequest(arguments, is_first=url_key not in earlier)
+            calls.append(Call(self._prefix(query.shard_key), request))
+            earlier.add(url_key)
         return calls
 
     def _answer(self, query: Query, reply: Any) -> Answer | StoreError:
+        """Return the answer in a reply to a check, or the error in place of it."""
+        try:
+            self._check_key(query)
+            return protocol.unpack_answer(value_of(reply), self.layout)
+        except Exception as error:
+            problem = error
+        # Only errors get here, because entering `_errors` takes as long as unpacking an answer.
         try:
             with self._errors():
-                self._check_keys([query])
-                return protocol.unpack_answer(_checked(reply), self.layout)
+                raise problem
         except StoreError as error:
             return error
 
-    def _check_keys(self, queries: Iterable[Query | contract.AnchorQuery]) -> None:
-        if any(query.key_id != self.layout.key.id for query in queries):
+    def _check_key(self, query: Query | contract.AnchorQuery) -> None:
+        """Raise KeyMismatchError if a query was hashed with another key."""
+        if query.key_id != self.layout.key.id:
             raise contract.key_changed(self._url)
 
     def find(self, queries: Sequence[Query]) -> list[list[Record]]:
         with self._errors():
-            self._check_keys(queries)
-            questions = zip(
-                queries, protocol.pack_questions(queries, self.layout, self._now()), strict=True
-            )
-            profile = self.layout.profile
-            calls = [
-                _call(self._prefix(query.shard_key), "find", profile, *own)
-                for query, own in questions
-            ]
+            for query in queries:
+                self._check_key(query)
+            questions = protocol.pack_questions(queries, self.layout, self._now())
+            calls: list[Call] = []
+            for query, question in zip(queries, questions, strict=True):
+                request = ScriptRequest("find", self.layout.profile, *question)
+                calls.append(Call(self._prefix(query.shard_key), request))
             return [
-                [protocol.unpack_record(record, self.layout) for record in some]
-                for some in self._results(calls)
+                [protocol.unpack_record(record, self.layout) for record in records]
+                for records in self._ask_all(calls)
             ]
 
     def deliver(self, names: Sequence[PageName]) -> None:
         with self._errors():
-            self._results(self._deliveries(names))
+            self._ask_all(self._deliveries(names))
 
     def _deliveries(self, names: Iterable[PageName]) -> list[Call]:
-        behind: defaultdict[str, list[PageName]] = defaultdict(list)
+        """Return the calls that note pages as delivered, one for each prefix."""
+        by_prefix: defaultdict[str, list[PageName]] = defaultdict(list)
         for name in names:
-            behind[self._prefix(name.shard_key)].append(name)
-        number = self.session.number
+            by_prefix[self._prefix(name.shard_key)].append(name)
+        crawler = self.session.number
         return [
-            _call(prefix, "deliver", protocol.pack_names(some), number)
-            for prefix, some in behind.items()
+            Call(prefix, ScriptRequest("deliver", protocol.pack_names(behind), crawler))
+            for prefix, behind in by_prefix.items()
         ]
 
     def remembered(
         self, names: Sequence[PageName], retention: contract.Retention
     ) -> list[Record | None]:
-        limits = (self._now() or "", retention.ttl_seconds or 0, int(retention.refresh))
-        calls = [
-            _call(self._prefix(own.shard_key), "remembered", protocol.pack_names([own]), *limits)
-            for own in names
-        ]
+        calls: list[Call] = []
+        for name in names:
+            request = ScriptRequest(
+                "remembered",
+                protocol.pack_names([name]),
+                self._now_argument(),
+                retention.ttl_seconds or 0,
+                int(retention.refresh),
+            )
+            calls.append(Call(self._prefix(name.shard_key), request))
+        records: list[Record | None] = []
         with self._errors():
-            pages = self._results(calls)
-            return [
-                protocol.unpack_record(page[0], self.layout, page[1]) if page else None
-                for page in pages
-            ]
+            for reply in self._ask_all(calls):
+                if reply:
+                    record, text = reply
+                    records.append(protocol.unpack_record(record, self.layout, text))
+                else:
+                    records.append(None)
+        return records
 
     def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool:
+        request = ScriptRequest("forget", protocol.pack_names([name]), int(anchors_alone))
         with self._errors():
-            prefix = self._prefix(name.shard_key)
-            return (
-                int(self._ask(prefix, "forget", protocol.pack_names([name]), int(anchors_alone)))
-                > 0
-            )
+            return int(self._ask(self._prefix(name.shard_key), request)) > 0
 
     def anchors(self, query: contract.AnchorQuery, *, add: bool = True) -> contract.Holders:
-        prefix, shard_key = self._prefix(query.name.shard_key), query.name.shard_key
+        shard_key = query.name.shard_key
         with self._errors():
-            self._check_keys([query])
-            limits = (
-                self._now() or "",
-                query.ttl_seconds or 0,
-                self._share(query.most_anchors, shard_key),
+            self._check_key(query)
+            arguments = AnchorsArguments(
+                profile=self.layout.profile,
+                adds_page=int(add),
+                now=self._now_argument(),
+                ttl_seconds=query.ttl_seconds or 0,
+                most_anchors=self._share(query.most_anchors, shard_key) or 0,
+                page=protocol.pack_page(query.name),
+                url=query.url.encode("utf-8", "replace"),
+                anchors=protocol.pack_anchors(query.anchors),
             )
-            asked = (self.layout.profile, int(add), *limits, *protocol.pack_anchors(query))
-            return protocol.unpack_holders(self._ask(prefix, "anchors", *asked))
+            request = ScriptRequest("anchors", *arguments)
+            return protocol.unpack_holders(self._ask(self._prefix(shard_key), request))
+
+    # The whole index
 
     def clear(self) -> None:
+        prefixes = self._connection.prefixes
         with self._errors():
-            over = self._results([_call(prefix, "clear") for prefix in self._prefixes])
-            self._remove_epochs(dict(zip(self._prefixes, over, strict=True)))
+            epochs = self._ask_all([Call(prefix, ScriptRequest("clear")) for prefix in prefixes])
+            self._remove_epochs(dict(zip(prefixes, epochs, strict=True)))
         if self.session.number:
             self.open()
 
-    def _remove_epochs(self, over: Mapping[str, int]) -> None:
-        """Remove the keys behind each prefix that are of its epoch or earlier: others may have
-        begun later ones.
+    def _remove_epochs(self, epochs: Mapping[str, int]) -> None:
+        """Remove the keys behind each prefix that are of its epoch or of an earlier one.
+
+        Other crawlers may have begun later epochs, whose keys stay.
         """
-        for server in set(map(self._server, self._prefixes)):
+        pattern = f"crawldedup:{{{self.layout.namespace}[/}}]*"
+        for server in self._connection.servers():
             pipeline = server.pipeline(transaction=False)
-            for key in server.scan_iter(f"crawldedup:{{{self.layout.namespace}[/}}]*", count=1000):
-                match = _OF_AN_EPOCH.match(key.decode("utf-8", "replace"))
-                if match and int(match[2]) <= over.get(match[1], -1):
+            for key in server.scan_iter(pattern, count=_SCANNED_AT_ONCE):
+                match = _KEY_OF_AN_EPOCH.match(key.decode("utf-8", "replace"))
+                if match and int(match["epoch"]) <= epochs.get(match["prefix"], -1):
                     pipeline.unlink(key)
-                if len(pipeline) >= 1000:
+                if len(pipeline) >= _SCANNED_AT_ONCE:
                     pipeline.execute()
             pipeline.execute()
 
     def note(self, name: str, text: str | None = None) -> str:
+        prefix = self._connection.prefixes[0]
         with self._errors():
             if text is not None:
-                self._ask(self._prefixes[0], "HSET", "notes", name, text)
-            return (self._ask(self._prefixes[0], "HGET", "notes", name) or b"").decode(
-                "utf-8", "replace"
-            )
+                self._ask(prefix, CommandRequest("HSET", _NOTES, name, text))
+            noted = self._ask(prefix, CommandRequest("HGET", _NOTES, name)) or b""
+            return str(noted.decode("utf-8", "replace"))
 
     def info(self) -> contract.StoreInfo:
         with self._errors():
             pages = self._look()
-        silent = len(self._prefixes) - len(self._answering)
-        warning = (
-            f"of {len(self._prefixes)} parts, {silent} do not answer, and their pages are not "
-            "counted"
-        )
-        size, tables, layout = pages * BYTES_A_PAGE, pages * TABLE_BYTES_A_PAGE, self.layout
-        named = (layout.profile, layout.namespace, self._url, (warning,) if silent else ())
-        return contract.StoreInfo(pages, size, tables, len(layout.tables), *named)
-
-
-class RedisClusterStore(RedisStore):
-    """One namespace of a Redis Cluster.
-
-    While a replica takes the place of a dead master, or a slot moves, calls are repeated for some
-    seconds.
-    """
-
-    schemes: ClassVar[tuple[str, ...]] = ("redis+cluster",)
-    _has_warned = False
-
-    def __init__(
-        self, url: str, layout: Layout, *, clock: Callable[[], float] | None = None
-    ) -> None:
-        super().__init__(url, layout, clock=clock)
-        self._prefixes = self._answering = prefixes(layout.namespace)
-
-    @cached_property
-    def _client(self) -> Any:
-        return client.connect_cluster(self._target)
-
-    def _server(self, prefix: str) -> redis.Redis:
-        # No key has the bare prefix as its name, but all have its slot.
-        return cast(
-            redis.Redis, self._client.get_redis_connection(self._client.get_node_from_key(prefix))
-        )
-
-    def _prefix(self, shard_key: int | None) -> str:
-        if shard_key is None and not self._has_warned:
-            self._has_warned = True
-            _log.warning(
-                "%s: an index of the scope global lies on one server; site and spider spread it",
-                self._url,
+        parts = len(self._connection.prefixes)
+        silent = parts - len(self._connection.reachable)
+        warnings: tuple[str, ...] = ()
+        if silent:
+            warnings = (
+                f"of {parts} parts, {silent} do not answer, and their pages are not counted",
             )
-        return super()._prefix(shard_key)
-
-    def _attempts(self) -> Iterator[None]:
-        """Yield before each attempt.
-
-        The last one begins early enough to end within FAILOVER_SECONDS.
-        """
-        last_start = time.monotonic() + FAILOVER_SECONDS - client.TIMEOUT_SECONDS
-        yield
-        # The connection may just have been idle for too long.
-        pause = 0.0
-        while time.monotonic() + pause <= last_start:
-            time.sleep(pause)
-            with contextlib.suppress(*ANY_ERROR):
-                self._client.nodes_manager.initialize()
-            yield
-            pause = _PAUSE_SECONDS
-
-    def _is_repeated(self, answer: object) -> bool:
-        return (
-            isinstance(answer, Exception)
-            and client.our_error(answer, self._url)[0] is StoreUnavailableError
+        return contract.StoreInfo(
+            pages=pages,
+            bytes=pages * BYTES_A_PAGE,
+            table_bytes=pages * TABLE_BYTES_A_PAGE,
+            tables=len(self.layout.tables),
+            profile=self.layout.profile,
+            namespace=self.layout.namespace,
+            store=self._url,
+            warnings=warnings,
         )
 
 
-@cache
-def prefixes(namespace: str) -> tuple[str, ...]:
-    """Return a prefix in each 16th of the slots.
-
-    The braces hold what Redis derives the slot from.
-    """
-    of_slots: dict[int, str] = {}
-    numbers = count()
-    while len(of_slots) < PREFIXES:
-        prefix = f"crawldedup:{{{namespace}/{next(numbers)}}}:"
-        of_slots.setdefault(
-            key_slot(prefix.encode()) * PREFIXES // REDIS_CLUSTER_HASH_SLOTS, prefix
-        )
-    return tuple(prefix for _, prefix in sorted(of_slots.items()))
-
-
-def _call(prefix: str, name: str, *arguments: Any, is_check: bool = False) -> Call:
-    """Return the call of a script, or of a command in capitals, whose first argument is a key
-    behind the prefix.
-    """
-    if name.isupper():
-        return Call(prefix, (name, f"{prefix}{arguments[0]}", *arguments[1:]))
-    return Call(prefix, ("EVALSHA", client.script_sha(name), 1, prefix, *arguments), is_check)
-
-
-def _checked(reply: Any) -> Any:
-    match reply:
-        case Exception():
-            raise reply
-        case [b"lost"]:
-            raise redis.ConnectionError("the index is lost as soon as it is begun")
-        case [b"profile", bytes()]:
-            raise _ForeignError
-    return reply
+def _is_copy_of_itself(query: Query, answer: Answer | StoreError) -> bool:
+    """Return whether the answer calls a page a copy of the page with the same URL."""
+    return (
+        isinstance(answer, Answer)
+        and answer.kind in (Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE)
+        and answer.record is not None
+        and answer.record.url_key == query.record.url_key
+    )

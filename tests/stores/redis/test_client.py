@@ -11,7 +11,8 @@ from redis import exceptions as theirs
 from redis.sentinel import MasterNotFoundError
 
 from crawldedup.errors import ConfigurationError, StoreError, StoreFullError, StoreUnavailableError
-from crawldedup.stores.redis.client import connect, read_url, store_errors
+from crawldedup.stores.redis.client import connect, read_url
+from crawldedup.stores.redis.errors import store_errors
 from tests.servers import Certificate, free_port
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -56,20 +57,20 @@ def test_sentinels_have_a_login_and_a_share_of_the_time_of_their_own(
         f"?ssl=true&ssl_ca_certs={certificate.file}&sentinel_username=watcher&sentinel_password=hush"
     )
     pool = client_of(url).connection_pool
-    asked = [settings(client) for client in pool.sentinel_manager.sentinels]
-    assert [(each["host"], each["port"]) for each in asked] == [
+    sentinels = [settings(client) for client in pool.sentinel_manager.sentinels]
+    assert [(sentinel["host"], sentinel["port"]) for sentinel in sentinels] == [
         ("a", 26379),
         ("b", 1),
         ("::1", 2),
         ("d", 26379),
     ]
-    for each in asked:
-        assert (each["username"], each["password"], each["socket_timeout"]) == (
+    for sentinel in sentinels:
+        assert (sentinel["username"], sentinel["password"], sentinel["socket_timeout"]) == (
             "watcher",
             "hush",
             0.5,
         )
-        assert each["ssl_ca_certs"] == str(certificate.file)
+        assert sentinel["ssl_ca_certs"] == str(certificate.file)
     assert (pool.is_master, pool.service_name, pool.connection_kwargs["password"]) == (
         True,
         "crawl",

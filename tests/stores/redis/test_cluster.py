@@ -19,8 +19,8 @@ from redis.crc import key_slot
 
 from crawldedup.errors import StoreFullError, StoreUnavailableError
 from crawldedup.stores.contract import AnchorQuery, PageName, Query, Retention
-from crawldedup.stores.redis.client import exchange
-from crawldedup.stores.redis.store import PREFIXES, RedisClusterStore, prefixes
+from crawldedup.stores.redis.calls import exchange
+from crawldedup.stores.redis.cluster import PREFIXES, RedisClusterStore, prefixes
 from crawldedup.verdict import Kind
 from tests.servers import ClusterSetup, wait_until
 from tests.stores.pages import LAYOUT, checked, query, random_page, url_key_of
@@ -65,7 +65,7 @@ def store(cluster: ClusterSetup) -> Iterator[RedisClusterStore]:
 @pytest.fixture
 def is_patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine may take its time to find a master dead."""
-    monkeypatch.setattr("crawldedup.stores.redis.store.FAILOVER_SECONDS", 30.0)
+    monkeypatch.setattr("crawldedup.stores.redis.cluster.FAILOVER_SECONDS", 30.0)
 
 
 class TestPrefixes:
@@ -86,7 +86,7 @@ class TestPrefixes:
         statuses(store, each_elsewhere(range(1000, 1016)))
         rounds: list[Any] = []
         monkeypatch.setattr(
-            "crawldedup.stores.redis.client.exchange",
+            "crawldedup.stores.redis.connection.exchange",
             lambda asked: (rounds.append(asked), exchange(asked))[1],
         )
         assert statuses(store, each_elsewhere(range(64))) == [Kind.NEW] * 64
@@ -179,7 +179,7 @@ class TestTrouble:
     def test_a_master_that_is_gone_is_told_and_its_pages_pass(
         self, cluster: ClusterSetup, store: RedisClusterStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("crawldedup.stores.redis.store.FAILOVER_SECONDS", 3.0)
+        monkeypatch.setattr("crawldedup.stores.redis.cluster.FAILOVER_SECONDS", 3.0)
         statuses(store, each_elsewhere(range(64)))
         gone = cluster.master_of(NAMES[0])
         lost = [number for number in range(PREFIXES) if cluster.master_of(NAMES[number]) is gone]
@@ -218,7 +218,7 @@ class TestTrouble:
             thread.start()
             time.sleep(0.3)
             assert thread.is_alive()
-            monkeypatch.setattr("crawldedup.stores.redis.store.FAILOVER_SECONDS", 2.2)
+            monkeypatch.setattr("crawldedup.stores.redis.cluster.FAILOVER_SECONDS", 2.2)
             (answer,) = store.check([ask(1, "late", place=7)])
             assert isinstance(answer, StoreUnavailableError)
         thread.join()

@@ -16,7 +16,8 @@ import redis
 
 from crawldedup.errors import ConfigurationError, StoreUnavailableError
 from crawldedup.stores.contract import AnchorQuery, Retention
-from crawldedup.stores.redis.client import connect, read_url, store_errors
+from crawldedup.stores.redis.client import connect, read_url
+from crawldedup.stores.redis.errors import store_errors
 from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.registry import make_store, shown_url
 from crawldedup.verdict import Kind
@@ -202,7 +203,7 @@ def use_everything(store: RedisStore, others: str) -> None:
     store.check([query(random_page(rng), url(f"batch/{number}")) for number in range(3)])
     # Copies in a batch whose answer was lost.
     copies = [query(pages[3], url(f"copy/{number}")) for number in range(2)]
-    store._run({place: call.retried() for place, call in enumerate(store._checks(copies))})
+    store._connection.send([call.retried() for call in store._checks(copies)])
     # A text that is kept, and one that takes its place.
     for page, text in ((pages[4], b"one"), (random_page(rng), b"two")):
         check(page, "text", text, is_pending=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socketserver
 import threading
 from collections.abc import Iterator
@@ -19,7 +20,8 @@ from crawldedup.index.queries import TABLES
 from crawldedup.search.plan import KEY_BITS
 from crawldedup.stores.contract import PageName, Query, Record
 from crawldedup.stores.redis import protocol
-from crawldedup.stores.redis.client import exchange
+from crawldedup.stores.redis.calls import Commands, exchange
+from crawldedup.stores.redis.scripts import script_text
 from crawldedup.stores.redis.store import RedisStore
 from crawldedup.stores.registry import make_store
 from crawldedup.verdict import Kind
@@ -205,6 +207,25 @@ def test_queries_of_a_batch_are_packed_as_each_of_them_alone(rng: np.random.Gene
     assert protocol.pack_names([PageName(1), PageName(2, 5)]) == bytes(7) + b"\1" + bytes(7) + b"\2"
 
 
+def test_the_script_reads_as_many_arguments_as_a_check_has(rng: np.random.Generator) -> None:
+    (question,) = protocol.pack_questions([query(random_page(rng), url("a"))], LAYOUT, 0)
+    arguments = protocol.CheckArguments(
+        profile="profile",
+        question=question,
+        packed_text=b"text",
+        max_pages=0,
+        crawler=1,
+        is_pending=0,
+        revisit_rule=b"",
+        batch=b"",
+        place=0,
+        is_retry=0,
+    ).as_arguments()
+    script = script_text("check")
+    places = {int(place) for place in re.findall(r"ARGV\[(\d+)\]", script)}
+    assert places == set(range(1, len(arguments) + 1))
+
+
 def test_every_page_of_a_large_index_is_found_in_buckets_that_the_server_keeps_as_packed_lists(
     client: redis.Redis, store: RedisStore, rng: np.random.Generator
 ) -> None:
@@ -341,10 +362,10 @@ class TestLostAnswers:
             if not next(cuts, False):
                 return exchange(asked)
             ((server, commands),) = asked
-            (answers,) = exchange([(server, commands[:done])])
+            (answers,) = exchange([Commands(server, commands[:done])])
             return [[*answers[:read], *[redis.ConnectionError("cut")] * (len(commands) - read)]]
 
-        monkeypatch.setattr("crawldedup.stores.redis.client.exchange", cut)
+        monkeypatch.setattr("crawldedup.stores.redis.connection.exchange", cut)
 
     @pytest.mark.parametrize(
         ("done", "read"), [*((done, 0) for done in range(4)), (None, 0), (None, 1), (None, 2)]
@@ -385,7 +406,10 @@ class TestLostAnswers:
         self, client: redis.Redis, store: RedisStore
     ) -> None:
         asked = [ask(1, name, revisit_rule=revisit_rule(page_number(1), 0.9)) for name in (1, 2)]
-        assert [checked(store, each).kind for each in asked] == [Kind.NEW, Kind.EXACT_DUPLICATE]
+        assert [checked(store, question).kind for question in asked] == [
+            Kind.NEW,
+            Kind.EXACT_DUPLICATE,
+        ]
         assert list(client.scan_iter("*:b:*")) == []
         assert statuses(store, asked) == [Kind.REVISIT, Kind.EXACT_DUPLICATE]
         (name,) = client.scan_iter("*:b:*")

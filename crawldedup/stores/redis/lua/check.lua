@@ -1,7 +1,5 @@
 -- parts: layout, records, crawlers, writing, search
--- Decide about a page and remember it. KEYS: prefix. ARGV: profile, a question, text to keep of the page, or '', most pages
--- of the index or 0, number of the crawler, 1 if the page is pending, what `pack_rule` packs, name of the batch, or '' for one
--- page, place in the batch, and 1 if the answer to the same question may have been lost, or 0.
+-- Decide about a page and remember it. KEYS: prefix. ARGV: the fields of `CheckArguments` in protocol.py, in their order.
 -- Returns what `unpack_answer` unpacks, {'profile', the index's profile}, or {'lost'}.
 
 if not meta.profile then return {'lost'} end

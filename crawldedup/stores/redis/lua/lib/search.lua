@@ -1,7 +1,7 @@
 -- Search for near duplicates.
 
--- Unpack ARGV[2] to ARGV[8], which `crawldedup.stores.redis.protocol.pack_questions` packs. The last has the cost up to which
--- pages are counted, that up to which the nearest other is told, and the limits by the number of pages that are counted.
+-- Unpack ARGV[2] to ARGV[8], which are the fields of `Question` in protocol.py. The last has the cost up to which pages are
+-- counted, the cost up to which the nearest other page is reported, and the limits by the number of pages that are counted.
 local function read_question()
   local now, ttl, refresh, exact_only, max_candidates, max_keys, key_limit, signature_bytes =
     struct.unpack('>I4I4BBI4I4I4I2', ARGV[2])

@@ -1,0 +1,170 @@
+"""Calls of scripts and commands: what is sent to a server, and how.
+
+There is one way to call a script, a `ScriptRequest`, and one way to call a command, a
+`CommandRequest`. Either becomes a `Call` once it is known which prefix it is for.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, NamedTuple, Protocol, Self
+
+import redis
+from redis import exceptions
+
+from crawldedup.stores.redis.errors import ANY_ERROR, BAD_REPLIES
+from crawldedup.stores.redis.protocol import Argument, CheckArguments
+from crawldedup.stores.redis.scripts import ScriptName, script_sha, script_with_sha
+
+Command = tuple[Argument, ...]
+"""The words of a command, as they are sent to the server."""
+
+_SHA_AT: Final = 1  # in the words of an EVALSHA
+
+
+class Request(Protocol):
+    """A script or a command that can be called for any prefix."""
+
+    def command(self, prefix: str) -> Command:
+        """Return the words to send for a prefix."""
+        ...
+
+    def retried(self) -> Self:
+        """Return the request to send when the reply to this one may have been lost."""
+        ...
+
+
+class CommandRequest:
+    """A command of the server for one key, which is named without its prefix."""
+
+    def __init__(self, name: str, key: str, *arguments: Argument) -> None:
+        self._name = name
+        self._key = key
+        self._arguments = arguments
+
+    def command(self, prefix: str) -> Command:
+        return (self._name, f"{prefix}{self._key}", *self._arguments)
+
+    def retried(self) -> Self:
+        return self
+
+
+class ScriptRequest:
+    """A script, and the arguments that it finds in its ARGV."""
+
+    def __init__(self, name: ScriptName, *arguments: Argument) -> None:
+        self._name: ScriptName = name
+        self._arguments = arguments
+
+    def command(self, prefix: str) -> Command:
+        return ("EVALSHA", script_sha(self._name), 1, prefix, *self._arguments)
+
+    def retried(self) -> Self:
+        return self
+
+
+class CheckRequest(NamedTuple):
+    """The script `check` with its arguments, one of which says whether this is a retry.
+
+    The second time that a page occurs in a batch, it is a revisit, whether or not an answer was
+    lost. So `is_first` is False for it, and it is not marked as a retry.
+    """
+
+    arguments: CheckArguments
+    is_first: bool
+
+    def command(self, prefix: str) -> Command:
+        return ("EVALSHA", script_sha("check"), 1, prefix, *self.arguments.as_arguments())
+
+    def retried(self) -> Self:
+        if not self.is_first:
+            return self
+        return self._replace(arguments=self.arguments._replace(is_retry=1))
+
+
+class Call(NamedTuple):
+    """A request to the server that holds the keys of a prefix."""
+
+    prefix: str
+    request: Request
+
+    def command(self) -> Command:
+        """Return the words to send."""
+        return self.request.command(self.prefix)
+
+    def retried(self) -> "Call":
+        """Return the call to make when the reply to this one may have been lost."""
+        return self._replace(request=self.request.retried())
+
+
+class ForeignIndexError(Exception):
+    """Raised when the index behind a prefix turns out to have another profile."""
+
+
+def is_lost(reply: Any) -> bool:
+    """Return whether a script replied that its index is not there, though we had joined it."""
+    return bool(reply == [b"lost"])
+
+
+def value_of(reply: Any) -> Any:
+    """Return a reply that is a value.
+
+    Raises:
+        ForeignIndexError: If the index has another profile.
+        redis.ConnectionError: If the index is lost.
+        Exception: The error that stands in place of a reply.
+    """
+    match reply:
+        case Exception():
+            raise reply
+        case [b"lost"]:
+            raise redis.ConnectionError("the index is lost as soon as it is begun")
+        case [b"profile", bytes()]:
+            raise ForeignIndexError
+    return reply
+
+
+class Commands(NamedTuple):
+    """Commands for one server."""
+
+    server: redis.Redis
+    commands: list[Command]
+
+
+def exchange(batches: Sequence[Commands]) -> list[list[Any]]:
+    """Return the replies of each server to its commands, with errors in place of missing replies.
+
+    The servers work at the same time.
+    """
+    if len(batches) < 2:
+        return [_replies(batch) for batch in batches]
+    with ThreadPoolExecutor(len(batches)) as threads:
+        return list(threads.map(_replies, batches))
+
+
+def _replies(batch: Commands) -> list[Any]:
+    """Return the replies of a server, which gets the scripts that it lacks."""
+    server, commands = batch
+    replies = _pipelined(server, commands)
+    unknown = [
+        place for place, reply in enumerate(replies) if isinstance(reply, exceptions.NoScriptError)
+    ]
+    if not unknown:
+        return replies
+    repeated = [commands[place] for place in unknown]
+    scripts = {script_with_sha(str(command[_SHA_AT])) for command in repeated}
+    loads: list[Command] = [("SCRIPT LOAD", script) for script in scripts]
+    fresh = _pipelined(server, [*loads, *repeated])
+    for place, reply in zip(unknown, fresh[len(loads) :], strict=True):
+        replies[place] = reply
+    return replies
+
+
+def _pipelined(server: redis.Redis, commands: Sequence[Command]) -> list[Any]:
+    """Send commands in one round trip; return the replies, with errors in place of missing ones."""
+    pipeline = server.pipeline(transaction=False)
+    for command in commands:
+        pipeline.execute_command(*command)  # type: ignore[no-untyped-call]
+    try:
+        return pipeline.execute(raise_on_error=False)
+    except (*ANY_ERROR, *BAD_REPLIES) as error:
+        return [error] * len(commands)

@@ -1,0 +1,127 @@
+"""The connection of a store to its server: send calls, repeat those that failed, and collect the
+replies.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, cast
+
+import redis
+from redis.sentinel import MasterNotFoundError
+
+from crawldedup.stores.redis.calls import Call, Commands, Request, exchange
+from crawldedup.stores.redis.client import Target, connect
+from crawldedup.stores.redis.errors import ANY_ERROR
+
+
+class Connection:
+    """A connection to one Redis server, which is opened when it is used.
+
+    Safe to use from several threads.
+    """
+
+    def __init__(self, target: Target, store: str, prefixes: tuple[str, ...]) -> None:
+        """Keep what is needed to connect.
+
+        Args:
+            target: The server.
+            store: The URL of the store as messages show it.
+            prefixes: The prefixes of the keys of an index.
+        """
+        self._target = target
+        self._store = store
+        self.prefixes = prefixes
+        self.reachable = prefixes
+        """The prefixes whose server replied to the last call for all of them."""
+
+    @cached_property
+    def _client(self) -> Any:
+        return connect(self._target)
+
+    def _server(self, prefix: str) -> redis.Redis:  # noqa: ARG002 (the parts of a cluster differ)
+        return cast(redis.Redis, self._client)
+
+    def _attempts(self) -> Iterator[None]:
+        """Yield before each attempt to get replies.
+
+        The first one may find that an idle connection was closed, but the second one will not.
+        """
+        yield
+        yield
+
+    def _is_worth_repeating(self, reply: object) -> bool:
+        """Return whether another attempt may get a better reply."""
+        # Sentinels that name no master have used up the time.
+        return isinstance(reply, redis.ConnectionError) and not isinstance(
+            reply, MasterNotFoundError
+        )
+
+    def servers(self) -> set[redis.Redis]:
+        """Return a client for each server that holds a part of the index.
+
+        Raises the client's own errors.
+        """
+        return {self._server(prefix) for prefix in self.prefixes}
+
+    def send(self, calls: Sequence[Call]) -> list[Any]:
+        """Return the replies to calls in their order, with errors in place of missing replies.
+
+        Calls to one server run in their order. Each attempt takes one round trip.
+        """
+        replies: dict[int, Any] = {}
+        waiting = dict(enumerate(calls))
+        for _ in self._attempts():
+            replies |= self._send_once(waiting)
+            waiting = {
+                place: call.retried()
+                for place, call in waiting.items()
+                if self._is_worth_repeating(replies[place])
+            }
+            if not waiting:
+                break
+        return [replies[place] for place in range(len(calls))]
+
+    def _send_once(self, numbered: Mapping[int, Call]) -> dict[int, Any]:
+        """Return the replies to numbered calls by their numbers."""
+        replies: dict[int, Any] = {}
+        numbers: defaultdict[redis.Redis, list[int]] = defaultdict(list)
+        for number, call in numbered.items():
+            try:
+                server = self._server(call.prefix)
+            except ANY_ERROR as error:
+                replies[number] = error
+            else:
+                numbers[server].append(number)
+        batches = [
+            Commands(server, [numbered[number].command() for number in of_server])
+            for server, of_server in numbers.items()
+        ]
+        exchanged = exchange(batches)
+        for of_server, server_replies in zip(numbers.values(), exchanged, strict=True):
+            replies.update(zip(of_server, server_replies, strict=True))
+        return replies
+
+    def send_everywhere(self, request: Request, *, anew: bool = False) -> dict[str, Any]:
+        """Return the replies to a request for every prefix, by the prefix.
+
+        Prefixes whose server can't be reached are left out, unless none can be reached: then all
+        replies are errors. Those left out are not asked again until a call with `anew`.
+        """
+        prefixes = self.prefixes if anew else self.reachable
+        replies = self.send([Call(prefix, request) for prefix in prefixes])
+        by_prefix = dict(zip(prefixes, replies, strict=True))
+        reached = {
+            prefix: reply
+            for prefix, reply in by_prefix.items()
+            if not self._is_worth_repeating(reply)
+        }
+        replies_to_use = reached or by_prefix
+        self.reachable = tuple(replies_to_use)
+        return replies_to_use
+
+    def close(self) -> None:
+        """Disconnect. The connection is opened again when it is used again."""
+        client = vars(self).pop("_client", None)
+        if client:
+            client.close()

@@ -1,0 +1,167 @@
+"""Translate the errors of redis-py into the errors of crawldedup."""
+
+import contextlib
+import re
+import struct
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+import redis
+from redis import exceptions
+from redis.sentinel import MasterNotFoundError
+
+from crawldedup.errors import (
+    ConfigurationError,
+    CrawlDedupError,
+    StoreError,
+    StoreFullError,
+    StoreUnavailableError,
+)
+
+BAD_REPLIES: Final = (TypeError, ValueError, LookupError, AttributeError, struct.error)
+"""Errors from reading a malformed reply, such as one from a broken proxy or from a server that
+isn't Redis.
+"""
+ANY_ERROR: Final = (redis.RedisError, exceptions.RedisClusterException, OSError)
+"""Errors from connecting to a server or from running a command."""
+
+_TRANSIENT: Final = (
+    redis.ConnectionError,
+    redis.TimeoutError,
+    redis.ReadOnlyError,
+    OSError,
+    exceptions.RedisClusterException,
+    exceptions.ClusterError,
+    exceptions.AskError,
+    exceptions.TryAgainError,
+    exceptions.ClusterCrossSlotError,
+)
+_TRANSIENT_CODES: Final = (
+    r"\b(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|READONLY|BUSY|NOREPLICAS|MISCONF)\b"
+    r"|access a non local key"
+)
+_NOT_OURS: Final = (
+    "has a key in the namespace {!r} with what crawldedup did not write there; remove that key if "
+    "nobody needs it, or use another namespace or database"
+)
+
+
+class Translation(NamedTuple):
+    """Which errors of the client become which error of ours."""
+
+    kinds: type[Exception] | tuple[type[Exception], ...]
+    pattern: str  # found in the client's message
+    error: type[CrawlDedupError]
+    words: str  # what our message says about the store; {!r} is the namespace
+
+    def covers(self, error: BaseException) -> bool:
+        """Return whether this translation is for an error of the client."""
+        return isinstance(error, self.kinds) and re.search(self.pattern, str(error)) is not None
+
+
+_TRANSLATIONS: Final = (
+    # First the errors that only different settings can fix.
+    Translation(
+        redis.AuthenticationError, "", ConfigurationError, "refuses the user or the password"
+    ),
+    Translation(
+        exceptions.NoPermissionError, "", ConfigurationError, "does not let this user work"
+    ),
+    Translation(
+        MasterNotFoundError,
+        "",
+        StoreUnavailableError,
+        "needs its sentinels and the name of their service",
+    ),
+    Translation(
+        redis.ConnectionError,
+        "CERTIFICATE_(VERIFY|REQ)",
+        ConfigurationError,
+        "and this program do not agree on TLS",
+    ),
+    Translation(
+        exceptions.MovedError,
+        "",
+        ConfigurationError,
+        "is a node of a cluster, so write redis+cluster://",
+    ),
+    Translation(
+        redis.ResponseError,
+        "cluster support",
+        ConfigurationError,
+        "is not a node of a cluster, so write redis://",
+    ),
+    Translation(
+        redis.ResponseError,
+        "DB index",
+        ConfigurationError,
+        "names a database the server does not have",
+    ),
+    Translation(
+        BAD_REPLIES,
+        "",
+        StoreError,
+        "does not answer as Redis does; look at what is at that address, or in front of it",
+    ),
+    # This one comes before the error codes because a key's name may look like one.
+    Translation(
+        ANY_ERROR, r"\bWRONGTYPE (Operation|at)\b|\bFOREIGN hash at\b", StoreError, _NOT_OURS
+    ),
+    Translation(redis.OutOfMemoryError, "", StoreFullError, "is full (maxmemory reached)"),
+    # Redis 6.2 puts the code of an error inside a script in the middle of the message.
+    Translation(ANY_ERROR, r"\bOOM\b", StoreFullError, "is full (maxmemory reached)"),
+    Translation(_TRANSIENT, "", StoreUnavailableError, "cannot be used"),
+    Translation(ANY_ERROR, _TRANSIENT_CODES, StoreUnavailableError, "cannot be used"),
+    Translation(ANY_ERROR, "", StoreError, "answers with an error"),
+)
+"""The first translation that covers an error applies."""
+
+
+def translation_of(error: Exception, store: str) -> Translation:
+    """Return the translation of an error of the client.
+
+    `store` is the URL of the store. Raises the error itself if it isn't one of the client's.
+    """
+    # A cluster's client wraps errors that only different settings can fix in errors of its own.
+    causes: list[BaseException] = [error]
+    while isinstance(causes[-1], exceptions.RedisClusterException):
+        cause = causes[-1].__cause__ or causes[-1].__context__
+        if not cause:
+            break
+        causes.append(cause)
+    for translation in _TRANSLATIONS:
+        # Slots of a cluster move; to its client, that is no problem with the settings.
+        if translation.kinds is exceptions.MovedError and store.startswith("redis+cluster:"):
+            continue
+        candidates = causes if translation.error is ConfigurationError else [error]
+        if any(translation.covers(candidate) for candidate in candidates):
+            return translation
+    raise error
+
+
+@contextlib.contextmanager
+def store_errors(store: str, was_in: Callable[[], bool], namespace: str) -> Iterator[None]:
+    """Turn the client's errors into ours.
+
+    An error that only different settings can fix becomes a ConfigurationError, unless the server
+    has let us in before: then somebody is reconfiguring it, and that must not end a crawl.
+
+    Args:
+        store: The URL of the store, for messages.
+        was_in: Returns whether the server has let us in before.
+        namespace: The name of the index, for messages.
+
+    Raises:
+        StoreError: If the server fails, or a more specific error below it.
+        ConfigurationError: If only different settings can help.
+    """
+    try:
+        yield
+    except CrawlDedupError:
+        raise  # some of ours are ValueErrors
+    except (*ANY_ERROR, *BAD_REPLIES) as error:
+        translation = translation_of(error, store)
+        ours = translation.error
+        if ours is ConfigurationError and was_in():
+            ours = StoreUnavailableError
+        raise ours(f"{store} {translation.words.format(namespace)}: {error}") from error
