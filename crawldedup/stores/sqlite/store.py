@@ -10,6 +10,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 from weakref import WeakSet
@@ -79,8 +80,8 @@ class SqliteStore:
                 if index is None:
                     raise StoreUnavailableError(f"the store {self._path} is not open for writing")
                 crawlers = self._crawlers(index)
-                for query in queries:
-                    crawlers.deliver(query.delivered)
+                delivered = [query.delivered for query in queries]
+                crawlers.deliver(chain.from_iterable(delivered))
                 answers = BatchDecision(index, queries, crawlers).answers()
                 is_shared = len(queries) > 1 and crawlers.are_at_work()
         except StoreUnavailableError as error:
