@@ -1,0 +1,361 @@
+"""The search for candidates: the pages that a query is compared with.
+
+A key of a page that lies in one of the query's ranges makes the page a candidate, unless the
+query's prefilter rejects the key. For a batch, the file is searched once for all queries, and the
+arrays below run over all their ranges, all keys in them, or all pairs of a query and a candidate.
+
+Pages of the batch are not in the file yet. So the earlier queries of the batch are candidates, too,
+and in the arrays they have numbers from `_BATCH` on, above those of all pages of the file.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crawldedup.search.decision import Prefilter
+from crawldedup.search.plan import KEY_BITS, STORED_BITS
+from crawldedup.stores.contract import Query
+from crawldedup.stores.sqlite.index import MAX_PAGES, NUMBER_MASK, SqliteIndex, StoredSignature
+from crawldedup.stores.sqlite.pages import SIGN
+
+NEVER: Final = 1 << 40  # the cost of what no rule accepts
+_NO_PREFILTER: Final = Prefilter(bytes(KEY_BITS), 0)
+_BATCH: Final = MAX_PAGES  # plus the place of a query in its batch
+_PAIR_SHIFT: Final = 32  # more bits than `_BATCH` and a place have
+
+# A range is given by the key in its middle. As the width of a range is a power of 2, the last bit
+# that is 1 in that key tells the width.
+_IN_RANGES: Final = (
+    "SELECT key, k FROM json_each(?) "
+    "CROSS JOIN {0} ON k BETWEEN value & value - 1 AND value | value - 1 LIMIT ?"
+)
+# From each range, the last keys before the one that is probed for, and the first from there on.
+_NEAR_PROBES: Final = (
+    "WITH r AS (SELECT key, value & value - 1 AS low, value | value - 1 AS high, ? AS own FROM "
+    "json_each(?)) "
+    "SELECT key, k FROM r CROSS JOIN {0} ON k "
+    "BETWEEN ifnull((SELECT k FROM {0} WHERE k >= low AND k < (low | (own & (high - low))) "
+    "ORDER BY k DESC LIMIT 1 OFFSET ?), low) "
+    "AND ifnull((SELECT k FROM {0} WHERE k BETWEEN (low | (own & (high - low))) AND high "
+    "ORDER BY k LIMIT 1 OFFSET ?), high)"
+)
+
+Ints = NDArray[np.int64]
+
+
+class Candidate(NamedTuple):
+    """A page of the file to compare with a query."""
+
+    number: int
+    cost: int  # by the query's rule; NEVER if the rule refuses the page
+    added_at: int
+    seen_at: int
+
+
+class EarlierQuery(NamedTuple):
+    """An earlier query of the batch. Its page is a candidate while the page has its text."""
+
+    place: int  # in the batch
+    cost: int  # as for a `Candidate`
+    keys: int  # how many of its keys are in the ranges and pass the prefilter
+
+
+class Candidates(NamedTuple):
+    """What a query of a batch is compared with.
+
+    `room` is the number of keys that earlier queries may add before the query reaches its limits of
+    keys and candidates. If those that count have more keys, `single_candidates` has to choose.
+    """
+
+    pages: list[Candidate]
+    earlier: list[EarlierQuery]
+    room: int
+
+
+class _Ranges(NamedTuple):
+    """Ranges of keys that queries read, for each query the best first."""
+
+    queries: Ints  # the place of the query in its batch
+    tables: Ints
+    middles: Ints
+
+    @property
+    def lows(self) -> Ints:
+        return self.middles & self.middles - 1
+
+    @property
+    def highs(self) -> Ints:
+        return self.middles | self.middles - 1
+
+
+class _TableRanges(NamedTuple):
+    """The ranges that lie in one table: their positions in `_Ranges`, and their middles as JSON."""
+
+    table_name: str
+    positions: Ints
+    middles: str
+
+
+class _Keys(NamedTuple):
+    """Keys that lie in ranges, and whose they are."""
+
+    ranges: Ints  # positions in `_Ranges`
+    keys: Ints
+    pages: Ints  # numbers of pages, or of earlier queries from `_BATCH` on
+
+
+class _Comparison(NamedTuple):
+    """Pairs of a query and a page: what was compared with the query, and its cost."""
+
+    pages: list[StoredSignature]
+    costs: list[int]
+
+
+def batch_candidates(
+    index: SqliteIndex, batch: Sequence[Query], places: Sequence[int]
+) -> dict[int, Candidates]:
+    """Find the candidates of several queries of a batch with one reading of the file.
+
+    Args:
+        index: The index.
+        batch: All queries of the batch.
+        places: The places in the batch of the queries to search for.
+
+    Returns:
+        The candidates by the places of the queries. A query is left out if its ranges hold more
+        keys than may be read, because pages of the batch would change which keys are read. Use
+        `single_candidates` for it.
+    """
+    own_keys = _signed([query.keys for query in batch])
+    ranges = _ranges_of(batch, places)
+    file_keys = _keys_in_file(
+        index, ranges, limit=sum(batch[place].max_keys_per_side for place in places)
+    )
+    if file_keys is None:
+        return {}
+    batch_keys = _keys_in_batch(ranges, own_keys & ~NUMBER_MASK)
+    keys = _Keys(
+        ranges=np.concatenate((file_keys.ranges, batch_keys.ranges)),
+        keys=np.concatenate((file_keys.keys, batch_keys.keys)),
+        pages=np.concatenate((file_keys.pages, batch_keys.pages)),
+    )
+    passes = _key_costs(index, batch, own_keys, ranges, keys) != NEVER
+    # Keys of earlier queries are counted later, if those queries' pages are still there by then.
+    # Those that are rejected make no candidate, so they are simply counted as if they were there.
+    is_counted = (keys.pages < _BATCH) | ~passes
+    key_room = _room_for_keys(batch, ranges, keys.ranges[is_counted], len(index.key_tables))
+    pairs, key_counts = np.unique(
+        ranges.queries[keys.ranges[passes]] << _PAIR_SHIFT | keys.pages[passes], return_counts=True
+    )
+    queries = pairs >> _PAIR_SHIFT
+    pages = pairs & (1 << _PAIR_SHIFT) - 1
+    page_counts = np.bincount(queries[pages < _BATCH], minlength=len(batch))
+    page_room = [query.max_candidates for query in batch] - page_counts
+    # A candidate has at least one key, so that there is room for its page if there is for its keys.
+    room = np.minimum(key_room, page_room).tolist()
+    found = {place: Candidates([], [], room[place]) for place in places if room[place] >= 0}
+    comparison = _compare(index, batch, queries, pages.tolist())
+    for place, page, cost, key_count in zip(
+        queries.tolist(), comparison.pages, comparison.costs, key_counts.tolist(), strict=True
+    ):
+        if place not in found:
+            continue
+        if page.number < _BATCH:
+            found[place].pages.append(Candidate(page.number, cost, page.added_at, page.seen_at))
+        else:
+            found[place].earlier.append(EarlierQuery(page.number - _BATCH, cost, key_count))
+    return found
+
+
+def single_candidates(index: SqliteIndex, query: Query) -> list[Candidate]:
+    """Find the candidates of one query, within its limits of keys and candidates."""
+    own_keys = _signed([query.keys])
+    ranges = _ranges_of([query], [0])
+    keys = _keys_in_file(index, ranges, limit=query.max_keys_per_side)
+    if keys is None or len(keys.keys) > query.max_keys:
+        keys = _keys_near_probes(index, ranges, own_keys[0] & ~NUMBER_MASK, query)
+    if not len(keys.keys):
+        return []
+    key_costs = _key_costs(index, [query], own_keys, ranges, keys)
+    passing = np.flatnonzero(key_costs != NEVER)
+    if len(passing) > query.max_candidates:
+        passing = passing[np.lexsort((keys.keys[passing], keys.ranges[passing]))]
+    # If there are too many pages, those whose keys cost least are compared, and among equals the
+    # first.
+    least_cost: dict[int, int] = {}
+    for page, cost in zip(keys.pages[passing].tolist(), key_costs[passing].tolist(), strict=True):
+        least_cost[page] = min(cost, least_cost.get(page, cost))
+    pages = sorted(least_cost, key=least_cost.__getitem__)[: query.max_candidates]
+    comparison = _compare(index, [query], np.zeros(len(pages), np.int64), pages)
+    return [
+        Candidate(page.number, cost, page.added_at, page.seen_at)
+        for page, cost in zip(comparison.pages, comparison.costs, strict=True)
+    ]
+
+
+def _ranges_of(batch: Sequence[Query], places: Sequence[int]) -> _Ranges:
+    plans = [batch[place].plan for place in places]
+    lows = np.concatenate([plan.lows for plan in plans])
+    highs = np.concatenate([plan.highs for plan in plans])
+    # The bits of stored keys that vary within a range.
+    inner = lows ^ highs | NUMBER_MASK
+    return _Ranges(
+        queries=np.repeat(np.array(places, np.int64), [len(plan) for plan in plans]),
+        tables=np.concatenate([plan.tables for plan in plans]),
+        middles=_signed((highs | inner) ^ inner >> 1),
+    )
+
+
+def _signed(keys: ArrayLike) -> Ints:
+    """Return keys as SQLite stores them; see `SIGN`."""
+    return (np.asarray(keys, np.uint64) ^ SIGN).view(np.int64)
+
+
+def _by_table(index: SqliteIndex, ranges: _Ranges) -> Iterator[_TableRanges]:
+    for table, name in enumerate(index.key_tables):
+        positions = np.flatnonzero(ranges.tables == table)
+        yield _TableRanges(name, positions, str(ranges.middles[positions].tolist()))
+
+
+def _keys_in_file(index: SqliteIndex, ranges: _Ranges, *, limit: int) -> _Keys | None:
+    """Return the keys of the file that lie in ranges; None if one table has `limit` or more."""
+    found_ranges = []
+    found_keys = []
+    for table in _by_table(index, ranges):
+        rows = index.db.execute(
+            _IN_RANGES.format(table.table_name), (table.middles, limit)
+        ).fetchall()
+        if len(rows) == limit:
+            return None
+        columns = np.array(rows, np.int64).reshape(-1, 2)
+        found_ranges.append(table.positions[columns[:, 0]])
+        found_keys.append(columns[:, 1])
+    keys = np.concatenate(found_keys)
+    return _Keys(np.concatenate(found_ranges), keys, keys & NUMBER_MASK)
+
+
+def _keys_near_probes(index: SqliteIndex, ranges: _Ranges, own_keys: Ints, query: Query) -> _Keys:
+    """Return the keys nearest to the one that each range probes for, from the best ranges."""
+    found: list[tuple[int, int]] = []
+    offset = query.max_keys_per_side - 1
+    for table, own_key in zip(_by_table(index, ranges), own_keys.tolist(), strict=True):
+        positions = table.positions.tolist()
+        rows = index.db.execute(
+            _NEAR_PROBES.format(table.table_name), (own_key, table.middles, offset, offset)
+        )
+        for place_in_table, key in rows:
+            found.append((positions[place_in_table], key))
+    columns = np.array(sorted(found)[: query.max_keys], np.int64).reshape(-1, 2)
+    keys = columns[:, 1]
+    return _Keys(columns[:, 0], keys, keys & NUMBER_MASK)
+
+
+def _keys_in_batch(ranges: _Ranges, own_keys: Ints) -> _Keys:
+    """Return the keys of queries that lie in ranges of later queries.
+
+    Args:
+        ranges: The ranges.
+        own_keys: The keys of the queries of the batch, (queries, tables).
+    """
+    tables = own_keys.shape[1]
+    unstored_bits = KEY_BITS - STORED_BITS
+    # The keys of all tables in one order: those of a table come after those of the table before it.
+    offsets = np.arange(tables) << STORED_BITS
+    leading = (own_keys >> unstored_bits) + offsets
+    order = leading.argsort(axis=None)
+    ordered = leading.ravel()[order]
+    range_offsets = ranges.tables << STORED_BITS
+    starts = ordered.searchsorted((ranges.lows >> unstored_bits) + range_offsets)
+    ends = ordered.searchsorted((ranges.highs >> unstored_bits) + range_offsets, "right")
+    # From here on, one element for each key of each range.
+    counts = ends - starts
+    found_ranges = np.repeat(np.arange(len(counts)), counts)
+    positions = np.arange(len(found_ranges)) + np.repeat(ends - counts.cumsum(), counts)
+    places = order[positions] // tables
+    is_earlier = places < ranges.queries[found_ranges]
+    found_ranges = found_ranges[is_earlier]
+    places = places[is_earlier]
+    keys = own_keys[places, ranges.tables[found_ranges]]
+    return _Keys(found_ranges, keys, places + _BATCH)
+
+
+def _key_costs(
+    index: SqliteIndex, batch: Sequence[Query], own_keys: Ints, ranges: _Ranges, keys: _Keys
+) -> Ints:
+    """Return the cost of each key by the prefilter of its query; NEVER where that rejects it."""
+    queries = ranges.queries[keys.ranges]
+    tables = ranges.tables[keys.ranges]
+    differing = keys.keys ^ own_keys[queries, tables]
+    prefilters = [query.prefilter or _NO_PREFILTER for query in batch]
+    # (queries, search bits)
+    bit_costs = np.frombuffer(b"".join([rule.costs for rule in prefilters]), np.uint8).reshape(
+        len(batch), -1
+    )
+    # (keys, stored bits)
+    bits = np.unpackbits(
+        differing.astype(">i8").view(np.uint8).reshape(-1, 8), axis=1, count=STORED_BITS
+    )
+    bits *= bit_costs[queries[:, None], index.key_bits[tables]]
+    costs: Ints = bits.sum(axis=1, dtype=np.int64)
+    limits = np.array([rule.limit for rule in prefilters])
+    costs[costs > limits[queries]] = NEVER
+    return costs
+
+
+def _room_for_keys(batch: Sequence[Query], ranges: _Ranges, key_ranges: Ints, tables: int) -> Ints:
+    """Return how many more keys each query may read; less than 0 if there are too many already.
+
+    Args:
+        batch: The queries.
+        ranges: The ranges.
+        key_ranges: For each key that was read, the position of its range.
+        tables: The number of tables of keys.
+    """
+    buckets = ranges.queries[key_ranges] * tables + ranges.tables[key_ranges]
+    counts = np.bincount(buckets, minlength=len(batch) * tables).reshape(-1, tables)
+    most_of_side = np.array([query.max_keys_per_side for query in batch])
+    most = np.array([query.max_keys for query in batch])
+    room_of_side = most_of_side - 1 - counts.max(axis=1)
+    room: Ints = np.minimum(room_of_side, most - counts.sum(axis=1))
+    return room
+
+
+def _compare(
+    index: SqliteIndex, batch: Sequence[Query], queries: Ints, pages: Sequence[int]
+) -> _Comparison:
+    """Compare queries with pages by the queries' rules.
+
+    Args:
+        index: The index.
+        batch: The queries.
+        queries: For each pair, the place of the query.
+        pages: For each pair, the number of the page, or that of an earlier query from `_BATCH` on.
+    """
+    if not pages:
+        return _Comparison([], [])
+    # The queries come first, so that they are found by their places.
+    stored = [
+        StoredSignature(_BATCH + place, query.record.signature, query.record.digest, 0, 0)
+        for place, query in enumerate(batch)
+    ]
+    stored += index.signatures_of({page for page in pages if page < _BATCH})
+    position_of = {row.number: position for position, row in enumerate(stored)}
+    positions = [position_of[page] for page in pages]
+    signatures = np.frombuffer(b"".join([row.signature for row in stored]), np.uint8).reshape(
+        len(stored), -1
+    )
+    digests = np.array([row.digest for row in stored])
+    # (queries, signature bits)
+    bit_costs = np.frombuffer(b"".join([query.rule.costs for query in batch]), np.uint8).reshape(
+        len(batch), -1
+    )
+    # (pairs, signature bits)
+    bits = np.unpackbits(signatures[positions] ^ signatures[queries], axis=1)
+    bits *= bit_costs[queries]
+    costs = bits.sum(axis=1, dtype=np.int64)
+    limits = np.array([-1 if query.exact_only else query.rule.bounds.far for query in batch])
+    costs[costs > limits[queries]] = NEVER
+    costs[digests[positions] == digests[queries]] = 0
+    return _Comparison([stored[position] for position in positions], costs.tolist())

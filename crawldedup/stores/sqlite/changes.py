@@ -1,0 +1,157 @@
+"""What a batch changes in an index, before it is written to the file."""
+
+from collections.abc import Collection, Iterable
+
+from crawldedup.stores.contract import Query
+from crawldedup.stores.sqlite.crawlers import Crawlers
+from crawldedup.stores.sqlite.index import SqliteIndex
+from crawldedup.stores.sqlite.pages import PageRow
+
+
+class Changes:
+    """The pages that a batch meets, as they are now, and what is to be written of them.
+
+    A search of the file does not see what is not written yet. So this also knows which pages no
+    longer have the text that the file was searched for (`is_outdated`), and which pages have the
+    text of a query of the batch (`page_with_text`).
+    """
+
+    def __init__(self, index: SqliteIndex, crawlers: Crawlers) -> None:
+        self._index = index
+        self._crawlers = crawlers
+        # The pages by their numbers, and their numbers by their URL keys. A page that was removed
+        # keeps its row, but not its URL key.
+        self._pages: dict[int, PageRow] = {}
+        self._numbers: dict[int, int] = {}
+        # What is not written yet. All but `_pending`, which has URL keys, have numbers of pages.
+        self._rows: set[int] = set()
+        self._keys: dict[int, tuple[int, ...]] = {}
+        self._texts: dict[int, bytes] = {}
+        self._removed: dict[int, PageRow] = {}
+        self._pending: dict[int, bool] = {}
+        # Whose text is where: places of queries, and numbers of pages.
+        self._outdated: set[int] = set()
+        self._page_of_query: dict[int, int] = {}
+        self._query_of_page: dict[int, int] = {}
+
+    def load_urls(self, url_keys: Iterable[int]) -> None:
+        """Read the pages with these URL keys, so that `page_with_url` knows them."""
+        for page in self._index.pages_with(url_keys):
+            self._pages[page.number] = page
+            self._numbers[page.url_key] = page.number
+
+    def load(self, numbers: Collection[int]) -> None:
+        """Read the pages with these numbers in one go, unless they are known."""
+        missing = set(numbers).difference(self._pages)
+        if missing:
+            for page in self._index.pages_of(missing):
+                self._pages[page.number] = page
+
+    def page(self, number: int) -> PageRow:
+        """Return a page that was loaded or added.
+
+        Raises:
+            KeyError: It was not, which means that the file is damaged.
+        """
+        return self._pages[number]
+
+    def current(self, page: PageRow) -> PageRow:
+        """Return a page of the file as it is now."""
+        return self._pages.get(page.number, page)
+
+    def page_with_url(self, url_key: int) -> PageRow | None:
+        """Return the page with a URL key that was loaded or added, unless it was removed."""
+        number = self._numbers.get(url_key)
+        return None if number is None else self._pages[number]
+
+    def page_with_text(self, place: int) -> PageRow | None:
+        """Return the page that has the text of the query at this place in the batch, if any."""
+        number = self._page_of_query.get(place)
+        return None if number is None else self._pages[number]
+
+    def is_outdated(self, number: int) -> bool:
+        """Return True for a page that was removed or has got new text since the batch began."""
+        return number in self._outdated
+
+    def text(self, number: int) -> bytes:
+        """Return the text of a page, or b"" if none is stored."""
+        if number in self._texts:
+            return self._texts[number]
+        return self._index.text(number)
+
+    def put(self, page: PageRow) -> None:
+        """Change the row of a page, but neither its keys nor its text."""
+        self._pages[page.number] = page
+        self._rows.add(page.number)
+
+    def put_text(self, number: int, text: bytes) -> None:
+        """Store a text with a page, as the text that it has already."""
+        self._texts[number] = text
+
+    def renew(self, page: PageRow, place: int, query: Query) -> None:
+        """Give a page the text of a query; `page` is its new row."""
+        number = page.number
+        if number not in self._keys:
+            self._index.remove_keys([self._pages[number]])
+        self._keys[number] = query.keys
+        self._texts[number] = query.record.packed_text
+        self._set_text_of(number, place)
+        self.put(page)
+
+    def add(self, page: PageRow, place: int, query: Query) -> None:
+        """Add the page of a query, with its keys and its text."""
+        self.put(page)
+        self._numbers[page.url_key] = page.number
+        self._keys[page.number] = query.keys
+        if query.record.packed_text:
+            self._texts[page.number] = query.record.packed_text
+        self._set_text_of(page.number, place)
+
+    def remove(self, page: PageRow) -> None:
+        """Remove a page, unless it was removed before."""
+        number = page.number
+        if number in self._removed:
+            return
+        page = self.current(page)
+        self._removed[number] = page
+        self._keys.pop(number, None)
+        self._texts.pop(number, None)
+        self._rows.discard(number)
+        self._forget_text_of(number)
+        if self._numbers.get(page.url_key) == number:
+            del self._numbers[page.url_key]
+        self._index.freed += 1
+
+    def note_pending(self, url_key: int, *, is_pending: bool) -> None:
+        """Note whether this crawler has yet to deliver a page."""
+        self._pending[url_key] = is_pending
+
+    def write(self) -> None:
+        """Write all changes, so that a search of the file sees them."""
+        if self._removed:
+            self._index.remove(self._removed.values())
+        if self._rows:
+            self._index.put_pages([self._pages[number] for number in self._rows])
+        if self._keys:
+            pages = [self._pages[number] for number in self._keys]
+            self._index.add_keys(pages, self._keys.values())
+        self._index.put_texts(self._texts)
+        self._crawlers.note_pending(self._pending)
+        self._index.write_head()
+        self._rows.clear()
+        self._keys.clear()
+        self._texts.clear()
+        self._removed.clear()
+        self._pending.clear()
+
+    def _set_text_of(self, number: int, place: int) -> None:
+        self._forget_text_of(number)
+        self._page_of_query[place] = number
+        self._query_of_page[number] = place
+
+    def _forget_text_of(self, number: int) -> None:
+        """Note that a page has neither the text of the file nor that of an earlier query now."""
+        self._outdated.add(number)
+        place = self._query_of_page.pop(number, None)
+        if place is not None:
+            del self._page_of_query[place]

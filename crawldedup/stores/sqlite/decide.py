@@ -1,0 +1,376 @@
+"""Decide about the pages of a batch, one after the other, by the rules of `stores.contract`.
+
+The file is searched once for all pages of a batch, and written once. In between, `Changes` holds
+what the pages before have changed. If that is not enough to tell which pages a query is compared
+with, the changes are written and the file is searched for this query alone.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from crawldedup.stores.contract import (
+    FEW,
+    MAX_EVICTED,
+    MAX_FREED,
+    MAX_SWEPT,
+    Answer,
+    Answers,
+    Query,
+    Record,
+    Retention,
+)
+from crawldedup.stores.sqlite.candidates import (
+    NEVER,
+    Candidate,
+    Candidates,
+    batch_candidates,
+    single_candidates,
+)
+from crawldedup.stores.sqlite.changes import Changes
+from crawldedup.stores.sqlite.crawlers import Crawlers
+from crawldedup.stores.sqlite.index import SqliteIndex
+from crawldedup.stores.sqlite.pages import PageRow
+from crawldedup.verdict import Kind
+
+
+class _Resemblance(NamedTuple):
+    """The numbers of the pages that a query accepts, nearest first, and of the nearest other."""
+
+    accepted: list[int]
+    rejected: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """What came of comparing a page with its candidates."""
+
+    compared: int  # how many candidates there were
+    accepted: list[PageRow]  # nearest first
+    abandoned: list[PageRow]  # those that would come first if they had been delivered
+    rejected: PageRow | None  # the nearest page that was not accepted
+    expired: list[int]  # numbers of candidates that were too old
+
+    def is_better(self, record: Record) -> bool:
+        """Return whether a page has a better rank than all that are accepted."""
+        return all(page.rank > record.rank for page in self.accepted)
+
+
+def find_records(index: SqliteIndex, query: Query, now: int) -> list[Record]:
+    """Return the records that a query accepts, nearest first."""
+    live = [
+        candidate
+        for candidate in single_candidates(index, query)
+        if _is_live(candidate, query.retention, now)
+    ]
+    numbers = _resemblance(query, live).accepted
+    pages = {page.number: page for page in index.pages_of(numbers)}
+    return [pages[number].record() for number in numbers]
+
+
+class BatchDecision:
+    """Decides about the pages of one batch within a transaction."""
+
+    def __init__(self, index: SqliteIndex, queries: Sequence[Query], crawlers: Crawlers) -> None:
+        self._index = index
+        self._queries = queries
+        self._crawlers = crawlers
+        self._now = crawlers.now
+        self._changes = Changes(index, crawlers)
+        self._changes.load_urls(query.record.url_key for query in queries)
+        # By the places of the queries that the file was searched for.
+        self._candidates: dict[int, Candidates] = {}
+        if len(queries) > 1:
+            self._search()
+
+    def answers(self) -> Answers:
+        """Return the answers in the order of the queries, and write what has changed."""
+        answers: Answers = [self._answer(place) for place in range(len(self._queries))]
+        self._changes.write()
+        return answers
+
+    def _search(self) -> None:
+        """Search for all pages of the batch but the revisits, and load those that count."""
+        places = [
+            place for place, query in enumerate(self._queries) if self._visited(query) is None
+        ]
+        if not places:
+            return
+        self._candidates = batch_candidates(self._index, self._queries, places)
+        numbers = []
+        for candidates in self._candidates.values():
+            for candidate in candidates.pages:
+                if candidate.cost != NEVER:
+                    numbers.append(candidate.number)
+        self._changes.load(numbers)
+
+    def _answer(self, place: int) -> Answer:
+        """Decide about one page by the first of the contract's three rules that applies."""
+        query = self._queries[place]
+        # 1. The URL is known, and not from another crawler that is at work.
+        visited = self._visited(query)
+        if visited is not None:
+            return self._revisit(place, visited)
+        comparison = self._compare(place)
+        # 2. Pages resemble this one. It takes the place of the nearest if it is better than all.
+        if comparison.accepted:
+            if comparison.is_better(query.record):
+                return self._replace(place, comparison)
+            return self._count_copy(query, comparison)
+        # 3. The page is new.
+        return self._add_new(place, comparison)
+
+    # Rule 1
+
+    def _visited(self, query: Query) -> PageRow | None:
+        """Return the page that a query is a revisit of, if it is one."""
+        page = self._changes.page_with_url(query.record.url_key)
+        if page is None or not self._is_live(page, query):
+            return None
+        return None if self._crawlers.is_at_work(page.crawler) else page
+
+    def _revisit(self, place: int, page: PageRow) -> Answer:
+        """Note that a page was seen again, and its new text if it has one.
+
+        Its URL, age and copies stay.
+        """
+        query = self._queries[place]
+        record = query.record
+        is_abandoned = self._crawlers.is_abandoned(page.url_key, page.crawler)
+        is_changed = query.has_new_text(page.signature, page.digest, abandoned=is_abandoned)
+        self._changes.note_pending(page.url_key, is_pending=query.is_pending)
+        seen = replace(page, seen_at=self._now, crawler=self._crawlers.own_number)
+        earlier_text = self._changes.text(page.number) if is_changed else b""
+        if is_changed:
+            self._changes.renew(seen.with_text_of(record), place, query)
+        else:
+            self._changes.put(seen)
+            self._complete_text(page, record)
+        return Answer(
+            kind=Kind.REVISIT,
+            record=seen.record(earlier_text),
+            changed=is_changed,
+            pages=self._index.pages,
+            candidates=0,
+            abandoned=is_abandoned,
+        )
+
+    def _complete_text(self, page: PageRow, record: Record) -> None:
+        """Store the text of an unchanged page, which may have been added without its text."""
+        is_same_text = record.packed_text and record.digest == page.digest
+        if is_same_text and not self._changes.text(page.number):
+            self._changes.put_text(page.number, record.packed_text)
+
+    # Rule 2
+
+    def _compare(self, place: int) -> _Comparison:
+        """Compare a page with its candidates."""
+        query = self._queries[place]
+        live = candidates = self._find_candidates(place)
+        expired: list[int] = []
+        if query.retention.ttl_seconds is not None:
+            live = [candidate for candidate in candidates if self._is_live(candidate, query)]
+            expired = [
+                candidate.number for candidate in candidates if not self._is_live(candidate, query)
+            ]
+        resemblance = _resemblance(query, live)
+        numbers = resemblance.accepted or self._same_thin_page(query)
+        rejected = resemblance.rejected
+        self._changes.load(numbers if rejected is None else [*numbers, rejected])
+        accepted = [self._changes.page(number) for number in numbers]
+        abandoned = self._leading_abandoned(accepted)
+        return _Comparison(
+            compared=len(live),
+            accepted=accepted[len(abandoned) :],
+            abandoned=abandoned,
+            rejected=None if rejected is None else self._changes.page(rejected),
+            expired=expired,
+        )
+
+    def _find_candidates(self, place: int) -> list[Candidate]:
+        """Return the candidates of a query, as their pages are now."""
+        if place in self._candidates:
+            found = self._candidates[place]
+            candidates = [
+                candidate
+                for candidate in found.pages
+                if not self._changes.is_outdated(candidate.number)
+            ]
+            keys = 0
+            for earlier in found.earlier:
+                page = self._changes.page_with_text(earlier.place)
+                if page is not None:
+                    keys += earlier.keys
+                    candidates.append(
+                        Candidate(page.number, earlier.cost, page.added_at, page.seen_at)
+                    )
+            if keys <= found.room:
+                return candidates
+        if len(self._queries) > 1:
+            self._changes.write()
+        return single_candidates(self._index, self._queries[place])
+
+    def _same_thin_page(self, query: Query) -> list[int]:
+        """Return the number of the unchanged thin page that another crawler has, if it has one."""
+        if not query.exact_only:
+            return []
+        page = self._changes.page_with_url(query.record.url_key)
+        if page is None or not self._is_live(page, query):
+            return []
+        return [] if query.has_new_text(page.signature, page.digest) else [page.number]
+
+    def _leading_abandoned(self, accepted: Iterable[PageRow]) -> list[PageRow]:
+        """Return the abandoned pages that are nearer than any other: they hold nobody back."""
+        abandoned = []
+        for page in accepted:
+            if not self._crawlers.is_abandoned(page.url_key, page.crawler):
+                break
+            abandoned.append(page)
+        return abandoned
+
+    def _count_copy(self, query: Query, comparison: _Comparison) -> Answer:
+        """Count a page as a copy of the nearest one."""
+        nearest = comparison.accepted[0]
+        self._free(query, comparison, is_added=False)
+        counted = self._with_copy(nearest)
+        self._changes.put(counted)
+        return Answer(
+            kind=_kind_of_copy(query, nearest),
+            record=counted.record(self._text_for(query, nearest)),
+            changed=False,
+            pages=self._index.pages,
+            candidates=comparison.compared,
+        )
+
+    def _replace(self, place: int, comparison: _Comparison) -> Answer:
+        """Put a page in the place of the nearest one, whose copies it takes over."""
+        query = self._queries[place]
+        nearest = comparison.accepted[0]
+        self._free(query, comparison, is_added=True)
+        counted = self._with_copy(nearest)
+        text = self._text_for(query, nearest)
+        self._remove_undelivered([*comparison.abandoned, nearest])
+        self._add(place, copies=counted.copies)
+        return Answer(
+            kind=_kind_of_copy(query, nearest),
+            record=counted.record(text),
+            changed=False,
+            pages=self._index.pages,
+            candidates=comparison.compared,
+            replaces=True,
+        )
+
+    def _with_copy(self, page: PageRow) -> PageRow:
+        return replace(page, seen_at=self._now, copies=page.copies + 1)
+
+    def _text_for(self, query: Query, nearest: PageRow) -> bytes:
+        """Return the text of a near duplicate, if the query has a text to compare it with."""
+        if query.record.packed_text and nearest.digest != query.record.digest:
+            return self._changes.text(nearest.number)
+        return b""
+
+    # Rule 3
+
+    def _add_new(self, place: int, comparison: _Comparison) -> Answer:
+        """Add a page that resembles no other."""
+        self._free(self._queries[place], comparison, is_added=True)
+        self._remove_undelivered(comparison.abandoned)
+        self._add(place, copies=0)
+        rejected = comparison.rejected
+        return Answer(
+            kind=Kind.NEW,
+            record=None,
+            changed=False,
+            pages=self._index.pages,
+            candidates=comparison.compared,
+            rejected=None if rejected is None else rejected.record(),
+        )
+
+    # What rules 2 and 3 share
+
+    def _add(self, place: int, *, copies: int) -> None:
+        """Add the page of a query, and free a few that have expired or are too many."""
+        query = self._queries[place]
+        page = PageRow.of_record(
+            query.record,
+            number=self._index.next_number(),
+            now=self._now,
+            copies=copies,
+            crawler=self._crawlers.own_number,
+        )
+        self._changes.add(page, place, query)
+        self._changes.note_pending(page.url_key, is_pending=query.is_pending)
+        if query.retention.ttl_seconds is not None:
+            self._sweep(query)
+        if query.retention.max_pages is not None:
+            self._evict(query.retention.max_pages)
+
+    def _remove_undelivered(self, pages: Iterable[PageRow]) -> None:
+        """Remove pages whose place another takes, so that nobody has to deliver them any more."""
+        for page in pages:
+            self._changes.remove(page)
+            self._changes.note_pending(page.url_key, is_pending=False)
+
+    def _free(self, query: Query, comparison: _Comparison, *, is_added: bool) -> None:
+        """Remove candidates that have expired, and an earlier page with the URL.
+
+        The latter is removed if the query's page is added, or if it has expired, too.
+        """
+        numbers = sorted(comparison.expired)
+        page = self._changes.page_with_url(query.record.url_key)
+        if page is not None and (is_added or not self._is_live(page, query)):
+            numbers.insert(0, page.number)
+        numbers = numbers[:MAX_FREED]
+        self._changes.load(numbers)
+        for number in numbers:
+            self._changes.remove(self._changes.page(number))
+
+    def _sweep(self, query: Query) -> None:
+        """Examine the next few pages of the index, and remove those that have expired."""
+        pages = self._index.pages_after(self._index.swept, MAX_SWEPT)
+        # After the last page, the next sweep starts from the first one.
+        self._index.swept = pages[-1].number if len(pages) == MAX_SWEPT else 0
+        for page in pages:
+            if not self._is_live(self._changes.current(page), query):
+                self._changes.remove(page)
+
+    def _evict(self, max_pages: int) -> None:
+        """Remove a few of the oldest pages if there are more than allowed."""
+        excess = min(self._index.pages - max_pages, MAX_EVICTED)
+        if excess > 0:
+            self._changes.write()
+            for page in self._index.pages_after(0, excess):
+                self._changes.remove(page)
+
+    def _is_live(self, page: PageRow | Candidate, query: Query) -> bool:
+        return _is_live(page, query.retention, self._now)
+
+
+def _is_live(page: PageRow | Candidate, retention: Retention, now: int) -> bool:
+    return retention.is_live(page.added_at, page.seen_at, now)
+
+
+def _kind_of_copy(query: Query, nearest: PageRow) -> Kind:
+    is_exact = nearest.digest == query.record.digest
+    return Kind.EXACT_DUPLICATE if is_exact else Kind.NEAR_DUPLICATE
+
+
+def _resemblance(query: Query, candidates: Sequence[Candidate]) -> _Resemblance:
+    """Tell which candidates a query accepts."""
+    bounds = query.rule.bounds
+    farthest = bounds.far if len(candidates) <= FEW else bounds.reach
+    ranked = sorted(
+        [
+            (candidate.cost, candidate.number)
+            for candidate in candidates
+            if candidate.cost <= farthest
+        ]
+    )
+    if not ranked:
+        return _Resemblance([], None)
+    limit = bounds.bar([cost for cost, _ in ranked if cost <= bounds.reach]).limit
+    accepted = [number for cost, number in ranked if cost <= limit]
+    rejected = None
+    if len(accepted) < len(ranked):
+        _, rejected = ranked[len(accepted)]
+    return _Resemblance(accepted, rejected)

@@ -1,0 +1,131 @@
+"""One row of the table of pages, with everything that the index knows of a page except its keys
+and its text.
+
+To add a column, add it to `PageRow`: its field, its type in `COLUMNS`, and its place in `from_row`
+and `as_row`. If it belongs to the page's record, `of_record` and `record` pass it on.
+"""
+
+import operator
+import sqlite3
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Self
+
+from crawldedup.stores.contract import Record
+
+# SQLite's 64-bit integers are signed. Shifting ours by this value keeps their order.
+SIGN: Final = 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class PageRow:
+    """A page in the index: its number, the fields of its record, and its latest crawler."""
+
+    number: int
+    url: str
+    url_key: int
+    search: int
+    signature: bytes
+    digest: int
+    rank: int
+    added_at: int
+    seen_at: int
+    copies: int
+    crawler: int  # the number of the crawler that delivered the page last
+
+    #: The columns of the table, in order, with their declarations.
+    COLUMNS: ClassVar = {
+        "number": "INTEGER PRIMARY KEY",
+        "url": "TEXT NOT NULL",
+        "url_key": "INTEGER NOT NULL",
+        "search": "INTEGER NOT NULL",
+        "signature": "BLOB NOT NULL",
+        "digest": "INTEGER NOT NULL",
+        "rank": "INTEGER NOT NULL",
+        "added_at": "INTEGER NOT NULL",
+        "seen_at": "INTEGER NOT NULL",
+        "copies": "INTEGER NOT NULL",
+        "crawler": "INTEGER NOT NULL",
+    }
+
+    @classmethod
+    def from_row(cls, row: sqlite3.Row) -> Self:
+        """Return the page in a row of the table.
+
+        Raises TypeError for a value that is not an integer where one belongs: the file may be
+        damaged.
+        """
+        return cls(
+            number=row["number"],
+            url=row["url"],
+            url_key=operator.index(row["url_key"]) + SIGN,
+            search=operator.index(row["search"]) + SIGN,
+            signature=row["signature"],
+            digest=operator.index(row["digest"]),
+            rank=operator.index(row["rank"]),
+            added_at=operator.index(row["added_at"]),
+            seen_at=operator.index(row["seen_at"]),
+            copies=operator.index(row["copies"]),
+            crawler=operator.index(row["crawler"]),
+        )
+
+    def as_row(self) -> dict[str, Any]:
+        """Return the values of the columns by name, as SQLite stores them."""
+        return {
+            "number": self.number,
+            "url": self.url,
+            "url_key": self.url_key - SIGN,
+            "search": self.search - SIGN,
+            "signature": self.signature,
+            "digest": self.digest,
+            "rank": self.rank,
+            "added_at": self.added_at,
+            "seen_at": self.seen_at,
+            "copies": self.copies,
+            "crawler": self.crawler,
+        }
+
+    @classmethod
+    def of_record(cls, record: Record, *, number: int, now: int, copies: int, crawler: int) -> Self:
+        """Return the row of a page that is added now."""
+        return cls(
+            number=number,
+            # A URL may hold surrogates, which SQLite cannot store.
+            url=record.url.encode("utf-8", "replace").decode(),
+            url_key=record.url_key,
+            search=record.search,
+            signature=record.signature,
+            digest=record.digest,
+            rank=record.rank,
+            added_at=now,
+            seen_at=now,
+            copies=copies,
+            crawler=crawler,
+        )
+
+    def with_text_of(self, record: Record) -> Self:
+        """Return this page with the fingerprint and the rank of its new text.
+
+        Its URL, times and copies stay.
+        """
+        return replace(
+            self,
+            search=record.search,
+            signature=record.signature,
+            digest=record.digest,
+            rank=record.rank,
+        )
+
+    def record(self, packed_text: bytes = b"") -> Record:
+        """Return the page as the contract's record, with this text."""
+        return Record(
+            url=self.url,
+            url_key=self.url_key,
+            search=self.search,
+            signature=self.signature,
+            digest=self.digest,
+            rank=self.rank,
+            packed_text=packed_text,
+            added_at=self.added_at,
+            seen_at=self.seen_at,
+            copies=self.copies,
+        )
