@@ -12,7 +12,9 @@ from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.page import Page
-from crawldedup.scrapy_plugin.policy import Copies, Fate, decide, key_of, with_claim
+from crawldedup.scrapy_plugin.copies import Copies, with_claim
+from crawldedup.scrapy_plugin.outcomes import Fate, decide
+from crawldedup.scrapy_plugin.responses import key_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.text import printable
 

@@ -1,4 +1,4 @@
-"""Choose by CSS selectors what is compared of a page: whoever knows a site beats any rule of thumb."""
+"""Choose the compared part of a page by CSS selectors: knowing a site beats any rule of thumb."""
 
 import contextlib
 import re

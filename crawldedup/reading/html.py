@@ -67,8 +67,8 @@ _SAME: Final = 3
 _MOST_REOPENED: Final = 4_000_000
 _FORMATTING: Final = tags("b big code em font i s small strike strong tt u")
 _NEED_NO_END_TAG: Final = tags("""
-    area base basefont bgsound body br caption col colgroup dd dt embed frame head hr html image img input keygen li
-    link meta option p param source tbody td tfoot th thead tr track wbr
+    area base basefont bgsound body br caption col colgroup dd dt embed frame head hr html image img
+    input keygen li link meta option p param source tbody td tfoot th thead tr track wbr
 """)
 _TAG: Final = re.compile(r"<(/?)([A-Za-z][^\s/>]{0,99})([^>]*)")
 # All that NFKC makes four letters of, or more, except the few above the basic plane.
@@ -176,17 +176,24 @@ def decode(body: bytes | str, declared: str | None) -> str:
     """Decode a page, best evidence first: byte order mark, `declared`, <meta>, UTF-8 if valid,
     cp1252.
 
-    `declared` is the charset of the Content-Type header, if any. Browsers go by this evidence, too,
-    and show other characters than were meant where it is wrong. Here copies are to meet, so the
-    bytes overrule it in two cases:
+    Browsers follow the same evidence, and show the wrong characters if it is wrong. Copies of a
+    page must get the same text here, so the bytes overrule the evidence in two cases:
 
-    - Valid UTF-8 is UTF-8, whatever single-byte charset is declared.
-    - A page that is declared as UTF-8, with more broken bytes than UTF-8 characters, is of the
-      <meta> charset, if that is another, else cp1252. One that was cut off, or has some broken
-      bytes, stays UTF-8.
+    - Valid UTF-8 is decoded as UTF-8, whatever single-byte charset is declared.
+    - A page that is declared as UTF-8, but has more broken bytes than UTF-8 characters, is decoded
+      by the charset in <meta> if that is a different one, and as cp1252 otherwise. A page that was
+      cut off, or has a few broken bytes, stays UTF-8.
 
-    The text holds no NUL, no other control character than white space, and no lone surrogate, so it
-    can be encoded as UTF-8. Raises PageError("binary") for images, archives, programs and the like.
+    Args:
+        body: The page. A text only loses the characters below.
+        declared: The charset in the Content-Type header, if any.
+
+    Returns:
+        The text, which can be encoded as UTF-8: it has no lone surrogates, no NUL, and no control
+        characters except white space.
+
+    Raises:
+        PageError: "binary", for images, archives, programs and the like.
     """
     if isinstance(body, str):
         _refuse_controls(body[:_SAMPLE_BYTES].encode("utf-8", "replace"))
@@ -205,23 +212,34 @@ def decode(body: bytes | str, declared: str | None) -> str:
         try:
             return clean(body.decode(), body)
         except UnicodeDecodeError:
-            valid, broken = _characters_beyond_ascii(body)
-            if encoding is None or broken > valid:
-                encoding = _declared_inside(body)
-                encoding = "cp1252" if encoding in (None, "utf-8") else encoding
-    elif encoding.startswith(_SINGLE_BYTE):
-        valid, broken = _characters_beyond_ascii(body)
-        if valid >= _BEYOND_CHANCE and not broken:
-            encoding = "utf-8"
+            encoding = _encoding_of_invalid_utf8(body, is_declared=encoding is not None)
+    elif encoding.startswith(_SINGLE_BYTE) and _is_utf8_beyond_chance(body):
+        encoding = "utf-8"
+    return clean(_decode_leniently(body, encoding))
+
+
+def _encoding_of_invalid_utf8(body: bytes, *, is_declared: bool) -> str:
+    """Return the encoding of a page that is not valid UTF-8, and may be declared as UTF-8."""
+    valid, broken = _characters_beyond_ascii(body)
+    if is_declared and broken <= valid:
+        return "utf-8"
+    inside = _declared_inside(body)
+    return "cp1252" if inside is None or inside == "utf-8" else inside
+
+
+def _is_utf8_beyond_chance(body: bytes) -> bool:
+    valid, broken = _characters_beyond_ascii(body)
+    return valid >= _BEYOND_CHANCE and not broken
+
+
+def _decode_leniently(body: bytes, encoding: str) -> str:
     try:
-        return clean(
-            to_unicode(body, encoding)
-            if len(body) <= _MOST_REPAIRED
-            else body.decode(encoding, "replace")
-        )
+        if len(body) > _MOST_REPAIRED:
+            return body.decode(encoding, "replace")
+        return to_unicode(body, encoding)
     except (LookupError, ValueError):
-        # Some codecs know no replacement character and raise all the same.
-        return clean(body.decode("utf-8", "replace"))
+        # Some codecs have no replacement character, and raise nevertheless.
+        return body.decode("utf-8", "replace")
 
 
 def clean(text: str, utf8: bytes | None = None) -> str:

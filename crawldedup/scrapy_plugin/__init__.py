@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from crawldedup.scrapy_plugin.items import DuplicateItemError as DuplicateItemError
     from crawldedup.scrapy_plugin.items import add_verdict as add_verdict
     from crawldedup.scrapy_plugin.middleware import DedupMiddleware as DedupMiddleware
-    from crawldedup.scrapy_plugin.policy import DuplicatePageError as DuplicatePageError
+    from crawldedup.scrapy_plugin.middleware import DuplicatePageError as DuplicatePageError
 
 # On first use: whatever imports one of these waits for Scrapy, Twisted and numpy.
 __getattr__, __dir__, __all__ = lazy(
@@ -20,8 +20,7 @@ __getattr__, __dir__, __all__ = lazy(
     {
         "addon": "Addon PredictedDuplicateError",
         "items": "DedupItemPipeline DuplicateItemError add_verdict",
-        "middleware": "DedupMiddleware",
-        "policy": "DuplicatePageError",
+        "middleware": "DedupMiddleware DuplicatePageError",
         "signals": "",
     },
 )

@@ -29,7 +29,7 @@ from crawldedup.recent import put_last
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.items import DedupItemPipeline, DropItemsMiddleware
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
-from crawldedup.scrapy_plugin.policy import is_exempt, pattern_of
+from crawldedup.scrapy_plugin.responses import is_exempt, pattern_of
 from crawldedup.scrapy_plugin.settings import (
     PREFIX,
     Pattern,

@@ -27,17 +27,12 @@ from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.page import Page
 from crawldedup.reading.extract import extract_page, get_extractor
 from crawldedup.reading.html import MAX_BYTES
-from crawldedup.scrapy_plugin.policy import (
-    DROP_ITEMS_KEY,
-    VERDICT_KEY,
-    Fate,
-    changed,
-    decide,
-    scope_key_of,
-)
-from crawldedup.scrapy_plugin.records import CrawlStats
+from crawldedup.scrapy_plugin.outcomes import DROP_ITEMS_KEY, VERDICT_KEY, Fate, decide
+from crawldedup.scrapy_plugin.overrides import changed
+from crawldedup.scrapy_plugin.responses import scope_key_of
 from crawldedup.scrapy_plugin.settings import PREFIX, CrawlOptions, crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import say
+from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.urls import canonical_url
 from crawldedup.verdict import Kind, Verdict, describe
 

@@ -1,18 +1,18 @@
-"""The downloader middleware: has pages checked on their way to the spider, and drops or marks the
-duplicates.
+"""Check pages on their way to the spider, and drop or mark the duplicates.
 
-`process_response` tells the order of the work, and each station has a module of its own:
+`process_response` follows these steps, and each of them has a module of its own:
 
-1. `policy` decides whether a response is checked, by which rules, and as which `Page`. It is pure.
-2. `AsyncDeduplicator.judge` has a worker process read the page, lets `policy.Copies` rank it by its
-   URL and by the original that it names, and calls `Deduplicator.check_batch` with the fingerprints
-   of all pages that wait.
-3. `policy.decide` makes an `Outcome` of the verdict. `policy.Deliveries` notes a page on its way to
-   the spider.
-4. `policy.Walls` looks whether one page comes in place of many.
-5. `records` has the outcome told to stats, log and journal; `signals` are sent.
-6. The page is dropped, marked or returned. Where a station fails, that is counted and explained:
-   the page passes.
+1. `responses` decides whether a response is checked, and turns it into a `Page`. `overrides` looks
+   up the options of that page.
+2. `AsyncDeduplicator.judge` has a worker process read the page. `copies.Copies` then ranks the page
+   by its URL and by the original that it names, and `Deduplicator.check_batch` checks the
+   fingerprints of all pages that are waiting.
+3. `outcomes.decide` turns the verdict into an `Outcome`. `deliveries.Deliveries` keeps track of the
+   page until the spider is done with it.
+4. `walls.Walls` checks whether the site sends one page in place of many.
+5. `stats` and `crawl_journal` record the outcome, and `signals` announce it.
+6. The page is dropped, marked or returned. If a step fails, the failure is counted and explained,
+   and the page passes.
 """
 
 import asyncio
@@ -41,21 +41,24 @@ from crawldedup.reading.reader import ReadPage
 from crawldedup.reading.volatile import shape_of
 from crawldedup.recent import put_last
 from crawldedup.scope import site_of
-from crawldedup.scrapy_plugin import policy as policies
 from crawldedup.scrapy_plugin import signals
+from crawldedup.scrapy_plugin.copies import Copies
+from crawldedup.scrapy_plugin.crawl_journal import CrawlJournal
+from crawldedup.scrapy_plugin.deliveries import Deliveries
 from crawldedup.scrapy_plugin.items import DropItemsMiddleware
-from crawldedup.scrapy_plugin.policy import (
-    Copies,
-    Deliveries,
-    DuplicatePageError,
-    Fate,
-    Outcome,
-    Walls,
+from crawldedup.scrapy_plugin.outcomes import DROP_ITEMS_KEY, VERDICT_KEY, Fate, Outcome, decide
+from crawldedup.scrapy_plugin.overrides import changed, options_for
+from crawldedup.scrapy_plugin.responses import (
+    is_start,
     key_of,
+    page_of,
+    pattern_of,
+    reason_to_skip,
 )
-from crawldedup.scrapy_plugin.records import CrawlJournal, CrawlStats
 from crawldedup.scrapy_plugin.settings import CrawlOptions, crawl_options, is_interactive
 from crawldedup.scrapy_plugin.signals import say
+from crawldedup.scrapy_plugin.stats import CrawlStats
+from crawldedup.scrapy_plugin.walls import Walls
 from crawldedup.stores.registry import is_persistent
 from crawldedup.text import printable
 from crawldedup.verdict import Kind, Verdict, describe
@@ -65,6 +68,19 @@ _RELOAD_KEY: Final = "_crawldedup_reload"
 _MOST_LEFT_OUT: Final = 200  # kinds of lines are told
 _MOST_PATTERNS: Final = 10_000  # of URLs have pages that are loaded a second time
 _RELOADED: Final = range(4, 7)  # of the pages of a pattern
+
+
+class DuplicatePageError(IgnoreRequest):
+    """Raised for a page that is dropped, as a duplicate or as an unchanged revisit.
+
+    The request's errback receives it.
+
+    Its `verdict` names the original.
+    """
+
+    def __init__(self, reason: str, verdict: Verdict) -> None:
+        self.verdict = verdict
+        super().__init__(reason)
 
 
 class DedupMiddleware:
@@ -117,7 +133,7 @@ class DedupMiddleware:
                     "report": None,
                     "reloads": 0,
                 }
-                options = policies.changed(options, action="mark", remember=False, **calm)
+                options = changed(options, action="mark", remember=False, **calm)
             dedup = AsyncDeduplicator.from_options(
                 options, workers=options.workers, page_seconds=options.page_seconds
             )
@@ -194,12 +210,12 @@ class DedupMiddleware:
         Raises DuplicatePageError to drop it.
         """
         # Spiders hand the meta of a page on to the next request.
-        request.meta.pop(policies.VERDICT_KEY, None)
-        request.meta.pop(policies.DROP_ITEMS_KEY, None)
+        request.meta.pop(VERDICT_KEY, None)
+        request.meta.pop(DROP_ITEMS_KEY, None)
         if request.meta.get(_RELOAD_KEY):
             await self._learn_from(request, response)
         try:
-            if reason := policies.reason_to_skip(request, response, self._options.deny):
+            if reason := reason_to_skip(request, response, self._options.deny):
                 self._stats.count(f"skipped/{reason}")
                 self.journal.unchecked(request, response, "skipped", reason)
                 return response
@@ -230,7 +246,7 @@ class DedupMiddleware:
             or BROWSER_PAGE_KEY in request.meta
         ):
             return
-        host, pattern = urlparse_cached(request).netloc, policies.pattern_of(request.url)
+        host, pattern = urlparse_cached(request).netloc, pattern_of(request.url)
         put_last(self._met, pattern, self._met[pattern] + 1, _MOST_PATTERNS)
         if self._reloads[host] < self._options.reloads and self._met[pattern] in _RELOADED:
             self._reloads[host] += 1
@@ -261,20 +277,20 @@ class DedupMiddleware:
             self._deliveries.failed(response.request)
 
     def _policy_for(self, request: Request) -> CrawlOptions:
-        policy = policies.options_for(request, self._options)
+        policy = options_for(request, self._options)
         if self._is_interactive:
-            return policies.changed(policy, action="mark", remember=False)
+            return changed(policy, action="mark", remember=False)
         action = policy.action
-        if action == "drop" and policies.is_start(request):
+        if action == "drop" and is_start(request):
             action = "drop-items"  # its links are wanted
         # Without the spider middleware, items cannot be kept from the spider.
         if action == "drop-items" and not self._crawler.get_spider_middleware(DropItemsMiddleware):
             action = "mark"
-        return policy if action == policy.action else policies.changed(policy, action=action)
+        return policy if action == policy.action else changed(policy, action=action)
 
     def _page_of(self, request: Request, response: Response, policy: CrawlOptions) -> Page:
         assert self._crawler.spider is not None  # responses come to open spiders only
-        page = policies.page_of(request, response, policy, self._crawler.spider.name)
+        page = page_of(request, response, policy, self._crawler.spider.name)
         # What this crawl has delivered is delivered again, and so the text that is remembered.
         is_again = page.revisit_similarity is not None and key_of(page) in self._seen
         return replace(page, revisit_similarity=None) if is_again else page
@@ -305,7 +321,7 @@ class DedupMiddleware:
         self, request: Request, page: Page, verdict: Verdict, policy: CrawlOptions
     ) -> Outcome:
         """Decide, and note a page that is on its way to the spider."""
-        outcome = policies.decide(
+        outcome = decide(
             verdict, policy, seen=policy.revisit == "drop" and key_of(page) in self._seen
         )
         if policy.remember and (not verdict.is_duplicate or verdict.replaces or verdict.changed):
@@ -352,12 +368,10 @@ class DedupMiddleware:
         self, request: Request, response: Response, judged: Judged, outcome: Outcome
     ) -> None:
         verdict = judged.verdict
-        self._stats.checked(
-            judged, outcome, size=len(response.body), is_start=policies.is_start(request)
-        )
+        self._stats.checked(judged, outcome, size=len(response.body), is_start=is_start(request))
         self.journal.checked(request, response, judged, outcome, known=self._dedup.pages)
         self._tell_left_out(site_of(response.url), judged.read.left_out)
-        request.meta[policies.VERDICT_KEY] = verdict
+        request.meta[VERDICT_KEY] = verdict
         event = {
             "request": request,
             "response": response,
@@ -404,7 +418,7 @@ class DedupMiddleware:
             self._crawler.signals.send_catch_log(scrapy_signals.response_received, **received)
             raise DuplicatePageError(describe(verdict), verdict)
         if outcome.fate is Fate.ITEMS_DROPPED:
-            request.meta[policies.DROP_ITEMS_KEY] = True
+            request.meta[DROP_ITEMS_KEY] = True
         response.flags += [*outcome.flags]
         return response
 

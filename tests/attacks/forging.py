@@ -8,8 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from crawldedup.fingerprinting import bits as fingerprinting
+from crawldedup.fingerprinting import bits as fingerprint_bits
 from crawldedup.fingerprinting.bits import Fingerprint
+from crawldedup.fingerprinting.shingles import pair_hashes, shingle_hashes
 from crawldedup.fingerprinting.tokenize import mix, word_hashes
 
 WORD_LIKE: Final = ("recall", "occturvuwnjyknxrbodqrvfm")
@@ -39,9 +40,9 @@ def page_near(victim: Fingerprint, pool: Sequence[str], words: int = 500) -> str
         candidates = rng.choice(free, min(800, len(free)), replace=False)
         last = np.array([hashes[text[-2]], hashes[text[-1]]])
         two = np.stack([np.full(len(candidates), last[1]), hashes[candidates]])
-        pairs = mix(np.concatenate([fingerprinting.pair_hashes(column) for column in two.T]))
-        first = fingerprinting.pair_hashes(last)[0]
-        shingles = fingerprinting.shingle_hashes(
+        pairs = mix(np.concatenate([pair_hashes(column) for column in two.T]))
+        first = pair_hashes(last)[0]
+        shingles = shingle_hashes(
             np.append(last, hashes[candidates]), np.repeat(first, len(candidates) + 1)
         )
         by_word = 2 * _signs(hashes[candidates]) + _signs(pairs)
@@ -63,9 +64,9 @@ def _signs(hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
 
 def _verify_signs(shingles: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Return the 256 signs of each shingle, as the product's own counting lays them out."""
-    stretched = shingles * fingerprinting._VERIFY_FACTORS
+    stretched = shingles * fingerprint_bits._VERIFY_FACTORS
     stretched ^= stretched >> np.uint64(32)
-    stretched *= fingerprinting._VERIFY_FACTORS
+    stretched *= fingerprint_bits._VERIFY_FACTORS
     stretched ^= stretched >> np.uint64(29)
     within, of_byte = np.arange(8, dtype=np.uint64), np.arange(8, dtype=np.uint64) * np.uint64(8)
     bits = (stretched[:, :, None] >> within)[..., None] >> of_byte & np.uint64(1)

@@ -16,7 +16,7 @@ import crawldedup
 import crawldedup.journal as crawl_journal
 from crawldedup import client, errors, scrapy_plugin
 from crawldedup.cli import parser
-from crawldedup.scrapy_plugin import command, policy, signals
+from crawldedup.scrapy_plugin import command, overrides, signals
 from crawldedup.scrapy_plugin.settings import PREFIX, crawl_settings
 from crawldedup.service import app, console
 from crawldedup.stores import registry
@@ -40,7 +40,7 @@ def test_a_page_names_no_setting_that_does_not_exist(page: Path) -> None:
 
 
 def test_the_reference_has_every_key_of_meta_signal_and_scheme_of_a_store() -> None:
-    assert first_column("meta.md", "crawldedup") - {"True", "False"} == set(policy._OVERRIDABLE)
+    assert first_column("meta.md", "crawldedup") - {"True", "False"} == set(overrides._OVERRIDABLE)
     names = {name for name, value in vars(signals).items() if type(value) is object}
     assert (
         set(re.findall(r"```\{signal\} (\w+)\n", (REFERENCE / "meta.md").read_text("utf-8")))
@@ -51,7 +51,7 @@ def test_the_reference_has_every_key_of_meta_signal_and_scheme_of_a_store() -> N
 
 
 def test_every_kind_of_error_is_in_the_reference() -> None:
-    modules = errors, policy
+    modules = errors, overrides
     counters = {
         cls.counter
         for module in modules

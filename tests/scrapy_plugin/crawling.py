@@ -94,35 +94,30 @@ class Crawl:
         ]
 
 
-def task_of(
-    site: Site,
-    folder: Path,
-    pages: list[Any],
-    *,
-    follow: dict[str, str] | None = None,
-    again: list[str] | None = None,
-    close_at: str = "",
-    spider_class: str = "page_spider.PageSpider",
-    items: list[dict[str, Any]] | None = None,
-    **settings: Any,
-) -> str:
-    """A crawl of some of a site's pages: paths, or the arguments of requests. `items` come before
-    the pages.
+# What the spider does beside crawling its pages, by default.
+_SPIDER: Final[dict[str, Any]] = {
+    "spider_class": "page_spider.PageSpider",
+    "items": [],  # scraped before the first page
+    "follow": {},  # from a page to the page that it links to
+    "again": [],  # pages that their callback requests a second time
+    "close_at": "",  # the page at which the spider ends the crawl
+}
 
-    `follow` maps pages to a page that they link to, `again` are asked for once more by their
-    callback, and at `close_at` the spider ends the crawl.
+
+def task_of(site: Site, folder: Path, pages: list[Any], **options: Any) -> str:
+    """Return the task of crawling some pages of a site, as JSON.
+
+    Pages are paths, or the arguments of requests. The options are those of `_SPIDER`, and settings
+    of Scrapy.
     """
     requests = ({"url": page} if isinstance(page, str) else page for page in pages)
+    spider = {name: options.pop(name, default) for name, default in _SPIDER.items()}
     task = {
         "base": site.url,
         "report": str(folder / "report.json"),
         "pages": [{**request, "url": urljoin(site.url, request["url"])} for request in requests],
-        "follow": follow or {},
-        "again": again or [],
-        "close_at": close_at,
-        "spider_class": spider_class,
-        "items": items or [],
-        "settings": settings,
+        **spider,
+        "settings": options,
     }
     return json.dumps(task)
 
@@ -135,12 +130,14 @@ def start(site: Site, folder: Path, pages: list[Any], **options: Any) -> subproc
     with tempfile.TemporaryFile() as stdin:
         stdin.write(task_of(site, folder, pages, **options).encode())
         stdin.seek(0)
-        command, out = (
-            [sys.executable, PROGRAM],
-            {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE},
-        )
         return subprocess.Popen(
-            command, cwd=folder, stdin=stdin, text=True, start_new_session=True, **out
+            [sys.executable, PROGRAM],
+            cwd=folder,
+            stdin=stdin,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
 
 

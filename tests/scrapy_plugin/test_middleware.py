@@ -18,7 +18,7 @@ from crawldedup.page import Page
 from crawldedup.scrapy_plugin import DuplicatePageError
 from crawldedup.scrapy_plugin.middleware import DedupMiddleware
 from crawldedup.scrapy_plugin.settings import CrawlOptions
-from crawldedup.verdict import Kind, Match
+from crawldedup.verdict import Kind, Match, Verdict
 from tests.scrapy_plugin.fakes import HandedIn
 
 DOWN = StoreUnavailableError("The store at cache:6379 refuses the connection.")
@@ -53,6 +53,12 @@ class Crawl(HandedIn):
 
     def passes(self, path: str, text: str, override: object = None) -> bool:
         return self.page(path, text, meta={"crawldedup": override})[1] is not None
+
+
+def test_the_error_of_a_dropped_page_says_why() -> None:
+    copy = Verdict(Kind.EXACT_DUPLICATE, "https://e.com/b", "https://e.com/a")
+    error = DuplicatePageError("a copy", copy)
+    assert (str(error), error.verdict) == ("a copy", copy)
 
 
 def test_a_verdict_in_meta_is_that_of_its_own_page() -> None:

@@ -11,7 +11,7 @@ from scrapy.exceptions import NotConfigured
 
 from crawldedup.scrapy_plugin import signals
 from crawldedup.scrapy_plugin.addon import PostponeMiddleware
-from crawldedup.scrapy_plugin.policy import pattern_of
+from crawldedup.scrapy_plugin.responses import pattern_of
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.fakes import FakeCrawler
 

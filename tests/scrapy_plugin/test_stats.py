@@ -8,10 +8,10 @@ import pytest
 from crawldedup.aio import Judged, Timings
 from crawldedup.errors import StoreUnavailableError
 from crawldedup.reading.reader import ReadPage
-from crawldedup.scrapy_plugin import records
-from crawldedup.scrapy_plugin.policy import Fate, Outcome
-from crawldedup.scrapy_plugin.records import SILENT_SECONDS, CrawlStats
+from crawldedup.scrapy_plugin import stats as stats_module
+from crawldedup.scrapy_plugin.outcomes import Fate, Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions
+from crawldedup.scrapy_plugin.stats import SILENT_SECONDS, CrawlStats
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.fakes import FINGERPRINT, FakeCrawler
 
@@ -101,7 +101,7 @@ def test_items_are_counted_apart_and_called_items() -> None:
 def test_novelty_is_that_of_the_last_pages_without_revisits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(records, "NOVELTY_PAGES", 4)
+    monkeypatch.setattr(stats_module, "NOVELTY_PAGES", 4)
     stats, novelty = Counting(), []
     for kind in (
         Kind.NEW,
@@ -182,7 +182,7 @@ def test_a_store_that_fails_again_and_again_is_mentioned_now_and_then(
     again = "crawldedup: the store answers again, pages are checked"
     stats = Counting()
     for seconds, said in ((0, [down, again]), (1, []), (SILENT_SECONDS, [down, again])):
-        monkeypatch.setattr(records.time, "monotonic", lambda seconds=seconds: seconds)
+        monkeypatch.setattr(stats_module.time, "monotonic", lambda seconds=seconds: seconds)
         caplog.clear()
         for _ in range(3):
             stats.failed("http://a/", DOWN)

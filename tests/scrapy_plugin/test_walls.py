@@ -7,7 +7,7 @@ from itertools import chain
 
 import pytest
 
-from crawldedup.scrapy_plugin.policy import MOST_SUSPECTED, WINDOWS, Walls
+from crawldedup.scrapy_plugin.walls import MOST_SUSPECTED, WINDOWS, Walls
 from crawldedup.verdict import Kind, Verdict
 
 LOGIN = "https://e.com/login"

@@ -1,0 +1,98 @@
+"""Rank the copies of one content, so that a better copy can replace a worse one."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from scrapy import Request
+from scrapy.http import Response
+
+from crawldedup.advice.rules import may_name_more, names_a_view
+from crawldedup.page import WORST_RANK, Page
+from crawldedup.reading.reader import ReadPage
+from crawldedup.scope import site_of
+from crawldedup.scrapy_plugin.responses import is_start
+from crawldedup.scrapy_plugin.settings import CrawlOptions, Pattern, matches
+from crawldedup.urls import canonical_url, claimed_url, is_same_page
+
+
+class Copies:
+    """Ranks the copies of one content: a better one is delivered although a worse one was, and
+    replaces that.
+
+    A second delivery has its price, so ranks are coarse. A good copy is on a trusted site that the
+    crawl started on, its URL names no session, no campaign and no view, and it names no other page
+    as its original. If it has a query, it is that of a script, or the page names itself with it.
+    All other copies are poor, and replace nothing. So no content is delivered more than twice, and
+    once more for each of the user's `patterns`, which come first. Of no patterns (an empty list)
+    pages have no ranks. A page can lower its own rank alone, by naming another as its original.
+    """
+
+    def __init__(
+        self, patterns: Sequence[Pattern] | None = None, trusted_sites: frozenset[str] | None = None
+    ) -> None:
+        self._patterns = patterns or ()
+        self._trusted_sites = trusted_sites
+        self._is_off = patterns is not None and not patterns
+        self._own_sites: set[str] = set()
+
+    def start_at(self, *urls: str) -> None:
+        self._own_sites.update(filter(None, map(site_of, urls)))
+
+    def rank(self, url: str) -> int | None:
+        """Return the rank by URL; one worse if the page names another as its original.
+
+        None: pages have no ranks.
+        """
+        if self._is_off:
+            return None
+        for place, pattern in enumerate(self._patterns):
+            if matches(pattern, url):
+                return min(2 * place + 1, WORST_RANK)
+        site = site_of(url)
+        is_trusted = site in self._own_sites and (
+            self._trusted_sites is None or site in self._trusted_sites
+        )
+        is_poor = names_a_view(url) or not is_trusted
+        return min(2 * len(self._patterns) + is_poor, WORST_RANK)
+
+    def claims_of(
+        self, request: Request, response: Response, policy: CrawlOptions
+    ) -> Callable[[Page, ReadPage], Page]:
+        """Return what completes the page of a response when it was read: see `with_claim`."""
+        if is_start(request):
+            self.start_at(request.url, response.url)
+        headers = tuple(value.decode("latin-1") for value in response.headers.getlist(b"Link"))
+        is_lenient = policy.canonical == "compare"
+        return partial(
+            with_claim, rank=self.rank(response.url), headers=headers, is_lenient=is_lenient
+        )
+
+
+def with_claim(
+    page: Page,
+    read: ReadPage,
+    *,
+    rank: int | None = None,
+    headers: Iterable[str] = (),
+    is_lenient: bool = True,
+) -> Page:
+    """Return a page with its rank, and with the original that it names where `is_lenient`.
+
+    `headers` are Link headers.
+
+    `rank` is that of its URL. An even one is one worse for a page that names another as its
+    original, or whose query only a canonical link could tell to matter, and that has none.
+    """
+    may_be_poor = rank is not None and rank % 2 == 0
+    claimed = claimed_url(page.url, read.links, headers)
+    needs_canonical = may_name_more(page.url)
+    if claimed is None or canonical_url(claimed) == canonical_url(page.url):
+        is_poor, claimed = claimed is None and needs_canonical, None
+    else:
+        is_poor = needs_canonical or not is_same_page(page.url, claimed)
+    return replace(
+        page,
+        rank=(rank or 0) + (may_be_poor and is_poor),
+        canonical=claimed if is_lenient else None,
+    )

@@ -1,0 +1,215 @@
+"""Write the journal of a crawl, from which its report is made.
+
+It has one line for each response and each wall, one for the beginning of the crawl and one for its
+end.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy.utils.job import job_dir
+from scrapy.utils.project import data_path
+
+from crawldedup import __version__, journal
+from crawldedup.aio import Judged
+from crawldedup.fingerprinting.bits import VERIFY_BITS
+from crawldedup.journal import FileJournal, shown
+from crawldedup.scrapy_plugin.outcomes import Outcome
+from crawldedup.scrapy_plugin.settings import CrawlOptions
+from crawldedup.scrapy_plugin.signals import say
+from crawldedup.search.decision import accept_threshold
+from crawldedup.stores.registry import shown_url
+from crawldedup.text import printable
+
+# So many crawls keep their journals in a directory, the present one included.
+KEPT_CRAWLS: Final = 20
+
+_SHOWN_STATS: Final = (
+    "crawldedup/",
+    "downloader/",
+    "item_",
+    "response_received_count",
+    "memusage/",
+    "log_count/",
+)
+_SHOWN_OPTIONS: Final = (
+    "namespace",
+    "action",
+    "similarity",
+    "recall",
+    "extractor",
+    "workers",
+    "revisit",
+    "scope",
+)
+_SHOWN_OF_VERDICT: Final = (
+    "hamming",
+    "copies",
+    "words",
+    "changed",
+    "replaces",
+    "abandoned",
+    "difference",
+    "probes",
+    "candidates",
+    "rejected_similarity",
+    "rejected_by",
+)
+_MOST: Final = 1 << 31
+
+
+class CrawlJournal:
+    """Writes what a crawl gets, once it has begun. Whatever goes wrong costs lines, and no page."""
+
+    def __init__(self, crawler: Crawler, options: CrawlOptions) -> None:
+        self._crawler = crawler
+        self._options = options
+        self._file: FileJournal | None = None
+        self._job: Path | None = None
+        self._has_complained = False
+        self._began = 0.0
+        self._place = self._crawl = ""
+
+    def begin(self, known: int | None) -> None:
+        """Write the header. `known` are the pages in the index."""
+        if self._options.journal is False:
+            return
+        try:
+            self._place = data_path(str(self._options.journal))
+        except OSError as error:
+            self._complain("the journal", error)
+            return
+        assert self._crawler.spider is not None
+        spider, started, self._began = self._crawler.spider.name, time.time(), time.monotonic()
+        self._job = Path(directory) if (directory := job_dir(self._crawler.settings)) else None
+        self._crawl = self._options.crawl or journal.name_of_job(
+            self._job, journal.crawl_of(spider, started)
+        )
+        header = {
+            journal.FORMAT: journal.VERSION,
+            "crawl": self._crawl,
+            "spider": spider,
+            "started": round(started, 3),
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "version": __version__,
+            "known": known,
+            "settings": {
+                "store": shown_url(self._options.store),
+                "threshold": round(
+                    accept_threshold(self._options.similarity, VERIFY_BITS, self._options.recall), 4
+                ),
+                **{name: getattr(self._options, name) for name in _SHOWN_OPTIONS},
+            },
+        }
+        self._file = FileJournal(Path(self._place), header, keep=KEPT_CRAWLS)
+
+    def checked(
+        self, request: Request, response: Response, judged: Judged, outcome: Outcome, known: int
+    ) -> None:
+        """Write what a page is, and what became of it. `known` are the pages in the index."""
+        verdict, coverage = judged.verdict, judged.verdict.coverage
+        figures = {
+            "original": shown(verdict.original or ""),
+            "similarity": round(verdict.similarity or 0.0, 4),
+            "rejected_url": shown(verdict.rejected or ""),
+            "action": str(outcome.fate),
+            "unchanged": outcome.unchanged,
+            **{name: getattr(verdict, name) for name in _SHOWN_OF_VERDICT},
+            "digest": f"{judged.read.fingerprint.digest:016x}",
+            "waited": round(judged.timings.waiting, 4),
+            "read": round(judged.timings.reading, 4),
+            "store": round(judged.timings.asking, 5),
+            "known": known,
+        }
+        if coverage is not None and coverage.share_new is not None and coverage.sources:
+            figures["share_known"] = round(1 - coverage.share_new, 4)
+            figures["source"] = shown(coverage.sources[0][0])
+        self._write_page(request, response, journal.OUTCOMES[verdict.kind], figures)
+
+    def unchecked(self, request: Request, response: Response, outcome: str, reason: str) -> None:
+        """Write that a response was skipped, or met an error, and why."""
+        self._write_page(request, response, outcome, {"reason": reason})
+
+    async def end(self, reason: str, known: int, index_bytes: int | None) -> None:
+        """Write the last line, with the crawl's stats, close the journal, and write the report that
+        was asked for.
+        """
+        if self._file is None:
+            return
+        assert self._crawler.stats is not None
+        stats = {
+            name: value
+            for name, value in self._crawler.stats.get_stats().items()
+            if name.startswith(_SHOWN_STATS)
+            and isinstance(value, int | float)
+            and abs(value) < _MOST**2
+        }
+        self.put({"end": reason, "stats": stats, "known": known, "index_bytes": index_bytes})
+        await asyncio.to_thread(self._file.close)
+        self._file = None
+        if self._job is not None and reason == "finished":
+            (self._job / journal.NAME_FILE).unlink(missing_ok=True)
+        if self._options.report is not None:
+            await self._write_report(self._options.report)
+
+    def put(self, record: Mapping[str, Any]) -> None:
+        """Write a record, without what is None, False or zero in it, once the crawl has begun."""
+        if self._file is not None:
+            fields = {name: value for name, value in record.items() if value}
+            self._file.write(
+                journal.line_of({"t": round(time.monotonic() - self._began, 3), **fields})
+            )
+            if self._file.trouble is not None and not self._has_complained:
+                self._has_complained = True
+                self._complain(f"the journal in {self._place}", self._file.trouble)
+
+    def _write_page(
+        self, request: Request, response: Response, outcome: str, figures: Mapping[str, Any]
+    ) -> None:
+        referer = (request.headers.get(b"Referer") or b"").decode("utf-8", "replace")
+        depth, latency = request.meta.get("depth"), request.meta.get("download_latency")
+        record = {
+            "url": shown(response.url),
+            "outcome": outcome,
+            **figures,
+            "bytes": len(response.body),
+            "status": response.status,
+            "referer": shown(referer),
+            # Spiders may put anything there.
+            "depth": depth if isinstance(depth, int) and 0 < depth < _MOST else None,
+            "latency": round(latency, 3)
+            if isinstance(latency, float) and 0 < latency < _MOST
+            else None,
+        }
+        self.put(record)
+
+    def _complain(self, what: str, trouble: object) -> None:
+        say(
+            self._crawler, logging.WARNING, f"cannot write {what}, and the crawl goes on: {trouble}"
+        )
+
+    async def _write_report(self, path: str) -> None:
+        """Write the report of the crawl, in a process whose memory ends with it.
+
+        Logs what goes wrong.
+        """
+        program = [sys.executable, "-m", "crawldedup.cli", "report", self._place]
+        command = [*program, "--crawl", self._crawl, "--output", path]
+        done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True)
+        if done.returncode:
+            trouble = printable(done.stderr.strip().rpartition("\n")[2], 500)
+            say(self._crawler, logging.WARNING, f"the report was not written: {trouble}")
+        else:
+            say(self._crawler, logging.INFO, f"the report is in {Path(path).absolute()}")

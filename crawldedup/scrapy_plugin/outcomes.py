@@ -1,0 +1,101 @@
+"""Decide what becomes of a page, from its verdict and its options: a pure table."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from crawldedup.scope import site_of
+from crawldedup.scrapy_plugin.settings import CrawlOptions
+from crawldedup.verdict import Kind, Verdict
+
+# The keys of `request.meta` for the verdict on a page, and for pages whose items are dropped.
+VERDICT_KEY: Final = "crawldedup_verdict"
+DROP_ITEMS_KEY: Final = "_crawldedup_drop_items"
+
+
+class Fate(StrEnum):
+    """What becomes of a checked page or item."""
+
+    DELIVERED = "delivered"
+    MARKED = "marked"
+    ITEMS_DROPPED = "items_dropped"
+    DROPPED = "dropped"
+
+
+_DONE: Final = {
+    Fate.DROPPED: "dropped",
+    Fate.ITEMS_DROPPED: "drops the items of",
+    Fate.MARKED: "marks",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is done with a page, for the middleware to carry out, and for stats, journal and log to
+    tell.
+
+    It is `refused` as an unwanted copy, for too few new words, or as `unchanged`. `flags` are for
+    `response.flags`.
+    """
+
+    fate: Fate
+    refused: bool = False
+    unchanged: bool = False
+    flags: tuple[str, ...] = ()
+
+    @property
+    def done(self) -> str:
+        """What the log says of it."""
+        return _DONE.get(self.fate, "delivers") if self.refused else "delivers"
+
+
+def decide(verdict: Verdict, policy: CrawlOptions, *, seen: bool = False) -> Outcome:
+    """Return what is done with a page of this verdict.
+
+    It was `seen` if this crawl has let it pass before.
+    """
+    # What a crawler remembered before it died was not delivered.
+    is_news = verdict.changed or verdict.abandoned or seen
+    unchanged = verdict.kind is Kind.REVISIT and policy.revisit == "drop" and not is_news
+    refused = unchanged or _is_surplus(verdict, policy)
+    fate = Fate.DELIVERED
+    if policy.action == "mark":
+        fate = Fate.MARKED if verdict.is_duplicate or unchanged else Fate.DELIVERED
+    elif refused:
+        fate = Fate.DROPPED if policy.action == "drop" else Fate.ITEMS_DROPPED
+    flags = []
+    is_stranger = verdict.is_across_sites and policy.trusted_sites is not None and not refused
+    if fate is Fate.MARKED or verdict.replaces or is_stranger:
+        flags.append(f"crawldedup:{_mark_of(verdict, unchanged=unchanged)}")
+    if verdict.coverage is not None and verdict.coverage.known_words:
+        flags.append(f"crawldedup:new={verdict.coverage.share_new:.2f}")
+    return Outcome(fate, refused, unchanged, tuple(flags))
+
+
+def _mark_of(verdict: Verdict, *, unchanged: bool) -> str:
+    if unchanged:
+        return "unchanged"
+    return "replaces" if verdict.replaces else str(verdict.kind)
+
+
+def _is_surplus(verdict: Verdict, policy: CrawlOptions) -> bool:
+    """Return True for a copy beyond `keep_per_cluster` of a page that may own its text, and for too
+    few new words.
+    """
+    if verdict.is_duplicate:
+        is_wanted = verdict.replaces or verdict.copies < policy.keep_per_cluster
+        return not is_wanted and _may_own(verdict.original or "", verdict, policy)
+    coverage = verdict.coverage
+    if coverage is None or not isinstance(policy.paragraphs, float):
+        return False
+    words = coverage.new_words + coverage.known_words
+    known = sum(words for url, words in coverage.sources if _may_own(url, verdict, policy))
+    return words - known < policy.paragraphs * words
+
+
+def _may_own(original: str, verdict: Verdict, policy: CrawlOptions) -> bool:
+    site = site_of(original)
+    # What has no URL is on no site.
+    return policy.trusted_sites is None or (
+        bool(site) and site in {*policy.trusted_sites, site_of(verdict.url)}
+    )

@@ -1,0 +1,175 @@
+"""Decide which responses are checked, and turn those into pages."""
+
+import hashlib
+import mimetypes
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from scrapy import Request
+from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.httpobj import urlparse_cached
+from w3lib.encoding import http_content_type_encoding
+
+from crawldedup.page import Page
+from crawldedup.reading.html import MAX_BYTES
+from crawldedup.scope import page_key, site_of
+from crawldedup.scrapy_plugin.overrides import OVERRIDE_KEY
+from crawldedup.scrapy_plugin.settings import CrawlOptions, Pattern, matches
+from crawldedup.urls import canonical_url
+
+# Flags that Scrapy puts on a response that ended early, or may have: half a page resembles too many
+# others.
+_NO_LENGTH: Final = "partial"
+_PARTIAL_FLAGS: Final = frozenset({_NO_LENGTH, "dataloss", "download_stopped"})
+_WORD: Final = re.compile(r"[a-z.]{1,20}")
+_COMMENT: Final = re.compile(rb"<!--.*?-->", re.DOTALL)
+
+# Style sheets, scripts and tables are text/* too, but nothing that a reader would call a page.
+_PROSE_TYPES: Final = frozenset({"text/plain", "text/markdown"})
+
+
+def reason_to_skip(
+    request: Request, response: Response, deny: Sequence[Pattern] = ()
+) -> str | None:
+    """Return why a response is not checked, or None if it is.
+
+    The spider's own requests are checked if a complete page of HTML, XHTML or prose answers them.
+    JSON, XML and feeds are data whose records repeat their structure, and a search result that
+    changed a little is not a copy that should be dropped.
+
+    Args:
+        request: The request that the spider made.
+        response: The response to it.
+        deny: Patterns of URLs that are not checked.
+
+    Returns:
+        A short, stable word, which the stats count under ``skipped/``.
+    """
+    return _reason_in_request(request, response.url, deny) or _reason_in_response(response)
+
+
+def _reason_in_request(request: Request, url: str, deny: Sequence[Pattern]) -> str | None:
+    override = request.meta.get(OVERRIDE_KEY)
+    if override is False:
+        return "disabled"
+    # robots.txt, media and downloads of components, unless the request asks for the check.
+    if request.callback is NO_CALLBACK and not override:
+        return "no_callback"
+    if not override and any(matches(pattern, url, otherwise=True) for pattern in deny):
+        return "url"
+    if request.method == "HEAD":
+        return "method"
+    return None
+
+
+def _reason_in_response(response: Response) -> str | None:
+    if not 200 <= response.status < 300 or response.status == 206:
+        return f"http_{response.status}"
+    if flags := _PARTIAL_FLAGS.intersection(response.flags):
+        tail = _COMMENT.sub(b"", response.body[-2048:]).rstrip().lower()
+        # A page that ends as HTML does is whole, a comment or two behind it included.
+        if flags != {_NO_LENGTH} or not tail.endswith(b"</html>"):
+            return "partial"
+    if not isinstance(response, HtmlResponse) and not _is_prose(response):
+        return "content_type"
+    # Sitemap spiders ask for it themselves, and the same one serves many sites.
+    if urlparse_cached(response).path == "/robots.txt":
+        return "robots_txt"
+    if not response.body:
+        return "empty"
+    # The reader would refuse it too, but only after it was copied to a worker.
+    return "too_large" if len(response.body) > MAX_BYTES else None
+
+
+def _is_prose(response: Response) -> bool:
+    if not isinstance(response, TextResponse) or isinstance(response, XmlResponse | JsonResponse):
+        return False
+    declared = (
+        (response.headers.get(b"Content-Type") or b"")
+        .split(b";")[0]
+        .strip()
+        .lower()
+        .decode("latin-1")
+    )
+    return (declared or mimetypes.guess_type(response.url)[0]) in _PROSE_TYPES
+
+
+def is_start(request: Request) -> bool:
+    """Return True for a request that the crawl starts with."""
+    # Spiders hand the meta of a page on to the next request.
+    return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
+
+
+def is_exempt(request: Request, *, is_postponed: bool = False) -> bool:
+    """Return True for a request that is made whatever it brings: one that a crawl starts with, or
+    that is asked for.
+    """
+    return (
+        request.method != "GET"
+        or bool(request.body)
+        or request.callback is NO_CALLBACK
+        or request.meta.get(OVERRIDE_KEY) is False
+        or "redirect_urls" in request.meta
+        or is_start(request)
+        or (request.dont_filter and not is_postponed)
+    )
+
+
+def page_of(request: Request, response: Response, policy: CrawlOptions, spider: str = "") -> Page:
+    """Return a response as the page to check.
+
+    Of HTML, the server's word on the encoding goes along, and no guess.
+    """
+    body: dict[str, Any]
+    if isinstance(response, HtmlResponse):
+        declared = (response.headers.get(b"Content-Type") or b"").decode("latin-1")
+        body = {"html": response.body, "encoding": http_content_type_encoding(declared)}
+    else:
+        encoding = response.encoding if isinstance(response, TextResponse) else "utf-8"
+        body = {"text": response.body.decode(encoding, "replace")}
+    identity = None
+    if request.method != "GET" or request.body:
+        # One URL answers many POST requests (searches, GraphQL), so other methods and bodies tell
+        # pages apart.
+        identity = (
+            f"{request.method} {canonical_url(response.url)} "
+            f"{hashlib.sha256(request.body).hexdigest()[:32]}"
+        )
+    return Page(
+        response.url,
+        **body,
+        identity=identity,
+        scope_key=scope_key_of(policy.scope, response.url, spider),
+        similarity=policy.similarity,
+        revisit_similarity=policy.similarity_of_revisits,
+        remember=policy.remember,
+        delivered=False,
+    )
+
+
+def scope_key_of(scope: str, url: str, spider: str) -> str:
+    """Return what pages or items share that may be compared.
+
+    A site is looked up only where it is asked for.
+    """
+    return site_of(url) if scope == "site" else spider if scope == "spider" else ""
+
+
+def key_of(page: Page) -> int:
+    """Return what tells a page that this crawl has let pass from one unchanged since an earlier
+    crawl.
+    """
+    return page_key(page.scope_key or "", page.url, page.identity)
+
+
+def pattern_of(url: str) -> str:
+    """Return the pattern of a URL: its host, the plain words in its path, and the names of its
+    parameters.
+    """
+    address, _, query = url.partition("?")
+    scheme, _, host, *parts = [*address.split("/"), "", ""]
+    path = "/".join(part if _WORD.fullmatch(part) else "*" for part in parts)
+    parameters = sorted(part.partition("=")[0] for part in query.split("&"))
+    return f"{scheme}{host}/{path}?{'&'.join(parameters)}"
