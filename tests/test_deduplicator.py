@@ -272,7 +272,7 @@ class TestManyPages:
 
     def test_a_batch_does_not_wait_for_a_slow_source(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now, taken = [100.0], list[int]()
-        monkeypatch.setattr("crawldedup.deduplicator.time.monotonic", lambda: now[0])
+        monkeypatch.setattr("crawldedup.index.judging.time.monotonic", lambda: now[0])
         next(Deduplicator().check_many(self.slow_pages(taken, now)))
         assert taken == [0, 1]
 
@@ -488,7 +488,7 @@ class TestLife:
         """However long a crawl takes, its fellows stay its fellows: also if it takes many verdicts
         slowly.
         """
-        monkeypatch.setattr("crawldedup.deduplicator.HEARTBEAT_SECONDS", 0)
+        monkeypatch.setattr("crawldedup.index.lifetime.HEARTBEAT_SECONDS", 0)
         pages = [Page(A, text=TEXT), Page(B, text=OTHER)]
         with Deduplicator(shared.url) as one, Deduplicator(shared.url) as two:
             verdicts = one.check_many(pages, batch=2 if is_slow else 1)
@@ -530,7 +530,7 @@ class TestDeliveries:
         dedup.check(A, text=TEXT, delivered=False)
         dedup.deliver(A)
         tell(dedup)
-        monkeypatch.setattr(dedup._store, "deliver", lambda url_keys: None)
+        monkeypatch.setattr(dedup._index.store, "deliver", lambda url_keys: None)
         dedup.close()
         assert self.is_kept(shared)
 
@@ -561,9 +561,9 @@ class TestDeliveries:
         with Deduplicator(shared.url) as dedup:
             dedup.check(A, text=TEXT, delivered=False)
             dedup.deliver(A)
-            ask, is_lasting = dedup._store.check, isinstance(error, StoreUnavailableError)
+            ask, is_lasting = dedup._index.store.check, isinstance(error, StoreUnavailableError)
             monkeypatch.setattr(
-                dedup._store,
+                dedup._index.store,
                 "check",
                 lambda queries: [error, *([error] if is_lasting else ask(queries[1:]))],
             )
