@@ -77,8 +77,9 @@ class Deduplicator:
 
         Args:
             url: The URL of the page.
-            **page: What else describes the page: `html`, `text` or `fingerprint`, and the other
-                arguments of `Page`.
+            **page: One of `html` (bytes or str), `text` (str) and `fingerprint` (Fingerprint), and
+                any other argument of `Page`, such as `identity` (str), `canonical` (str),
+                `similarity` (float) or `remember` (bool).
 
         Returns:
             What the page is, compared with the pages seen before it.

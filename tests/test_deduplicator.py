@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack, get_type_hints
 
 import pytest
 
-from crawldedup import Deduplicator, Fingerprint, Kind, Page, Verdict, fingerprint
+from crawldedup import Deduplicator, Fingerprint, Kind, Page, Verdict, compare, fingerprint
 from crawldedup.errors import (
     ClosedError,
     PageError,
@@ -24,6 +24,8 @@ from crawldedup.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from crawldedup.options import OptionValues
+from crawldedup.page import PageValues
 from crawldedup.stores.sqlite.store import MemoryStore
 from tests.stores.backends import Backend
 from tests.stories import FAR, HALF_ALIKE, NEAR, OTHER, TEXT, A, B, C, edited, jaccard, story
@@ -48,6 +50,23 @@ def dedup() -> Iterator[Deduplicator]:
 def read(text: str) -> Fingerprint:
     """Return a fingerprint for an index without a key, as those of tests are."""
     return fingerprint(text)
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "values"),
+    [
+        (Deduplicator.__init__, "options", OptionValues),
+        (Deduplicator.check, "page", PageValues),
+        (Deduplicator.find, "page", PageValues),
+        (Deduplicator.explain, "page", PageValues),
+        (Deduplicator.fingerprint, "page", PageValues),
+        (compare, "options", OptionValues),
+    ],
+)
+def test_type_checkers_know_every_keyword(
+    call: Callable[..., object], name: str, values: type
+) -> None:
+    assert get_type_hints(call)[name] == Unpack[values]  # type: ignore[valid-type]
 
 
 class TestVerdicts:
