@@ -26,9 +26,7 @@ def _paragraphs(name: str, value: object) -> float | str | None:
 
 
 def _check_in(module: str, check: str) -> Check:
-    """Return a check of a module that is imported on its first use: options alone must not wait for
-    it.
-    """
+    """Return a check of a module that is only imported on first use: options must not wait."""
     return lambda name, value: getattr(import_module(module), check)(name, value)
 
 
@@ -101,9 +99,12 @@ class OptionValues(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Holds the options of an index, checked.
+    """The options of an index, checked.
 
-    Nothing is opened or built; `Deduplicator.from_options` takes them.
+    Nothing is opened or built yet: `Deduplicator.from_options` does that.
+
+    Raises:
+        ConfigurationError: The value of an option is not allowed.
     """
 
     store: str = option(
@@ -245,16 +246,16 @@ class Options:
             )
 
     def index_values(self) -> dict[str, Any]:
-        """Return the options of an index but for the store, by name."""
-        return {
-            each.name: getattr(self, each.name) for each in fields(Options) if each.name != "store"
-        }
+        """Return the options of an index by name, without the store."""
+        names = [declared.name for declared in fields(Options)]
+        return {name: getattr(self, name) for name in names if name != "store"}
 
     @classmethod
     def from_values(cls, values: Mapping[str, object]) -> Self:
-        """Make options of named values.
+        """Make options from named values.
 
-        Raises ConfigurationError for one that is no option or not allowed.
+        Raises:
+            ConfigurationError: A name is no option, or a value is not allowed.
         """
         names = [declared.name for declared in options_of(cls)]
         if unknown := [name for name in values if name not in names]:
@@ -266,4 +267,6 @@ class Options:
 
 def options_of(cls: type[Options] = Options) -> tuple[Option, ...]:
     """Return the declared options of a class, in order."""
-    return tuple(Option(each.name, each.default, **each.metadata) for each in fields(cls))
+    return tuple(
+        Option(declared.name, declared.default, **declared.metadata) for declared in fields(cls)
+    )

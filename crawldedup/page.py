@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any, Final, TypedDict
+from typing import Final, NamedTuple, TypedDict
 
 from crawldedup import checks
 from crawldedup.errors import ConfigurationError
@@ -10,20 +10,37 @@ from crawldedup.fingerprinting.bits import Fingerprint, check_fingerprint
 from crawldedup.options import check_similarity
 
 WORST_RANK: Final = 255
+"""The worst rank of a page: a rank is one byte of its record."""
+
 _check_rank: Final = checks.whole(0, WORST_RANK)
-_TYPES: Final[dict[str, tuple[Any, str]]] = {
-    "url": (str, "a str"),
-    "html": ((bytes, str, NoneType), "bytes or str"),
-    "fingerprint": (
+
+
+class _Type(NamedTuple):
+    """What values of a field may be."""
+
+    classes: tuple[type, ...]
+    allowed: str  #: The same in words, for the error.
+
+
+_TEXT: Final = _Type((str,), "a str")
+_OPTIONAL_TEXT: Final = _Type((str, NoneType), "a str or None")
+_FLAG: Final = _Type((bool,), "True or False")
+_TYPES: Final = {
+    "url": _TEXT,
+    "html": _Type((bytes, str, NoneType), "bytes or str"),
+    "fingerprint": _Type(
         (Fingerprint, NoneType),
         "one that `Deduplicator.fingerprint` or `crawldedup.fingerprint` made",
     ),
-    **dict.fromkeys(
-        ("text", "encoding", "identity", "scope_key", "canonical"),
-        ((str, NoneType), "a str or None"),
-    ),
-    **dict.fromkeys(("remember", "delivered"), (bool, "True or False")),
+    "text": _OPTIONAL_TEXT,
+    "encoding": _OPTIONAL_TEXT,
+    "identity": _OPTIONAL_TEXT,
+    "scope_key": _OPTIONAL_TEXT,
+    "canonical": _OPTIONAL_TEXT,
+    "remember": _FLAG,
+    "delivered": _FLAG,
 }
+"""The types of the fields of `Page`, but for numbers."""
 
 
 class SentPageValues(TypedDict, total=False):
@@ -46,7 +63,7 @@ class SentPageValues(TypedDict, total=False):
 
 
 class PageValues(SentPageValues, total=False):
-    """The values of a page beside its URL, by keyword. `Page` describes and checks them."""
+    """The arguments of `Page` besides the URL, for functions that take them by keyword."""
 
     delivered: bool
 
@@ -62,40 +79,40 @@ class PageId:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Holds one page, given as `html`, as `text`, or as a `fingerprint` made elsewhere.
+    """One page, given as `html`, as `text`, or as a `fingerprint` that was made elsewhere.
 
     Attributes:
-        url: The URL of the page, which may be empty where nothing depends on it.
-        html: The HTML as it was received. The main text is taken from it.
+        url: The URL of the page. It may be empty where nothing depends on it.
+        html: The HTML as it was received. The main text is extracted from it.
         text: The main text, if you have extracted it yourself.
         fingerprint: A fingerprint made with the key and the options of the index.
         encoding: The encoding that the server declared for `html`, as in its `Content-Type`.
-        identity: The name of the page, by default its canonical URL. One of the same name is a
-            revisit, or a duplicate while another process at work has it.
-        scope_key: The site, the spider or another name, in place of what the option `scope` says of
-            the URL.
+        identity: The name of the page, by default its canonical URL. A page of the same name is a
+            revisit, or a duplicate while another process that is at work has it.
+        scope_key: The name of the site, the spider or another group of pages that may be compared,
+            instead of the group that the option `scope` chooses.
         similarity: Overrides the option for this page: above 0.5 and at most 1.
-        canonical: The URL that the page names as its original: a similarity of 0.1 less is enough
-            for its duplicate.
+        canonical: The URL that the page names as its original. To be a duplicate of that page, it
+            may be less similar by 0.1.
         remember: With False, nothing is changed, and a page is a revisit only while it resembles
             the remembered one.
-        delivered: With False, the page holds back no other if the process dies before
-            `Deduplicator.deliver` is called.
-        rank: From 0 (best) to 255. A duplicate of better rank than its original replaces it in the
-            index.
-        revisit_similarity: From this similarity on, above 0.5 and at most 1, a revisit is
-            unchanged, and the text of the earlier visit stays remembered. None asks for equal
+        delivered: With False, the page keeps no other page from being delivered if the process dies
+            before `Deduplicator.deliver` is called.
+        rank: From 0 (best) to 255. A duplicate with a better rank than its original replaces it in
+            the index.
+        revisit_similarity: A revisit with this similarity or more counts as unchanged, and the text
+            of the earlier visit stays remembered: above 0.5 and at most 1. None asks for equal
             texts.
 
     Raises:
-        ConfigurationError: Not exactly one of `html`, `text` and `fingerprint` is given, or a value
-            is not allowed.
+        ConfigurationError: None of `html`, `text` and `fingerprint` is given, or more than one is,
+            or a value is not allowed.
 
     Example:
         >>> from crawldedup import Deduplicator, Page
         >>> text = Page("https://a.example/", text="Closed on Monday.")
         >>> page = Page("https://b.example/", html="<p>Closed on Monday.</p>")
-        >>> [str(each.kind) for each in Deduplicator().check_many([text, page])]
+        >>> [str(verdict.kind) for verdict in Deduplicator().check_many([text, page])]
         ['thin', 'exact_duplicate']
     """
 
@@ -119,13 +136,14 @@ class Page:
         return PageId(self.url, self.identity, self.scope_key)
 
     def __post_init__(self) -> None:
-        for name, (kind, allowed) in _TYPES.items():
-            if not isinstance(getattr(self, name), kind):
-                raise checks.refused(name, getattr(self, name), allowed)
+        for name, expected in _TYPES.items():
+            value = getattr(self, name)
+            if not isinstance(value, expected.classes):
+                raise checks.refused(name, value, expected.allowed)
         for name in ("similarity", "revisit_similarity"):
             if getattr(self, name) is not None:
                 check_similarity(name, getattr(self, name))
-        # 1.0 is a whole number, too, but no byte of a record.
+        # The check makes an int of 1.0, which could not be written as a byte of the record.
         object.__setattr__(self, "rank", _check_rank("rank", self.rank))
         if self.fingerprint is not None:
             try:

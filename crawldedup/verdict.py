@@ -51,9 +51,8 @@ class Coverage:
     known_words: int  #: Words that an earlier page holds.
     boilerplate_words: int  #: Words of paragraphs that stand on many pages.
     is_partial: bool  #: True if the share of new words is below the wanted one, by default 0.2.
-    sources: tuple[
-        tuple[str, int], ...
-    ] = ()  #: The URLs of earlier pages, and the words of each, most first.
+    #: The URLs of earlier pages, and how many words stand on each, most first.
+    sources: tuple[tuple[str, int], ...] = ()
     paragraphs: tuple[KnownParagraph, ...] = ()  #: The paragraphs, in the order of the page.
 
     @property
@@ -153,21 +152,17 @@ class Match:
 def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
     """Return what a page is, in words that are safe to show.
 
-    `unnamed` stands for an original without URL.
+    Args:
+        verdict: The verdict about the page.
+        unnamed: What stands for an original without a URL.
     """
-    original = printable(verdict.original or unnamed) + (
-        ", which it replaces" if verdict.replaces else ""
-    )
+    original = printable(verdict.original or unnamed)
+    if verdict.replaces:
+        original += ", which it replaces"
     similarity = "" if verdict.similarity is None else f" ({verdict.similarity:.3f})"
     difference = f": {printable(verdict.difference)}" if verdict.difference else ""
     if verdict.coverage and verdict.coverage.sources:
-        (url, words), *others = verdict.coverage.sources
-        source = printable(url or "an unknown page") + (
-            f" and {len(others)} more" if others else ""
-        )
-        difference += (
-            f", {verdict.coverage.share_new or 0:.0%} of its words new, {words:,} words on {source}"
-        )
+        difference += f", {_describe_coverage(verdict.coverage)}"
     match verdict.kind:
         case Kind.EXACT_DUPLICATE:
             return f"exact duplicate of {original}"
@@ -181,3 +176,12 @@ def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
             return f"known and hardly changed{similarity}{difference}"
         case _:
             return f"{verdict.kind}{difference}"
+
+
+def _describe_coverage(coverage: Coverage) -> str:
+    """Return how much of a page is new, and where most of the rest stands."""
+    url, words = coverage.sources[0]
+    source = printable(url or "an unknown page")
+    if len(coverage.sources) > 1:
+        source += f" and {len(coverage.sources) - 1} more"
+    return f"{coverage.share_new or 0:.0%} of its words new, {words:,} words on {source}"

@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack, get_type_hints
 
 import pytest
 
-from crawldedup import Deduplicator, Fingerprint, Kind, Page, Verdict, fingerprint
+from crawldedup import Deduplicator, Fingerprint, Kind, Page, Verdict, compare, fingerprint
 from crawldedup.errors import (
     ClosedError,
     PageError,
@@ -24,6 +24,8 @@ from crawldedup.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from crawldedup.options import OptionValues
+from crawldedup.page import PageValues
 from crawldedup.stores.sqlite.store import MemoryStore
 from tests.stores.backends import Backend
 from tests.stories import FAR, HALF_ALIKE, NEAR, OTHER, TEXT, A, B, C, edited, jaccard, story
@@ -48,6 +50,23 @@ def dedup() -> Iterator[Deduplicator]:
 def read(text: str) -> Fingerprint:
     """Return a fingerprint for an index without a key, as those of tests are."""
     return fingerprint(text)
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "values"),
+    [
+        (Deduplicator.__init__, "options", OptionValues),
+        (Deduplicator.check, "page", PageValues),
+        (Deduplicator.find, "page", PageValues),
+        (Deduplicator.explain, "page", PageValues),
+        (Deduplicator.fingerprint, "page", PageValues),
+        (compare, "options", OptionValues),
+    ],
+)
+def test_type_checkers_know_every_keyword(
+    call: Callable[..., object], name: str, values: type
+) -> None:
+    assert get_type_hints(call)[name] == Unpack[values]  # type: ignore[valid-type]
 
 
 class TestVerdicts:
@@ -272,7 +291,7 @@ class TestManyPages:
 
     def test_a_batch_does_not_wait_for_a_slow_source(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now, taken = [100.0], list[int]()
-        monkeypatch.setattr("crawldedup.deduplicator.time.monotonic", lambda: now[0])
+        monkeypatch.setattr("crawldedup.index.judging.time.monotonic", lambda: now[0])
         next(Deduplicator().check_many(self.slow_pages(taken, now)))
         assert taken == [0, 1]
 
@@ -488,7 +507,7 @@ class TestLife:
         """However long a crawl takes, its fellows stay its fellows: also if it takes many verdicts
         slowly.
         """
-        monkeypatch.setattr("crawldedup.deduplicator.HEARTBEAT_SECONDS", 0)
+        monkeypatch.setattr("crawldedup.index.lifetime.HEARTBEAT_SECONDS", 0)
         pages = [Page(A, text=TEXT), Page(B, text=OTHER)]
         with Deduplicator(shared.url) as one, Deduplicator(shared.url) as two:
             verdicts = one.check_many(pages, batch=2 if is_slow else 1)
@@ -530,7 +549,7 @@ class TestDeliveries:
         dedup.check(A, text=TEXT, delivered=False)
         dedup.deliver(A)
         tell(dedup)
-        monkeypatch.setattr(dedup._store, "deliver", lambda url_keys: None)
+        monkeypatch.setattr(dedup._index.store, "deliver", lambda url_keys: None)
         dedup.close()
         assert self.is_kept(shared)
 
@@ -561,9 +580,9 @@ class TestDeliveries:
         with Deduplicator(shared.url) as dedup:
             dedup.check(A, text=TEXT, delivered=False)
             dedup.deliver(A)
-            ask, is_lasting = dedup._store.check, isinstance(error, StoreUnavailableError)
+            ask, is_lasting = dedup._index.store.check, isinstance(error, StoreUnavailableError)
             monkeypatch.setattr(
-                dedup._store,
+                dedup._index.store,
                 "check",
                 lambda queries: [error, *([error] if is_lasting else ask(queries[1:]))],
             )

@@ -71,7 +71,7 @@ def test_a_fork_does_not_wait_for_the_parents_threads(tmp_path: Path) -> None:
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with dedup._store._locked():  # type: ignore[attr-defined]
+        with dedup._index.store._locked():  # type: ignore[attr-defined]
             held.set()
             done.wait(30)
 

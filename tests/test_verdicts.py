@@ -339,7 +339,7 @@ class TestKnownParagraphs:
 
         with Deduplicator(paragraphs=0.2) as dedup:
             dedup.check(D, text=WHOLE)
-            monkeypatch.setattr(dedup._store, "anchors", fail)
+            monkeypatch.setattr(dedup._index.store, "anchors", fail)
             verdict = dedup.check(E, text=MOSTLY)
         assert (verdict.kind, verdict.coverage, verdict.is_partial) == (Kind.NEW, None, False)
 

@@ -26,7 +26,7 @@ import redis
 
 from benchmarks.shared.common import progress
 from crawldedup.fingerprinting.bits import VERIFY_BITS, Fingerprint, fingerprint
-from crawldedup.index.queries import TABLES, QueryBuilder
+from crawldedup.index.queries import TABLES, QueryBuilder, Subject
 from crawldedup.key import NO_KEY
 from crawldedup.measure import read_corpus
 from crawldedup.page import Page as Asked
@@ -368,7 +368,8 @@ class Queries:
 def query_of(
     maker: QueryBuilder, url: str, page: Fingerprint, pages: int, scope_key: str | None = None
 ) -> Query:
-    return maker.queries([(Asked(url, text="", scope_key=scope_key), page)], NO_KEY, pages)[0]
+    subject = Subject(Asked(url, text="", scope_key=scope_key), page)
+    return maker.queries([subject], NO_KEY, pages)[0]
 
 
 def as_fingerprint(page: Page) -> Fingerprint:

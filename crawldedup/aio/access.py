@@ -6,8 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
-from crawldedup.deduplicator import Deduplicator, Result
+from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import KeyMismatchError, StoreUnavailableError
+from crawldedup.index.judging import Result
 from crawldedup.page import Page
 from crawldedup.reading.reader import Content
 from crawldedup.stores.registry import is_persistent

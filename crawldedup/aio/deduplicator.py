@@ -15,10 +15,11 @@ from crawldedup.aio.access import StoreAccess, with_new_key
 from crawldedup.aio.judged import Judged, Timings
 from crawldedup.aio.questions import Questions, Reply, ignore_error
 from crawldedup.aio.renewal import EarlyPages, OutdatedPage
-from crawldedup.deduplicator import HEARTBEAT_SECONDS, Deduplicator, Result
+from crawldedup.deduplicator import HEARTBEAT_SECONDS, Deduplicator
 from crawldedup.errors import ClosedError, CrawlDedupError, KeyMismatchError
 from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.index.explain import Comparison, Explanation
+from crawldedup.index.judging import Result
 from crawldedup.key import Key
 from crawldedup.options import Options, OptionValues
 from crawldedup.page import Page, PageId, PageValues

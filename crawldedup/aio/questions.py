@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final, NamedTuple
 
-from crawldedup.deduplicator import Result
 from crawldedup.errors import StoreUnavailableError
+from crawldedup.index.judging import Result
 from crawldedup.page import Page
 from crawldedup.reading.reader import Content
 from crawldedup.verdict import Verdict

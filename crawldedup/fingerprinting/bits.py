@@ -18,11 +18,6 @@ frequency)^0.75, in eighths: between tf, which a few words dominate, and 1 + log
 the weight of a frequent feature less, so bits that listen to such are steadier; with too much of
 that, pages of one language or one template become alike. Weights are whole numbers: sums are exact,
 so every machine makes the same bits.
-
-Paragraphs are found on other pages by their anchors. An anchor is the hash of 8 words in a row; of
-all, the one in 16 whose hash is smallest is kept, wherever it stands (Broder 1997: "modulo"
-sampling). So the same words have the same anchors, however a page breaks its lines. An edited word
-costs at most the anchors that it is part of.
 """
 
 from collections.abc import Sequence
@@ -86,14 +81,12 @@ class Fingerprint:
     """
 
     search: int  #: 64 bits that the search goes by. Bit j is bit 63 - j of the integer.
-    search_weights: Floats = field(
-        repr=False
-    )  #: Their weights, float32 of shape (64,). Bits of small ones often flip.
+    #: Their weights, float32 of shape (64,). Bits with small weights often flip.
+    search_weights: Floats = field(repr=False)
     #: 256 bits that the decision goes by, as 32 bytes. Bit j is the j-th bit from the left.
     verify: bytes
-    verify_weights: Floats = field(
-        repr=False
-    )  #: The weights of the verify bits, float32 of shape (256,).
+    #: The weights of the verify bits, float32 of shape (256,).
+    verify_weights: Floats = field(repr=False)
     #: A 64-bit hash of the text, of a short one without the moment of rendering: equal for exact
     #: copies.
     digest: int
@@ -104,30 +97,32 @@ class Fingerprint:
     #: duplicates.
     facts: int = 0
     key_id: int = 0  #: The `Key.id` of the key that the fingerprint was made with; 0 for none.
-    packed_text: bytes = field(
-        default=b"", repr=False
-    )  #: The text to keep, compressed, with the option `keep_texts`.
-    paragraphs: tuple[Paragraph, ...] = field(
-        default=(), repr=False
-    )  #: Those of the text, with `paragraphs`.
-    #: That of the page with the volatile lines left out of it; None if none were.
+    #: The text to keep, compressed, with the option `keep_texts`.
+    packed_text: bytes = field(default=b"", repr=False)
+    #: The paragraphs of the text, with the option `paragraphs`.
+    paragraphs: tuple[Paragraph, ...] = field(default=(), repr=False)
+    #: The fingerprint of the page with its volatile lines; None if none were left out.
     full: "Fingerprint | None" = None
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a fingerprint is made of: a text, the facts that tell it from others, and the whole of a
-    short page.
-
-    `full` is all of it with its volatile lines, None if none were left out; `core` what stays of a
-    short page.
-    """
+    """What a fingerprint is made of."""
 
     text: str
+    """The main text."""
+
     facts: str | None = None
+    """The product attributes that tell the page from others, one a line."""
+
     whole: str | None = None
+    """For a page with too few words: all the text that its exact copies share."""
+
     full: "Source | None" = None
+    """The same page with its volatile lines; None if none were left out."""
+
     core: str | None = None
+    """For a page with too few words: the text that two visits share while nothing of it changes."""
 
 
 def fingerprint(
@@ -163,8 +158,9 @@ def fingerprint(
 def fingerprints(
     sources: Sequence[Source], *, min_words: int = MIN_WORDS, key: Key = NO_KEY
 ) -> list[Fingerprint]:
-    """Return the fingerprints that `fingerprint` makes of each: some texts at a time, in one pass
-    of arrays.
+    """Make the fingerprints of many texts.
+
+    Each is what `fingerprint` makes of it. Several texts at a time share one pass of arrays.
     """
     made: list[Fingerprint] = []
     while len(made) < len(sources):

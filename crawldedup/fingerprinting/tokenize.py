@@ -171,7 +171,10 @@ def _code_points(text: str) -> NDArray[np.uint32]:
 
 
 def _word_starts(classes: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """Return where words start: a solo letter always, a letter or mark unless it continues a word."""
+    """Return where words start.
+
+    A solo letter always starts one; a letter or a mark does unless it continues a word.
+    """
     starts: NDArray[np.bool_] = classes == LETTER
     stray = classes == MARK
     continues = starts | stray

@@ -1,33 +1,35 @@
 """Explain verdicts, and compare two pages."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple, Unpack, cast
 
 import numpy as np
 
 from crawldedup import checks
 from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.fingerprinting.shingles import jaccard
-from crawldedup.index.queries import TABLES, QueryBuilder, match_of, preview, verdict_of
+from crawldedup.index.judging import Judge, SearchResult
+from crawldedup.index.lifetime import Index
+from crawldedup.index.queries import TABLES, QueryBuilder, Subject
+from crawldedup.index.verdicts import TextOf, match_of, preview, verdict_of
 from crawldedup.key import Key
-from crawldedup.options import Options
+from crawldedup.options import Options, OptionValues
 from crawldedup.page import Page
 from crawldedup.reading.difference import Change, changes
-from crawldedup.reading.reader import PageReader
+from crawldedup.reading.reader import PageContent, PageReader
 from crawldedup.reading.volatile import VolatileLines
 from crawldedup.scope import kept_apart
 from crawldedup.search.decision import estimate_deviation, flip_probabilities, search_similarity
 from crawldedup.stores.contract import PageName, Query, Record
 from crawldedup.verdict import Match, Verdict
 
-_TextOf = Callable[[PageName], bytes]
+INDEXES: Final = 10
+"""In how many indexes two pages are compared: see `Comparison.drops`."""
 
 _LONGEST_CHANGE: Final = 2_000
-INDEXES: Final = 10
-_KEYS: Final = [
-    Key(bytes([number] * 16)) for number in range(INDEXES)
-]  # Two runs are compared alike everywhere.
+_KEYS: Final = [Key(bytes([number] * 16)) for number in range(INDEXES)]
+"""Fixed keys, so that two runs compare pages in the same indexes."""
 
 
 class Flip(NamedTuple):
@@ -57,23 +59,20 @@ class Explanation:
 
     verdict: Verdict  #: The verdict.
     text: str | None  #: The text that is compared; None for a page that is given as a fingerprint.
-    facts: tuple[
-        str, ...
-    ]  #: The facts that are compared. Pages of other facts are never near duplicates.
+    #: The facts that are compared. Pages of other facts are never near duplicates.
+    facts: tuple[str, ...]
     thin: bool  #: True for a page with too few words. Only its exact copies are duplicates.
     pages: int  #: The number of pages in the index.
     #: From which similarity on pages were searched: lower if the page names one as its original.
     similarity: float
     limit: int  #: The highest cost that is accepted.
-    threshold: (
-        float | None
-    )  #: The estimated similarity that `limit` stands for; None for thin pages.
+    #: The estimated similarity that `limit` stands for; None for thin pages.
+    threshold: float | None
     #: How many candidates resemble the page as the nearest does: more make `limit` stricter.
     crowd: int
     candidates: tuple[Candidate, ...]  #: The pages that were compared, nearest first.
-    left_out: tuple[
-        str, ...
-    ] = ()  #: Lines that are not compared, since their numbers change with every load.
+    #: Lines that are not compared, since their numbers change with every load.
+    left_out: tuple[str, ...] = ()
 
     def matches(self) -> list[Match]:
         """Return the pages that are accepted, most similar first."""
@@ -85,21 +84,17 @@ class Explanation:
 class Comparison:
     """Tells how alike two pages are, and what a crawl would make of the second one."""
 
-    verdict: (
-        Verdict  #: The verdict on the second page, of a crawl that has seen the first page alone.
-    )
-    similarity: (
-        float | None
-    )  #: The exact Jaccard similarity of the word 3-shingles; None for fewer than three words.
+    #: The verdict on the second page, of a crawl that has seen the first page alone.
+    verdict: Verdict
+    #: The exact Jaccard similarity of the word 3-shingles; None for fewer than three words.
+    similarity: float | None
     #: What a crawl goes by: the estimate, the cost, and the probe that meets the first page.
     candidate: Candidate
     limit: int  #: The highest cost that is accepted.
-    threshold: (
-        float | None
-    )  #: The estimated similarity that `limit` stands for; None for thin pages.
-    facts: tuple[
-        tuple[str, ...], tuple[str, ...]
-    ]  #: What facts each has alone: with any, they stay apart.
+    #: The estimated similarity that `limit` stands for; None for thin pages.
+    threshold: float | None
+    #: What facts each has alone: with any, they stay apart.
+    facts: tuple[tuple[str, ...], tuple[str, ...]]
     texts: tuple[str, str]  #: The text that is compared of each page.
     words: tuple[int, int]  #: The number of words of each page.
     changes: tuple[Change, ...]  #: The passages that differ.
@@ -111,19 +106,45 @@ class Comparison:
     drops: int
 
 
-def explained(
-    url: str,
-    read: Fingerprint,
-    query: Query,
-    records: Sequence[Record],
-    text_of: _TextOf,
-    similarity: float,
-) -> Explanation:
-    """Explain what the records mean that were found for a page. `text_of` is as in `preview`.
+def explain_page(judge: Judge, index: Index, page: Page) -> Explanation:
+    """Explain the verdict that a page would get now.
+
+    Args:
+        judge: Takes pages through the index.
+        index: The index.
+        page: The page, which is not to be remembered.
+
+    Raises:
+        CrawlDedupError: The page cannot be read, or the store cannot answer.
+    """
+    search = judge.search(page)
+    explanation = _explain_search(page.url, search, index.packed_text)
+    full = search.fingerprint.full
+    if full is not None and judge.may_be_two_pages(page, search.fingerprint, explanation.verdict):
+        with_numbers = judge.search(judge.with_all_numbers(page, full))
+        explanation = _explain_search(page.url, with_numbers, index.packed_text)
+    explanation = replace(
+        explanation,
+        verdict=judge.with_coverage(explanation.verdict, page, search.fingerprint, search.query),
+        pages=index.pages,
+    )
+    if isinstance(search.content, PageContent):
+        explanation = replace(
+            explanation,
+            text=search.content.text,
+            facts=search.content.fact_lines,
+            left_out=search.content.left_out,
+        )
+    return explanation
+
+
+def _explain_search(url: str, search: SearchResult, text_of: TextOf) -> Explanation:
+    """Explain what the records mean that a search has found for a page.
 
     The text and the facts of the page, and the number of pages in the index, are left out.
     """
-    compared = [_candidate(read, query, record, similarity) for record in records]
+    fingerprint, query, records = search.fingerprint, search.query, search.records
+    compared = [_candidate(fingerprint, query, record, search.similarity) for record in records]
     bounds = query.rule.bounds
     bar = bounds.bar([candidate.cost for candidate in compared if candidate.cost <= bounds.reach])
     candidates = tuple(
@@ -132,55 +153,114 @@ def explained(
     accepted = [
         record for record, candidate in zip(records, candidates, strict=True) if candidate.accepted
     ]
-    others = zip(records, candidates, strict=True)
-    rejected = (record for record, other in others if not accepted and other.cost <= bounds.far)
-    answer = replace(
-        preview(query, accepted, text_of), candidates=len(records), rejected=next(rejected, None)
-    )
-    threshold = bar.threshold and round(bar.threshold, 4)
-    verdict = verdict_of(url, read, query, answer)
+    answer = replace(preview(query, accepted, text_of), candidates=len(records))
+    if not accepted:
+        answer = replace(answer, rejected=_nearest(records, candidates, bounds.far))
     return Explanation(
-        verdict, None, (), read.thin, 0, similarity, bar.limit, threshold, bar.crowd, candidates
+        verdict=verdict_of(url, fingerprint, query, answer),
+        text=None,
+        facts=(),
+        thin=fingerprint.thin,
+        pages=0,
+        similarity=search.similarity,
+        limit=bar.limit,
+        threshold=_rounded(bar.threshold),
+        crowd=bar.crowd,
+        candidates=candidates,
     )
 
 
-def _candidate(read: Fingerprint, query: Query, record: Record, similarity: float) -> Candidate:
-    """Return how a record compares with the page of a query, which asks for pages from `similarity`
-    on.
+def _nearest(
+    records: Sequence[Record], candidates: Sequence[Candidate], most: int
+) -> Record | None:
+    """Return the nearest record of a cost up to `most`; None if there is none."""
+    for record, candidate in zip(records, candidates, strict=True):
+        if candidate.cost <= most:
+            return record
+    return None
+
+
+def _candidate(
+    fingerprint: Fingerprint, query: Query, record: Record, similarity: float
+) -> Candidate:
+    """Return how a record compares with the page of a query.
+
+    Args:
+        fingerprint: The fingerprint that was made of the page.
+        query: The query about the page.
+        record: The record.
+        similarity: The similarity from which on the query asks for pages.
     """
-    match, own, plan = match_of(read, query, record), query.record, query.plan
-    cost = 0 if match.exact else query.rule.cost(own.signature, record.signature)
-    keys = np.array([table.key(record.search) for table in TABLES], np.uint64).take(plan.tables)
-    met = ((plan.lows <= keys) & (keys <= plan.highs)).nonzero()[0]
+    match = match_of(fingerprint, query, record)
+    cost = 0 if match.exact else query.rule.cost(query.record.signature, record.signature)
     candidate = Candidate(
-        match, cost, cost <= query.rule.limit, probe=int(met[0]) + 1 if len(met) else None
+        match=match,
+        cost=cost,
+        accepted=cost <= query.rule.limit,
+        probe=_probe_that_meets(record, query),
     )
-    if read.thin:
+    if fingerprint.thin:
         return candidate
-    similar = max(
-        match.similarity, 0.01
-    )  # At 0 there is no error of an estimate that cannot be lower.
-    deviation = 0.0 if match.exact else estimate_deviation(similar, len(read.verify_weights))
-    differing = f"{own.search ^ record.search:0{len(read.search_weights)}b}"
-    probabilities = flip_probabilities(read.search_weights, search_similarity(similarity)).tolist()
-    flips = (
-        Flip(bit, round(probabilities[bit], 4))
-        for bit, differs in enumerate(differing)
-        if differs == "1"
+    deviation = 0.0
+    if not match.exact:
+        # At the similarity 0, the estimate cannot be lower, and its error would be 0.
+        estimated = max(match.similarity, 0.01)
+        deviation = estimate_deviation(estimated, len(fingerprint.verify_weights))
+    return replace(
+        candidate,
+        deviation=round(deviation, 4),
+        flips=_flips(fingerprint, query.record.search ^ record.search, similarity),
     )
-    return replace(candidate, deviation=round(deviation, 4), flips=tuple(flips))
+
+
+def _probe_that_meets(record: Record, query: Query) -> int | None:
+    """Return the number of the first probe that meets a record, from 1; None if none does."""
+    plan = query.plan
+    key_of_table = np.array([table.key(record.search) for table in TABLES], np.uint64)
+    keys = key_of_table.take(plan.tables)
+    meeting = ((plan.lows <= keys) & (keys <= plan.highs)).nonzero()[0]
+    return int(meeting[0]) + 1 if len(meeting) else None
+
+
+def _flips(fingerprint: Fingerprint, differing: int, similarity: float) -> tuple[Flip, ...]:
+    """Return the search bits that differ, and how probable each flip was."""
+    weights = fingerprint.search_weights
+    probabilities = flip_probabilities(weights, search_similarity(similarity)).tolist()
+    flips = []
+    for bit, digit in enumerate(f"{differing:0{len(weights)}b}"):
+        if digit == "1":
+            flips.append(Flip(bit, round(probabilities[bit], 4)))
+    return tuple(flips)
+
+
+def _rounded(threshold: float | None) -> float | None:
+    return None if threshold is None else round(threshold, 4)
 
 
 def compare(
-    first: Page, second: Page, *, volatile_lines: VolatileLines | None = None, **options: Any
+    first: Page,
+    second: Page,
+    *,
+    volatile_lines: VolatileLines | None = None,
+    **options: Unpack[OptionValues],
 ) -> Comparison:
-    """Compare two pages, given as html or text, as a crawl would that has seen the first one alone.
+    """Compare two pages as a crawl would that has seen only the first one.
 
-    Near the limit, indexes decide differently, since the key of an index decides how texts are
-    estimated. So `drops` says how many of ten would call the second page a duplicate. The verdict
-    is that of an index with the option `key`, by default without one. No index is asked: `store`
-    and `scope` have no effect. A URL tells the site for the option `content` and for
-    `volatile_lines`, which a Deduplicator has learned. Raises ConfigurationError and PageError.
+    Indexes decide differently near the limit, because the key of an index decides how texts are
+    estimated. `Comparison.drops` therefore says how many of ten indexes would call the second page
+    a duplicate. The verdict is that of an index with the option `key`, by default without one. No
+    index is asked, so the option `scope` has no effect. The URL of a page decides only about the
+    site, for the option `content` and for `volatile_lines`.
+
+    Args:
+        first: The page that the crawl has seen, as `html` or `text`.
+        second: The page to decide about, as `html` or `text`.
+        volatile_lines: The volatile lines that a Deduplicator has learned. They are left out.
+        **options: The options of `Options`, by keyword.
+
+    Raises:
+        ConfigurationError: An option or a page is not allowed.
+        PageError: A page cannot be read.
 
     Example:
         >>> from crawldedup import Page, compare
@@ -191,58 +271,94 @@ def compare(
         >>> print(round(comparison.similarity, 3), *comparison.changes)
         0.954 8. Boat 2 leaves [-at pier 9.-] {+late.+} Boat 3 leaves at
     """
-    for page in (pages := (first, second)):
+    for page in (first, second):
         if not isinstance(page, Page) or page.fingerprint:
             allowed = "a Page; a fingerprint alone does not tell what differs: give html or text"
             raise checks.refused("a page to compare", page, allowed)
     checked = Options.from_values({"key": 0, **options, "store": "memory://", "scope": "global"})
-    apart, checked = checked.distinguish_params, replace(checked, distinguish_params=None)
-    reader, builder = PageReader(checked), QueryBuilder(checked)
-    lines = volatile_lines or VolatileLines()
-    contents = [reader.content(page, lines.known_at(page.url)) for page in pages]
-    facts = [
-        {*content.fact_lines, *kept_apart(apart, page.url)}
-        for page, content in zip(pages, contents, strict=True)
-    ]
-
-    def judged(key: Key) -> tuple[list[Fingerprint], Query, Candidate, Verdict]:
-        reads = reader.fingerprints(contents, key)
-        # Different facts would hide how alike the texts are.
-        pairs = [
-            (replace(page, identity=name, scope_key=None), replace(read, facts=0))
-            for name, page, read in zip(("first", "second"), pages, reads, strict=True)
-        ]
-        known, query = builder.queries(pairs, key, size=1)
-        read, record = pairs[1][1], replace(known.record, packed_text=b"")
-        candidate = _candidate(read, query, record, builder.similarity(second))
-        is_met = (
-            candidate.match.exact
-            if read.thin
-            else candidate.accepted and candidate.probe is not None
-        )
-        records = [record] if is_met and facts[0] == facts[1] else []
-        return (
-            reads,
-            query,
-            candidate,
-            verdict_of(second.url, read, query, preview(query, records, lambda _: b"")),
-        )
-
-    reads, query, candidate, verdict = judged(Key(cast("bytes", checked.key) or b""))
+    pair = _Pair(first, second, checked, volatile_lines or VolatileLines())
+    judged = pair.judge(Key(cast("bytes", checked.key) or b""))
+    rule = judged.query.rule
+    before, after = pair.contents
     return Comparison(
-        verdict=verdict,
-        similarity=jaccard(contents[0].text, contents[1].text),
-        candidate=candidate,
-        limit=query.rule.limit,
-        threshold=query.rule.threshold and round(query.rule.threshold, 4),
-        facts=(tuple(sorted(facts[0] - facts[1])), tuple(sorted(facts[1] - facts[0]))),
-        texts=(contents[0].text, contents[1].text),
-        words=(reads[0].words, reads[1].words),
+        verdict=judged.verdict,
+        similarity=jaccard(before.text, after.text),
+        candidate=judged.candidate,
+        limit=rule.limit,
+        threshold=_rounded(rule.threshold),
+        facts=pair.facts_alone(),
+        texts=(before.text, after.text),
+        words=(judged.first.words, judged.second.words),
         changes=tuple(
-            changes(
-                *(content.whole or content.text for content in contents), longest=_LONGEST_CHANGE
-            )
+            changes(before.whole or before.text, after.whole or after.text, longest=_LONGEST_CHANGE)
         ),
-        thin=reads[0].thin or reads[1].thin,
-        drops=sum(judged(key)[-1].is_duplicate for key in _KEYS),
+        thin=judged.first.thin or judged.second.thin,
+        drops=sum(pair.judge(key).verdict.is_duplicate for key in _KEYS),
     )
+
+
+class _JudgedPair(NamedTuple):
+    """How an index compares two pages."""
+
+    first: Fingerprint
+    second: Fingerprint
+    query: Query  #: About the second page.
+    candidate: Candidate  #: The first page, as a candidate for the second one.
+    verdict: Verdict  #: About the second page.
+
+
+class _Pair:
+    """Two pages that were read, to be compared in indexes of several keys."""
+
+    def __init__(self, first: Page, second: Page, options: Options, lines: VolatileLines) -> None:
+        self._pages = (first, second)
+        # Parameters that keep pages apart count as facts here: they would hide how alike texts are.
+        parameters = options.distinguish_params
+        options = replace(options, distinguish_params=None)
+        self._reader = PageReader(options)
+        self._queries = QueryBuilder(options)
+        self.contents = [
+            self._reader.content(page, lines.known_at(page.url)) for page in self._pages
+        ]
+        self._facts = [
+            {*content.fact_lines, *kept_apart(parameters, page.url)}
+            for page, content in zip(self._pages, self.contents, strict=True)
+        ]
+
+    def facts_alone(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the facts that only the first page has, and those that only the second has."""
+        first, second = self._facts
+        return tuple(sorted(first - second)), tuple(sorted(second - first))
+
+    def judge(self, key: Key) -> _JudgedPair:
+        """Compare the pages in an index of this key that knows only the first one."""
+        first_page, second_page = self._pages
+        first, second = self._reader.fingerprints(self.contents, key)
+        # Facts are left out here: different ones would hide how alike the texts are. So is what
+        # names the pages, which may have one URL.
+        asked = replace(second, facts=0)
+        known_query, query = self._queries.queries(
+            [
+                Subject(
+                    replace(first_page, identity="first", scope_key=None), replace(first, facts=0)
+                ),
+                Subject(replace(second_page, identity="second", scope_key=None), asked),
+            ],
+            key,
+            size=1,
+        )
+        record = replace(known_query.record, packed_text=b"")
+        candidate = _candidate(asked, query, record, self._queries.similarity(second_page))
+        if asked.thin:
+            is_duplicate = candidate.match.exact
+        else:
+            is_duplicate = candidate.accepted and candidate.probe is not None
+        records = [record] if is_duplicate and self._facts[0] == self._facts[1] else []
+        answer = preview(query, records, _no_text)
+        verdict = verdict_of(second_page.url, asked, query, answer)
+        return _JudgedPair(first, second, query, candidate, verdict)
+
+
+def _no_text(_: PageName) -> bytes:
+    """Look up no text: the difference is told by `Comparison.changes`."""
+    return b""

@@ -1,8 +1,9 @@
-"""Decide which paragraphs of a page stand on earlier pages, from the pages that hold their anchors."""
+"""Decide which paragraphs of a page stand on the earlier pages that hold their anchors."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, cast
+from dataclasses import dataclass
+from typing import Final, NamedTuple, cast
 
 from crawldedup.fingerprinting.anchors import ANCHOR_BITS, PARAGRAPH_WORDS, Paragraph
 from crawldedup.fingerprinting.bits import Fingerprint
@@ -13,105 +14,180 @@ from crawldedup.stores.contract import AnchorQuery, AnchorStore, PageName, Query
 from crawldedup.verdict import Coverage, KnownParagraph, ParagraphKind
 
 Held = Mapping[int, Sequence[int] | None]
+"""The pages that hold each anchor; None for an anchor that too many hold."""
 
-LEAST_ANCHORS: Final = 2  # of a paragraph, and on one page: a single one may be a figure of speech
-# Where pages are only marked: one with less of its own says nothing of how common its text is.
+LEAST_ANCHORS: Final = 2
+"""The fewest anchors by which a paragraph is judged, and the fewest that a page has to share with
+it: a single one may be a figure of speech."""
+
 LEAST_NEW: Final = 0.2
-LONGEST_URL: Final = 2048  # Longer ones are not kept: each paragraph of a page may name one.
+"""The share of new words below which a page is partial, where such pages are only marked."""
+
+LONGEST_URL: Final = 2048
+"""Longer URLs are not kept, because each paragraph of a page may name one."""
 
 
 def coverage(
-    page: Page, read: Fingerprint, query: Query, store: Store, options: Options
+    page: Page, fingerprint: Fingerprint, query: Query, store: Store, options: Options
 ) -> Coverage | None:
-    """Compare the paragraphs of a page that is no duplicate, and remember them; None if its URL
-    keeps it apart.
+    """Compare the paragraphs of a page that is no duplicate, and remember them.
+
+    A partial page is not remembered: it would make its text common.
+
+    Args:
+        page: The page. With `remember` False, nothing is remembered.
+        fingerprint: The fingerprint that was made of the page.
+        query: The query about the page.
+        store: The store of the index.
+        options: The options of the index.
+
+    Returns:
+        How much of the page stands on earlier pages; None if its URL keeps it apart from them.
     """
     if kept_apart(options.distinguish_params, page.url):
         return None
-    name = PageName(query.record.url_key, query.shard_key)
     least_new = options.paragraphs if isinstance(options.paragraphs, float) else LEAST_NEW
-    # Anchors of different places differ, as fingerprints do.
-    salt = (query.shard_key or 0) & ((1 << ANCHOR_BITS) - 1)
-    salted = [
-        each._replace(anchors=tuple(anchor ^ salt for anchor in each.anchors))
-        for each in read.paragraphs
-    ]
-    anchors = tuple(dict.fromkeys(anchor for each in salted for anchor in each.anchors))
+    paragraphs = _salted(fingerprint.paragraphs, query.shard_key)
+    anchors = tuple(
+        dict.fromkeys(anchor for paragraph in paragraphs for anchor in paragraph.anchors)
+    )
     if not anchors:
-        return coverage_of(salted, {}, {}, least_new)
-    asked = AnchorQuery(
+        return coverage_of(paragraphs, {}, {}, least_new)
+    name = PageName(query.record.url_key, query.shard_key)
+    anchor_query = AnchorQuery(
         url=page.url if options.store_urls and len(page.url) <= LONGEST_URL else "",
         name=name,
         anchors=anchors,
         ttl_seconds=cast("int | None", options.paragraph_ttl),
         most_anchors=options.max_paragraphs * PARAGRAPH_WORDS >> (64 - ANCHOR_BITS),
-        key_id=read.key_id,
+        key_id=fingerprint.key_id,
     )
     assert isinstance(store, AnchorStore)  # `make_store` has checked it
-    found = store.anchors(asked, add=page.remember)
-    covered = coverage_of(
-        salted, dict(zip(anchors, found.pages, strict=True)), found.urls, least_new
-    )
-    if page.remember and covered.is_partial and not found.is_known:
+    holders = store.anchors(anchor_query, add=page.remember)
+    held = dict(zip(anchors, holders.pages, strict=True))
+    covered = coverage_of(paragraphs, held, holders.urls, least_new)
+    if page.remember and covered.is_partial and not holders.is_known:
         store.forget(name, anchors_alone=True)
     return covered
+
+
+def _salted(paragraphs: Sequence[Paragraph], shard_key: int | None) -> list[Paragraph]:
+    """Salt anchors as fingerprints are salted: those of different scopes differ."""
+    salt = (shard_key or 0) & ((1 << ANCHOR_BITS) - 1)
+    return [
+        paragraph._replace(anchors=tuple(anchor ^ salt for anchor in paragraph.anchors))
+        for paragraph in paragraphs
+    ]
 
 
 def coverage_of(
     paragraphs: Sequence[Paragraph], held: Held, urls: Mapping[int, str], least_new: float
 ) -> Coverage:
-    """Return how much of a page stands on earlier pages: it is partial if less than `least_new` of
-    its words are new.
+    """Return how much of a page stands on earlier pages.
 
-    `held` maps each anchor to the pages that hold it, or to None if too many do; `urls` are those
-    of the pages that count. The known share of a paragraph is the share of its anchors that its
-    best page holds. Anchors that too many pages hold are left out, and a paragraph is boilerplate
-    if most of its anchors are of this kind.
+    The known share of a paragraph is the share of its anchors that its best page holds. Anchors
+    that too many pages hold are left out, and a paragraph is boilerplate if most of its anchors are
+    of this kind.
+
+    Args:
+        paragraphs: The paragraphs of the page.
+        held: The pages that hold each anchor.
+        urls: The URLs of the pages that count.
+        least_new: The page is partial if a smaller share of its words is new.
     """
-    alike = Counter(page for paragraph in paragraphs for page in _holders(paragraph, held, urls))
-    judged, new, boilerplate = [], 0, 0
+    sharing = _Holders(held, urls)
+    anchors_of_page = Counter(
+        page for paragraph in paragraphs for page in sharing.pages_of(paragraph)
+    )
+    new = boilerplate = 0
+    known_paragraphs: list[KnownParagraph] = []
     sources: Counter[int] = Counter()
     for paragraph in paragraphs:
-        kind, page, known = _judged(paragraph, held, urls, alike)
-        if kind is ParagraphKind.BOILERPLATE:
+        origin = sharing.origin_of(paragraph, anchors_of_page)
+        if origin.kind is ParagraphKind.BOILERPLATE:
             boilerplate += paragraph.words
-        elif kind is not ParagraphKind.SHORT:
-            new += paragraph.words - known
-        if page is not None:
-            sources[page] += known
-        url = None if page is None else urls[page] or None
-        judged.append(KnownParagraph(paragraph.excerpt, paragraph.words, known, kind, url))
+        elif origin.kind is not ParagraphKind.SHORT:
+            new += paragraph.words - origin.words
+        url = None
+        if origin.page is not None:
+            sources[origin.page] += origin.words
+            url = urls[origin.page] or None
+        known_paragraphs.append(
+            KnownParagraph(paragraph.excerpt, paragraph.words, origin.words, origin.kind, url)
+        )
     known = sources.total()
-    shares = tuple((urls[page], count) for page, count in sources.most_common())
-    return Coverage(new, known, boilerplate, new < least_new * (new + known), shares, tuple(judged))
+    return Coverage(
+        new_words=new,
+        known_words=known,
+        boilerplate_words=boilerplate,
+        is_partial=new < least_new * (new + known),
+        sources=tuple((urls[page], words) for page, words in sources.most_common()),
+        paragraphs=tuple(known_paragraphs),
+    )
 
 
-def _judged(
-    paragraph: Paragraph, held: Held, urls: Mapping[int, str], alike: Counter[int]
-) -> tuple[ParagraphKind, int | None, int]:
-    """Return the kind of a paragraph, the page that holds most of it, and how many of its words
-    that page has.
+class _Origin(NamedTuple):
+    """Where a paragraph comes from."""
+
+    kind: ParagraphKind
+    page: int | None = None  #: The page that holds most of the paragraph.
+    words: int = 0  #: How many of its words stand on that page.
+
+
+@dataclass(frozen=True, slots=True)
+class _Holders:
+    """The earlier pages that hold the anchors of a page."""
+
+    held: Held
+    urls: Mapping[int, str]
+
+    def pages_of(self, paragraph: Paragraph) -> Iterator[int]:
+        """Yield for each anchor of a paragraph the pages that hold it and count."""
+        for anchor in paragraph.anchors:
+            for page in self.held[anchor] or ():
+                if page in self.urls:
+                    yield page
+
+    def origin_of(self, paragraph: Paragraph, anchors_of_page: Counter[int]) -> _Origin:
+        """Return where a paragraph comes from.
+
+        Args:
+            paragraph: The paragraph.
+            anchors_of_page: How many anchors of all the paragraphs each earlier page holds.
+        """
+        telling = [anchor for anchor in paragraph.anchors if self.held[anchor] is not None]
+        if len(paragraph.anchors) > 2 * len(telling):
+            return _Origin(ParagraphKind.BOILERPLATE)
+        if len(telling) < LEAST_ANCHORS:
+            return _Origin(ParagraphKind.SHORT)
+        page = self._best_page(paragraph, anchors_of_page)
+        if page is None:
+            return _Origin(ParagraphKind.NEW)
+        is_held = [page in (self.held[anchor] or ()) for anchor in telling]
+        words = round(paragraph.words * _count_filled(is_held) / len(telling))
+        kind = ParagraphKind.KNOWN if 2 * words >= paragraph.words else ParagraphKind.NEW
+        return _Origin(kind, page, words)
+
+    def _best_page(self, paragraph: Paragraph, anchors_of_page: Counter[int]) -> int | None:
+        """Return the page that a paragraph comes from; None if no page holds enough of it.
+
+        Several pages may hold about as much. Most of the other paragraphs come from the best one.
+        """
+        shared = Counter(self.pages_of(paragraph))
+        least = max(LEAST_ANCHORS, max(shared.values(), default=0) / 2)
+        candidates = [page for page, anchors in shared.items() if anchors >= least]
+        return max(candidates, key=lambda page: (anchors_of_page[page], shared[page]), default=None)
+
+
+def _count_filled(is_held: Sequence[bool]) -> int:
+    """Count the anchors that a page holds, with the gaps of one anchor between them.
+
+    An edited word costs such single anchors, although the words around it are known.
     """
-    crowded = sum(held[anchor] is None for anchor in paragraph.anchors)
-    telling = len(paragraph.anchors) - crowded
-    if crowded > telling:
-        return ParagraphKind.BOILERPLATE, None, 0
-    if telling < LEAST_ANCHORS:
-        return ParagraphKind.SHORT, None, 0
-    shared = Counter(_holders(paragraph, held, urls))
-    # Of several that hold about as much, the page that most of the others come from, too.
-    least = max(LEAST_ANCHORS, max(shared.values(), default=0) / 2)
-    candidates = [page for page, anchors in shared.items() if anchors >= least]
-    page = max(candidates, key=lambda page: (alike[page], shared[page]), default=None)
-    found = [
-        page in (held[anchor] or ()) for anchor in paragraph.anchors if held[anchor] is not None
-    ]
-    # Single ones that stand alone among these count, too: those an edited word costs.
-    around = zip([True, *found], found, [*found[1:], True], strict=False)
-    filled = sum(here or (before and behind) for before, here, behind in around)
-    known = 0 if page is None else round(paragraph.words * filled / telling)
-    return (ParagraphKind.KNOWN if 2 * known >= paragraph.words else ParagraphKind.NEW), page, known
-
-
-def _holders(paragraph: Paragraph, held: Held, urls: Mapping[int, str]) -> Iterator[int]:
-    return (page for anchor in paragraph.anchors for page in held[anchor] or () if page in urls)
+    filled = 0
+    for place, held in enumerate(is_held):
+        before = place == 0 or is_held[place - 1]
+        behind = place == len(is_held) - 1 or is_held[place + 1]
+        if held or (before and behind):
+            filled += 1
+    return filled

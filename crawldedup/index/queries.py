@@ -1,23 +1,20 @@
-"""The way between a page and a store: fingerprints to queries, answers to verdicts.
+"""From fingerprints to the queries that a store answers.
 
-Tolerant search bits find, sharp verify bits decide, and the page's own weights guide both. The
-queries of a batch are made in one pass of arrays: keys, probe plans, prefilters and rules. Each is
-complete, and stays as it is.
+The tolerant search bits find candidates, the sharp verify bits decide about them, and the weights
+of the page guide both. The queries of a batch are made in one pass of arrays: keys, probe plans,
+prefilters and rules. A query is complete: nothing is added to it later.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import compress
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS, Fingerprint
 from crawldedup.key import Key, salt_of
 from crawldedup.options import LOWEST_SIMILARITY, Options
-from crawldedup.page import Page
-from crawldedup.reading.difference import difference, unpacked_text
+from crawldedup.page import Page, PageId
 from crawldedup.scope import kept_apart, page_key, site_of
 from crawldedup.search import decision
 from crawldedup.search import plan as planning
@@ -30,54 +27,59 @@ from crawldedup.search.decision import (
 )
 from crawldedup.search.plan import KEY_BITS, MAX_KEYS, ProbePlan, Table
 from crawldedup.stores.contract import DIGEST_MASK, Answer, PageName, Query, Record, Retention
-from crawldedup.verdict import Kind, Match, Verdict
+from crawldedup.verdict import Kind
 
-TABLES: Final = (Table(0), Table(KEY_BITS // 2))  # each led by another half of the fingerprint
-# 1 where the stored part of a table's keys holds a bit of the fingerprint, else 0; shape (tables,
-# 64).
+TABLES: Final = (Table(0), Table(KEY_BITS // 2))
+"""The search tables, each led by another half of the fingerprint."""
+
 KEPT: Final = np.array(
     [np.isin(range(SEARCH_BITS), table.order[: planning.STORED_BITS]) for table in TABLES], float
 )
-# The ranges to read for a page, which of the records there to accept, and which of the keys.
-Search = tuple[ProbePlan, WeightedThreshold, Prefilter | None]
+"""1 where the stored part of a table's keys holds a bit of the fingerprint, else 0; shape
+(tables, 64)."""
+
 SIGNATURE_BYTES: Final = VERIFY_BITS // 8
-# So much less is enough for a page that names the other one as its original.
 CANONICAL_MARGIN: Final = 0.1
+"""A page that names the other one as its original may be less similar by this much."""
+
+MAX_EXTRA_BITS: Final = 16
+"""The most bits that are added to the prefixes of a plan in a crowded place."""
 
 _IDENTITY: Final = decision.identity_rule(VERIFY_BITS)
 _PAGES_TRIED: Final = 400
 _LEADING_BITS: Final = 10
-MAX_EXTRA_BITS: Final = 16
 _STEP: Final = 2
 
 
 class HotPrefixes:
-    """Learns from answers where an index is crowded: pages of one template share most of their
-    search bits.
+    """Learns from answers where an index is crowded.
 
-    Among them a prefix of the usual length is too short: a few ranges hold more keys than may be
-    read, and perhaps none of those that are holds the near duplicate. Later plans take longer
-    prefixes there, and compare more. A hot prefix is known by the leading bits of a key, in each of
-    the first two tables.
+    Pages that share a template also share most of their search bits. Among them, a prefix of the
+    usual length is too short: a few ranges hold more keys than may be read, and the near duplicate
+    may be none of those that are. Later plans use longer prefixes there, and compare more records.
+    A hot prefix is known by the leading bits of a key, in each of the first two tables.
     """
 
     def __init__(self) -> None:
         self._extra_bits: dict[tuple[int, int], int] = {}
 
     def extra_bits(self, pages: Sequence[Sequence[int]]) -> list[int]:
-        """Return how many bits to add to the prefixes for each page with these keys: those in both
-        tables.
+        """Return how many bits to add to the prefixes of each page, given by its keys.
+
+        A page is in a crowd only if it is in one in both tables.
         """
-        known = self._extra_bits
+        if not self._extra_bits:
+            return [0] * len(pages)
         return [
-            min([known.get(leading, 0) for leading in _leading(keys)]) if known else 0
-            for keys in pages
+            min(self._extra_bits.get(leading, 0) for leading in _leading(keys)) for keys in pages
         ]
 
     def learn(self, query: Query, answer: Answer) -> None:
-        """Note how many candidates a page met. Pages that were not searched for tell nothing."""
+        """Note how many candidates a page met. A page that was not searched for says nothing."""
         most, met = query.max_candidates, answer.candidates
-        if query.exact_only or answer.kind is Kind.REVISIT or not (self._extra_bits or met >= most):
+        if query.exact_only or answer.kind is Kind.REVISIT:
+            return
+        if not self._extra_bits and met < most:
             return
         for leading in _leading(query.keys):
             known = self._extra_bits.get(leading, 0)
@@ -88,13 +90,55 @@ class HotPrefixes:
 
 
 def _leading(keys: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the leading bits of a page's key in each of the first two tables, by table."""
     return [(table, key >> KEY_BITS - _LEADING_BITS) for table, key in enumerate(keys[:2])]
 
 
-class QueryBuilder:
-    """Makes queries as the options say.
+class Search(NamedTuple):
+    """How to search for the near duplicates of a page."""
 
-    Learns from the answers where pages crowd, to search deeper there.
+    plan: ProbePlan
+    """The ranges of keys to read."""
+
+    rule: WeightedThreshold
+    """Which of the records there to accept."""
+
+    prefilter: Prefilter | None
+    """Which of the keys are worth a look at their records; None for all."""
+
+
+class Subject(NamedTuple):
+    """A page to make a query about."""
+
+    page: Page
+    fingerprint: Fingerprint
+    resembles_original: bool = False
+    """True for a page that resembles the original it names: a lower similarity is enough for it."""
+
+
+class FiledPage(NamedTuple):
+    """A page as an index files it, and what its search has to achieve."""
+
+    fingerprint: Fingerprint
+    """The bits as filed: see `salted`."""
+
+    keys: tuple[int, ...]
+    """The key of the page in each table."""
+
+    similarity: float
+    """The similarity from which on pages are accepted."""
+
+    index_size: int
+    """About how many pages to plan for."""
+
+    is_crowded: bool = False
+    """True where the index is so crowded that the search must go deeper."""
+
+
+class QueryBuilder:
+    """Makes queries as the options of an index say.
+
+    It learns from the answers where the pages of the index crowd, to search deeper there.
     """
 
     def __init__(self, options: Options) -> None:
@@ -104,262 +148,246 @@ class QueryBuilder:
             cast("int | None", options.ttl), options.ttl_refresh, options.max_pages
         )
 
-    def name(self, key: Key, page: Page, *, original: bool = False) -> PageName:
-        """Return the name of a page in an index of this key; with `original`, that of its canonical
-        page.
-        """
-        scope = self._scope(page)
-        url, identity = (page.canonical or "", None) if original else (page.url, page.identity)
-        is_global = not scope and self._options.scope == "global"
-        shard_key = None if is_global else salt_of(scope, SIGNATURE_BYTES, key).number
+    def name(self, key: Key, page: PageId) -> PageName:
+        """Return how an index of this key names a page."""
+        return self._name(key, self._scope(page), page.url, page.identity)
+
+    def original_name(self, key: Key, page: Page) -> PageName:
+        """Return how an index of this key names the page that a page names as its original."""
+        return self._name(key, self._scope(page.id), page.canonical or "", None)
+
+    def _name(self, key: Key, scope: str, url: str, identity: str | None) -> PageName:
+        if scope or self._options.scope != "global":
+            shard_key, _ = salt_of(scope, SIGNATURE_BYTES, key)
+        else:
+            shard_key = None  # All pages of the index may be compared.
         return PageName(page_key(scope, url, identity, key), shard_key)
 
     def scope_of(self, page: Page) -> str:
-        """Return the key of pages that may be compared: their scope, and values of parameters in
-        their URLs.
-        """
-        return "\n".join(
-            filter(
-                None, (self._scope(page), *kept_apart(self._options.distinguish_params, page.url))
-            )
-        )
+        """Return a text that pages share if they may be compared.
 
-    def _scope(self, page: Page) -> str:
+        It has the scope of a page, and the values of the parameters in its URL that keep it apart.
+        """
+        parts = [self._scope(page.id), *kept_apart(self._options.distinguish_params, page.url)]
+        return "\n".join(part for part in parts if part)
+
+    def _scope(self, page: PageId) -> str:
         if page.scope_key is not None:
             return page.scope_key
-        return site_of(page.url) if self._options.scope == "site" else ""
+        if self._options.scope == "site":
+            return site_of(page.url)
+        return ""
 
-    def similarity(self, page: Page, *, is_lowered: bool = False) -> float:
-        """Return the similarity that a page asks for; a lower one if it resembles the original that
-        it names.
+    def similarity(self, page: Page, *, resembles_original: bool = False) -> float:
+        """Return the similarity from which on a page is a near duplicate.
+
+        It is lower for a page that resembles the original that it names.
         """
-        wanted = self._options.similarity if page.similarity is None else page.similarity
-        return (
-            max(wanted - CANONICAL_MARGIN, min(wanted, LOWEST_SIMILARITY + 0.01))
-            if is_lowered
-            else wanted
-        )
+        similarity = self._options.similarity if page.similarity is None else page.similarity
+        if not resembles_original:
+            return similarity
+        lowest = min(similarity, LOWEST_SIMILARITY + 0.01)
+        return max(similarity - CANONICAL_MARGIN, lowest)
 
-    def resembles(self, asked: tuple[Page, Fingerprint], original: Record, key: Key) -> bool:
-        """Return whether a page resembles the original that it names, from the lower similarity on."""
-        page, read = asked
-        threshold = decision.accept_threshold(
-            self.similarity(page, is_lowered=True), VERIFY_BITS, self._options.recall
-        )
-        rule = decision.likelihood_rule(read.verify_weights, threshold)
-        own = salted(read, self.scope_of(page), key)
-        return rule.cost(own.verify, original.signature) <= rule.limit
+    def resembles(self, subject: Subject, original: Record, key: Key) -> bool:
+        """Return whether a page resembles the original that it names.
+
+        The lower similarity, which such a page may have, is enough.
+        """
+        fingerprint = subject.fingerprint
+        similarity = self.similarity(subject.page, resembles_original=True)
+        threshold = decision.accept_threshold(similarity, VERIFY_BITS, self._options.recall)
+        rule = decision.likelihood_rule(fingerprint.verify_weights, threshold)
+        filed = salted(fingerprint, self.scope_of(subject.page), key)
+        return rule.cost(filed.verify, original.signature) <= rule.limit
 
     def queries(
         self,
-        asked: Sequence[tuple[Page, Fingerprint]],
+        subjects: Sequence[Subject],
         key: Key,
         size: int,
         delivered: tuple[PageName, ...] = (),
-        lowered: Collection[int] = (),
     ) -> list[Query]:
-        """Return the queries about pages, for an index of this key and about `size` pages.
+        """Return the queries about pages.
 
-        The first tells the store which pages were `delivered`. `lowered` are places of pages that
-        may be less alike.
+        Args:
+            subjects: The pages, with fingerprints made with `key`.
+            key: The key of the index.
+            size: About how many pages the index has.
+            delivered: Pages that were delivered. The first query tells the store.
         """
-        options = self._options
-        filed = [salted(read, self.scope_of(page), key) for page, read in asked]
-        similarities = [
-            self.similarity(page, is_lowered=place in lowered)
-            for place, (page, _) in enumerate(asked)
-        ]
-        bits = np.array([read.search for read in filed], np.uint64)
-        keys = np.column_stack([table.keys(bits) for table in TABLES])
-        own_keys = list(map(tuple, keys.tolist()))
-        extra_bits = self.hot_prefixes.extra_bits(own_keys)
-        sizes = [max(size, options.expected_pages, 1) << extra for extra in extra_bits]
-        found = searches(filed, keys, similarities, sizes, options.recall)
+        filed_pages = self._file(subjects, key, size)
+        planned = searches(filed_pages, self._options.recall)
         queries: list[Query] = []
-        made = zip(asked, filed, own_keys, extra_bits, found, strict=True)
-        for (page, _), read, own, extra, (plan, rule, prefilter) in made:
-            name, effort = self.name(key, page), planning.HOT_EFFORT if extra else 1
-            record = Record(
-                url=page.url if options.store_urls else "",
-                url_key=name.url_key,
-                search=read.search,
-                signature=read.verify,
-                digest=read.digest & DIGEST_MASK,
-                rank=page.rank,
-                packed_text=read.packed_text if options.keep_texts else b"",
-            )
-            revisit_rule = _IDENTITY if read.thin else None
-            if page.revisit_similarity is not None and not read.thin:
-                revisit_rule = decision.likelihood_rule(
-                    read.verify_weights, page.revisit_similarity
-                )
-            query = Query(
-                record=record,
-                keys=own,
-                plan=plan,
-                rule=rule,
-                prefilter=prefilter,
-                retention=self.retention,
-                exact_only=read.thin,
-                max_candidates=effort * MAX_CANDIDATES,
-                max_keys=effort * MAX_KEYS,
-                shard_key=name.shard_key,
-                key_id=key.id,
-                is_pending=not page.delivered,
-                delivered=() if queries else delivered,
-                revisit_rule=revisit_rule,
-            )
-            queries.append(query)
+        for subject, filed, search in zip(subjects, filed_pages, planned, strict=True):
+            queries.append(self._query(subject, filed, search, key, delivered))
+            delivered = ()
         return queries
 
+    def _file(self, subjects: Sequence[Subject], key: Key, size: int) -> list[FiledPage]:
+        """Salt the fingerprints of pages, and look where the index is crowded."""
+        options = self._options
+        fingerprints = [
+            salted(subject.fingerprint, self.scope_of(subject.page), key) for subject in subjects
+        ]
+        keys = _keys_of(fingerprints)
+        extra_bits = self.hot_prefixes.extra_bits(keys)
+        size = max(size, options.expected_pages, 1)
+        filed_pages = []
+        for place, subject in enumerate(subjects):
+            similarity = self.similarity(
+                subject.page, resembles_original=subject.resembles_original
+            )
+            extra = extra_bits[place]
+            filed = FiledPage(
+                fingerprints[place], keys[place], similarity, size << extra, is_crowded=extra > 0
+            )
+            filed_pages.append(filed)
+        return filed_pages
 
-def searches(
-    fingerprints: Sequence[Fingerprint],
-    keys: NDArray[np.uint64],
-    similarities: Sequence[float],
-    sizes: Sequence[int],
-    recall: float,
-) -> list[Search]:
-    """Plan the searches for pages of these keys, shape (pages, tables), in indexes of these sizes.
+    def _query(
+        self,
+        subject: Subject,
+        filed: FiledPage,
+        search: Search,
+        key: Key,
+        delivered: tuple[PageName, ...],
+    ) -> Query:
+        page = subject.page
+        name = self.name(key, page.id)
+        effort = planning.HOT_EFFORT if filed.is_crowded else 1
+        return Query(
+            record=self._record(page, name, filed.fingerprint),
+            keys=filed.keys,
+            plan=search.plan,
+            rule=search.rule,
+            prefilter=search.prefilter,
+            retention=self.retention,
+            exact_only=filed.fingerprint.thin,
+            max_candidates=effort * MAX_CANDIDATES,
+            max_keys=effort * MAX_KEYS,
+            shard_key=name.shard_key,
+            key_id=key.id,
+            is_pending=not page.delivered,
+            delivered=delivered,
+            revisit_rule=_revisit_rule(page, filed.fingerprint),
+        )
 
-    The decision misses 1 - recall of the pages, and the search half as many more while the probes
-    suffice.
+    def _record(self, page: Page, name: PageName, filed: Fingerprint) -> Record:
+        return Record(
+            url=page.url if self._options.store_urls else "",
+            url_key=name.url_key,
+            search=filed.search,
+            signature=filed.verify,
+            digest=filed.digest & DIGEST_MASK,
+            rank=page.rank,
+            packed_text=filed.packed_text if self._options.keep_texts else b"",
+        )
+
+
+def _revisit_rule(page: Page, fingerprint: Fingerprint) -> WeightedThreshold | None:
+    """Return the rule for which text of a revisit is unchanged; None asks for equal text."""
+    if fingerprint.thin:
+        return _IDENTITY
+    if page.revisit_similarity is None:
+        return None
+    return decision.likelihood_rule(fingerprint.verify_weights, page.revisit_similarity)
+
+
+def _keys_of(fingerprints: Sequence[Fingerprint]) -> list[tuple[int, ...]]:
+    """Return the keys of each page, in the order of the tables."""
+    bits = np.array([fingerprint.search for fingerprint in fingerprints], np.uint64)
+    columns = np.column_stack([table.keys(bits) for table in TABLES])
+    return [tuple(row) for row in columns.tolist()]
+
+
+def searches(pages: Sequence[FiledPage], recall: float) -> list[Search]:
+    """Plan the searches for pages.
+
+    The decision misses 1 - `recall` of the pages that are exactly as similar as asked for, and the
+    search half as many more while the probes suffice.
     """
-    is_full, found = [not page.thin for page in fingerprints], iter(list[Search]())
-    if any(is_full):
-        full, wanted = list(compress(fingerprints, is_full)), list(compress(similarities, is_full))
-        weights = np.array([page.search_weights for page in full])
-        slopes = np.array(
-            [steepness(search_similarity(similarity)) for similarity in wanted], np.float32
-        )
-        sizes = list(compress(sizes, is_full))
-        plans = planning.page_plans(
-            keys[is_full], weights, TABLES, sizes=sizes, slopes=slopes, recall=(1 + recall) / 2
-        )
-        crowds = [decision.crowd_rule(similarity, recall, VERIFY_BITS) for similarity in wanted]
-        verified, thresholds = (
-            [page.verify_weights for page in full],
-            [crowd.thresholds[0] for crowd in crowds],
-        )
-        rules = decision.likelihood_rules(np.array(verified), thresholds, crowds)
-        found = zip(
-            plans, rules, decision.likelihood_prefilters(weights, slopes, KEPT), strict=True
-        )
-    firsts = zip(is_full, keys[:, 0].tolist(), strict=True)
+    full_pages = [page for page in pages if not page.fingerprint.thin]
+    planned = iter(_searches_for_near_duplicates(full_pages, recall) if full_pages else [])
+    found: list[Search] = []
+    for page in pages:
+        if page.fingerprint.thin:
+            found.append(_search_for_exact_copies(page))
+        else:
+            found.append(next(planned))
+    return found
+
+
+def _search_for_exact_copies(page: FiledPage) -> Search:
+    return Search(planning.single_plan(page.keys[0]), _IDENTITY, None)
+
+
+def _searches_for_near_duplicates(pages: Sequence[FiledPage], recall: float) -> list[Search]:
+    """Plan the searches for pages that are not thin, in one pass of arrays."""
+    similarities = [page.similarity for page in pages]
+    search_weights = np.array([page.fingerprint.search_weights for page in pages])
+    slopes = np.array(
+        [steepness(search_similarity(similarity)) for similarity in similarities], np.float32
+    )
+    plans = planning.page_plans(
+        np.array([page.keys for page in pages], np.uint64),
+        search_weights,
+        TABLES,
+        sizes=[page.index_size for page in pages],
+        slopes=slopes,
+        recall=(1 + recall) / 2,
+    )
+    crowds = [decision.crowd_rule(similarity, recall, VERIFY_BITS) for similarity in similarities]
+    rules = decision.likelihood_rules(
+        np.array([page.fingerprint.verify_weights for page in pages]),
+        [crowd.thresholds[0] for crowd in crowds],
+        crowds,
+    )
+    prefilters = decision.likelihood_prefilters(search_weights, slopes, KEPT)
     return [
-        next(found) if full else (planning.single_plan(own), _IDENTITY, None)
-        for full, own in firsts
+        Search(plan, rule, prefilter)
+        for plan, rule, prefilter in zip(plans, rules, prefilters, strict=True)
     ]
 
 
 def expected_recall(*, similarity: float, recall: float, pages: int) -> float:
-    """Return the share of pages of exactly this similarity that are met and accepted in an index of
-    `pages` pages.
+    """Return the share of pages of exactly this similarity that are met and accepted.
+
+    Args:
+        similarity: The similarity from which on pages are accepted.
+        recall: The share that the decision accepts: the option `recall`.
+        pages: The number of pages in the index.
     """
     # The share that is met is the mean over the plans of made-up pages.
-    weights = (
-        np.random.default_rng(0).standard_normal((_PAGES_TRIED, SEARCH_BITS)).astype(np.float32)
-    )
-    keys, sizes = np.zeros((_PAGES_TRIED, len(TABLES)), np.uint64), [pages] * _PAGES_TRIED
-    slopes = np.full(_PAGES_TRIED, steepness(search_similarity(similarity)), np.float32)
+    rng = np.random.default_rng(0)
+    weights = rng.standard_normal((_PAGES_TRIED, SEARCH_BITS)).astype(np.float32)
     plans = planning.page_plans(
-        keys, weights, TABLES, sizes=sizes, slopes=slopes, recall=(1 + recall) / 2
+        np.zeros((_PAGES_TRIED, len(TABLES)), np.uint64),
+        weights,
+        TABLES,
+        sizes=[pages] * _PAGES_TRIED,
+        slopes=np.full(_PAGES_TRIED, steepness(search_similarity(similarity)), np.float32),
+        recall=(1 + recall) / 2,
     )
     return recall * sum(plan.recall for plan in plans) / _PAGES_TRIED
 
 
 def salted(page: Fingerprint, scope: str, key: Key) -> Fingerprint:
-    """Return a fingerprint as it is filed: its bits XORed with constants of its scope and its
-    product attributes.
+    """Return a fingerprint as it is filed in an index.
+
+    Its bits are XORed with constants of its scope and of its product attributes, so pages that
+    differ in these look unrelated.
     """
     if not scope and not page.facts:
         return page
-    of_scope = salt_of(scope, SIGNATURE_BYTES, key)
-    of_facts = salt_of(f"facts {page.facts}" if page.facts else "", SIGNATURE_BYTES, key)
-    number = of_scope.number ^ of_facts.number
-    signature = of_scope.signature ^ of_facts.signature
-    verify = (int.from_bytes(page.verify, "big") ^ signature).to_bytes(SIGNATURE_BYTES, "big")
-    return replace(page, search=page.search ^ number, verify=verify, digest=page.digest ^ number)
-
-
-def match_of(page: Fingerprint, query: Query, record: Record) -> Match:
-    """Return a record that the query about a page found as a match."""
-    own, exact = query.record, record.digest == query.record.digest
-    estimate = (
-        1.0
-        if exact
-        else decision.estimate_similarity(page.verify_weights, own.signature, record.signature)
+    scope_number, scope_signature = salt_of(scope, SIGNATURE_BYTES, key)
+    facts = f"facts {page.facts}" if page.facts else ""
+    facts_number, facts_signature = salt_of(facts, SIGNATURE_BYTES, key)
+    number = scope_number ^ facts_number
+    verify = int.from_bytes(page.verify, "big") ^ scope_signature ^ facts_signature
+    return replace(
+        page,
+        search=page.search ^ number,
+        verify=verify.to_bytes(SIGNATURE_BYTES, "big"),
+        digest=page.digest ^ number,
     )
-    # Bits of thin pages come from digests.
-    hamming = 0 if page.thin else (own.search ^ record.search).bit_count()
-    return Match(
-        record.url,
-        round(estimate, 4),
-        hamming,
-        exact,
-        record.seen_at,
-        record.added_at,
-        record.copies,
-    )
-
-
-def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
-    """Return what the store's answer to a query means for its page."""
-    record, probes = answer.record, len(query.plan.tables)
-    if record is None:
-        kind = Kind.THIN if page.thin else Kind.NEW
-        verdict = Verdict(kind, url, words=page.words, probes=probes, candidates=answer.candidates)
-        if (other := answer.rejected) is None:
-            return verdict
-        cost = query.rule.cost(query.record.signature, other.signature)
-        similarity = round(query.rule.bounds.similarity(cost), 4)
-        by = "crowd" if cost <= query.rule.limit else "similarity"
-        return replace(
-            verdict, rejected=other.url or None, rejected_similarity=similarity, rejected_by=by
-        )
-    # It may have been remembered before its volatile lines were known.
-    full_digest = (
-        query.record.digest ^ ((page.digest ^ page.full.digest) & DIGEST_MASK)
-        if page.full
-        else None
-    )
-    changed = answer.changed and record.digest != full_digest
-    # Bits of thin pages come from the digest, so similarity means nothing.
-    match = None if answer.changed and page.thin else match_of(page, query, record)
-    earlier = unpacked_text(record.packed_text)
-    text = None if earlier is None else unpacked_text(query.record.packed_text)
-    return Verdict(
-        kind=answer.kind,
-        url=url,
-        original=record.url or None,
-        similarity=match.similarity if match else None,
-        hamming=match.hamming if match else None,
-        words=page.words,
-        copies=record.copies,
-        changed=changed,
-        abandoned=answer.abandoned,
-        replaces=answer.replaces,
-        probes=probes,
-        candidates=answer.candidates,
-        difference=None if earlier is None or text is None else difference(earlier, text),
-    )
-
-
-def preview(
-    query: Query, records: Sequence[Record], text_of: Callable[[PageName], bytes]
-) -> Answer:
-    """Return the answer of a query that accepts these records, nearest first.
-
-    `text_of` gives a page's packed text.
-    """
-    own = [record for record in records if record.url_key == query.record.url_key]
-    record = next(iter([*own, *records]), None)
-    if record is None:
-        return Answer(Kind.NEW, None, changed=False, pages=0, candidates=0)
-    is_exact = record.digest == query.record.digest
-    kind = Kind.REVISIT if own else Kind.EXACT_DUPLICATE if is_exact else Kind.NEAR_DUPLICATE
-    counted = record if own else replace(record, copies=record.copies + 1)
-    changed = bool(own) and query.has_new_text(record.signature, record.digest)
-    if (changed or kind is Kind.NEAR_DUPLICATE) and query.record.packed_text:
-        counted = replace(counted, packed_text=text_of(PageName(record.url_key, query.shard_key)))
-    return Answer(kind, counted, changed, pages=0, candidates=len(records))

@@ -1,8 +1,19 @@
-"""Read pages: from HTML or text to the content that is compared, and to its fingerprint."""
+"""Read pages: from HTML or text to the content that is compared, and to its fingerprint.
 
-from collections.abc import Sequence
+What is known of a page grows in three steps, and each has a value of its own:
+
+1. `Page` is what the user gives.
+2. `PageContent` is everything that was taken from its HTML or text: what the fingerprint is made
+   of, and what is told about the page. `Content` is what stands in its place if the page came as
+   a fingerprint, or cannot be read.
+3. `Fingerprint` is what an index compares. `ReadPage` is a fingerprint with the part of the
+   `PageContent` that callers use. Worker processes send it back, so it leaves out the texts that
+   only the fingerprint needs.
+"""
+
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Self
 
 import mmh3
 
@@ -20,6 +31,7 @@ from crawldedup.reading.facts.page_facts import page_facts, text_facts
 from crawldedup.reading.html import check_size, tidy
 from crawldedup.reading.volatile import (
     NOTHING,
+    Changing,
     Known,
     Numbers,
     changing_at,
@@ -29,33 +41,41 @@ from crawldedup.reading.volatile import (
 )
 from crawldedup.urls import NO_LINKS, HeadLinks, claimed_url
 
-_MOST_LEFT_OUT: Final = 8  # lines of a page are shown
+_MOST_LEFT_OUT: Final = 8
+"""The most volatile lines of a page that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageContent(Source):
-    """What is compared of a page, and the canonical links in its head.
+    """Everything that was taken from a page of HTML or text.
 
-    `unselected` if the wanted area is not on it.
-
-    `left_out` are lines with numbers that change with every load, `numbers` those of lines that may
-    do so.
+    The fields of `Source` are what the fingerprint is made of. Those below only describe the page.
     """
 
     links: HeadLinks = NO_LINKS
+    """The canonical links in the head of the page."""
+
     unselected: bool = False
+    """True if the area to compare, which the option `content` selects, is not on the page."""
+
     left_out: tuple[str, ...] = ()
+    """Volatile lines that are not compared, since their numbers change with every load."""
+
     numbers: Numbers = field(default_factory=dict)
+    """The numbers of the lines that may prove volatile."""
 
     @property
     def fact_lines(self) -> tuple[str, ...]:
+        """The facts that tell the page from others, one a line."""
         return tuple(self.facts.split("\n")) if self.facts else ()
 
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """What came of reading a page: its fingerprint, the canonical links in its head, and what is
-    compared of it.
+    """A page that was read: its fingerprint, and the part of its `PageContent` that callers use.
+
+    Only `fingerprint` is set for a page that was given as a fingerprint. A worker process leaves
+    out `text` and `facts` unless they are to be shown.
     """
 
     fingerprint: Fingerprint
@@ -66,17 +86,33 @@ class ReadPage:
     left_out: tuple[str, ...] = ()
     numbers: Numbers = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, content: PageContent, fingerprint: Fingerprint) -> Self:
+        """Combine the content of a page with the fingerprint that was made of it."""
+        return cls(
+            fingerprint=fingerprint,
+            links=content.links,
+            unselected=content.unselected,
+            text=content.text,
+            facts=content.fact_lines,
+            left_out=content.left_out,
+            numbers=content.numbers,
+        )
 
-Content = (
-    PageContent | Fingerprint | PageError
-)  # what is known of a page before its fingerprint is made
-Read = Fingerprint | CrawlDedupError  # then its fingerprint, or why there is none
+
+Content = PageContent | Fingerprint | PageError
+"""What reading a page comes to: its content, the fingerprint that it was given as, or the reason
+why it cannot be read."""
+
+FingerprintOrError = Fingerprint | CrawlDedupError
+"""The fingerprint of a page, or the reason why it has none for an index."""
 
 
 class PageReader:
-    """Reads pages as its options say.
+    """Reads pages as the options of an index say.
 
-    Raises MissingDependencyError for an extractor that is not installed.
+    Raises:
+        MissingDependencyError: The package of the chosen extractor is not installed.
     """
 
     def __init__(self, options: Options) -> None:
@@ -86,76 +122,78 @@ class PageReader:
     @property
     def profile(self) -> str:
         """The name of what decides the bits: indexes of different profiles are never compared."""
-        extractor = "-".join(filter(None, (self._extractor.name, self._extractor.version)))
+        extractor = self._extractor.name
+        if self._extractor.version:
+            extractor += f"-{self._extractor.version}"
         if areas := self._options.content:
             extractor += f"+{mmh3.hash(repr(areas), signed=False):08x}"
         return f"{extractor}/{TEXT_PROFILE}.{self._options.distinguish}/{PROFILE}"
 
     def read_page(self, page: Page, key: Key = NO_KEY, known: Known = NOTHING) -> ReadPage:
-        """Return what came of reading a page, of which `known` numbers are left out.
+        """Read a page and make its fingerprint.
 
-        Raises PageError.
+        Args:
+            page: The page.
+            key: The key of the index.
+            known: The volatile lines that are known at the page's host. They are left out.
+
+        Raises:
+            PageError: The page cannot be read.
         """
         if page.fingerprint is not None:
             return ReadPage(page.fingerprint)
         content = self.content(page, known)
         (fingerprint,) = self.fingerprints([content], key)
-        shown = (content.text, content.fact_lines, content.left_out, content.numbers)
-        return ReadPage(fingerprint, content.links, content.unselected, *shown)
+        return ReadPage.of(content, fingerprint)
 
     def content(self, page: Page, known: Known = NOTHING) -> PageContent:
-        """Return what is compared of a page of HTML or text. Raises PageError."""
-        options, html = self._options, page.html or b""
-        if page.text is not None:
-            check_size(page.text)
-            if text := tidy(page.text):
-                return PageContent(text, text_facts(text, options.distinguish))
-            raise PageError("empty", "the text is empty")
-        area = area_of(options.content, page.url)
-        read = extract_page(
-            html, page.encoding, self._extractor, min_words=options.min_words, area=area
-        )
-        facts = page_facts(read, options.distinguish)
-        source = read.source
-        content = PageContent(
-            read.main, facts, read.whole, None, read.core, source.links, read.unselected
-        )
-        is_same = not known and options.volatile is not True
-        return (
-            content
-            if is_same
-            else self._without_volatile(page.url, content, source.headings, known)
-        )
+        """Return the content of a page of HTML or text, without its `known` volatile lines.
 
-    def _without_volatile(
-        self, url: str, content: PageContent, headings: set[str], known: Known
-    ) -> PageContent:
-        """Leave out what is known to change with every load, and note what may."""
-        if self._options.volatile is True:
-            rows = [line for line in content.fact_lines if line.startswith("row ")]
-            lines = [*content.text.split("\n"), *(content.whole or "").split("\n"), *rows]
-            content = replace(content, numbers=numbers_of(lines, headings))
-        changing = known and changing_at(known, url, claimed_url(url, content.links) or url)
-        if not changing:
-            return content
-        text, left_out = without_volatile(content.text, changing, headings)
-        whole, others = without_volatile(content.whole or "", changing, headings)
-        # Beside a product, the numbers of such lines were taken for its own.
-        counted = {*numbers(plain("\n".join(left_out)), units=True)}.difference(text.split())
-        kept = [line for line in content.fact_lines if line.removeprefix("number ") not in counted]
-        return replace(
-            content,
-            text=text,
-            whole=content.whole and whole,
-            core=content.core and without_volatile(content.core, changing, headings)[0],
-            facts="\n".join(filter(None, [rest_of(line, changing) for line in kept])) or None,
-            full=content if left_out or others else None,
-            left_out=tuple(dict.fromkeys([*left_out, *others]))[:_MOST_LEFT_OUT],
+        Raises:
+            PageError: The page cannot be read.
+        """
+        if page.text is not None:
+            return self._content_of_text(page.text)
+        options = self._options
+        page_text = extract_page(
+            page.html or b"",
+            page.encoding,
+            self._extractor,
+            min_words=options.min_words,
+            area=area_of(options.content, page.url),
         )
+        content = PageContent(
+            text=page_text.main,
+            facts=page_facts(page_text, options.distinguish),
+            whole=page_text.whole,
+            core=page_text.core,
+            links=page_text.source.links,
+            unselected=page_text.unselected,
+        )
+        if options.volatile is True:
+            content = _with_numbers(content, page_text.source.headings)
+        if known:
+            changing = changing_at(
+                known, page.url, claimed_url(page.url, content.links) or page.url
+            )
+            if changing:
+                return _without_changing(content, changing, page_text.source.headings)
+        return content
+
+    def _content_of_text(self, text: str) -> PageContent:
+        check_size(text)
+        tidied = tidy(text)
+        if not tidied:
+            raise PageError("empty", "the text is empty")
+        return PageContent(tidied, text_facts(tidied, self._options.distinguish))
 
     def try_content(self, page: object, known: Known = NOTHING) -> Content:
-        """Return what is compared of a page, why that cannot be read, or the fingerprint that was
-        given.
+        """Return the content of a page as `content` does, or the error if it cannot be read.
+
+        A page that was given as a fingerprint has no other content.
+
+        Raises:
+            ConfigurationError: This is no `Page`.
         """
         if not isinstance(page, Page):
             raise ConfigurationError(
@@ -170,31 +208,93 @@ class PageReader:
 
     def try_fingerprints(
         self, pages: Sequence[Page], contents: Sequence[Content], key: Key
-    ) -> list[Read]:
-        """Return the fingerprint of each page, or why there is none for an index of this key."""
-        own = iter(
-            self.fingerprints(
-                [content for content in contents if isinstance(content, PageContent)], key
-            )
-        )
-        reads: list[Read] = []
+    ) -> list[FingerprintOrError]:
+        """Return the fingerprint of each page for an index of this key, or why there is none."""
+        readable = [content for content in contents if isinstance(content, PageContent)]
+        made = iter(self.fingerprints(readable, key))
+        results: list[FingerprintOrError] = []
         for page, content in zip(pages, contents, strict=True):
-            reads.append(next(own) if isinstance(content, PageContent) else content)
-            if isinstance(content, Fingerprint) and content.key_id != key.id:
-                reads[-1] = KeyMismatchError(
-                    f"the fingerprint of {page.url!r} was made with the key {content.key_id:016x} "
-                    f"and the index has the key {key.id:016x} (0: none): make it again with this "
-                    "Deduplicator, or with its `key`"
+            if isinstance(content, PageContent):
+                results.append(next(made))
+            elif isinstance(content, Fingerprint) and content.key_id != key.id:
+                results.append(
+                    KeyMismatchError(
+                        f"the fingerprint of {page.url!r} was made with the key "
+                        f"{content.key_id:016x} and the index has the key {key.id:016x} (0: none): "
+                        "make it again with this Deduplicator, or with its `key`"
+                    )
                 )
-        return reads
+            else:
+                results.append(content)
+        return results
 
     def fingerprints(self, contents: Sequence[PageContent], key: Key = NO_KEY) -> list[Fingerprint]:
+        """Make the fingerprints of many pages at once, with all that the options ask for."""
         options = self._options
         results = fingerprints(contents, min_words=options.min_words, key=key)
-        for place, each in enumerate(contents if options.keep_texts or options.paragraphs else ()):
-            if options.paragraphs and not results[place].thin:
-                results[place] = replace(results[place], paragraphs=paragraphs_of(each.text, key))
-            if options.keep_texts:
-                text = "\n".join(filter(None, (each.whole or each.text, each.facts)))
-                results[place] = replace(results[place], packed_text=packed_text(text))
-        return results
+        if not options.keep_texts and not options.paragraphs:
+            return results
+        return [
+            self._with_kept_texts(content, fingerprint, key)
+            for content, fingerprint in zip(contents, results, strict=True)
+        ]
+
+    def _with_kept_texts(
+        self, content: PageContent, fingerprint: Fingerprint, key: Key
+    ) -> Fingerprint:
+        """Add the paragraphs and the compressed text, as far as the options ask for them."""
+        if self._options.paragraphs and not fingerprint.thin:
+            fingerprint = replace(fingerprint, paragraphs=paragraphs_of(content.text, key))
+        if self._options.keep_texts:
+            parts = [content.whole or content.text, content.facts]
+            text = "\n".join(part for part in parts if part)
+            fingerprint = replace(fingerprint, packed_text=packed_text(text))
+        return fingerprint
+
+
+def _with_numbers(content: PageContent, headings: Collection[str]) -> PageContent:
+    """Note the numbers of the lines that may change with every load."""
+    lines = content.text.split("\n")
+    if content.whole is not None:
+        lines += content.whole.split("\n")
+    lines += [line for line in content.fact_lines if line.startswith("row ")]
+    return replace(content, numbers=numbers_of(lines, headings))
+
+
+def _without_changing(
+    content: PageContent, changing: Changing, headings: Collection[str]
+) -> PageContent:
+    """Leave out the numbers that are known to change with every load.
+
+    The content with all its numbers stays in `full`.
+    """
+    text, lines = without_volatile(content.text, changing, headings)
+    whole, core = content.whole, content.core
+    lines_of_whole: list[str] = []
+    if whole is not None:
+        whole, lines_of_whole = without_volatile(whole, changing, headings)
+    if core is not None:
+        core, _ = without_volatile(core, changing, headings)
+    left_out = tuple(dict.fromkeys([*lines, *lines_of_whole]))
+    return replace(
+        content,
+        text=text,
+        whole=whole,
+        core=core,
+        facts=_facts_without(content.fact_lines, changing, text=text, left_out=lines),
+        full=content if left_out else None,
+        left_out=left_out[:_MOST_LEFT_OUT],
+    )
+
+
+def _facts_without(
+    facts: Sequence[str], changing: Changing, *, text: str, left_out: Sequence[str]
+) -> str | None:
+    """Return the facts without the numbers that change, when `left_out` lines went from `text`."""
+    # Beside a product, the numbers of such lines were taken for the product's own.
+    numbers_left_out = {*numbers(plain("\n".join(left_out)), units=True)} - {*text.split()}
+    lines = []
+    for fact in facts:
+        if fact.removeprefix("number ") not in numbers_left_out:
+            lines.append(rest_of(fact, changing))
+    return "\n".join(line for line in lines if line) or None

@@ -15,7 +15,7 @@ from figures import new_figure, save_figure
 import crawldedup
 from crawldedup.demo.site import DemoSite
 from crawldedup.fingerprinting.bits import SEARCH_BITS, fingerprint
-from crawldedup.index.queries import TABLES, searches
+from crawldedup.index.queries import TABLES, FiledPage, searches
 from crawldedup.search.decision import flip_probabilities, search_similarity
 from crawldedup.search.plan import STORED_BITS, prefix_bits
 
@@ -38,8 +38,9 @@ def draw(path: Path) -> None:
     """Draw the picture."""
     pages = DemoSite().pages
     page, copy = (fingerprint(pages[path].text) for path in (ARTICLE, f"{ARTICLE}second-edition/"))
-    keys = np.array([[table.key(page.search) for table in TABLES]], np.uint64)
-    plan, *_ = searches([page], keys, [SIMILARITY], [PAGES], RECALL)[0]
+    keys = tuple(table.key(page.search) for table in TABLES)
+    (search,) = searches([FiledPage(page, keys, SIMILARITY, PAGES)], RECALL)
+    plan = search.plan
     differing = bits_of(page.search ^ copy.search)
     figure = new_figure(8.6, 7.6)
     weights, order, probes = figure.subplots(3, height_ratios=(2.1, 1, 2.8))

@@ -15,9 +15,11 @@ from crawldedup.fingerprinting.bits import Fingerprint, fingerprint
 from crawldedup.index.queries import (
     MAX_EXTRA_BITS,
     TABLES,
+    FiledPage,
     HotPrefixes,
     QueryBuilder,
     Search,
+    Subject,
     expected_recall,
     searches,
 )
@@ -33,7 +35,7 @@ from tests.stores.pages import Page, random_page, similar_page
 
 def searched(page: Fingerprint, pages: int) -> Search:
     keys = tuple(table.key(page.search) for table in TABLES)
-    (search,) = searches([page], np.array([keys], np.uint64), [0.9], [pages], 0.98)
+    (search,) = searches([FiledPage(page, keys, similarity=0.9, index_size=pages)], recall=0.98)
     return search
 
 
@@ -47,10 +49,10 @@ def test_only_pages_of_a_scope_choose_a_part_of_the_index() -> None:
         for url in ("https://a.com/", "https://www.a.com/", "https://b.com/")
     ]
     shared, spread = QueryBuilder(Options()), QueryBuilder(Options(scope="site"))
-    assert {shared.name(NO_KEY, page).shard_key for page in pages} == {None}
-    own, same, other = (spread.name(NO_KEY, page).shard_key for page in pages)
+    assert {shared.name(NO_KEY, page.id).shard_key for page in pages} == {None}
+    own, same, other = (spread.name(NO_KEY, page.id).shard_key for page in pages)
     assert own == same != other
-    assert shared.name(NO_KEY, replace(pages[0], scope_key="team")).shard_key is not None
+    assert shared.name(NO_KEY, replace(pages[0].id, scope_key="team")).shard_key is not None
 
 
 def test_what_indexes_are_made_of_never_changes() -> None:
@@ -69,13 +71,15 @@ def test_a_search_goes_by_the_bits_as_filed() -> None:
     page = fingerprint(TEXTS["english"], min_words=8)
     search, signature = 0x1234_5678_9ABC_DEF0, bytes(range(32))
     filed = replace(page, search=page.search ^ search, verify=xored(page.verify, signature))
-    (own, *own_rules), (moved, *moved_rules) = searched(page, 1_000_000), searched(filed, 1_000_000)
-    assert (own_rules, own.recall) == (moved_rules, moved.recall)
-    assert own.tables.tolist() == moved.tables.tolist()
-    spans = (own.highs ^ own.lows).tolist()
-    assert spans == (moved.highs ^ moved.lows).tolist()
-    ranges = zip(own.tables.tolist(), own.lows.tolist(), spans, strict=True)
-    assert moved.lows.tolist() == [
+    unsalted, salted = searched(page, 1_000_000), searched(filed, 1_000_000)
+    assert (unsalted.rule, unsalted.prefilter) == (salted.rule, salted.prefilter)
+    before, after = unsalted.plan, salted.plan
+    assert before.recall == after.recall
+    assert before.tables.tolist() == after.tables.tolist()
+    spans = (before.highs ^ before.lows).tolist()
+    assert spans == (after.highs ^ after.lows).tolist()
+    ranges = zip(before.tables.tolist(), before.lows.tolist(), spans, strict=True)
+    assert after.lows.tolist() == [
         low ^ TABLES[table].key(search) & ~span for table, low, span in ranges
     ]
 
@@ -106,8 +110,10 @@ HERE = [0x123 << 54, 0x3FF << 54]
 HERE_TOO = [HERE[0] + 12345, HERE[1] + 99]
 ELSEWHERE = [0x122 << 54, 0x3FE << 54]
 HALF_HERE = [HERE[0], ELSEWHERE[1]]
-ASKED = [(AskedPage("https://example.com/", text=TEXTS["english"]), fingerprint(TEXTS["english"]))]
-(QUERY,) = QueryBuilder(Options()).queries(ASKED, NO_KEY, 1)
+SUBJECT = Subject(
+    AskedPage("https://example.com/", text=TEXTS["english"]), fingerprint(TEXTS["english"])
+)
+(QUERY,) = QueryBuilder(Options()).queries([SUBJECT], NO_KEY, 1)
 
 
 def meet(hot_prefixes: HotPrefixes, candidates: int, *, exact_only: bool = False) -> int:
@@ -141,7 +147,7 @@ def test_in_a_crowd_ranges_are_narrower_and_more_is_compared() -> None:
     builder = QueryBuilder(Options())
 
     def limits() -> tuple[int, int, int]:
-        (query,) = builder.queries(ASKED, NO_KEY, 1_000_000)
+        (query,) = builder.queries([SUBJECT], NO_KEY, 1_000_000)
         builder.hot_prefixes.learn(
             query, Answer(Kind.NEW, None, False, 1_000_000, query.max_candidates)
         )

@@ -144,7 +144,7 @@ def plain(text: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a `plain` text, split more roughly and faster than those of fingerprints."""
+    """Return the words of a `plain` text, split roughly and fast."""
     return _ROUGH_WORD.findall(text)
 
 
@@ -411,7 +411,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _value(value: Any) -> str:
-    """Return a value as text, whether it is plain, in a list, or an object with a name or a value."""
+    """Return a value as text, plain, in a list, or in an object."""
     for _ in range(3):
         if isinstance(value, list):
             value = value[0] if value else ""

@@ -1,0 +1,371 @@
+"""The way of a page through an index: read, fingerprint, query, answer, verdict.
+
+`Judge.judge` takes pages this way in batches, and `Judge._decide` is the way itself. Each page
+travels as a `Job`, which gathers what becomes of it.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple, TypeVar
+
+from crawldedup.errors import (
+    CrawlDedupError,
+    PageError,
+    StoreError,
+    StoreFullError,
+    StoreUnavailableError,
+)
+from crawldedup.fingerprinting.bits import Fingerprint
+from crawldedup.index.lifetime import Index
+from crawldedup.index.paragraphs import coverage
+from crawldedup.index.queries import Subject
+from crawldedup.index.verdicts import preview, verdict_of
+from crawldedup.key import Key
+from crawldedup.page import Page, PageId
+from crawldedup.reading.reader import Content, PageContent, PageReader
+from crawldedup.stores.contract import Answer, Answers, Query, Record
+from crawldedup.verdict import Verdict
+
+BATCH: Final = 100
+"""The most pages in one transaction, or one round trip."""
+
+BATCH_SECONDS: Final = 0.5
+"""A batch that took this long to read goes to the store as it is."""
+
+Result = Verdict | CrawlDedupError
+"""What a page ends with: its verdict, or the reason why it has none."""
+
+T = TypeVar("T")
+
+_LASTING: Final = (StoreUnavailableError, StoreFullError)
+"""Errors with which another try would end, too."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Job:
+    """One page on its way to a verdict. Each step sets its own value, once."""
+
+    page: Page
+    content: Content
+
+    fingerprint: Fingerprint = field(init=False)
+    """Set by `Judge._make_fingerprints`, unless the page cannot be read."""
+
+    resembles_original: bool = False
+    """True for a page that resembles the original that it names."""
+
+    query: Query = field(init=False)
+    """Set by `Judge._make_queries`, for a page that has a fingerprint."""
+
+    result: Result = field(init=False)
+    """Set by the step that fails, or by the last one."""
+
+    @property
+    def subject(self) -> Subject:
+        """The page as the subject of a query."""
+        return Subject(self.page, self.fingerprint, self.resembles_original)
+
+
+class SearchResult(NamedTuple):
+    """What a search for the pages that resemble a page has found."""
+
+    content: Content
+    fingerprint: Fingerprint
+    query: Query
+
+    similarity: float
+    """The similarity from which on pages were searched."""
+
+    records: list[Record]
+    """All the pages that were compared, nearest first, whether they are accepted or not."""
+
+
+class Judge:
+    """Takes pages through an index.
+
+    Args:
+        index: The index.
+        reader: Reads pages as the options of the index say.
+    """
+
+    def __init__(self, index: Index, reader: PageReader) -> None:
+        self._index = index
+        self._reader = reader
+
+    def jobs(self, pages: Sequence[Page], contents: Sequence[Content] | None = None) -> list[Job]:
+        """Return the jobs of pages; read those of which no content is given."""
+        if not contents:
+            contents = [self.read(page) for page in pages]
+        return [Job(page, content) for page, content in zip(pages, contents, strict=True)]
+
+    def batches(
+        self, pages: Iterator[Page], size: int, *, ends_at_unreadable: bool
+    ) -> Iterator[list[Job]]:
+        """Read pages, and yield their jobs in batches.
+
+        A batch ends early if it takes long to read. An error of the iterator is raised behind the
+        batch of the pages that came before it.
+
+        Args:
+            pages: The pages.
+            size: The most pages of a batch.
+            ends_at_unreadable: Whether to end a batch with a page that cannot be read: the caller
+                may not want those that follow it.
+        """
+        failure: Exception | None = None
+        while failure is None:
+            batch: list[Job] = []
+            deadline = time.monotonic() + BATCH_SECONDS
+            try:
+                for page in pages:
+                    job = Job(page, self.read(page))
+                    batch.append(job)
+                    is_last = ends_at_unreadable and isinstance(job.content, PageError)
+                    if is_last or len(batch) >= size or time.monotonic() >= deadline:
+                        break
+            except Exception as error:
+                failure = error
+            if not batch:
+                break
+            yield batch
+        if failure is not None:
+            raise failure
+
+    def read(self, page: Page) -> Content:
+        """Return what is compared of a page, and learn from HTML which lines are volatile."""
+        lines = self._index.volatile_lines
+        if not isinstance(page, Page) or page.html is None:
+            return self._reader.try_content(page)
+        content = self._reader.try_content(page, lines.known_at(page.url))
+        if isinstance(content, PageContent) and page.remember:
+            lines.learn(page.url, page.identity, content.numbers)
+        return content
+
+    def judge(self, jobs: Sequence[Job]) -> None:
+        """Set the result of each job: a verdict, or an error that befell this page alone.
+
+        Raises:
+            StoreError: The index cannot be opened, or the lease not be renewed.
+        """
+        if any(job.page.remember for job in jobs):
+            self._index.join()
+        else:
+            self._index.look()
+        for batch in self._batches(jobs):
+            self._decide(batch)
+            for job in batch:
+                if isinstance(job.result, StoreError) and not isinstance(job.result, _LASTING):
+                    # Another page of the batch may be to blame. Or the index was begun again: its
+                    # new key is known by now.
+                    job.result = self._result_alone(job.page, job.content)
+
+    def _batches(self, jobs: Sequence[Job]) -> list[list[Job]]:
+        """Cut where the way of a page may depend on the verdicts about those before it.
+
+        The pages of a batch are all to be remembered, or none of them is.
+        """
+        batches: list[list[Job]] = []
+        batch: list[Job] = []
+        for job in jobs:
+            if batch and self._has_to_wait(job, batch):
+                batches.append(batch)
+                batch = []
+            batch.append(job)
+        return [*batches, batch]
+
+    def _has_to_wait(self, job: Job, batch: Sequence[Job]) -> bool:
+        """Return whether a page cannot be decided about together with the pages before it."""
+        if len(batch) >= BATCH or job.page.remember != batch[-1].page.remember:
+            return True
+        if job.page.canonical is None:
+            return False
+        # Whether it resembles its original decides how similar it has to be.
+        original = self._index.queries.original_name(self._index.key, job.page)
+        return any(original == self._index.name(earlier.page.id) for earlier in batch)
+
+    def _decide(self, batch: Sequence[Job]) -> None:
+        """Take a batch all the way, and set the result of each job.
+
+        All of its pages are to be remembered, or none is.
+        """
+        key = self._index.key  # One for all steps: a call of the store may bring another one.
+        jobs = self._make_fingerprints(batch, key)
+        if not jobs:
+            return
+        delivered = self._index.delivered() if jobs[0].page.remember else []
+        try:
+            self._find_pages_like_their_originals(jobs, key)
+            self._make_queries(jobs, key, delivered)
+            answers = self._ask_store(jobs)
+        except StoreError as error:
+            for job in jobs:
+                job.result = error
+            return
+        if not isinstance(answers[0], StoreError):
+            self._index.forget_delivered(delivered)  # The first query has told the store of them.
+        for job, answer in zip(jobs, answers, strict=True):
+            job.result = self._result_of(job, answer)
+        for job in jobs:
+            if isinstance(job.result, Verdict) and job.fingerprint.full is not None:
+                self._ask_again_if_two_pages(job, job.result, job.fingerprint.full)
+
+    def _result_alone(self, page: Page, content: Content) -> Result:
+        """Take one page all the way."""
+        job = Job(page, content)
+        self._decide([job])
+        return job.result
+
+    def _make_fingerprints(self, batch: Sequence[Job], key: Key) -> list[Job]:
+        """Set the fingerprint of each job, or its result if there is none.
+
+        Return the jobs that have a fingerprint.
+        """
+        fingerprints = self._reader.try_fingerprints(
+            [job.page for job in batch], [job.content for job in batch], key
+        )
+        jobs = []
+        for job, fingerprint in zip(batch, fingerprints, strict=True):
+            if isinstance(fingerprint, Fingerprint):
+                job.fingerprint = fingerprint
+                jobs.append(job)
+            else:
+                job.result = fingerprint
+        return jobs
+
+    def _find_pages_like_their_originals(self, jobs: Sequence[Job], key: Key) -> None:
+        """Set `resembles_original` for pages that resemble the original that they name.
+
+        A lower similarity is enough for them.
+        """
+        naming_jobs = [
+            job for job in jobs if job.page.canonical is not None and not job.fingerprint.thin
+        ]
+        if not naming_jobs:
+            return
+        queries = self._index.queries
+        names = [queries.original_name(key, job.page) for job in naming_jobs]
+        for job, original in zip(naming_jobs, self._index.records(names), strict=True):
+            if original is not None:
+                job.resembles_original = queries.resembles(job.subject, original, key)
+
+    def _make_queries(
+        self, jobs: Sequence[Job], key: Key, delivered: Sequence[PageId] = ()
+    ) -> None:
+        """Set the query of each job. The first one tells the store which pages were delivered."""
+        index = self._index
+        queries = index.queries.queries(
+            [job.subject for job in jobs],
+            key,
+            index.pages,
+            tuple(index.queries.name(key, page) for page in delivered),
+        )
+        for job, query in zip(jobs, queries, strict=True):
+            job.query = query
+
+    def _ask_store(self, jobs: Sequence[Job]) -> Answers:
+        """Return the store's answer to each query."""
+        index = self._index
+        queries = [job.query for job in jobs]
+        if jobs[0].page.remember:
+            return index.store.check(queries)
+        records = index.store.find(queries)
+        return [
+            preview(query, accepted, index.packed_text)
+            for query, accepted in zip(queries, records, strict=True)
+        ]
+
+    def _result_of(self, job: Job, answer: Answer | StoreError) -> Result:
+        """Return the verdict that an answer means; learn from it."""
+        if isinstance(answer, StoreError):
+            return answer
+        if job.page.remember:
+            self._index.pages = answer.pages
+            self._index.queries.hot_prefixes.learn(job.query, answer)
+        verdict = verdict_of(job.page.url, job.fingerprint, job.query, answer)
+        return self.with_coverage(verdict, job.page, job.fingerprint, job.query)
+
+    def with_coverage(
+        self, verdict: Verdict, page: Page, fingerprint: Fingerprint, query: Query
+    ) -> Verdict:
+        """Add to the verdict of a new page how much of it stands on earlier pages, if asked for."""
+        if not fingerprint.paragraphs or verdict.is_duplicate:
+            return verdict
+        index = self._index
+        with suppress(StoreError):  # The verdict stands without it.
+            covered = coverage(page, fingerprint, query, index.store, index.options)
+            return replace(verdict, coverage=covered)
+        return verdict
+
+    def _ask_again_if_two_pages(self, job: Job, verdict: Verdict, full: Fingerprint) -> None:
+        """Ask again with all numbers if only those left out may tell a page from its original.
+
+        Args:
+            job: The page, compared without its volatile numbers.
+            verdict: The verdict about it.
+            full: Its fingerprint with all numbers.
+        """
+        if job.page.remember:
+            self._index.volatile_lines.note_load(job.page.url, job.fingerprint.digest, full.digest)
+        if self.may_be_two_pages(job.page, job.fingerprint, verdict):
+            job.result = self._result_alone(self.with_all_numbers(job.page, full), full)
+
+    def may_be_two_pages(self, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> bool:
+        """Return whether a duplicate and its original may be two pages after all.
+
+        This is so if the numbers that were left out of it may be all that tells them apart.
+        """
+        if fingerprint.full is None or not verdict.is_duplicate or verdict.replaces:
+            return False
+        return self._index.volatile_lines.may_be_two(
+            page.canonical or page.url, verdict.original, fingerprint.digest
+        )
+
+    def with_all_numbers(self, page: Page, full: Fingerprint) -> Page:
+        """Return the page to ask about if all the numbers of a page are to be compared.
+
+        Its copies may be remembered without their volatile lines. If these are so much of it that
+        two such pages have the similarity s, it has 2s / (1 + s) with one without them, so this is
+        the similarity to ask for.
+        """
+        similarity = self._index.queries.similarity(page)
+        return replace(
+            page,
+            html=None,
+            text=None,
+            encoding=None,
+            fingerprint=full,
+            similarity=2 * similarity / (1 + similarity),
+        )
+
+    def search(self, page: Page) -> SearchResult:
+        """Find all remembered pages that are worth a comparison with a page. Change nothing.
+
+        Raises:
+            CrawlDedupError: The page cannot be read, its fingerprint has another key, or the store
+                failed.
+        """
+        index = self._index
+        index.look()
+        job = Job(page, self.read(page))
+        key = index.key
+        if not self._make_fingerprints([job], key):
+            or_raise(job.result)
+        self._find_pages_like_their_originals([job], key)
+        self._make_queries([job], key)
+        query = job.query
+        if not job.fingerprint.thin:
+            # Take all that the search meets, however different. A thin page meets only its copies.
+            rule = replace(query.rule, limit=sum(query.rule.costs), crowd=None)
+            query = replace(query, rule=rule)
+        (records,) = index.store.find([query])
+        similarity = index.queries.similarity(page, resembles_original=job.resembles_original)
+        return SearchResult(job.content, job.fingerprint, job.query, similarity, records)
+
+
+def or_raise(result: T | CrawlDedupError) -> T:
+    """Return a result; raise it if it is an error."""
+    if isinstance(result, CrawlDedupError):
+        raise result
+    return result

@@ -1,0 +1,205 @@
+"""The life of an index in one process: open it or only look, keep its lease, close it."""
+
+import logging
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from crawldedup import errors
+from crawldedup.errors import StoreError
+from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS
+from crawldedup.index import volatile_exchange
+from crawldedup.index.queries import TABLES, QueryBuilder
+from crawldedup.key import Key
+from crawldedup.options import Options
+from crawldedup.page import PageId
+from crawldedup.reading.volatile import VolatileLines
+from crawldedup.stores import registry
+from crawldedup.stores.contract import CrawlSession, Layout, PageName, Record
+
+HEARTBEAT_SECONDS: Final = 20.0
+"""How often a crawler at work renews its lease."""
+
+_log: Final = logging.getLogger(__name__)
+
+
+class Index:
+    """One index of a store, and the crawler that this process is for it.
+
+    Attributes:
+        options: The options of the index.
+        store: The store, for its one index.
+        queries: Makes the queries about pages.
+        volatile_lines: Which lines of a site change with every load.
+        pages: About how many pages the index held when it was last asked; 0 before.
+        is_open: True once this process has joined the crawl.
+        is_closed: True from `close` until `open` is called again.
+    """
+
+    def __init__(self, options: Options, reading_profile: str) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            options: The options of the index.
+            reading_profile: The name of what decides the bits: `PageReader.profile`.
+        """
+        self.options = options
+        self.queries = QueryBuilder(options)
+        self.store = registry.make_store(
+            options.store,
+            _layout(options, reading_profile),
+            paragraphs=bool(options.paragraphs),
+        )
+        self.volatile_lines = VolatileLines()
+        self.pages = 0
+        self.is_open = False
+        self.is_closed = False
+        self._session: CrawlSession | None = None
+        self._next_heartbeat = 0.0
+        self._next_look = 0.0
+        self._delivered: dict[PageId, None] = {}  # A dict keeps the order, and each page once.
+
+    @property
+    def key(self) -> Key:
+        """The key of the index, as far as it is known: another one may come with the next call."""
+        return self.store.layout.key
+
+    @property
+    def place(self) -> str:
+        """Where the index is, to show: the store without its password, and the namespace."""
+        return f"{registry.shown_url(self.options.store)} namespace={self.options.namespace!r}"
+
+    def open(self, session: CrawlSession | None = None) -> None:
+        """Open the index again after `close`, and join the crawl."""
+        if not self.is_open:
+            self.is_closed = False
+            self._session = session
+        self.join()
+
+    def join(self) -> None:
+        """Be ready to add pages: open the index, join the crawl, and renew the lease if it is due.
+
+        This creates an index that does not exist.
+        """
+        self.require_not_closed()
+        now = time.monotonic()
+        if not self.is_open:
+            self.pages = self.store.open(self._session)
+            self.is_open = True
+            self._warn_of_new_index()
+            self._next_heartbeat = now + HEARTBEAT_SECONDS
+            self._exchange_volatile_lines()
+        elif now >= self._next_heartbeat:
+            self.heartbeat()
+
+    def look(self) -> None:
+        """Be ready to read: open the index, but join no crawl and create no index."""
+        self.require_not_closed()
+        now = time.monotonic()
+        if not self.is_open and now >= self._next_look:
+            self.pages = self.store.open_read_only()
+            # An index that is absent may be made at any moment, so the next call looks again.
+            self._next_look = now + HEARTBEAT_SECONDS if self.pages else now
+            self._exchange_volatile_lines()
+
+    def _warn_of_new_index(self) -> None:
+        # A misspelled store would look like an empty one, in which every page is new.
+        if not self.pages and not self._session and self.store.is_persistent:
+            _log.warning(
+                "crawldedup: a new index begins in %s, namespace %s",
+                registry.shown_url(self.options.store),
+                self.options.namespace,
+            )
+
+    def heartbeat(self) -> None:
+        """Renew the lease, and tell the store and other crawlers what this one has noted."""
+        self.require_not_closed()
+        if self.is_open:
+            self.store.heartbeat()
+            self._tell_delivered()
+            self._exchange_volatile_lines()
+            self._next_heartbeat = time.monotonic() + HEARTBEAT_SECONDS
+
+    def try_heartbeat_if_due(self) -> None:
+        """Renew the lease if it is due, and ignore a store that fails."""
+        if self.is_open and time.monotonic() >= self._next_heartbeat:
+            with suppress(StoreError):
+                self.heartbeat()
+
+    def close(self, *, leave: bool) -> None:
+        """Tell the store what was noted, and disconnect; with `leave`, leave the crawl as well."""
+        if self.is_open:
+            with suppress(StoreError):
+                self._tell_delivered()
+                self._exchange_volatile_lines()
+        self.store.close(leave=leave)
+        self.is_open = False
+        self.is_closed = True
+        self._next_look = 0.0
+
+    def clear(self) -> None:
+        """Remove all pages and notes."""
+        self.require_not_closed()
+        self.store.clear()
+        self.pages = 0
+
+    def require_not_closed(self) -> None:
+        """Raise ClosedError if the index was closed."""
+        if self.is_closed:
+            raise errors.ClosedError(
+                f"the namespace {self.options.namespace!r} of "
+                f"{registry.shown_url(self.options.store)} is closed; call open() or use a `with` "
+                "statement to open it again"
+            )
+
+    def name(self, page: PageId) -> PageName:
+        """Return how the store names a page."""
+        return self.queries.name(self.key, page)
+
+    def records(self, names: Sequence[PageName]) -> list[Record | None]:
+        """Return the remembered pages of these names; None for one that is not remembered."""
+        return self.store.remembered(names, self.queries.retention)
+
+    def packed_text(self, name: PageName) -> bytes:
+        """Return the compressed text that is kept of a page, or b""."""
+        (record,) = self.records([name])
+        return record.packed_text if record else b""
+
+    def deliver(self, page: PageId) -> None:
+        """Note that a page was delivered. The store hears of it later."""
+        self.require_not_closed()
+        self._delivered[page] = None
+
+    def delivered(self) -> list[PageId]:
+        """Return the pages that were delivered, but not yet told to the store."""
+        return list(self._delivered)
+
+    def forget_delivered(self, pages: Sequence[PageId]) -> None:
+        """Drop the pages that the store was told of."""
+        for page in pages:
+            self._delivered.pop(page, None)
+
+    def _tell_delivered(self) -> None:
+        if pages := self.delivered():
+            self.store.deliver([self.name(page) for page in pages])
+            self.forget_delivered(pages)
+
+    def _exchange_volatile_lines(self) -> None:
+        if self.options.volatile is not False and self.store.is_persistent:
+            learns = self.options.volatile is True and self.is_open
+            volatile_exchange.exchange(self.volatile_lines, self.store, tells=learns)
+
+
+def _layout(options: Options, reading_profile: str) -> Layout:
+    """Return what the index is made for. Without the option `key`, it has a key of its own."""
+    secret: Any = options.key  # Checked options have bytes here, or None.
+    key = Key.random() if secret is None else Key(secret)
+    layout = Layout(
+        namespace=options.namespace,
+        profile=f"{reading_profile}/{len(TABLES)}x{SEARCH_BITS}",
+        tables=TABLES,
+        signature_bytes=VERIFY_BITS // 8,
+        takes_any_key=secret is None,
+    )
+    return layout.with_key(key)

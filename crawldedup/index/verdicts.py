@@ -1,0 +1,164 @@
+"""From the answer of a store to the verdict of a page."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from crawldedup.fingerprinting.bits import Fingerprint
+from crawldedup.reading.difference import difference, unpacked_text
+from crawldedup.search import decision
+from crawldedup.stores.contract import DIGEST_MASK, Answer, PageName, Query, Record
+from crawldedup.verdict import Kind, Match, Verdict
+
+TextOf = Callable[[PageName], bytes]
+"""Looks up the compressed text of a remembered page; b"" if the index keeps none."""
+
+
+def verdict_of(url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
+    """Return what the answer of a store to the query about a page means for the page.
+
+    Args:
+        url: The URL of the page, as it was given.
+        page: The fingerprint that was made of the page.
+        query: The query that the store answered.
+        answer: The answer.
+    """
+    if answer.record is None:
+        return _verdict_of_new_page(url, page, query, answer)
+    return _verdict_beside(answer.record, url, page, query, answer)
+
+
+def _verdict_of_new_page(url: str, page: Fingerprint, query: Query, answer: Answer) -> Verdict:
+    """Return the verdict of a page without an earlier one; name the page that came nearest."""
+    verdict = Verdict(
+        kind=Kind.THIN if page.thin else Kind.NEW,
+        url=url,
+        words=page.words,
+        probes=len(query.plan),
+        candidates=answer.candidates,
+    )
+    rejected = answer.rejected
+    if rejected is None:
+        return verdict
+    cost = query.rule.cost(query.record.signature, rejected.signature)
+    return replace(
+        verdict,
+        rejected=rejected.url or None,
+        rejected_similarity=round(query.rule.bounds.similarity(cost), 4),
+        rejected_by="crowd" if cost <= query.rule.limit else "similarity",
+    )
+
+
+def _verdict_beside(
+    record: Record, url: str, page: Fingerprint, query: Query, answer: Answer
+) -> Verdict:
+    """Return the verdict of a page whose earlier page is `record`."""
+    if answer.changed and page.thin:
+        # The bits of thin pages come from digests, so the similarity of other texts means nothing.
+        similarity = hamming = None
+    else:
+        match = match_of(page, query, record)
+        similarity, hamming = match.similarity, match.hamming
+    return Verdict(
+        kind=answer.kind,
+        url=url,
+        original=record.url or None,
+        similarity=similarity,
+        hamming=hamming,
+        words=page.words,
+        copies=record.copies,
+        changed=answer.changed and not _is_same_with_all_numbers(page, query, record),
+        abandoned=answer.abandoned,
+        replaces=answer.replaces,
+        probes=len(query.plan),
+        candidates=answer.candidates,
+        difference=_difference(record, query),
+    )
+
+
+def _is_same_with_all_numbers(page: Fingerprint, query: Query, record: Record) -> bool:
+    """Return whether the record has the page's text with its volatile lines.
+
+    The earlier page may have been remembered before its volatile lines were known.
+    """
+    if page.full is None:
+        return False
+    # The query has the digest as filed: XORed by the scope of the page, and cut to 32 bits.
+    full_digest = query.record.digest ^ ((page.digest ^ page.full.digest) & DIGEST_MASK)
+    return record.digest == full_digest
+
+
+def _difference(record: Record, query: Query) -> str | None:
+    """Return how the text of a page differs from the earlier one; None unless both were kept."""
+    earlier = unpacked_text(record.packed_text)
+    if earlier is None:
+        return None
+    text = unpacked_text(query.record.packed_text)
+    if text is None:
+        return None
+    return difference(earlier, text)
+
+
+def match_of(page: Fingerprint, query: Query, record: Record) -> Match:
+    """Return as a match a record that was found for a page.
+
+    Args:
+        page: The fingerprint that was made of the page.
+        query: The query about the page.
+        record: A record that the query found.
+    """
+    asked = query.record
+    is_exact = record.digest == asked.digest
+    similarity = 1.0
+    if not is_exact:
+        similarity = decision.estimate_similarity(
+            page.verify_weights, asked.signature, record.signature
+        )
+    return Match(
+        url=record.url,
+        similarity=round(similarity, 4),
+        # The bits of thin pages come from digests, so their distance means nothing.
+        hamming=0 if page.thin else (asked.search ^ record.search).bit_count(),
+        exact=is_exact,
+        seen_at=record.seen_at,
+        added_at=record.added_at,
+        copies=record.copies,
+    )
+
+
+def preview(query: Query, records: Sequence[Record], text_of: TextOf) -> Answer:
+    """Return the answer that a store would give to a query now, without asking it to remember.
+
+    Args:
+        query: The query about a page.
+        records: The records that the query accepts, nearest first.
+        text_of: Looks up the compressed text of a remembered page.
+    """
+    if not records:
+        return Answer(Kind.NEW, None, changed=False, pages=0, candidates=0)
+    for record in records:
+        if record.url_key == query.record.url_key:
+            return _preview_of_revisit(query, record, len(records), text_of)
+    return _preview_of_duplicate(query, records[0], len(records), text_of)
+
+
+def _preview_of_revisit(query: Query, record: Record, candidates: int, text_of: TextOf) -> Answer:
+    changed = query.has_new_text(record.signature, record.digest)
+    if changed:
+        record = _with_text(record, query, text_of)
+    return Answer(Kind.REVISIT, record, changed=changed, pages=0, candidates=candidates)
+
+
+def _preview_of_duplicate(query: Query, record: Record, candidates: int, text_of: TextOf) -> Answer:
+    kind = Kind.EXACT_DUPLICATE
+    counted = replace(record, copies=record.copies + 1)
+    if record.digest != query.record.digest:
+        kind = Kind.NEAR_DUPLICATE
+        counted = _with_text(counted, query, text_of)
+    return Answer(kind, counted, changed=False, pages=0, candidates=candidates)
+
+
+def _with_text(record: Record, query: Query, text_of: TextOf) -> Record:
+    """Look up the earlier text, if there is one to compare it with."""
+    if not query.record.packed_text:
+        return record
+    return replace(record, packed_text=text_of(PageName(record.url_key, query.shard_key)))
