@@ -6,7 +6,8 @@ import pytest
 
 from crawldedup.reading.blocks import parse
 from crawldedup.reading.facts.declared import _SIGN_OF, numbers, plain, prices, show_a_price
-from crawldedup.reading.facts.page_facts import BUY_SIGNS, sells, text_facts
+from crawldedup.reading.facts.layout import BUY_SIGNS, sells
+from crawldedup.reading.facts.page_facts import text_facts
 
 BUTTONS = "button, input, form"
 SHORT_NUMBERS = [
