@@ -5,14 +5,14 @@ it keeps a `Record`, a key that identifies the page by its URL, and one search k
 `Query` brings the ranges of the tables to read, and a rule that tells which of the records found
 there resemble the page. `Store.check` then applies the first of these rules that fits:
 
-1. The URL is known, and the crawler that delivered the page last is this one or no longer running:
+1. The URL is known, and the crawler that checked the page last is this one or no longer running:
    the page is a `revisit`. If its text has changed, the new text replaces the remembered one.
 2. The page resembles a remembered one. If a record in the ranges has the same digest, the page is
    an `exact` duplicate, and its cost counts as 0; otherwise, if the rule accepts a record, the page
-   is a `near` duplicate. A thin page is also `near` if another running crawler already holds its
-   URL, and the text there counts as unchanged. The duplicate is counted as a copy of the nearest
-   accepted record, unless every accepted record has a worse rank than the page: then the page
-   takes the place of the nearest one.
+   is a `near` duplicate. A thin page (`Query.exact_only`) is also `near` if another running crawler
+   already holds its URL, and the text there counts as unchanged. The duplicate is counted as a copy
+   of the nearest accepted record, unless every accepted record has a worse rank than the page: then
+   the page takes the place of the nearest one.
 3. Otherwise the page is `new`, and the store adds it.
 
 A page can be remembered before its crawler has delivered it; until then it is pending. If the
@@ -55,7 +55,7 @@ MAX_SWEPT: Final = 4
 MAX_RETIRED: Final = 4
 
 #: If at most this many records were compared, the nearest rejected one is reported up to the cost
-#: `Crowd.far`; otherwise up to `Crowd.reach`, as the best of many chance matches means little.
+#: `far` of `search.decision.Crowd`; otherwise up to its `reach`, as one of many is near by chance.
 FEW: Final = 16
 #: A store remembers at most this many pages for an anchor: text on more pages belongs to no page.
 MOST_HOLDERS: Final = 8
@@ -426,8 +426,8 @@ class Store(Protocol):
             for every page that is left.
 
         Raises:
-            ProfileMismatchError: The index has been replaced by one made with other options. No
-                other error is raised.
+            ProfileMismatchError: The index has been replaced by one made with other options. Every
+                other error stands in place of an answer.
         """
 
     def find(self, queries: Sequence[Query]) -> list[list[Record]]:
