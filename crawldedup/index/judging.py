@@ -39,7 +39,7 @@ Result = Verdict | CrawlDedupError
 
 T = TypeVar("T")
 
-_LASTING: Final = (StoreUnavailableError, StoreFullError)
+_NOT_RETRIED: Final = (StoreUnavailableError, StoreFullError)
 """Errors with which another try would end, too."""
 
 
@@ -156,7 +156,7 @@ class Judge:
         for batch in self._batches(jobs):
             self._decide(batch)
             for job in batch:
-                if isinstance(job.result, StoreError) and not isinstance(job.result, _LASTING):
+                if isinstance(job.result, StoreError) and not isinstance(job.result, _NOT_RETRIED):
                     # Another page of the batch may be to blame. Or the index was begun again: its
                     # new key is known by now.
                     job.result = self._result_alone(job.page, job.content)
@@ -325,9 +325,13 @@ class Judge:
     def with_all_numbers(self, page: Page, full: Fingerprint) -> Page:
         """Return the page to ask about if all the numbers of a page are to be compared.
 
-        Its copies may be remembered without their volatile lines. If these are so much of it that
-        two such pages have the similarity s, it has 2s / (1 + s) with one without them, so this is
-        the similarity to ask for.
+        It asks for a higher similarity than `page`. Copies of the page may be remembered without
+        their volatile lines. Where two pages that differ in these lines alone have the similarity
+        s, a page with them and its copy without them have 2s / (1 + s).
+
+        Args:
+            page: The page, which was compared without its volatile lines.
+            full: Its fingerprint with all numbers.
         """
         similarity = self._index.queries.similarity(page)
         return replace(

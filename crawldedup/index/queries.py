@@ -234,13 +234,14 @@ class QueryBuilder:
         extra_bits = self.hot_prefixes.extra_bits(keys)
         size = max(size, options.expected_pages, 1)
         filed_pages = []
-        for place, subject in enumerate(subjects):
+        for subject, fingerprint, page_keys, extra in zip(
+            subjects, fingerprints, keys, extra_bits, strict=True
+        ):
             similarity = self.similarity(
                 subject.page, resembles_original=subject.resembles_original
             )
-            extra = extra_bits[place]
             filed = FiledPage(
-                fingerprints[place], keys[place], similarity, size << extra, is_crowded=extra > 0
+                fingerprint, page_keys, similarity, size << extra, is_crowded=extra > 0
             )
             filed_pages.append(filed)
         return filed_pages
