@@ -78,8 +78,9 @@ class Deduplicator:
         Args:
             url: The URL of the page.
             **page: One of `html` (bytes or str), `text` (str) and `fingerprint` (Fingerprint), and
-                any other argument of `Page`, such as `identity` (str), `canonical` (str),
-                `similarity` (float) or `remember` (bool).
+                any other argument of `Page`: `encoding`, `identity`, `scope_key` and `canonical`
+                (str), `similarity` and `revisit_similarity` (float), `remember` and `delivered`
+                (bool), and `rank` (int).
 
         Returns:
             What the page is, compared with the pages seen before it.
@@ -120,7 +121,7 @@ class Deduplicator:
             StoreError: The store cannot answer for one page. The iteration can go on.
         """
         size = checks.whole(1)("batch", batch)
-        # A generator ends with the error that it raises, so `or_raise` is called outside of it.
+        # A generator that raises has ended, so the errors of single pages are raised outside of it.
         return map(or_raise, self._check_many(iter(pages), size, on_unreadable))
 
     def _check_many(
