@@ -56,10 +56,13 @@ class Copies:
         is_poor = names_a_view(url) or not is_trusted
         return min(2 * len(self._patterns) + is_poor, WORST_RANK)
 
-    def claims_of(
+    def preparer(
         self, request: Request, response: Response, policy: CrawlOptions
     ) -> Callable[[Page, ReadPage], Page]:
-        """Return what completes the page of a response when it was read: see `with_claim`."""
+        """Return a function that completes the page of a response once it is read.
+
+        It gives the page its rank and the original that it names: see `with_claim`.
+        """
         if is_start(request):
             self.start_at(request.url, response.url)
         headers = tuple(value.decode("latin-1") for value in response.headers.getlist(b"Link"))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from scrapy import Request
 from scrapy.crawler import Crawler
 
-from crawldedup.page import Page
+from crawldedup.page import Page, PageId
 
 
 class Deliveries:
@@ -18,19 +18,19 @@ class Deliveries:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._on_their_way: dict[tuple[str, str | None, str | None], set[Request]] = {}
+        self._on_their_way: dict[PageId, set[Request]] = {}
 
     def passed(self, request: Request, page: Page) -> None:
-        self._on_their_way.setdefault((page.url, page.identity, page.scope_key), set()).add(request)
+        self._on_their_way.setdefault(page.id, set()).add(request)
 
     def failed(self, request: Request | None) -> None:
         """Note that the callback of a request, or an item of its page, has failed."""
         self._on_their_way = {
-            name: asked for name, asked in self._on_their_way.items() if request not in asked
+            page: asked for page, asked in self._on_their_way.items() if request not in asked
         }
 
-    def pop_delivered(self) -> Iterator[tuple[str, str | None, str | None]]:
-        """Yield URL, identity and scope of the pages that were delivered since the last call.
+    def pop_delivered(self) -> Iterator[PageId]:
+        """Yield the pages that were delivered since the last call.
 
         A page that a callback downloaded by itself counts as delivered when the callback has it.
         """
@@ -40,10 +40,10 @@ class Deliveries:
         if slot is not None:
             # Of a page that was asked for twice, the second answer may be another.
             done = [
-                name
-                for name, asked in self._on_their_way.items()
+                page
+                for page, asked in self._on_their_way.items()
                 if asked.isdisjoint(slot.inprogress)
             ]
-            for name in done:
-                del self._on_their_way[name]
-                yield name
+            for page in done:
+                del self._on_their_way[page]
+                yield page

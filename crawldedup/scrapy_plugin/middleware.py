@@ -4,15 +4,21 @@
 
 1. `responses` decides whether a response is checked, and turns it into a `Page`. `overrides` looks
    up the options of that page.
-2. `AsyncDeduplicator.judge` has a worker process read the page. `copies.Copies` then ranks the page
-   by its URL and by the original that it names, and `Deduplicator.check_batch` checks the
-   fingerprints of all pages that are waiting.
+2. `AsyncDeduplicator.judge` has a worker process read the page. What `copies.Copies.preparer` made
+   then ranks the page by its URL and by the original that it names, and `Deduplicator.check_batch`
+   checks the fingerprints of all pages that are waiting.
 3. `outcomes.decide` turns the verdict into an `Outcome`. `deliveries.Deliveries` keeps track of the
    page until the spider is done with it.
 4. `walls.Walls` checks whether the site sends one page in place of many.
 5. `stats` and `crawl_journal` record the outcome, and `signals` announce it.
-6. The page is dropped, marked or returned. If a step fails, the failure is counted and explained,
-   and the page passes.
+6. The page is dropped, marked or returned.
+
+If one of the first three steps fails, `CrawlStats.failed` counts and explains the failure, and the
+page passes. If the error is fatal, or the option `on_error` is "fail", the spider is closed.
+
+Besides, the crawl learns which lines of a site change with every load: it asks a second time for a
+few pages (`_load_again`), and compares the second answer with the first one (`_learn_from`). No
+spider sees a second answer.
 """
 
 import asyncio
@@ -65,17 +71,15 @@ from crawldedup.verdict import Kind, Verdict, describe
 
 BROWSER_PAGE_KEY: Final = "playwright_page"
 _RELOAD_KEY: Final = "_crawldedup_reload"
-_MOST_LEFT_OUT: Final = 200  # kinds of lines are told
-_MOST_PATTERNS: Final = 10_000  # of URLs have pages that are loaded a second time
-_RELOADED: Final = range(4, 7)  # of the pages of a pattern
+_MOST_LEFT_OUT: Final = 200  # The most kinds of lines of which log and journal tell.
+_MOST_PATTERNS: Final = 10_000  # The most patterns of URLs whose pages are counted.
+_RELOADED: Final = range(4, 7)  # Which pages of a pattern are loaded a second time, from 1.
 
 
 class DuplicatePageError(IgnoreRequest):
     """Raised for a page that is dropped, as a duplicate or as an unchanged revisit.
 
-    The request's errback receives it.
-
-    Its `verdict` names the original.
+    The request's errback receives it. Its `verdict` names the original.
     """
 
     def __init__(self, reason: str, verdict: Verdict) -> None:
@@ -106,17 +110,17 @@ class DedupMiddleware:
         self._options = options
         self._is_interactive = is_interactive
         self._dedup = dedup
-        self._seen: set[int] = set()
+        self._seen: set[int] = set()  # The keys of the pages that this crawl has let pass.
         self._began = time.time()
-        self._left_out: set[tuple[str, str]] = set()
-        self._reloads: Counter[str] = Counter()
-        self._met: Counter[str] = Counter()
+        self._left_out: set[tuple[str, str]] = set()  # Kinds of lines that were told, by site.
+        self._reloads: Counter[str] = Counter()  # Pages that are loaded a second time, by host.
+        self._met: Counter[str] = Counter()  # Pages with numbers, by the pattern of their URLs.
         self._copies = Copies(options.prefer, options.trusted_sites)
         self._deliveries = Deliveries(crawler)
         self._stats = CrawlStats(crawler, options)
         self.journal = CrawlJournal(crawler, options)
         self._walls = Walls()
-        self._closed: set[str] = set()
+        self._closed: set[str] = set()  # Sites that are asked for nothing more.
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -222,9 +226,8 @@ class DedupMiddleware:
             policy = self._policy_for(request)
             page = self._page_of(request, response, policy)
             self._tell_delivered()
-            judged = await self._dedup.judge(
-                page, self._copies.claims_of(request, response, policy)
-            )
+            prepare = self._copies.preparer(request, response, policy)
+            judged = await self._dedup.judge(page, prepare)
             if judged.verdict.changed and policy.revisit == "drop":
                 judged = await self._as_copy(page, judged)
             outcome = self._outcome_of(request, page, judged.verdict, policy)
@@ -237,8 +240,9 @@ class DedupMiddleware:
         return await self._carry_out(request, response, judged.verdict, outcome)
 
     def _load_again(self, request: Request, read: ReadPage) -> None:
-        """Ask a second time for some pages with numbers of each pattern of URLs, but for the first,
-        often lists.
+        """Ask a second time for a page with numbers, if it is one of a few of its pattern of URLs.
+
+        The first pages of a pattern are left out, because they are often lists.
         """
         if (
             not (self._options.reloads and read.numbers)
@@ -291,13 +295,16 @@ class DedupMiddleware:
     def _page_of(self, request: Request, response: Response, policy: CrawlOptions) -> Page:
         assert self._crawler.spider is not None  # responses come to open spiders only
         page = page_of(request, response, policy, self._crawler.spider.name)
-        # What this crawl has delivered is delivered again, and so the text that is remembered.
+        # A page that this crawl has let pass is delivered at each visit. So it is remembered with
+        # the text of this visit, however little has changed.
         is_again = page.revisit_similarity is not None and key_of(page) in self._seen
         return replace(page, revisit_similarity=None) if is_again else page
 
     async def _as_copy(self, page: Page, judged: Judged) -> Judged:
-        """Return a page that has changed as a copy, if a crawler at work has let another pass that
-        has the new text.
+        """Turn a changed revisit into a duplicate, if the new text is that of another page.
+
+        The other page must be one that passed during this crawl, here or in another crawler.
+        Otherwise the verdict stays.
         """
         matches = await self._dedup.find(
             url=page.url,
@@ -320,7 +327,7 @@ class DedupMiddleware:
     def _outcome_of(
         self, request: Request, page: Page, verdict: Verdict, policy: CrawlOptions
     ) -> Outcome:
-        """Decide, and note a page that is on its way to the spider."""
+        """Decide what becomes of a page, and note a page that is on its way to the spider."""
         outcome = decide(
             verdict, policy, seen=policy.revisit == "drop" and key_of(page) in self._seen
         )
@@ -332,33 +339,30 @@ class DedupMiddleware:
         return outcome
 
     def _tell_delivered(self) -> None:
-        for url, identity, scope_key in self._deliveries.pop_delivered():
-            self._dedup.deliver(url, identity=identity, scope_key=scope_key)
+        for page in self._deliveries.pop_delivered():
+            self._dedup.deliver(page.url, identity=page.identity, scope_key=page.scope_key)
 
     async def _look_for_a_wall(self, judged: Judged) -> None:
         """Say once of each wall what is suspected, and with "close" ask for no more of its site."""
         verdict, action = judged.verdict, self._options.wall
-        if (
-            action == "ignore"
-            or (suspicion := self._walls.add(verdict, judged.read.fingerprint.digest)) is None
-        ):
+        if action == "ignore":
+            return
+        suspicion = self._walls.add(verdict, judged.read.fingerprint.digest)
+        if suspicion is None:
             return
         self._stats.count("walls/suspected")
         original, share, window = suspicion
-        what = "goes on"
+        consequence = "goes on"
         if action == "close":
-            self._closed.add(site := site_of(verdict.url))
-            what = f"asks for no more of {site}"
-        text = (
+            site = site_of(verdict.url)
+            self._closed.add(site)
+            consequence = f"asks for no more of {site}"
+        message = (
             f"{round(share * window)} of the last {window} pages are copies of "
-            f"{printable(original)}."
+            f"{printable(original)}. Is it a login form, a ban, a soft 404 or a consent page? "
+            f"CRAWLDEDUP_WALL is '{action}': the crawl {consequence}."
         )
-        question = "Is it a login form, a ban, a soft 404 or a consent page?"
-        say(
-            self._crawler,
-            logging.WARNING,
-            f"{text} {question} CRAWLDEDUP_WALL is '{action}': the crawl {what}.",
-        )
+        say(self._crawler, logging.WARNING, message)
         self.journal.put({"wall": shown(original), "share": round(share, 4), "window": window})
         await signals.send(
             signals.wall_suspected, self._crawler, original=original, share=share, window=window

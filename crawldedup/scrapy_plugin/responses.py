@@ -158,9 +158,7 @@ def scope_key_of(scope: str, url: str, spider: str) -> str:
 
 
 def key_of(page: Page) -> int:
-    """Return what tells a page that this crawl has let pass from one unchanged since an earlier
-    crawl.
-    """
+    """Return the number by which a crawl notes a page that it has let pass."""
     return page_key(page.scope_key or "", page.url, page.identity)
 
 

@@ -2,7 +2,7 @@
 
 from collections import deque
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from crawldedup.recent import put_last
 from crawldedup.scope import site_of
@@ -14,6 +14,14 @@ from crawldedup.verdict import Kind, Verdict
 WINDOWS: Final = ((100, 0.6), (500, 0.3))
 MOST_SUSPECTED: Final = 100  # originals in one crawl
 _MOST_SITES: Final = 100  # are watched
+
+
+class Suspicion(NamedTuple):
+    """What makes an original suspect of being a wall."""
+
+    original: str  #: The URL of the original.
+    share: float  #: The share of the last pages that are its copies, each URL counted once.
+    window: int  #: The number of those last pages.
 
 
 class Walls:
@@ -28,11 +36,12 @@ class Walls:
         self.sites: dict[str, deque[tuple[int | None, int]]] = {}
         self._suspected: set[int] = set()
 
-    def add(self, verdict: Verdict, digest: int = 0) -> tuple[str, float, int] | None:
-        """Note a judged page. Return its original if that is suspected, once for each.
+    def add(self, verdict: Verdict, digest: int = 0) -> Suspicion | None:
+        """Note a judged page, and return a suspicion of its original, once for each original.
 
-        Behind it stands the share of so many of the last pages that are its copies, each URL
-        counted once.
+        Args:
+            verdict: The verdict of the page.
+            digest: The digest of its fingerprint.
         """
         key = None
         # What the pages of one wall share: their original or, where a lasting index knows them,
@@ -53,5 +62,5 @@ class Walls:
             if len(urls) >= share * size:
                 self._suspected.add(key)
                 original = verdict.original if verdict.is_duplicate else None
-                return original or verdict.url, len(urls) / pages, pages
+                return Suspicion(original or verdict.url, len(urls) / pages, pages)
         return None

@@ -72,5 +72,5 @@ def test_a_page_lowers_its_own_rank_by_its_word_on_its_original(
 def test_link_headers_and_options_count(canonical: str, claimed: str | None) -> None:
     response = HtmlResponse(PLAIN, headers={"Link": ["</x>; rel=next", "</y>; rel=canonical"]})
     start = Request(PLAIN, meta={"is_start_request": True})
-    complete = Copies(()).claims_of(start, response, CrawlOptions(canonical=canonical))
+    complete = Copies(()).preparer(start, response, CrawlOptions(canonical=canonical))
     assert complete(Page(PLAIN, text="text"), read()).canonical == claimed

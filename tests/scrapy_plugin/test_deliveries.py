@@ -20,5 +20,5 @@ def test_a_page_is_delivered_when_the_engine_is_done_with_all_its_requests() -> 
     delivered = []
     for done in (0, 2, 1):
         in_progress.discard(requests[done])
-        delivered.append([url[-1] for url, _, _ in deliveries.pop_delivered()])
+        delivered.append([page.url[-1] for page in deliveries.pop_delivered()])
     assert delivered == [[], ["b"], ["a"]]
