@@ -1,4 +1,4 @@
-"""What every store does, whatever it is made of: see `stores.base`.
+"""What every store does, whatever it is made of: see `stores.contract`.
 
 `test_same_answers` has the rules of verdicts.
 """
