@@ -95,7 +95,7 @@ def shares(judged: Sequence[tuple[str, bool]]) -> list[list[int]]:
     were dropped.
     """
     counts = [[0, 0] for _ in BANDS]
-    kept = KeptPages(compare_all(text for text, _ in judged), [""] * len(judged))
+    kept = KeptPages(compare_all(text for text, _ in judged))
     texts: set[str] = set()
     for number, (text, dropped) in enumerate(judged):
         best, _ = kept.best(number)

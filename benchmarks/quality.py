@@ -15,7 +15,7 @@ not flag. The truth
            used. To make a corpus like ours, take packages of HTML documentation in several
            variants: `apt-get download` and `dpkg -x` install nothing.
 cost       For crawldedup the time is that of all there is to do: decode, bound, parse, find the
-text and the facts, and
+text, and
            make the fingerprint. For other packages it is the call that gives a text, on decoded
            pages, and for parsers the tree alone. It is the least of the rounds for each page, since
            a busy machine only ever adds to it, and the mean over the pages.

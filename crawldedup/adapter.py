@@ -17,6 +17,7 @@ from crawldedup.scrapy_plugin.outcomes import Fate, decide
 from crawldedup.scrapy_plugin.responses import key_of
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.text import printable
+from crawldedup.verdict import mark_of_sibling
 
 MARK: Final = "crawldedup"  # the name under which a page carries its verdict
 HTML: Final = ("text/html", "application/xhtml+xml")
@@ -95,6 +96,8 @@ class CrawlDeduplicator:
         if not (verdict.is_duplicate or outcome.unchanged):
             self._seen.add(key)
         self.counts[verdict.kind] += 1
+        if sibling := mark_of_sibling(verdict):
+            self.counts[f"siblings/{sibling}"] += 1
         mark: dict[str, Any] = wire.plain(verdict)
         # The links of a start page are wanted.
         return mark | {

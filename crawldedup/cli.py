@@ -43,6 +43,11 @@ _FIELDS: Final[Arguments] = {
     "--url-field": argument("field of a feed with the URL (default: url)", "FIELD", default="url"),
     "--html-field": argument("field of a feed with HTML (default: html or text)", "FIELD"),
     "--text-field": argument("field of a feed with plain text", "FIELD"),
+    "--title-field": argument(
+        "field of a feed with what a plain text is called (default: title)",
+        "FIELD",
+        default="title",
+    ),
 }
 _WORKERS: Final[Arguments] = {
     "--workers": argument(
@@ -72,6 +77,11 @@ _ASKING: Final = (*INDEX_OPTIONS, "scope", *_COMPARING, "ttl", "ttl_refresh", "m
 _CHECKING: Final = (*_ASKING, "store_urls", "keep_texts", *PARAGRAPH_OPTIONS)
 _COMPARED: Final[Arguments] = {
     "pages": argument(_ONE_PAGE, "PAGE", nargs=2),
+    "--urls": argument(
+        "URLs of the two pages: on one site, their marks count (default: their own)",
+        "URL",
+        nargs=2,
+    ),
     "--store": argument(
         "decide as this index does, by its key (default: as ten indexes do)", "STORE"
     ),

@@ -28,9 +28,7 @@ class DedupResults(CrawlDeduplicator):
 
         A page counts as delivered when the next one is asked for.
         """
-        async for result in (
-            results if isinstance(results, AsyncIterable) else asynchronous(results)
-        ):
+        async for result in asynchronous(results):
             await self.mark(result)
             if self.options.action == "drop" and is_duplicate(result):
                 continue

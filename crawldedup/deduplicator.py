@@ -5,7 +5,7 @@ The way of a page is in `crawldedup.index.judging`, and the life of an index in
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Self, Unpack
+from typing import Final, Self, Unpack
 
 from crawldedup import checks
 from crawldedup.errors import PageError, StoreError, StoreUnavailableError
@@ -22,6 +22,9 @@ from crawldedup.reading.reader import Content, PageReader
 from crawldedup.reading.volatile import VolatileLines
 from crawldedup.stores.contract import CrawlSession, PageName, StoreInfo
 from crawldedup.verdict import Match, Verdict
+
+_MOST_SEARCHES: Final = 10_000
+"""The most searches for the pages to forget with one text: others may add such pages meanwhile."""
 
 OnUnreadable = Callable[[Page, PageError], None]
 
@@ -205,7 +208,19 @@ class Deduplicator:
         if not isinstance(page, Fingerprint):
             name = self._name(PageId(page, identity, scope_key))
             return int(self._index.store.forget(name))
-        search = self._judge.search(Page("", fingerprint=page, scope_key=scope_key))
+        text = Page("", fingerprint=page, scope_key=scope_key)
+        removed = 0
+        # A search finds only some of many siblings that share a text.
+        for _ in range(_MOST_SEARCHES):
+            removed_now = self._forget_found(text)
+            if not removed_now:
+                break
+            removed += removed_now
+        return removed
+
+    def _forget_found(self, page: Page) -> int:
+        """Remove the pages with the text of a page that one search finds; return how many."""
+        search = self._judge.search(page)
         removed = 0
         for record in search.records:
             if record.digest == search.query.record.digest:

@@ -3,7 +3,7 @@
 If an index has no key, anyone who knows how pages are hashed can construct texts and URLs that
 collide. With a key, the hash of every letter depends on the secret, so that words collide only by
 chance. (It would not be enough to mix the key into the result of a public hash: words that collide
-in the public hash would still collide.) Texts, URLs, facts and scopes are hashed with the key as
+in the public hash would still collide.) Texts, URLs, marks and scopes are hashed with the key as
 well.
 """
 

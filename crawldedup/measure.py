@@ -24,8 +24,12 @@ from rich.text import Text
 from crawldedup import checks
 from crawldedup.commands.command import Command, Output, argument
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
+from crawldedup.key import NO_KEY
+from crawldedup.marks.relation import conflict
+from crawldedup.marks.values import Marks, ShownMarks, address_marks
 from crawldedup.options import Options
 from crawldedup.text import printable
+from crawldedup.urls import NO_LINKS, HeadLinks, canonical_url
 
 if TYPE_CHECKING:
     from crawldedup.literature.bench import Truth
@@ -66,15 +70,14 @@ BENCH: Final = Command(
 class Document:
     """A page of a corpus.
 
-    `text` is its main text, `facts` are what tells it from pages that read alike.
-
-    `facts` are "" for a page that has none, and None for a text, in which they cannot be looked
-    for.
+    `text` is its main text. `marks` tell it from pages that read alike; None for a text without a
+    title. `links` are the canonical links in its head.
     """
 
     url: str
     text: str
-    facts: str | None = None
+    marks: ShownMarks | None = None
+    links: HeadLinks = NO_LINKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +105,9 @@ Progress = Callable[
 class Outcome:
     """A page, and what a method made of it.
 
-    `exact` is its similarity with `nearest`, the most similar page of the same facts kept before
-    it; of a page kept apart, that of other facts. `original` is the page that the method named,
-    None unless it flagged this one.
+    `exact` is its similarity with `nearest`, the most similar page kept before it that is no
+    sibling; of a page kept apart, the most similar sibling. `original` is the page that the method
+    named, None unless it flagged this one.
     """
 
     url: str
@@ -120,8 +123,8 @@ class Trial:
 
     `missed` reach `similarity` and were not flagged, `false` lie more than `TOLERANCE` below it and
     were, and `between` counts the flagged ones that lie less below. `recall` is the share of the
-    pages to find that was found, None without any. Pages in `apart` were not flagged, and only one
-    of other facts reaches `similarity`. Pages of fewer words than a fingerprint needs count
+    pages to find that was found, None without any. Pages in `apart` were not flagged, and only a
+    sibling reaches `similarity`. Pages of fewer words than a fingerprint needs count
     nowhere. `microseconds` are processor time a page, from its text on.
     """
 
@@ -196,11 +199,16 @@ def default_check(options: Options) -> Check:
     from crawldedup.reading.reader import PageContent, PageReader
 
     dedup, reader = Deduplicator.from_options(options), PageReader(options)
+    seen = set[str]()
 
     def check(document: Document) -> str | None:
-        (fingerprint,) = reader.fingerprints([PageContent(document.text, document.facts)])
+        content = PageContent(document.text, document.marks, document.links)
+        (fingerprint,) = reader.fingerprints([content])
         # Every document is a page of its own here, even if two have one canonical URL.
-        verdict = dedup.check(document.url, fingerprint=fingerprint, identity=document.url)
+        name = canonical_url(document.url)
+        identity = document.url if name in seen else None
+        seen.add(name)
+        verdict = dedup.check(document.url, fingerprint=fingerprint, identity=identity)
         return (verdict.original or "") if verdict.is_duplicate else None
 
     return check
@@ -236,8 +244,7 @@ def read_corpus(
         except PageError:
             unreadable += 1
         else:
-            facts = None if page.text is not None else content.facts or ""
-            documents[page.url] = Document(page.url, content.text, facts)
+            documents[page.url] = Document(page.url, content.text, content.marks, content.links)
     if not documents:
         raise ConfigurationError(
             f"{source!r} holds no page that can be read ({unreadable} without a text)"
@@ -255,7 +262,7 @@ def run_trial(
 ) -> Trial:
     """Show a corpus to a method, and compare its answers with the truth.
 
-    The default alone keeps other facts apart.
+    The default alone keeps siblings apart.
     """
     from crawldedup.literature.bench import KeptPages
 
@@ -264,9 +271,7 @@ def run_trial(
         None: None,
         **{page: document.url for page, document in enumerate(documents)},
     }
-    kept = KeptPages(
-        truth, [document.facts or "" if name == DEFAULT else "" for document in documents]
-    )
+    kept = KeptPages(truth, siblings_among(documents)) if name == DEFAULT else KeptPages(truth)
     outcomes, apart, seconds = list[Outcome](), list[Outcome](), list[float]()
     for page, document in enumerate(documents):
         progress(page + 1, len(documents))
@@ -278,7 +283,7 @@ def run_trial(
         seconds.append(time.process_time() - started)
         (best, nearest), (best_apart, nearest_apart) = (
             kept.best(page),
-            kept.best(page, same_facts=False),
+            kept.best(page, of_siblings=True),
         )
         if original is None:
             kept.add(page)
@@ -305,6 +310,24 @@ def run_trial(
         apart=tuple(apart),
         microseconds=sum(seconds) / max(len(seconds), 1) * 1e6,
     )
+
+
+def siblings_among(documents: Sequence[Document]) -> Callable[[int, int], bool]:
+    """Return what tells whether two documents, by their numbers, are siblings."""
+    marks = [_marks_of(document) for document in documents]
+
+    def are_siblings(page: int, other: int) -> bool:
+        first, second = marks[page], marks[other]
+        return first is not None and second is not None and bool(conflict(first, second))
+
+    return are_siblings
+
+
+def _marks_of(document: Document) -> Marks | None:
+    if document.marks is None:
+        return None
+    address = address_marks(document.url, document.links, NO_KEY)
+    return Marks(document.marks.hashed(NO_KEY), address)
 
 
 def as_json(corpus: Corpus, truth: Truth, trials: Iterable[Trial]) -> dict[str, Any]:
@@ -367,8 +390,8 @@ def print_trials(
         console.print(Text(lines.pop()), table, sep="\n")
         lines.append(
             f"to find: pages with an earlier page of {wanted:g} that the method kept. false: "
-            f"flagged, and the best kept page is below {below}. kept apart: only a page of other "
-            f"facts, such as another product, reaches {wanted:g}. us a page: microseconds of the "
+            f"flagged, and the best kept page is below {below}. kept apart: only a sibling, "
+            f"such as another product, reaches {wanted:g}. us a page: microseconds of the "
             "processor, from the text on."
         )
     console.print(Text("\n".join([*lines, *map(printable, notes)])))

@@ -25,6 +25,17 @@ def _paragraphs(name: str, value: object) -> float | str | None:
     raise checks.refused(name, value, "a share above 0 and below 1, 'mark' or None")
 
 
+_check_distinguish: Final = checks.one_of("siblings", "numbers", "nothing")
+
+
+def _distinguish(name: str, value: object) -> object:
+    if value == "products":
+        raise ConfigurationError(
+            f"{name} is 'products'; it is called 'siblings' now, and keeps more than products apart"
+        )
+    return _check_distinguish(name, value)
+
+
 def _check_in(module: str, check: str) -> Check:
     """Return a check of a module that is only imported on first use: options must not wait."""
     return lambda name, value: getattr(import_module(module), check)(name, value)
@@ -175,10 +186,11 @@ class Options:
         "A page with fewer words is thin: only its exact copies are duplicates.",
     )
     distinguish: str = option(
-        "products",
-        checks.one_of("nothing", "products", "numbers"),
-        "Which pages differ however alike they read: different products (products), also pages "
-        "with different numbers or main headings (numbers), or none (nothing).",
+        "siblings",
+        _distinguish,
+        "Which pages stay apart however alike they read: those of a site whose marks tell "
+        "(siblings), also those with different numbers or main headings (numbers), or none "
+        "(nothing).",
     )
     distinguish_params: Any = option(
         None,

@@ -33,6 +33,7 @@ _TYPES: Final = {
         "one that `Deduplicator.fingerprint` or `crawldedup.fingerprint` made",
     ),
     "text": _OPTIONAL_TEXT,
+    "title": _OPTIONAL_TEXT,
     "encoding": _OPTIONAL_TEXT,
     "identity": _OPTIONAL_TEXT,
     "scope_key": _OPTIONAL_TEXT,
@@ -52,6 +53,7 @@ class SentPageValues(TypedDict, total=False):
     html: bytes | str | None
     text: str | None
     fingerprint: Fingerprint | None
+    title: str | None
     encoding: str | None
     identity: str | None
     scope_key: str | None
@@ -86,6 +88,7 @@ class Page:
         html: The HTML as it was received. The main text is extracted from it.
         text: The main text, if you have extracted it yourself.
         fingerprint: A fingerprint made with the key and the options of the index.
+        title: What `text` is called. On one site, texts of other titles are other contents.
         encoding: The encoding that the server declared for `html`, as in its `Content-Type`.
         identity: The name of the page, by default its canonical URL. A page of the same name is a
             revisit, or a duplicate while another process that is at work has it.
@@ -129,6 +132,7 @@ class Page:
     delivered: bool = True
     rank: int = 0
     revisit_similarity: float | None = None
+    title: str | None = None
 
     @property
     def id(self) -> PageId:

@@ -7,6 +7,7 @@ pages of the same scope stay as they are. Stores know nothing about scopes; they
 which pages can meet at all (`Query.shard_key`).
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Annotated, Any, Final
@@ -26,6 +27,7 @@ _Names = Annotated[list[Annotated[str, msgspec.Meta(pattern=r"\S")]], msgspec.Me
 _NamesByHost = Annotated[
     dict[Annotated[str, msgspec.Meta(pattern="^[^/]+$")], _Names], msgspec.Meta(min_length=1)
 ]
+_IPV4: Final = re.compile(r"[\d.]+")
 _ALLOWED: Final = (
     'names of parameters, or a dictionary (JSON) such as {"shop.example": ["colour"], "*": ["img"]}'
 )
@@ -48,13 +50,20 @@ def _site_of_host(host: str) -> str:
     # does not need the import.
     if "." not in host:
         return host
-    return _extractor()(host).top_domain_under_public_suffix or host
+    parts = _extractor()(host)
+    if parts.top_domain_under_public_suffix:
+        return str(parts.top_domain_under_public_suffix)
+    if parts.suffix or not parts.subdomain or _IPV4.fullmatch(host):
+        return host
+    # The list ends with the rule "*": a suffix that it does not know is the last label.
+    return f"{parts.subdomain.rpartition('.')[2]}.{parts.domain}"
 
 
 def site_of(url: str) -> str:
     """Return the registered domain of a URL, such as example.co.uk or user.github.io.
 
-    A host without one, such as 10.0.0.1, is returned as it is, and "" for a broken URL.
+    Below a suffix that no list knows, such as .internal, it has two labels. A host without one,
+    such as 10.0.0.1, is returned as it is, and "" for a broken URL.
     """
     try:
         return _site_of_host(urlsplit(url).hostname or "")

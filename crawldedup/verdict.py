@@ -6,6 +6,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from crawldedup.marks.reasons import is_kind, kind_in_words
 from crawldedup.scope import site_of
 from crawldedup.text import printable
 
@@ -69,8 +70,7 @@ class Verdict:
     """Holds the answer for one page.
 
     The earlier page of a `revisit` is the page itself, with the text that was delivered last. The
-    similarity is near 0 if product attributes differ, and None for a revisit whose texts are too
-    short.
+    similarity is None for a revisit whose texts are too short.
 
     Example:
         >>> from crawldedup import Deduplicator
@@ -92,7 +92,8 @@ class Verdict:
     hamming: int | None = None
     words: int = 0  #: The number of words that were compared.
     copies: int = 0  #: How many duplicates of the earlier page were seen, this one included.
-    changed: bool = False  #: True for a `revisit` with other text than was delivered last.
+    #: True for a `revisit` with other text, or other marks, than was delivered last.
+    changed: bool = False
     #: True for a `revisit` of a page that was never delivered: its crawler died or failed.
     abandoned: bool = False
     #: True for a duplicate of better rank, which has replaced its original in the index.
@@ -104,7 +105,8 @@ class Verdict:
     #: The URL of the nearest page that a new one was compared with, if it came near.
     rejected: str | None = None
     rejected_similarity: float | None = None  #: About how similar that page is, from 0.6 to 1.
-    #: What kept it apart: `similarity`, or `crowd` if several pages are as near.
+    #: What kept it apart: `similarity`, or `crowd` if several pages are as near. Of a sibling, it
+    #: is the mark: `name`, `picture`, `player`, `data`, `listing`, `text`, `links` or `numbers`.
     rejected_by: str | None = None
     #: How much of a page that is no duplicate is known, with `paragraphs`.
     coverage: Coverage | None = None
@@ -147,6 +149,17 @@ class Match:
     seen_at: int  #: When the page was seen last, in whole seconds since 1970 (UTC).
     added_at: int  #: When it was added, likewise.
     copies: int  #: How many duplicates of the remembered page were seen.
+    #: What shows that the pages are two contents that share a text, such as "name" or "picture";
+    #: None for copies.
+    sibling: str | None = None
+
+
+def mark_of_sibling(verdict: Verdict) -> str | None:
+    """Return the kind of mark that kept a page apart from one that reads alike; None if none did.
+
+    It is `rejected_by`, unless that is `similarity` or `crowd`.
+    """
+    return verdict.rejected_by if is_kind(verdict.rejected_by or "") else None
 
 
 def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
@@ -175,7 +188,15 @@ def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:
         case Kind.REVISIT:
             return f"known and hardly changed{similarity}{difference}"
         case _:
-            return f"{verdict.kind}{difference}"
+            return f"{verdict.kind}{_describe_sibling(verdict, unnamed)}{difference}"
+
+
+def _describe_sibling(verdict: Verdict, unnamed: str) -> str:
+    """Return what a new page is a sibling of, and what shows it."""
+    mark = mark_of_sibling(verdict)
+    if mark is None:
+        return ""
+    return f", a sibling of {printable(verdict.rejected or unnamed)}: {kind_in_words(mark)}"
 
 
 def _describe_coverage(coverage: Coverage) -> str:

@@ -17,7 +17,7 @@ _DERIVED: Final = {
     Verdict: ("is_duplicate", "is_partial", "is_across_sites"),
     Coverage: ("share_new",),
 }
-_NUMBERS: Final = ("search", "digest", "facts", "key_id")
+_NUMBERS: Final = ("search", "digest", "key_id")
 
 
 def from_weights(weights: Floats) -> bytes:

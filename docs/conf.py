@@ -42,11 +42,11 @@ python_use_unqualified_type_names = True
 
 # A reference to a name of ours must lead somewhere.
 nitpicky = True
-# Values of signatures that no page describes: type variables and aliases, and what only the
-# components hand each other.
+# Types in signatures that no page describes: type variables and aliases, the keyword arguments that
+# stand for `Options` and `Page`, and values that only the components pass to each other.
 _INNER = (
-    r"crawldedup\..*\.(T|_Keys|_Token|Item|Paragraph|CrawlOptions|Judged|PageContent|ReadPage|"
-    r"VolatileLines)"
+    r"crawldedup\..*\.(T|_Keys|_Token|Item|Paragraph|OptionValues|PageValues|SparkOptionValues|"
+    r"CrawlOptions|Judged|PageContent|ReadPage|VolatileLines)"
 )
 nitpick_ignore_regex = [
     (r"std:.*", r"(?!(CRAWLDEDUP_|crawldedup)).*"),

@@ -18,6 +18,14 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(PACKAGE.parent))
 
 
+OF_NAMED_TUPLES = frozenset(["_asdict", "_field_defaults", "_fields", "_make", "_replace"])
+"""Public names of every `NamedTuple`, which begin with an underscore to leave room for fields."""
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name not in OF_NAMED_TUPLES
+
+
 def private_imports(tree: ast.AST) -> list[str]:
     """Return the private names that a module takes from other modules of the package."""
     taken = []
@@ -25,23 +33,24 @@ def private_imports(tree: ast.AST) -> list[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("crawldedup"):
             names = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
-            taken += [name for name in names if name.startswith("_") and not name.startswith("__")]
+            taken += [name for name in names if is_private(name)]
             modules |= {alias.asname or alias.name for alias in node.names}
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Attribute)
             and isinstance(node.value, ast.Name)
             and node.value.id in modules
+            and is_private(node.attr)
         ):
-            taken += (
-                [node.attr] if node.attr.startswith("_") and not node.attr.startswith("__") else []
-            )
+            taken.append(node.attr)
     return taken
 
 
 def test_private_imports_are_found() -> None:
     source = "from crawldedup.a import _b\nfrom crawldedup import c\nprint(c._d, c.e, c.__name__)"
     assert private_imports(ast.parse(source)) == ["_b", "_d"]
+    source = "from crawldedup.a import Pair\nprint(Pair._fields, Pair._secret)"
+    assert private_imports(ast.parse(source)) == ["_secret"]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=name_of)

@@ -209,6 +209,19 @@ class TestForgetting:
         assert dedup.info().pages == 1
         assert dedup.check(B, text=text).original == (C if text == TEXT else None)
 
+    @pytest.mark.parametrize("text", [LAMP, "thin text"])
+    def test_every_one_of_hundreds_of_siblings_that_share_a_text(
+        self, dedup: Deduplicator, text: str
+    ) -> None:
+        pages = [
+            Page(f"{A}/{number}", text=text, title=f"Lamp {number}", similarity=1)
+            for number in range(300)
+        ]
+        assert {verdict.is_duplicate for verdict in dedup.check_many(pages)} == {False}
+        dedup.check(B, text=OTHER)
+        assert [dedup.forget(read(text)) for _ in range(2)] == [300, 0]
+        assert dedup.info().pages == 1
+
     def test_by_identity(self) -> None:
         with Deduplicator(scope="site") as dedup:
             dedup.check(A, text=TEXT, identity="article 7")

@@ -61,6 +61,13 @@ def html_of(number: int) -> bytes:
     return f"<!DOCTYPE html><html><head><title>Page</title></head><body><p>{' '.join(words)}</p></body></html>".encode()
 
 
+def path_of(number: int) -> str:
+    """Return where a page stands: one with another word in a folder of its own, because another
+    text at an address of the same form is that of a sibling.
+    """
+    return f"/near/{number}" if number % COPIES == COPIES - 1 else f"/{number}"
+
+
 def number_of(url: str) -> int:
     return int(url.rpartition("/")[2])
 
@@ -182,8 +189,8 @@ class Disturbance:
 
 def crawl_under(fault: Fault, server: RedisServer, folder: Path) -> Crawl:
     disturb = Disturbance(fault, server)
-    with Site({f"/{number}": Answer(html_of(number)) for number in range(PAGES)}) as site:
-        site.actions = {f"/{number}": partial(disturb, number) for number in range(PAGES)}
+    with Site({path_of(number): Answer(html_of(number)) for number in range(PAGES)}) as site:
+        site.actions = {path_of(number): partial(disturb, number) for number in range(PAGES)}
         return crawl_apart(
             site,
             folder,

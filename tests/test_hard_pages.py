@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 import pytest
 
 from crawldedup import Deduplicator, Kind
-from crawldedup.reading.extract import extract_page, get_extractor
-from crawldedup.reading.facts.page_facts import page_facts
 
 # Products
 
@@ -220,10 +218,15 @@ def mirrored(item: Item) -> str:
 TEMPLATES: tuple[Callable[[Item, int], str], ...] = (modern, broken_data, microdata, undeclared)
 
 
-def facts(html: str) -> str | None:
-    return page_facts(
-        extract_page(html, None, get_extractor("trafilatura"), min_words=8), "products"
-    )
+def told_apart(items: dict[str, Item], make: Callable[[Item, int], str]) -> dict[str, Item]:
+    """The products that a template tells apart: by name, by declared data, or in the main text.
+
+    A price or a row beside the main text is no mark.
+    """
+    if make is undeclared:
+        return items
+    kinds = ("first", "name", "price") if make is modern else ("first", "name")
+    return {kind: items[kind] for kind in kinds}
 
 
 @pytest.mark.parametrize("language", SHOPS)
@@ -233,7 +236,7 @@ def test_one_difference_makes_another_product_and_a_session_does_not(
 ) -> None:
     # Every template in every language, and every length in all of both.
     length = (30, 150, 600)[(place + len(language)) % 3]
-    items = group(SHOPS[language], length)
+    items = told_apart(group(SHOPS[language], length), make)
     with Deduplicator() as dedup:
         for kind, item in items.items():
             verdict = dedup.check(f"https://shop.example/{kind}", html=make(item, 0))
@@ -247,21 +250,19 @@ def test_one_difference_makes_another_product_and_a_session_does_not(
 
 @pytest.mark.parametrize("language", SHOPS)
 @pytest.mark.parametrize("make", TEMPLATES)
-def test_every_view_has_the_same_facts_and_is_found(
-    make: Callable[[Item, int], str], language: str
-) -> None:
-    items = group(SHOPS[language], 600)
+def test_every_view_is_found(make: Callable[[Item, int], str], language: str) -> None:
+    items = told_apart(group(SHOPS[language], 600), make)
     with Deduplicator() as dedup:
         for kind, item in items.items():
             page = make(item, 0)
-            assert facts(printed(item)) == facts(mirrored(item)) == facts(page) is not None, kind
             assert dedup.check(f"https://shop.example/{kind}", html=page).kind is Kind.NEW
         for view in (printed, mirrored):
             for kind, item in items.items():
                 verdict = dedup.check(
                     f"https://other.example/{view.__name__}/{kind}", html=view(item)
                 )
-                assert verdict.original == f"https://shop.example/{kind}", (view, verdict)
+                # Across sites, names tell nothing apart.
+                assert verdict.is_duplicate, (view, kind, verdict)
 
 
 def test_a_text_without_html_and_pages_not_distinguished_are_compared_by_their_words_alone() -> (
@@ -275,7 +276,7 @@ def test_a_text_without_html_and_pages_not_distinguished_are_compared_by_their_w
             assert [verdict.is_duplicate for verdict in found] == [kind != "first"] * 2
 
 
-@pytest.mark.parametrize("distinguish", ["products", "nothing"])
+@pytest.mark.parametrize("distinguish", ["siblings", "nothing"])
 def test_an_article_on_prices_is_found_on_another_site(distinguish: str) -> None:
     body = "".join(
         f"<p>{text} The kettle costs £{30 + n}.</p>"
@@ -396,21 +397,36 @@ SAME_TEMPLATE = {
 }
 
 
-@pytest.mark.parametrize("pages", SAME_TEMPLATE.values(), ids=SAME_TEMPLATE)
-def test_pages_that_differ_in_numbers_alone(pages: tuple[str, str]) -> None:
-    """Near duplicates they are; who must keep them says so, and still loses the copies."""
-    for distinguish in ("nothing", "products", "numbers"):
+# The months have two names.
+APART_BY_NAME = ("months of a calendar",)
+# Numbers count as a set, and those in words do not count.
+ALIKE_IN_NUMBERS = ("tables but for the order of two cells", "Japanese but for a date")
+
+
+@pytest.mark.parametrize("case", SAME_TEMPLATE)
+def test_pages_that_differ_in_numbers_alone(case: str) -> None:
+    """Near duplicates they are at addresses of other forms; who must keep them says so, and still
+    loses the copies.
+    """
+    pages = SAME_TEMPLATE[case]
+    apart = {
+        "nothing": False,
+        "siblings": case in APART_BY_NAME,
+        "numbers": case not in ALIKE_IN_NUMBERS,
+    }
+    first, second = "https://site.example/first", "https://site.example/archive/second"
+    for distinguish, is_apart in apart.items():
         with Deduplicator(distinguish=distinguish) as dedup:
             kinds = [
-                dedup.check(f"https://site.example/{n}", html=html).kind
-                for n, html in enumerate(pages)
+                dedup.check(url, html=html).kind
+                for url, html in zip((first, second), pages, strict=True)
             ]
             assert kinds == [
                 Kind.NEW,
-                Kind.NEW if distinguish == "numbers" else Kind.NEAR_DUPLICATE,
+                Kind.NEW if is_apart else Kind.NEAR_DUPLICATE,
             ]
             assert all(
-                dedup.check(f"https://site.example/{html[-99:]}", html=html).is_duplicate
+                dedup.check(f"https://site.example/copies/{html[-99:]}", html=html).is_duplicate
                 for html in pages
             )
 
@@ -428,7 +444,7 @@ def test_code_that_differs_in_a_name_is_a_near_duplicate() -> None:
             is Kind.NEW
         )
         verdict = dedup.check(
-            "https://code.example/2", html=page("A function", f"<pre>{other}</pre>")
+            "https://code.example/other/2", html=page("A function", f"<pre>{other}</pre>")
         )
         assert verdict.kind is Kind.NEAR_DUPLICATE
 
@@ -469,7 +485,7 @@ REPETITIVE = [
 ]
 
 
-@pytest.mark.parametrize("distinguish", ["nothing", "products", "numbers"])
+@pytest.mark.parametrize("distinguish", ["nothing", "siblings", "numbers"])
 def test_repetition_makes_no_two_pages_alike(distinguish: str) -> None:
     with Deduplicator(distinguish=distinguish) as dedup:
         for number, text in enumerate(REPETITIVE):

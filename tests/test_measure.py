@@ -11,6 +11,7 @@ import pytest
 
 from crawldedup.cli import main
 from crawldedup.literature.bench import METHODS, compare_all
+from crawldedup.marks.values import ShownMarks
 from crawldedup.measure import DEFAULT, Check, Corpus, Document, Outcome, Trial, methods, run_trial
 from crawldedup.options import Options
 
@@ -46,13 +47,20 @@ CORPUS = corpus_of(
     thin_copy="a few words",
     nothing="…",
 )
+SHOP = "https://shop.example"
+
+
+def product(path: str, price: str, text: str = TEXT) -> Document:
+    return Document(f"{SHOP}{path}", text, ShownMarks(data=(("price", price),)))
+
+
 PRODUCTS = Corpus(
     "products",
     (
-        Document("/lamp", TEXT, "price 19.90"),
-        Document("/other_lamp", TEXT, "price 24.90"),
-        Document("/lamp_copy", TEXT, "price 19.90"),
-        Document("/about_lamps", numbered_words(0, 98), ""),  # .96 like the lamps
+        product("/lamp", "19.90"),
+        product("/other_lamp", "24.90"),
+        product("/lamp_copy", "19.90"),
+        product("/large_lamp", "29.90", numbered_words(0, 98)),  # .96 like the others
     ),
 )
 
@@ -65,11 +73,11 @@ def trial_of(check: Check, corpus: Corpus = CORPUS, name: str = DEFAULT) -> Tria
 
 def flagged(corpus: Corpus = CORPUS, name: str = DEFAULT, **flags: str) -> Trial:
     """Return the trial of a method that flags these pages and names an original for each."""
-    return trial_of(lambda document: flags.get(document.url[1:]), corpus, name)
+    return trial_of(lambda document: flags.get(document.url.rpartition("/")[2]), corpus, name)
 
 
 def urls(outcomes: tuple[Outcome, ...]) -> list[str]:
-    return [outcome.url for outcome in outcomes]
+    return [outcome.url.removeprefix(SHOP) for outcome in outcomes]
 
 
 def test_pages_are_counted_by_the_best_page_that_was_kept() -> None:
@@ -80,24 +88,24 @@ def test_pages_are_counted_by_the_best_page_that_was_kept() -> None:
     assert (urls(trial.missed), urls(trial.false), trial.apart) == (["/nearer"], ["/other"], ())
 
 
-def test_pages_of_other_facts_are_kept_apart_and_not_missed() -> None:
+def test_siblings_are_kept_apart_and_not_missed() -> None:
     trial = flagged(PRODUCTS, lamp_copy="/lamp")
     assert [(page.url, page.nearest) for page in trial.apart] == [
-        ("/other_lamp", "/lamp"),
-        ("/about_lamps", "/lamp"),
+        (f"{SHOP}/other_lamp", f"{SHOP}/lamp"),
+        (f"{SHOP}/large_lamp", f"{SHOP}/lamp"),
     ]
     assert (trial.recall, trial.missed, trial.false) == (1.0, (), ())
     assert urls(flagged(PRODUCTS, lamp_copy="/lamp", other_lamp="/lamp").false) == ["/other_lamp"]
     nothing = flagged(PRODUCTS)
     assert (urls(nothing.missed), urls(nothing.apart)) == (
         ["/lamp_copy"],
-        ["/other_lamp", "/about_lamps"],
+        ["/other_lamp", "/large_lamp"],
     )
-    without = flagged(PRODUCTS, "without facts", lamp_copy="/lamp", other_lamp="/lamp")
-    assert (urls(without.missed), without.apart) == (["/about_lamps"], ())
+    without = flagged(PRODUCTS, "without marks", lamp_copy="/lamp", other_lamp="/lamp")
+    assert (urls(without.missed), without.apart) == (["/large_lamp"], ())
 
 
-def test_the_default_finds_all_and_keeps_products_apart() -> None:
+def test_the_default_finds_all_and_keeps_siblings_apart() -> None:
     make = methods(Options(store="memory://", key=0))[DEFAULT]
     trial, products = trial_of(make()), trial_of(make(), PRODUCTS)
     assert (trial.recall, trial.false) == (1.0, ())
@@ -161,15 +169,18 @@ def test_one_table_compares_all_methods(pages: Path, capsys: Capture) -> None:
 
 
 def test_the_json_has_what_was_found(tmp_path: Path, capsys: Capture) -> None:
-    for number, price in enumerate(["19.90", "24.90", "19.90", "9.90"]):
-        (tmp_path / f"{number}.html").write_text(product_page(price, numbered_words(0, 150)))
+    pages = tmp_path / "pages.jsonl"
+    with pages.open("w") as file:
+        for number, price in enumerate(["19.90", "24.90", "19.90", "9.90"]):
+            html = product_page(price, numbered_words(0, 150))
+            file.write(json.dumps({"url": f"{SHOP}/{number}", "html": html}) + "\n")
     status, out, _ = run(
-        capsys, tmp_path, "--only", DEFAULT, "--limit", 3, "--similarity", 0.95, "--json"
+        capsys, pages, "--only", DEFAULT, "--limit", 3, "--similarity", 0.95, "--json"
     )
     report = json.loads(out)
     assert (status, report["corpus"], report["pages"], report["without_words"]) == (
         0,
-        tmp_path.name,
+        "pages.jsonl",
         3,
         0,
     )
@@ -180,9 +191,9 @@ def test_the_json_has_what_was_found(tmp_path: Path, capsys: Capture) -> None:
         [],
         0.95,
     )
-    # Products of other prices are kept apart.
-    assert [(page["url"][-6:], page["nearest"][-6:]) for page in trial["apart"]] == [
-        ("1.html", "0.html")
+    # Pages of other prices are kept apart.
+    assert [(page["url"], page["nearest"]) for page in trial["apart"]] == [
+        (f"{SHOP}/1", f"{SHOP}/0")
     ]
     assert (trial["found"], trial["missed"], trial["false"]) == (1, [], [])
 

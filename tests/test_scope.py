@@ -36,6 +36,9 @@ def test_plain_urls_are_no_others_than_any(url: str) -> None:
         ("https://example.com/a", "example.com"),
         ("https://user:pass@news.EXAMPLE.co.uk/?q=1", "example.co.uk"),
         ("http://localhost:6800/", "localhost"),
+        ("http://m.shop.internal/", "shop.internal"),
+        ("http://shop.internal/", "shop.internal"),
+        ("http://co.uk/", "co.uk"),
         ("http://[::1]:80/", "::1"),
         ("https://alice.github.io/x", "alice.github.io"),
         *(

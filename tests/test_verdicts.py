@@ -104,7 +104,7 @@ class TestRevisits:
             (Kind.REVISIT, False),
             (Kind.REVISIT, True),
         ]
-        assert (verdicts[2].similarity or 1) < 0.3
+        assert (verdicts[2].similarity or 0) > 0.9
 
 
 LINKS: Final = ("/boats?utm_source=front&page=1", "/piers?sid=a1b2c3d4e5")

@@ -36,7 +36,6 @@ from crawldedup.reading.extract import (
     extract_page,
     get_extractor,
 )
-from crawldedup.reading.facts.page_facts import page_facts
 from crawldedup.reading.html import HtmlPage, decode
 from crawldedup.reading.reader import PageReader
 
@@ -223,9 +222,7 @@ def template_shares(
         verdicts = [
             dedup.check(
                 f"https://{number}.example/",
-                fingerprint=fingerprint(
-                    page.main, identity=page.whole, facts=page_facts(page, "products")
-                ),
+                fingerprint=fingerprint(page.main, identity=page.whole),
                 scope_key=scope,
             )
             for number, page in enumerate((one, other))

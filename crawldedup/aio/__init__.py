@@ -5,7 +5,8 @@ the pages that wait for the store into batches, and `access` makes the calls to 
 notes pages that have to be read again once more is known of their sites.
 """
 
-from crawldedup.aio.deduplicator import AsyncDeduplicator, asynchronous
+from crawldedup.aio.deduplicator import AsyncDeduplicator
 from crawldedup.aio.judged import Judged, Timings
+from crawldedup.aio.streams import asynchronous
 
 __all__ = ["AsyncDeduplicator", "Judged", "Timings", "asynchronous"]

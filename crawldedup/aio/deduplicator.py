@@ -15,6 +15,7 @@ from crawldedup.aio.access import StoreAccess, with_new_key
 from crawldedup.aio.judged import Judged, Timings
 from crawldedup.aio.questions import Questions, Reply, ignore_error
 from crawldedup.aio.renewal import EarlyPages, OutdatedPage
+from crawldedup.aio.streams import asynchronous
 from crawldedup.deduplicator import HEARTBEAT_SECONDS, Deduplicator
 from crawldedup.errors import ClosedError, CrawlDedupError, KeyMismatchError
 from crawldedup.fingerprinting.bits import Fingerprint
@@ -258,7 +259,7 @@ class AsyncDeduplicator:
 
         async def feed() -> None:
             previous = None
-            async for page in pages if isinstance(pages, AsyncIterable) else asynchronous(pages):
+            async for page in asynchronous(pages):
                 await room.acquire()
                 task = asyncio.create_task(
                     self._begin_after(previous, page, is_strict=on_error is None)
@@ -332,7 +333,12 @@ class AsyncDeduplicator:
             "fingerprint": read.fingerprint,
         }
         explanation = await self.ask(lambda dedup: dedup.explain(url, **values))
-        return replace(explanation, text=read.text, facts=read.facts, left_out=read.left_out)
+        return replace(
+            explanation,
+            text=read.text,
+            marks=read.marks.lines() if read.marks else (),
+            left_out=read.left_out,
+        )
 
     async def compare(self, first: Page, second: Page) -> Comparison:
         """Compare two pages by the options and the key of this index. See `crawldedup.compare`."""
@@ -491,9 +497,3 @@ def _is_quick(page: Page) -> bool:
     That includes values that are no pages: reading refuses them.
     """
     return not isinstance(page, Page) or (page.html is None and len(page.text or "") < _LONG_TEXT)
-
-
-async def asynchronous(values: Iterable[T]) -> AsyncIterator[T]:
-    """Yield the values of an iterable that does not wait."""
-    for value in values:
-        yield value

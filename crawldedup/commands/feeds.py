@@ -24,18 +24,21 @@ _MOST_GROWTH: Final = 1000
 
 
 class Fields(NamedTuple):
-    """The fields of an item that hold its URL, and by "html" and "text" its source and its text."""
+    """The fields of an item that hold its URL, by "html" and "text" its source and its text, and
+    what a text is called.
+    """
 
     url: str = "url"
     content: Mapping[str, str] = {"html": "html", "text": "text"}
     needs_url: bool = True  # otherwise, the place of an item stands in for its URL
+    title: str = "title"
 
     @classmethod
     def of(cls, arguments: Namespace) -> Self:
         """Return the fields that a command line names."""
         options = {"html": arguments.html_field, "text": arguments.text_field}
         content = {kind: name for kind, name in options.items() if name}
-        return cls(arguments.url_field, content or ANY_FIELDS.content)
+        return cls(arguments.url_field, content or ANY_FIELDS.content, title=arguments.title_field)
 
 
 ANY_FIELDS: Final = Fields()
@@ -200,6 +203,8 @@ def _columns_of(fields: Fields, names: list[str], path: Path) -> list[str]:
     """Return those columns of the fields that a table has."""
     field_names = [fields.url, *fields.content.values()]
     columns = [name for name in dict.fromkeys(field_names) if name in names]
+    if columns and fields.title in names and fields.title not in columns:
+        columns.append(fields.title)
     if not columns:
         raise ConfigurationError(
             f"{path} has none of the columns {', '.join(field_names)}, but "
@@ -232,7 +237,17 @@ def page_of(value: Any, fields: Fields, place: str) -> Page | ConfigurationError
     content = _content_of(item, fields)
     if len(content) != 1:
         return ConfigurationError(f"{place}: {_problem_of_content(content, fields)}")
+    if "text" in content:
+        content["title"] = _title_of(item, fields)
     return Page(url, **content)
+
+
+def _title_of(item: dict[str, Any], fields: Fields) -> str | None:
+    """Return what the text of an item is called, if that is a text."""
+    title = item.get(fields.title)
+    if isinstance(title, bytes):
+        title = title.decode("utf-8", "replace")
+    return title if isinstance(title, str) and title.strip() else None
 
 
 def _item_of(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from rich.console import RenderableType
@@ -18,6 +18,7 @@ from crawldedup.errors import ConfigurationError, PageError
 from crawldedup.index import explain as explaining
 from crawldedup.index.explain import INDEXES, Candidate, Comparison, Explanation
 from crawldedup.index.queries import expected_recall
+from crawldedup.marks.reasons import kind_in_words
 from crawldedup.page import Page
 from crawldedup.scope import site_of
 from crawldedup.stores.registry import require_index, shown_url
@@ -66,16 +67,19 @@ def find(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """Show the remembered pages that resemble a page."""
     page = single_source(given.page)
     require_existing(dedup)
-    matches = dedup.find(html=page.html, text=page.text, encoding=page.encoding, url=page.url)
+    matches = dedup.find(
+        html=page.html, text=page.text, title=page.title, encoding=page.encoding, url=page.url
+    )
     lines = [] if matches else ["no remembered page resembles it"]
     for match in matches:
         kind, copies = (
             "exact" if match.exact else f"{match.similarity:.3f}",
             "copy" if match.copies == 1 else "copies",
         )
+        sibling = f", a sibling: {kind_in_words(match.sibling)}" if match.sibling else ""
         lines.append(
             f"{kind}: {printable(match.url) or '(a page without URL)'} ({match.copies:,} {copies} "
-            "seen)"
+            f"seen){sibling}"
         )
     output.show([wire.plain(match) for match in matches], *lines)
 
@@ -96,7 +100,12 @@ def explain(
     for page in output.counted(pages):
         try:
             told = dedup.explain(
-                page.url, html=page.html, text=page.text, encoding=page.encoding, **meta
+                page.url,
+                html=page.html,
+                text=page.text,
+                title=page.title,
+                encoding=page.encoding,
+                **meta,
             )
         except PageError as error:
             output.skip(page.url, error)
@@ -131,10 +140,8 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool
             f"  volatile   {printable(line, _SHOWN_TEXT)}: not compared, its numbers change with "
             "every load"
         )
-    for fact in told.facts:
-        yield f"  attribute  {printable(fact, _SHOWN_TEXT)}"
-    if told.facts:
-        yield "             pages of other attributes are never duplicates of this one"
+    for mark in told.marks:
+        yield f"  mark       {printable(mark, _SHOWN_TEXT)}"
     yield (
         f"  index      {printable(value['store'])}, namespace {value['namespace']}, "
         f"{pluralize(told.pages, 'page')}"
@@ -161,7 +168,10 @@ def _explanation_in_words(value: dict[str, Any], told: Explanation, detail: bool
 def _candidate_in_words(candidate: Candidate, detail: bool) -> Iterator[str]:
     match = candidate.match
     outcome = "same text" if match.exact else "accepted" if candidate.accepted else "refused"
-    yield f"  {outcome:9}  {printable(match.url) or 'a page without URL'}"
+    apart = ""
+    if candidate.sibling is not None:
+        outcome, apart = "sibling", f", {kind_in_words(candidate.sibling)}"
+    yield f"  {outcome:9}  {printable(match.url) or 'a page without URL'}{apart}"
     probe = "known by its URL" if candidate.probe is None else f"met by probe {candidate.probe}"
     numbers = f", cost {candidate.cost}, {probe}" if detail else ""
     yield f"             similarity {_estimate(candidate)}{numbers}"
@@ -177,7 +187,10 @@ def compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
     """Show how alike two pages are, and how an index that knows the first decides: the store's, or
     each of ten.
     """
-    first, second = map(single_source, given.pages)
+    pages = [single_source(name) for name in given.pages]
+    if given.urls is not None:
+        pages = [replace(page, url=url) for page, url in zip(pages, given.urls, strict=True)]
+    first, second = pages
     with (
         closing(make_deduplicator(given))
         if given.store is not None
@@ -199,6 +212,8 @@ def compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
 def _comparison_in_words(
     comparison: Comparison, first: Page, where: str, detail: bool
 ) -> Iterator[RenderableType]:
+    if comparison.apart is not None:
+        yield f"kept apart: {printable(comparison.apart, _LONGEST_SIDE)}"
     similarity = ""
     if comparison.similarity is not None:
         similarity = f"{comparison.similarity:.3f} similar to"
@@ -232,8 +247,8 @@ def _comparison_in_words(
 def _reason_of(comparison: Comparison, where: str) -> str:
     """Return why a crawl would drop the second page or keep it."""
     candidate = comparison.candidate
-    if any(comparison.facts):
-        return "their product attributes differ, so they stay apart however alike they are"
+    if comparison.apart is not None and (candidate.accepted or candidate.match.exact):
+        return "they read alike, and their marks say that they are two contents"
     if candidate.match.exact:
         return "they have the same text"
     if comparison.thin:
@@ -247,10 +262,12 @@ def _reason_of(comparison: Comparison, where: str) -> str:
 
 
 def _differences_in_words(comparison: Comparison) -> Iterator[RenderableType]:
-    """Yield the facts and the passages that differ."""
-    for sign, style, facts in zip("-+", ("red", "green"), comparison.facts, strict=True):
-        for fact in facts:
-            yield Text(f"  {sign} attribute ").append(printable(fact, _LONGEST_SIDE), style)
+    """Yield the marks and the passages that differ."""
+    before, after = comparison.marks
+    for sign, style, marks, others in (("-", "red", before, after), ("+", "green", after, before)):
+        for mark in marks:
+            if mark not in others:
+                yield Text(f"  {sign} mark ").append(printable(mark, _LONGEST_SIDE), style)
     for change in comparison.changes[:_SHOWN_CHANGES]:
         parts = zip(change.marked, ("", "red", "green", ""), strict=True)
         shown = [Text(printable(text, _LONGEST_SIDE), style) for text, style in parts if text]

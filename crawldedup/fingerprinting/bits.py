@@ -46,6 +46,9 @@ from crawldedup.fingerprinting.shingles import (
 )
 from crawldedup.fingerprinting.tokenize import hashes_of_texts, mix
 from crawldedup.key import NO_KEY, Key
+from crawldedup.marks.packing import MOST_BYTES, packed_content, unpacked
+from crawldedup.marks.values import ShownMarks
+from crawldedup.urls import NO_LINKS, HeadLinks
 
 Floats = NDArray[np.float32]
 # Names what decides the weights; part of an index's profile.
@@ -93,9 +96,10 @@ class Fingerprint:
     words: int  #: The number of words.
     #: True for a page with too few words. Its weights are zero, and its bits come from digests.
     thin: bool
-    #: A 64-bit hash of the product attributes, 0 for none. Pages of others are never near
-    #: duplicates.
-    facts: int = 0
+    #: The marks of the content, which tell it from siblings: see `crawldedup.marks.packing`.
+    marks: bytes = field(default=b"", repr=False)
+    #: The canonical links of the page. With its URL, they say which page it claims to be.
+    links: HeadLinks = field(default=NO_LINKS, repr=False)
     key_id: int = 0  #: The `Key.id` of the key that the fingerprint was made with; 0 for none.
     #: The text to keep, compressed, with the option `keep_texts`.
     packed_text: bytes = field(default=b"", repr=False)
@@ -112,8 +116,11 @@ class Source:
     text: str
     """The main text."""
 
-    facts: str | None = None
-    """The product attributes that tell the page from others, one a line."""
+    marks: ShownMarks | None = None
+    """What shows which content the page is; None for a text without a name."""
+
+    links: HeadLinks = NO_LINKS
+    """The canonical links in the head of the page."""
 
     whole: str | None = None
     """For a page with too few words: all the text that its exact copies share."""
@@ -130,7 +137,6 @@ def fingerprint(
     *,
     min_words: int = MIN_WORDS,
     identity: str | None = None,
-    facts: str | None = None,
     key: Key = NO_KEY,
 ) -> Fingerprint:
     """Fingerprint a text, without an index: `Deduplicator.fingerprint` reads HTML, and applies its
@@ -141,8 +147,6 @@ def fingerprint(
         min_words: A text of fewer words is thin, from 1.
         identity: The text that an exact copy of a thin page must share: give the whole page if
             `text` is part of it.
-        facts: The product attributes of the page. Pages of different ones are never near
-            duplicates.
         key: The key of the index, `Deduplicator.key`; by default none.
 
     Example:
@@ -152,7 +156,7 @@ def fingerprint(
         >>> f"{page.search:016x}", (page.search ^ copy.search).bit_count()
         ('d2396b372ed8bd9e', 1)
     """
-    return fingerprints([Source(text, facts, identity)], min_words=min_words, key=key)[0]
+    return fingerprints([Source(text, whole=identity)], min_words=min_words, key=key)[0]
 
 
 def fingerprints(
@@ -204,9 +208,8 @@ def _fingerprints(sources: Sequence[Source], min_words: int, key: Key) -> list[F
             digest=digest,
             words=count,
             thin=thin,
-            facts=0
-            if thin or not source.facts
-            else key.number(source.facts.encode("utf-8", "replace"), "facts"),
+            marks=b"" if source.marks is None else packed_content(source.marks.hashed(key)),
+            links=source.links,
             key_id=key.id,
             full=None if source.full is None else next(full),
         )
@@ -222,11 +225,12 @@ def check_fingerprint(read: Fingerprint) -> Fingerprint:
     weights = (read.search_weights, read.verify_weights)
     anchors = [anchor for paragraph in read.paragraphs for anchor in paragraph.anchors]
     if not (
-        all(0 <= number < 1 << 64 for number in (read.search, read.digest, read.facts, read.key_id))
+        all(0 <= number < 1 << 64 for number in (read.search, read.digest, read.key_id))
         and [len(each) for each in (*weights, read.verify)]
         == [SEARCH_BITS, VERIFY_BITS, VERIFY_BITS // 8]
         and all((np.abs(each) <= _MOST_WEIGHT).all() for each in weights)
         and 0 <= read.words < 1 << 31
+        and len(read.marks) <= MOST_BYTES
         and len(read.paragraphs) <= MOST_PARAGRAPHS
         and len(anchors) <= MOST_WORDS
         and all(0 <= anchor < 1 << ANCHOR_BITS for anchor in anchors)
@@ -235,6 +239,7 @@ def check_fingerprint(read: Fingerprint) -> Fingerprint:
         )
     ):
         raise ValueError("it is out of bounds")
+    unpacked(read.marks)
     if read.full is not None:
         check_fingerprint(read.full)
     return read

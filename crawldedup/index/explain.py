@@ -14,13 +14,22 @@ from crawldedup.index.lifetime import Index
 from crawldedup.index.queries import TABLES, QueryBuilder, Subject
 from crawldedup.index.verdicts import TextOf, match_of, preview, verdict_of
 from crawldedup.key import Key
+from crawldedup.marks.exact_keys import exact_keys
+from crawldedup.marks.reasons import reason_of
+from crawldedup.marks.relation import Conflict
+from crawldedup.marks.values import ShownMarks
 from crawldedup.options import Options, OptionValues
 from crawldedup.page import Page
 from crawldedup.reading.difference import Change, changes
 from crawldedup.reading.reader import PageContent, PageReader
 from crawldedup.reading.volatile import VolatileLines
 from crawldedup.scope import kept_apart
-from crawldedup.search.decision import estimate_deviation, flip_probabilities, search_similarity
+from crawldedup.search.decision import (
+    Crowd,
+    estimate_deviation,
+    flip_probabilities,
+    search_similarity,
+)
 from crawldedup.stores.contract import PageName, Query, Record
 from crawldedup.verdict import Match, Verdict
 
@@ -51,6 +60,8 @@ class Candidate:
     #: The number of the probe that meets the page, from 1; None for one known by its URL.
     probe: int | None = None
     flips: tuple[Flip, ...] = ()  #: The search bits that differ; none for thin pages.
+    #: What shows that the page is a sibling, such as "picture": see `crawldedup.marks.relation`.
+    sibling: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +70,8 @@ class Explanation:
 
     verdict: Verdict  #: The verdict.
     text: str | None  #: The text that is compared; None for a page that is given as a fingerprint.
-    #: The facts that are compared. Pages of other facts are never near duplicates.
-    facts: tuple[str, ...]
+    #: What shows which content the page is, one mark a line.
+    marks: tuple[str, ...]
     thin: bool  #: True for a page with too few words. Only its exact copies are duplicates.
     pages: int  #: The number of pages in the index.
     #: From which similarity on pages were searched: lower if the page names one as its original.
@@ -93,8 +104,10 @@ class Comparison:
     limit: int  #: The highest cost that is accepted.
     #: The estimated similarity that `limit` stands for; None for thin pages.
     threshold: float | None
-    #: What facts each has alone: with any, they stay apart.
-    facts: tuple[tuple[str, ...], tuple[str, ...]]
+    #: What keeps the pages of one site apart although they read alike, in words; None for copies.
+    apart: str | None
+    #: What shows which content each page is, one mark a line.
+    marks: tuple[tuple[str, ...], tuple[str, ...]]
     texts: tuple[str, str]  #: The text that is compared of each page.
     words: tuple[int, int]  #: The number of words of each page.
     changes: tuple[Change, ...]  #: The passages that differ.
@@ -132,7 +145,7 @@ def explain_page(judge: Judge, index: Index, page: Page) -> Explanation:
         explanation = replace(
             explanation,
             text=search.content.text,
-            facts=search.content.fact_lines,
+            marks=search.content.marks.lines() if search.content.marks else (),
             left_out=search.content.left_out,
         )
     return explanation
@@ -141,25 +154,29 @@ def explain_page(judge: Judge, index: Index, page: Page) -> Explanation:
 def _explain_search(url: str, search: SearchResult, text_of: TextOf) -> Explanation:
     """Explain what the records mean that a search has found for a page.
 
-    The text and the facts of the page, and the number of pages in the index, are left out.
+    The text and the marks of the page, and the number of pages in the index, are left out.
     """
     fingerprint, query, records = search.fingerprint, search.query, search.records
     compared = [_candidate(fingerprint, query, record, search.similarity) for record in records]
     bounds = query.rule.bounds
-    bar = bounds.bar([candidate.cost for candidate in compared if candidate.cost <= bounds.reach])
-    candidates = tuple(
-        replace(candidate, accepted=candidate.cost <= bar.limit) for candidate in compared
+    bar = bounds.bar(
+        [
+            candidate.cost
+            for candidate in compared
+            if candidate.cost <= bounds.reach and candidate.sibling is None
+        ]
     )
+    candidates = tuple(_judged_by(candidate, bar.limit, query.rule.limit) for candidate in compared)
     accepted = [
         record for record, candidate in zip(records, candidates, strict=True) if candidate.accepted
     ]
     answer = replace(preview(query, accepted, text_of), candidates=len(records))
     if not accepted:
-        answer = replace(answer, rejected=_nearest(records, candidates, bounds.far))
+        answer = replace(answer, rejected=_nearest(records, candidates, bounds))
     return Explanation(
         verdict=verdict_of(url, fingerprint, query, answer),
         text=None,
-        facts=(),
+        marks=(),
         thin=fingerprint.thin,
         pages=0,
         similarity=search.similarity,
@@ -170,12 +187,23 @@ def _explain_search(url: str, search: SearchResult, text_of: TextOf) -> Explanat
     )
 
 
+def _judged_by(candidate: Candidate, limit: int, limit_of_siblings: int) -> Candidate:
+    """Say whether a candidate is within the limit; siblings are no part of a crowd."""
+    if candidate.sibling is not None:
+        limit = limit_of_siblings
+    return replace(candidate, accepted=candidate.cost <= limit)
+
+
 def _nearest(
-    records: Sequence[Record], candidates: Sequence[Candidate], most: int
+    records: Sequence[Record], candidates: Sequence[Candidate], bounds: Crowd
 ) -> Record | None:
-    """Return the nearest record of a cost up to `most`; None if there is none."""
+    """Return the nearest record that is worth telling; None if there is none.
+
+    Within reach, siblings are passed over; beyond, nobody asks whether a record is one.
+    """
     for record, candidate in zip(records, candidates, strict=True):
-        if candidate.cost <= most:
+        is_sibling = candidate.cost <= bounds.reach and candidate.sibling is not None
+        if candidate.cost <= bounds.far and not is_sibling:
             return record
     return None
 
@@ -191,13 +219,15 @@ def _candidate(
         record: The record.
         similarity: The similarity from which on the query asks for pages.
     """
-    match = match_of(fingerprint, query, record)
+    sibling = _sibling_by(query, record)
+    match = replace(match_of(fingerprint, query, record), sibling=sibling)
     cost = 0 if match.exact else query.rule.cost(query.record.signature, record.signature)
     candidate = Candidate(
         match=match,
         cost=cost,
         accepted=cost <= query.rule.limit,
         probe=_probe_that_meets(record, query),
+        sibling=sibling,
     )
     if fingerprint.thin:
         return candidate
@@ -213,6 +243,12 @@ def _candidate(
     )
 
 
+def _sibling_by(query: Query, record: Record) -> str | None:
+    """Return the kind of mark by which a record is a sibling of the page; None for a copy."""
+    found = query.conflict_with(record.marks)
+    return None if found is Conflict.NONE else found.name.lower()
+
+
 def _probe_that_meets(record: Record, query: Query) -> int | None:
     """Return the number of the first probe that meets a record, from 1; None if none does."""
     plan = query.plan
@@ -220,6 +256,12 @@ def _probe_that_meets(record: Record, query: Query) -> int | None:
     keys = key_of_table.take(plan.tables)
     meeting = ((plan.lows <= keys) & (keys <= plan.highs)).nonzero()[0]
     return int(meeting[0]) + 1 if len(meeting) else None
+
+
+def _shares_exact_key(query: Query, record: Record) -> bool:
+    """Return whether a record is found by an exact key of the page: see `marks.exact_keys`."""
+    own, its = (exact_keys(page.search, page.digest, page.marks) for page in (query.record, record))
+    return any(key is not None and key == other for key, other in zip(own, its, strict=True))
 
 
 def _flips(fingerprint: Fingerprint, differing: int, similarity: float) -> tuple[Flip, ...]:
@@ -286,7 +328,8 @@ def compare(
         candidate=judged.candidate,
         limit=rule.limit,
         threshold=_rounded(rule.threshold),
-        facts=pair.facts_alone(),
+        apart=pair.reason(judged.conflict),
+        marks=pair.shown_marks(),
         texts=(before.text, after.text),
         words=(judged.first.words, judged.second.words),
         changes=tuple(
@@ -305,6 +348,7 @@ class _JudgedPair(NamedTuple):
     query: Query  #: About the second page.
     candidate: Candidate  #: The first page, as a candidate for the second one.
     verdict: Verdict  #: About the second page.
+    conflict: Conflict  #: What tells the pages apart.
 
 
 class _Pair:
@@ -312,7 +356,7 @@ class _Pair:
 
     def __init__(self, first: Page, second: Page, options: Options, lines: VolatileLines) -> None:
         self._pages = (first, second)
-        # Parameters that keep pages apart count as facts here: they would hide how alike texts are.
+        # Parameters that keep pages apart would hide how alike the texts are.
         parameters = options.distinguish_params
         options = replace(options, distinguish_params=None)
         self._reader = PageReader(options)
@@ -320,43 +364,52 @@ class _Pair:
         self.contents = [
             self._reader.content(page, lines.known_at(page.url)) for page in self._pages
         ]
-        self._facts = [
-            {*content.fact_lines, *kept_apart(parameters, page.url)}
-            for page, content in zip(self._pages, self.contents, strict=True)
-        ]
+        self._parameters = [kept_apart(parameters, page.url) for page in self._pages]
 
-    def facts_alone(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the facts that only the first page has, and those that only the second has."""
-        first, second = self._facts
-        return tuple(sorted(first - second)), tuple(sorted(second - first))
+    def shown_marks(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the marks of each page in words."""
+        first, second = self.contents
+        return _lines(first), _lines(second)
+
+    def reason(self, conflict: Conflict) -> str | None:
+        """Return what keeps the pages apart, in words; None if nothing does."""
+        if self._parameters[0] != self._parameters[1]:
+            first, second = (", ".join(parameters) for parameters in self._parameters)
+            return f"{first or 'no parameter'} and {second or 'no parameter'}"
+        if conflict is Conflict.NONE:
+            return None
+        before, after = self.contents
+        return reason_of(conflict, before.marks or ShownMarks(), after.marks or ShownMarks())
 
     def judge(self, key: Key) -> _JudgedPair:
         """Compare the pages in an index of this key that knows only the first one."""
         first_page, second_page = self._pages
         first, second = self._reader.fingerprints(self.contents, key)
-        # Facts are left out here: different ones would hide how alike the texts are. So is what
-        # names the pages, which may have one URL.
-        asked = replace(second, facts=0)
         known_query, query = self._queries.queries(
             [
-                Subject(
-                    replace(first_page, identity="first", scope_key=None), replace(first, facts=0)
-                ),
-                Subject(replace(second_page, identity="second", scope_key=None), asked),
+                Subject(replace(first_page, scope_key=None), first),
+                Subject(replace(second_page, scope_key=None), second),
             ],
             key,
             size=1,
         )
-        record = replace(known_query.record, packed_text=b"")
-        candidate = _candidate(asked, query, record, self._queries.similarity(second_page))
-        if asked.thin:
+        # They may have one URL, too, and are no revisits of each other.
+        record = replace(known_query.record, packed_text=b"", url_key=query.record.url_key ^ 1)
+        candidate = _candidate(second, query, record, self._queries.similarity(second_page))
+        if second.thin:
             is_duplicate = candidate.match.exact
         else:
-            is_duplicate = candidate.accepted and candidate.probe is not None
-        records = [record] if is_duplicate and self._facts[0] == self._facts[1] else []
-        answer = preview(query, records, _no_text)
-        verdict = verdict_of(second_page.url, asked, query, answer)
-        return _JudgedPair(first, second, query, candidate, verdict)
+            is_met = candidate.probe is not None or _shares_exact_key(query, record)
+            is_duplicate = candidate.accepted and is_met
+        is_alike = self._parameters[0] == self._parameters[1]
+        answer = preview(query, [record] if is_duplicate and is_alike else [], _no_text)
+        verdict = verdict_of(second_page.url, second, query, answer)
+        conflict = query.conflict_with(record.marks)
+        return _JudgedPair(first, second, query, candidate, verdict, conflict)
+
+
+def _lines(content: PageContent) -> tuple[str, ...]:
+    return content.marks.lines() if content.marks else ()
 
 
 def _no_text(_: PageName) -> bytes:

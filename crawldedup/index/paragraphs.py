@@ -10,7 +10,8 @@ from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.options import Options
 from crawldedup.page import Page
 from crawldedup.scope import kept_apart
-from crawldedup.stores.contract import AnchorQuery, AnchorStore, PageName, Query, Store
+from crawldedup.stores.anchors import AnchorQuery, AnchorStore
+from crawldedup.stores.contract import PageName, Query, Store
 from crawldedup.verdict import Coverage, KnownParagraph, ParagraphKind
 
 Held = Mapping[int, Sequence[int] | None]

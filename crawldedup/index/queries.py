@@ -13,6 +13,8 @@ import numpy as np
 
 from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS, Fingerprint
 from crawldedup.key import Key, salt_of
+from crawldedup.marks.packing import packed_address
+from crawldedup.marks.values import address_marks
 from crawldedup.options import LOWEST_SIMILARITY, Options
 from crawldedup.page import Page, PageId
 from crawldedup.scope import kept_apart, page_key, site_of
@@ -258,7 +260,7 @@ class QueryBuilder:
         name = self.name(key, page.id)
         effort = planning.HOT_EFFORT if filed.is_crowded else 1
         return Query(
-            record=self._record(page, name, filed.fingerprint),
+            record=self._record(page, name, filed.fingerprint, key),
             keys=filed.keys,
             plan=search.plan,
             rule=search.rule,
@@ -274,7 +276,7 @@ class QueryBuilder:
             revisit_rule=_revisit_rule(page, filed.fingerprint),
         )
 
-    def _record(self, page: Page, name: PageName, filed: Fingerprint) -> Record:
+    def _record(self, page: Page, name: PageName, filed: Fingerprint, key: Key) -> Record:
         return Record(
             url=page.url if self._options.store_urls else "",
             url_key=name.url_key,
@@ -283,7 +285,18 @@ class QueryBuilder:
             digest=filed.digest & DIGEST_MASK,
             rank=page.rank,
             packed_text=filed.packed_text if self._options.keep_texts else b"",
+            marks=marks_of(page, filed, key),
         )
+
+
+def marks_of(page: Page, fingerprint: Fingerprint, key: Key) -> bytes:
+    """Return the marks of a page: those of its content, and those of its address."""
+    if not fingerprint.marks:
+        return b""
+    address = address_marks(page.url, fingerprint.links, key, identity=page.identity)
+    if address is None:
+        return fingerprint.marks
+    return fingerprint.marks + packed_address(address)
 
 
 def _revisit_rule(page: Page, fingerprint: Fingerprint) -> WeightedThreshold | None:
@@ -376,16 +389,12 @@ def expected_recall(*, similarity: float, recall: float, pages: int) -> float:
 def salted(page: Fingerprint, scope: str, key: Key) -> Fingerprint:
     """Return a fingerprint as it is filed in an index.
 
-    Its bits are XORed with constants of its scope and of its product attributes, so pages that
-    differ in these look unrelated.
+    Its bits are XORed with constants of its scope, so pages of other scopes look unrelated.
     """
-    if not scope and not page.facts:
+    if not scope:
         return page
-    scope_number, scope_signature = salt_of(scope, SIGNATURE_BYTES, key)
-    facts = f"facts {page.facts}" if page.facts else ""
-    facts_number, facts_signature = salt_of(facts, SIGNATURE_BYTES, key)
-    number = scope_number ^ facts_number
-    verify = int.from_bytes(page.verify, "big") ^ scope_signature ^ facts_signature
+    number, signature = salt_of(scope, SIGNATURE_BYTES, key)
+    verify = int.from_bytes(page.verify, "big") ^ signature
     return replace(
         page,
         search=page.search ^ number,

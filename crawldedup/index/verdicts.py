@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from crawldedup.fingerprinting.bits import Fingerprint
+from crawldedup.marks.relation import Conflict
 from crawldedup.reading.difference import difference, unpacked_text
 from crawldedup.search import decision
 from crawldedup.stores.contract import DIGEST_MASK, Answer, PageName, Query, Record
@@ -39,12 +40,18 @@ def _verdict_of_new_page(url: str, page: Fingerprint, query: Query, answer: Answ
     rejected = answer.rejected
     if rejected is None:
         return verdict
-    cost = query.rule.cost(query.record.signature, rejected.signature)
+    if answer.conflict is not Conflict.NONE:
+        similarity = match_of(page, query, rejected).similarity
+        reason = answer.conflict.name.lower()
+    else:
+        cost = query.rule.cost(query.record.signature, rejected.signature)
+        similarity = round(query.rule.bounds.similarity(cost), 4)
+        reason = "crowd" if cost <= query.rule.limit else "similarity"
     return replace(
         verdict,
         rejected=rejected.url or None,
-        rejected_similarity=round(query.rule.bounds.similarity(cost), 4),
-        rejected_by="crowd" if cost <= query.rule.limit else "similarity",
+        rejected_similarity=similarity,
+        rejected_by=reason,
     )
 
 
@@ -76,11 +83,11 @@ def _verdict_beside(
 
 
 def _is_same_with_all_numbers(page: Fingerprint, query: Query, record: Record) -> bool:
-    """Return whether the record has the page's text with its volatile lines.
+    """Return whether the record has the page's text with its volatile lines, and no other marks.
 
     The earlier page may have been remembered before its volatile lines were known.
     """
-    if page.full is None:
+    if page.full is None or query.shows_other_marks(record.marks):
         return False
     # The query has the digest as filed: XORed by the scope of the page, and cut to 32 bits.
     full_digest = query.record.digest ^ ((page.digest ^ page.full.digest) & DIGEST_MASK)
@@ -133,16 +140,27 @@ def preview(query: Query, records: Sequence[Record], text_of: TextOf) -> Answer:
         records: The records that the query accepts, nearest first.
         text_of: Looks up the compressed text of a remembered page.
     """
-    if not records:
-        return Answer(Kind.NEW, None, changed=False, pages=0, candidates=0)
+    sibling: Record | None = None
     for record in records:
         if record.url_key == query.record.url_key:
             return _preview_of_revisit(query, record, len(records), text_of)
-    return _preview_of_duplicate(query, records[0], len(records), text_of)
+    for record in records:
+        if not query.conflict_with(record.marks):
+            return _preview_of_duplicate(query, record, len(records), text_of)
+        sibling = sibling or record
+    return Answer(
+        kind=Kind.NEW,
+        record=None,
+        changed=False,
+        pages=0,
+        candidates=len(records),
+        rejected=sibling,
+        conflict=query.conflict_with(sibling.marks) if sibling else Conflict.NONE,
+    )
 
 
 def _preview_of_revisit(query: Query, record: Record, candidates: int, text_of: TextOf) -> Answer:
-    changed = query.has_new_text(record.signature, record.digest)
+    changed = query.has_new_text(record)
     if changed:
         record = _with_text(record, query, text_of)
     return Answer(Kind.REVISIT, record, changed=changed, pages=0, candidates=candidates)

@@ -114,35 +114,40 @@ class Truth:
     near: dict[int, list[tuple[float, int]]] = field(default_factory=dict)
 
 
+def _are_never_siblings(_page: int, _kept: int) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class KeptPages:
-    """An index that makes no mistakes. `facts` are those of each page of the collection.
+    """An index that makes no mistakes.
 
-    `holders` has the first kept page of each group, by its facts.
+    `are_siblings` tells pages apart that only share a text, and `holders` has the kept pages of
+    each group.
     """
 
     truth: Truth
-    facts: Sequence[str]
-    holders: dict[int, dict[str, int]] = field(default_factory=dict)
+    are_siblings: Callable[[int, int], bool] = _are_never_siblings
+    holders: dict[int, list[int]] = field(default_factory=dict)
 
-    def best(self, page: int, *, same_facts: bool = True) -> tuple[float, int | None]:
+    def best(self, page: int, *, of_siblings: bool = False) -> tuple[float, int | None]:
         """Return the highest similarity with a kept page, and that page.
 
-        They are 0 and None if no page reaches `LOWEST`. Only pages with the same facts count, or,
-        if `same_facts` is False, only pages with other facts.
+        They are 0 and None if no page reaches `LOWEST`. Siblings do not count, or, if `of_siblings`
+        is True, only siblings do.
         """
-        group, own = self.truth.groups[page], self.facts[page]
-        for similarity, other in (
-            [(1.0, group), *self.truth.near.get(group, [])] if group >= 0 else []
-        ):
-            for facts, holder in self.holders.get(other, {}).items():
-                if (facts == own) is same_facts:
-                    return similarity, holder
+        group = self.truth.groups[page]
+        if group < 0:
+            return 0.0, None
+        for similarity, other in [(1.0, group), *self.truth.near.get(group, [])]:
+            for kept in self.holders.get(other, ()):
+                if self.are_siblings(page, kept) is of_siblings:
+                    return similarity, kept
         return 0.0, None
 
     def add(self, page: int) -> None:
         """Keep a page."""
-        self.holders.setdefault(self.truth.groups[page], {}).setdefault(self.facts[page], page)
+        self.holders.setdefault(self.truth.groups[page], []).append(page)
 
 
 def compare_all(

@@ -32,9 +32,9 @@ _check_share: Final = checks.number("above 0 and at most 1", lambda share: 0 < s
 def children(flips: FlipSet, bits: int) -> list[FlipSet]:
     """Return the children of a set in its tree: at most a left and a right one.
 
-    Left: add 1 to the last rank. Right: walk from the last rank but one to the first; at a gap of 2
-        to the next rank,
-    raise this rank by 1; at a wider gap, there is no right child; at a gap of 1, go on.
+    The left child adds 1 to the last rank. For the right child, walk from the second to last rank
+    to the first, and look at the gap between each rank and the next one: at a gap of 1, go on; at a
+    gap of 2, raise this rank by 1; at a wider gap, there is no right child.
     """
     below = []
     if flips and flips[-1] < bits:

@@ -5,8 +5,8 @@ Where the site is known, `area` cuts it to what CSS selectors choose. `blocks` w
 finds the blocks and their lines, and leaves out what is hidden or labelled as noise. `extract`
 makes the text: by default `main_text` finds the article among the blocks; `by_trafilatura`, a
 function of the user's and all visible text are one option away. A text that is too short gives way
-to all that is content, and begins with the page's name. `facts` tell a product from others that
-read alike. `tokenize` splits the text into words, and hashes them by the secret of the index.
+to all that is content, and begins with the page's name. `marks` reads what tells a page from its
+siblings: names, pictures, players, declared data and links.
 
 Beside the way stand what changed between two texts (`difference`), and which lines of a site change
 with every load (`volatile`): a crawl learns them, and `PageReader` leaves them out.

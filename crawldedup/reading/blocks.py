@@ -140,7 +140,9 @@ def _of_names(names: str) -> int:
     return (Label.NOISE if is_noise else 0) + (Label.ARTICLE if _ARTICLE.search(names) else 0)
 
 
-_TEXT, _INLINE, _LINK, _SKIPPED, _BREAK, _BLOCK, _BOILERPLATE = range(7)
+_TEXT, _INLINE, _LINK, _BREAK, _BLOCK, _BOILERPLATE, _SKIPPED, _MEDIA = range(8)
+# Elements that show something without text.
+_SHOWS: Final = tags("img iframe video audio embed object")
 _HIDDEN: Final = INVISIBLE | tags("head input noscript title")
 # A button is a block, for one that was never closed holds the page.
 _CONTROLS: Final = tags("datalist option select textarea")
@@ -156,7 +158,7 @@ def _roles(hidden: Iterable[str]) -> list[int]:
         COMMENT: _SKIPPED,
         TEXT: _TEXT,
     }
-    roles |= dict.fromkeys(kinds_of(hidden), _SKIPPED)
+    roles |= dict.fromkeys(kinds_of(hidden), _SKIPPED) | dict.fromkeys(kinds_of(_SHOWS), _MEDIA)
     return [roles.get(kind, _INLINE) for kind in range(max(roles) + 1)]
 
 
@@ -181,7 +183,7 @@ class Blocks:
     -1 for the body.
 
     What a block holds are the numbers from its own to before its end. `names` are what its
-    attributes say of it.
+    attributes say of it. `links` are the links, and `media` the pictures, frames and players.
     """
 
     nodes: list[LexborNode]
@@ -190,6 +192,8 @@ class Blocks:
     kinds: list[int]
     names: list[int]
     lines: list[TextLine]
+    links: list[LexborNode]
+    media: list[LexborNode]
 
     def children(self, block: int) -> Iterator[int]:
         """Yield the direct children of a block."""
@@ -240,115 +244,8 @@ def blocks_without_noise(tree: LexborHTMLParser, holders: set[int]) -> Blocks:
     return blocks
 
 
-class _Walk:
-    """The state of a walk: the blocks and lines so far, and the elements that are still open.
-
-    With `holders`, the names of blocks are read, and noise is left out.
-    """
-
-    __slots__ = (
-        *Blocks.__slots__,
-        "believes_names",
-        "block",
-        "holders",
-        "linked",
-        "links",
-        "longest_noise",
-        "opened",
-        "pieces",
-        "roles",
-        "short_noise",
-    )
-
-    def __init__(self, body: LexborNode, holders: set[int] | None, *, believes_names: bool) -> None:
-        self.holders = holders
-        self.believes_names = believes_names
-        self.nodes = [body]
-        self.parents = [-1]
-        self.ends = [0]
-        self.kinds = [body.tag_id]
-        self.names = [Label.NOTHING]
-        self.lines: list[TextLine] = []
-        # The open elements that hold something, and what each of them is.
-        self.opened = [body]
-        self.roles = [_BLOCK]
-        self.block = 0  # the innermost open one
-        self.links = 0  # that are open
-        # The line that has not ended: its texts, and the letters of its links.
-        self.pieces: list[str] = []
-        self.linked = 0
-        self.short_noise = -1  # the outermost open block that is noise, but too short to leave out
-        self.longest_noise = 0  # letters of what was left out by its name
-
-    def enter(
-        self, node: LexborNode, child: LexborNode | None, kind: int, role: int
-    ) -> LexborNode | None:
-        """Open an element, and return its first child.
-
-        Returns the next node instead if the element is empty, or noise that is left out.
-        """
-        if role >= _BREAK and self.pieces:
-            self._end_line()
-        if child is None:
-            return node.next
-        if role >= _BLOCK:
-            name = Label.NOTHING
-            if self.holders is not None:
-                if role == _BOILERPLATE and node.mem_id not in self.holders:
-                    return node.next
-                if len(self.nodes) < _NAMED:
-                    name = label_of(node)
-                    if name and self._leaves_out(node, name, self.holders):
-                        return node.next
-            self.parents.append(self.block)
-            self.block = len(self.nodes)
-            self.nodes.append(node)
-            self.kinds.append(kind)
-            self.names.append(name)
-            self.ends.append(0)
-        elif role == _LINK:
-            self.links += 1
-        self.opened.append(node)
-        self.roles.append(role)
-        return child
-
-    def leave(self) -> LexborNode | None:
-        """Close the innermost open element, and return the node after it."""
-        role = self.roles.pop()
-        if role >= _BLOCK:
-            if self.pieces:
-                self._end_line()
-            block = self.block
-            self.ends[block] = len(self.nodes)
-            self.block = self.parents[block]
-            if block == self.short_noise:
-                self.short_noise = -1
-        elif role == _LINK:
-            self.links -= 1
-        return self.opened.pop().next
-
-    def _end_line(self) -> None:
-        if text := " ".join("".join(self.pieces).split()):
-            self.lines.append((text, self.linked, self.block))
-        self.pieces.clear()
-        self.linked = 0
-
-    def _leaves_out(self, node: LexborNode, name: int, holders: set[int]) -> bool:
-        """Return True for a block that its name calls noise, if the noise is long enough."""
-        is_noise = name == Label.HIDDEN or (name == Label.NOISE and node.mem_id not in holders)
-        # Blocks within short noise are not longer than it, so they are not measured again.
-        if not is_noise or not self.believes_names or self.short_noise >= 0:
-            return False
-        letters = len(node.text())
-        if letters <= _SHORT_NOISE:
-            self.short_noise = len(self.nodes)
-            return False
-        self.longest_noise = max(self.longest_noise, letters)
-        return True
-
-
-# Texts are added in the loop itself: most nodes are texts, and a call for each would be slower.
-def _walk(
+# One loop over plain lists, with few looks at each node: a call for each would take as long again.
+def _walk(  # noqa: C901, PLR0915
     tree: LexborHTMLParser,
     does: list[int],
     holders: set[int] | None = None,
@@ -358,39 +255,101 @@ def _walk(
     """Return the blocks of a tree, and the letters of the longest noise that was left out by its
     name.
 
-    With `holders`, the names of blocks are read, and noise is left out.
+    With `holders`, the names of blocks are read, and what is noise is left out.
     """
     body = tree.body
     if body is None:
-        return Blocks([], [], [], [], [], []), 0
-    walk = _Walk(body, holders, believes_names=believes_names)
-    opened, pieces, known = walk.opened, walk.pieces, len(does)
+        return Blocks([], [], [], [], [], [], [], []), 0
+    nodes, parents, ends, kinds, names = [body], [-1], [0], [body.tag_id], [Label.NOTHING]
+    lines: list[TextLine] = []
+    links_met: list[LexborNode] = []
+    media: list[LexborNode] = []
+    pieces: list[str] = []
+    # The open elements that hold something, and what each of them is.
+    opened, roles = [body], [_BLOCK]
+    linked = links = block = longest_noise = 0
+    short_noise, known = -1, len(does)
     node = body.first_child
     while node is not None or opened:
         if node is None:
-            node = walk.leave()
+            node = opened.pop()
+            role = roles.pop()
+            if role >= _BLOCK:
+                if pieces:
+                    _end_line(lines, pieces, linked, block)
+                    linked = 0
+                ends[block] = len(nodes)
+                if block == short_noise:
+                    short_noise = -1
+                block = parents[block]
+            elif role == _LINK:
+                links -= 1
+            node = node.next
             continue
         kind = node.tag_id
         role = does[kind] if kind < known else _INLINE
-        if role == _TEXT:
-            text = node.text_content or ""
-        elif role == _SKIPPED:
+        if role >= _SKIPPED:
+            if role == _MEDIA:
+                media.append(node)
             node = node.next
             continue
-        else:
-            child = node.first_child
-            # Most inline elements hold a text and no more.
-            if role > _LINK or child is None or child.tag_id != TEXT or child.next is not None:
-                node = walk.enter(node, child, kind, role)
-                continue
-            text = child.text_content or ""
-        if pieces or not text.isspace():
-            pieces.append(text)
-            if role == _LINK or walk.links:
-                walk.linked += len(text)
-        node = node.next
-    blocks = Blocks(walk.nodes, walk.parents, walk.ends, walk.kinds, walk.names, walk.lines)
-    return blocks, walk.longest_noise
+        child = node if role == _TEXT else node.first_child
+        # Most inline elements hold a text and no more.
+        if role == _TEXT or (
+            role <= _LINK and child is not None and child.tag_id == TEXT and child.next is None
+        ):
+            text = (child and child.text_content) or ""
+            if pieces or not text.isspace():
+                pieces.append(text)
+                if links or role == _LINK:
+                    linked += len(text)
+            if role == _LINK:
+                links_met.append(node)
+            node = node.next
+            continue
+        if role >= _BREAK and pieces:
+            _end_line(lines, pieces, linked, block)
+            linked = 0
+        if child is None:
+            node = node.next
+            continue
+        if role >= _BLOCK:
+            name = Label.NOTHING
+            if holders is not None:
+                if role == _BOILERPLATE and node.mem_id not in holders:
+                    node = node.next
+                    continue
+                if len(nodes) < _NAMED:
+                    name = label_of(node)
+                is_noise = name == Label.HIDDEN or (
+                    name == Label.NOISE and node.mem_id not in holders
+                )
+                # What is in short noise is no longer, and is not measured again.
+                if is_noise and believes_names and short_noise < 0:
+                    if (letters := len(node.text())) > _SHORT_NOISE:
+                        longest_noise = max(longest_noise, letters)
+                        node = node.next
+                        continue
+                    short_noise = len(nodes)
+            parents.append(block)
+            block = len(nodes)
+            nodes.append(node)
+            kinds.append(kind)
+            names.append(name)
+            ends.append(0)
+        elif role == _LINK:
+            links += 1
+            links_met.append(node)
+        opened.append(node)
+        roles.append(role)
+        node = child
+    return Blocks(nodes, parents, ends, kinds, names, lines, links_met, media), longest_noise
+
+
+def _end_line(lines: list[TextLine], pieces: list[str], linked: int, block: int) -> None:
+    if text := " ".join("".join(pieces).split()):
+        lines.append((text, linked, block))
+    pieces.clear()
 
 
 _LEVELS: Final = 200  # of elements around one; real pages have up to 60

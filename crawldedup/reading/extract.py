@@ -39,7 +39,7 @@ FALLBACK_WORDS: Final = 50  # a shorter text of an extractor is taken for a mist
 NAMED_WORDS: Final = 100
 # Names the rules of this package. Change it with them: texts of different rules must not meet in
 # one index.
-TEXT_PROFILE: Final = "text7"
+TEXT_PROFILE: Final = "text8"
 
 _HEADER: Final = kind_of("header")
 _IDENTIFYING_META: Final = frozenset(["description", "og:title", "og:description", "og:image"])

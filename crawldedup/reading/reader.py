@@ -21,14 +21,14 @@ from crawldedup.errors import ConfigurationError, CrawlDedupError, KeyMismatchEr
 from crawldedup.fingerprinting.anchors import paragraphs_of
 from crawldedup.fingerprinting.bits import PROFILE, Fingerprint, Source, fingerprints
 from crawldedup.key import NO_KEY, Key
+from crawldedup.marks.values import ShownMarks
 from crawldedup.options import Options
 from crawldedup.page import Page
 from crawldedup.reading.area import area_of
 from crawldedup.reading.difference import packed_text
 from crawldedup.reading.extract import TEXT_PROFILE, extract_page, get_extractor
-from crawldedup.reading.facts.declared import numbers, plain
-from crawldedup.reading.facts.page_facts import page_facts, text_facts
-from crawldedup.reading.html import check_size, tidy
+from crawldedup.reading.html import HtmlPage, check_size, tidy
+from crawldedup.reading.marks import marks_of_text, read_marks
 from crawldedup.reading.volatile import (
     NOTHING,
     Changing,
@@ -36,7 +36,6 @@ from crawldedup.reading.volatile import (
     Numbers,
     changing_at,
     numbers_of,
-    rest_of,
     without_volatile,
 )
 from crawldedup.urls import NO_LINKS, HeadLinks, claimed_url
@@ -52,9 +51,6 @@ class PageContent(Source):
     The fields of `Source` are what the fingerprint is made of. Those below only describe the page.
     """
 
-    links: HeadLinks = NO_LINKS
-    """The canonical links in the head of the page."""
-
     unselected: bool = False
     """True if the area to compare, which the option `content` selects, is not on the page."""
 
@@ -64,25 +60,20 @@ class PageContent(Source):
     numbers: Numbers = field(default_factory=dict)
     """The numbers of the lines that may prove volatile."""
 
-    @property
-    def fact_lines(self) -> tuple[str, ...]:
-        """The facts that tell the page from others, one a line."""
-        return tuple(self.facts.split("\n")) if self.facts else ()
-
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
     """A page that was read: its fingerprint, and the part of its `PageContent` that callers use.
 
     Only `fingerprint` is set for a page that was given as a fingerprint. A worker process leaves
-    out `text` and `facts` unless they are to be shown.
+    out `text` and `marks` unless they are to be shown.
     """
 
     fingerprint: Fingerprint
     links: HeadLinks = NO_LINKS
     unselected: bool = False
     text: str | None = None
-    facts: tuple[str, ...] = ()
+    marks: ShownMarks | None = None
     left_out: tuple[str, ...] = ()
     numbers: Numbers = field(default_factory=dict)
 
@@ -94,7 +85,7 @@ class ReadPage:
             links=content.links,
             unselected=content.unselected,
             text=content.text,
-            facts=content.fact_lines,
+            marks=content.marks,
             left_out=content.left_out,
             numbers=content.numbers,
         )
@@ -153,7 +144,7 @@ class PageReader:
             PageError: The page cannot be read.
         """
         if page.text is not None:
-            return self._content_of_text(page.text)
+            return self._content_of_text(page.text, page.title)
         options = self._options
         page_text = extract_page(
             page.html or b"",
@@ -164,7 +155,6 @@ class PageReader:
         )
         content = PageContent(
             text=page_text.main,
-            facts=page_facts(page_text, options.distinguish),
             whole=page_text.whole,
             core=page_text.core,
             links=page_text.source.links,
@@ -177,15 +167,32 @@ class PageReader:
                 known, page.url, claimed_url(page.url, content.links) or page.url
             )
             if changing:
-                return _without_changing(content, changing, page_text.source.headings)
-        return content
+                content = _without_changing(content, changing, page_text.source.headings)
+        return self._with_marks(content, page_text.source)
 
-    def _content_of_text(self, text: str) -> PageContent:
+    def _with_marks(self, content: PageContent, source: HtmlPage) -> PageContent:
+        """Read what tells a page from its siblings, of the text that is compared."""
+        distinguish = self._options.distinguish
+        if distinguish == "nothing":
+            return content
+        with_numbers = distinguish == "numbers"
+        full = content.full
+        if isinstance(full, PageContent):
+            marks = read_marks(source, full.text, with_numbers=with_numbers)
+            full = replace(full, marks=marks)
+        marks = read_marks(source, content.text, with_numbers=with_numbers)
+        return replace(content, marks=marks, full=full)
+
+    def _content_of_text(self, text: str, title: str | None) -> PageContent:
         check_size(text)
         tidied = tidy(text)
         if not tidied:
             raise PageError("empty", "the text is empty")
-        return PageContent(tidied, text_facts(tidied, self._options.distinguish))
+        marks = None
+        if self._options.distinguish != "nothing":
+            with_numbers = self._options.distinguish == "numbers"
+            marks = marks_of_text(tidied, title, with_numbers=with_numbers)
+        return PageContent(tidied, marks=marks)
 
     def try_content(self, page: object, known: Known = NOTHING) -> Content:
         """Return the content of a page as `content` does, or the error if it cannot be read.
@@ -246,9 +253,9 @@ class PageReader:
         if self._options.paragraphs and not fingerprint.thin:
             fingerprint = replace(fingerprint, paragraphs=paragraphs_of(content.text, key))
         if self._options.keep_texts:
-            parts = [content.whole or content.text, content.facts]
-            text = "\n".join(part for part in parts if part)
-            fingerprint = replace(fingerprint, packed_text=packed_text(text))
+            fingerprint = replace(
+                fingerprint, packed_text=packed_text(content.whole or content.text)
+            )
         return fingerprint
 
 
@@ -257,7 +264,6 @@ def _with_numbers(content: PageContent, headings: Collection[str]) -> PageConten
     lines = content.text.split("\n")
     if content.whole is not None:
         lines += content.whole.split("\n")
-    lines += [line for line in content.fact_lines if line.startswith("row ")]
     return replace(content, numbers=numbers_of(lines, headings))
 
 
@@ -281,20 +287,6 @@ def _without_changing(
         text=text,
         whole=whole,
         core=core,
-        facts=_facts_without(content.fact_lines, changing, text=text, left_out=lines),
         full=content if left_out else None,
         left_out=left_out[:_MOST_LEFT_OUT],
     )
-
-
-def _facts_without(
-    facts: Sequence[str], changing: Changing, *, text: str, left_out: Sequence[str]
-) -> str | None:
-    """Return the facts without the numbers that change, when `left_out` lines went from `text`."""
-    # Beside a product, the numbers of such lines were taken for the product's own.
-    numbers_left_out = {*numbers(plain("\n".join(left_out)), units=True)} - {*text.split()}
-    lines = []
-    for fact in facts:
-        if fact.removeprefix("number ") not in numbers_left_out:
-            lines.append(rest_of(fact, changing))
-    return "\n".join(line for line in lines if line) or None

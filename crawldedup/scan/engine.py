@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
+import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,7 +22,9 @@ from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS, Fingerprint
 from crawldedup.fingerprinting.shingles import pair_hashes, shingle_hashes
 from crawldedup.fingerprinting.tokenize import word_hashes
 from crawldedup.index.queries import TABLES
+from crawldedup.marks.exact_keys import exact_keys
 from crawldedup.scan import pairs as pairing
+from crawldedup.scan.order import Order, Resemblances, nearest_of
 from crawldedup.scan.pairs import (
     MOST_PAGES,
     Keys,
@@ -30,11 +33,11 @@ from crawldedup.scan.pairs import (
     earlier_of,
     later_of,
     near_pairs,
-    pair,
 )
 from crawldedup.search import decision as model
 from crawldedup.search.decision import Crowd, crowd_rule, likelihood_costs
 from crawldedup.search.plan import STORED_BITS, Table
+from crawldedup.stores.contract import DIGEST_MASK
 
 Rows = NDArray[np.int64]
 Progress = Callable[[str, float], None]
@@ -50,8 +53,6 @@ _EXACT_UNIT: Final = (
 )  # what is missing to a similarity of 1, as a whole number, as the costs of bits are
 # Pages that resemble dropped pages alone are compared so often with what those were dropped for.
 ROUNDS: Final = 3
-# So many of the pages that resemble a page are looked at, the nearest ones.
-MOST_RESEMBLING: Final = 64
 
 # What a row of each column holds.
 LAYOUT: Final[dict[str, np.dtype[Any]]] = {
@@ -62,7 +63,14 @@ LAYOUT: Final[dict[str, np.dtype[Any]]] = {
     "steps": np.dtype((np.uint16, (VERIFY_BITS,))),
     "thin": np.dtype(np.bool_),
     "rank": np.dtype(np.uint8),
+    "identity": np.dtype(np.uint64),
+    "address": np.dtype(np.uint64),
+    "twin": np.dtype(np.uint64),
 }
+# Of pages that share text, columns of which equal values name candidates: see `PageRow`.
+SHARED: Final = ("digest", "identity", "address")
+# How alike two pages are beyond their texts: by all marks, by a name or an address, or by nothing.
+_TWINS, _NAMESAKES = 2, 1
 
 
 class Lists:
@@ -76,16 +84,39 @@ class Lists:
         return self._items[self._ends[row - 1] if row else 0 : self._ends[row]]
 
 
+class PageRow(NamedTuple):
+    """What is compared of one page."""
+
+    #: The fingerprint, salted as an index files it (`crawldedup.index.queries.salted`).
+    fingerprint: Fingerprint
+    #: Of pages that are copies of each other, one of the lowest rank is kept.
+    rank: int = 0
+    #: What shows which content the page is (`crawldedup.index.queries.marks_of`).
+    marks: bytes = b""
+
+    @property
+    def twin(self) -> int:
+        """What all pages have in common that share text and marks; the digest without marks.
+
+        Such pages never conflict, and conflict with the same others but for their addresses.
+        """
+        digest = self.fingerprint.digest
+        if not self.marks:
+            return digest
+        shown = digest.to_bytes(8, "big") + self.fingerprint.marks
+        return mmh3.hash64(shown, signed=False)[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Columns:
     """What is compared of pages, in arrays of one length.
 
-    `search`, `verify` and `digest` are those of `Fingerprint`, salted as an index files them
-    (`crawldedup.index.queries.salted`). `volatility` holds the sizes of the search weights in
-    parts of VOLATILITY_UNIT. `steps` holds those of the verify weights, as rows of the tables of
-    the normal distribution at the threshold: the same costs follow from them as from the weights.
-    Of pages that are copies of each other, one of the lowest `rank` is kept. If there are
-    `shingles` (see `shingle_set`), they decide.
+    `search`, `verify` and `digest` are those of `PageRow.fingerprint`. `volatility` holds the sizes
+    of the search weights in parts of VOLATILITY_UNIT. `steps` holds those of the verify weights, as
+    rows of the tables of the normal distribution at the threshold: the same costs follow from them
+    as from the weights.
+    `identity` and `address` are those of the `ExactKeys` of a page, 0 for none. If there are
+    `shingles` (see `shingle_set`), they decide. If there are `marks`, they tell siblings.
     """
 
     search: NDArray[np.uint64]
@@ -95,20 +126,24 @@ class Columns:
     steps: NDArray[np.uint16]
     thin: NDArray[np.bool_]
     rank: NDArray[np.uint8]
+    identity: NDArray[np.uint64]
+    address: NDArray[np.uint64]
+    twin: NDArray[np.uint64]
     shingles: Lists | None = None
+    marks: Lists | None = None
 
     def __len__(self) -> int:
         return len(self.search)
 
     @classmethod
-    def of(cls, pages: Sequence[tuple[Fingerprint, int]], threshold: float) -> Self:
-        """Return columns of salted fingerprints and ranks.
-
-        Pages are accepted from an estimate of `threshold` on.
-        """
+    def of(cls, pages: Sequence[PageRow], threshold: float) -> Self:
+        """Return columns of pages, which are accepted from an estimate of `threshold` on."""
         empty: dict[str, Any] = {name: np.zeros(len(pages), kind) for name, kind in LAYOUT.items()}
-        columns = cls(**empty)
-        for row, (page, rank) in enumerate(pages):
+        marks = [page.marks for page in pages]
+        sizes = np.array(list(map(len, marks)), np.uint32)
+        columns = cls(**empty, marks=Lists(np.frombuffer(b"".join(marks), np.uint8), sizes))
+        for row, page_row in enumerate(pages):
+            page = page_row.fingerprint
             columns.search[row], columns.digest[row] = page.search, page.digest
             columns.verify[row] = np.frombuffer(page.verify, np.uint8)
             columns.volatility[row] = np.minimum(
@@ -117,7 +152,10 @@ class Columns:
             columns.steps[row] = model.grid_rows(
                 np.abs(page.verify_weights), model.steepness(threshold)
             )
-            columns.thin[row], columns.rank[row] = page.thin, rank
+            columns.thin[row], columns.rank[row] = page.thin, page_row.rank
+            keys = exact_keys(page.search, page.digest & DIGEST_MASK, page_row.marks)
+            columns.identity[row], columns.address[row] = keys.identity or 0, keys.address or 0
+            columns.twin[row] = page_row.twin
         return columns
 
 
@@ -157,10 +195,44 @@ class Goal:
 
 
 def costs_of(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.int64]:
-    """Return the costs of pairs of pages, given their rows, shape (pairs,).
+    """Return the costs of pairs of pages, given their rows, shape (pairs,); 0 for equal texts.
 
     It is quickest with equal rows together.
     """
+    totals = np.zeros(len(later), np.int64)
+    unequal = np.flatnonzero(~are_equal(pages, later, earlier))
+    totals[unequal] = _costs_of_bits(pages, later[unequal], earlier[unequal])
+    return totals
+
+
+def are_equal(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.bool_]:
+    """Return which pairs of pages have equal texts."""
+    return np.equal(pages.digest[later], pages.digest[earlier])
+
+
+def are_comparable(
+    pages: Columns, later: Rows, earlier: Rows, most_verify: int
+) -> NDArray[np.bool_]:
+    """Return which pairs of pages are worth a decision: those of equal texts, and those that have
+    enough words and differ in at most so many verify bits.
+    """
+    bits = np.bitwise_count(pages.verify[later] ^ pages.verify[earlier]).sum(axis=1)
+    is_near = (bits <= most_verify) & ~(pages.thin[later] | pages.thin[earlier])
+    comparable: NDArray[np.bool_] = is_near | are_equal(pages, later, earlier)
+    return comparable
+
+
+def likeness_of(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.uint8]:
+    """Return how alike pairs of pages are beyond their texts, for `nearest_of`."""
+    likeness = np.zeros(len(later), np.uint8)
+    for keys in (pages.identity, pages.address):
+        values = keys[later]
+        likeness[(values != 0) & (values == keys[earlier])] = _NAMESAKES
+    likeness[pages.twin[later] == pages.twin[earlier]] = _TWINS
+    return likeness
+
+
+def _costs_of_bits(pages: Columns, later: Rows, earlier: Rows) -> NDArray[np.int64]:
     totals = np.zeros(len(later), np.int64)
     for part, differing in _differing(pages, later, earlier):
         rows, places = np.unique(later[part], return_inverse=True)
@@ -217,76 +289,6 @@ def exact_similarities(shingles: Lists, later: Rows, earlier: Rows) -> NDArray[n
     return similarities
 
 
-class Resemblances:
-    """Pairs of pages that resemble each other, ordered by the later page, then by cost, then by the
-    earlier page.
-    """
-
-    def __init__(self, later: Rows, earlier: Rows, costs: Rows) -> None:
-        order = np.lexsort((earlier, costs, later))
-        self.later, self.earlier, self.costs = later[order], earlier[order], costs[order]
-
-    def __len__(self) -> int:
-        return len(self.later)
-
-    def nearest(self) -> Self:
-        """Return the pairs of each later page with the pages that it resembles most, at most
-        MOST_RESEMBLING.
-        """
-        first = np.flatnonzero(np.diff(self.later, prepend=-1))
-        place = np.arange(len(self)) - np.repeat(first, np.diff(first, append=len(self)))
-        near = place < MOST_RESEMBLING
-        return type(self)(self.later[near], self.earlier[near], self.costs[near])
-
-
-class Order:
-    """What has been decided of the pages 0, 1, .. of an order.
-
-    `original` holds the page itself where it is kept.
-    """
-
-    def __init__(self, pages: int, crowd: Crowd) -> None:
-        self.original = np.arange(pages)
-        self._crowd = crowd
-
-    def decide(self, pairs: Resemblances, *, presumes: bool = True) -> Keys:
-        """Decide about the later pages of pairs.
-
-        All earlier pages that are not themselves later pages of these pairs must be decided.
-
-        As in a crawl, a page is compared with kept pages alone. A page that resembles only dropped
-        pages may be a copy of what these were dropped for. If `presumes`, it is presumed to be one.
-        The pairs that tell whether it is are returned, packed. Decide again with these among the
-        others, whatever their costs.
-        """
-        original, limit, reach = self.original, self._crowd.limits[0], self._crowd.reach
-        starts = np.flatnonzero(np.diff(pairs.later, prepend=-1))
-        later, earlier, costs = (
-            pairs.later[starts].tolist(),
-            pairs.earlier.tolist(),
-            pairs.costs.tolist(),
-        )
-        bounds = [*starts.tolist(), len(pairs)]
-        wanted = []
-        for page, start, end in zip(later, bounds[:-1], bounds[1:], strict=True):
-            places = [
-                place for place in range(start, end) if original[earlier[place]] == earlier[place]
-            ]
-            kept = [costs[place] for place in places if costs[place] <= reach]
-            original[page] = page
-            if kept and kept[0] <= self._crowd.bar(kept).limit:
-                original[page] = earlier[places[0]]
-                continue
-            near = [place for place in range(start, end) if costs[place] <= limit]
-            unknown = {int(original[earlier[place]]) for place in near}.difference(
-                earlier[start:end]
-            )
-            wanted += [(page, other) for other in unknown]
-            if presumes and unknown:
-                original[page] = min(unknown)
-        return distinct(pair(*np.array(wanted, np.uint64).reshape(-1, 2).T))
-
-
 @dataclass(frozen=True, slots=True)
 class Duplicates:
     """What each page is, in arrays of one length, in the order of the columns.
@@ -314,9 +316,9 @@ def find_duplicates(
     """Return what each page is. Pages come in their order, after those of lower rank.
 
     The verdicts are those of a crawl that meets the pages in this order, each under a URL of its
-    own; but an exact copy of a dropped page shares that page's verdict. If the pages have shingles,
-    exact similarities decide. Pairs wait on disk, in `folder` or a temporary one. Raises
-    ConfigurationError for more than MOST_PAGES pages, and OSError.
+    own; but an exact copy of a dropped page without marks shares that page's verdict. If the pages
+    have shingles, exact similarities decide. Pairs wait on disk, in `folder` or a temporary one.
+    Raises ConfigurationError for more than MOST_PAGES pages, and OSError.
     """
     if len(pages) > MOST_PAGES:
         raise ConfigurationError(
@@ -329,6 +331,8 @@ def find_duplicates(
             progress("comparing keys", 50 * number / len(TABLES))
             for pairs in batch.candidates(table):
                 waiting.add(pairs)
+        for pairs in batch.namesakes():
+            waiting.add(pairs)
         for share, pairs in waiting.blocks():
             progress("comparing pages", 50 + 40 * share)
             batch.decide(pairs)
@@ -345,15 +349,22 @@ class _Batch:
         self._pages = pages
         self._goal = goal
         self._rows = np.argsort(pages.rank, kind="stable")
-        _, first, copies = np.unique(
-            pages.digest[self._rows], return_index=True, return_inverse=True
-        )
-        self._first_copy = first[copies]
-        self._is_first = self._first_copy == np.arange(len(pages))
+        twins = pages.twin[self._rows]
+        _, first, copies = np.unique(twins, return_index=True, return_inverse=True)
+        numbers = np.arange(len(pages))
+        self._is_first = first[copies] == numbers
+        # Without marks, the verdict about the first of several copies is that about all of them.
+        has_marks = twins != pages.digest[self._rows]
+        self._judged = np.where(has_marks, numbers, first[copies])
         # By exact costs, it does not count how many others a page resembles.
         limit = round((1 - goal.similarity) * _EXACT_UNIT)
         exact = Crowd(limit, goal.similarity, (limit,), (goal.similarity,))
-        self._order = Order(len(pages), goal.crowd if pages.shingles is None else exact)
+        crowd = goal.crowd if pages.shingles is None else exact
+        self._order = Order(len(pages), crowd, self._marks_of)
+
+    def _marks_of(self, number: int) -> bytes:
+        marks = self._pages.marks
+        return b"" if marks is None else marks[self._rows[number]].tobytes()
 
     def candidates(self, table: Table) -> Iterator[Keys]:
         """Yield near pairs of pages that share a key in a table: of too many that do, those that
@@ -379,8 +390,26 @@ class _Batch:
             numbers = pairing.crowded(packed, bits).astype(np.int64)
             bits += pairing.CROWD_BITS
 
+    def namesakes(self) -> Iterator[Keys]:
+        """Yield pairs of pages that have an exact key in common and are worth a decision."""
+        is_judged = self._judged == np.arange(len(self._judged))
+        judged, firsts = np.flatnonzero(is_judged), np.flatnonzero(self._is_first)
+        sources = [(name, numbers) for name in SHARED for numbers in (judged, firsts)]
+        for name, numbers in [("twin", judged), *sources]:
+            keys = getattr(self._pages, name)[self._rows[numbers]]
+            for pairs in pairing.pairs_of_exact_keys(keys, numbers.astype(np.uint64)):
+                yield pairs[self._are_comparable(pairs)]
+
+    def _are_comparable(self, pairs: Keys) -> NDArray[np.bool_]:
+        later, earlier = self._rows[later_of(pairs)], self._rows[earlier_of(pairs)]
+        return are_comparable(self._pages, later, earlier, self._goal.most_verify_bits)
+
     def decide(self, pairs: Keys) -> None:
         """Decide about the later pages of pairs. All pages before them must be decided."""
+        self._decide(pairs)
+        self._order.settle()
+
+    def _decide(self, pairs: Keys) -> None:
         measured = self._measured(pairs, self._goal.crowd.reach)
         for _ in range(ROUNDS):
             wanted = self._order.decide(measured)
@@ -400,28 +429,34 @@ class _Batch:
         shingles are held.
         """
         later, earlier = later_of(pairs), earlier_of(pairs)
-        costs = costs_of(self._pages, self._rows[later], self._rows[earlier])
-        counts = costs <= most
-        near = Resemblances(later[counts], earlier[counts], costs[counts]).nearest()
-        if self._pages.shingles is None:
-            return near
-        similarities = self._similarities(self._rows[near.later], self._rows[near.earlier])
-        costs = np.rint((1 - similarities) * _EXACT_UNIT).astype(np.int64)
-        return Resemblances(near.later, near.earlier, costs)
+        rows, others = self._rows[later], self._rows[earlier]
+        costs = costs_of(self._pages, rows, others)
+        likeness = likeness_of(self._pages, rows, others)
+        near = np.flatnonzero(costs <= most)
+        near = near[nearest_of(later[near], earlier[near], costs[near], likeness[near])]
+        later, earlier, costs = later[near], earlier[near], costs[near]
+        if self._pages.shingles is not None:
+            similarities = self._similarities(self._rows[later], self._rows[earlier])
+            costs = np.rint((1 - similarities) * _EXACT_UNIT).astype(np.int64)
+        return Resemblances(later, earlier, costs)
 
     def _similarities(self, later: Rows, earlier: Rows) -> NDArray[np.float64]:
         if self._pages.shingles is None:
             return similarities_of(self._pages, later, earlier, self._goal.threshold)
-        return exact_similarities(self._pages.shingles, later, earlier)
+        similarities = np.ones(len(later))
+        unequal = np.flatnonzero(~are_equal(self._pages, later, earlier))
+        similarities[unequal] = exact_similarities(
+            self._pages.shingles, later[unequal], earlier[unequal]
+        )
+        return similarities
 
     def duplicates(self) -> Duplicates:
-        # An exact copy has the verdict of the first one.
-        original = self._order.original[self._first_copy]
-        is_near = self._is_first & (original != np.arange(len(original)))
+        original = self._order.original[self._judged]
+        rows, others = self._rows, self._rows[original]
+        is_copy = original != np.arange(len(original))
+        is_exact = is_copy & are_equal(self._pages, rows, others)
+        is_near = is_copy & ~is_exact & (self._judged == np.arange(len(original)))
         similarity = np.ones(len(original))
-        similarity[is_near] = self._similarities(self._rows[is_near], self._rows[original[is_near]])
-        is_exact = ~self._is_first & (original == self._first_copy)
-        place = np.argsort(self._rows)
-        return Duplicates(
-            self._rows[original][place], is_exact[place], similarity[self._first_copy][place]
-        )
+        similarity[is_near] = self._similarities(rows[is_near], others[is_near])
+        place = np.argsort(rows)
+        return Duplicates(others[place], is_exact[place], similarity[self._judged][place])

@@ -33,11 +33,12 @@ from crawldedup.commands.pages import require_existing
 from crawldedup.commands.wacz import WACZ_SUFFIX, Revisits
 from crawldedup.deduplicator import Deduplicator
 from crawldedup.errors import ConfigurationError, StoreError
-from crawldedup.options import Options
+from crawldedup.options import LOWEST_SIMILARITY, Options
+from crawldedup.scan.engine import Goal
 from crawldedup.scan.read import Chunk, ScanFolder, chunked, read_into
 from crawldedup.scan.run import Results, version_of_files
 from crawldedup.text import pluralize
-from crawldedup.verdict import Verdict
+from crawldedup.verdict import Kind, Verdict
 
 _ENDINGS: Final = (
     "it must end in .jsonl, .json, .csv or .warc, all of them perhaps with .gz, or in .parquet"
@@ -239,19 +240,20 @@ class _Feed:
         return item
 
     def _not_in(self, index: Deduplicator, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """Yield the pages that an index does not know, by their texts alone. Raises StoreError."""
+        """Yield the pages of which an index has no copy: neither under their own URLs, nor under
+        others. Raises StoreError.
+        """
+        options = index.options
+        least = Goal(options.similarity, options.recall).threshold
+        enough = max(least, LOWEST_SIMILARITY + 0.01)
         for place, numbers, pages in chunks:
-            asked = zip(numbers, pages, strict=True)
-            looks = [
-                replace(page, identity=f"filter {number}", remember=False) for number, page in asked
-            ]
+            looks = [replace(page, remember=False, revisit_similarity=enough) for page in pages]
             for number, verdict in zip(numbers, index.check_batch(looks), strict=True):
                 if isinstance(verdict, StoreError):
                     raise verdict
-                if isinstance(verdict, Verdict) and verdict.is_duplicate:
-                    self.known[number] = {name: getattr(verdict, name) for name in _SHOWN} | {
-                        "known": True
-                    }
+                if isinstance(verdict, Verdict) and (kind := _known_kind(verdict)):
+                    shown = {name: getattr(verdict, name) for name in _SHOWN}
+                    self.known[number] = shown | {"kind": kind, "known": True}
             new = [at for at, number in enumerate(numbers) if number not in self.known]
             yield Chunk(place, [numbers[at] for at in new], [pages[at] for at in new])
 
@@ -293,6 +295,18 @@ class _Feed:
             "thin": int((self.results.pages.thin & self.results.duplicates.kept).sum()),
             "not_compared": items - found["pages"] - len(self.known),
         }
+
+
+def _known_kind(verdict: Verdict) -> str | None:
+    """Return what a page is that an index knows; None for one that it doesn't.
+
+    An index may remember a page of the same URL. That is a copy, too, while it shows the same.
+    """
+    if verdict.is_duplicate:
+        return str(verdict.kind)
+    if verdict.kind is not Kind.REVISIT or verdict.changed:
+        return None
+    return str(Kind.EXACT_DUPLICATE if verdict.similarity == 1 else Kind.NEAR_DUPLICATE)
 
 
 def _in_words(counts: dict[str, int]) -> str:

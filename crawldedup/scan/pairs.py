@@ -11,6 +11,10 @@ Keys are sorted, so the pages that share one form a run. A page is paired with t
 in its run, of which it meets a bounded number: in a long run, these are the ones whose whole keys
 are next to its own. It is paired, too, with the first page of each longer key that it shares with
 many: of a thousand copies, each meets the one that is kept.
+
+Siblings share nearly all of their text, so a page may meet a crowd of them and miss the one that it
+is a copy of. Pages that have an exact key in common are therefore paired as well, each with the
+first page of that key and with the pages before it.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawldedup.fingerprinting.shingles import is_first_of_run
+from crawldedup.marks.exact_keys import MOST_PER_KEY
 from crawldedup.search.decision import grid_rows, normal_tables, search_similarity, steepness
 from crawldedup.search.plan import STORED_BITS, Table, flip_sets
 
@@ -142,6 +147,27 @@ def candidate_pairs(packed: Keys, bits: int, near: Near) -> Iterator[Keys]:
         yield from _neighbours(packed[first:end], bits, near)
         yield from _with_first(packed[first:end], bits, near)
         first = end
+
+
+def pairs_of_exact_keys(keys: Keys, numbers: Keys) -> Iterator[Keys]:
+    """Yield sorted pairs of pages that share an exact key, some twice.
+
+    A page is paired with the first page of its key and with those before it, up to MOST_PER_KEY.
+    The key 0 stands for none.
+    """
+    has_key = keys != 0
+    keys, numbers = keys[has_key], numbers[has_key]
+    order = np.lexsort((numbers, keys))
+    keys, numbers = keys[order], numbers[order]
+    places = np.arange(len(keys))
+    starts = np.maximum.accumulate(np.where(is_first_of_run(keys), places, 0))
+    later = np.flatnonzero(places > starts)
+    yield distinct(pair(numbers[later], numbers[starts[later]]))
+    for back in range(1, MOST_PER_KEY + 1):
+        later = np.flatnonzero(places - starts > back)
+        if not len(later):
+            return
+        yield distinct(pair(numbers[later], numbers[later - back]))
 
 
 def crowded(packed: Keys, bits: int) -> Keys:

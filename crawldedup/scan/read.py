@@ -29,29 +29,29 @@ from crawldedup.errors import (
     UnexpectedReadError,
     WorkerError,
 )
-from crawldedup.fingerprinting.bits import Fingerprint
-from crawldedup.index.queries import QueryBuilder, salted
+from crawldedup.index.queries import QueryBuilder, marks_of, salted
 from crawldedup.key import NO_KEY
 from crawldedup.options import Options
 from crawldedup.page import Page
 from crawldedup.reading.area import area_of
 from crawldedup.reading.reader import PageContent, PageReader
 from crawldedup.recent import put_last
-from crawldedup.scan.engine import LAYOUT, Columns, Goal, Lists, shingle_set
+from crawldedup.scan.engine import LAYOUT, Columns, Goal, Lists, PageRow, shingle_set
 from crawldedup.text import printable
 from crawldedup.workers.pool import WorkerPool
 from crawldedup.workers.reading import content_digest, plain_page
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 _DIGEST_BYTES: Final = 16
 
 Packed = dict[str, bytes]  # the columns of some pages, by their names in KINDS
 KINDS: Final = {
     **LAYOUT,
-    **dict.fromkeys(("shingle_sizes", "shingles", "url_sizes"), np.dtype(np.uint32)),
-    "urls": np.dtype(np.uint8),
+    **dict.fromkeys(("shingle_sizes", "shingles", "url_sizes", "mark_sizes"), np.dtype(np.uint32)),
+    **dict.fromkeys(("urls", "marks"), np.dtype(np.uint8)),
 }
-"""What an item of each column is. Each page has one, but for shingles and the bytes of URLs."""
+"""What an item of each column is. Each page has one, but for shingles and the bytes of URLs and
+marks."""
 
 Place = tuple[int, int, int]
 """The number of a source, how many of its items are read, and how many errors the sources before it
@@ -141,11 +141,11 @@ class ScanFolder:
                     for column, file in files.items():
                         file.write(packed[column])
             arrays = {column: _mapped(file, KINDS[column]) for column, file in files.items()}
-        shingles, urls = (
+        shingles, marks, urls = (
             Lists(arrays.pop(f"{name}s"), arrays.pop(f"{name}_sizes"))
-            for name in ("shingle", "url")
+            for name in ("shingle", "mark", "url")
         )
-        return Columns(**arrays, shingles=shingles), urls
+        return Columns(**arrays, shingles=shingles, marks=marks), urls
 
     def _whole_parts(self) -> Iterator[tuple[Step, list[Packed]]]:
         for number in count():
@@ -196,7 +196,7 @@ def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
     def content_of(page: Page) -> PageContent:
         # Half of an archive may be the same bytes again.
         same = content_digest(
-            page.html, page.text, page.encoding, area_of(options.content, page.url)
+            page.html, page.text, page.title, page.encoding, area_of(options.content, page.url)
         )
         if same not in last:
             put_last(last, same, page_reader.content(page), _REMEMBERED)
@@ -210,17 +210,21 @@ def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
                 pages.append(page)
             except PageError as error:
                 skipped[place] = error.reason
-        rows, shingles = list[tuple[Fingerprint, int]](), list[NDArray[np.uint32]]()
+        rows, shingles = list[PageRow](), list[NDArray[np.uint32]]()
         for page, content, made in zip(
             pages, contents, page_reader.fingerprints(contents), strict=True
         ):
-            rows.append((salted(made, queries.scope_of(page), NO_KEY), int(names_a_view(page.url))))
+            filed = salted(made, queries.scope_of(page), NO_KEY)
+            rank = int(names_a_view(page.url))
+            rows.append(PageRow(filed, rank, marks_of(page, filed, NO_KEY)))
             shingles.append(shingle_set("" if made.thin else content.text))
         columns = Columns.of(rows, threshold)
         packed = {
             **{name: getattr(columns, name) for name in LAYOUT},
             "shingle_sizes": np.array(list(map(len, shingles)), np.uint32),
             "shingles": np.concatenate([np.zeros(0, np.uint32), *shingles]),
+            "mark_sizes": np.array([len(row.marks) for row in rows], np.uint32),
+            "marks": np.frombuffer(b"".join(row.marks for row in rows), np.uint8),
         }
         return {name: column.tobytes() for name, column in packed.items()}, skipped
 

@@ -219,6 +219,7 @@ class DedupItemPipeline:
         # One text with markup is read as the page it is, with its tables and headings.
         is_page = len(texts) == 1 and _MARKUP.search(texts[0])
         content: dict[str, Any] = {"html": texts[0]} if is_page else {"text": bare_text(texts)}
+        content["title"] = title_in(item)
         return Page(
             url, identity=identity, scope_key=scope_key, remember=self._options.remember, **content
         )
@@ -299,6 +300,14 @@ def identity_in(item: Any) -> tuple[str, str]:
     has_text = isinstance(value, str | int) or own_text is not object.__str__
     name = str(value).strip() if has_text and not isinstance(value, bool | bytes | None) else ""
     return (name, named_identity(name)) if name else ("", f"item {uuid.uuid4().hex}")
+
+
+def title_in(item: Any) -> str | None:
+    """Return what an item is called: its field `title`, if that is a text."""
+    value = _value_in(item, "title")
+    if isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]  # as item loaders leave it
+    return value if isinstance(value, str) and value.strip() else None
 
 
 def named_identity(name: str) -> str:

@@ -67,7 +67,7 @@ from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.scrapy_plugin.walls import Walls
 from crawldedup.stores.registry import is_persistent
 from crawldedup.text import printable
-from crawldedup.verdict import Kind, Verdict, describe
+from crawldedup.verdict import Kind, Verdict, describe, mark_of_sibling
 
 BROWSER_PAGE_KEY: Final = "playwright_page"
 _RELOAD_KEY: Final = "_crawldedup_reload"
@@ -314,7 +314,9 @@ class DedupMiddleware:
         )
         for match in matches:
             other = key_of(replace(page, url=match.url, identity=None))
-            if other != key_of(page) and (other in self._seen or match.added_at > self._began):
+            if match.sibling is not None or other == key_of(page):
+                continue
+            if other in self._seen or match.added_at > self._began:
                 kind = Kind.EXACT_DUPLICATE if match.exact else Kind.NEAR_DUPLICATE
                 found = replace(
                     judged.verdict, kind=kind, original=match.url, hamming=match.hamming
@@ -353,12 +355,13 @@ class DedupMiddleware:
         self._stats.count("walls/suspected")
         original, share, window = suspicion
         consequence = "goes on"
-        if action == "close":
+        # Pages that are kept may be contents: nothing is lost for a suspicion.
+        if action == "close" and (verdict.is_duplicate or verdict.kind is Kind.REVISIT):
             site = site_of(verdict.url)
             self._closed.add(site)
             consequence = f"asks for no more of {site}"
         message = (
-            f"{round(share * window)} of the last {window} pages are copies of "
+            f"{round(share * window)} of the last {window} pages read like "
             f"{printable(original)}. Is it a login form, a ban, a soft 404 or a consent page? "
             f"CRAWLDEDUP_WALL is '{action}': the crawl {consequence}."
         )
@@ -387,7 +390,7 @@ class DedupMiddleware:
             await signals.send(signals.page_deduplicated, self._crawler, **event)
         if self._is_interactive:
             say(self._crawler, logging.INFO, f"{response.url} is {describe(verdict)}")
-        elif outcome.refused or verdict.is_duplicate or verdict.is_partial or verdict.difference:
+        elif _is_told(verdict, outcome):
             say(self._crawler, logging.DEBUG, f"{outcome.done} {response.url}: {describe(verdict)}")
 
     def _tell_left_out(self, site: str, lines: Iterable[str]) -> None:
@@ -425,6 +428,17 @@ class DedupMiddleware:
             request.meta[DROP_ITEMS_KEY] = True
         response.flags += [*outcome.flags]
         return response
+
+
+def _is_told(verdict: Verdict, outcome: Outcome) -> bool:
+    """Return whether the log tells of a page, at the level DEBUG."""
+    return (
+        outcome.refused
+        or verdict.is_duplicate
+        or verdict.is_partial
+        or bool(verdict.difference)
+        or mark_of_sibling(verdict) is not None
+    )
 
 
 async def close_browser_page(crawler: Crawler, request: Request) -> None:

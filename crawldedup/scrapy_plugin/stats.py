@@ -23,7 +23,7 @@ from crawldedup.scrapy_plugin.settings import (
 from crawldedup.scrapy_plugin.signals import logger, say
 from crawldedup.stores.registry import shown_url
 from crawldedup.text import pluralize, printable
-from crawldedup.verdict import Kind, Verdict
+from crawldedup.verdict import Kind, Verdict, mark_of_sibling
 
 NOVELTY_PAGES: Final = 200  # So many of the last pages tell how much new a crawl still finds.
 # So many pages, and this share of those to check, are too many to pass unchecked.
@@ -136,6 +136,8 @@ class CrawlStats:
         kind = _DUPLICATES.get(verdict.kind, str(verdict.kind))
         for name in ("checked", kind, *(name for name, is_set in flags.items() if is_set)):
             self.count(name)
+        if mark := mark_of_sibling(verdict):
+            self.count(f"siblings/{mark}")
         if is_dropped and size:
             self.count("bytes_saved", size)
         if verdict.is_duplicate:
@@ -291,6 +293,9 @@ class CrawlStats:
             lines.append(f"  {pluralize(replaced, 'duplicate')} replaced a worse copy")
         if across := counts["duplicate/across_sites"]:
             lines.append(f"  {pluralize(across, 'duplicate')} of pages on other sites")
+        if siblings := self._counts_of("siblings"):
+            number = pluralize(sum(siblings.values()), f"new {self._noun}")
+            lines.append(f"  {number} kept apart from a sibling: {_listed(siblings)}")
         if known := counts["paragraphs/words/known"]:
             share = known / (known + counts["paragraphs/words/new"])
             pages, partial = (

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import ConfigurationError, CrawlDedupError
+from crawldedup.marks.reasons import kind_in_words
 from crawldedup.report.render import templates_of
 from crawldedup.service.messages import SentPage, converted
 from crawldedup.service.metrics import registry_of_all_workers
@@ -44,9 +45,11 @@ async def show(dedup: AsyncDeduplicator, scope: Scope, body: bytes) -> Answer:
         if scope["method"] == "POST":
             values["form"] = form = await _form_in(body)
             if name == "compare":
-                first = _page_in(form, "first", "the first page").page
-                second = _page_in(form, "second", "the second page").page
-                values["result"] = await dedup.compare(first, second)
+                first, second = (
+                    _page_in(form, name, form.get(f"{name}-url", "").strip() or f"the {name} page")
+                    for name in ("first", "second")
+                )
+                values["result"] = await dedup.compare(first.page, second.page)
             else:
                 sent = _page_in(form, "page", form.get("url", "").strip())
                 values["result"] = await dedup.explain(**sent.values)
@@ -59,7 +62,9 @@ async def show(dedup: AsyncDeduplicator, scope: Scope, body: bytes) -> Answer:
             refused.problem.status,
             headers | refused.headers,
         )
-    templates = templates_of("crawldedup.service", describe, pluralize, shown_url, summary)
+    templates = templates_of(
+        "crawldedup.service", describe, kind_in_words, pluralize, shown_url, summary
+    )
     page = templates.get_template(f"{name}.html").render(page=name, options=dedup.options, **values)
     # What was pasted may hold halves of surrogate pairs.
     return Answer(page.encode("utf-8", "replace"), status, headers)

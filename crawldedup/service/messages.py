@@ -84,6 +84,13 @@ class SentPage(KnownPage, kw_only=True, dict=True):
     text: Annotated[
         str | None, Meta(description="The main text, if you have extracted it yourself.")
     ] = None
+    title: Annotated[
+        Name | None,
+        Meta(
+            description="What `text` is called. On one site, texts of other titles are other "
+            "contents."
+        ),
+    ] = None
     encoding: Annotated[
         Name | None,
         Meta(

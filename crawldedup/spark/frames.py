@@ -29,10 +29,12 @@ from crawldedup.search.plan import STORED_BITS
 from crawldedup.spark.tasks import (
     BODY,
     COLUMNS,
+    COMPARED,
     CROWDED,
     URL,
     compare_pairs,
     decide_pairs,
+    make_exact_pairs,
     make_keys,
     make_pairs,
     read_pages,
@@ -250,25 +252,34 @@ def verdicts_of(read: DataFrame, goal: Goal) -> DataFrame:
     """
     pages, total = numbered(read)
     readable = pages.where("reason is null")
-    copies = checkpointed(copies_of(readable))
-    copied = checkpointed(copies.select("number"))
-    single = among(
-        readable.where("not thin").select("number", "search", "volatility"), copied, "left_anti"
+    repeated = checkpointed(copies_of(readable))
+    # Without marks, the verdict about the first of several copies is that about all of them.
+    copies = checkpointed(repeated.where("not has_marks").select("number", "first"))
+    single = among(readable, checkpointed(repeated.select("number")), "left_anti")
+    judged = among(readable, checkpointed(copies.select("number")), "left_anti")
+    near = candidates(
+        single.where("not thin").select("number", "search", "volatility"), goal.similarity
     )
-    pairs = candidates(single, goal.similarity).distinct()
+    pairs = near.union(namesakes(judged, single)).distinct()
     similar = compared(pages, decided(pages, total, pairs, goal), goal, "similarity")
-    similar = checkpointed(similar.toDF("number", "kept", "similarity"))
-    near_copies = similar.withColumn("kind", F.lit(str(Kind.NEAR_DUPLICATE)))
-    verdicts = checkpointed(near_copies.union(_of_copies(copies, similar)))
+    kind = F.when(F.col("is_exact"), str(Kind.EXACT_DUPLICATE)).otherwise(str(Kind.NEAR_DUPLICATE))
+    similar = checkpointed(
+        similar.select(
+            F.col("later").alias("number"),
+            F.col("earlier").alias("kept"),
+            F.when(F.col("is_exact"), 1.0).otherwise(F.col("value")).alias("similarity"),
+            kind.alias("kind"),
+        )
+    )
+    verdicts = checkpointed(similar.union(_of_copies(copies, similar)))
     originals = checkpointed(verdicts.select(F.col("kept").alias("number")).distinct())
     urls = among(pages.select("number", F.col(URL).alias("kept_url")), originals).withColumnRenamed(
         "number", "kept"
     )
     named = verdicts.join(urls, "kept").drop("kept")
-    duplicates = among(
-        pages.select("number", ID, URL), checkpointed(verdicts.select("number"))
-    ).join(named, "number")
-    thin = among(pages.where("thin").select("number", ID, URL, "reason"), copied, "left_anti")
+    known = checkpointed(verdicts.select("number"))
+    duplicates = among(pages.select("number", ID, URL), known).join(named, "number")
+    thin = among(pages.where("thin").select("number", ID, URL, "reason"), known, "left_anti")
     kind = F.when(F.col("reason").isNull(), str(Kind.THIN)).otherwise("skipped")
     both = duplicates.unionByName(thin.withColumn("kind", kind), allowMissingColumns=True)
     return both.select(ID, URL, *ADDED)
@@ -300,29 +311,48 @@ def numbered(pages: DataFrame) -> tuple[DataFrame, int]:
 
 
 def copies_of(pages: DataFrame) -> DataFrame:
-    """Return the `number` of each page that is an exact copy, and the `first` page of its text."""
-    texts = pages.select("digest", "number").groupBy("digest")
+    """Return the `number` of each page that shares text and marks with an earlier one, the `first`
+    of these, and whether they `has_marks`.
+    """
+    texts = pages.select("twin", "number").groupBy("twin")
     shared = checkpointed(
         texts.agg(F.min("number").alias("first"), F.count("*").alias("pages")).where("pages > 1")
     )
-    copies = pages.select("digest", "number").join(_hinted(shared), "digest")
-    return copies.where("number != first").select("number", "first")
+    copies = pages.select("twin", "digest", "number").join(_hinted(shared), "twin")
+    has_marks = (F.col("twin") != F.col("digest")).alias("has_marks")
+    return copies.where("number != first").select("number", "first", has_marks)
 
 
 def _of_copies(copies: DataFrame, similar: DataFrame) -> DataFrame:
-    """Return the verdicts of exact copies.
+    """Return the verdicts of exact copies without marks.
 
     If the first page of their text is a duplicate itself, its verdict is theirs.
     """
-    kind = F.when(F.col("kept").isNull(), str(Kind.EXACT_DUPLICATE)).otherwise(
-        str(Kind.NEAR_DUPLICATE)
-    )
     return copies.join(similar.withColumnRenamed("number", "first"), "first", "left").select(
         "number",
         F.coalesce("kept", "first").alias("kept"),
         F.coalesce("similarity", F.lit(1.0)).alias("similarity"),
-        kind.alias("kind"),
+        F.coalesce("kind", F.lit(str(Kind.EXACT_DUPLICATE))).alias("kind"),
     )
+
+
+def namesakes(judged: DataFrame, single: DataFrame) -> DataFrame:
+    """Return pairs of pages that have an exact key in common, `later` and `earlier`; some more
+    than once.
+
+    Args:
+        judged: The pages that are decided about.
+        single: The first page of each text with its marks. These are paired among each other, too.
+    """
+    sources = [(name, pages) for name in engine.SHARED for pages in (judged, single)]
+    rows = [
+        pages.where(F.col(name) != 0).select(
+            F.xxhash64(F.lit(place), F.col(name)).alias("key"), "number"
+        )
+        for place, (name, pages) in enumerate([("twin", judged), *sources])
+    ]
+    keys = reduce(DataFrame.union, rows).repartition("key").sortWithinPartitions("key")
+    return keys.mapInArrow(make_exact_pairs, "later long, earlier long")
 
 
 def candidates(pages: DataFrame, similarity: float) -> DataFrame:
@@ -357,33 +387,35 @@ def candidates(pages: DataFrame, similarity: float) -> DataFrame:
 
 
 def compared(pages: DataFrame, pairs: DataFrame, goal: Goal, wanted: str) -> DataFrame:
-    """Return `later` and `earlier` of pairs, and the `value` of each (see `compare_pairs`).
+    """Return `later` and `earlier` of pairs, and the `value` and `is_exact` of each (see
+    `compare_pairs`).
 
     The pairs of a page come together to its steps, which take more room than all else. A page has a
     bounded number.
     """
     pairs = checkpointed(pairs)
     numbers = checkpointed(pairs.select(F.col("earlier").alias("number")).distinct())
-    signatures = among(pages.select("number", "verify"), numbers).withColumnRenamed(
+    signatures = among(pages.select("number", *COMPARED), numbers).withColumnRenamed(
         "number", "earlier"
     )
-    others = F.collect_list(F.struct("earlier", "verify")).alias("others")
+    others = F.collect_list(F.struct("earlier", *COMPARED)).alias("others")
     grouped = pairs.join(signatures, "earlier").groupBy(F.col("later").alias("number")).agg(others)
     grouped = F.broadcast(grouped) if pairs.count() <= _MOST_BROADCAST_PAIRS else grouped
-    rows = pages.select("number", "verify", "steps").join(grouped, "number")
+    rows = pages.select("number", *COMPARED, "steps").join(grouped, "number")
     return rows.mapInArrow(
-        partial(compare_pairs, goal, wanted), "later long, earlier long, value double"
+        partial(compare_pairs, goal, wanted),
+        "later long, earlier long, value double, is_exact boolean",
     )
 
 
 def decided(pages: DataFrame, total: int, pairs: DataFrame, goal: Goal) -> DataFrame:
-    """Return near duplicates, `later`, each with the page that is kept, `earlier`.
+    """Return duplicates, `later`, each with the page that is kept, `earlier`.
 
     If a decision wants further pairs, they are compared as well.
     """
     measured = checkpointed(compared(pages, pairs, goal, "near"))
     for presumes in [True] * engine.ROUNDS + [False]:
-        rows = measured.repartition(1).sortWithinPartitions("later")
+        rows = _with_marks(pages, measured).repartition(1).sortWithinPartitions("later")
         task = partial(decide_pairs, total, goal.crowd, presumes)
         verdicts = checkpointed(
             rows.mapInArrow(task, "later long, earlier long, is_wanted boolean")
@@ -393,6 +425,14 @@ def decided(pages: DataFrame, total: int, pairs: DataFrame, goal: Goal) -> DataF
             break
         measured = checkpointed(measured.union(compared(pages, wanted, goal, "cost")))
     return verdicts.where("not is_wanted").select("later", "earlier")
+
+
+def _with_marks(pages: DataFrame, pairs: DataFrame) -> DataFrame:
+    """Return pairs with the marks of their pages."""
+    for name in ("later", "earlier"):
+        marks = pages.select(F.col("number").alias(name), F.col("marks").alias(f"{name}_marks"))
+        pairs = pairs.join(marks, name)
+    return pairs
 
 
 def among(pages: DataFrame, wanted: DataFrame, how: str = "left_semi") -> DataFrame:

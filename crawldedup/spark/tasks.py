@@ -13,15 +13,16 @@ import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
 
 from crawldedup.errors import PageError
-from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS, Fingerprint, fingerprint
-from crawldedup.index.queries import salted
+from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS, fingerprint
+from crawldedup.index.queries import marks_of, salted
 from crawldedup.key import Key
 from crawldedup.options import Options
 from crawldedup.page import Page
 from crawldedup.reading.reader import PageReader
 from crawldedup.scan import engine
 from crawldedup.scan import pairs as pairing
-from crawldedup.scan.engine import LAYOUT, Columns, Goal, Resemblances
+from crawldedup.scan.engine import LAYOUT, Columns, Goal, PageRow
+from crawldedup.scan.order import Order, Resemblances, nearest_of
 from crawldedup.scan.pairs import earlier_of, later_of, numbers_in, pack
 from crawldedup.search.decision import Crowd
 from crawldedup.search.plan import Table
@@ -32,9 +33,14 @@ Rows = Iterator[pa.RecordBatch]
 URL: Final = "_crawldedup_url"
 BODY: Final = "_crawldedup_body"
 COLUMNS: Final = (
-    "search long, digest long, verify binary, volatility binary, steps binary, thin boolean, "
-    "reason string"
+    "search long, digest long, identity long, address long, twin long, verify binary, "
+    "volatility binary, steps binary, thin boolean, marks binary, reason string"
 )
+COMPARED: Final = ("verify", "digest", "identity", "address", "twin", "thin")
+"""Of COLUMNS, those that are compared of both pages of a pair."""
+
+KEYS: Final = ("twin", *engine.SHARED)
+"""The columns of exact keys."""
 # In place of the earlier page of a pair: the page is to be compared by longer keys.
 CROWDED: Final = -1
 
@@ -42,7 +48,7 @@ CROWDED: Final = -1
 _SIGN: Final = np.uint64(1 << 63)
 _KEYS_AT_ONCE: Final = 1 << 20
 _PAIRS_AT_ONCE: Final = 1 << 19
-_UNREAD: Final = fingerprint("")  # for columns that nothing reads
+_UNREAD: Final = PageRow(fingerprint(""))  # for columns that nothing reads
 
 
 def matrix(column: pa.Array, kind: DTypeLike, width: int) -> NDArray[Any]:
@@ -80,12 +86,13 @@ def read_pages(options: Options, key: Key, goal: Goal, kind: str, batches: Batch
     """
     reader = PageReader(options)
 
-    def read(url: str | None, body: Any) -> tuple[Fingerprint, str | None]:
+    def read(url: str | None, body: Any) -> tuple[PageRow, str | None]:
         if body is None:
             return _UNREAD, "empty"
         try:
             page = Page(url or "", html=body) if kind == "html" else Page(url or "", text=body)
-            return salted(reader.read_page(page, key).fingerprint, "", key), None
+            filed = salted(reader.read_page(page, key).fingerprint, "", key)
+            return PageRow(filed, marks=marks_of(page, filed, key)), None
         except PageError as error:
             return _UNREAD, error.reason
 
@@ -93,15 +100,19 @@ def read_pages(options: Options, key: Key, goal: Goal, kind: str, batches: Batch
         urls = rows[URL].to_pylist()
         bodies = rows[BODY].to_pylist()
         pages = [read(url, body) for url, body in zip(urls, bodies, strict=True)]
-        columns = Columns.of([(fingerprint, 0) for fingerprint, _ in pages], goal.threshold)
+        columns = Columns.of([row for row, _ in pages], goal.threshold)
         yield batch(
             **{name: rows[name] for name in rows.schema.names if name != BODY},
-            **{name: getattr(columns, name).view("int64") for name in ("search", "digest")},
+            **{
+                name: getattr(columns, name).view("int64")
+                for name in ("search", "digest", "identity", "address", "twin")
+            },
             **{
                 name: of_matrix(getattr(columns, name))
                 for name in ("verify", "volatility", "steps")
             },
             thin=columns.thin,
+            marks=pa.array([row.marks for row, _ in pages], pa.binary()),
             reason=pa.array([reason for _, reason in pages], pa.string()),
         )
 
@@ -148,54 +159,78 @@ def make_pairs(bits: int, batches: Batches) -> Rows:
         yield batch(later=crowd, earlier=np.full(len(crowd), CROWDED))
 
 
+def make_exact_pairs(batches: Batches) -> Rows:
+    """Pair the pages of sorted rows that share an exact key.
+
+    Memory holds the longest run.
+    """
+    for rows in _whole_groups(batches, lambda rows: np.asarray(rows["key"]), _KEYS_AT_ONCE):
+        keys, numbers = (np.asarray(rows[name]).view(np.uint64) for name in ("key", "number"))
+        for pairs in pairing.pairs_of_exact_keys(keys, numbers):
+            yield batch(later=later_of(pairs), earlier=earlier_of(pairs))
+
+
 def compare_pairs(goal: Goal, wanted: str, batches: Batches) -> Rows:
     """Compare each later page with the earlier ones of its group.
 
     `value` is the "cost" or the "similarity", whichever is `wanted`. With "near", it is the cost,
-    and only those pairs are yielded that are worth a decision: the nearest of each page.
+    and only those pairs are yielded that are worth a decision: the nearest of each page. `is_exact`
+    tells pairs of equal texts.
     """
     for rows in batches:
         others = rows["others"].flatten()
         later = np.repeat(np.arange(len(rows)), np.asarray(rows["others"].value_lengths()))
         earlier = len(rows) + np.arange(len(others))
         names = np.concatenate((np.asarray(rows["number"]), np.asarray(others.field("earlier"))))
-        signatures = [
-            matrix(column, "uint8", VERIFY_BITS // 8)
-            for column in (rows["verify"], others.field("verify"))
-        ]
-        # Of the steps, those of the later pages suffice; nothing else is compared.
-        columns: dict[str, Any] = {name: np.empty(0, kind) for name, kind in LAYOUT.items()}
-        columns |= {
-            "verify": np.concatenate(signatures),
-            "steps": matrix(rows["steps"], "uint16", VERIFY_BITS),
-        }
-        pages = Columns(**columns)
+        pages = _columns_of_pairs(rows, others)
         if wanted == "similarity":
             value = engine.similarities_of(pages, later, earlier, goal.threshold)
-            yield batch(later=names[later], earlier=names[earlier], value=value)
-            continue
-        costs = engine.costs_of(pages, later, earlier)
-        pairs = Resemblances(names[later], names[earlier], costs)
+        else:
+            value = engine.costs_of(pages, later, earlier).astype(np.float64)
         if wanted == "near":
-            bits = np.bitwise_count(pages.verify[later] ^ pages.verify[earlier]).sum(axis=1)
-            is_near = (costs <= goal.crowd.reach) & (bits <= goal.most_verify_bits)
-            pairs = Resemblances(
-                names[later[is_near]], names[earlier[is_near]], costs[is_near]
-            ).nearest()
-        yield batch(later=pairs.later, earlier=pairs.earlier, value=pairs.costs.astype(np.float64))
+            is_near = (value <= goal.crowd.reach) & engine.are_comparable(
+                pages, later, earlier, goal.most_verify_bits
+            )
+            later, earlier, value = later[is_near], earlier[is_near], value[is_near]
+            likeness = engine.likeness_of(pages, later, earlier)
+            near = nearest_of(names[later], names[earlier], value, likeness)
+            later, earlier, value = later[near], earlier[near], value[near]
+        is_exact = engine.are_equal(pages, later, earlier)
+        yield batch(later=names[later], earlier=names[earlier], value=value, is_exact=is_exact)
+
+
+def _columns_of_pairs(rows: pa.RecordBatch, others: pa.Array) -> Columns:
+    """Return what is compared of later pages, and behind them of the earlier ones."""
+    # Of the steps, those of the later pages suffice.
+    columns: dict[str, Any] = {name: np.empty(0, kind) for name, kind in LAYOUT.items()}
+    for name in COMPARED:
+        parts = (rows[name], others.field(name))
+        if name == "verify":
+            columns[name] = np.concatenate(
+                [matrix(part, "uint8", VERIFY_BITS // 8) for part in parts]
+            )
+        else:
+            values = np.concatenate([part.to_numpy(zero_copy_only=False) for part in parts])
+            columns[name] = values if name == "thin" else values.view(np.uint64)
+    columns["steps"] = matrix(rows["steps"], "uint16", VERIFY_BITS)
+    return Columns(**columns)
 
 
 def decide_pairs(pages: int, crowd: Crowd, presumes: bool, batches: Batches) -> Rows:
     """Decide about the pages of sorted pairs: yield the wanted pairs and the near duplicates.
 
-    Memory holds all verdicts.
+    Memory holds all verdicts, and the marks of the pages that have copies.
     """
-    order = engine.Order(pages, crowd)
+    marks = _MarksOfGroups()
+    order = Order(pages, crowd, marks.of)
     for rows in _whole_groups(batches, lambda rows: np.asarray(rows["later"]), _PAIRS_AT_ONCE):
         later, earlier, costs = (np.asarray(rows[name]) for name in ("later", "earlier", "value"))
+        marks.take(rows)
         wanted = order.decide(
             Resemblances(later, earlier, costs.astype(np.int64)), presumes=presumes
         )
+        order.settle()
+        marks.keep(order.original[later])
         yield batch(
             later=later_of(wanted),
             earlier=earlier_of(wanted),
@@ -203,6 +238,30 @@ def decide_pairs(pages: int, crowd: Crowd, presumes: bool, batches: Batches) -> 
         )
     near = np.flatnonzero(order.original != np.arange(pages))
     yield batch(later=near, earlier=order.original[near], is_wanted=np.zeros(len(near), np.bool_))
+
+
+class _MarksOfGroups:
+    """The marks of the pages of some pairs, and of what earlier pages are copies of."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, bytes] = {}
+        self._present: dict[int, bytes] = {}
+
+    def of(self, page: int) -> bytes:
+        return self._present.get(page) or self._kept.get(page, b"")
+
+    def take(self, rows: pa.Table) -> None:
+        """Take the marks of the pages of these pairs in place of those before them."""
+        self._present = {}
+        for name in ("later", "earlier"):
+            pages, first = np.unique(np.asarray(rows[name]), return_index=True)
+            marks = rows[f"{name}_marks"].take(first).to_pylist()
+            self._present |= dict(zip(pages.tolist(), marks, strict=True))
+
+    def keep(self, originals: NDArray[np.int64]) -> None:
+        """Keep the marks of the pages that have copies, and of no others."""
+        for page in np.unique(originals).tolist():
+            self._kept[page] = self.of(page)
 
 
 def _whole_groups(

@@ -7,13 +7,22 @@ there resemble the page. `Store.check` then applies the first of these rules tha
 
 1. The URL is known, and the crawler that checked the page last is this one or no longer running:
    the page is a `revisit`. If its text has changed, the new text replaces the remembered one.
-2. The page resembles a remembered one. If a record in the ranges has the same digest, the page is
-   an `exact` duplicate, and its cost counts as 0; otherwise, if the rule accepts a record, the page
-   is a `near` duplicate. A thin page (`Query.exact_only`) is also `near` if another running crawler
-   already holds its URL, and the text there counts as unchanged. The duplicate is counted as a copy
-   of the nearest accepted record, unless every accepted record has a worse rank than the page: then
-   the page takes the place of the nearest one.
+2. The page resembles a remembered one, and is not its sibling. If a record in the ranges has the
+   same digest, the page is an `exact` duplicate, and its cost counts as 0; otherwise, if the rule
+   accepts a record, the page is a `near` duplicate. A thin page (`Query.exact_only`) is also `near`
+   if another running crawler already holds its URL, and the text there counts as unchanged. The
+   duplicate is counted as a copy of the nearest accepted record, unless every accepted record has a
+   worse rank than the page: then the page takes the place of the nearest one.
 3. Otherwise the page is `new`, and the store adds it.
+
+Similarity only nominates: two contents of one site may share nearly all of their text. A record
+whose marks conflict with those of the page (`Query.conflict_with`) is a sibling. It is passed over
+before anything else is decided, as if it had not been found, whether or not its digest is the same.
+Siblings fill the index with pages of nearly the same text, so records are also filed under up to
+three exact keys (`crawldedup.marks.exact_keys`). Beside the records in the ranges of a query, a
+store compares the 16 records that were added last under each exact key of the page. A record that
+counts a copy, or that its better copy replaces, learns from it the marks that it lacks
+(`crawldedup.marks.learning`); so does an unchanged revisit. A changed revisit brings its own marks.
 
 A page can be remembered before its crawler has delivered it; until then it is pending. If the
 crawler dies first, the page is abandoned: it no longer makes other pages duplicates, and the next
@@ -29,20 +38,21 @@ To add a store, write a class that follows `Store` and register its URL schemes,
 `crawldedup.stores.registry` describes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Protocol, Self, runtime_checkable
+from typing import ClassVar, Final, Protocol, Self
 
 from crawldedup.checks import LONGEST_KEY
 from crawldedup.errors import KeyMismatchError, ProfileMismatchError, StoreError
 from crawldedup.key import NO_KEY, Key
+from crawldedup.marks.packing import unpacked
+from crawldedup.marks.relation import Conflict, conflict, shown_conflict
 from crawldedup.search.decision import MAX_CANDIDATES, Prefilter, WeightedThreshold
 from crawldedup.search.plan import MAX_KEYS, ProbePlan, Table
 from crawldedup.verdict import Kind
 
 #: A crawler that sends no heartbeat for this long counts as dead; see `CrawlSession`.
 LEASE_SECONDS: Final = 120
-
 # Each page that is added removes at most this many others, so that no check takes long. An index
 # far above its limits shrinks little by little.
 #: The oldest pages, if the index holds more than `Retention.max_pages`.
@@ -51,14 +61,9 @@ MAX_EVICTED: Final = 2
 MAX_FREED: Final = 8
 #: Pages that are examined in turn, and removed if they have expired.
 MAX_SWEPT: Final = 4
-#: Pages whose anchors have expired or exceed `AnchorQuery.most_anchors`.
-MAX_RETIRED: Final = 4
-
 #: If at most this many records were compared, the nearest rejected one is reported up to the cost
 #: `far` of `search.decision.Crowd`; otherwise up to its `reach`, as one of many is near by chance.
 FEW: Final = 16
-#: A store remembers at most this many pages for an anchor: text on more pages belongs to no page.
-MOST_HOLDERS: Final = 8
 #: The bits of a URL key by which anchors refer to their pages.
 PAGE_BITS: Final = 40
 #: The bits of a page's hash that a `Record.digest` keeps.
@@ -102,6 +107,9 @@ class Record:
     rank: int = 0
     #: The compressed text, or nothing if texts are not kept.
     packed_text: bytes = b""
+    #: What shows which content the page is: see `crawldedup.marks.packing`. Nothing for a text
+    #: that has no name.
+    marks: bytes = b""
     #: When the page was added, in seconds since 1970 (UTC).
     added_at: int = 0
     #: When the page or a copy of it was last checked, in seconds since 1970 (UTC).
@@ -166,28 +174,49 @@ class Query:
     #: Accepts texts that count as unchanged at a revisit; without it, only the same digest does.
     revisit_rule: WeightedThreshold | None = None
 
+    def conflict_with(self, marks: bytes) -> Conflict:
+        """Return what tells the page from a similar record; `Conflict.NONE` for its copies.
+
+        `redis/lua/lib/marks.lua` applies the same rule: see `crawldedup.marks.relation`.
+
+        Args:
+            marks: The marks of the record.
+        """
+        own, other = unpacked(self.record.marks), unpacked(marks)
+        return Conflict.NONE if own is None or other is None else conflict(own, other)
+
+    def shows_other_marks(self, marks: bytes) -> bool:
+        """Return whether a revisited page shows other marks than the record."""
+        own, other = unpacked(self.record.marks), unpacked(marks)
+        if own is None or other is None:
+            return False
+        return shown_conflict(own.content, other.content) is not Conflict.NONE
+
     @property
     def max_keys_per_side(self) -> int:
         """The most search keys to read on either side of the page's own key within one range."""
         return max(1, self.max_keys // 8)
 
-    def has_new_text(self, signature: bytes, digest: int, *, abandoned: bool = False) -> bool:
-        """Return whether the text of a revisited page has changed.
+    def has_new_text(self, record: Record, *, abandoned: bool = False) -> bool:
+        """Return whether the content of a revisited page has changed: its text, or its marks.
 
         Text that counts as unchanged does not replace the remembered text, which is the text that
         was delivered last. Otherwise a page that changes a little at each visit would never be
         delivered again. `redis/lua/check.lua` applies the same rule.
 
         Args:
-            signature: The signature that the store remembers.
-            digest: The digest that the store remembers.
+            record: What the store remembers of the page.
             abandoned: Whether the remembered text was never delivered, so that every other text
                 is new.
         """
-        if digest == self.record.digest:
+        if self.shows_other_marks(record.marks):
+            return True
+        if record.digest == self.record.digest:
             return False
         rule = self.revisit_rule
-        return rule is None or abandoned or rule.cost(self.record.signature, signature) > rule.limit
+        if rule is None or abandoned:
+            return True
+        return rule.cost(self.record.signature, record.signature) > rule.limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,42 +239,14 @@ class Answer:
     #: Whether the page has taken the place of `record`.
     replaces: bool = False
     #: For a new page, the nearest record that was not accepted, if it is near enough; see `FEW`.
+    #: A sibling comes before records that are less similar.
     rejected: Record | None = None
+    #: What tells the page from `rejected`, if that is a sibling.
+    conflict: Conflict = Conflict.NONE
 
 
 #: The answers to a batch. A page that could not be checked has an error in place of its answer.
 Answers = list[Answer | StoreError]
-
-
-@dataclass(frozen=True, slots=True)
-class AnchorQuery:
-    """The anchors of a page: hashes of short passages that recur wherever the text is copied."""
-
-    #: The URL of the page, which may be empty.
-    url: str
-    #: The name of the page.
-    name: PageName
-    #: The anchors, without repetition.
-    anchors: tuple[int, ...]
-    #: How long the anchors of a page are kept, from when they were added; None stands for forever.
-    ttl_seconds: int | None = None
-    #: The number of anchors in the index beyond which those of the oldest pages are removed.
-    most_anchors: int = 1 << 40
-    #: Identifies the secret key with which the anchors were hashed; see `Key.id`.
-    key_id: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Holders:
-    """Which pages held the anchors of a query before the page of the query."""
-
-    #: For each anchor, in the order of the query, the pages that hold it, earliest first, as
-    #: numbers that the store chooses; None if `MOST_HOLDERS` pages hold it.
-    pages: tuple[tuple[int, ...] | None, ...]
-    #: The URLs of those pages that have not expired, by number. Other pages do not count.
-    urls: Mapping[int, str]
-    #: Whether the page of the query was added before.
-    is_known: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,28 +474,3 @@ class Store(Protocol):
 
     def info(self) -> StoreInfo:
         """Return the figures of the index."""
-
-
-@runtime_checkable
-class AnchorStore(Protocol):
-    """What a `Store` must also do if it is to recognize single paragraphs.
-
-    The option `paragraphs` needs it; everything else works without.
-    """
-
-    def anchors(self, query: AnchorQuery, *, add: bool = True) -> Holders:
-        """Look the anchors of a page up and, in the same atomic step, remember them.
-
-        An anchor has at most `MOST_HOLDERS` pages. Anchors that the page had before and that the
-        query lacks are removed, and so are those of up to `MAX_RETIRED` old pages.
-
-        Args:
-            query: The page and its anchors.
-            add: Whether to remember the page.
-
-        Returns:
-            The pages that held each anchor before this page did.
-
-        Raises:
-            StoreError: The store fails; see `Store`.
-        """

@@ -21,7 +21,8 @@ from typing import Any, Final
 
 from crawldedup.checks import did_you_mean
 from crawldedup.errors import ConfigurationError, ProfileMismatchError
-from crawldedup.stores.contract import AnchorStore, Layout, Store
+from crawldedup.stores.anchors import AnchorStore
+from crawldedup.stores.contract import Layout, Store
 
 #: The group of entry points by which other packages add stores.
 ENTRY_POINT_GROUP: Final = "crawldedup.stores"

@@ -48,7 +48,7 @@ def request(task: Task, pages: Sequence[Page], key: Key, known: Known = NOTHING)
     """Return the message that gives a worker a task.
 
     Args:
-        task: "read" one page, "show" it (with its text and facts), or "compare" two.
+        task: "read" one page, "show" it (with its text and marks), or "compare" two.
         pages: The one page or the two.
         key: The key of the index.
         known: The numbers to leave out of the page: those known to change with every load.
@@ -86,17 +86,16 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
         begun = perf_counter()
         area = area_of(options.content, page.url)
         digest = content_digest(
-            page.html, page.text, page.encoding, area, key.id, known, known and page.url
+            page.html, page.text, page.title, page.encoding, area, key.id, known, known and page.url
         )
         if digest not in last:
-            result = replace(page_reader.read_page(page, key, known), text=None, facts=())
+            result = replace(page_reader.read_page(page, key, known), text=None, marks=None)
             put_last(last, digest, msgspec.Raw(_packed.encode(result)), _CACHED_PAGES)
         return last[digest], perf_counter() - begun
 
     def show(page: Page, key: Key, known: Known) -> tuple[msgspec.Raw, float]:
         result = page_reader.read_page(page, key, known)
-        facts = tuple(valid(fact) for fact in result.facts)
-        result = replace(result, text=valid(result.text or ""), facts=facts)
+        result = replace(result, text=valid(result.text or ""))
         return msgspec.Raw(_packed.encode(result)), 0.0
 
     def compare_pages(first: Page, second: Page, key: Key) -> object:
@@ -128,7 +127,7 @@ def content_digest(*values: object) -> bytes:
 
 def plain_page(page: Page) -> dict[str, Any]:
     """Return the fields of a page that name it or are read from it: arguments of `Page`."""
-    names = ("url", "html", "text", "encoding", "identity", "scope_key", "similarity")
+    names = ("url", "html", "text", "title", "encoding", "identity", "scope_key", "similarity")
     values = {name: getattr(page, name) for name in names}
     return {
         name: valid(value) if isinstance(value, str) else value for name, value in values.items()

@@ -5,16 +5,23 @@ nothing.
 """
 
 import random
+from dataclasses import replace
 from functools import cache
 
 import mmh3
 import numpy as np
 import pytest
 
-from crawldedup import Deduplicator, Kind, fingerprint
+from crawldedup import Deduplicator, Kind, Page, fingerprint
 from crawldedup.fingerprinting.tokenize import word_hashes
 from crawldedup.key import Key, salt_of
+from crawldedup.marks.exact_keys import exact_keys
+from crawldedup.marks.packing import packed, unpacked
+from crawldedup.marks.values import Marks, address_marks
+from crawldedup.options import Options
+from crawldedup.reading.reader import PageReader
 from crawldedup.scope import page_key
+from crawldedup.stores.contract import DIGEST_MASK
 from tests.attacks.forging import ALIKE_FOR_MMH3, WORD_LIKE, page_near
 
 pytestmark = pytest.mark.usefixtures("own_keys")
@@ -74,13 +81,50 @@ def test_texts_that_collide_under_every_seed_do_not_under_a_key() -> None:
     assert key.number(one, "text") != key.number(other, "text")
 
 
+MARKED = """
+<title>{0} | Shop</title><meta property=og:title content="{0}"><main><h1>{0}</h1><p>{1}</p>
+<img src=lamp.jpg><iframe src="/film/7"></iframe><input type=hidden name=size value=m>
+<a href="/a">a</a> <a href="/b">b</a> <a href="/c">c</a></main>
+"""
+
+
+def hashes_of(marks: Marks) -> list[int]:
+    """Return the hashes in the marks of a page but those of 16 bits, which agree by chance."""
+    content, address = marks.content, marks.address
+    assert content.text is not None
+    assert content.numbers is not None
+    assert address is not None
+    return [
+        *(name.hash for name in content.names),
+        *content.pictures,
+        *content.players,
+        *(datum.value for datum in content.data),
+        *(content.text, content.sketch, content.numbers),
+        *(address.site, address.path, address.folder, address.parameters, address.views),
+        address.canonical,
+    ]
+
+
 def test_every_hash_of_a_page_is_another_with_another_key() -> None:
-    url, text = "https://victim.example/story", "Alert: the product catches fire. Recall."
-    seen = set()
+    url = "https://victim.example/story/a?id=7&print=1"
+    text = "Alert: the product catches fire. Recall."
+    page = Page(url, html=MARKED.format("Storm lantern", VICTIM))
+    reader = PageReader(Options(distinguish="numbers"))
+    seen: list[set[int]] = []
     for key in (Key(), Key.random(), Key.random()):
-        thin, whole = fingerprint(text, key=key), fingerprint(VICTIM, facts="price 9", key=key)
-        seen |= {thin.digest, whole.digest, whole.facts, page_key("", url, None, key)}
-        seen |= {*salt_of("victim.example", 32, key)}
-    assert len(seen) == 18
+        thin, whole = fingerprint(text, key=key), reader.read_page(page, key).fingerprint
+        content = unpacked(whole.marks)
+        assert content is not None
+        marks = replace(content, address=address_marks(url, whole.links, key))
+        seen.append(
+            {
+                *(thin.digest, whole.digest, page_key("", url, None, key)),
+                *salt_of("victim.example", 32, key),
+                *hashes_of(marks),
+                *filter(None, exact_keys(whole.search, whole.digest & DIGEST_MASK, packed(marks))),
+            }
+        )
+    assert [len(hashes - {0}) for hashes in seen] == [23, 23, 23]
+    assert len(set.union(*seen)) == 69
     # A thin page is found again nevertheless.
     assert verdict_on_the_victim(text, text) is Kind.EXACT_DUPLICATE

@@ -96,6 +96,29 @@ def test_compare_tells_how_alike_two_pages_are(pages: Run) -> None:
     assert pages("compare --content #story d.html e.html --json").values[0]["similarity"] == 1
 
 
+def test_siblings_are_said_to_be_apart_and_why(run: Run) -> None:
+    for name in ("river", "mill"):
+        body = f"<h1>Photo of the day</h1><img src=/{name}.jpg>{html(TIDES)}"
+        Path(f"{name}.html").write_text(f"<title>Photo of the day</title><main>{body}</main>")
+    compared = "compare river.html mill.html"
+    assert "kept apart" not in run(compared).out
+    urls = "https://photos.example/1 https://photos.example/2"
+    said = run(f"{compared} --urls {urls}").out
+    assert said.startswith("kept apart: another lead picture, river and mill\n")
+    assert "+ mark lead picture mill" in said
+    run("check river.html --url https://photos.example/1")
+    (told,) = run("explain mill.html --url https://photos.example/2 --json").values
+    assert (told["kind"], told["rejected"], told["rejected_by"]) == (
+        "new",
+        "https://photos.example/1",
+        "picture",
+    )
+    said = run("explain mill.html --url https://photos.example/2").out
+    assert "new, a sibling of https://photos.example/1: another lead picture" in said
+    assert "  mark       lead picture mill" in said
+    assert "  sibling    https://photos.example/1, another lead picture" in said
+
+
 def test_pages_are_forgotten_and_an_index_is_cleared(pages: Run) -> None:
     pages("check pages")
     assert pages(f"forget https://example.com/never {uri('a')} --json").values == [{"forgotten": 1}]

@@ -290,3 +290,18 @@ def test_the_pages_of_a_sitemap_are_read_and_a_missing_one_hides_no_other(tmp_pa
 def test_a_sitemap_may_be_a_file(tmp_path: Path, content: bytes, urls: list[str]) -> None:
     (tmp_path / "sitemap.xml").write_bytes(content)
     assert list(urls_of_sitemap(str(tmp_path / "sitemap.xml"))) == urls
+
+
+def test_a_text_has_the_title_that_its_item_gives(tmp_path: Path) -> None:
+    path = tmp_path / "feed.jl"
+    items = [
+        {"url": "https://a.example/", "text": "Seals rest.", "title": "Seals", "head": "Bank"},
+        {"url": "https://b.example/", "text": "Seals rest.", "title": 7},
+        {"url": "https://c.example/", "html": "<p>Seals rest.", "title": "Seals"},
+    ]
+    path.write_text("".join(f"{json.dumps(item)}\n" for item in items))
+    assert [page.title for page in read(path)[0]] == ["Seals", None, None]
+    assert read(path, Fields(title="head"))[0][0].title == "Bank"
+    columns = {name: [items[0][name]] for name in ("url", "text", "title")}
+    (page,) = read(table(columns, tmp_path / "feed.parquet"))[0]
+    assert page.title == "Seals"

@@ -34,7 +34,8 @@ def test_nothing_is_dropped_wrongly_or_missed(crawled: tuple[Path, Pages]) -> No
     score = scored(crawled[1], SITE)
     assert (score.right, score.wrong, score.missed, score.not_reached) == (149, [], [], [])
     assert score.kept == len({entry.cluster for entry in SITE.manifest().values() if entry.judged})
-    assert 10 < score.unscored < 30
+    # Empty months of the calendar say what they are in their texts, so they are kept.
+    assert 30 < score.unscored < 60
 
 
 LOAF, COPY, OTHER = "/en/the-slow-loaf/", "/en/the-slow-loaf/second-edition/", "/en/the-last-boat/"

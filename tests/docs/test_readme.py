@@ -87,7 +87,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    newest = re.search(r"^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     assert newest is not None
     assert PROJECT["version"] == crawldedup.__version__ == newest[1]
 

@@ -12,12 +12,6 @@ from crawldedup import Deduplicator, Kind, Page, compare, wire
 from crawldedup.index.explain import Explanation
 from tests.stories import FAR, HALF_ALIKE, NEAR, TEXT, A, B, C, jaccard
 
-SHOP = (
-    "<html><head><title>Chair</title></head><body><main><h1>Chair</h1><p>49.00 EUR</p><p>Colour: "
-    "{}</p>"
-    f"<form class=add-to-cart></form><p>{TEXT}</p></main></body></html>"
-)
-
 
 class TestExplain:
     def test_a_verdict_is_explained_and_nothing_is_changed(self) -> None:
@@ -117,16 +111,6 @@ class TestCompare:
         assert (change.removed, change.added) == ("once", "twice or more")
         assert compared(TEXT, TEXT).changes == ()
         assert told.words[1] == told.words[0] + 2
-
-    def test_pages_of_other_facts_are_kept_apart_and_the_facts_are_told(self) -> None:
-        red, blue = (
-            Page(url, html=SHOP.format(colour)) for url, colour in ((A, "red"), (B, "blue"))
-        )
-        told = compare(red, blue)
-        assert (told.verdict.kind, told.candidate.accepted) == (Kind.NEW, True)
-        assert told.facts == (("row colour red",), ("row colour blue",))
-        alike = compare(red, blue, distinguish="nothing")
-        assert (alike.verdict.kind, alike.facts) == (Kind.NEAR_DUPLICATE, ((), ()))
 
     def test_lines_that_a_deduplicator_has_learned_are_left_out(self) -> None:
         def board(topic: str, online: int) -> Page:

@@ -69,6 +69,6 @@ def test_copies_make_one_group_and_pages_without_a_word_none() -> None:
     truth = compare_all([*texts * 200, "", "…"])
     assert (truth.groups[-2:], set(truth.groups[:600]), truth.near) == ([-1, -1], {0, 1, 2}, {})
     assert truth.words[-3:] == [40, 0, 0]
-    index = KeptPages(truth, [""] * 602)
+    index = KeptPages(truth)
     index.add(600)
     assert index.best(601) == (0, None)

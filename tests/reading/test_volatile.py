@@ -328,6 +328,20 @@ def test_a_page_remembered_before_its_lines_were_known_is_unchanged(tmp_path: Pa
             assert (again.kind, again.changed) == (Kind.REVISIT, changed)
 
 
+@pytest.mark.parametrize(("picture", "changed"), [("boat", False), ("mill", True)])
+def test_a_page_remembered_before_its_lines_were_known_is_changed_by_another_picture(
+    picture: str, changed: bool
+) -> None:
+    def pictured(picture: str) -> str:
+        return topic(0, 0).replace("<p>", f"<img src='/{picture}.jpg'><p>")
+
+    url = FORUM.format(0, 0)
+    with Deduplicator(volatile=True) as dedup:
+        check(dedup, [Page(url, html=pictured("boat")), *visits(1)])
+        again = dedup.check(url, html=pictured(picture))
+        assert (again.kind, again.changed) == (Kind.REVISIT, changed)
+
+
 def test_pages_remembered_before_their_lines_were_known_are_read_again_at_the_end(
     tmp_path: Path,
 ) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -59,7 +60,17 @@ def packed(pages: Sequence[Page], options: Options | None = None) -> Packed:
 
 
 def columns_in(answer: Packed) -> Columns:
-    return Columns(**{name: np.frombuffer(answer[name], kind) for name, kind in LAYOUT.items()})
+    arrays: dict[str, Any] = {
+        name: np.frombuffer(answer[name], kind) for name, kind in LAYOUT.items()
+    }
+    marks = np.frombuffer(answer["marks"], np.uint8)
+    sizes = np.frombuffer(answer["mark_sizes"], np.uint32)
+    return Columns(**arrays, marks=Lists(marks, sizes))
+
+
+def in_order(columns: Columns) -> Columns:
+    """Return columns of pages of one rank, so that the first of several copies is kept."""
+    return replace(columns, rank=np.zeros_like(columns.rank))
 
 
 def of_texts(texts: Sequence[str], urls: Sequence[str] | None = None) -> Packed:
@@ -80,3 +91,32 @@ def shingles_in(answer: Packed) -> Lists:
 
 def shingles(texts: Sequence[str]) -> Lists:
     return shingles_in(of_texts(texts))
+
+
+def html(name: str, story: str, *, picture: str | None = None, data: str | None = None) -> str:
+    """Return a page of a shop, with the marks that it shows."""
+    shown = f"<img src='/pictures/{picture}.jpg' width=400 height=300>" if picture else ""
+    shown += f"<input type=hidden name=product value={data}>" if data else ""
+    head = f"<title>{name} - Shop</title>" if name else ""
+    heading = f"<h1>{name}</h1>" if name else ""
+    return f"<html><head>{head}</head><body><article>{heading}{shown}<p>{story}</p></article></body></html>"
+
+
+def shop(seed: int, pages: int = 300) -> list[Page]:
+    """Return pages of few texts with all kinds of marks, siblings and copies of each other."""
+    random = Random(seed)
+    stories = [text(random, 150) for _ in range(3)] + ["short text"]
+    made = []
+    for number in range(pages):
+        story = random.choice(stories)
+        if random.random() < 0.4 and story != stories[-1]:
+            story = edited(story, random, 1)
+        lamp = random.randrange(8)
+        name = random.choice([f"Lamp {lamp}", f"Lamp {lamp}", ""])
+        picture = random.choice([f"lamp{lamp % 5}", None])
+        data = random.choice([f"{lamp % 3}", None, None])
+        host = random.choice(["a.example", "a.example", "a.example", "b.example"])
+        path = random.choice([f"lamps/{lamp}", f"sale/{lamp}?sid={number:032x}", f"p{number}/x"])
+        page = html(name, story, picture=picture, data=data)
+        made.append(Page(f"https://{host}/{path}", html=page))
+    return made

@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from crawldedup import Deduplicator, Kind, Page
+from crawldedup import Deduplicator, Kind
 from crawldedup.scan.engine import (
     find_duplicates,
 )
@@ -17,20 +17,11 @@ from tests.scan.pages import (
     GOAL,
     collection,
     columns,
-    columns_in,
     edited,
-    packed,
     shingles,
-    shingles_in,
     text,
 )
 from tests.stories import jaccard
-
-PRODUCT = """
-<script type="application/ld+json">
-{"@type": "Product", "name": "Lamp", "offers": {"price": "PRICE", "priceCurrency": "EUR"}}
-</script><article><h1>Lamp</h1><p>STORY</p></article>
-"""
 
 
 def online(texts: list[str]) -> list[tuple[int, bool, float]]:
@@ -67,21 +58,6 @@ def test_its_verdicts_are_those_of_a_crawl() -> None:
     )
     others = np.setdiff1d(np.arange(len(texts)), near)
     assert set(found.similarity[others]) == {1.0}
-
-
-def test_pages_of_different_facts_are_kept_apart() -> None:
-    story = text(Random(1), 300)
-    pages = [
-        Page(
-            f"https://a.example/{number}",
-            html=PRODUCT.replace("PRICE", price).replace("STORY", story),
-        )
-        for number, price in enumerate(("10.00", "12.00", "10.00"))
-    ]
-    answer = packed(pages)
-    exactly = replace(columns_in(answer), shingles=shingles_in(answer))
-    for compared in (columns_in(answer), exactly):
-        assert find_duplicates(compared, GOAL).original.tolist() == [0, 1, 0]
 
 
 def test_the_page_of_the_lowest_rank_is_kept() -> None:

@@ -20,7 +20,7 @@ from crawldedup.scan import read
 from crawldedup.scan.engine import LAYOUT
 from crawldedup.scan.read import Packed, ScanFolder, Step, opened_folder
 from tests.processes import is_there
-from tests.scan.pages import collection, columns_in, of_texts, packed
+from tests.scan.pages import collection, columns_in, of_texts, packed, shop
 
 TASK = {"similarity": 0.9}
 URLS = [f"https://a.example/{number}/ä\udc80" for number in range(43)]
@@ -250,3 +250,19 @@ def test_an_interrupt_ends_the_processes(tmp_path: Path) -> None:
     assert running
     time.sleep(0.05)
     assert not any(map(is_there, running))
+
+
+def test_a_folder_keeps_the_marks_of_each_page(tmp_path: Path) -> None:
+    pages = shop(1, pages=6)
+    for part in (pages[:4], pages[4:]):
+        with opened_folder(tmp_path / "scan", TASK) as folder:
+            place = (0, folder.step.pages + len(part), 0)
+            folder.add(place, [with_urls(packed(part), [page.url for page in part])], [])
+    with opened_folder(tmp_path / "scan", TASK) as folder:
+        kept, _ = folder.pages()
+    expected = columns_in(packed(pages))
+    assert kept.marks is not None
+    assert expected.marks is not None
+    for row in range(len(pages)):
+        assert len(kept.marks[row])
+        assert kept.marks[row].tolist() == expected.marks[row].tolist()

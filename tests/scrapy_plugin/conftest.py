@@ -45,7 +45,7 @@ def lasting_store(tmp_path: Path) -> str:
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
     """A site of two articles and their copies, to which tests may add pages."""
-    copies = {"/a": article(1), "/a-copy": article(1), "/a-near": article(1, changed_words=2)}
+    copies = {"/a": article(1), "/a-copy": article(1), "/near/a": article(1, changed_words=2)}
     with Site({**copies, "/b": article(2), "/b-copy": article(2)}) as running:
         yield running
 

@@ -182,7 +182,7 @@ class Pages(scrapy.Spider):
     def parse(self, response):
         """Contracts.
 
-        @url {url}/a-near
+        @url {url}/near/a
         @returns items 1 1
         """
         verdict = response.meta.get("crawldedup_verdict")
@@ -248,10 +248,10 @@ def test_a_crawl_that_cannot_start_ends_with_1_and_one_line(
 @pytest.mark.parametrize(
     ("command", "shown"),
     [
-        ("fetch {url}/a-near -s CRAWLDEDUP_ACTION=drop", "/a-near is near duplicate (0.9"),
-        ("parse --spider=pages {url}/a-near --nocolour", "'kind': 'near_duplicate'}]"),
+        ("fetch {url}/near/a -s CRAWLDEDUP_ACTION=drop", "/near/a is near duplicate (0.9"),
+        ("parse --spider=pages {url}/near/a --nocolour", "'kind': 'near_duplicate'}]"),
         (
-            "shell {url}/b -c [fetch('{url}/a-near'),response.flags]",
+            "shell {url}/b -c [fetch('{url}/near/a'),response.flags]",
             "\n[None, ['crawldedup:near_duplicate']]",
         ),
         ("check pages", "OK"),

@@ -23,7 +23,7 @@ from scrapy.http import HtmlResponse
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError, StoreFullError
 from crawldedup.page import Page
 from crawldedup.scrapy_plugin import DedupItemPipeline, DuplicateItemError, add_verdict
-from crawldedup.scrapy_plugin.items import bare_text, identity_in, texts_of
+from crawldedup.scrapy_plugin.items import bare_text, identity_in, texts_of, title_in
 from crawldedup.scrapy_plugin.settings import CrawlOptions
 from crawldedup.verdict import Kind, Verdict
 from tests.scrapy_plugin.fakes import FakeCrawler, HandedIn
@@ -97,6 +97,12 @@ def test_an_attribute_that_is_not_set_yet_is_a_field_that_is_missing() -> None:
     item = dataclasses.make_dataclass("Unfinished", unset)()
     assert outcome(texts_of, item, ["body"]) == "no_field"
     assert identity_in(item)[0] == ""
+
+
+def test_the_title_of_an_item_is_a_text() -> None:
+    titles = ["Seals", ["Seals"], " ", None, 7, ["Seals", "Boats"]]
+    assert [title_in({"title": title}) for title in titles] == ["Seals", "Seals", *[None] * 4]
+    assert title_in({"body": PROSE}) is None
 
 
 def test_an_item_is_itself_by_its_url_with_the_fragment() -> None:

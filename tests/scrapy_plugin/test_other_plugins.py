@@ -24,15 +24,15 @@ def test_pages_of_a_browser_are_checked_as_the_reader_sees_them(site: Site, craw
     tab = {"playwright": True, "playwright_include_page": True}
     pages = [{"url": path, "meta": {"playwright": True}} for path in ("/a", "/a-by-script", "/b")]
     result = crawl(
-        site, [pages[0], {"url": "/a-near", "errback": None, "meta": tab}, *pages[1:]], **settings
+        site, [pages[0], {"url": "/near/a", "errback": None, "meta": tab}, *pages[1:]], **settings
     )
     assert result.passed == ["/a", "/b"]
-    assert [page for page, *_ in result.report["duplicates"]] == ["/a-near", "/a-by-script"]
+    assert [page for page, *_ in result.report["duplicates"]] == ["/near/a", "/a-by-script"]
     assert result.errors == []
 
 
 def test_page_objects_are_built_of_pages_that_pass(site: Site, crawl: Crawler) -> None:
-    articles = [{"url": path, "callback": "parse_article"} for path in ("/a", "/a-near", "/b")]
+    articles = [{"url": path, "callback": "parse_article"} for path in ("/a", "/near/a", "/b")]
     addons = {"crawldedup.Addon": 500, "scrapy_poet.Addon": 300}
     result = crawl(site, articles, spider_class="poet_spider.PoetSpider", ADDONS=addons)
     assert result.report["passed"] == [["/a", "Article"], ["/b", "Article"]]
@@ -53,7 +53,7 @@ def test_a_queue_in_redis_survives_a_pause(
     copies = [f"/{name}-copy?{number}" for number in range(20) for name in "ab"]
     # What was queued or done is not asked for again, but the spider's start may have been cut
     # short.
-    pages = [{"url": path, "dont_filter": False} for path in ("/a", "/a-near", "/b", *copies)]
+    pages = [{"url": path, "dont_filter": False} for path in ("/a", "/near/a", "/b", *copies)]
     stopped = crawl(site, pages, close_at="/b", again=["/a"], **settings)
     assert redis_server.client.zcard("pages:requests") > 0
     resumed = crawl(site, pages, **settings)

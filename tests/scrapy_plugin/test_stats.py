@@ -86,6 +86,15 @@ def test_counts_go_into_stats_and_into_the_summary() -> None:
     ]
 
 
+def test_siblings_are_counted_by_the_mark_that_tells() -> None:
+    stats = Counting()
+    for reason in ("picture", "picture", "name", "similarity", "crowd"):
+        stats.check(Verdict(Kind.NEW, "u", rejected="v", rejected_by=reason))
+    counted = {name: value for name, value in stats.collected.items() if "siblings" in name}
+    assert counted == {"crawldedup/siblings/picture": 2, "crawldedup/siblings/name": 1}
+    assert "3 new pages kept apart from a sibling: name 1, picture 2" in stats.summary()
+
+
 def test_items_are_counted_apart_and_called_items() -> None:
     stats = Counting("item")
     stats.check(NEW)

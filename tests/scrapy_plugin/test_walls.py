@@ -2,13 +2,18 @@
 crawl.
 """
 
-from collections.abc import Iterable, Iterator
+import random
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
+from urllib.parse import quote
 
 import pytest
 
 from crawldedup.scrapy_plugin.walls import MOST_SUSPECTED, WINDOWS, Walls
 from crawldedup.verdict import Kind, Verdict
+from tests.scrapy_plugin.conftest import Crawler
+from tests.scrapy_plugin.website import Answer, Site
 
 LOGIN = "https://e.com/login"
 
@@ -19,6 +24,12 @@ def new(name: object) -> Verdict:
 
 def copy(name: object, original: str = LOGIN) -> Verdict:
     return Verdict(Kind.NEAR_DUPLICATE, f"https://e.com/{name}", original, 0.95)
+
+
+def kept(name: object, nearest: object, by: str = "text") -> Verdict:
+    """A page that was kept apart from the nearest one."""
+    rejected = f"https://e.com/{nearest}"
+    return replace(new(name), rejected=rejected, rejected_similarity=0.95, rejected_by=by)
 
 
 def changed(name: object) -> Verdict:
@@ -56,6 +67,19 @@ HONEST: dict[str, Iterable[Verdict]] = {
     ),
     "a tenth of soft 404s": (copy(n) if n % 10 == 0 else new(n) for n in range(5000)),
     "what has left the windows": bursts(),
+    "siblings by what a wall does not change": (
+        kept(n + 1, n, by) for by in ("name", "picture", "data", "listing") for n in range(500)
+    ),
+    "pages that are not alike": (
+        kept(n + 1, n, by) for by in ("similarity", "crowd") for n in range(500)
+    ),
+    "forty siblings of each page": chain.from_iterable(
+        (new(n), *(kept(f"{n}/{at + 1}", f"{n}/{at}" if at else n) for at in range(40)))
+        for n in range(50)
+    ),
+    "siblings among other pages": chain.from_iterable(
+        (kept(n + 1, n), *(new(f"other/{n}/{at}") for at in range(3))) for n in range(500)
+    ),
 }
 
 
@@ -89,6 +113,52 @@ def test_a_wall_in_place_of_each_third_page_is_suspected_and_so_is_the_next_one(
     assert [original for _, (original, *_) in suspected(walls)] == ["u:login", "u:ban"]
 
 
+def chained() -> Iterator[Verdict]:
+    """Each page is nearest to the one before it."""
+    yield new(0)
+    yield from (kept(n, n - 1, ("text", "links")[n % 2]) for n in range(1, 100))
+
+
+def scattered() -> Iterator[Verdict]:
+    """Each page is nearest to any of those before it, and some are its copies."""
+    chooser = random.Random(1)
+    known = [0]
+    yield new(0)
+    for number in range(1, 100):
+        nearest = chooser.choice(known)
+        if number % 3:
+            known.append(number)
+            yield kept(number, nearest)
+        else:
+            yield copy(number, f"https://e.com/{nearest}")
+
+
+def replaced() -> Iterator[Verdict]:
+    """Better copies take the places of the nearest pages."""
+    yield new(0)
+    for number in range(1, 100):
+        nearest = number - 1
+        if number % 4:
+            yield kept(number, nearest)
+        else:
+            yield replace(copy(number, f"https://e.com/{nearest}"), replaces=True)
+
+
+@pytest.mark.parametrize("wall", [chained, scattered, replaced])
+def test_a_wall_of_pages_that_differ_in_little_is_named_within_sixty_of_them(
+    wall: Callable[[], Iterator[Verdict]],
+) -> None:
+    pages = list(wall())
+    expected = (60, ("https://e.com/0", 1.0, 60))
+    assert suspected(pages) == [expected]
+    others = [new(f"other/{number}") for number in range(30)]
+    assert suspected([*others, *pages]) == [(90, ("https://e.com/0", 60 / 90, 90))]
+
+
+def test_a_wall_that_an_earlier_crawl_has_met_is_named_by_its_page() -> None:
+    assert suspected(kept(n + 1, n) for n in range(100)) == [(60, ("https://e.com/0", 1.0, 60))]
+
+
 @pytest.mark.parametrize(
     ("pages", "found"),
     [
@@ -111,7 +181,85 @@ def test_what_it_holds_is_bounded() -> None:
                 walls.add(copy(f"{original}/{number}", f"https://e.com/{original}")) is not None
             )
     assert found == len(walls._suspected) == MOST_SUSPECTED
+    for number in range(12_000):
+        walls.add(kept(f"far/{number}", f"near/{number}"))
+    assert len(walls._first_ones) == 10_000
     for site in range(300):
         walls.add(Verdict(Kind.NEW, f"https://site{site}.example/"))
     assert len(walls.sites) == 100
     assert max(map(len, walls.sites.values())) <= max(size for size, _ in WINDOWS)
+
+
+_LOST = (
+    "You may have followed an old link, or mistyped the address in your browser. Please go back to "
+    "the home page, use the search at the top of this page, or write to our office if you believe "
+    "that this is our mistake, and tell us which page you came from. Our archive was moved last "
+    "spring, and some of the older stories have not come along. We are sorry for the trouble and "
+    "hope that you find what you were looking for. Readers who wrote to us in the past were mostly "
+    "helped within two days, so please do not hesitate to ask. "
+)
+_MONTHS = "January February March April May June July August September October November December"
+_NAMES = ("harbor", "ferry", "tower", "bridge", "market", "garden", "museum", "captain", "window")
+SLUGS = [f"{first}-{second}" for first in _NAMES for second in _NAMES if first != second]
+
+
+def page(title: str, content: str) -> Answer:
+    html = (
+        f"<!DOCTYPE html><html><head><title>{title}</title></head><body>"
+        "<header><a href='/'>Home</a> <a href='/about'>About us</a></header>"
+        f"<main><h1>{title}</h1>{content}</main><footer>All rights reserved</footer></body></html>"
+    )
+    return Answer(html.encode())
+
+
+def soft_404s() -> dict[str, Answer]:
+    return {
+        f"/story/{slug}": page(
+            "Page not found", f"<p>There is no page /story/{slug} on this server. {_LOST}</p>"
+        )
+        for slug in SLUGS
+    }
+
+
+def empty_results() -> dict[str, Answer]:
+    return {
+        f"/search?q={slug}": page("Search", f"<p>Nothing was found for {slug}. {_LOST}</p>")
+        for slug in SLUGS
+    }
+
+
+def login_forms() -> dict[str, Answer]:
+    form = (
+        "<p>Please log in to go on.</p><form action='/login' method='post'>"
+        "<input type='hidden' name='next' value='/{}'><label>Name <input name='user'></label>"
+        "<label>Password <input type='password' name='password'></label><button>Log in</button>"
+        f"</form><p>{_LOST}</p>"
+    )
+    return {f"/login?next={quote(f'/{slug}')}": page("Log in", form.format(slug)) for slug in SLUGS}
+
+
+def empty_months() -> dict[str, Answer]:
+    """A month links to its days, and to the months beside it."""
+    months = {}
+    for number in range(72):
+        year, month = 2020 + number // 12, number % 12 + 1
+        path = f"/calendar/{year}-{month:02}"
+        days = " ".join(f"<a href='{path}-{day:02}'>{day}</a>" for day in range(1, 29))
+        name = f"{_MONTHS.split()[month - 1]} {year}"
+        months[path] = page("Calendar", f"<p>No events in {name}. {_LOST}</p><p>{days}</p>")
+    return months
+
+
+@pytest.mark.parametrize(
+    ("wall", "dropped"), [(soft_404s, 0), (empty_results, 0), (login_forms, 71), (empty_months, 0)]
+)
+def test_pages_that_repeat_their_address_are_named_within_sixty_of_them(
+    wall: Callable[[], dict[str, Answer]], dropped: int, crawl: Crawler
+) -> None:
+    pages = wall()
+    with Site(pages) as site:
+        result = crawl(site, list(pages))
+    first = next(iter(pages))
+    assert result.report["walls"] == [[first, 60, 60]]
+    assert f"60 of the last 60 pages read like {site.url}{first}. Is it" in result.log
+    assert (result.counts["checked"], result.counts.get("dropped", 0)) == (len(pages), dropped)

@@ -31,7 +31,7 @@ FORBIDDEN = (
     "main img, main script, main style, main base, main link, main meta, main a[href^=javascript], "
     "[onload]"
 )
-PRICE = (
+LAMP = (
     "<h1>Lamp</h1><script "
     'type="application/ld+json">{"@type":"Product","name":"Lamp","sku":"%s"}</script><p>%s</p>'
 )
@@ -76,9 +76,21 @@ def test_two_texts_are_compared(console: Service) -> None:
     assert (texts(page, "del"), texts(page, "ins")) == (["fog,"], ["mist,"])
     assert texts(page, "textarea[name=second]") == [second]
     assert len(page.css("rect.near")) == len(page.css(".legend li")) > 0
-    page = sent(console, "/", first=PRICE % ("A", TIDES), second=PRICE % ("B", TIDES))
-    assert "their product attributes differ" in texts(page, "main")[0]
-    assert len(page.css("del")) == len(page.css("ins")) == 1
+
+
+def test_pages_of_one_site_are_told_apart_by_their_marks(console: Service) -> None:
+    pair = {"first": LAMP % ("A", TIDES), "second": LAMP % ("B", TIDES)}
+    urls = {f"{name}-url": f"https://lamps.example/{name}" for name in pair}
+    page = sent(console, "/", **pair, **urls)
+    (told, *_) = texts(page, "main section")
+    assert "New, a sibling of https://lamps.example/first: other data" in told
+    assert "their marks say that they are two contents" in told
+    assert "Kept apartother data, declared sku A and B" in told
+    assert (texts(page, "del"), texts(page, "ins")) == (["declared sku A"], ["declared sku B"])
+    assert texts(page, "h3")[0] == "Marks that differ"
+    assert page.css_first("input[name=first-url]").attributes["value"] == urls["first-url"]
+    # Without URLs, nothing says that they are of one site.
+    assert texts(sent(console, "/", **pair), "h2")[0].startswith("Exact duplicate")
 
 
 def test_the_index_is_searched_and_shown(console: Service) -> None:

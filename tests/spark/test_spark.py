@@ -23,8 +23,9 @@ from crawldedup.index.queries import salted
 from crawldedup.key import NO_KEY
 from crawldedup.options import Options
 from crawldedup.reading.reader import PageReader
-from crawldedup.scan.engine import Columns, Goal, find_duplicates
+from crawldedup.scan.engine import Columns, Goal, PageRow, find_duplicates
 from crawldedup.spark import deduplicate
+from tests.scan.pages import GOAL, columns_in, in_order, packed, shop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -103,7 +104,7 @@ def expected(pages: Sequence[Page], *, ranked: bool = False) -> list[Told]:
             page = reader.read_page(read_pages.Page(url or "", text=text or "")).fingerprint
         except PageError:
             continue
-        read.append((salted(page, "", NO_KEY), rank if ranked else 0))
+        read.append(PageRow(salted(page, "", NO_KEY), rank if ranked else 0))
         rows.append(row)
     columns = Columns.of(read, goal.threshold)
     found = find_duplicates(columns, goal)
@@ -184,6 +185,21 @@ def test_html_is_read_and_other_columns_stay(spark: SparkSession) -> None:
         ("it's", "new", None),
         ("it's", "exact_duplicate", "u0"),
     ]
+
+
+def test_siblings_are_told_apart_as_by_a_scan(spark: SparkSession) -> None:
+    pages = shop(3, pages=100)
+    rows = [(page.url, page.html, place) for place, page in enumerate(pages)]
+    frame = spark.createDataFrame(rows, "url string, html string, place int").repartition(4)
+    found = deduplicate(frame, html="html", order="place").orderBy("place").collect()
+    judged = find_duplicates(in_order(columns_in(packed(pages))), GOAL)
+    expected = [
+        None if judged.kept[row] else pages[original].url
+        for row, original in enumerate(judged.original.tolist())
+    ]
+    assert [row.kept_url for row in found] == expected
+    assert [row.kind == "exact_duplicate" for row in found] == judged.exact.tolist()
+    assert 20 < judged.kept.sum() < 60
 
 
 def test_rows_that_come_in_another_order_are_noticed(spark: SparkSession, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import mmh3
 import numpy as np
@@ -11,6 +12,16 @@ from numpy.typing import NDArray
 
 from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS, thin_bits
 from crawldedup.index.queries import KEPT, TABLES
+from crawldedup.marks.packing import packed
+from crawldedup.marks.values import (
+    FIRST_PART,
+    HEADLINE,
+    TITLE_PART,
+    AddressMarks,
+    ContentMarks,
+    Marks,
+    Name,
+)
 from crawldedup.search.decision import (
     MAX_CANDIDATES,
     WeightedThreshold,
@@ -121,6 +132,32 @@ def _flipped(weights: NDArray[np.float32], bits: int) -> NDArray[np.float32]:
     flipped = weights.copy()
     flipped[np.abs(weights).argsort()[:bits]] *= -1
     return flipped
+
+
+def marks(number: int, *, site: int = 1, form: int = 0, **content: Any) -> bytes:
+    """The marks of a page of a site, at an address of its own, with what its content shows.
+
+    Addresses of one form share a folder; without a form, each has one of its own.
+    """
+    folder = form or 1_000 + number
+    path = 100_000 + number
+    address = AddressMarks(site, path, folder, names=0, parameters=0, views=0, canonical=path)
+    return packed(Marks(ContentMarks(**content), address))
+
+
+def named(number: int, name: int, **content: Any) -> bytes:
+    """The marks of a page whose heading is its name."""
+    return marks(number, names=(Name(name, HEADLINE | TITLE_PART | FIRST_PART),), **content)
+
+
+def pictured(number: int, *pictures: int) -> bytes:
+    """The marks of a page of which nothing is known but its pictures, the lead picture first."""
+    return marks(number, pictures=pictures, has_lead=True)
+
+
+def marked(question: Query, shown: bytes) -> Query:
+    """The question of a page that shows these marks."""
+    return replace(question, record=replace(question.record, marks=shown))
 
 
 def url_key_of(url: str) -> int:

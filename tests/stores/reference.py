@@ -9,17 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
+from crawldedup.marks.exact_keys import MOST_PER_KEY, exact_keys
+from crawldedup.marks.learning import learned
+from crawldedup.marks.relation import Conflict
 from crawldedup.search.plan import STORED_BITS
+from crawldedup.stores.anchors import MOST_HOLDERS, AnchorQuery, Holders
 from crawldedup.stores.contract import (
     FEW,
     LEASE_SECONDS,
     MAX_EVICTED,
-    MOST_HOLDERS,
     NO_SESSION,
-    AnchorQuery,
     Answer,
     CrawlSession,
-    Holders,
     Layout,
     PageName,
     Query,
@@ -99,9 +100,8 @@ class ReferenceStore:
         record, pages = query.record, self._index.pages
         seen = replace(pages[place][0], seen_at=self._now)
         is_abandoned = self._is_abandoned(place)
-        has_other_digest = seen.digest != record.digest
-        changed = has_other_digest and (is_abandoned or not self._is_same(seen, query))
-        new = seen
+        changed = query.has_new_text(seen, abandoned=is_abandoned)
+        new = replace(seen, marks=learned(seen.marks, record.marks))
         if changed:
             new = replace(
                 record,
@@ -110,11 +110,11 @@ class ReferenceStore:
                 seen_at=seen.seen_at,
                 copies=seen.copies,
             )
-        elif not has_other_digest and not seen.packed_text:
-            new = replace(seen, packed_text=record.packed_text)
+        elif seen.digest == record.digest and not seen.packed_text:
+            new = replace(new, packed_text=record.packed_text)
         self._note_pending(query)
         pages[place] = (new, self.session.number)
-        earlier = seen if changed else replace(seen, packed_text=b"")
+        earlier = seen if changed else replace(new, packed_text=b"")
         return Answer(Kind.REVISIT, earlier, changed, len(pages), 0, is_abandoned)
 
     def _look_for_duplicates(self, query: Query, place: int | None) -> Answer:
@@ -123,30 +123,32 @@ class ReferenceStore:
         candidates = self._candidates(query)
         accepted = self._accepted(query, candidates)
         if place is not None and query.exact_only and not accepted:
-            accepted = [place] if self._is_same(pages[place][0], query) else []
-        rejected = self._rejected(query, candidates, accepted)
+            accepted = [] if query.has_new_text(pages[place][0]) else [place]
+        rejected, conflict = self._rejected(query, candidates, accepted)
         removed = list(takewhile(self._is_abandoned, accepted))
         accepted = accepted[len(removed) :]
         if not accepted:
             self._add(query, removed, place)
-            return Answer(Kind.NEW, None, False, len(pages), len(candidates), rejected=rejected)
+            told = Kind.NEW, None, False, len(pages), len(candidates)
+            return Answer(*told, rejected=rejected, conflict=conflict)
         nearest = accepted[0]
         page, crawler = pages[nearest]
         counted = replace(page, seen_at=self._now, copies=page.copies + 1)
+        replaces = all(pages[number][0].rank > query.record.rank for number in accepted)
+        if replaces:
+            marks = learned(query.record.marks, page.marks)
+            better = replace(query.record, copies=counted.copies, marks=marks)
+            self._add(replace(query, record=better), [*removed, nearest], place)
+        else:
+            counted = replace(counted, marks=learned(page.marks, query.record.marks))
+            pages[nearest] = counted, crawler
         is_exact = page.digest == query.record.digest
         kind = Kind.EXACT_DUPLICATE if is_exact else Kind.NEAR_DUPLICATE
         has_text = not is_exact and query.record.packed_text
         earlier = counted if has_text else replace(counted, packed_text=b"")
-        replaces = all(pages[number][0].rank > query.record.rank for number in accepted)
-        if replaces:
-            self._add(query, [*removed, nearest], place, copies=earlier.copies)
-        else:
-            pages[nearest] = (counted, crawler)
         return Answer(kind, earlier, False, len(pages), len(candidates), replaces=replaces)
 
-    def _add(
-        self, query: Query, removed: Sequence[int], place: int | None, *, copies: int = 0
-    ) -> None:
+    def _add(self, query: Query, removed: Sequence[int], place: int | None) -> None:
         """Add a page in place of those that are removed, and of what had its URL."""
         pages = self._index.pages
         for number in removed:
@@ -155,7 +157,7 @@ class ReferenceStore:
         gone = {*removed} if place is None else {*removed, place}
         for number in sorted(gone, reverse=True):
             del pages[number]
-        added = replace(query.record, added_at=self._now, seen_at=self._now, copies=copies)
+        added = replace(query.record, added_at=self._now, seen_at=self._now)
         pages.append((added, self.session.number))
         self._free_oldest(query.retention, MAX_EVICTED)
 
@@ -171,13 +173,21 @@ class ReferenceStore:
                 del self._index.pending[name.url_key]
 
     def find(self, queries: Sequence[Query]) -> list[list[Record]]:
-        return [
-            [
-                replace(self._index.pages[place][0], packed_text=b"")
-                for place in self._accepted(query, self._candidates(query))
-            ]
-            for query in queries
+        return [list(map(self._without_text, self._found(query))) for query in queries]
+
+    def _found(self, query: Query) -> list[int]:
+        """Those that are accepted, and siblings that are as near, nearest first."""
+        candidates = self._candidates(query)
+        accepted = self._accepted(query, candidates)
+        found = [
+            (cost, place)
+            for cost, place in self._costs(query, candidates)
+            if place in accepted or (cost <= query.rule.limit and self._conflict(query, place))
         ]
+        return [place for _, place in sorted(found)]
+
+    def _without_text(self, place: int) -> Record:
+        return replace(self._index.pages[place][0], packed_text=b"")
 
     def remembered(self, names: Sequence[PageName], retention: Retention) -> list[Record | None]:
         live = {
@@ -240,11 +250,6 @@ class ReferenceStore:
         is_pending = self._index.pending.get(page.url_key) == crawler
         return is_pending and crawler != self.session.number and not self._is_at_work(crawler)
 
-    def _is_same(self, page: Record, query: Query) -> bool:
-        """True for the text of an unchanged revisit, or one that is hardly changed."""
-        rule = query.revisit_rule
-        return rule is not None and rule.cost(query.record.signature, page.signature) <= rule.limit
-
     def _is_live(self, page: Record, retention: Retention) -> bool:
         since = page.seen_at if retention.refresh else page.added_at
         return retention.ttl_seconds is None or self._now - since <= retention.ttl_seconds
@@ -259,15 +264,23 @@ class ReferenceStore:
             del self._index.pages[: min(max(len(self._index.pages) - retention.max_pages, 0), most)]
 
     def _candidates(self, query: Query) -> list[int]:
-        return [
+        """The live ones in the ranges, and the last of those under each exact key of the page."""
+        pages = [page for page, _ in self._index.pages]
+        met = {
             place
-            for place, (page, _) in enumerate(self._index.pages)
-            if self._is_live(page, query.retention)
-            and any(
+            for place, page in enumerate(pages)
+            if any(
                 self._is_met(query, table, key)
                 for table, key in enumerate(self.layout.keys(page.search))
             )
-        ]
+        }
+        own = exact_keys(query.record.search, query.record.digest, query.record.marks)
+        keys = [exact_keys(page.search, page.digest, page.marks) for page in pages]
+        for kind, key in enumerate(own):
+            if key is not None:
+                filed = [place for place, its in enumerate(keys) if its[kind] == key]
+                met.update(filed[-MOST_PER_KEY:])
+        return [place for place in sorted(met) if self._is_live(pages[place], query.retention)]
 
     def _is_met(self, query: Query, table: int, key: int) -> bool:
         """True if a key lies in a range of its table and the key rule has nothing against it."""
@@ -284,14 +297,26 @@ class ReferenceStore:
             <= rule.limit
         )
 
-    def _rejected(self, query: Query, places: list[int], accepted: list[int]) -> Record | None:
-        """The nearest of those that are not accepted, up to the cost from which on none is told."""
+    def _conflict(self, query: Query, place: int) -> Conflict:
+        return query.conflict_with(self._index.pages[place][0].marks)
+
+    def _rejected(
+        self, query: Query, places: list[int], accepted: list[int]
+    ) -> tuple[Record | None, Conflict]:
+        """The nearest sibling, or else the nearest of the others that are not accepted.
+
+        None is told from a certain cost on.
+        """
+        costs = sorted(self._costs(query, places))
+        for cost, place in costs:
+            if cost <= query.rule.limit and (conflict := self._conflict(query, place)):
+                return self._without_text(place), conflict
         most = query.rule.bounds.far if len(places) <= FEW else query.rule.bounds.reach
-        others = [
-            (cost, place) for cost, place in self._costs(query, places) if place not in accepted
-        ]
-        cost, place = min(others, default=(most + 1, 0))
-        return replace(self._index.pages[place][0], packed_text=b"") if cost <= most else None
+        for cost, place in costs:
+            is_sibling = cost <= query.rule.bounds.reach and self._conflict(query, place)
+            if cost <= most and place not in accepted and not is_sibling:
+                return self._without_text(place), Conflict.NONE
+        return None, Conflict.NONE
 
     def _costs(self, query: Query, places: list[int]) -> list[tuple[int, int]]:
         costs = []
@@ -304,11 +329,11 @@ class ReferenceStore:
         return costs
 
     def _accepted(self, query: Query, places: list[int]) -> list[int]:
-        """Nearest first, the earlier one of equals."""
+        """Nearest first, the earlier one of equals. Siblings are passed over."""
         costs = [
             (cost, place)
             for cost, place in self._costs(query, places)
-            if cost <= query.rule.bounds.reach
+            if cost <= query.rule.bounds.reach and not self._conflict(query, place)
         ]
         limit = query.rule.bounds.bar([cost for cost, _ in costs]).limit
         return [place for cost, place in sorted(costs) if cost <= limit]

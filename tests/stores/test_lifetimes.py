@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from crawldedup.fingerprinting.anchors import ANCHOR_BITS
-from crawldedup.stores.contract import MOST_HOLDERS, AnchorQuery, Query, Retention, Store
+from crawldedup.stores.anchors import MOST_HOLDERS, AnchorQuery
+from crawldedup.stores.contract import Query, Retention, Store
 from crawldedup.verdict import Kind
 from tests.stores.backends import Backend, Clock
 from tests.stores.pages import (

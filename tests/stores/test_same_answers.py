@@ -10,13 +10,31 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from crawldedup.marks.packing import packed
+from crawldedup.marks.values import (
+    ALIAS,
+    FIRST_HEADING,
+    FIRST_PART,
+    HAS_NUMBER,
+    HEADLINE,
+    IS_SINGLE_WORD,
+    SOCIAL_TITLE,
+    TITLE_PART,
+    AddressMarks,
+    ContentMarks,
+    Datum,
+    Marks,
+    Name,
+)
+from crawldedup.stores.anchors import AnchorQuery
 from crawldedup.stores.contract import (
     FEW,
     LEASE_SECONDS,
-    AnchorQuery,
+    PageName,
     Query,
     Retention,
     Store,
@@ -26,8 +44,12 @@ from tests.stores.backends import Backend, Clock
 from tests.stores.pages import (
     EQUAL_ONLY,
     LAYOUT,
+    NO_PROBES,
     Page,
+    marked,
+    marks,
     name_of,
+    named,
     near_page,
     query,
     random_page,
@@ -65,6 +87,67 @@ def small_web() -> list[Page]:
 
 
 TEXTS = small_web()
+
+
+def few_marks() -> list[bytes]:
+    """Marks of few values, so that they often agree, often differ and are often missing."""
+    rng = np.random.default_rng(6)
+    return [b"", *[packed(random_marks(rng)) for _ in range(60)]]
+
+
+def random_marks(rng: np.random.Generator) -> Marks:
+    def some(most: int, values: int) -> tuple[int, ...]:
+        number = int(rng.integers(most + 1))
+        return tuple(rng.integers(1, values, size=number, endpoint=True).tolist())
+
+    pictures = some(2, 4)
+    content = ContentMarks(
+        names=tuple(
+            [
+                Name(name, int(rng.choice(ROLES)) | KINDS_OF_NAMES.get(name, 0))
+                for name in dict.fromkeys(some(4, 5))
+            ]
+        ),
+        pictures=pictures,
+        has_lead=bool(pictures) and rng.random() < 0.8,
+        players=some(1, 2),
+        data=tuple([Datum(1, value) for value in some(1, 2)]),
+        text=None if rng.random() < 0.3 else int(rng.integers(1, 3)),
+        links=int(rng.choice([0, 4, 12, 13])),
+        sketch=int(rng.choice([0x0F, 0xFF0, 0xF000])),
+        is_listing=bool(rng.random() < 0.3),
+        numbers=int(rng.integers(1, 3)) if rng.random() < 0.2 else None,
+    )
+    return Marks(content, random_address(rng) if rng.random() < 0.95 else None)
+
+
+def random_address(rng: np.random.Generator) -> AddressMarks:
+    path = int(rng.integers(1, 5))
+    parameters = int(rng.integers(3))
+    canonical = int(rng.choice([0, 9, path ^ parameters]))
+    return AddressMarks(
+        site=int(rng.choice([1, 1, 1, 1, 1, 2])),
+        path=path,
+        folder=1 + path // 3,
+        names=min(parameters, 1),
+        parameters=parameters,
+        views=int(rng.integers(2)),
+        canonical=canonical,
+    )
+
+
+ROLES = [
+    HEADLINE,
+    HEADLINE | FIRST_HEADING,
+    FIRST_HEADING,
+    SOCIAL_TITLE,
+    TITLE_PART,
+    TITLE_PART | FIRST_PART,
+    ALIAS | TITLE_PART,
+]
+# Whether a name has a number, or is a single word, it is so on every page.
+KINDS_OF_NAMES = {2: HAS_NUMBER, 3: IS_SINGLE_WORD, 4: HAS_NUMBER}
+MARKS = few_marks()
 # Upper and lower case are two spellings of one URL.
 URLS = [f"https://example.com/{name}" for name in "aAbBcd"]
 
@@ -75,6 +158,7 @@ class Step(NamedTuple):
     what: str
     crawler: int
     text: int
+    marks: int
     url: int
     seconds: int
     is_pending: bool
@@ -99,6 +183,7 @@ steps = st.lists(
         ),
         crawler=st.integers(0, CRAWLERS - 1),
         text=st.integers(0, len(TEXTS) - 1),
+        marks=st.one_of(st.just(0), st.integers(0, len(MARKS) - 1), st.integers(0, 9)),
         url=st.integers(0, len(URLS) - 1),
         seconds=st.sampled_from([1, 50, 51, LEASE_SECONDS - 1, LEASE_SECONDS]),
         is_pending=st.booleans(),
@@ -199,7 +284,7 @@ class Play:
         text = b"text %d" % step.text if step.has_text else b""
         return replace(
             asked,
-            record=replace(asked.record, rank=step.rank, packed_text=text),
+            record=replace(asked.record, rank=step.rank, packed_text=text, marks=MARKS[step.marks]),
             rule=EQUAL_ONLY if step.is_strict else asked.rule,
             is_pending=step.is_pending,
             # Perhaps a page of the same batch.
@@ -225,6 +310,7 @@ def batch_of(step: Step) -> list[Step]:
     return [
         step._replace(
             text=int(rng.integers(len(TEXTS))),
+            marks=int(rng.choice([0, step.marks, rng.integers(len(MARKS)), rng.integers(10)])),
             url=int(rng.integers(len(URLS))),
             rank=int(rng.choice([step.rank, 0, 1])),
             is_pending=bool(rng.random() < 0.5),
@@ -238,7 +324,8 @@ def promised(answer: Any, retention: Retention) -> Any:
     """What all stores agree on: while pages expire, some of those that have may be counted still."""
     if isinstance(answer, StoreInfo):
         return answer.pages if retention.ttl_seconds is None else None
-    return answer if retention.ttl_seconds is None else replace(answer, pages=0)
+    pages = answer.pages if retention.ttl_seconds is None else 0
+    return replace(answer, pages=pages)
 
 
 @small
@@ -252,7 +339,7 @@ def test_stores_follow_the_rules(backend: Backend, steps: list[Step], retention:
 
 
 CROWD_PAGE = random_page(np.random.default_rng(4))
-IN_CROWD = query(CROWD_PAGE, "https://example.com/asked", pages=4)
+IN_CROWD = marked(query(CROWD_PAGE, "https://example.com/asked", pages=4), named(100, 1))
 BOUNDS = IN_CROWD.rule.bounds
 COSTS = st.one_of(
     st.integers(100, BOUNDS.far + 20),
@@ -275,11 +362,18 @@ def at_cost(cost: int, seed: int) -> Query:
 
 
 @small
-@given(costs=st.lists(COSTS, max_size=FEW + 4), at_once=st.booleans())
+@given(
+    look_alikes=st.lists(st.tuples(COSTS, st.integers(0, 2)), max_size=FEW + 4),
+    at_once=st.booleans(),
+)
 def test_the_costs_of_its_look_alikes_decide_about_a_page(
-    backend: Backend, costs: Sequence[int], at_once: bool
+    backend: Backend, look_alikes: Sequence[tuple[int, int]], at_once: bool
 ) -> None:
-    planted = [at_cost(cost, number) for number, cost in enumerate(costs, 1)]
+    """Those of another name are siblings."""
+    planted = [
+        marked(at_cost(cost, number), named(number, name) if name else b"")
+        for number, (cost, name) in enumerate(look_alikes, 1)
+    ]
     copy = replace(
         IN_CROWD, record=replace(IN_CROWD.record, url="https://example.com/copy", url_key=1)
     )
@@ -305,3 +399,43 @@ def answers_in_a_crowd(
     told = [answer, *store.check([copy])], store.find([IN_CROWD])
     store.close()
     return told
+
+
+@pytest.mark.parametrize("batch", [1, 7, 100])
+@pytest.mark.parametrize("seed", range(3))
+def test_exact_keys_alone_find_the_same(backend: Backend, seed: int, batch: int) -> None:
+    """Of few texts and names, so that more pages than are read share a key, and change it."""
+    rng = np.random.default_rng(seed)
+    asked = [keyed(rng) for _ in range(160)]
+    gone = [name_of(f"https://example.com/{number}") for number in rng.integers(80, size=40)]
+    expected = ReferenceStore(ReferenceIndex(), LAYOUT, Clock())
+    store = backend.store(LAYOUT, Clock())
+    for each in (expected, store):
+        each.open()
+    for at in range(0, len(asked), batch):
+        answers = store.check(asked[at : at + batch])
+        assert answers == expected.check(asked[at : at + batch])
+        if at % 5 == 0:
+            name = gone[at % len(gone)]
+            assert store.forget(name) == expected.forget(name)
+    held = [PageName(question.record.url_key) for question in asked]
+    assert store.remembered(held, Retention()) == expected.remembered(held, Retention())
+    assert store.find(asked[::4]) == expected.find(asked[::4])
+    store.close()
+
+
+KEYED_TEXTS = [random_page(np.random.default_rng(9))]
+KEYED_TEXTS += [near_page(KEYED_TEXTS[0]), replace(KEYED_TEXTS[0], digest=77)]
+
+
+def keyed(rng: np.random.Generator) -> Query:
+    """A page that only exact keys find: most are siblings of all others of their text."""
+    number = int(rng.integers(80))
+    name = int(rng.choice([0, 1 + number, 1 + number // 2, 1, 2]))
+    pictures = tuple(rng.integers(1, 4, size=rng.integers(2)).tolist())
+    shown = {"pictures": pictures, "has_lead": bool(pictures)}
+    marks_of = named(number, name, **shown) if name else marks(number, **shown)
+    text = KEYED_TEXTS[int(rng.integers(len(KEYED_TEXTS)))]
+    question = marked(query(text, f"https://example.com/{number}"), marks_of)
+    rank = int(rng.integers(2))
+    return replace(question, plan=NO_PROBES, record=replace(question.record, rank=rank))

@@ -12,9 +12,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crawldedup.marks.relation import Conflict
 from crawldedup.search.decision import Crowd, WeightedThreshold
 from crawldedup.search.plan import KEY_BITS, STORED_BITS, ProbePlan, Table
-from crawldedup.stores import contract
+from crawldedup.stores import anchors, contract
 from crawldedup.stores.contract import Answer, Layout, PageName, Query, Record
 from crawldedup.verdict import Kind
 
@@ -91,7 +92,7 @@ class AnchorsArguments(NamedTuple):
 
 
 class _RecordHead(NamedTuple):
-    """The first fields of a record. The signature, the rank and the URL follow."""
+    """The first fields of a record. The signature, the marks, the rank and the URL follow."""
 
     added_at: int
     seen_at: int
@@ -107,16 +108,19 @@ _BODY_HEAD_FORMAT: Final = "QIQ"
 _BODY_HEAD: Final = struct.Struct(f">{_BODY_HEAD_FORMAT}")
 _RECORD_HEAD: Final = struct.Struct(f">IIII{_BODY_HEAD_FORMAT}")
 _BODY_AT: Final = _RECORD_HEAD.size - _BODY_HEAD.size
-# It comes before the rank of a page. Most pages have the rank 0, which is left out. No URL begins
-# with this byte.
+# These come before the marks of a page and before its rank. A page without marks has neither the
+# byte nor the length that follows it. Most pages have the rank 0, which is left out. No URL begins
+# with these bytes.
+_MARKS_MARK: Final = b"\xfd"
 _RANK_MARK: Final = b"\xfe"
 
 
 def pack_body(record: Record) -> bytes:
     """Return a record without the fields that the server writes. See `unpack_record`."""
     head = _BODY_HEAD.pack(record.search, record.digest, record.url_key)
+    marks = _MARKS_MARK + bytes((len(record.marks),)) + record.marks if record.marks else b""
     rank = _RANK_MARK + bytes((record.rank,)) if record.rank else b""
-    return head + record.signature + rank + record.url.encode("utf-8", "replace")
+    return head + record.signature + marks + rank + record.url.encode("utf-8", "replace")
 
 
 def unpack_record(packed: bytes, layout: Layout, text: bytes = b"") -> Record:
@@ -135,10 +139,15 @@ def unpack_record(packed: bytes, layout: Layout, text: bytes = b"") -> Record:
     signature_end = _RECORD_HEAD.size + layout.signature_bytes
     if len(packed) < signature_end:
         raise ValueError("a record is too short")
-    rank = 0
+    marks = b""
     url_at = signature_end
-    if packed.startswith(_RANK_MARK, signature_end):
-        rank = packed[signature_end + 1]
+    if packed.startswith(_MARKS_MARK, url_at):
+        marks_at = url_at + 2
+        url_at = marks_at + packed[url_at + 1]
+        marks = packed[marks_at:url_at]
+    rank = 0
+    if packed.startswith(_RANK_MARK, url_at):
+        rank = packed[url_at + 1]
         url_at += 2
     return Record(
         url=packed[url_at:].decode("utf-8", "replace"),
@@ -148,6 +157,7 @@ def unpack_record(packed: bytes, layout: Layout, text: bytes = b"") -> Record:
         digest=head.digest,
         rank=rank,
         packed_text=text,
+        marks=marks,
         added_at=head.added_at,
         seen_at=head.seen_at,
         copies=head.copies_and_tag >> 8,
@@ -197,7 +207,7 @@ def pack_questions(queries: Sequence[Query], layout: Layout, now: int) -> list[Q
                 probes=probes[probes_at:probes_end],
                 costs=query.rule.costs,
                 key_costs=nibble_costs[place].tobytes() if query.prefilter else b"",
-                bounds=_pack_bounds(query.rule.bounds),
+                bounds=_pack_bounds(query.rule.bounds, query.rule.limit),
             )
         )
         probes_at = probes_end
@@ -220,8 +230,9 @@ def _pack_limits(query: Query, now: int) -> bytes:
 
 
 @lru_cache(64)
-def _pack_bounds(bounds: Crowd) -> bytes:
-    return struct.pack(f">II{len(bounds.limits)}I", bounds.reach, bounds.far, *bounds.limits)
+def _pack_bounds(bounds: Crowd, limit: int) -> bytes:
+    numbers = (bounds.reach, bounds.far, limit, *bounds.limits)
+    return struct.pack(f">{len(numbers)}I", *numbers)
 
 
 def _nibble_costs(queries: Sequence[Query], layout: Layout) -> NDArray[np.uint8]:
@@ -285,12 +296,13 @@ class _AnswerHead(NamedTuple):
 
     kind: int
     flags: int
+    conflict: int  # what tells the page from the rejected record
     pages: int
     candidates: int
     record_bytes: int
 
 
-_ANSWER: Final = struct.Struct(">BBIII")
+_ANSWER: Final = struct.Struct(">BBBIII")
 _KINDS: Final = (Kind.NEW, Kind.NEAR_DUPLICATE, Kind.EXACT_DUPLICATE, Kind.REVISIT)
 _CHANGED: Final = 1
 _ABANDONED: Final = 2
@@ -320,6 +332,7 @@ def unpack_answer(reply: bytes, layout: Layout) -> Answer:
         abandoned=bool(head.flags & _ABANDONED),
         replaces=bool(head.flags & _REPLACES),
         rejected=rejected,
+        conflict=Conflict(head.conflict),
     )
 
 
@@ -331,7 +344,7 @@ def crawler_of(reply: bytes) -> int:
     return _RecordHead(*_RECORD_HEAD.unpack_from(reply, _ANSWER.size)).crawler
 
 
-def unpack_holders(reply: Sequence[Any]) -> contract.Holders:
+def unpack_holders(reply: Sequence[Any]) -> anchors.Holders:
     """Return the holders of anchors in a reply of `anchors.lua`.
 
     Raises ValueError or TypeError if it is malformed.
@@ -339,12 +352,12 @@ def unpack_holders(reply: Sequence[Any]) -> contract.Holders:
     is_known, lists, pages_and_urls = reply
     holders: list[tuple[int, ...] | None] = []
     for packed in lists:
-        is_full = len(packed) >= contract.MOST_HOLDERS * _PAGE_BYTES
+        is_full = len(packed) >= anchors.MOST_HOLDERS * _PAGE_BYTES
         holders.append(None if is_full else _unpack_pages(packed))
     urls: dict[int, str] = {}
     for packed, url in zip(pages_and_urls[::2], pages_and_urls[1::2], strict=True):
         urls[int.from_bytes(packed, "big")] = url.decode("utf-8", "replace")
-    return contract.Holders(tuple(holders), urls, bool(is_known))
+    return anchors.Holders(tuple(holders), urls, bool(is_known))
 
 
 def _unpack_pages(packed: bytes) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, ClassVar, Final
 
 from crawldedup.errors import StoreError
-from crawldedup.stores import contract
+from crawldedup.stores import anchors, contract
 from crawldedup.stores.contract import Answer, CrawlSession, Layout, PageName, Query, Record
 from crawldedup.stores.process import has_exited, own_process
 from crawldedup.stores.redis import protocol
@@ -35,9 +35,10 @@ from crawldedup.stores.redis.protocol import AnchorsArguments, CheckArguments, J
 from crawldedup.stores.registry import shown_url
 from crawldedup.verdict import Kind
 
-# As measured in large indexes, without URLs, texts and paragraphs: see the page of benchmarks.
-BYTES_A_PAGE: Final = 130
-TABLE_BYTES_A_PAGE: Final = 38
+# As measured with the marks of usual pages, without URLs, texts and paragraphs: see the page of
+# benchmarks.
+BYTES_A_PAGE: Final = 220
+TABLE_BYTES_A_PAGE: Final = 90
 
 _HEAD: Final = "m"  # these keys of an index are described in lua/lib/layout.lua
 _CRAWLERS: Final = "c"
@@ -306,7 +307,7 @@ class RedisStore:
         except StoreError as error:
             return error
 
-    def _check_key(self, query: Query | contract.AnchorQuery) -> None:
+    def _check_key(self, query: Query | anchors.AnchorQuery) -> None:
         """Raise KeyMismatchError if a query was hashed with another key."""
         if query.key_id != self.layout.key.id:
             raise contract.key_changed(self._url)
@@ -364,11 +365,16 @@ class RedisStore:
         return records
 
     def forget(self, name: PageName, *, anchors_alone: bool = False) -> bool:
-        request = ScriptRequest("forget", protocol.pack_names([name]), int(anchors_alone))
+        request = ScriptRequest(
+            "forget",
+            protocol.pack_names([name]),
+            int(anchors_alone),
+            self.layout.signature_bytes,
+        )
         with self._errors():
             return int(self._ask(self._prefix(name.shard_key), request)) > 0
 
-    def anchors(self, query: contract.AnchorQuery, *, add: bool = True) -> contract.Holders:
+    def anchors(self, query: anchors.AnchorQuery, *, add: bool = True) -> anchors.Holders:
         shard_key = query.name.shard_key
         with self._errors():
             self._check_key(query)

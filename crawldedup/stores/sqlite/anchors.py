@@ -4,13 +4,8 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from crawldedup.stores.contract import (
-    MAX_RETIRED,
-    MOST_HOLDERS,
-    AnchorQuery,
-    Holders,
-    PageName,
-)
+from crawldedup.stores.anchors import MAX_RETIRED, MOST_HOLDERS, AnchorQuery, Holders
+from crawldedup.stores.contract import PageName
 from crawldedup.stores.sqlite.index import SqliteIndex
 
 # Numbers are given as the text of a list, so that the text of a statement is always the same.

@@ -1,24 +1,27 @@
 """The search for candidates: the pages that a query is compared with.
 
 A key of a page that lies in one of the query's ranges makes the page a candidate, unless the
-query's prefilter rejects the key. For a batch, the file is searched once for all queries, and the
-arrays below run over all their ranges, all keys in them, or all pairs of a query and a candidate.
+query's prefilter rejects the key. So are the pages that were added last under the query's exact
+keys. For a batch, the file is searched once for all queries, and the arrays below run over all
+their ranges, all keys in them, or all pairs of a query and a candidate.
 
 Pages of the batch are not in the file yet. So the earlier queries of the batch are candidates, too,
-and in the arrays they have numbers from `_BATCH` on, above those of all pages of the file.
+and in the arrays they have numbers from `_BATCH` on, above those of all pages of the file. Those
+that have an exact key of a later query are found by `search.py`.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crawldedup.marks.exact_keys import ExactKeys, exact_keys
 from crawldedup.search.decision import Prefilter
 from crawldedup.search.plan import KEY_BITS, STORED_BITS
 from crawldedup.stores.contract import Query
 from crawldedup.stores.sqlite.index import MAX_PAGES, NUMBER_MASK, SqliteIndex, StoredSignature
-from crawldedup.stores.sqlite.pages import SIGN
+from crawldedup.stores.sqlite.pages import SIGN, PageRow
 
 NEVER: Final = 1 << 40  # the cost of what no rule accepts
 _NO_PREFILTER: Final = Prefilter(bytes(KEY_BITS), 0)
@@ -52,6 +55,12 @@ class Candidate(NamedTuple):
     cost: int  # by the query's rule; NEVER if the rule refuses the page
     added_at: int
     seen_at: int
+    marks: bytes
+
+    @classmethod
+    def of(cls, page: StoredSignature | PageRow, cost: int) -> Self:
+        """Return a page as a candidate of this cost."""
+        return cls(page.number, cost, page.added_at, page.seen_at, page.marks)
 
 
 class EarlierQuery(NamedTuple):
@@ -62,9 +71,19 @@ class EarlierQuery(NamedTuple):
     keys: int  # how many of its keys are in the ranges and pass the prefilter
 
 
+class ExactHits(NamedTuple):
+    """What the file has under an exact key: the numbers of the pages that were added last."""
+
+    table: int  # which of the `ExactKeys` it is
+    key: int
+    numbers: list[int]  # in their order, `MOST_PER_KEY` at most
+
+
 class Candidates(NamedTuple):
     """What a query of a batch is compared with.
 
+    `pages` and `earlier` were found by search keys, and what `exact_hits` has besides is in
+    `others`.
     `room` is the number of keys that earlier queries may add before the query reaches its limits of
     keys and candidates. If those that count have more keys, `single_candidates` has to choose.
     """
@@ -72,6 +91,8 @@ class Candidates(NamedTuple):
     pages: list[Candidate]
     earlier: list[EarlierQuery]
     room: int
+    exact_hits: list[ExactHits]
+    others: dict[int, Candidate]  # by their numbers
 
 
 class _Ranges(NamedTuple):
@@ -143,7 +164,7 @@ def batch_candidates(
     )
     passes = _key_costs(index, batch, own_keys, ranges, keys) != NEVER
     # Keys of earlier queries are counted later, if those queries' pages are still there by then.
-    # Those that are rejected make no candidate, so they are simply counted as if they were there.
+    # Those that are rejected make no candidate, so they are counted as if they were there.
     is_counted = (keys.pages < _BATCH) | ~passes
     key_room = _room_for_keys(batch, ranges, keys.ranges[is_counted], len(index.key_tables))
     pairs, key_counts = np.unique(
@@ -155,22 +176,89 @@ def batch_candidates(
     page_room = [query.max_candidates for query in batch] - page_counts
     # A candidate has at least one key, so that there is room for its page if there is for its keys.
     room = np.minimum(key_room, page_room).tolist()
-    found = {place: Candidates([], [], room[place]) for place in places if room[place] >= 0}
-    comparison = _compare(index, batch, queries, pages.tolist())
+    exact_hits = _hits_of_batch(index, batch, [place for place in places if room[place] >= 0])
+    found = {place: Candidates([], [], room[place], exact_hits[place], {}) for place in exact_hits}
+    other_pairs = np.setdiff1d(_pairs_of(exact_hits), pairs)
+    all_pairs = np.concatenate((pairs, other_pairs))
+    comparison = _compare(
+        index, batch, all_pairs >> _PAIR_SHIFT, (all_pairs & (1 << _PAIR_SHIFT) - 1).tolist()
+    )
+    # A pair that was found by exact keys alone has no keys in ranges.
+    counts = key_counts.tolist() + [0] * len(other_pairs)
     for place, page, cost, key_count in zip(
-        queries.tolist(), comparison.pages, comparison.costs, key_counts.tolist(), strict=True
+        (all_pairs >> _PAIR_SHIFT).tolist(), comparison.pages, comparison.costs, counts, strict=True
     ):
         if place not in found:
             continue
-        if page.number < _BATCH:
-            found[place].pages.append(Candidate(page.number, cost, page.added_at, page.seen_at))
-        else:
+        if page.number >= _BATCH:
             found[place].earlier.append(EarlierQuery(page.number - _BATCH, cost, key_count))
+        elif key_count:
+            found[place].pages.append(Candidate.of(page, cost))
+        else:
+            found[place].others[page.number] = Candidate.of(page, cost)
     return found
+
+
+def _hits_of_batch(
+    index: SqliteIndex, batch: Sequence[Query], places: Sequence[int]
+) -> dict[int, list[ExactHits]]:
+    """Read what the file has under the exact keys of queries, by their places."""
+    keys_of = {place: exact_keys_of(batch[place]) for place in places}
+    hits: dict[int, list[ExactHits]] = {place: [] for place in places}
+    for table in range(len(ExactKeys._fields)):
+        keys = {keys[table] for keys in keys_of.values()}
+        newest = index.newest_with(table, [key for key in keys if key is not None])
+        for place in places:
+            key = keys_of[place][table]
+            if key is not None:
+                hits[place].append(ExactHits(table, key, newest.get(key, [])))
+    return hits
+
+
+def _pairs_of(exact_hits: dict[int, list[ExactHits]]) -> Ints:
+    """Return the pairs of a query and a page that share an exact key."""
+    return np.array(
+        [
+            place << _PAIR_SHIFT | number
+            for place, hits in exact_hits.items()
+            for hit in hits
+            for number in hit.numbers
+        ],
+        np.int64,
+    )
+
+
+def exact_keys_of(query: Query) -> ExactKeys:
+    """Return the exact keys of a query's page."""
+    record = query.record
+    return exact_keys(record.search, record.digest, record.marks)
 
 
 def single_candidates(index: SqliteIndex, query: Query) -> list[Candidate]:
     """Find the candidates of one query, within its limits of keys and candidates."""
+    (exact_hits,) = _hits_of_batch(index, [query], [0]).values()
+    pages = dict.fromkeys(_pages_in_ranges(index, query))
+    for hit in exact_hits:
+        pages.update(dict.fromkeys(hit.numbers))
+    comparison = _compare(index, [query], np.zeros(len(pages), np.int64), list(pages))
+    return [
+        Candidate.of(page, cost)
+        for page, cost in zip(comparison.pages, comparison.costs, strict=True)
+    ]
+
+
+def compared(query: Query, pages: Sequence[PageRow]) -> list[Candidate]:
+    """Return pages as candidates of a query."""
+    if not pages:
+        return []
+    queries = np.zeros(len(pages), np.int64)
+    stored = [StoredSignature.of(page) for page in pages]
+    costs = _costs([query], queries, stored, range(len(pages)))
+    return [Candidate.of(page, cost) for page, cost in zip(pages, costs, strict=True)]
+
+
+def _pages_in_ranges(index: SqliteIndex, query: Query) -> list[int]:
+    """Return the numbers of the pages to compare a query with, as far as search keys find them."""
     own_keys = _signed([query.keys])
     ranges = _ranges_of([query], [0])
     keys = _keys_in_file(index, ranges, limit=query.max_keys_per_side)
@@ -187,12 +275,7 @@ def single_candidates(index: SqliteIndex, query: Query) -> list[Candidate]:
     least_cost: dict[int, int] = {}
     for page, cost in zip(keys.pages[passing].tolist(), key_costs[passing].tolist(), strict=True):
         least_cost[page] = min(cost, least_cost.get(page, cost))
-    pages = sorted(least_cost, key=least_cost.__getitem__)[: query.max_candidates]
-    comparison = _compare(index, [query], np.zeros(len(pages), np.int64), pages)
-    return [
-        Candidate(page.number, cost, page.added_at, page.seen_at)
-        for page, cost in zip(comparison.pages, comparison.costs, strict=True)
-    ]
+    return sorted(least_cost, key=least_cost.__getitem__)[: query.max_candidates]
 
 
 def _ranges_of(batch: Sequence[Query], places: Sequence[int]) -> _Ranges:
@@ -337,25 +420,49 @@ def _compare(
         return _Comparison([], [])
     # The queries come first, so that they are found by their places.
     stored = [
-        StoredSignature(_BATCH + place, query.record.signature, query.record.digest, 0, 0)
+        StoredSignature(_BATCH + place, query.record.signature, query.record.digest, 0, 0, b"")
         for place, query in enumerate(batch)
     ]
     stored += index.signatures_of({page for page in pages if page < _BATCH})
     position_of = {row.number: position for position, row in enumerate(stored)}
     positions = [position_of[page] for page in pages]
-    signatures = np.frombuffer(b"".join([row.signature for row in stored]), np.uint8).reshape(
-        len(stored), -1
-    )
-    digests = np.array([row.digest for row in stored])
+    costs = _costs(batch, queries, stored, positions)
+    return _Comparison([stored[position] for position in positions], costs)
+
+
+def _costs(
+    batch: Sequence[Query],
+    queries: Ints,
+    pages: Sequence[StoredSignature],
+    positions: Sequence[int],
+) -> list[int]:
+    """Return the costs of pages by the rules of queries.
+
+    Args:
+        batch: The queries.
+        queries: For each pair, the place of the query.
+        pages: The pages.
+        positions: For each pair, the position of the page.
+    """
+    own_signatures = _signature_rows([query.record.signature for query in batch])
+    signatures = _signature_rows([page.signature for page in pages])
+    own_digests = np.array([query.record.digest for query in batch])
+    digests = np.array([page.digest for page in pages])
     # (queries, signature bits)
     bit_costs = np.frombuffer(b"".join([query.rule.costs for query in batch]), np.uint8).reshape(
         len(batch), -1
     )
     # (pairs, signature bits)
-    bits = np.unpackbits(signatures[positions] ^ signatures[queries], axis=1)
+    bits = np.unpackbits(signatures[positions] ^ own_signatures[queries], axis=1)
     bits *= bit_costs[queries]
     costs = bits.sum(axis=1, dtype=np.int64)
     limits = np.array([-1 if query.exact_only else query.rule.bounds.far for query in batch])
     costs[costs > limits[queries]] = NEVER
-    costs[digests[positions] == digests[queries]] = 0
-    return _Comparison([stored[position] for position in positions], costs.tolist())
+    costs[digests[positions] == own_digests[queries]] = 0
+    found: list[int] = costs.tolist()
+    return found
+
+
+def _signature_rows(signatures: Sequence[bytes]) -> NDArray[np.uint8]:
+    """Return signatures as an array, (signatures, bytes)."""
+    return np.frombuffer(b"".join(signatures), np.uint8).reshape(len(signatures), -1)

@@ -2,7 +2,9 @@
 
 from collections.abc import Collection, Iterable
 
+from crawldedup.marks.exact_keys import ExactKeys
 from crawldedup.stores.contract import Query
+from crawldedup.stores.sqlite.candidates import Candidate
 from crawldedup.stores.sqlite.crawlers import Crawlers
 from crawldedup.stores.sqlite.index import SqliteIndex
 from crawldedup.stores.sqlite.pages import PageRow
@@ -12,8 +14,9 @@ class Changes:
     """The pages that a batch meets, as they are now, and what is to be written of them.
 
     A search of the file does not see what is not written yet. So this also knows which pages no
-    longer have the text that the file was searched for (`is_outdated`), and which pages have the
-    text of a query of the batch (`page_with_text`).
+    longer have the text that the file was searched for (`is_outdated`), which pages have the text
+    of a query of the batch (`page_with_text`), and which pages have other exact keys than in the
+    file that was searched (`is_refiled`, `refiled_under`).
     """
 
     def __init__(self, index: SqliteIndex, crawlers: Crawlers) -> None:
@@ -33,6 +36,11 @@ class Changes:
         self._outdated: set[int] = set()
         self._page_of_query: dict[int, int] = {}
         self._query_of_page: dict[int, int] = {}
+        # Pages whose exact keys are not those of the file that was searched, and for each table of
+        # exact keys, which of these pages have a key. The exact keys of `_unfiled` are not written.
+        self._refiled: set[int] = set()
+        self._refiled_under: list[dict[int, set[int]]] = [{} for _ in ExactKeys._fields]
+        self._unfiled: dict[int, ExactKeys] = {}
 
     def load_urls(self, url_keys: Iterable[int]) -> None:
         """Read the pages with these URL keys, so that `page_with_url` knows them."""
@@ -59,6 +67,11 @@ class Changes:
         """Return a page of the file as it is now."""
         return self._pages.get(page.number, page)
 
+    def marks(self, candidate: Candidate) -> bytes:
+        """Return the marks that a candidate has now."""
+        page = self._pages.get(candidate.number)
+        return candidate.marks if page is None else page.marks
+
     def page_with_url(self, url_key: int) -> PageRow | None:
         """Return the page with a URL key that was loaded or added, unless it was removed."""
         number = self._numbers.get(url_key)
@@ -73,6 +86,17 @@ class Changes:
         """Return True for a page that was removed or has got new text since the batch began."""
         return number in self._outdated
 
+    def is_refiled(self, number: int) -> bool:
+        """Return True for a page whose exact keys have changed since the batch began.
+
+        A page that was added or removed is one, too.
+        """
+        return number in self._refiled
+
+    def refiled_under(self, table: int, key: int) -> Collection[int]:
+        """Return the numbers of the pages with an exact key for which `is_refiled` is true."""
+        return self._refiled_under[table].get(key, ())
+
     def text(self, number: int) -> bytes:
         """Return the text of a page, or b"" if none is stored."""
         if number in self._texts:
@@ -80,9 +104,15 @@ class Changes:
         return self._index.text(number)
 
     def put(self, page: PageRow) -> None:
-        """Change the row of a page, but neither its keys nor its text."""
-        self._pages[page.number] = page
-        self._rows.add(page.number)
+        """Change the row of a page, but neither its text nor its keys.
+
+        Its exact keys do change if its new marks have others.
+        """
+        former = self._pages[page.number]
+        if page.marks != former.marks and page.exact_keys != former.exact_keys:
+            self._unfile(former)
+            self._file(page)
+        self._set_row(page)
 
     def put_text(self, number: int, text: bytes) -> None:
         """Store a text with a page, as the text that it has already."""
@@ -96,11 +126,14 @@ class Changes:
         self._keys[number] = query.keys
         self._texts[number] = query.record.packed_text
         self._set_text_of(number, place)
-        self.put(page)
+        self._unfile(self._pages[number])
+        self._file(page)
+        self._set_row(page)
 
     def add(self, page: PageRow, place: int, query: Query) -> None:
         """Add the page of a query, with its keys and its text."""
-        self.put(page)
+        self._set_row(page)
+        self._file(page)
         self._numbers[page.url_key] = page.number
         self._keys[page.number] = query.keys
         if query.record.packed_text:
@@ -118,6 +151,7 @@ class Changes:
         self._texts.pop(number, None)
         self._rows.discard(number)
         self._forget_text_of(number)
+        self._forget_filing(page)
         if self._numbers.get(page.url_key) == number:
             del self._numbers[page.url_key]
         self._index.freed += 1
@@ -135,14 +169,44 @@ class Changes:
         if self._keys:
             pages = [self._pages[number] for number in self._keys]
             self._index.add_keys(pages, self._keys.values())
+        if self._unfiled:
+            self._index.add_exact_keys(self._unfiled)
         self._index.put_texts(self._texts)
         self._crawlers.note_pending(self._pending)
         self._index.write_head()
         self._rows.clear()
         self._keys.clear()
+        self._unfiled.clear()
         self._texts.clear()
         self._removed.clear()
         self._pending.clear()
+
+    def _set_row(self, page: PageRow) -> None:
+        self._pages[page.number] = page
+        self._rows.add(page.number)
+
+    def _file(self, page: PageRow) -> None:
+        """Note under which exact keys a page is to be found from now on."""
+        self._refiled.add(page.number)
+        keys = page.exact_keys
+        self._unfiled[page.number] = keys
+        for pages, key in zip(self._refiled_under, keys, strict=True):
+            if key is not None:
+                pages.setdefault(key, set()).add(page.number)
+
+    def _unfile(self, page: PageRow) -> None:
+        """Remove a page from where it is filed by its exact keys."""
+        if page.number not in self._unfiled:
+            self._index.remove_exact_keys([page])
+        self._forget_filing(page)
+
+    def _forget_filing(self, page: PageRow) -> None:
+        """Note that a page is not to be found under its exact keys any more."""
+        self._refiled.add(page.number)
+        self._unfiled.pop(page.number, None)
+        for pages, key in zip(self._refiled_under, page.exact_keys, strict=True):
+            if key is not None and key in pages:
+                pages[key].discard(page.number)
 
     def _set_text_of(self, number: int, place: int) -> None:
         self._forget_text_of(number)

@@ -1,16 +1,15 @@
 """Decide about the pages of a batch, one after the other, by the rules of `stores.contract`.
 
 The file is searched once for all pages of a batch, and written once. In between, `Changes` holds
-what the pages before have changed. If that is not enough to tell which pages a query is compared
-with, the changes are written and the file is searched for this query alone.
+what the pages before have changed, and `BatchSearch` takes that into account.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from operator import attrgetter
 
+from crawldedup.marks.learning import learned
 from crawldedup.stores.contract import (
-    FEW,
     MAX_EVICTED,
     MAX_FREED,
     MAX_SWEPT,
@@ -20,25 +19,14 @@ from crawldedup.stores.contract import (
     Record,
     Retention,
 )
-from crawldedup.stores.sqlite.candidates import (
-    NEVER,
-    Candidate,
-    Candidates,
-    batch_candidates,
-    single_candidates,
-)
+from crawldedup.stores.sqlite.candidates import Candidate, single_candidates
 from crawldedup.stores.sqlite.changes import Changes
 from crawldedup.stores.sqlite.crawlers import Crawlers
 from crawldedup.stores.sqlite.index import SqliteIndex
 from crawldedup.stores.sqlite.pages import PageRow
+from crawldedup.stores.sqlite.resemblance import Rejected, Resemblance, nearness
+from crawldedup.stores.sqlite.search import BatchSearch
 from crawldedup.verdict import Kind
-
-
-class _Resemblance(NamedTuple):
-    """The numbers of the pages that a query accepts, nearest first, and of the nearest other."""
-
-    accepted: list[int]
-    rejected: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +36,7 @@ class _Comparison:
     compared: int  # how many candidates there were
     accepted: list[PageRow]  # nearest first
     abandoned: list[PageRow]  # those that would come first if they had been delivered
-    rejected: PageRow | None  # the nearest page that was not accepted
+    resemblance: Resemblance
     expired: list[int]  # numbers of candidates that were too old
 
     def is_better(self, record: Record) -> bool:
@@ -57,15 +45,20 @@ class _Comparison:
 
 
 def find_records(index: SqliteIndex, query: Query, now: int) -> list[Record]:
-    """Return the records that a query accepts, nearest first."""
+    """Return the records that a query accepts, and its siblings among them, nearest first."""
     live = [
         candidate
         for candidate in single_candidates(index, query)
         if _is_live(candidate, query.retention, now)
     ]
-    numbers = _resemblance(query, live).accepted
+    resemblance = Resemblance(query, live, attrgetter("marks"))
+    numbers = {*resemblance.accepted, *resemblance.siblings}
     pages = {page.number: page for page in index.pages_of(numbers)}
-    return [pages[number].record() for number in numbers]
+    return [
+        pages[candidate.number].record()
+        for candidate in sorted(live, key=nearness)
+        if candidate.number in numbers
+    ]
 
 
 class BatchDecision:
@@ -78,10 +71,9 @@ class BatchDecision:
         self._now = crawlers.now
         self._changes = Changes(index, crawlers)
         self._changes.load_urls(query.record.url_key for query in queries)
-        # By the places of the queries that the file was searched for.
-        self._candidates: dict[int, Candidates] = {}
+        self._search = BatchSearch(index, queries, self._changes)
         if len(queries) > 1:
-            self._search()
+            self._look_ahead()
 
     def answers(self) -> Answers:
         """Return the answers in the order of the queries, and write what has changed."""
@@ -89,20 +81,12 @@ class BatchDecision:
         self._changes.write()
         return answers
 
-    def _search(self) -> None:
-        """Search for all pages of the batch but the revisits, and load those that count."""
+    def _look_ahead(self) -> None:
+        """Search for all pages of the batch but the revisits."""
         places = [
             place for place, query in enumerate(self._queries) if self._visited(query) is None
         ]
-        if not places:
-            return
-        self._candidates = batch_candidates(self._index, self._queries, places)
-        numbers = []
-        for candidates in self._candidates.values():
-            for candidate in candidates.pages:
-                if candidate.cost != NEVER:
-                    numbers.append(candidate.number)
-        self._changes.load(numbers)
+        self._search.look_ahead(places)
 
     def _answer(self, place: int) -> Answer:
         """Decide about one page by the first of the contract's three rules that applies."""
@@ -130,20 +114,21 @@ class BatchDecision:
         return None if self._crawlers.is_at_work(page.crawler) else page
 
     def _revisit(self, place: int, page: PageRow) -> Answer:
-        """Note that a page was seen again, and its new text if it has one.
+        """Note that a page was seen again, and its new text or marks if it has some.
 
         Its URL, age and copies stay.
         """
         query = self._queries[place]
         record = query.record
         is_abandoned = self._crawlers.is_abandoned(page.url_key, page.crawler)
-        is_changed = query.has_new_text(page.signature, page.digest, abandoned=is_abandoned)
+        is_changed = query.has_new_text(page.record(), abandoned=is_abandoned)
         self._changes.note_pending(page.url_key, is_pending=query.is_pending)
         seen = replace(page, seen_at=self._now, crawler=self._crawlers.own_number)
         earlier_text = self._changes.text(page.number) if is_changed else b""
         if is_changed:
             self._changes.renew(seen.with_text_of(record), place, query)
         else:
+            seen = replace(seen, marks=learned(seen.marks, record.marks))
             self._changes.put(seen)
             self._complete_text(page, record)
         return Answer(
@@ -166,49 +151,25 @@ class BatchDecision:
     def _compare(self, place: int) -> _Comparison:
         """Compare a page with its candidates."""
         query = self._queries[place]
-        live = candidates = self._find_candidates(place)
+        live = candidates = self._search.candidates(place)
         expired: list[int] = []
         if query.retention.ttl_seconds is not None:
             live = [candidate for candidate in candidates if self._is_live(candidate, query)]
             expired = [
                 candidate.number for candidate in candidates if not self._is_live(candidate, query)
             ]
-        resemblance = _resemblance(query, live)
+        resemblance = Resemblance(query, live, self._changes.marks)
         numbers = resemblance.accepted or self._same_thin_page(query)
-        rejected = resemblance.rejected
-        self._changes.load(numbers if rejected is None else [*numbers, rejected])
+        self._changes.load(numbers)
         accepted = [self._changes.page(number) for number in numbers]
         abandoned = self._leading_abandoned(accepted)
         return _Comparison(
             compared=len(live),
             accepted=accepted[len(abandoned) :],
             abandoned=abandoned,
-            rejected=None if rejected is None else self._changes.page(rejected),
+            resemblance=resemblance,
             expired=expired,
         )
-
-    def _find_candidates(self, place: int) -> list[Candidate]:
-        """Return the candidates of a query, as their pages are now."""
-        if place in self._candidates:
-            found = self._candidates[place]
-            candidates = [
-                candidate
-                for candidate in found.pages
-                if not self._changes.is_outdated(candidate.number)
-            ]
-            keys = 0
-            for earlier in found.earlier:
-                page = self._changes.page_with_text(earlier.place)
-                if page is not None:
-                    keys += earlier.keys
-                    candidates.append(
-                        Candidate(page.number, earlier.cost, page.added_at, page.seen_at)
-                    )
-            if keys <= found.room:
-                return candidates
-        if len(self._queries) > 1:
-            self._changes.write()
-        return single_candidates(self._index, self._queries[place])
 
     def _same_thin_page(self, query: Query) -> list[int]:
         """Return the number of the unchanged thin page that another crawler has, if it has one."""
@@ -217,7 +178,7 @@ class BatchDecision:
         page = self._changes.page_with_url(query.record.url_key)
         if page is None or not self._is_live(page, query):
             return []
-        return [] if query.has_new_text(page.signature, page.digest) else [page.number]
+        return [] if query.has_new_text(page.record()) else [page.number]
 
     def _leading_abandoned(self, accepted: Iterable[PageRow]) -> list[PageRow]:
         """Return the abandoned pages that are nearer than any other: they hold nobody back."""
@@ -233,6 +194,7 @@ class BatchDecision:
         nearest = comparison.accepted[0]
         self._free(query, comparison, is_added=False)
         counted = self._with_copy(nearest)
+        counted = replace(counted, marks=learned(counted.marks, query.record.marks))
         self._changes.put(counted)
         return Answer(
             kind=_kind_of_copy(query, nearest),
@@ -250,7 +212,8 @@ class BatchDecision:
         counted = self._with_copy(nearest)
         text = self._text_for(query, nearest)
         self._remove_undelivered([*comparison.abandoned, nearest])
-        self._add(place, copies=counted.copies)
+        marks = learned(query.record.marks, nearest.marks)
+        self._add(place, replace(query.record, marks=marks), copies=counted.copies)
         return Answer(
             kind=_kind_of_copy(query, nearest),
             record=counted.record(text),
@@ -273,26 +236,35 @@ class BatchDecision:
 
     def _add_new(self, place: int, comparison: _Comparison) -> Answer:
         """Add a page that resembles no other."""
-        self._free(self._queries[place], comparison, is_added=True)
+        query = self._queries[place]
+        rejected = comparison.resemblance.rejected()
+        record = self._record_of(rejected)
+        self._free(query, comparison, is_added=True)
         self._remove_undelivered(comparison.abandoned)
-        self._add(place, copies=0)
-        rejected = comparison.rejected
+        self._add(place, query.record, copies=0)
         return Answer(
             kind=Kind.NEW,
             record=None,
             changed=False,
             pages=self._index.pages,
             candidates=comparison.compared,
-            rejected=None if rejected is None else rejected.record(),
+            rejected=record,
+            conflict=rejected.conflict,
         )
+
+    def _record_of(self, rejected: Rejected) -> Record | None:
+        if rejected.number is None:
+            return None
+        self._changes.load([rejected.number])
+        return self._changes.page(rejected.number).record()
 
     # What rules 2 and 3 share
 
-    def _add(self, place: int, *, copies: int) -> None:
+    def _add(self, place: int, record: Record, *, copies: int) -> None:
         """Add the page of a query, and free a few that have expired or are too many."""
         query = self._queries[place]
         page = PageRow.of_record(
-            query.record,
+            record,
             number=self._index.next_number(),
             now=self._now,
             copies=copies,
@@ -353,24 +325,3 @@ def _is_live(page: PageRow | Candidate, retention: Retention, now: int) -> bool:
 def _kind_of_copy(query: Query, nearest: PageRow) -> Kind:
     is_exact = nearest.digest == query.record.digest
     return Kind.EXACT_DUPLICATE if is_exact else Kind.NEAR_DUPLICATE
-
-
-def _resemblance(query: Query, candidates: Sequence[Candidate]) -> _Resemblance:
-    """Tell which candidates a query accepts."""
-    bounds = query.rule.bounds
-    farthest = bounds.far if len(candidates) <= FEW else bounds.reach
-    ranked = sorted(
-        [
-            (candidate.cost, candidate.number)
-            for candidate in candidates
-            if candidate.cost <= farthest
-        ]
-    )
-    if not ranked:
-        return _Resemblance([], None)
-    limit = bounds.bar([cost for cost, _ in ranked if cost <= bounds.reach]).limit
-    accepted = [number for cost, number in ranked if cost <= limit]
-    rejected = None
-    if len(accepted) < len(ranked):
-        _, rejected = ranked[len(accepted)]
-    return _Resemblance(accepted, rejected)

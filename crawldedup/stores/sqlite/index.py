@@ -2,16 +2,20 @@
 
 A key is stored with its page: its leading `STORED_BITS` bits come first, the number of the page
 takes the remaining bits, and the whole is shifted by `SIGN`.
+
+Exact keys are stored in the same way. They are multiplied first, because all of their bits count
+and not all of them are kept.
 """
 
 import operator
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
 from crawldedup.errors import StoreFullError
+from crawldedup.marks.exact_keys import EXACT_KEY_BITS, MOST_PER_KEY, ExactKeys
 from crawldedup.search.plan import STORED_BITS
 from crawldedup.stores.contract import Layout
 from crawldedup.stores.sqlite.pages import SIGN, PageRow
@@ -19,6 +23,18 @@ from crawldedup.stores.sqlite.pages import SIGN, PageRow
 MAX_PAGES: Final = 1 << (64 - STORED_BITS)
 # The bits of a stored key that hold the number of its page.
 NUMBER_MASK: Final = MAX_PAGES - 1
+
+# The tables of exact keys: one for each of a page's `ExactKeys`, by its name.
+EXACT_TABLES: Final = tuple(f"exact_{name}" for name in ExactKeys._fields)
+# Two exact keys that agree in their first 24 bits, or in all that follows, remain apart when they
+# are multiplied by this and cut: it is the golden section of their range, made odd.
+_SPREAD: Final = 0x9E3779B97F
+# Under each exact key, the pages that were added last.
+_NEWEST: Final = (
+    "SELECT key, k & {mask} FROM json_each(?) CROSS JOIN {table} ON k "
+    "BETWEEN ifnull((SELECT k FROM {table} WHERE k BETWEEN value AND value | {mask} "
+    f"ORDER BY k DESC LIMIT 1 OFFSET {MOST_PER_KEY - 1}), value) AND value | {{mask}}"
+)
 
 _COLUMNS: Final = ", ".join(PageRow.COLUMNS)
 _PARAMETERS: Final = ", ".join(f":{column}" for column in PageRow.COLUMNS)
@@ -32,6 +48,14 @@ class StoredSignature(NamedTuple):
     digest: int
     added_at: int
     seen_at: int
+    marks: bytes
+
+    @classmethod
+    def of(cls, page: PageRow) -> Self:
+        """Return these columns of a page."""
+        return cls(
+            page.number, page.signature, page.digest, page.added_at, page.seen_at, page.marks
+        )
 
 
 class SqliteIndex:
@@ -56,6 +80,7 @@ class SqliteIndex:
         self._texts = f"texts_{number}"
         self._urls = f"urls_{number}"
         self.key_tables = [f"keys{table}_{number}" for table in range(len(layout.tables))]
+        self._exact_tables = [f"{name}_{number}" for name in EXACT_TABLES]
         # For each table, the search bits behind the bits that are stored of a key, from the left.
         self.key_bits = np.array([table.order[:STORED_BITS] for table in layout.tables], np.intp)
         self.load_head()
@@ -137,6 +162,23 @@ class SqliteIndex:
         sql = f"SELECT {columns} FROM json_each(?) CROSS JOIN {self._pages} ON number = value"
         return [StoredSignature(*row) for row in self.db.execute(sql, (_list(numbers),))]
 
+    def newest_with(self, table: int, keys: Sequence[int]) -> dict[int, list[int]]:
+        """Return the numbers of the pages that were added last under exact keys, in their order.
+
+        Args:
+            table: Which of the `ExactKeys` these are.
+            keys: The keys. Those of no page are absent from what is returned.
+        """
+        newest: dict[int, list[int]] = {}
+        if not keys:
+            return newest
+        sql = _NEWEST.format(table=self._exact_tables[table], mask=NUMBER_MASK)
+        for place, number in self.db.execute(
+            sql, (_list(stored_exact_key(key, 0) for key in keys),)
+        ):
+            newest.setdefault(keys[place], []).append(number)
+        return newest
+
     def text(self, number: int) -> bytes:
         """Return the text of a page, or b"" if none is stored."""
         sql = f"SELECT text FROM {self._texts} WHERE number = ?"
@@ -146,7 +188,10 @@ class SqliteIndex:
         return b""
 
     def put_pages(self, pages: Iterable[PageRow]) -> None:
-        """Write the rows of pages, new ones or not. Their keys are a matter of `add_keys`."""
+        """Write the rows of pages, new ones or not.
+
+        Their keys are a matter of `add_keys` and `add_exact_keys`.
+        """
         sql = f"INSERT OR REPLACE INTO {self._pages} ({_COLUMNS}) VALUES ({_PARAMETERS})"
         self.db.executemany(sql, [page.as_row() for page in pages])
 
@@ -169,9 +214,19 @@ class SqliteIndex:
         keys = [self.layout.keys(page.search) for page in pages]
         self._for_keys("DELETE FROM {} WHERE k = ?", pages, keys)
 
+    def add_exact_keys(self, keys: Mapping[int, ExactKeys]) -> None:
+        """File pages, by their numbers, under exact keys."""
+        self._for_exact_keys("INSERT INTO {} VALUES (?)", keys)
+
+    def remove_exact_keys(self, pages: Collection[PageRow]) -> None:
+        """Remove pages from the tables of exact keys."""
+        keys = {page.number: page.exact_keys for page in pages}
+        self._for_exact_keys("DELETE FROM {} WHERE k = ?", keys)
+
     def remove(self, pages: Collection[PageRow]) -> None:
         """Remove pages with their keys and texts. The caller counts them as freed."""
         self.remove_keys(pages)
+        self.remove_exact_keys(pages)
         numbers = [(page.number,) for page in pages]
         self.db.executemany(f"DELETE FROM {self._pages} WHERE number = ?", numbers)
         self.db.executemany(f"DELETE FROM {self._texts} WHERE number = ?", numbers)
@@ -189,6 +244,17 @@ class SqliteIndex:
             ]
             self.db.executemany(statement.format(name), stored_keys)
 
+    def _for_exact_keys(self, statement: str, keys: Mapping[int, ExactKeys]) -> None:
+        """Execute a statement for each exact key that pages have."""
+        for table, name in enumerate(self._exact_tables):
+            stored_keys = [
+                (stored_exact_key(key, number),)
+                for number, keys_of_page in keys.items()
+                if (key := keys_of_page[table]) is not None
+            ]
+            if stored_keys:
+                self.db.executemany(statement.format(name), stored_keys)
+
     def _select(self, sql: str, parameters: Sequence[Any]) -> list[PageRow]:
         cursor = self.db.cursor()
         cursor.row_factory = sqlite3.Row
@@ -197,6 +263,12 @@ class SqliteIndex:
 
 def _stored_key(key: int, number: int) -> int:
     return (key & ~NUMBER_MASK | number) - SIGN
+
+
+def stored_exact_key(key: int, number: int) -> int:
+    """Return an exact key of a page as SQLite stores it."""
+    spread = key * _SPREAD << 64 - EXACT_KEY_BITS
+    return _stored_key(spread & (1 << 64) - 1, number)
 
 
 def _list(numbers: Iterable[int]) -> str:

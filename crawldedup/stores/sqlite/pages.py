@@ -10,6 +10,7 @@ import sqlite3
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self
 
+from crawldedup.marks.exact_keys import ExactKeys, exact_keys
 from crawldedup.stores.contract import Record
 
 # SQLite's 64-bit integers are signed. Shifting ours by this value keeps their order.
@@ -26,6 +27,7 @@ class PageRow:
     search: int
     signature: bytes
     digest: int
+    marks: bytes
     rank: int
     added_at: int
     seen_at: int
@@ -40,6 +42,7 @@ class PageRow:
         "search": "INTEGER NOT NULL",
         "signature": "BLOB NOT NULL",
         "digest": "INTEGER NOT NULL",
+        "marks": "BLOB NOT NULL",
         "rank": "INTEGER NOT NULL",
         "added_at": "INTEGER NOT NULL",
         "seen_at": "INTEGER NOT NULL",
@@ -61,6 +64,7 @@ class PageRow:
             search=operator.index(row["search"]) + SIGN,
             signature=row["signature"],
             digest=operator.index(row["digest"]),
+            marks=row["marks"],
             rank=operator.index(row["rank"]),
             added_at=operator.index(row["added_at"]),
             seen_at=operator.index(row["seen_at"]),
@@ -77,6 +81,7 @@ class PageRow:
             "search": self.search - SIGN,
             "signature": self.signature,
             "digest": self.digest,
+            "marks": self.marks,
             "rank": self.rank,
             "added_at": self.added_at,
             "seen_at": self.seen_at,
@@ -95,6 +100,7 @@ class PageRow:
             search=record.search,
             signature=record.signature,
             digest=record.digest,
+            marks=record.marks,
             rank=record.rank,
             added_at=now,
             seen_at=now,
@@ -102,8 +108,13 @@ class PageRow:
             crawler=crawler,
         )
 
+    @property
+    def exact_keys(self) -> ExactKeys:
+        """The exact keys under which the page is filed."""
+        return exact_keys(self.search, self.digest, self.marks)
+
     def with_text_of(self, record: Record) -> Self:
-        """Return this page with the fingerprint and the rank of its new text.
+        """Return this page with the fingerprint, the marks and the rank of its new text.
 
         Its URL, times and copies stay.
         """
@@ -112,6 +123,7 @@ class PageRow:
             search=record.search,
             signature=record.signature,
             digest=record.digest,
+            marks=record.marks,
             rank=record.rank,
         )
 
@@ -125,6 +137,7 @@ class PageRow:
             digest=self.digest,
             rank=self.rank,
             packed_text=packed_text,
+            marks=self.marks,
             added_at=self.added_at,
             seen_at=self.seen_at,
             copies=self.copies,

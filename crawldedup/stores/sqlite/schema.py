@@ -3,7 +3,7 @@ indexes in it.
 
 Each permuted table is a table of row IDs only: a row ID consists of the leading 34 bits of a key
 and the number of the page, so the B-tree of the row IDs *is* the sorted table. A probe is a range
-of row IDs. URL keys are stored in the same way.
+of row IDs. URL keys and exact keys are stored in the same way.
 """
 
 import contextlib
@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from crawldedup import errors
 from crawldedup.stores.contract import Layout
+from crawldedup.stores.sqlite.index import EXACT_TABLES
 from crawldedup.stores.sqlite.pages import PageRow
 
 BUSY_SECONDS: Final = 5.0
@@ -25,7 +26,7 @@ BYTES_PER_KEY: Final = 16
 # The profile of an index that was cleared. The next crawler to join gives it another.
 CLEARED: Final = ""
 _APPLICATION_ID: Final = 0x63726464  # "crdd"
-_VERSION: Final = 5
+_VERSION: Final = 6
 
 # The tables that all indexes of a file share.
 _SHARED_TABLES: Final = {
@@ -69,6 +70,7 @@ _INDEX_TABLES: Final = {
     "pages": f"({_PAGE_COLUMNS})",
     "texts": "(number INTEGER PRIMARY KEY, text BLOB NOT NULL)",
     "urls": _KEYS,
+    **dict.fromkeys(EXACT_TABLES, _KEYS),
     # The pages whose paragraphs have anchors, and which of these pages hold an anchor.
     "covered": """(
         number INTEGER PRIMARY KEY,

@@ -16,12 +16,11 @@ from typing import ClassVar
 from weakref import WeakSet
 
 from crawldedup.errors import StoreError, StoreUnavailableError
+from crawldedup.stores.anchors import AnchorQuery, Holders
 from crawldedup.stores.contract import (
     NO_SESSION,
-    AnchorQuery,
     Answers,
     CrawlSession,
-    Holders,
     Layout,
     PageName,
     Query,

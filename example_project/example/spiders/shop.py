@@ -1,8 +1,8 @@
 """A shop: products share their descriptions, and one product has many URLs.
 
-Products that differ in name, price or specification stay apart, however alike their pages read. The
-same product at another URL, with a campaign or a sort order in it, yields no item; its links are
-followed.
+Products that differ in name, lead picture or declared data stay apart, however alike their pages
+read. The same product at another URL, with a campaign or a sort order in it, yields no item; its
+links are followed.
 """
 
 from scrapy.linkextractors import LinkExtractor
@@ -13,7 +13,6 @@ from example.site_spider import SiteSpider
 class ShopSpider(SiteSpider):
     name = "shop"
     custom_settings = {
-        "CRAWLDEDUP_DISTINGUISH": "products",
         # Whichever URL of a product comes first will do.
         "CRAWLDEDUP_PREFER": [],
     }

@@ -18,7 +18,8 @@ import pytest
 from redis.crc import key_slot
 
 from crawldedup.errors import StoreFullError, StoreUnavailableError
-from crawldedup.stores.contract import AnchorQuery, PageName, Query, Retention
+from crawldedup.stores.anchors import AnchorQuery
+from crawldedup.stores.contract import PageName, Query, Retention
 from crawldedup.stores.redis.calls import exchange
 from crawldedup.stores.redis.cluster import PREFIXES, RedisClusterStore, prefixes
 from crawldedup.verdict import Kind

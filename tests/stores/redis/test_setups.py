@@ -15,7 +15,8 @@ import pytest
 import redis
 
 from crawldedup.errors import ConfigurationError, StoreUnavailableError
-from crawldedup.stores.contract import AnchorQuery, Retention
+from crawldedup.stores.anchors import AnchorQuery
+from crawldedup.stores.contract import Retention
 from crawldedup.stores.redis.client import connect, read_url
 from crawldedup.stores.redis.errors import store_errors
 from crawldedup.stores.redis.store import RedisStore

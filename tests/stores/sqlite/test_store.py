@@ -100,7 +100,7 @@ OF_ANOTHER, NO_DATABASE = "SQLite file of another program", "not a SQLite file; 
             lambda path: of_layout(path, 7),
             "a newer version of crawldedup .*; upgrade crawldedup, or",
         ),
-        (lambda path: of_layout(path, 4), "an older version .*; crawl again, or"),
+        (lambda path: of_layout(path, 5), "an older version .*; crawl again, or"),
         (lambda path: path.write_bytes(b"hello"), NO_DATABASE),
     ],
 )

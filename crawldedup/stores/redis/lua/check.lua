@@ -1,4 +1,4 @@
--- parts: layout, records, crawlers, writing, search
+-- parts: layout, records, marks, crawlers, writing, search
 -- Decide about a page and remember it. KEYS: prefix. ARGV: the fields of `CheckArguments` in protocol.py, in their order.
 -- Returns what `unpack_answer` unpacks, {'profile', the index's profile}, or {'lost'}.
 
@@ -13,13 +13,15 @@ local rule, batch, place, is_retry = ARGV[13], ARGV[14], tonumber(ARGV[15]), ARG
 local keys, now, url_key = question.keys, question.now, question.url_key
 local own_page, own = page_with_url(url_key)
 
-local function answer(status, how, compared, record, kept)
+local function answer(status, how, compared, record, kept, kind)
   record = record or ''
-  return struct.pack('>BBI4I4I4', status, how, max(0, meta.pages), compared, #record) .. record .. (kept or '')
+  return struct.pack('>BBBI4I4I4', status, how, kind or 0, max(0, meta.pages), compared, #record) .. record .. (kept or '')
 end
 
--- Return true if a revisit has other text than its record. See `Query.has_new_text`.
+-- Return true if a revisit has other text, or shows other marks, than its record. See `Query.has_new_text`.
 local function has_new_text(record, abandoned)
+  local shown = unpack_marks(marks_of(record))
+  if shown and question.shown and shown_conflict(question.shown, shown) > 0 then return true end
   if digest_of(record) == question.digest then return false end
   if rule == '' or abandoned then return true end
   return not cost_of(question.own, record, HEAD + 1, {byte(rule, 5, -1)}, number_at(rule, 1))
@@ -47,12 +49,14 @@ if own and age_mark(own, question.refresh) >= question.oldest and not concurrent
   local changed = has_new_text(own, abandoned)
   local updated, former = visited(own, now, crawler), changed and text_of(own_page) or ''
   if changed then
-    write_record(own_page, with_body(updated))
+    local renewed = with_body(updated)
+    write_record(own_page, renewed)
     unfile(own_page, own)
     file_all(keys, own_page)
+    file_exact(own_page, renewed, own)
     keep_text(own_page, text)
   else
-    note_record(own_page, updated)
+    updated = note_and_learn(own_page, own, updated, question.marks)
     -- Texts may not have been kept when the page was added.
     if text ~= '' and digest_of(own) == question.digest then redis.pcall('SET', text_key(own_page), text, 'NX') end
   end
@@ -64,7 +68,7 @@ if own and age_mark(own, question.refresh) >= question.oldest and not concurrent
   return answer(REVISIT, (changed and CHANGED or 0) + (abandoned and ABANDONED or 0), 0, updated, former)
 end
 
-local matches, compared, expired, rejected = search(question)
+local matches, compared, expired, rejected, siblings = search(question)
 if concurrent and question.exact_only == 1 and not matches[1] and age_mark(own, question.refresh) >= question.oldest
   and not has_new_text(own) then matches[1] = {0, own_page, own} end
 local nearest = 1
@@ -76,9 +80,10 @@ for i = nearest, #matches do
   local _, other = url_place(matches[i][3], HEAD + #question.signature + 1)
   replaces = replaces and other > rank
 end
-local status, former = NEW, rejected and rejected[3]
+rejected = siblings[1] or rejected
+local status, former, kind = NEW, rejected and rejected[3], rejected and rejected[4]
 if match then
-  status = digest_of(match[3]) == question.digest and EXACT or NEAR
+  status, kind = digest_of(match[3]) == question.digest and EXACT or NEAR, nil
   former = status == NEAR and text ~= '' and text_of(match[2])
 end
 
@@ -93,12 +98,14 @@ if match and not replaces then
     if not is_known then redis.pcall('SET', name, format('%d', place), 'EX', '10') end
   end
   local updated = counted(record, now, url_key, is_known)
-  note_record(page, updated)
+  updated = note_and_learn(page, record, updated, question.marks)
   return answer(status, 0, compared, updated, former)
 end
 
 local copies = replaces and copies_of(match[3]) + 1 or 0
-local page = add(keys, head_of(now, now, copies, 0, crawler) .. question.body)
+local added = head_of(now, now, copies, 0, crawler) .. question.body
+if replaces then added = with_marks(added, learned(question.marks, marks_of(match[3]))) end
+local page = add(keys, added)
 if text ~= '' then keep_text(page, text) end
 call('HSET', META, 'pages', meta.pages, 'next', meta.next)
 for i = 1, replaces and nearest or nearest - 1 do
@@ -114,4 +121,4 @@ end
 grow(#keys / 8)
 if question.oldest > 0 and page % 16 == 0 then sweep(question.oldest, question.refresh) end
 if max_pages > 0 then evict(max_pages) end
-return answer(status, replaces and REPLACES or 0, compared, replaces and counted(match[3], now, url_key, false), former)
+return answer(status, replaces and REPLACES or 0, compared, replaces and counted(match[3], now, url_key, false), former, kind)

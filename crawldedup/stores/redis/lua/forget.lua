@@ -1,7 +1,8 @@
--- parts: layout, records, crawlers, writing, anchors
--- Remove a page and its anchors. KEYS: prefix. ARGV: URL key, 1 to remove the anchors alone or 0. Returns how many of both
--- there were.
+-- parts: layout, records, marks, crawlers, writing, anchors
+-- Remove a page and its anchors. KEYS: prefix. ARGV: URL key, 1 to remove the anchors alone or 0, bytes of a
+-- signature. Returns how many of both there were.
 
+signature_end = HEAD + tonumber(ARGV[3])
 local gone = 0
 local page, record = page_with_url(ARGV[1])
 if page and ARGV[2] == '0' then

@@ -1,7 +1,8 @@
 -- Records, their texts, and the URL table that leads to them.
--- A record has these bytes: added 4, seen 4, copies 3, tag 1, crawler 4, search 8, digest 4, URL key 8, signature, rank 2,
--- URL. A rank above 0 is 254 and its byte; no URL begins with 254. The tag is the last byte of the URL key of the copy
--- counted last: if its question is repeated because the answer was lost, it is not counted again.
+-- A record has these bytes: added 4, seen 4, copies 3, tag 1, crawler 4, search 8, digest 4, URL key 8, signature, marks,
+-- rank, URL. Marks, if there are any, are 253, their length and their bytes. A rank above 0 is 254 and its byte. No URL
+-- begins with 253 or 254. The tag is the last byte of the URL key of the copy counted last: if its question is repeated
+-- because the answer was lost, it is not counted again.
 
 local function list_of(page) return format('%sr:%d', DATA, floor(page / RECORDS_A_LIST)) end
 
@@ -23,8 +24,26 @@ local function crawler_of(record) return number_at(record, 13) end
 local function digest_of(record) return sub(record, 25, 28) end
 local function url_key_of(record) return sub(record, 29, 36) end
 
+-- Return the marks of a record or a question's body, whose signature ends before `first`, and where the rest begins.
+local function marks_before(bytes, first)
+  if byte(bytes, first) ~= 253 then return '', first end
+  local last = first + 1 + byte(bytes, first + 1)
+  return sub(bytes, first + 2, last), last + 1
+end
+
+local function marks_of(record) return (marks_before(record, signature_end + 1)) end
+
+-- Return a record with other marks.
+local function with_marks(record, marks)
+  local _, rest = marks_before(record, signature_end + 1)
+  local packed = marks == '' and '' or '\253' .. char(#marks) .. marks
+  return sub(record, 1, signature_end) .. packed .. sub(record, rest)
+end
+
 -- Return where the URL begins, and the rank, of a record or a question's body, whose signature ends before `first`.
 local function url_place(bytes, first)
+  local _
+  _, first = marks_before(bytes, first)
   if byte(bytes, first) == 254 then return first + 2, byte(bytes, first + 1) end
   return first, 0
 end

@@ -1,20 +1,23 @@
 -- Search for near duplicates.
 
 -- Unpack ARGV[2] to ARGV[8], which are the fields of `Question` in protocol.py. The last has the cost up to which pages are
--- counted, the cost up to which the nearest other page is reported, and the limits by the number of pages that are counted.
+-- counted, the cost up to which the nearest other page is reported, the cost up to which siblings are, and the limits by the
+-- number of pages that are counted.
 local function read_question()
   local now, ttl, refresh, exact_only, max_candidates, max_keys, key_limit, signature_bytes =
     struct.unpack('>I4I4BBI4I4I4I2', ARGV[2])
   if now == 0 then now = now_from() end
   local body, costs, limits = ARGV[4], ARGV[8], {}
-  for at = 9, #costs, 4 do limits[#limits + 1] = number_at(costs, at) end
-  local signature = sub(body, 21, 20 + signature_bytes)
+  for at = 13, #costs, 4 do limits[#limits + 1] = number_at(costs, at) end
+  signature_end = HEAD + signature_bytes
+  local signature, marks = sub(body, 21, 20 + signature_bytes), marks_before(body, 21 + signature_bytes)
   return {
     now = now, oldest = ttl > 0 and now - ttl or 0, refresh = refresh, exact_only = exact_only,
     max_candidates = max_candidates, max_keys = max_keys, key_limit = key_limit, keys = ARGV[3], body = body,
     digest = sub(body, 9, 12), url_key = sub(body, 13, 20), signature = signature, own = {byte(signature, 1, -1)},
+    marks = marks, shown = unpack_marks(marks),
     probes = ARGV[5], costs = {byte(ARGV[6], 1, -1)}, key_costs = ARGV[7],
-    reach = number_at(costs, 1), far = number_at(costs, 5), limits = limits,
+    reach = number_at(costs, 1), far = number_at(costs, 5), limit = number_at(costs, 9), limits = limits,
   }
 end
 
@@ -186,11 +189,33 @@ local function candidate_pages(question)
   return pages
 end
 
+-- Add the pages that are filed under an exact key of the question, those that were added last.
+local function add_exact(question, pages)
+  local is_known, keys = {}, exact_keys(sub(question.body, 1, 5), question.digest, question.shown)
+  for i = 1, #pages do is_known[pages[i]] = true end
+  for i = 1, #keys do
+    local key = keys[i]
+    local members = key and call('ZREVRANGEBYLEX', bucket_key(EXACT_TABLES[i], key), '[' .. key .. '\255\255\255\255', '[' .. key,
+      'LIMIT', '0', MOST_PER_KEY) or {}
+    for j = 1, #members do
+      local page = page_of(members[j])
+      if not is_known[page] then pages[#pages + 1], is_known[page] = page, true end
+    end
+  end
+  return pages
+end
+
+local function is_nearer(a, b)
+  if a[1] == b[1] then return a[2] < b[2] end
+  return a[1] < b[1]
+end
+
 -- Return the pages that the question accepts, a list of {cost, page, record}, nearest first; how many were compared;
--- {page, record} of some that have expired; and the nearest other page, from afar if no more than FEW were compared.
+-- {page, record} of some that have expired; the nearest other page, from afar if no more than FEW were compared; and
+-- siblings, a list of {cost, page, record, conflict}, nearest first.
 local function search(question)
-  local pages = candidate_pages(question)
-  local found, expired, compared, rejected, most = {}, {}, 0, nil, question.far
+  local pages = add_exact(question, candidate_pages(question))
+  local found, expired, compared, rejected, siblings, most = {}, {}, 0, nil, {}, question.far
   for i = 1, #pages do
     local record = read_record(pages[i])
     if record and age_mark(record, question.refresh) < question.oldest then
@@ -204,17 +229,22 @@ local function search(question)
       elseif question.exact_only == 0 then
         cost = cost_of(question.own, record, HEAD + 1, question.costs, most)
       end
-      if cost and cost <= question.reach then
-        found[#found + 1] = {cost, pages[i], record}
-      elseif cost and (cost < most or not rejected or pages[i] < rejected[2]) then
-        rejected, most = {cost, pages[i], record}, cost
+      if cost and (cost <= question.reach or cost < most or not rejected or pages[i] < rejected[2]) then
+        -- Farther away, siblings are told as others are.
+        local is_near = question.shown and cost <= question.reach
+        local kind = is_near and conflict(question.shown, unpack_marks(marks_of(record))) or 0
+        if kind > 0 then
+          if cost <= question.limit then siblings[#siblings + 1] = {cost, pages[i], record, kind} end
+        elseif cost <= question.reach then
+          found[#found + 1] = {cost, pages[i], record}
+        else
+          rejected, most = {cost, pages[i], record}, cost
+        end
       end
     end
   end
-  table.sort(found, function(a, b)
-    if a[1] == b[1] then return a[2] < b[2] end
-    return a[1] < b[1]
-  end)
+  table.sort(found, is_nearer)
+  table.sort(siblings, is_nearer)
   -- See `crawldedup.search.decision.Crowd`. A crowd of as many as there are limits is as good as a larger one.
   local limits, crowd = question.limits, 0
   for i = 1, min(#found, #limits) do
@@ -222,5 +252,5 @@ local function search(question)
   end
   local limit = limits[max(crowd, 1)]
   while #found > 0 and found[#found][1] > limit do rejected = table.remove(found) end
-  return found, compared, expired, rejected
+  return found, compared, expired, rejected, siblings
 end

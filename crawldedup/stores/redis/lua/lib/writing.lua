@@ -2,8 +2,10 @@
 
 local function write_record(page, record) call('LSET', list_of(page), page % RECORDS_A_LIST, record) end
 
--- Write a counter. A full server refuses, which is not an error: it still answers what it knows.
-local function note_record(page, record) redis.pcall('LSET', list_of(page), page % RECORDS_A_LIST, record) end
+-- Write a counter. A full server refuses, which is not an error: it still answers what it knows. Return true if it is written.
+local function note_record(page, record)
+  return not redis.pcall('LSET', list_of(page), page % RECORDS_A_LIST, record).err
+end
 
 -- Keep a text in place of the one that was kept; none if it is ''.
 local function keep_text(page, text)
@@ -32,11 +34,25 @@ local function file_all(keys, page)
   for number = 0, #keys / 8 - 1 do file(number, sub(keys, number * 8 + 1, number * 8 + 8), page) end
 end
 
+-- Return the exact keys of a record.
+local function exact_keys_of(record) return exact_keys(sub(record, 17, 21), digest_of(record), unpack_marks(marks_of(record))) end
+
+-- File a page under the exact keys of its record in place of those of its former one, which it may not have had.
+local function file_exact(page, record, former)
+  local keys, old = record and exact_keys_of(record) or {}, former and exact_keys_of(former) or {}
+  for i = 1, #EXACT_TABLES do
+    local name, key, its = EXACT_TABLES[i], keys[i], old[i]
+    if its and its ~= key then call('ZREM', bucket_key(name, its), member_of(its, page)) end
+    if key and its ~= key then call('ZADD', bucket_key(name, key), '0', member_of(key, page)) end
+  end
+end
+
 -- Add a page. Its record comes last: if another program holds one of the keys, the page is not added.
 local function add(keys, record)
   local page, url_key = next_page(), url_key_of(record)
   file_all(keys, page)
   call('ZADD', bucket_key('u', url_key), '0', member_of(url_key, page))
+  file_exact(page, record)
   call('RPUSH', list_of(page), record)
   meta.pages, meta.next = meta.pages + 1, page + 1
   return page
@@ -90,6 +106,7 @@ end
 local function cut_next(tables)
   for number = 0, tables - 1 do cut('t' .. number, 'f' .. number) end
   cut('u')
+  for i = 1, #EXACT_TABLES do cut(EXACT_TABLES[i]) end
   local depth, split = meta.depth, meta.split + 1
   if split == 2 ^ depth then depth, split = depth + 1, 0 end
   call('HSET', META, 'depth', depth, 'split', split)
@@ -99,6 +116,7 @@ local function cut_next(tables)
     if split == 0 then call('UNLINK', DATA .. 'f' .. number .. ':' .. meta.depth) end
   end
   call('UNLINK', DATA .. 'u' .. old)
+  for i = 1, #EXACT_TABLES do call('UNLINK', DATA .. EXACT_TABLES[i] .. old) end
   meta.depth, meta.split = depth, split
 end
 
@@ -133,10 +151,20 @@ local function unfile(page, record)
   end
 end
 
+-- Note that a page was seen again, or a copy of it, and what its record learns from the marks of either. Return the record.
+local function note_and_learn(page, record, updated, marks)
+  local own = marks_of(record)
+  local known = learned(own, marks)
+  if known ~= own then updated = with_marks(updated, known) end
+  if note_record(page, updated) and known ~= own then file_exact(page, updated, record) end
+  return updated
+end
+
 local function remove_page(page, record)
   local url_key = url_key_of(record)
   call('ZREM', bucket_key('u', url_key), member_of(url_key, page))
   unfile(page, record)
+  file_exact(page, nil, record)
   write_record(page, '')
   keep_text(page, '')
   call('HINCRBY', META, 'pages', -1)

@@ -1,0 +1,16 @@
+"""Take what is iterable as asynchronously iterable."""
+
+from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def asynchronous(values: Iterable[T] | AsyncIterable[T]) -> AsyncIterable[T]:
+    """Return an asynchronous iterable of values that may come from one that does not wait."""
+    return values if isinstance(values, AsyncIterable) else _one_by_one(values)
+
+
+async def _one_by_one(values: Iterable[T]) -> AsyncIterator[T]:
+    for value in values:
+        yield value

@@ -1,0 +1,196 @@
+"""What the address of a page names: its site, its path, and the parameters that name a content.
+
+A *view* of a page is the same content at another address: with a session id, for a campaign, in
+print. Words alone cannot tell a view for certain (`sid`, `ref` and `view` name contents on some
+sites), so only known values count, and the other marks of two pages still decide. Campaigns are
+the exception: nobody files contents under `utm_source`.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple, Self
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from crawldedup.scope import site_of
+from crawldedup.urls import TOKEN
+
+_LONGEST_URL: Final = 8192
+_MOST_PARAMETERS: Final = 100
+
+_CAMPAIGN: Final = re.compile(
+    r"utm_\w*|gclid|fbclid|msclkid|dclid|gbraid|wbraid|yclid|twclid|ttclid|igshid|mc_[ce]id",
+    re.IGNORECASE,
+)
+_SESSION: Final = re.compile(
+    r"s|sid|[a-z]{0,8}sess(?:ion)?_?(?:id)?|cfid|cftoken|oscsid|zenid|token|nonce|_", re.IGNORECASE
+)
+_SERVER_SESSION: Final = re.compile(r"phpsessid|jsessionid|aspsessionid\w*", re.IGNORECASE)
+_TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
+# What a link to a comment form or a cart adds to the address of the page it stands on.
+_ACTION: Final = re.compile(
+    r"replytocom|add-to-cart|add_to_wishlist|remove_item|share|like_comment|printable|"
+    r"print|print_?view|amp|pfstyle",
+    re.IGNORECASE,
+)
+_VIEW_VALUES: Final[dict[str, re.Pattern[str]]] = {
+    names: re.compile(values, re.IGNORECASE)
+    for names, values in {
+        "view format layout display mode output style theme tmpl version type": (
+            r"print\w*|printer-?friendly|amp|mobile|desktop|full|classic|compact|list|grid|table|"
+            r"gallery-?view|tile|tiles|cards?|html|htm|text|plain|light|dark|component|default"
+        ),
+        "sort sort_?by order order_?by orderby sortby dir sort_?dir sort_?order": (
+            r"(?:(?:asc|desc|ascending|descending|date|name|title|price|rating|popular\w*|"
+            r"relevance|newest|latest|oldest|new|old|top|best|size|id|modified|created|default|"
+            r"random|views?|votes?|position|menu_order|low|high|a|d|n|m|s|up|down|to)"
+            r"(?:[-_:+ ,]|$))+"
+        ),
+        "ref referr?er source src from via origin medium": (
+            r"home(?:page)?|list(?:ing)?|side-?bar|nav(?:igation)?|menu|footer|header|top|bottom|"
+            r"rec(?:ommended|s)?|related|rss|feed|atom|newsletter|e?-?mail|twitter|facebook|fb|tw|"
+            r"x|linkedin|whatsapp|google|bing|search|hp|front(?:page)?|start(?:page)?|teaser|"
+            r"banner|widget|share|social|push|app|breadcrumbs?|carousel|slider|more|popular|"
+            r"trending|latest|archive|category|tag"
+        ),
+    }.items()
+}
+_VIEW_NAMES: Final = tuple(
+    (re.compile("|".join(names.split()), re.IGNORECASE), values)
+    for names, values in _VIEW_VALUES.items()
+)
+# The first rows of a list are the list itself. (`page=1` is not: some sites count from 0.)
+_FIRST: Final = re.compile(r"start|offset|skip|from", re.IGNORECASE)
+
+_VIEW_HOST: Final = re.compile(r"(?:m|mobile|amp|wap|print|touch)\.(?=[^.]+\.)")
+_VIEW_FOLDER: Final = re.compile(
+    r"^/(?:amp|print|printer|printable|mobile|m|pda|wap|text|druck|imprimer|stampa|imprimir)(?=/.)|"
+    r"(?<=.)/(?:amp|print|printable|full|druck|imprimer|stampa|imprimir)/?$",
+    re.IGNORECASE,
+)
+_VIEW_SUFFIX: Final = re.compile(r"[._-](?:print|amp)(?=(?:\.\w{2,5})?/*$)", re.IGNORECASE)
+_IN_PATH: Final = re.compile(r";[^/]*")
+_ENDING: Final = re.compile(
+    r"(?:/(?:index|default))?(?:\.(?:x?html?|php\d?|aspx?|jsp))?/*$", re.IGNORECASE
+)
+_NUMBERED: Final = re.compile(
+    r"/(?:page|seite|pagina|página|strona|sida|side|sivu|sayfa|oldal|stranka|strana|"
+    r"страница|стр|trang|halaman)[/_-]?(\d{1,6})$",
+    re.IGNORECASE,
+)
+
+
+Pairs = list[tuple[str, str]]
+"""Names and values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A URL, taken apart by what its parts name.
+
+    Attributes:
+        site: The registered domain, or the host if there is none.
+        path: Host and path, without the parts that name a view and without the ending.
+        folder: Host and path up to the last part.
+        names: The names of the parameters that name a content, sorted.
+        parameters: These parameters with their values, sorted.
+        views: The parts that name a view: sessions, print and the like. Campaigns are left out.
+    """
+
+    site: str
+    path: str
+    folder: str
+    names: tuple[str, ...]
+    parameters: tuple[str, ...]
+    views: tuple[str, ...]
+
+    @classmethod
+    def of(cls, url: str, identity: str | None = None) -> Self | None:
+        """Return the address of a page; None for a URL that has none.
+
+        A page that the user names by `identity` (by the body of a POST request, say) has it as a
+        parameter.
+        """
+        parts = _parts_of(url)
+        if parts is None:
+            return None
+        parameters: Pairs = []
+        views = parts.views
+        for name, value in parts.query:
+            if _CAMPAIGN.fullmatch(name) or (value in ("", "0") and _FIRST.fullmatch(name)):
+                continue
+            (views if is_view(name, value) else parameters).append((name, value))
+        if identity is not None:
+            parameters.append(("\nidentity", identity))
+        parameters.sort()
+        folder = parts.path.rpartition("/")[0]
+        return cls(
+            site=site_of(url),
+            path=f"{parts.host}{parts.path}",
+            folder=f"{parts.host}{folder}/",
+            names=tuple(sorted({name for name, _ in parameters})),
+            parameters=tuple(f"{name}={value}" for name, value in parameters),
+            views=tuple(sorted(f"{name}={value}" for name, value in views)),
+        )
+
+
+class _Parts(NamedTuple):
+    """The parts of a URL, without what host and path name of a view."""
+
+    host: str  #: With its port.
+    path: str
+    query: Pairs  #: All parameters, and the number of a page that stands in the path.
+    views: Pairs  #: What host and path name of a view.
+
+
+def _parts_of(url: str) -> _Parts | None:
+    """Return the parts of a URL; None for one without a host, and for a broken one."""
+    if len(url) > _LONGEST_URL:
+        return None
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").removeprefix("www."), parts.port
+        query = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS)
+    except ValueError:
+        return None
+    if not host:
+        return None
+    views: Pairs = []
+    if match := _VIEW_HOST.match(host):
+        views.append(("host", match[0]))
+        host = host[match.end() :]
+    if port not in (None, 80, 443):
+        host = f"{host}:{port}"
+    path = _ENDING.sub("", _without_views(parts.path, views))
+    if match := _NUMBERED.search(path):
+        query.append(("page", match[1]))
+        path = path[: match.start()]
+    return _Parts(host, path, query, views)
+
+
+def _without_views(path: str, views: Pairs) -> str:
+    """Return a path without the parts that name a view, and note these."""
+    if ";" in path:
+        views.append(("in path", path.partition(";")[2]))
+    path = unquote(_IN_PATH.sub("", path))
+    for pattern in (_VIEW_FOLDER, _VIEW_SUFFIX):
+        shorter = pattern.sub("", path)
+        if shorter != path:
+            views.append(("path", path))
+            path = shorter
+    return path
+
+
+@lru_cache(maxsize=4096)
+def is_view(name: str, value: str) -> bool:
+    """Return whether a parameter names a view or a campaign: by its name, and by known values."""
+    if _CAMPAIGN.fullmatch(name):
+        return True
+    if _SERVER_SESSION.fullmatch(name) or _ACTION.fullmatch(name):
+        return True
+    if _SESSION.fullmatch(name):
+        return _TOKEN.fullmatch(value) is not None
+    return any(
+        names.fullmatch(name) is not None and values.fullmatch(value) is not None
+        for names, values in _VIEW_NAMES
+    )

@@ -1,0 +1,57 @@
+"""Keys by which a record is found among siblings of nearly the same text.
+
+An index of siblings holds many pages whose texts hardly differ, so a search by text meets some of
+them and perhaps not the one that is copied. Records are therefore filed under exact keys as well:
+by their text; by site, name and lead picture; and by their address without its view. A store
+reads a bounded number of records for each.
+"""
+
+from typing import Final, NamedTuple
+
+from crawldedup.marks.packing import unpacked
+from crawldedup.marks.values import FIRST_HEADING, FIRST_PART, HEADLINE, SOCIAL_TITLE, Name
+
+EXACT_KEY_BITS: Final = 40
+MOST_PER_KEY: Final = 16
+"""The most records to read for one exact key: those that were added last."""
+
+
+class ExactKeys(NamedTuple):
+    """The exact keys of a page, of 40 bits each; None for what a page does not have."""
+
+    #: The text: its digest, and search bits, without which too many texts would share a key.
+    text: int
+    #: Site, name and lead picture.
+    identity: int | None
+    #: The address without its view.
+    address: int | None
+
+
+def exact_keys(search: int, digest: int, marks: bytes) -> ExactKeys:
+    """Return the exact keys of a page.
+
+    Args:
+        search: The search bits of its record, 64 of them.
+        digest: The digest of its record, of 32 bits.
+        marks: The marks of its record.
+    """
+    by_text = digest << 8 ^ search >> 24
+    page = unpacked(marks)
+    if page is None or page.address is None:
+        return ExactKeys(by_text, None, None)
+    address, content = page.address, page.content
+    name = best_name(content.names)
+    lead = content.pictures[0] if content.has_lead else 0
+    identity = None
+    if name or lead:
+        identity = (name ^ lead) << 8 | address.site & 0xFF
+    return ExactKeys(by_text, identity, address.path ^ address.parameters)
+
+
+def best_name(names: tuple[Name, ...]) -> int:
+    """Return the hash of what a page is called above all; 0 if it has no name."""
+    for role in (HEADLINE, FIRST_HEADING, SOCIAL_TITLE, FIRST_PART):
+        for name in names:
+            if name.roles & role:
+                return name.hash
+    return 0

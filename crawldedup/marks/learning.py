@@ -1,0 +1,38 @@
+"""A record without a mark learns it from its first copy.
+
+If a page shows no picture and a copy of it does, a third page with another picture must conflict
+with the record from then on.
+"""
+
+from dataclasses import replace
+
+from crawldedup.marks.packing import packed, unpacked
+
+
+def learned(marks: bytes, copy: bytes) -> bytes:
+    """Return the marks of a record that has met a copy: what it lacks, it takes over.
+
+    Pages of different sites teach each other nothing: each writes its own headlines.
+
+    Args:
+        marks: The marks of the record.
+        copy: The marks of its copy.
+    """
+    if not marks or not copy or marks == copy:
+        return marks
+    record, its = unpacked(marks), unpacked(copy)
+    if record is None or its is None or record.address is None or its.address is None:
+        return marks
+    if record.address.site != its.address.site:
+        return marks
+    content, other = record.content, its.content
+    has_lead = content.has_lead or not other.has_lead
+    known = replace(
+        content,
+        names=content.names or other.names,
+        pictures=content.pictures if has_lead else other.pictures,
+        has_lead=content.has_lead or other.has_lead,
+        players=content.players or other.players,
+        data=content.data or other.data,
+    )
+    return marks if known == content else packed(replace(record, content=known))

@@ -1,0 +1,246 @@
+"""The rule: are two pages that read alike siblings, or copies?
+
+Similarity only nominates. A page may go only if what is particular to it is already there, so the
+rule compares marks. A mark that only one page has is no evidence: a print view without the picture
+is still a copy.
+"""
+
+import math
+from enum import IntEnum
+from functools import lru_cache
+from typing import Final, Self
+
+from crawldedup.marks.values import (
+    ALIAS,
+    FIRST_HEADING,
+    FIRST_PART,
+    HAS_NUMBER,
+    HEADLINE,
+    IS_SINGLE_WORD,
+    SKETCH_BITS,
+    SOCIAL_TITLE,
+    TITLE_PART,
+    AddressMarks,
+    ContentMarks,
+    Marks,
+    Name,
+)
+
+
+class Conflict(IntEnum):
+    """What shows that two pages are siblings; NONE if nothing does."""
+
+    NONE = 0
+    NUMBERS = 1  #: Other numbers in the text, with the option `distinguish="numbers"`.
+    NAME = 2  #: Another name.
+    PICTURE = 3  #: Another lead picture.
+    PLAYER = 4  #: Another video, frame or place on a map.
+    DATA = 5  #: A declared value, a chosen option or a hidden field differs.
+    LISTING = 6  #: Listings that lead to other pages.
+    TEXT = 7  #: Another text at an address of the same form.
+    LINKS = 8  #: Other links at an address of the same form.
+
+
+_FEW_LINKS: Final = 3  # links that one page has alone: fewer are a sign of a box that changes
+_SHARED_LINKS: Final = 0.8
+_OTHER_SHARE: Final = 0.1  # of what a listing leads to, what may change
+
+
+def conflict(first: Marks, second: Marks) -> Conflict:
+    """Return what tells two similar pages apart; `Conflict.NONE` for copies.
+
+    The order of the pages does not matter.
+    """
+    content, other = first.content, second.content
+    if _differ(content.numbers, other.numbers):
+        return Conflict.NUMBERS
+    address, its = first.address, second.address
+    if address is None or its is None or address.site != its.site:
+        return Conflict.NONE
+    if address.path == its.path and address.parameters == its.parameters:
+        return _conflict_of_views(content, other, is_visit=address.views == its.views)
+    if found := shown_conflict(content, other):
+        return found
+    if not is_of_one_form(address, its):
+        return Conflict.NONE
+    is_one_page = address.canonical == its.canonical != 0
+    if content.is_listing and other.is_listing:
+        return Conflict.NONE
+    if is_one_page:
+        return Conflict.NONE
+    if _differ(content.text, other.text):
+        return Conflict.TEXT
+    has_listing = content.is_listing or other.is_listing
+    if not has_listing and have_other_links(content, other):
+        return Conflict.LINKS
+    return Conflict.NONE
+
+
+def _conflict_of_views(first: ContentMarks, second: ContentMarks, *, is_visit: bool) -> Conflict:
+    """Return what tells two pages apart whose addresses differ in what names a view.
+
+    Nothing does if only a campaign differs, or nothing at all. A session or the like may name a
+    content, so names and players decide. Pictures and data do not: below one name at one address,
+    they change with every load, or are those of the mobile page.
+    """
+    if is_visit:
+        return Conflict.NONE
+    found = shown_conflict(first, second)
+    if found in (Conflict.PICTURE, Conflict.DATA):
+        return Conflict.PLAYER if have_other_players(first, second) else Conflict.NONE
+    return found
+
+
+def shown_conflict(first: ContentMarks, second: ContentMarks) -> Conflict:
+    """Return which marks in the content of two pages conflict, wherever these stand."""
+    if first.is_listing and second.is_listing:
+        if are_other_listings(first, second):
+            return Conflict.LISTING
+    elif have_other_names(first.names, second.names):
+        return Conflict.NAME
+    if have_other_leads(first, second):
+        return Conflict.PICTURE
+    if have_other_players(first, second):
+        return Conflict.PLAYER
+    values = dict(first.data)
+    if any(values.get(name, value) != value for name, value in second.data):
+        return Conflict.DATA
+    return Conflict.NONE
+
+
+def have_other_leads(first: ContentMarks, second: ContentMarks) -> bool:
+    """Return whether neither page shows the lead picture of the other."""
+    if not first.has_lead or not second.has_lead:
+        return False
+    return first.pictures[0] not in second.pictures and second.pictures[0] not in first.pictures
+
+
+def have_other_players(first: ContentMarks, second: ContentMarks) -> bool:
+    """Return whether two pages show players or places, and none of them on both."""
+    if not first.players or not second.players:
+        return False
+    return set(first.players).isdisjoint(second.players)
+
+
+def is_of_one_form(first: AddressMarks, second: AddressMarks) -> bool:
+    """Return whether two addresses differ in a value: of a parameter, or in the end of the path."""
+    if first.path == second.path:
+        return first.parameters != second.parameters
+    return first.folder == second.folder and first.names == second.names
+
+
+def have_other_links(first: ContentMarks, second: ContentMarks) -> bool:
+    """Return whether each page has some links that the other lacks, by their sketches."""
+    if not first.links or not second.links:
+        return False
+    differing = _members_of(first.sketch ^ second.sketch)
+    larger, smaller = max(first.links, second.links), min(first.links, second.links)
+    alone = (differing - (larger - smaller)) / 2
+    shared = (larger + smaller - differing) / 2
+    return alone >= _FEW_LINKS - 0.5 and shared < _SHARED_LINKS * larger
+
+
+def are_other_listings(first: ContentMarks, second: ContentMarks) -> bool:
+    """Return whether two listings lead to other pages."""
+    differing = _members_of(first.sketch ^ second.sketch)
+    return differing > _OTHER_SHARE * max(first.links, second.links)
+
+
+def _members_of(sketch: int) -> float:
+    """Estimate how many members a sketch of this parity has."""
+    odd = min(sketch.bit_count(), SKETCH_BITS // 2 - 1)
+    return -SKETCH_BITS / 2 * math.log(1 - 2 * odd / SKETCH_BITS)
+
+
+def _differ(first: int | None, second: int | None) -> bool:
+    return first is not None and second is not None and first != second
+
+
+class _Names:
+    """What a page is called, by the part that each name plays."""
+
+    def __init__(self, names: tuple[Name, ...]) -> None:
+        self.headline = _last(names, HEADLINE)
+        self.first_heading = _last(names, FIRST_HEADING)
+        self.social = _last(names, SOCIAL_TITLE)
+        self.first_part = _last(names, FIRST_PART)
+        self.parts = _all(names, TITLE_PART)
+        self.aliases = _all(names, ALIAS | TITLE_PART)
+        self.with_number = _all(names, HAS_NUMBER)
+        self.single_words = _all(names, IS_SINGLE_WORD)
+
+    @property
+    def heading(self) -> int:
+        return self.headline or self.first_heading
+
+    @property
+    def best(self) -> int:
+        return self.heading or self.social
+
+    def parts_besides(self, other: Self) -> list[int]:
+        """Return the parts of the title that the other page does not share."""
+        return [part for part in self.parts if part not in other.parts]
+
+
+# Siblings are met again and again.
+@lru_cache(maxsize=4096)
+def _taken_apart(names: tuple[Name, ...]) -> _Names:
+    return _Names(names)
+
+
+def _all(names: tuple[Name, ...], roles: int) -> list[int]:
+    """Return the names that play at least one of these parts."""
+    return [name.hash for name in names if name.roles & roles]
+
+
+def _last(names: tuple[Name, ...], role: int) -> int:
+    """Return the name that plays a part that a page has once; 0 if there is none."""
+    return next((name.hash for name in reversed(names) if name.roles & role), 0)
+
+
+def have_other_names(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
+    """Return whether two pages are called differently."""
+    if not names or not others:
+        return False
+    first, second = _taken_apart(names), _taken_apart(others)
+    if _are_views(first, second):
+        return False
+    if first.headline and second.headline:
+        return _are_other(first.headline, first, second.headline, second)
+    if first.social and second.social and first.social != second.social:
+        return _are_other(first.social, first, second.social, second)
+    return _have_other_titles(first, second)
+
+
+def _are_views(first: _Names, second: _Names) -> bool:
+    """Return whether the name of each page is another name of the other one.
+
+    The heading of one view may be the whole title of the other.
+    """
+    if not first.best or not second.best or first.best == second.best:
+        return False
+    return first.best in second.aliases and second.best in first.aliases
+
+
+def _have_other_titles(first: _Names, second: _Names) -> bool:
+    """Return whether the titles of two pages differ in a part that names them."""
+    rest, its_rest = first.parts_besides(second), second.parts_besides(first)
+    if not rest and not its_rest and first.first_heading and second.first_heading:
+        # The title is that of the site, or the pages have none.
+        return _are_other(first.first_heading, first, second.first_heading, second)
+    if not rest or not its_rest:
+        return False
+    heading = first.heading
+    if heading and heading == second.heading and heading not in first.single_words:
+        # The heading is the same, and the title adds to it: a number, or what files the page.
+        return (
+            rest[0] == first.first_part
+            and its_rest[0] == second.first_part
+            and (rest[0] in first.with_number or its_rest[0] in second.with_number)
+        )
+    return _are_other(rest[0], first, its_rest[0], second)
+
+
+def _are_other(name: int, names: _Names, other: int, others: _Names) -> bool:
+    """Return whether two names differ, in more than a label before one of them."""
+    return name != other and name not in others.aliases and other not in names.aliases

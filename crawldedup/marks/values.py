@@ -1,0 +1,242 @@
+"""The marks of a page as it shows them, and as short keyed hashes.
+
+Most hashes have 24 bits. A page is compared with at most some hundred others, each with a handful
+of marks, so two of them agree by chance in less than one of a thousand checks. Those by which
+records are looked up must be longer, because a lookup brings together just the pages whose hashes
+agree: names and pictures have 32 bits, paths and parameters 40.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from crawldedup.key import Key
+from crawldedup.marks.address import Address
+from crawldedup.urls import HeadLinks, claimed_url
+
+NAME_BITS: Final = 32
+ADDRESS_BITS: Final = 40
+SHORT_BITS: Final = 24
+_SHORT_MASK: Final = (1 << SHORT_BITS) - 1
+MOST_NAMES: Final = 7
+MOST_PICTURES: Final = 8
+MOST_PLAYERS: Final = 4
+MOST_DATA: Final = 8
+SKETCH_BITS: Final = 64
+MOST_LINKS: Final = 255
+
+# The part that a name plays on its page.
+HEADLINE: Final = 1  # the longest heading that the title repeats
+FIRST_HEADING: Final = 2  # the only first heading
+SOCIAL_TITLE: Final = 4  # og:title
+TITLE_PART: Final = 8  # a part of the title, between separators
+FIRST_PART: Final = 16  # the first of them
+ALIAS: Final = 32  # the whole title, or what follows a label: other pages may call the page so
+HAS_NUMBER: Final = 64
+IS_SINGLE_WORD: Final = 128
+
+
+class ShownName(NamedTuple):
+    """What a page is called in one place, in lower case, and the parts that this plays."""
+
+    words: str
+    roles: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShownMarks:
+    """The marks of a page as it shows them.
+
+    Attributes:
+        names: What the page is called, in title and headings.
+        pictures: The names of the content's pictures, the lead picture first.
+        has_lead: Whether there is a lead picture.
+        players: Videos, frames and places on maps.
+        data: Declared identifiers, chosen options and hidden fields, by name.
+        text: The main text without names, links, and the numbers of visits and dates.
+        links: Where the links of the content lead.
+        is_listing: Whether the page mostly consists of links.
+        numbers: All numbers in the main text, and the first heading; only for the option
+            `distinguish="numbers"`.
+    """
+
+    names: tuple[ShownName, ...] = ()
+    pictures: tuple[str, ...] = ()
+    has_lead: bool = False
+    players: tuple[str, ...] = ()
+    data: tuple[tuple[str, str], ...] = ()
+    text: str | None = None
+    links: tuple[str, ...] = ()
+    is_listing: bool = False
+    numbers: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What the page is called, as far as one name can say it."""
+        for role in (HEADLINE, FIRST_HEADING, SOCIAL_TITLE, FIRST_PART):
+            for name in self.names:
+                if name.roles & role:
+                    return name.words
+        return ""
+
+    def lines(self) -> tuple[str, ...]:
+        """Return the marks in words, one a line, for people."""
+        shown = [f"name {self.name}"] if self.name else []
+        for place, picture in enumerate(self.pictures):
+            is_lead = self.has_lead and place == 0
+            shown.append(f"{'lead picture' if is_lead else 'picture'} {picture}")
+        shown += [f"player {player}" for player in self.players]
+        shown += [f"{name} {value}" for name, value in self.data]
+        if self.is_listing:
+            shown.append(f"listing of {len(self.links)} links")
+        return tuple(shown)
+
+    def hashed(self, key: Key) -> "ContentMarks":
+        """Return the marks as keyed hashes."""
+        return ContentMarks(
+            names=tuple(
+                Name(short_hash(name.words, key, NAME_BITS), name.roles) for name in self.names
+            ),
+            pictures=tuple(short_hash(picture, key, NAME_BITS) for picture in self.pictures),
+            has_lead=self.has_lead,
+            players=tuple(short_hash(player, key) for player in self.players),
+            data=tuple(
+                Datum(short_hash(name, key) & 0xFFFF, short_hash(value, key))
+                for name, value in self.data
+            ),
+            text=None if self.text is None else short_hash(self.text, key),
+            links=min(len(self.links), MOST_LINKS),
+            sketch=sketch_of(short_hash(link, key) for link in self.links),
+            is_listing=self.is_listing,
+            numbers=None if self.numbers is None else short_hash(self.numbers, key),
+        )
+
+
+class Name(NamedTuple):
+    """The hash of a name, and the parts it plays on its page."""
+
+    hash: int
+    roles: int
+
+
+class Datum(NamedTuple):
+    """The hashes of a declared value and of what it is called (16 bits)."""
+
+    name: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContentMarks:
+    """The hashes of `ShownMarks`, attribute by attribute.
+
+    `links` is how many links there are, up to 255, and `sketch` an odd sketch of where they lead:
+    the parity of the links at each of 64 places.
+    """
+
+    names: tuple[Name, ...] = ()
+    pictures: tuple[int, ...] = ()
+    has_lead: bool = False
+    players: tuple[int, ...] = ()
+    data: tuple[Datum, ...] = ()
+    text: int | None = None
+    links: int = 0
+    sketch: int = 0
+    is_listing: bool = False
+    numbers: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddressMarks:
+    """What the address of a page names, as hashes.
+
+    Attributes:
+        site: The site.
+        path: Host and path without views.
+        folder: Host and path up to the last part.
+        names: The names of the parameters that name a content (16 bits).
+        parameters: These parameters with their values; 0 for none.
+        views: What names a view, without campaigns; 0 for none.
+        canonical: The address of the canonical page that the page claims, its own by default; 0 for
+            the home page, which means nothing.
+    """
+
+    site: int
+    path: int
+    folder: int
+    names: int
+    parameters: int
+    views: int
+    canonical: int
+
+    @property
+    def own_address(self) -> int:
+        """The address without its view, as `canonical` has it."""
+        return (self.path ^ self.parameters) & _SHORT_MASK
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The marks of a page: what its content shows, and what its address names."""
+
+    content: ContentMarks
+    address: AddressMarks | None = None
+
+
+def short_hash(value: str, key: Key, bits: int = SHORT_BITS) -> int:
+    """Return a hash of some bits, at most 64, which is never 0."""
+    number = key.number(value.encode("utf-8", "replace"), "mark")
+    return number & ((1 << bits) - 1) or 1
+
+
+def sketch_of(values: Iterable[int]) -> int:
+    """Return the odd sketch of a set: for each of 64 places, the parity of the hashes there.
+
+    Two sketches differ in about as many bits as the two sets differ in members, as long as these
+    are few (Mitzenmacher, Pagh & Pham: "Efficient estimation for high similarities using odd
+    sketches", WWW 2014).
+    """
+    sketch = 0
+    for value in values:
+        sketch ^= 1 << value % SKETCH_BITS
+    return sketch
+
+
+def address_marks(
+    url: str, head: HeadLinks, key: Key, *, identity: str | None = None
+) -> AddressMarks | None:
+    """Return the marks in the address of a page; None for a URL without a host.
+
+    Args:
+        url: The URL of the page.
+        head: The canonical links in the head of the page.
+        key: The key of the index.
+        identity: What the user calls the page in place of its URL.
+    """
+    address = Address.of(url, identity)
+    if address is None:
+        return None
+    path = short_hash(address.path, key, ADDRESS_BITS)
+    parameters = _hash_of(address.parameters, key, ADDRESS_BITS)
+    claimed = claimed_url(url, head)
+    canonical = (path ^ parameters) & _SHORT_MASK
+    if claimed is not None and claimed != url and (other := Address.of(claimed)) is not None:
+        # Whole sites name their home page.
+        is_home = "/" not in other.path and not other.parameters
+        its_path = short_hash(other.path, key, ADDRESS_BITS)
+        its_parameters = _hash_of(other.parameters, key, ADDRESS_BITS)
+        canonical = 0 if is_home else (its_path ^ its_parameters) & _SHORT_MASK
+    return AddressMarks(
+        site=short_hash(address.site, key),
+        path=path,
+        folder=short_hash(address.folder, key),
+        names=_hash_of(address.names, key) & 0xFFFF,
+        parameters=parameters,
+        views=_hash_of(address.views, key),
+        canonical=canonical,
+    )
+
+
+def _hash_of(values: tuple[str, ...], key: Key, bits: int = SHORT_BITS) -> int:
+    """Return the hash of some texts; 0 for none."""
+    return short_hash("&".join(values), key, bits) if values else 0

@@ -1,0 +1,228 @@
+"""Read what a page declares beside its text: for machines, in microdata, and in chosen controls."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Self
+
+import msgspec
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from crawldedup.marks.values import MOST_DATA
+from crawldedup.reading import mark_words
+from crawldedup.reading.blocks import BLOCKS, Blocks, kinds_of
+from crawldedup.reading.labels import labeled_values
+from crawldedup.urls import TOKEN
+
+Values = Iterator[tuple[str, str]]
+"""Declared values, each behind its name."""
+
+_BLOCK_KINDS: Final = kinds_of(BLOCKS)
+
+# Bounds: a page may have 100,000 of each.
+_MOST_ELEMENTS: Final = 400
+_MOST_CONTROLS: Final = 100
+_MOST_PLACES: Final = 3
+_MOST_SCRIPTS: Final = 40
+_MOST_LINKED_DATA: Final = 200_000
+_MOST_STATE: Final = 100_000
+_MOST_LEVELS: Final = 60
+_MOST_DEPTH: Final = 12
+_MOST_LEAVES: Final = 2_000
+_LONGEST_VALUE: Final = 500
+
+_LONG_TEXT: Final = 3_000
+"""Letters of a main text from which on nobody needs the state of a script."""
+
+_TOKEN: Final = re.compile(TOKEN, re.IGNORECASE)
+_DECLARED: Final = ("product:price:amount", "og:price:amount", "product:retailer_item_id")
+_SAYING: Final = (
+    "input[type=hidden], input[type=radio][checked], option[selected], [data-lat], "
+    "[itemprop=sku], [itemprop=productID], [itemprop=price], [itemprop=color], [itemprop=mpn], "
+    "[itemprop^=gtin], [itemprop=isbn], [itemprop=startDate]"
+)
+_LINKED_DATA: Final = "script[type*='ld+json']"
+_ANY_DATA: Final = "script:not([src])"
+
+
+class Elements(NamedTuple):
+    """The elements that say something about the content beside its text."""
+
+    scripts: list[LexborNode]
+    controls: list[LexborNode]
+    properties: list[LexborNode]
+    places: list[LexborNode]
+
+    @classmethod
+    def of(cls, tree: LexborHTMLParser, text: str) -> Self:
+        """Find them in one pass. Where there is much text, the state of scripts is not needed."""
+        scripts = _LINKED_DATA if len(text) >= _LONG_TEXT else _ANY_DATA
+        found = cls([], [], [], [])
+        for node in tree.css(f"{scripts}, {_SAYING}")[:_MOST_ELEMENTS]:
+            tag = node.tag
+            if tag == "script":
+                found.scripts.append(node)
+            elif tag in ("input", "option"):
+                found.controls.append(node)
+            elif "itemprop" in node.attributes:
+                found.properties.append(node)
+            else:
+                found.places.append(node)
+        return found
+
+
+def declared_data(
+    blocks: Blocks, elements: Elements, meta: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """Return the values that a page declares, by name.
+
+    Args:
+        blocks: The blocks of the content.
+        elements: What says something beside the text.
+        meta: What the page says of itself in its head.
+    """
+    found: dict[str, str] = {}
+    declared = [*_declared(elements.scripts), *_properties(elements.properties)]
+    declared += _chosen(elements.controls, blocks)
+    declared += labeled_values(blocks)
+    declared += [(name, meta[name]) for name in _DECLARED if name in meta]
+    for name, value in declared:
+        found.setdefault(name, value[:_LONGEST_VALUE])
+    return tuple(found.items())[:MOST_DATA]
+
+
+def places_on_maps(blocks: Blocks, elements: Elements) -> Iterator[str]:
+    """Yield the places that the content shows on maps, as latitude and longitude."""
+    shown = _shown(blocks) if elements.places else set()
+    for node in elements.places[:_MOST_PLACES]:
+        if not _is_left_out(node, shown):
+            attributes = node.attributes
+            longitude = attributes.get("data-lng") or attributes.get("data-lon")
+            yield f"{attributes.get('data-lat')},{longitude}"
+
+
+def _declared(scripts: Sequence[LexborNode]) -> Values:
+    """Yield what scripts declare for machines: identifiers, prices and the like."""
+    letters = 0
+    for place, script in enumerate(scripts[:_MOST_SCRIPTS]):
+        kind = script.attributes.get("type") or ""
+        is_linked_data = "ld+json" in kind
+        content = script.text() or ""
+        letters += len(content)
+        if letters > (_MOST_LINKED_DATA if is_linked_data else _MOST_STATE):
+            return
+        prefix = "declared" if is_linked_data else f"script {place}"
+        for leaf in _leaves(_decoded(content, is_json="json" in kind)):
+            if not _TOKEN.fullmatch(leaf.value):
+                yield f"{prefix} {leaf.path}", leaf.value
+
+
+def _properties(nodes: Sequence[LexborNode]) -> Values:
+    """Yield the microdata of a page; not what several values are given for, as in a list."""
+    found: dict[str, set[str]] = {}
+    for node in nodes[:_MOST_CONTROLS]:
+        attributes = node.attributes
+        value = attributes.get("content") or attributes.get("datetime") or node.text()
+        found.setdefault((attributes.get("itemprop") or "").lower(), set()).add(value.strip())
+    for name, values in found.items():
+        if len(values) == 1 and (value := values.pop()):
+            yield f"property {name}", value
+
+
+def _decoded(script: str, *, is_json: bool) -> Any:
+    """Return the data in a script; None if it is a program, or broken."""
+    if not is_json:
+        match = mark_words.STATE.match(script[:200])
+        if match is None:
+            return None
+        script = script[match.end() :].rstrip().rstrip(";")
+    try:
+        return msgspec.json.decode(script)
+    except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
+        return None
+
+
+class _Leaf(NamedTuple):
+    path: str
+    value: str
+
+
+class _Inner(NamedTuple):
+    """A part of data that was not looked at yet."""
+
+    name: str
+    path: str
+    depth: int
+    value: Any
+
+
+def _leaves(data: Any) -> Iterator[_Leaf]:
+    """Yield the identifying values in data, in their order, each with the names on the way."""
+    waiting = [_Inner("", "", 0, data)]
+    for _ in range(_MOST_LEAVES):
+        if not waiting:
+            return
+        inner = waiting.pop()
+        if inner.depth <= _MOST_DEPTH:
+            waiting += reversed(_parts_of(inner))
+        value = inner.value
+        is_value = isinstance(value, str | int | float) and not isinstance(value, bool)
+        if is_value and value and inner.name in mark_words.IDENTIFYING:
+            yield _Leaf(inner.path.strip(), str(value))
+
+
+def _parts_of(inner: _Inner) -> list[_Inner]:
+    """Return the members of an object, and the first of a list, that may be about the content."""
+    parts = []
+    path, depth, value = inner.path, inner.depth + 1, inner.value
+    if isinstance(value, dict):
+        for key, part in value.items():
+            name = str(key).lower()
+            if name not in mark_words.ABOUT_OTHERS:
+                parts.append(_Inner(name, f"{path}{name} ", depth, part))
+    elif isinstance(value, list):
+        for place, part in enumerate(value[:3]):
+            parts.append(_Inner("", f"{path}{place} ", depth, part))
+    return parts
+
+
+def _chosen(controls: Sequence[LexborNode], blocks: Blocks) -> Values:
+    """Yield hidden fields, checked buttons and chosen options: they say what is shown."""
+    shown: set[int] | None = None
+    for node in controls[:_MOST_CONTROLS]:
+        holder: LexborNode | None = node
+        value = node.attributes.get("value") or ""
+        if node.tag == "option":
+            value = value or node.text()
+            holder = next((outer for outer in _around(node) if outer.tag == "select"), None)
+        if holder is None:
+            continue
+        name = holder.attributes.get("name") or holder.attributes.get("id") or ""
+        if not name or not value or mark_words.NO_FIELD.search(name) or _TOKEN.fullmatch(value):
+            continue
+        shown = shown or _shown(blocks)
+        if not _is_left_out(holder, shown):
+            yield f"field {name}", value
+
+
+def _around(node: LexborNode) -> Iterator[LexborNode]:
+    outer = node.parent
+    for _ in range(_MOST_LEVELS):
+        if outer is None:
+            return
+        yield outer
+        outer = outer.parent
+
+
+def _shown(blocks: Blocks) -> set[int]:
+    """Return the `mem_id` of each block that the walk has kept."""
+    return {block.mem_id for block in blocks.nodes}
+
+
+def _is_left_out(element: LexborNode, shown: set[int]) -> bool:
+    """Return whether an element stands in what the walk has left out."""
+    for outer in _around(element):
+        if outer.mem_id in shown:
+            return False
+        if outer.tag_id in _BLOCK_KINDS:
+            return True
+    return False

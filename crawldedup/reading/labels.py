@@ -1,0 +1,63 @@
+"""Read the labeled values and the price that a page shows: "Size: L", "€ 240.90".
+
+A product is described in words that all its variants share. What tells them apart stands in short
+lines around these words.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from crawldedup.reading.blocks import Blocks
+from crawldedup.reading.mark_words import NO_FIELD, without_visits
+
+_LABELED: Final = re.compile(r"([^\W\d_][^:：|]{1,29}?)\s?[:：]\s?([^:：|]{1,40})")
+_LONGEST: Final = 72
+_MOST_WORDS: Final = 4
+_MOST_VALUES: Final = 6
+_CURRENCY: Final = (
+    r"(?:[€$£¥₹₽₴₺₩฿₪₱₫₦]|(?:US|A|C|R)\$|kr\.?|zł|Kč|Ft|lei|лв|руб\.?|"
+    r"USD|EUR|GBP|CHF|JPY|CNY|SEK|NOK|DKK|PLN|INR|AUD|CAD|BRL)"
+)
+_PRICE: Final = re.compile(
+    rf"(?:{_CURRENCY}\s?\d[\d.,' ]*|\d[\d.,' ]*\s?{_CURRENCY})", re.IGNORECASE
+)
+_MOST_PRICES: Final = 2
+# What differs between two ways to one page, or two visits.
+_ABOUT_VISIT: Final = re.compile(
+    r"categor|kategor|catég|section|rubri|tags?$|posted|by$|author|autor|auteur|stock|lager|"
+    r"deliver|liefer|rating|share|teilen|page|seite|menu|navig|you are|home|copyright|phone|tel|"
+    r"basket|cart|warenkorb|panier|cesta",
+    re.IGNORECASE,
+)
+
+
+def labeled_values(blocks: Blocks) -> Iterator[tuple[str, str]]:
+    """Yield labels with their values, and the price, from the lines of a page.
+
+    A label that has several values is left out, and so are more prices than an old and a new one.
+    """
+    values: dict[str, set[str]] = {}
+    prices: set[str] = set()
+    for line, linked, _ in blocks.lines:
+        if linked or len(line) > _LONGEST:
+            continue
+        if _PRICE.fullmatch(line):
+            prices.add(line)
+            continue
+        match = _LABELED.fullmatch(line)
+        if match is not None and _is_about_content(line, match[1], match[2]):
+            values.setdefault(match[1].lower(), set()).add(match[2])
+    if 0 < len(prices) <= _MOST_PRICES:
+        yield "price shown", " ".join(sorted(prices))
+    distinct = [(label, found) for label, found in values.items() if len(found) == 1]
+    for label, found in distinct[:_MOST_VALUES]:
+        yield f"label {label}", found.pop()
+
+
+def _is_about_content(line: str, label: str, value: str) -> bool:
+    if len(label.split()) > _MOST_WORDS or len(value.split()) > _MOST_WORDS:
+        return False
+    if _ABOUT_VISIT.search(label) or NO_FIELD.search(label):
+        return False
+    return without_visits(line) == line

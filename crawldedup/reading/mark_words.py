@@ -1,0 +1,250 @@
+"""The words by which marks are read: names of files, labels, fields, visits and dates.
+
+They are those of many languages. A word that is missing here costs a copy at most, never a content.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from crawldedup.marks.address import is_view
+
+_LONGEST_ADDRESS: Final = 2048
+_LONGEST_FILE: Final = 200
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+# Names
+
+_WORD: Final = re.compile(
+    # In scripts without spaces between words, each letter with its marks; else runs of letters.
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
+    r"[\u0300-\u036f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u17b6-\u17d3]*|[^\W_]+"
+)
+_ASCII_WORD: Final = re.compile(r"[a-z0-9]+")
+SEPARATOR: Final = re.compile(r"\s+[-–—|·•»›:]+\s+|\s*[|｜»]\s*|\s*::\s*")
+_COUNTER: Final = re.compile(r"^\s*[(\[]\d+\+?[)\]]\s*")
+_LABEL: Final = re.compile(
+    r"^\s*(?:print(?:able|er.friendly)?(?: version| view)?|updated?|amp|mobile|"
+    r"druck(?:en|ansicht|version)?|imprimer|version imprimable|stampa|imprimir|"
+    r"versi[oó]n (?:para imprimir|imprimible)|skriv ut|udskriv|afdrukken|tulosta|drukuj|"
+    r"печать|версия для печати|yazdır|印刷|打印|列印)\s*[:|–-]\s*",
+    re.IGNORECASE,
+)
+# To look for these first takes a tenth of the time.
+_BEFORE_COUNTER: Final = ("(", "[", " ")
+_LABEL_END: Final = re.compile(r"[:|–-]")
+_LONGEST_LABEL: Final = 40
+# "GroupedFlowable (RxJava Javadoc 2.2.0)" is the page of a class, in whatever version.
+VERSION: Final = re.compile(r"\s*\([^()]{0,80}\d\.\d[^()]{0,80}\)\s*$")
+AFTER_LABEL: Final = re.compile(r"^[^:]{1,30}:\s+(.+)$")
+
+
+def words_of(text: str) -> str:
+    """Return the words of a text in lower case, with a blank between them."""
+    text = text.lower()
+    return " ".join((_ASCII_WORD if text.isascii() else _WORD).findall(text))
+
+
+def name_of(text: str) -> str:
+    """Return a name without a counter or label before it: "(3) Print: Ferry" is the ferry."""
+    if text[:1] in _BEFORE_COUNTER:
+        text = _COUNTER.sub("", text)
+    return _LABEL.sub("", text) if _LABEL_END.search(text, 0, _LONGEST_LABEL) else text
+
+
+# Pictures and players
+
+_NO_PICTURE: Final = re.compile(
+    r"logo|icon|spacer|pixel|sprite|avatar|gravatar|blank|load(?:ing|er)|badge|flag|button|arrow|"
+    r"smil|emoji|tracking|captcha|qr-?code|placeholder|transparent|1x1"
+)
+_AD: Final = re.compile(
+    r"(?:^|[./_-])(?:ads?|adserv\w*|doubleclick|googlesyndication|taboola|outbrain|criteo|"
+    r"analytics|googletagmanager|facebook|recaptcha|consent)(?:[./_-]|$)",
+    re.IGNORECASE,
+)
+_FILE_ENDING: Final = re.compile(
+    r"\.(?:jpe?g|png|gif|webp|avif|svg|bmp|tiff?|mp[34]|m4[av]|webm|og[gv]|pdf)$", re.IGNORECASE
+)
+PICTURE_FILE: Final = re.compile(r"\.(?:jpe?g|png|webp|gif|avif)(?:\?|$)", re.IGNORECASE)
+_SIZE: Final = re.compile(
+    r"(?:[-_@.](?:\d{2,4}x\d{0,4}|x\d{2,4}|\d+w|\d{2,4}px|[wh]\d+|large|small|thumb(?:nail)?|"
+    r"medium|big|orig(?:inal)?|[123]x|scaled|full|preview|poster|[slmbqtz]))+$",
+    re.IGNORECASE,
+)
+_SIZE_BEFORE: Final = re.compile(r"^(?:\d{2,4}px|thumb|small|medium|large)-", re.IGNORECASE)
+_GENERIC: Final = re.compile(
+    r"^(?:\d{1,3}|hq|hqdefault|image|img|photo|picture|cover|default|main|index|large|full|small|"
+    r"thumb|poster|maxresdefault|master|original|hero|video|audio|embed|player|view)$",
+    re.IGNORECASE,
+)
+_PLAYER_SETTINGS: Final = _set("autoplay rel width height cb rnd mute muted controls")
+
+
+@lru_cache(maxsize=4096)
+def picture_name(source: str) -> str | None:
+    """Return the name of a picture without its size; None for logos, icons and the like."""
+    name = file_name(source)
+    return None if name is None or _NO_PICTURE.search(name) else name
+
+
+def file_name(source: str) -> str | None:
+    """Return the last part of an address without suffixes for sizes.
+
+    It has its folder before it if it is a word that many files share, such as "cover".
+    """
+    try:
+        path = urlsplit(source[:_LONGEST_ADDRESS]).path
+    except ValueError:
+        return None
+    parts = [part for part in unquote(path).split("/") if part]
+    if not parts:
+        return None
+    name = _FILE_ENDING.sub("", parts[-1])
+    if len(name) <= _LONGEST_FILE:
+        # A longer one would take quadratic time.
+        name = _SIZE.sub("", name) or name
+        name = _SIZE_BEFORE.sub("", name) or name
+    if len(parts) > 1 and _GENERIC.match(name):
+        name = f"{parts[-2]}/{name}"
+    return name.lower()
+
+
+@lru_cache(maxsize=1024)
+def player_name(source: str) -> str | None:
+    """Return what a player shows: its file, and the values in its address that are no settings.
+
+    None for advertisements and the like.
+    """
+    if _AD.search(source[:_LONGEST_ADDRESS]):
+        return None
+    name = file_name(source)
+    try:
+        query = parse_qsl(urlsplit(source[:_LONGEST_ADDRESS]).query, max_num_fields=50)
+    except ValueError:
+        return name
+    values = [
+        value
+        for parameter, value in query
+        if parameter.lower() not in _PLAYER_SETTINGS and not is_view(parameter, value)
+    ]
+    return f"{name}?{'&'.join(sorted(values))}"
+
+
+# Links
+
+
+_STEPS_UP: Final = re.compile(r"^(?:\.{0,2}/)+")
+
+
+def link_target(href: str) -> str | None:
+    """Return where a link leads, without host, folders above and views.
+
+    None for one that leads to no page. The same list may stand in several folders, from where
+    relative links have more steps up.
+    """
+    href = href.partition("#")[0].strip()
+    if not href or len(href) > _LONGEST_ADDRESS:
+        return None
+    scheme, separator, rest = href.partition(":")
+    if separator and "/" not in scheme:
+        if scheme.lower() not in ("http", "https"):
+            return None
+        href = rest
+    if href.startswith("//"):
+        host, _, href = href[2:].partition("/")
+        if ("[" in host) != ("]" in host):
+            return None
+    href = _STEPS_UP.sub("", href)
+    return href if "?" not in href else _without_views(href)
+
+
+@lru_cache(maxsize=8192)
+def _without_views(href: str) -> str:
+    path, _, query = href.partition("?")
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=50)
+    except ValueError:
+        return href
+    kept = sorted(f"{name}={value}" for name, value in pairs if not is_view(name, value))
+    return f"{path}?{'&'.join(kept)}" if kept else path
+
+
+# Data
+
+IDENTIFYING: Final = _set(
+    "id slug name title headline sku isbn gtin gtin8 gtin12 gtin13 gtin14 mpn productid identifier "
+    "videoid embedurl contenturl startdate bookformat color size price pricecurrency itemcondition "
+    "lowprice latitude longitude vin"
+)
+ABOUT_OTHERS: Final = _set(
+    "session user viewer request query auth csrf token config flags ads ad experiments publisher "
+    "author organization breadcrumb itemlistelement seller brand logo review aggregaterating "
+    "isrelatedto issimilarto mainentityofpage ispartof potentialaction comment build buildid "
+    "locale runtimeconfig"
+)
+STATE: Final = re.compile(r"\s*(?:window\.|var |let |const |self\.)[\w.]+\s*=\s*(?=[\[{])")
+NO_FIELD: Final = re.compile(
+    r"csrf|token|nonce|sess|time|date|viewstate|eventvalidation|url|return|redirect|refer|next|"
+    r"continue|dest|goto|back|from|target|captcha|honey|lang|locale|currency|country|qty|"
+    r"quantit|sort|order|per_?page|limit|search|utf8|method|action|submit|redir|form_(?:id|build)",
+    re.IGNORECASE,
+)
+
+# Visits and dates, whose numbers change while the content stays
+
+_VISIT_WORDS: Final = _set(
+    """
+    view views viewed visit visits visitor visitors visited online seen times ago user users guest
+    guests people looking left stock update updated comment comments printed rendered queries
+    hour hours minute minutes second seconds
+    currently member members share shares like likes read reads time today yesterday posts download
+    downloads rating vote votes replies copyright am pm utc gmt cet
+    aufrufe besucher gelesen gesehen vor stunden minuten heute gestern kommentar kommentare
+    aktualisiert stand uhr vue vues visite visites lecture lectures commentaire commentaires heure
+    heures aujourd hier visita visitas vistas leído leido hace comentario comentarios hoy ayer
+    letture commento commenti oggi ieri visualizações comentários hoje ontem weergaven reacties
+    geleden vandaag wyświetleń komentarzy dzisiaj просмотр просмотров просмотра комментариев
+    комментарий сегодня вчера назад görüntülenme yorum bugün
+    monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat
+    sun january february march april may june july august september october november december jan
+    feb mar apr jun jul aug sep sept oct nov dec
+    januar februar märz mai juni juli oktober dezember montag dienstag mittwoch donnerstag freitag
+    samstag sonntag janvier février mars avril juin juillet août septembre octobre novembre décembre
+    lundi mardi mercredi jeudi vendredi samedi dimanche enero febrero marzo abril mayo junio julio
+    agosto septiembre octubre noviembre diciembre gennaio febbraio aprile maggio giugno luglio
+    settembre ottobre dicembre janeiro fevereiro março maio junho julho setembro outubro novembro
+    dezembro januari februari maart mei augustus stycznia lutego marca kwietnia maja czerwca lipca
+    sierpnia września października listopada grudnia января февраля марта апреля мая июня июля
+    августа сентября октября ноября декабря ocak şubat mart nisan mayıs haziran temmuz ağustos eylül
+    ekim kasım aralık
+    """
+)
+_DATE: Final = re.compile(r"\d:\d\d|\d[-/.]\d\d?[-/.]\d")
+_FOREIGN: Final = re.compile(r"[©年月日]|阅读|浏览|评论|回复|点击|次|閲覧|コメント|回|조회|댓글")
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_ASCII_LETTERS: Final = re.compile(r"[a-z]+")
+_DIGIT: Final = re.compile(r"\d")
+_DIGITS: Final = re.compile(r"\d+")
+NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+def without_visits(line: str) -> str:
+    """Return a line without the numbers that a visit or a date has put into it."""
+    if not _DIGIT.search(line):
+        return line
+    lower = line.lower()
+    if line.isascii():
+        is_about_visit = _DATE.search(line) is not None
+        words = _ASCII_LETTERS
+    else:
+        is_about_visit = _DATE.search(line) is not None or _FOREIGN.search(line) is not None
+        words = _LETTERS
+    if is_about_visit or not _VISIT_WORDS.isdisjoint(words.findall(lower)):
+        return " ".join(_DIGITS.sub("", line).split())
+    return line

@@ -1,0 +1,323 @@
+"""Read the marks of a page: its names, pictures, players, declared data, text and links.
+
+The walk for the main text notes the links and pictures that it passes, so what stands in
+navigation, footers and the like is no mark of the page.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from selectolax.lexbor import LexborNode
+
+from crawldedup.marks.values import (
+    ALIAS,
+    FIRST_HEADING,
+    FIRST_PART,
+    HAS_NUMBER,
+    HEADLINE,
+    IS_SINGLE_WORD,
+    MOST_NAMES,
+    MOST_PICTURES,
+    MOST_PLAYERS,
+    SOCIAL_TITLE,
+    TITLE_PART,
+    ShownMarks,
+    ShownName,
+)
+from crawldedup.reading import mark_words
+from crawldedup.reading.blocks import Blocks, kind_of, kinds_of
+from crawldedup.reading.declared import Elements, declared_data, places_on_maps
+from crawldedup.reading.html import HtmlPage
+from crawldedup.reading.listing import listed_targets
+from crawldedup.reading.mark_words import name_of, without_visits, words_of
+
+_H1: Final = kind_of("h1")
+_LINK: Final = kind_of("a")
+_PICTURE: Final = kind_of("img")
+_HEADINGS: Final = kinds_of(["h1", "h2", "h3"])
+_LISTED: Final = kinds_of(["li", "td"])
+
+# Bounds: a page may have 100,000 of each.
+_MOST_LINKS: Final = 400
+_MOST_MEDIA: Final = 200
+_MOST_META: Final = 100
+_MOST_LETTERS: Final = 200_000
+_LONGEST_TITLE: Final = 500
+_LONGEST_HEADING: Final = 300
+_MOST_PARTS: Final = 4
+
+_LEAST_PICTURE: Final = 65
+"""Pixels: smaller pictures are symbols."""
+
+_PUNCTUATION: Final = " .:!?…»)”’\"'"
+_NUMBER_BEFORE: Final = re.compile(r"\d+")
+_NO_ADDRESS: Final = ("data:", "about:", "javascript:", "blob:")
+_SOURCES: Final = ("data-src", "src", "data-lazy-src", "data-original", "data", "poster")
+
+
+def read_marks(page: HtmlPage, text: str, *, with_numbers: bool = False) -> ShownMarks:
+    """Read the marks of a page.
+
+    Args:
+        page: The page.
+        text: Its main text.
+        with_numbers: Whether other numbers in the text tell pages apart as well.
+    """
+    headings = list(_headings(page.blocks))
+    meta = _meta(page)
+    names = _names(page, headings, meta.get("og:title", ""))
+    pictures = _pictures(page.blocks, meta.get("og:image", ""))
+    elements = Elements.of(page.tree, text)
+    links = _links(page.blocks)
+    listed = listed_targets(page.blocks, links)
+    return ShownMarks(
+        names=names,
+        pictures=pictures.names,
+        has_lead=pictures.has_lead,
+        players=_players(page.blocks, elements),
+        data=declared_data(page.blocks, elements, meta),
+        text=_steady_text(page.blocks, text, names),
+        links=links if listed is None else listed,
+        is_listing=listed is not None,
+        numbers=_numbers(text, headings) if with_numbers else None,
+    )
+
+
+def marks_of_text(text: str, title: str | None, *, with_numbers: bool = False) -> ShownMarks | None:
+    """Return the marks of a text that comes without HTML.
+
+    None for a text without a title, unless its numbers tell it from others.
+
+    Args:
+        text: The text.
+        title: What it is called.
+        with_numbers: Whether other numbers in the text tell pages apart as well.
+    """
+    numbers = _numbers(text, []) if with_numbers else None
+    name = words_of(name_of((title or "")[:_LONGEST_TITLE]))
+    if not name:
+        return None if numbers is None else ShownMarks(numbers=numbers)
+    roles = FIRST_HEADING | TITLE_PART | FIRST_PART | ALIAS
+    return ShownMarks(
+        names=(_shown_name(name, roles),),
+        text="\n".join([without_visits(line) for line in text[:_MOST_LETTERS].split("\n")]),
+        numbers=numbers,
+    )
+
+
+def _meta(page: HtmlPage) -> dict[str, str]:
+    """Return what the page says of itself in its head, by property."""
+    head = page.tree.head
+    if head is None:
+        return {}
+    found: dict[str, str] = {}
+    for node in head.css("meta[property], meta[name]")[:_MOST_META]:
+        attributes = node.attributes
+        name = attributes.get("property") or attributes.get("name") or ""
+        content = attributes.get("content")
+        if content:
+            found.setdefault(name.lower(), content)
+    return found
+
+
+# Names
+
+
+class _Heading(NamedTuple):
+    text: str
+    is_first: bool
+
+
+def _headings(blocks: Blocks) -> Iterator[_Heading]:
+    """Yield the headings of the content."""
+    kinds, parents = blocks.kinds, blocks.parents
+    for text, _, block in blocks.lines:
+        kind = kinds[block]
+        if kind not in _HEADINGS:
+            kind = kinds[parents[block]] if block else kind
+        if kind in _HEADINGS:
+            yield _Heading(text, kind == _H1)
+
+
+def _names(
+    page: HtmlPage, headings: Sequence[_Heading], social_title: str
+) -> tuple[ShownName, ...]:
+    title = mark_words.VERSION.sub("", name_of(page.title[:_LONGEST_TITLE]))
+    whole = words_of(title)
+    around = f" {whole} "
+    first_headings: set[str] = set()
+    headline = ""
+    for heading in headings:
+        name = words_of(name_of(heading.text[:_LONGEST_HEADING]))
+        if name and heading.is_first:
+            first_headings.add(name)
+        if len(name) > len(headline) and f" {name} " in around:
+            headline = name
+    roles: dict[str, int] = {}
+
+    def add(name: str, role: int) -> None:
+        if name:
+            roles[name] = roles.get(name, 0) | role
+
+    add(headline, HEADLINE)
+    if len(first_headings) == 1:
+        add(first_headings.pop(), FIRST_HEADING)
+    add(words_of(name_of(social_title[:_LONGEST_HEADING])), SOCIAL_TITLE)
+    parts = [words_of(part) for part in mark_words.SEPARATOR.split(title)]
+    role = TITLE_PART | FIRST_PART
+    for part in [part for part in parts if part][:_MOST_PARTS]:
+        add(part, role)
+        role = TITLE_PART
+    add(whole, ALIAS)
+    labeled = mark_words.AFTER_LABEL.match(title)
+    if labeled is not None:
+        add(words_of(mark_words.SEPARATOR.split(labeled[1])[0]), ALIAS)
+    return tuple([_shown_name(*name) for name in list(roles.items())[:MOST_NAMES]])
+
+
+def _shown_name(words: str, roles: int) -> ShownName:
+    if any(char.isdigit() for char in words):
+        roles |= HAS_NUMBER
+    if " " not in words:
+        roles |= IS_SINGLE_WORD
+    return ShownName(words, roles)
+
+
+# Pictures and players
+
+
+class _Pictures(NamedTuple):
+    names: tuple[str, ...]
+    has_lead: bool
+
+
+def _pictures(blocks: Blocks, social_picture: str) -> _Pictures:
+    """Return the pictures of the content, the lead picture first.
+
+    It leads a page if it stands alone, rather than in a link to another page or in a list.
+    """
+    shown: list[str] = []
+    linked: list[str] = []
+    leading: list[str] = []
+    for node in blocks.media[:_MOST_MEDIA]:
+        if node.tag_id != _PICTURE:
+            continue
+        attributes = node.attributes
+        source = _source_of(attributes)
+        name = None if not source or _is_small(attributes) else mark_words.picture_name(source)
+        if name is None:
+            continue
+        place = _place_of(node)
+        if not place.in_link:
+            shown.append(name)
+        else:
+            linked.append(name)
+            if not place.in_list:
+                leading.append(name)
+    social = mark_words.picture_name(social_picture)
+    socials = [] if social is None else [social]
+    leads = [*shown, *leading, *socials][:1]
+    names = dict.fromkeys([*leads, *shown, *socials, *linked])
+    return _Pictures(tuple(names)[:MOST_PICTURES], bool(leads))
+
+
+def _players(blocks: Blocks, elements: Elements) -> tuple[str, ...]:
+    found: list[str] = []
+    for node in blocks.media[:_MOST_MEDIA]:
+        if node.tag_id == _PICTURE:
+            continue
+        source = _source_of(node.attributes)
+        if not source:
+            inner = node.css_first("source, embed")
+            source = "" if inner is None else _source_of(inner.attributes)
+        if source and (name := mark_words.player_name(source)):
+            found.append(name)
+    found += [f"place {place}" for place in places_on_maps(blocks, elements)]
+    return tuple(dict.fromkeys(found))[:MOST_PLAYERS]
+
+
+def _source_of(attributes: Mapping[str, str | None]) -> str:
+    """Return where the file of an element lies; "" if that is not said."""
+    for name in _SOURCES:
+        source = attributes.get(name)
+        if source and not source.startswith(_NO_ADDRESS):
+            return source
+    several = attributes.get("srcset") or attributes.get("data-srcset") or ""
+    return several.strip().partition(" ")[0]
+
+
+def _is_small(attributes: Mapping[str, str | None]) -> bool:
+    for name in ("width", "height"):
+        number = _NUMBER_BEFORE.match(attributes.get(name) or "")
+        if number is not None and 0 < int(number[0][:6]) < _LEAST_PICTURE:
+            return True
+    return False
+
+
+class _Place(NamedTuple):
+    in_link: bool
+    in_list: bool
+
+
+def _place_of(node: LexborNode) -> _Place:
+    """Return whether an element stands in a link to a page, and whether in a list or table."""
+    in_link = in_list = False
+    outer = node.parent
+    for _ in range(4):
+        if outer is None:
+            break
+        kind = outer.tag_id
+        if kind == _LINK:
+            href = outer.attributes.get("href") or ""
+            in_link = in_link or not mark_words.PICTURE_FILE.search(href)
+        in_list = in_list or kind in _LISTED
+        outer = outer.parent
+    return _Place(in_link, in_list)
+
+
+# Text and links
+
+
+def _steady_text(blocks: Blocks, text: str, names: Sequence[ShownName]) -> str:
+    """Return the main text without names, links, and the numbers of visits and dates."""
+    linked = {line for line, letters, _ in blocks.lines if 2 * letters > len(line)}
+    called = {name.words for name in names}
+    endings = tuple({name.words[-1] for name in names})
+    lines = []
+    letters = 0
+    for line in text.split("\n"):
+        if line in linked:
+            continue
+        letters += len(line)
+        if letters > _MOST_LETTERS:
+            lines.append(line)
+            continue
+        # Few lines end as a name does, and to take a line apart takes long.
+        may_be_name = len(line) <= _LONGEST_HEADING and _end_of(line).endswith(endings)
+        if may_be_name and words_of(name_of(line)) in called:
+            continue
+        lines.append(without_visits(line))
+    return "\n".join(lines)
+
+
+def _end_of(line: str) -> str:
+    """Return the last letters of a line, before its punctuation."""
+    return line[-8:].rstrip(_PUNCTUATION).lower()
+
+
+def _links(blocks: Blocks) -> tuple[str, ...]:
+    """Return where the links of the content lead."""
+    targets: dict[str, None] = {}
+    for node in blocks.links[:_MOST_LINKS]:
+        target = mark_words.link_target(node.attrs.get("href") or "")
+        if target is not None:
+            targets[target] = None
+    return tuple(targets)
+
+
+def _numbers(text: str, headings: Sequence[_Heading]) -> str:
+    """Return all numbers of a text, and the first heading above it."""
+    heading = next((heading.text for heading in headings if heading.is_first), "")
+    numbers = sorted(set(mark_words.NUMBER.findall(text)))
+    return f"{words_of(heading)}\n{' '.join(numbers)}"

@@ -1,0 +1,71 @@
+"""What a store promises that can recognize single paragraphs: it remembers who holds an anchor.
+
+Anchors are hashes of short passages. See `crawldedup.fingerprinting.anchors`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol, runtime_checkable
+
+from crawldedup.stores.contract import PageName
+
+#: Pages whose anchors have expired or exceed `AnchorQuery.most_anchors`.
+MAX_RETIRED: Final = 4
+#: A store remembers at most this many pages for an anchor: text on more pages belongs to no page.
+MOST_HOLDERS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorQuery:
+    """The anchors of a page: hashes of short passages that recur wherever the text is copied."""
+
+    #: The URL of the page, which may be empty.
+    url: str
+    #: The name of the page.
+    name: PageName
+    #: The anchors, without repetition.
+    anchors: tuple[int, ...]
+    #: How long the anchors of a page are kept, from when they were added; None stands for forever.
+    ttl_seconds: int | None = None
+    #: The number of anchors in the index beyond which those of the oldest pages are removed.
+    most_anchors: int = 1 << 40
+    #: Identifies the secret key with which the anchors were hashed; see `Key.id`.
+    key_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """Which pages held the anchors of a query before the page of the query."""
+
+    #: For each anchor, in the order of the query, the pages that hold it, earliest first, as
+    #: numbers that the store chooses; None if `MOST_HOLDERS` pages hold it.
+    pages: tuple[tuple[int, ...] | None, ...]
+    #: The URLs of those pages that have not expired, by number. Other pages do not count.
+    urls: Mapping[int, str]
+    #: Whether the page of the query was added before.
+    is_known: bool = False
+
+
+@runtime_checkable
+class AnchorStore(Protocol):
+    """What a `Store` must also do if it is to recognize single paragraphs.
+
+    The option `paragraphs` needs it; everything else works without.
+    """
+
+    def anchors(self, query: AnchorQuery, *, add: bool = True) -> Holders:
+        """Look the anchors of a page up and, in the same atomic step, remember them.
+
+        An anchor has at most `MOST_HOLDERS` pages. Anchors that the page had before and that the
+        query lacks are removed, and so are those of up to `MAX_RETIRED` old pages.
+
+        Args:
+            query: The page and its anchors.
+            add: Whether to remember the page.
+
+        Returns:
+            The pages that held each anchor before this page did.
+
+        Raises:
+            StoreError: The store fails; see `Store`.
+        """

@@ -1,0 +1,273 @@
+-- The marks of pages, and the rule that tells siblings from copies. `crawldedup/marks/packing.py` describes the bytes of
+-- marks; `relation.py`, `learning.py` and `exact_keys.py` beside it decide as these functions do.
+-- They are in a function of their own, for the reason that `script_text` in scripts.py gives.
+
+local unpack_marks, shown_conflict, conflict, learned, exact_keys = (function()
+
+local band, bxor = bit.band, bit.bxor
+local NOTHING = '\0\0\0\0\0' -- the hash of what a page does not have
+local NONE, NUMBERS, NAME, PICTURE, PLAYER, DATUM, LISTING, TEXT, LINKS = 0, 1, 2, 3, 4, 5, 6, 7, 8
+
+local function short_at(bytes, first) return sub(bytes, first, first + 2) end
+local function name_at(bytes, first) return sub(bytes, first, first + 3) end
+
+-- Return the bytes of two texts of one length, XORed.
+local function mixed(one, other)
+  local bytes = {}
+  for i = 1, #one do bytes[i] = char(bxor(byte(one, i), byte(other, i))) end
+  return concat(bytes)
+end
+
+-- Return where the parts of a page's marks begin; nil for no marks. The parts are read when they are needed.
+local function unpack_marks(bytes)
+  if bytes == '' then return nil end
+  local flags, names_and_pictures, players_and_data = byte(bytes, 1, 3)
+  local page, at = {bytes = bytes, is_listing = band(flags, 2) > 0}, 4
+  if band(flags, 4) > 0 then page.text, at = at, at + 3 end
+  if band(flags, 8) > 0 then page.links, at = at, at + 9 end
+  if band(flags, 16) > 0 then page.numbers, at = at, at + 3 end
+  page.names = at
+  page.pictures = page.names + 5 * floor(names_and_pictures / 16)
+  page.players = page.pictures + 4 * (names_and_pictures % 16)
+  page.data = page.players + 3 * floor(players_and_data / 16)
+  page.ending = page.data + 5 * (players_and_data % 16)
+  page.has_lead = flags % 2 == 1 and page.players > page.pictures
+  page.has_address = page.ending <= #bytes
+  return page
+end
+
+-- Return the numbers in the address of a page that has one.
+local function address_of(page)
+  if page.address then return page.address end
+  local bytes, at = page.bytes, page.ending
+  local flags = byte(bytes, at)
+  local address = {
+    site = short_at(bytes, at + 1), path = sub(bytes, at + 4, at + 8), folder = short_at(bytes, at + 9),
+    names = '', parameters = NOTHING, views = '',
+  }
+  at = at + 12
+  if flags % 2 == 1 then
+    address.names, address.parameters, at = sub(bytes, at, at + 1), sub(bytes, at + 2, at + 6), at + 7
+  end
+  if band(flags, 2) > 0 then address.views, at = short_at(bytes, at), at + 3 end
+  address.own = mixed(address.path, address.parameters)
+  address.canonical = band(flags, 4) > 0 and short_at(bytes, at) or sub(address.own, 3)
+  page.address = address
+  return address
+end
+
+-- Return true if both pages have a part of three bytes, and it differs.
+local function differ(first, at, second, its) return at and its and short_at(first.bytes, at) ~= short_at(second.bytes, its) end
+
+-- Return what a page is called, by the part that each name plays; nil for none.
+local function called(page)
+  if page.called then return page.called end
+  local names = {
+    parts = {}, is_part = {}, aliases = {}, with_number = {}, single = {},
+  }
+  for at = page.names, page.pictures - 1, 5 do
+    local roles, value = byte(page.bytes, at), name_at(page.bytes, at + 1)
+    if band(roles, 1) > 0 then names.headline = value end
+    if band(roles, 2) > 0 then names.first_heading = value end
+    if band(roles, 4) > 0 then names.social = value end
+    if band(roles, 8) > 0 then names.parts[#names.parts + 1], names.is_part[value] = value, true end
+    if band(roles, 16) > 0 then names.first_part = value end
+    if band(roles, 40) > 0 then names.aliases[value] = true end
+    if band(roles, 64) > 0 then names.with_number[value] = true end
+    if band(roles, 128) > 0 then names.single[value] = true end
+  end
+  names.heading = names.headline or names.first_heading
+  names.best = names.heading or names.social
+  page.called = names
+  return names
+end
+
+-- Return true if two names differ, in more than a label before one of them.
+local function are_other(name, names, other, others)
+  return name ~= other and not others.aliases[name] and not names.aliases[other]
+end
+
+-- Return the first part of a title that another page's title lacks.
+local function first_own_part(names, others)
+  for i = 1, #names.parts do
+    if not others.is_part[names.parts[i]] then return names.parts[i] end
+  end
+end
+
+-- Return true if two pages are called differently.
+local function have_other_names(page, other)
+  if page.names == page.pictures or other.names == other.pictures then return false end
+  local first, second = called(page), called(other)
+  -- The heading of one view may be the whole title of the other.
+  if first.best and second.best and first.best ~= second.best
+    and second.aliases[first.best] and first.aliases[second.best] then return false end
+  if first.headline and second.headline then return are_other(first.headline, first, second.headline, second) end
+  if first.social and second.social and first.social ~= second.social then
+    return are_other(first.social, first, second.social, second)
+  end
+  local rest, its_rest = first_own_part(first, second), first_own_part(second, first)
+  if not rest and not its_rest and first.first_heading and second.first_heading then
+    -- The title is that of the site, or the pages have none.
+    return are_other(first.first_heading, first, second.first_heading, second)
+  end
+  if not rest or not its_rest then return false end
+  if first.heading and first.heading == second.heading and not first.single[first.heading] then
+    -- The heading is the same, and the title adds to it: a number, or what files the page.
+    return rest == first.first_part and its_rest == second.first_part
+      and (first.with_number[rest] or second.with_number[its_rest]) == true
+  end
+  return are_other(rest, first, its_rest, second)
+end
+
+-- Return in about how many links two pages differ, by their sketches.
+local function differing_links(page, other)
+  local ones, odd = {[0] = 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4}, 0
+  for i = 1, 8 do
+    local differing = bxor(byte(page.bytes, page.links + i), byte(other.bytes, other.links + i))
+    odd = odd + ones[floor(differing / 16)] + ones[differing % 16]
+  end
+  return -64 / 2 * math.log(1 - 2 * min(odd, 31) / 64)
+end
+
+-- Return true if each page has some links that the other lacks.
+local function have_other_links(page, other)
+  if not page.links or not other.links then return false end
+  local differing = differing_links(page, other)
+  local links, its_links = byte(page.bytes, page.links), byte(other.bytes, other.links)
+  if links == 0 or its_links == 0 then return false end
+  local larger, smaller = max(links, its_links), min(links, its_links)
+  local alone = (differing - (larger - smaller)) / 2
+  local shared = (larger + smaller - differing) / 2
+  return alone >= 3 - 0.5 and shared < 0.8 * larger
+end
+
+-- Return true if two listings lead to other pages.
+local function are_other_listings(page, other)
+  local links = max(byte(page.bytes, page.links), byte(other.bytes, other.links))
+  return differing_links(page, other) > 0.1 * links
+end
+
+-- Return true if a hash is among those of a page between two places.
+local function is_among(value, page, first, ending)
+  for at = first, ending - 1, #value do
+    if sub(page.bytes, at, at + #value - 1) == value then return true end
+  end
+  return false
+end
+
+local function have_other_players(page, other)
+  if page.players == page.data or other.players == other.data then return false end
+  for at = page.players, page.data - 1, 3 do
+    if is_among(short_at(page.bytes, at), other, other.players, other.data) then return false end
+  end
+  return true
+end
+
+-- Return true if a name that both pages have has another value. Of several values of a page, the last one counts.
+local function have_other_data(page, other)
+  for its = other.data, other.ending - 1, 5 do
+    local name, value = sub(other.bytes, its, its + 1), sub(other.bytes, its + 2, its + 4)
+    for at = page.ending - 5, page.data, -5 do
+      if sub(page.bytes, at, at + 1) == name then
+        if sub(page.bytes, at + 2, at + 4) ~= value then return true end
+        break
+      end
+    end
+  end
+  return false
+end
+
+-- Return which marks in the content of two pages conflict, wherever these stand.
+local function shown_conflict(page, other)
+  if page.is_listing and other.is_listing then
+    if are_other_listings(page, other) then return LISTING end
+  elseif have_other_names(page, other) then
+    return NAME
+  end
+  if page.has_lead and other.has_lead
+    and not is_among(name_at(page.bytes, page.pictures), other, other.pictures, other.players)
+    and not is_among(name_at(other.bytes, other.pictures), page, page.pictures, page.players) then return PICTURE end
+  if have_other_players(page, other) then return PLAYER end
+  if have_other_data(page, other) then return DATUM end
+  return NONE
+end
+
+-- Return true if two addresses differ in a value: of a parameter, or in the end of the path.
+local function are_of_one_form(address, its)
+  if address.path == its.path then return address.parameters ~= its.parameters end
+  return address.folder == its.folder and address.names == its.names
+end
+
+-- Return what tells two similar pages apart: a number of `Conflict`, 0 for copies. Pages without marks are copies.
+local function conflict(page, other)
+  if not page or not other then return NONE end
+  if differ(page, page.numbers, other, other.numbers) then return NUMBERS end
+  if not page.has_address or not other.has_address then return NONE end
+  local address, its = address_of(page), address_of(other)
+  if address.site ~= its.site then return NONE end
+  local is_same_address = address.path == its.path and address.parameters == its.parameters
+  if is_same_address and address.views == its.views then return NONE end
+  local shown = shown_conflict(page, other)
+  if is_same_address then
+    -- Below one name, pictures and data change with every load, or are those of the mobile page.
+    if shown ~= PICTURE and shown ~= DATUM then return shown end
+    return have_other_players(page, other) and PLAYER or NONE
+  end
+  if shown ~= NONE or not are_of_one_form(address, its) then return shown end
+  local is_one_page = address.canonical == its.canonical and its.canonical ~= '\0\0\0'
+  if is_one_page or page.is_listing and other.is_listing then return NONE end
+  if differ(page, page.text, other, other.text) then return TEXT end
+  local has_listing = page.is_listing or other.is_listing
+  return not has_listing and have_other_links(page, other) and LINKS or NONE
+end
+
+-- Return the marks of a record that has met a copy: what it lacks, it takes over.
+local function learned(marks, copy)
+  if marks == copy then return marks end
+  local page, other = unpack_marks(marks), unpack_marks(copy)
+  if not page or not other or not page.has_address or not other.has_address
+    or address_of(page).site ~= address_of(other).site then return marks end
+  local lacks_names = page.names == page.pictures and other.names < other.pictures
+  local lacks_lead = other.has_lead and not page.has_lead
+  local lacks_players = page.players == page.data and other.players < other.data
+  local lacks_data = page.data == page.ending and other.data < other.ending
+  if not (lacks_names or lacks_lead or lacks_players or lacks_data) then return marks end
+  local of_names, of_pictures = lacks_names and other or page, lacks_lead and other or page
+  local of_players, of_data = lacks_players and other or page, lacks_data and other or page
+  local flags = byte(marks, 1)
+  return char(
+    flags - flags % 2 + (of_pictures.has_lead and 1 or 0),
+    (of_names.pictures - of_names.names) / 5 * 16 + (of_pictures.players - of_pictures.pictures) / 4,
+    (of_players.data - of_players.players) / 3 * 16 + (of_data.ending - of_data.data) / 5
+  ) .. sub(marks, 4, page.names - 1)
+    .. sub(of_names.bytes, of_names.names, of_names.pictures - 1)
+    .. sub(of_pictures.bytes, of_pictures.pictures, of_pictures.players - 1)
+    .. sub(of_players.bytes, of_players.players, of_players.data - 1)
+    .. sub(of_data.bytes, of_data.data, of_data.ending - 1)
+    .. sub(marks, page.ending)
+end
+
+-- Return the hash of what a page is called above all; nil if it has no name.
+local function best_name(page)
+  local names = page.names
+  for i = 1, 4 do
+    local role = i == 4 and 16 or 2 ^ (i - 1)
+    for at = names, page.pictures - 1, 5 do
+      if band(byte(page.bytes, at), role) > 0 then return name_at(page.bytes, at + 1) end
+    end
+  end
+end
+
+-- Return the exact keys of a page, five bytes each: by text, by site, name and lead picture, by address. False for those
+-- that it does not have. `search` are the first five bytes of its search bits.
+local function exact_keys(search, digest, page)
+  local by_text = mixed(digest .. '\0', search)
+  if not page or not page.has_address then return {by_text, false, false} end
+  local address, name = address_of(page), best_name(page)
+  local lead = page.has_lead and name_at(page.bytes, page.pictures)
+  local identity = name and lead and mixed(name, lead) or name or lead
+  return {by_text, identity and identity .. sub(address.site, 3) or false, address.own}
+end
+
+return unpack_marks, shown_conflict, conflict, learned, exact_keys
+end)()

@@ -1,0 +1,88 @@
+"""Which of its candidates a page resembles, and which are its siblings.
+
+Among the pages of a template, a page has hundreds of candidates, nearly all of which are siblings.
+So the marks of a candidate are compared only if it matters whether that is a sibling.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from crawldedup.marks.relation import Conflict
+from crawldedup.stores.contract import FEW, Query
+from crawldedup.stores.sqlite.candidates import Candidate
+
+MarksOf = Callable[[Candidate], bytes]
+"""Returns the marks that a candidate has now."""
+
+
+class Rejected(NamedTuple):
+    """The nearest page that a query does not accept, and what tells it apart if it is a sibling."""
+
+    number: int | None
+    conflict: Conflict = Conflict.NONE
+
+
+class Resemblance:
+    """What a query makes of its candidates, by the numbers of their pages.
+
+    Attributes:
+        accepted: The pages that the query accepts, nearest first.
+        siblings: The siblings that it would accept if they were none, nearest first.
+    """
+
+    def __init__(self, query: Query, candidates: Sequence[Candidate], marks_of: MarksOf) -> None:
+        self._query = query
+        self._marks_of = marks_of
+        self._bounds = query.rule.bounds
+        farthest = self._bounds.far if len(candidates) <= FEW else self._bounds.reach
+        near = [candidate for candidate in candidates if candidate.cost <= farthest]
+        near.sort(key=nearness)
+        self._siblings: list[Candidate] = []
+        self._copies: list[Candidate] = []
+        self._others: list[Candidate] = []
+        for candidate in near:
+            if candidate.cost > query.rule.limit:
+                self._others.append(candidate)
+            elif self._conflict_with(candidate) is Conflict.NONE:
+                self._copies.append(candidate)
+            else:
+                self._siblings.append(candidate)
+        self.accepted: list[int] = []
+        if self._copies:
+            limit = self._bounds.bar(self._crowd()).limit
+            self.accepted = [copy.number for copy in self._copies if copy.cost <= limit]
+        self.siblings = [sibling.number for sibling in self._siblings]
+
+    def rejected(self) -> Rejected:
+        """Return the nearest sibling, or else the nearest page that is not accepted."""
+        if self._siblings:
+            nearest = self._siblings[0]
+            return Rejected(nearest.number, self._conflict_with(nearest))
+        for candidate in (*self._copies[len(self.accepted) :], *self._others):
+            if self._conflict_with(candidate) is Conflict.NONE:
+                return Rejected(candidate.number)
+        return Rejected(None)
+
+    def _crowd(self) -> list[int]:
+        """Return the costs that decide about the limit, which are those near the lowest one."""
+        costs = [copy.cost for copy in self._copies]
+        most = costs[0] * self._bounds.reach
+        costs += [
+            other.cost
+            for other in self._others
+            if other.cost * self._bounds.limits[0] <= most
+            and other.cost <= self._bounds.reach
+            and self._conflict_with(other) is Conflict.NONE
+        ]
+        return costs
+
+    def _conflict_with(self, candidate: Candidate) -> Conflict:
+        """Return what tells a candidate from the page. Far ones are not compared."""
+        if not self._query.record.marks or candidate.cost > self._bounds.reach:
+            return Conflict.NONE
+        return self._query.conflict_with(self._marks_of(candidate))
+
+
+def nearness(candidate: Candidate) -> tuple[int, int]:
+    """Return what puts candidates in order: the nearest come first, and of equals the earlier."""
+    return candidate.cost, candidate.number

@@ -1,0 +1,193 @@
+"""What an address names, and what of it is only a view."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawldedup.marks.address import Address, is_view
+
+SITE = "https://example.com"
+SESSION = "9f8e7d6c5b4a39281706f5e4d3c2b1a0"
+
+
+def address(url: str, identity: str | None = None) -> Address:
+    read = Address.of(url, identity)
+    assert read is not None
+    return read
+
+
+def content(url: str) -> tuple[str, tuple[str, ...]]:
+    """What names the content: the address without its view."""
+    read = address(url)
+    return read.path, read.parameters
+
+
+def test_the_parts_of_a_url_are_told() -> None:
+    assert address(
+        f"https://www.example.com/a/b.html?id=3&id=2&b=&utm_source=x&sid={SESSION}#top"
+    ) == (
+        Address(
+            site="example.com",
+            path="example.com/a/b",
+            folder="example.com/a/",
+            names=("b", "id"),
+            parameters=("b=", "id=2", "id=3"),
+            views=(f"sid={SESSION}",),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "same"),
+    [
+        ("http://www.example.com:80/a", f"{SITE}/a"),
+        ("https://EXAMPLE.com:443/a", f"{SITE}/a"),
+        ("https://user:word@example.com/a", f"{SITE}/a"),
+        (f"{SITE}/", SITE),
+        (f"{SITE}/index.php", SITE),
+        (f"{SITE}/a/", f"{SITE}/a"),
+        (f"{SITE}/a.html", f"{SITE}/a"),
+        (f"{SITE}/a/index.html", f"{SITE}/a"),
+        (f"{SITE}/a/Default.aspx", f"{SITE}/a"),
+        (f"{SITE}/%61", f"{SITE}/a"),
+        (f"{SITE}/a#part", f"{SITE}/a"),
+        (f"{SITE}/a?c=1&b=2", f"{SITE}/a?b=2&c=1"),
+        (f"{SITE}/a?b=%C3%BC", f"{SITE}/a?b=ü"),
+        (f"{SITE}/a?start=0&offset=&skip=0", f"{SITE}/a"),
+        (f"{SITE}/list/page/2", f"{SITE}/list?page=2"),
+        (f"{SITE}/list/seite-2/", f"{SITE}/list?page=2"),
+        (f"{SITE}/list/page2.html", f"{SITE}/list?page=2"),
+        # Views.
+        ("https://m.example.com/a", f"{SITE}/a"),
+        ("https://amp.example.com/a", f"{SITE}/a"),
+        (f"{SITE}/amp/a", f"{SITE}/a"),
+        (f"{SITE}/a/print/", f"{SITE}/a"),
+        (f"{SITE}/a_print.html", f"{SITE}/a"),
+        (f"{SITE}/a.amp.html", f"{SITE}/a"),
+        (f"{SITE}/a;jsessionid={SESSION}?b=1", f"{SITE}/a?b=1"),
+        (f"{SITE}/a?PHPSESSID=x", f"{SITE}/a"),
+        (f"{SITE}/a?sid={SESSION}&utm_campaign=z&gclid=1", f"{SITE}/a"),
+        (f"{SITE}/a?view=print&sort=price-asc&ref=home&replytocom=7", f"{SITE}/a"),
+    ],
+)
+def test_one_content_has_many_addresses(url: str, same: str) -> None:
+    assert content(url) == content(same)
+    assert address(url).site == address(same).site
+
+
+@pytest.mark.parametrize(
+    ("url", "other"),
+    [
+        ("https://berlin.example.com/a", "https://munich.example.com/a"),
+        (f"{SITE}:8080/a", f"{SITE}/a"),
+        (f"{SITE}/a", f"{SITE}/A"),
+        (f"{SITE}/a?b=1", f"{SITE}/a?b=2"),
+        (f"{SITE}/a?b=1", f"{SITE}/a"),
+        (f"{SITE}/list?page=1", f"{SITE}/list"),
+        (f"{SITE}/list?start=10", f"{SITE}/list"),
+        (f"{SITE}/list/page/2", f"{SITE}/list/page/3"),
+        (f"{SITE}/a?s=hello", f"{SITE}/a"),
+        (f"{SITE}/a?view=north", f"{SITE}/a?view=south"),
+        (f"{SITE}/a?ref=7", f"{SITE}/a"),
+        (f"{SITE}/a?order=12", f"{SITE}/a"),
+        (f"{SITE}/maps/x", f"{SITE}/x"),
+        (f"{SITE}/blueprint", f"{SITE}/blue"),
+        (f"{SITE}/print", f"{SITE}/"),
+    ],
+)
+def test_what_may_name_a_content_is_no_view(url: str, other: str) -> None:
+    assert content(url) != content(other)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://m.example.com/a",
+        f"{SITE}/print/a",
+        f"{SITE}/a.amp",
+        f"{SITE}/a;v=1",
+        f"{SITE}/a?sessionid={SESSION}",
+        f"{SITE}/a?print=1",
+    ],
+)
+def test_views_are_told_apart_but_campaigns_are_not(url: str) -> None:
+    plain = address(f"{SITE}/a")
+    assert plain.views == ()
+    assert address(url).views
+    assert address(f"{SITE}/a?utm_source=x&fbclid=7") == plain
+
+
+def test_addresses_of_one_form_share_a_folder_or_a_path() -> None:
+    first, second = address(f"{SITE}/jobs/cook?lang=en"), address(f"{SITE}/jobs/smith?lang=de")
+    assert (
+        (first.folder, first.names)
+        == (second.folder, second.names)
+        == (
+            "example.com/jobs/",
+            ("lang",),
+        )
+    )
+    assert address(f"{SITE}/jobs").folder == address(f"{SITE}/jobs/").folder == "example.com/"
+    assert address(SITE).folder == "example.com/"
+    assert address(f"{SITE}/list/page/2").path == address(f"{SITE}/list").path
+
+
+def test_an_identity_is_a_parameter() -> None:
+    first, second = (address(f"{SITE}/search", identity) for identity in ("body 1", "body 2"))
+    assert first.path == second.path
+    assert first.names == second.names != ()
+    assert first.parameters != second.parameters
+    assert address(f"{SITE}/search").parameters == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("PHPSESSID", "x", True),
+        ("sid", SESSION, True),
+        ("sid", "12", False),
+        ("token", "a1b2c3d4", True),
+        ("session", "monday", False),
+        ("add-to-cart", "7", True),
+        ("share", "twitter", True),
+        ("display", "grid", True),
+        ("display", "9", False),
+        ("ORDER", "DESC", True),
+        ("orderby", "date", True),
+        ("order", "48213", False),
+        ("src", "newsletter", True),
+        ("source", "warehouse", False),
+        ("id", "print", False),
+    ],
+)
+def test_a_view_is_known_by_name_and_value(name: str, value: str, expected: bool) -> None:
+    assert is_view(name, value) is expected
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "a page",
+        "/a/b",
+        "mailto:someone@example.com",
+        "data:text/html,x",
+        "https:///a",
+        "https://www./",
+        "http://[::1",
+        "http://example.com:99999/",
+        "http://example.com:port/",
+        f"{SITE}/?{'&'.join(f'p{number}=1' for number in range(101))}",
+        f"{SITE}/{'x' * 8192}",
+    ],
+)
+def test_a_broken_url_has_no_address(url: str) -> None:
+    assert Address.of(url) is None
+
+
+@given(st.text() | st.text().map(lambda text: f"{SITE}{text}"))
+def test_any_text_may_be_asked_about(url: str) -> None:
+    read = Address.of(url, "x")
+    assert read is None or read.path.startswith(read.folder.rstrip("/"))

@@ -1,0 +1,399 @@
+"""Which marks are read from a page."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+
+import pytest
+
+from crawldedup.key import NO_KEY
+from crawldedup.marks import values
+from crawldedup.marks.packing import MOST_BYTES, packed_content
+from crawldedup.marks.values import (
+    ALIAS,
+    FIRST_HEADING,
+    FIRST_PART,
+    HAS_NUMBER,
+    HEADLINE,
+    IS_SINGLE_WORD,
+    SOCIAL_TITLE,
+    TITLE_PART,
+    ShownMarks,
+)
+from crawldedup.options import Options
+from crawldedup.page import Page
+from crawldedup.reading.mark_words import link_target, picture_name, player_name
+from crawldedup.reading.reader import PageReader
+
+URL = "https://harbour.example/tides/1"
+PROSE = (
+    "Low tide uncovers the sand bank twice a day, and the seals come to rest on it until the water "
+    "is back. Nobody has counted the boats that were lost there in the fog."
+)
+READER = PageReader(Options())
+
+
+def marks_of(html: str, **options: object) -> ShownMarks:
+    reader = PageReader(Options.from_values(options)) if options else READER
+    marks = reader.content(Page(URL, html=html)).marks
+    assert marks is not None
+    return marks
+
+
+def document(body: str = "", head: str = "", title: str = "Seals | Harbour News") -> str:
+    return (
+        f"<html><head><title>{title}</title>{head}</head><body><main>{body}<p>{PROSE}</p></main>"
+        "</body></html>"
+    )
+
+
+def roles_of(html: str) -> dict[str, int]:
+    return dict(marks_of(html).names)
+
+
+# Names
+
+
+def test_the_headline_is_the_longest_heading_that_the_title_repeats() -> None:
+    body = "<h1>Harbour News</h1><h2>Seals on the bank</h2><h2>Seals</h2>"
+    marks = marks_of(document(body, title="Seals on the bank – Harbour News"))
+    assert marks.name == "seals on the bank"
+    roles = dict(marks.names)
+    assert roles["seals on the bank"] == HEADLINE | TITLE_PART | FIRST_PART
+    assert roles["harbour news"] == FIRST_HEADING | TITLE_PART
+    assert roles["seals on the bank harbour news"] == ALIAS
+
+
+@pytest.mark.parametrize(
+    ("title", "heading", "name"),
+    [
+        ("(3) Seals | News", "Seals", "seals"),
+        ("[12+] Seals | News", "Seals", "seals"),
+        ("Print: Seals", "Seals", "seals"),
+        ("Printer-friendly version: Seals", "Seals", "seals"),
+        ("Druckansicht: Robben", "Robben", "robben"),
+        ("Version imprimable - Phoques", "Phoques", "phoques"),
+        ("Versión para imprimir: Focas", "Focas", "focas"),
+        ("Версия для печати: Тюлени", "Тюлени", "тюлени"),
+        ("印刷: アザラシ", "アザラシ", "ア ザ ラ シ"),
+        ("SEALS", "Seals", "seals"),
+    ],
+)
+def test_counters_labels_and_case_are_no_part_of_a_name(
+    title: str, heading: str, name: str
+) -> None:
+    marks = marks_of(document(f"<h1>{heading}</h1>", title=title))
+    assert marks.name == name
+    assert dict(marks.names)[name] & HEADLINE
+
+
+def test_several_first_headings_name_nothing_and_the_social_title_does() -> None:
+    head = '<meta property="og:title" content="(2) Seals of the bank">'
+    html = document("<h1>Menu</h1><h1>Footer</h1>", head, title="")
+    assert roles_of(html) == {"seals of the bank": SOCIAL_TITLE}
+    assert marks_of(html).name == "seals of the bank"
+    assert roles_of(document("<h1>Menu</h1><h1>Menu</h1>", title="")) == {
+        "menu": FIRST_HEADING | IS_SINGLE_WORD
+    }
+
+
+def test_what_follows_a_label_is_an_alias_and_numbers_and_single_words_are_noted() -> None:
+    roles = roles_of(document(title="Review: Storm lantern 7 | Shop"))
+    assert roles["storm lantern 7"] == ALIAS | HAS_NUMBER
+    assert roles["shop"] == TITLE_PART | IS_SINGLE_WORD
+
+
+def test_a_text_has_the_name_that_it_is_given() -> None:
+    content = READER.content(Page(URL, text=PROSE, title="(4) Print: Seals"))
+    assert content.marks is not None
+    assert content.marks.name == "seals"
+    assert content.marks.text == PROSE
+    assert READER.content(Page(URL, text=PROSE)).marks is None
+    assert READER.content(Page(URL, text=PROSE, title=" … ")).marks is None
+
+
+# Pictures and players
+
+
+def test_the_first_picture_of_the_content_leads() -> None:
+    body = (
+        '<img src="/img/site-logo.png"><img src="/img/icon-search.svg">'
+        '<a href="/other"><img src="/img/other.jpg"></a>'
+        '<img src="/img/river-1024x768.jpg" width="600"><img src="/img/mill.webp">'
+    )
+    marks = marks_of(document(body))
+    assert marks.has_lead
+    assert marks.pictures == ("river", "mill", "other")
+
+
+def test_small_pictures_and_those_of_lists_of_links_do_not_lead() -> None:
+    body = (
+        '<img src="/dot.jpg" width="40"><img src="/line.jpg" height="8px">'
+        '<ul><li><a href="/a"><img src="/teaser.jpg"></a></li></ul>'
+    )
+    marks = marks_of(document(body))
+    assert (marks.has_lead, marks.pictures) == (False, ("teaser",))
+    # A link to the picture itself is no link to another page, and one outside of lists may lead.
+    assert marks_of(document('<a href="/river.jpg"><img src="/river.jpg"></a>')).has_lead
+    assert marks_of(document('<a href="/river"><img src="/river.jpg"></a>')).has_lead
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        'data-src="/river.jpg" src="data:image/gif;base64,R0lGOD"',
+        'src="about:blank" data-lazy-src="/river.jpg"',
+        'data-original="/river.jpg"',
+        'srcset="/river.jpg 1x, /river@2x.jpg 2x"',
+        'data-srcset=" /river-300w.jpg 300w, /river-900w.jpg 900w"',
+    ],
+)
+def test_pictures_that_a_script_loads_later_count(attributes: str) -> None:
+    assert marks_of(document(f"<img {attributes}>")).pictures == ("river",)
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("https://cdn.example/a/River.JPG?w=300", "river"),
+        ("/a/river-300x200.jpg", "river"),
+        ("/a/river_large@2x.png", "river"),
+        ("/a/640px-river.jpg", "river"),
+        ("/watch/d41d8cd9/hqdefault.jpg", "d41d8cd9/hqdefault"),
+        ("/gallery/7/1.jpg", "7/1"),
+        ("/a/strom%20fluss.jpg", "strom fluss"),
+        ("/a/logo.png", None),
+        ("/a/spacer.gif", None),
+        ("/", None),
+        ("http://[broken/river.jpg", None),
+        ("", None),
+    ],
+)
+def test_a_picture_is_called_by_its_file_without_its_size(source: str, name: str | None) -> None:
+    assert picture_name(source) == name
+
+
+def test_the_social_picture_leads_where_the_content_has_none() -> None:
+    head = '<meta property="og:image" content="https://cdn.example/river-1200x630.jpg">'
+    marks = marks_of(document(head=head))
+    assert (marks.has_lead, marks.pictures) == (True, ("river",))
+    assert marks_of(document('<img src="/mill.jpg">', head)).pictures == ("mill", "river")
+
+
+def test_players_are_videos_frames_and_places() -> None:
+    body = (
+        '<iframe src="https://video.example/embed/x7Yz?autoplay=1&rel=0"></iframe>'
+        '<iframe src="https://www.googletagmanager.com/ns.html?id=GTM"></iframe>'
+        '<video src="/films/bank.mp4"></video><div data-lat="54.1" data-lng="7.9"></div>'
+        '<iframe src="about:blank"></iframe><audio><source src="/sound/seals.ogg"></audio>'
+    )
+    assert marks_of(document(body)).players == ("x7yz?", "bank?", "seals?", "place 54.1,7.9")
+
+
+def test_the_settings_of_a_player_do_not_count_and_its_values_do() -> None:
+    watch = "https://video.example/watch?v={}&width=640&utm_source=mail"
+    assert player_name(watch.format("a1")) == player_name(watch.format("a1") + "&mute=1")
+    assert player_name(watch.format("a1")) != player_name(watch.format("b2"))
+
+
+# Data
+
+
+def data_of(body: str, head: str = "") -> Mapping[str, str]:
+    return dict(marks_of(document(body, head)).data)
+
+
+def test_declared_values_identify_a_page() -> None:
+    product = {
+        "@type": "Product",
+        "sku": "L-7",
+        "color": "red",
+        "description": "A lamp.",
+        "offers": {"price": 12.5, "url": "/7"},
+        "brand": {"name": "Bright"},
+        "review": [{"name": "Fine"}],
+        "isRelatedTo": {"sku": "L-8"},
+    }
+    script = f'<script type="application/ld+json">{json.dumps(product)}</script>'
+    assert data_of("", script) == {
+        "declared sku": "L-7",
+        "declared color": "red",
+        "declared offers price": "12.5",
+    }
+    # They count in navigation and noise as well: only their own names say what they are about.
+    assert data_of(f"<aside>{script}</aside>") == data_of("", script)
+
+
+def test_embedded_state_identifies_a_page() -> None:
+    state = {"page": {"id": 7, "slug": "seals"}, "user": {"id": 99}, "ads": {"key": "x"}}
+    for start in ("window.__STATE__ = ", "var state=", " const s = ", "self.state = "):
+        script = f"<script>{start}{json.dumps(state)};</script>"
+        assert list(data_of(script).values()) == ["7", "seals"], start
+    assert data_of(f'<script type="application/json">{json.dumps(state)}</script>')
+    assert data_of(f"<script>load({json.dumps(state)})</script>") == {}
+    assert data_of('<script>var broken = {"id": 7</script>') == {}
+
+
+def test_chosen_controls_say_what_is_shown() -> None:
+    body = (
+        '<input type="hidden" name="variant" value="red">'
+        '<input type="radio" name="size" value="s"><input type="radio" name="size" value="m" '
+        "checked>"
+        '<select name="length"><option>short</option><option selected>long</option></select>'
+        '<select id="cut"><optgroup><option value="w" selected>wide</option></optgroup></select>'
+        '<input type="text" name="word" value="typed"><input type="hidden" value="nameless">'
+    )
+    assert data_of(body) == {
+        "field variant": "red",
+        "field size": "m",
+        "field length": "long",
+        "field cut": "w",
+    }
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        '<input type="hidden" name="csrf_token" value="red">',
+        '<input type="hidden" name="return_url" value="/red">',
+        '<input type="hidden" name="rendered_time" value="12">',
+        '<input type="hidden" name="variant" value="5f4dcc3b5aa765d61d8327deb882cf99">',
+        '<select name="sort"><option selected>price</option></select>',
+        '<select name="currency"><option selected>EUR</option></select>',
+    ],
+)
+def test_tokens_and_settings_of_a_visit_are_no_data(field: str) -> None:
+    assert data_of(field) == {}
+
+
+# Links, listings, text and numbers
+
+
+def test_links_of_the_content_count_without_views() -> None:
+    body = (
+        '<a href="/a?utm_source=mail">one</a><a href="https://harbour.example/a">again</a>'
+        '<a href="/b?id=2&PHPSESSID=5f4dcc3b5aa765d61d8327deb882cf99">two</a>'
+        '<a href="#top">top</a><a href="mailto:a@b.example">mail</a><a href="">none</a>'
+    )
+    assert marks_of(document(body)).links == ("a", "b?id=2")
+    assert not {"/?", "mailto"} & {link[:6] for link in marks_of(document(body)).links}
+    assert link_target("/c?z=1&a=2#x") == link_target("https://m.harbour.example/c?a=2&z=1")
+    assert link_target("javascript:void(0)") is None
+    assert link_target("http://[broken") is None
+
+
+def test_a_page_that_mostly_links_is_a_listing() -> None:
+    links = "".join(f'<li><a href="/{n}">Story number {n} about seals</a></li>' for n in range(30))
+    marks = marks_of(f"<title>Stories</title><main><h1>Stories</h1><ul>{links}</ul></main>")
+    assert marks.is_listing
+    assert len(marks.links) == 30
+    assert "listing of 30 links" in marks.lines()
+    assert not marks_of(document('<a href="/1">One story</a>' * 3)).is_listing
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "<nav>{}</nav>",
+        "<footer>{}</footer>",
+        "<aside>{}</aside>",
+        f"<div hidden>{{}}<p>{PROSE}</p></div>",
+        f'<div class="related-posts">{{}}<p>{PROSE}</p></div>',
+    ],
+)
+def test_what_stands_in_navigation_or_noise_is_no_mark(frame: str) -> None:
+    beside = (
+        '<p>Beside</p><img src="/mill.jpg"><iframe src="/film/7"></iframe><a href="/mill">Mill</a>'
+        '<div data-lat="54.1" data-lng="7.9"></div><form><input type="hidden" name="variant" value="red"></form><h2>Mill and river</h2>'
+    )
+    html = document(title="Mill and river").replace("<main>", f"{frame.format(beside)}<main>")
+    marks = marks_of(html)
+    assert (marks.pictures, marks.players, marks.data, marks.links) == ((), (), (), ())
+    assert not any(name.roles & HEADLINE for name in marks.names)
+
+
+def test_the_steady_text_is_without_names_links_visits_and_dates() -> None:
+    def text_of(views: int, day: str, heading: str = "Seals") -> str | None:
+        body = (
+            f"<h1>{heading}</h1><p>{views} views, {day}</p><p>Printed at 12:{views % 60:02}</p>"
+            f'<p><a href="/{views}">Read story {views}</a></p><p>The bank has 24 seals.</p>'
+        )
+        return marks_of(document(body, title=f"{heading} | News")).text
+
+    text = text_of(1024, "3 May 2024")
+    assert text == text_of(2048, "14 May 2023") == text_of(7, "9 May 2025", "Robben")
+    assert "24 seals" in (text or "")
+
+
+def test_numbers_count_if_they_are_asked_for() -> None:
+    assert marks_of(document()).numbers is None
+    one, other = (
+        marks_of(document(f"<h1>Pier</h1><p>{price} euros.</p>"), distinguish="numbers").numbers
+        for price in ("3.50", "4")
+    )
+    assert None is not one != other
+    # A text has those of a page without a heading.
+    page = marks_of("<title>Pier</title><p>Pier 7 and 9.", distinguish="numbers")
+    content = PageReader(Options(distinguish="numbers")).content(Page(URL, text="Pier 7 and 9."))
+    assert content.marks is not None
+    assert content.marks.numbers == page.numbers
+    assert (page.numbers or "").split() == ["7", "9"]
+
+
+# Hostile pages
+
+
+def deep(levels: int) -> str:
+    return '{"id":' * levels + "1" + "}" * levels
+
+
+HOSTILE = {
+    "100,000 pictures": '<img src="/a.jpg">' + "<img src=/b{}.jpg>" * 100_000,
+    "pictures in deep blocks": "<div>" * 500 + "<img src=/a.jpg>" * 20_000 + "</div>" * 500,
+    "100,000 links": "<a href=/b?q=1>b</a>" * 60_000,
+    "a huge script": f'<script type="application/ld+json">{{"id": "{"x" * 4_000_000}"}}</script>',
+    "a wide object": '<script type="application/json">'
+    + json.dumps({f"k{n}": {"id": n} for n in range(25_000)})
+    + "</script>",
+    "deep JSON": f'<script type="application/json">{deep(60_000)}</script>',
+    "deep lists": f'<script type="application/json">{"[" * 100_000}{"]" * 100_000}</script>',
+    "huge numbers": '<script type="application/json">{"id": %s}</script>' % ("9" * 400_000),
+    "numbers with exponents": '<script type="application/json">{"id": 1e999999}</script>',
+    "very many scripts": '<script type="application/json">{"id": 7}</script>' * 20_000,
+    "spaces before state": f"<script>{' ' * 400_000}var a = {{}}</script>",
+    "very many options": "<select name=a>" + "<option selected>b" * 60_000 + "</select>",
+    "very many fields": "<input type=hidden name=a value=b>" * 60_000,
+    "very many first headings": "".join(f"<h1>h{n}</h1>" for n in range(40_000)),
+    "a long heading": f"<h1>{'seals ' * 200_000}</h1>",
+    "a long query": f'<a href="/a?{"b=1&" * 100_000}">a</a>',
+    "surrogates": '<script type="application/json">{"id": "\\ud800"}</script>',
+    "sizes in names of pictures": "".join(
+        f"<img src='/{number}/{'-s' * 10_000}.jpg'>" for number in range(250)
+    ),
+    "a number in every line": f"<p>{'7 aaaa bbbb ' * 20}</p>" * 20_000,
+    "numbers in one line": f"<p>{'7 aaaa bbbb ' * 400_000}</p>",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_the_marks_of_hostile_pages_are_bounded(kind: str) -> None:
+    started = time.process_time()
+    content = READER.content(Page(URL, html=document(HOSTILE[kind])))
+    assert content.marks is not None
+    marks = content.marks
+    # Some of it is for reading their texts.
+    assert time.process_time() - started < 4
+    assert len(marks.names) <= values.MOST_NAMES
+    assert len(marks.pictures) <= values.MOST_PICTURES
+    assert len(marks.players) <= values.MOST_PLAYERS
+    assert len(marks.data) <= values.MOST_DATA
+    assert len(packed_content(marks.hashed(NO_KEY))) <= MOST_BYTES
+
+
+def test_long_titles_are_bounded() -> None:
+    html = document(title=" | ".join(f"part {number}" for number in range(50_000)))
+    started = time.process_time()
+    assert len(marks_of(html).names) <= values.MOST_NAMES
+    assert time.process_time() - started < 2

@@ -1,0 +1,479 @@
+"""Siblings are kept, copies are found behind them, and exact keys find what a crowd hides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crawldedup.marks.exact_keys import MOST_PER_KEY
+from crawldedup.marks.packing import packed_content, unpacked
+from crawldedup.marks.relation import Conflict
+from crawldedup.marks.values import Datum
+from crawldedup.stores.contract import Answer, Query, Record, Retention, Store
+from crawldedup.verdict import Kind
+from tests.stores.backends import Clock
+from tests.stores.pages import (
+    FOR_EVER,
+    NO_PROBES,
+    Page,
+    checked,
+    found,
+    marked,
+    marks,
+    name_of,
+    named,
+    near_page,
+    pictured,
+    query,
+    random_page,
+    revisit_rule,
+    similar_page,
+    thin_page,
+)
+
+SITE = "https://shop.example"
+A, B, C, D = (f"{SITE}/{name}" for name in "abcd")
+
+
+def ask(store: Store, page: Page, url: str, shown: bytes = b"", **values: Any) -> Answer:
+    """Check a page that shows these marks. The values are those of its record."""
+    question = marked(query(page, url), shown)
+    return checked(store, replace(question, record=replace(question.record, **values)))
+
+
+def told(answer: Answer) -> tuple[Kind, str | None, Conflict]:
+    """What a page is, which page it is compared with, and what tells them apart."""
+    beside = answer.record or answer.rejected
+    return answer.kind, beside.url if beside else None, answer.conflict
+
+
+def kept(store: Store, url: str) -> Record:
+    (record,) = store.remembered([name_of(url)], FOR_EVER)
+    assert record is not None
+    return record
+
+
+def unprobed(page: Page, url: str = D, shown: bytes = b"", **values: Any) -> Query:
+    """The question of a page that only exact keys can find."""
+    return replace(marked(query(page, url), shown), plan=NO_PROBES, **values)
+
+
+def filed(store: Store, page: Page, shown: bytes = b"") -> set[str]:
+    """The pages that exact keys find for a page."""
+    return {record.url for record in found(store, unprobed(page, shown=shown))}
+
+
+def with_digest(page: Page, digest: int) -> Page:
+    return replace(page, digest=digest)
+
+
+class TestTheRule:
+    @pytest.mark.parametrize(
+        ("first", "second", "conflict"),
+        [
+            (named(1, 1), named(2, 2), Conflict.NAME),
+            (pictured(1, 1, 3), pictured(2, 2, 3), Conflict.PICTURE),
+            (marks(1, players=(1,)), marks(2, players=(2,)), Conflict.PLAYER),
+            (marks(1, data=(Datum(1, 1),)), marks(2, data=(Datum(1, 2),)), Conflict.DATA),
+            (marks(1, form=1, text=1), marks(2, form=1, text=2), Conflict.TEXT),
+            (
+                marks(1, form=1, links=8, sketch=0xFF),
+                marks(2, form=1, links=8, sketch=0xFF00),
+                Conflict.LINKS,
+            ),
+            (
+                marks(1, links=8, sketch=0xFF, is_listing=True),
+                marks(2, links=8, sketch=0xFF00, is_listing=True),
+                Conflict.LISTING,
+            ),
+            (marks(1, numbers=1), marks(2, numbers=2), Conflict.NUMBERS),
+        ],
+        ids=lambda value: value.name if isinstance(value, Conflict) else "",
+    )
+    @pytest.mark.parametrize("copy_of", [lambda page: page, near_page], ids=["exact", "near"])
+    def test_siblings_are_new_and_what_tells_them_apart_is_told(
+        self,
+        store: Store,
+        page: Page,
+        copy_of: Callable[[Page], Page],
+        first: bytes,
+        second: bytes,
+        conflict: Conflict,
+    ) -> None:
+        assert told(ask(store, page, A, first)) == (Kind.NEW, None, Conflict.NONE)
+        sibling = ask(store, copy_of(page), B, second)
+        assert told(sibling) == (Kind.NEW, A, conflict)
+        assert (sibling.pages, sibling.candidates) == (2, 1)
+        assert sibling.rejected == replace(kept(store, A), packed_text=b"")
+        assert kept(store, A).copies == 0
+        assert kept(store, B).marks == second
+
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [
+            (b"", named(2, 2)),
+            (named(1, 1), b""),
+            (named(1, 1), pictured(2, 1)),
+            (named(1, 1), named(2, 1)),
+            (named(1, 1), named(2, 2, site=2)),
+            (named(1, 1), named(1, 2)),
+            (marks(1, text=1), marks(2, text=2)),
+            (pictured(1, 1, 2), pictured(2, 2, 3)),
+        ],
+        ids=[
+            "no marks",
+            "none either",
+            "other kinds",
+            "one name",
+            "other sites",
+            "one address",
+            "texts at addresses of other forms",
+            "a shared lead",
+        ],
+    )
+    def test_what_does_not_conflict_is_a_copy(
+        self, store: Store, page: Page, first: bytes, second: bytes
+    ) -> None:
+        ask(store, page, A, first)
+        assert told(ask(store, page, B, second)) == (Kind.EXACT_DUPLICATE, A, Conflict.NONE)
+        assert told(ask(store, near_page(page), C, second))[:2] == (Kind.NEAR_DUPLICATE, A)
+
+    def test_thin_siblings_are_kept_too(self, store: Store, rng: np.random.Generator) -> None:
+        page = thin_page(rng)
+        ask(store, page, A, named(1, 1))
+        assert told(ask(store, page, B, named(2, 2))) == (Kind.NEW, A, Conflict.NAME)
+        assert told(ask(store, page, C, named(3, 1))) == (Kind.EXACT_DUPLICATE, A, Conflict.NONE)
+        assert told(ask(store, page, D, named(4, 2))) == (Kind.EXACT_DUPLICATE, B, Conflict.NONE)
+
+    def test_the_copy_behind_a_sibling_is_found(self, store: Store, page: Page) -> None:
+        near = near_page(page)
+        ask(store, near, B, named(2, 2))
+        ask(store, page, A, named(1, 1))
+        answer = ask(store, page, C, named(3, 2))
+        assert (told(answer), answer.candidates) == ((Kind.NEAR_DUPLICATE, B, Conflict.NONE), 2)
+        assert [kept(store, url).copies for url in (A, B)] == [0, 1]
+
+    def test_siblings_are_no_crowd(self, store: Store, page: Page) -> None:
+        """A page that resembles many others must resemble one of them the more."""
+        for number in range(2, 12):
+            ask(store, page, f"{SITE}/{number}", named(number, number))
+        near = at_limit(page)
+        assert told(ask(store, near, A, named(1, 1)))[0] is Kind.NEW
+        answer = ask(store, page, C, named(100, 1))
+        assert told(answer) == (Kind.NEAR_DUPLICATE, A, Conflict.NONE)
+        assert answer.candidates == 11
+
+    def test_a_sibling_is_told_before_what_is_less_similar(
+        self, store: Store, rng: np.random.Generator, page: Page
+    ) -> None:
+        ask(store, page, A, named(1, 1))
+        ask(store, page, B, named(2, 2))
+        ask(store, similar_page(page, 0.82, rng), C)
+        answer = ask(store, near_page(page), D, pictured(4, 1))
+        assert told(answer)[:2] == (Kind.NEAR_DUPLICATE, A)
+        answer = ask(store, near_page(page), D + "2", named(5, 5))
+        assert told(answer) == (Kind.NEW, A, Conflict.NAME)
+
+    def test_what_is_less_similar_is_no_sibling(
+        self, store: Store, rng: np.random.Generator, page: Page
+    ) -> None:
+        ask(store, random_page(rng), A, named(1, 1))
+        answer = checked(store, unprobed(page, B, named(1, 2)))
+        assert told(answer) == (Kind.NEW, None, Conflict.NONE)
+        assert answer.candidates == 1
+
+    def test_a_better_page_never_replaces_a_sibling(self, store: Store, page: Page) -> None:
+        ask(store, page, A, named(1, 1), rank=2)
+        sibling = ask(store, page, B, named(2, 2), rank=0)
+        assert (told(sibling), sibling.replaces) == ((Kind.NEW, A, Conflict.NAME), False)
+        better = ask(store, page, C, named(3, 1), rank=1)
+        assert (told(better)[:2], better.replaces) == ((Kind.EXACT_DUPLICATE, A), True)
+        assert [
+            bool(record) for record in store.remembered(list(map(name_of, (A, B, C))), FOR_EVER)
+        ] == [
+            False,
+            True,
+            True,
+        ]
+
+    def test_siblings_are_found_too(self, store: Store, page: Page) -> None:
+        ask(store, page, A, named(1, 1))
+        ask(store, near_page(page), B, named(2, 2))
+        for shown in (b"", named(3, 1), named(3, 2), named(3, 3)):
+            question = marked(query(page, C), shown)
+            assert [record.url for record in found(store, question)] == [A, B]
+
+
+def at_limit(page: Page) -> Page:
+    """A page that is as far from this one as a lone original may be."""
+    rule = query(page, "").rule
+    weights, cost = page.verify_weights.copy(), 0
+    for bit in sorted(range(len(rule.costs)), key=lambda bit: -rule.costs[bit]):
+        if cost + rule.costs[bit] <= rule.limit:
+            cost += rule.costs[bit]
+            weights[bit] *= -1
+    assert rule.bounds.limits[-1] < cost <= rule.limit
+    return replace(page, verify_weights=weights, digest=page.digest ^ 1)
+
+
+class TestLearning:
+    def test_a_record_learns_from_its_copy_what_it_lacks(self, store: Store, page: Page) -> None:
+        ask(store, page, A, named(1, 1))
+        assert told(ask(store, page, B, named(2, 1, pictures=(1,), has_lead=True)))[1] == A
+        assert kept(store, A).marks == named(1, 1, pictures=(1,), has_lead=True)
+        assert told(ask(store, page, C, pictured(3, 2))) == (Kind.NEW, A, Conflict.PICTURE)
+        assert told(ask(store, page, D, pictured(4, 1)))[:2] == (Kind.EXACT_DUPLICATE, A)
+
+    def test_what_it_has_it_keeps(self, store: Store, page: Page) -> None:
+        shown = pictured(1, 1, 2)
+        ask(store, page, A, shown)
+        ask(store, page, B, pictured(2, 2, 3))
+        assert kept(store, A).marks == shown
+        assert told(ask(store, page, C, pictured(3, 3)))[2] is Conflict.PICTURE
+
+    def test_other_sites_teach_nothing(self, store: Store, page: Page) -> None:
+        ask(store, page, A, named(1, 1))
+        ask(store, page, B, named(2, 1, site=2, pictures=(1,), has_lead=True))
+        assert kept(store, A).marks == named(1, 1)
+
+    def test_a_better_page_learns_from_the_one_it_replaces(self, store: Store, page: Page) -> None:
+        ask(store, page, A, pictured(1, 1), rank=1)
+        better = ask(store, near_page(page), B, named(2, 2))
+        assert (told(better)[:2], better.replaces) == ((Kind.NEAR_DUPLICATE, A), True)
+        assert kept(store, B).marks == named(2, 2, pictures=(1,), has_lead=True)
+        assert told(ask(store, page, C, pictured(3, 2))) == (Kind.NEW, B, Conflict.PICTURE)
+
+    def test_an_unchanged_revisit_teaches_and_a_changed_one_brings_its_own(
+        self, store: Store, page: Page
+    ) -> None:
+        ask(store, page, A, pictured(1, 1))
+        again = ask(store, page, A, named(1, 1))
+        assert (again.kind, again.changed) == (Kind.REVISIT, False)
+        assert kept(store, A).marks == named(1, 1, pictures=(1,), has_lead=True)
+        changed = ask(store, near_page(page), A, named(1, 1))
+        assert (changed.kind, changed.changed) == (Kind.REVISIT, True)
+        assert kept(store, A).marks == named(1, 1)
+
+    def test_a_revisit_that_shows_other_marks_is_changed_whatever_its_text(
+        self, store: Store, page: Page
+    ) -> None:
+        shown = [marks(1, data=(Datum(1, price),)) for price in (20, 20, 18)]
+        for number, each in enumerate(shown):
+            question = replace(marked(query(page, A), each), revisit_rule=revisit_rule(page, 0.75))
+            answer = checked(store, question)
+            assert answer.changed == (number == 2)
+        assert kept(store, A).marks == shown[2]
+        assert kept(store, A).copies == 0
+
+
+class TestExactKeys:
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [
+            (named(1, 1), named(2, 1)),
+            (pictured(1, 1), pictured(2, 1, 3)),
+            (marks(1, text=1), marks(1, text=2)),
+        ],
+        ids=["name", "picture", "address"],
+    )
+    def test_they_find_what_no_range_has(
+        self, store: Store, page: Page, first: bytes, second: bytes
+    ) -> None:
+        ask(store, page, A, first)
+        assert told(checked(store, unprobed(near_page(page), B, second)))[:2] == (
+            Kind.NEAR_DUPLICATE,
+            A,
+        )
+        assert told(checked(store, unprobed(near_page(page), C, marks(9))))[:2] == (Kind.NEW, None)
+
+    def test_the_digest_is_one(self, store: Store, page: Page) -> None:
+        for url, shown in ((A, b""), (B, named(1, 1))):
+            ask(store, page, url, shown, marks=shown) if shown else ask(store, page, url)
+        answer = checked(store, unprobed(page, C, packed_content(content_of(named(1, 5)))))
+        assert told(answer)[:2] == (Kind.EXACT_DUPLICATE, A)
+
+    def test_a_page_that_several_keys_find_is_compared_once(self, store: Store, page: Page) -> None:
+        ask(store, page, A, named(1, 1))
+        question = marked(query(page, B), named(1, 1))
+        assert checked(store, question).candidates == 1
+
+    def test_the_pages_that_were_added_last_are_compared(self, store: Store, page: Page) -> None:
+        urls = [f"{SITE}/{number}" for number in range(20)]
+        for number, url in enumerate(urls):
+            checked(store, unprobed(page, url, named(number, number + 1)))
+        assert filed(store, page) == set(urls[-MOST_PER_KEY:])
+        answer = checked(store, unprobed(page, A, named(100, 100)))
+        assert (answer.kind, answer.candidates) == (Kind.NEW, MOST_PER_KEY)
+        # The copy of an early page is found by its name.
+        answer = checked(store, unprobed(page, B, named(101, 1)))
+        assert told(answer)[:2] == (Kind.EXACT_DUPLICATE, urls[0])
+        assert answer.candidates == MOST_PER_KEY + 1
+        for url in (A, *urls[-8:]):
+            assert store.forget(name_of(url))
+        assert filed(store, page) == set(urls[:12])
+
+    def test_among_hundreds_of_siblings_each_copy_finds_its_original(
+        self, store: Store, page: Page
+    ) -> None:
+        count = 300
+        texts = [with_digest(page, number + 1 << 20) for number in range(count)]
+        first = [
+            marked(query(text, f"{SITE}/{number}", max_candidates=8), named(number, number + 1))
+            for number, text in enumerate(texts)
+        ]
+        answers = [
+            answer for at in range(0, count, 60) for answer in store.check(first[at : at + 60])
+        ]
+        assert {getattr(answer, "kind", answer) for answer in answers} == {Kind.NEW}
+        copies = [
+            marked(
+                query(text, f"{SITE}/copy/{number}", max_candidates=8),
+                named(count + number, number + 1),
+            )
+            for number, text in enumerate(texts)
+        ]
+        for number, answer in enumerate(store.check(copies)):
+            assert isinstance(answer, Answer)
+            assert told(answer)[:2] == (Kind.EXACT_DUPLICATE, f"{SITE}/{number}")
+            # Eight by its text, one by its digest and its name.
+            assert answer.candidates <= 9
+
+
+def content_of(shown: bytes) -> Any:
+    read = unpacked(shown)
+    assert read is not None
+    return read.content
+
+
+class TestFiling:
+    """Pages are filed under the exact keys of what they are now, and of nothing else."""
+
+    def test_forgotten(self, store: Store, page: Page) -> None:
+        ask(store, page, A, named(1, 1))
+        assert filed(store, page) == filed(store, near_page(page), named(2, 1)) == {A}
+        store.forget(name_of(A))
+        assert filed(store, page) == filed(store, near_page(page), named(2, 1)) == set()
+        ask(store, page, A, named(1, 1))
+        assert filed(store, page) == {A}
+
+    def test_cleared(self, store: Store, page: Page) -> None:
+        ask(store, page, A, named(1, 1))
+        store.clear()
+        assert filed(store, page) == set()
+        ask(store, page, B, named(1, 1))
+        assert filed(store, near_page(page), named(2, 1)) == {B}
+
+    def test_replaced(self, store: Store, page: Page) -> None:
+        near = near_page(page)
+        ask(store, page, A, named(1, 1), rank=1)
+        assert ask(store, near, B, pictured(2, 3)).replaces
+        assert filed(store, near, named(3, 1)) == {B}
+        assert filed(store, page) == set()
+        # It has learned its name from the page that it replaces.
+        assert kept(store, B).marks == named(2, 1, pictures=(3,), has_lead=True)
+        assert filed(store, page, named(3, 1, pictures=(3,), has_lead=True)) == {B}
+
+    def test_changed(self, store: Store, page: Page) -> None:
+        near = near_page(page)
+        ask(store, page, A, named(1, 1))
+        assert ask(store, near, A, named(1, 2)).changed
+        assert filed(store, page) == filed(store, page, named(2, 1)) == set()
+        assert filed(store, near) == filed(store, page, named(2, 2)) == {A}
+
+    def test_changed_in_its_marks_alone(self, store: Store, page: Page) -> None:
+        near = near_page(page)
+        ask(store, page, A, named(1, 1))
+        assert ask(store, page, A, named(1, 2)).changed
+        assert filed(store, near, named(2, 1)) == set()
+        assert filed(store, near, named(2, 2)) == filed(store, page) == {A}
+
+    def test_taught(self, store: Store, page: Page) -> None:
+        near = near_page(page)
+        ask(store, page, A, marks(1))
+        assert filed(store, near, named(3, 1)) == set()
+        ask(store, page, B, named(2, 1))
+        assert filed(store, near, named(3, 1)) == {A}
+        # By now it is also filed by its lead picture, and no longer by its name alone.
+        ask(store, page, C, named(3, 1, pictures=(5,), has_lead=True))
+        assert filed(store, near, named(4, 1)) == set()
+        assert filed(store, near, named(4, 1, pictures=(5,), has_lead=True)) == {A}
+
+    def test_expired(self, store: Store, clock: Clock, page: Page) -> None:
+        retention = Retention(ttl_seconds=50)
+        checked(store, replace(marked(query(page, A), named(1, 1)), retention=retention))
+        clock.wait(60)
+        answer = checked(store, unprobed(near_page(page), B, named(2, 1), retention=retention))
+        assert (answer.kind, answer.candidates) == (Kind.NEW, 0)
+
+    def test_a_page_that_changes_back_and_forth_is_filed_once(
+        self, store: Store, page: Page
+    ) -> None:
+        texts = page, near_page(page)
+        checked(store, unprobed(texts[0], A, named(1, 1)))
+        for number in range(2 * MOST_PER_KEY):
+            checked(store, unprobed(texts[number % 2], B, named(2, 2 + number % 2)))
+        assert filed(store, texts[0]) == {A}
+        assert filed(store, texts[1]) == {B}
+        assert filed(store, texts[0], named(5, 3)) == {A, B}
+
+
+OTHERS = [f"{SITE}/{number}" for number in range(MOST_PER_KEY + 4)]
+
+
+class TestRoom:
+    """What is gone takes no room under a key.
+
+    A page is filed first, then more of the same digest than are read for one key. Once these are
+    gone, it is found.
+    """
+
+    @pytest.fixture(autouse=True)
+    def fill(self, store: Store, page: Page) -> None:
+        for number, url in enumerate([A, *OTHERS]):
+            assert self.visit(store, page, url, named(number, number + 1)).kind is Kind.NEW
+        assert filed(store, page) == set(OTHERS[-MOST_PER_KEY:])
+
+    def visit(
+        self, store: Store, page: Page, url: str, shown: bytes = b"", **values: Any
+    ) -> Answer:
+        question = unprobed(page, url, shown, **values)
+        return checked(store, replace(question, record=replace(question.record, rank=1)))
+
+    def test_when_it_is_forgotten(self, store: Store, page: Page) -> None:
+        for url in OTHERS:
+            store.forget(name_of(url))
+        assert filed(store, page) == {A}
+
+    def test_when_it_is_replaced(self, store: Store, page: Page) -> None:
+        for number, url in enumerate(OTHERS, 1):
+            better = unprobed(near_page(page), f"{url}/better", named(100 + number, number + 1))
+            assert checked(store, better).replaces
+        assert filed(store, page) == {A}
+
+    def test_when_it_changes(self, store: Store, rng: np.random.Generator, page: Page) -> None:
+        for number, url in enumerate(OTHERS, 1):
+            assert self.visit(store, random_page(rng), url, named(number, number + 1)).changed
+        assert filed(store, page) == {A}
+
+    def test_when_it_expires(
+        self, store: Store, clock: Clock, rng: np.random.Generator, page: Page
+    ) -> None:
+        retention = Retention(ttl_seconds=50)
+        clock.wait(40)
+        assert self.visit(store, page, A, named(0, 1)).kind is Kind.REVISIT
+        clock.wait(20)
+        for number in range(3 * len(OTHERS)):
+            self.visit(store, random_page(rng), f"{SITE}/new/{number}", retention=retention)
+        assert filed(store, page) == {A}
+
+    def test_when_it_is_evicted(self, store: Store, rng: np.random.Generator, page: Page) -> None:
+        store.forget(name_of(A))
+        retention = Retention(max_pages=2)
+        for number in range(len(OTHERS)):
+            self.visit(store, random_page(rng), f"{SITE}/new/{number}", retention=retention)
+        assert store.info().pages == 2
+        assert filed(store, page) == set()
