@@ -168,14 +168,8 @@ class _Names:
         self.aliases = _all(names, ALIAS | TITLE_PART)
         self.with_number = _all(names, HAS_NUMBER)
         self.single_words = _all(names, IS_SINGLE_WORD)
-
-    @property
-    def heading(self) -> int:
-        return self.headline or self.first_heading
-
-    @property
-    def best(self) -> int:
-        return self.heading or self.social
+        self.heading = self.headline or self.first_heading
+        self.best = self.heading or self.social
 
     def parts_besides(self, other: Self) -> list[int]:
         """Return the parts of the title that the other page does not share."""
