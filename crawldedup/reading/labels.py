@@ -23,6 +23,7 @@ _PRICE: Final = re.compile(
     rf"(?:{_CURRENCY}\s?\d[\d.,' ]*|\d[\d.,' ]*\s?{_CURRENCY})", re.IGNORECASE
 )
 _MOST_PRICES: Final = 2
+_LONGEST_PRICE: Final = 24
 # What differs between two ways to one page, or two visits.
 _ABOUT_VISIT: Final = re.compile(
     r"categor|kategor|catég|section|rubri|tags?$|posted|by$|author|autor|auteur|stock|lager|"
@@ -42,8 +43,10 @@ def labeled_values(blocks: Blocks) -> Iterator[tuple[str, str]]:
     for line, linked, _ in blocks.lines:
         if linked or len(line) > _LONGEST:
             continue
-        if _PRICE.fullmatch(line):
+        if len(line) <= _LONGEST_PRICE and _PRICE.fullmatch(line):
             prices.add(line)
+            continue
+        if ":" not in line and "：" not in line:
             continue
         match = _LABELED.fullmatch(line)
         if match is not None and _is_about_content(line, match[1], match[2]):
