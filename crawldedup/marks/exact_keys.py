@@ -9,7 +9,7 @@ reads a bounded number of records for each.
 from typing import Final, NamedTuple
 
 from crawldedup.marks.packing import unpacked
-from crawldedup.marks.values import FIRST_HEADING, FIRST_PART, HEADLINE, SOCIAL_TITLE, Name
+from crawldedup.marks.values import best_name
 
 EXACT_KEY_BITS: Final = 40
 MOST_PER_KEY: Final = 16
@@ -40,18 +40,10 @@ def exact_keys(search: int, digest: int, marks: bytes) -> ExactKeys:
     if page is None or page.address is None:
         return ExactKeys(by_text, None, None)
     address, content = page.address, page.content
-    name = best_name(content.names)
+    best = best_name(content.names)
+    name = best.hash if best is not None else 0
     lead = content.pictures[0] if content.has_lead else 0
     identity = None
     if name or lead:
         identity = (name ^ lead) << 8 | address.site & 0xFF
     return ExactKeys(by_text, identity, address.path ^ address.parameters)
-
-
-def best_name(names: tuple[Name, ...]) -> int:
-    """Return the hash of what a page is called above all; 0 if it has no name."""
-    for role in (HEADLINE, FIRST_HEADING, SOCIAL_TITLE, FIRST_PART):
-        for name in names:
-            if name.roles & role:
-                return name.hash
-    return 0

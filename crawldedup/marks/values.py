@@ -8,7 +8,7 @@ agree: names and pictures have 32 bits, paths and parameters 40.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from crawldedup.key import Key
 from crawldedup.marks.address import Address
@@ -34,6 +34,8 @@ FIRST_PART: Final = 16  # the first of them
 ALIAS: Final = 32  # the whole title, or what follows a label: other pages may call the page so
 HAS_NUMBER: Final = 64
 IS_SINGLE_WORD: Final = 128
+
+_BEST_ROLES: Final = (HEADLINE, FIRST_HEADING, SOCIAL_TITLE, FIRST_PART)
 
 
 class ShownName(NamedTuple):
@@ -73,11 +75,8 @@ class ShownMarks:
     @property
     def name(self) -> str:
         """What the page is called, as far as one name can say it."""
-        for role in (HEADLINE, FIRST_HEADING, SOCIAL_TITLE, FIRST_PART):
-            for name in self.names:
-                if name.roles & role:
-                    return name.words
-        return ""
+        best = best_name(self.names)
+        return best.words if best is not None else ""
 
     def lines(self) -> tuple[str, ...]:
         """Return the marks in words, one a line, for people."""
@@ -124,6 +123,18 @@ class Datum(NamedTuple):
 
     name: int
     value: int
+
+
+AnyName = TypeVar("AnyName", ShownName, Name)
+
+
+def best_name(names: tuple[AnyName, ...]) -> AnyName | None:
+    """Return what a page is called above all; None if it has no name that says it."""
+    for role in _BEST_ROLES:
+        for name in names:
+            if name.roles & role:
+                return name
+    return None
 
 
 @dataclass(frozen=True, slots=True)
