@@ -183,7 +183,7 @@ class AddressMarks:
     @property
     def own_address(self) -> int:
         """The address without its view, as `canonical` has it."""
-        return (self.path ^ self.parameters) & _SHORT_MASK
+        return _whole_address(self.path, self.parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,13 +230,13 @@ def address_marks(
     path = short_hash(address.path, key, ADDRESS_BITS)
     parameters = _hash_of(address.parameters, key, ADDRESS_BITS)
     claimed = claimed_url(url, head)
-    canonical = (path ^ parameters) & _SHORT_MASK
+    canonical = _whole_address(path, parameters)
     if claimed is not None and claimed != url and (other := Address.of(claimed)) is not None:
         # Whole sites name their home page.
         is_home = "/" not in other.path and not other.parameters
         its_path = short_hash(other.path, key, ADDRESS_BITS)
         its_parameters = _hash_of(other.parameters, key, ADDRESS_BITS)
-        canonical = 0 if is_home else (its_path ^ its_parameters) & _SHORT_MASK
+        canonical = 0 if is_home else _whole_address(its_path, its_parameters)
     return AddressMarks(
         site=short_hash(address.site, key),
         path=path,
@@ -251,3 +251,8 @@ def address_marks(
 def _hash_of(values: tuple[str, ...], key: Key, bits: int = SHORT_BITS) -> int:
     """Return the hash of some texts; 0 for none."""
     return short_hash("&".join(values), key, bits) if values else 0
+
+
+def _whole_address(path: int, parameters: int) -> int:
+    """Return the short hash of an address without its view, from those of its parts."""
+    return (path ^ parameters) & _SHORT_MASK
