@@ -10,6 +10,7 @@ from typing import Final, Self, Unpack
 from crawldedup import checks
 from crawldedup.errors import PageError, StoreError, StoreUnavailableError
 from crawldedup.fingerprinting.bits import Fingerprint
+from crawldedup.hosts.knowledge import HostKnowledge
 from crawldedup.index.explain import Explanation, explain_page
 from crawldedup.index.judging import BATCH, Judge, Result, or_raise
 from crawldedup.index.lifetime import HEARTBEAT_SECONDS as HEARTBEAT_SECONDS
@@ -19,7 +20,6 @@ from crawldedup.options import Options, OptionValues
 from crawldedup.page import Page, PageId, PageValues
 from crawldedup.reading.difference import unpacked_text
 from crawldedup.reading.reader import Content, PageReader
-from crawldedup.reading.volatile import VolatileLines
 from crawldedup.stores.contract import CrawlSession, PageName, StoreInfo
 from crawldedup.verdict import Match, Verdict
 
@@ -263,9 +263,13 @@ class Deduplicator:
         return self._index.pages
 
     @property
-    def volatile_lines(self) -> VolatileLines:
-        """Which lines of a site are known to change with every load."""
-        return self._index.volatile_lines
+    def hosts(self) -> HostKnowledge:
+        """What hosts have shown of themselves.
+
+        It knows which lines and marks change by themselves, and which parts of addresses name
+        views.
+        """
+        return self._index.hosts
 
     @property
     def key(self) -> Key:

@@ -25,6 +25,7 @@ from crawldedup import checks
 from crawldedup.commands.command import Command, Output, argument
 from crawldedup.errors import ConfigurationError, MissingDependencyError, PageError
 from crawldedup.key import NO_KEY
+from crawldedup.marks.address import Address
 from crawldedup.marks.relation import conflict
 from crawldedup.marks.values import Marks, ShownMarks, address_marks
 from crawldedup.options import Options
@@ -326,8 +327,11 @@ def siblings_among(documents: Sequence[Document]) -> Callable[[int, int], bool]:
 def _marks_of(document: Document) -> Marks | None:
     if document.marks is None:
         return None
-    address = address_marks(document.url, document.links, NO_KEY)
-    return Marks(document.marks.hashed(NO_KEY), address)
+    content = document.marks.hashed(NO_KEY)
+    address = Address.of(document.url)
+    if address is None:
+        return Marks(content)
+    return Marks(content, address_marks(address, document.url, document.links, NO_KEY))
 
 
 def as_json(corpus: Corpus, truth: Truth, trials: Iterable[Trial]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ which pages can meet at all (`Query.shard_key`).
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
@@ -28,6 +28,55 @@ _NamesByHost = Annotated[
     dict[Annotated[str, msgspec.Meta(pattern="^[^/]+$")], _Names], msgspec.Meta(min_length=1)
 ]
 _IPV4: Final = re.compile(r"[\d.]+")
+# The folders of a user, or of one of many projects.
+_USERS_FOLDER: Final = re.compile(
+    r"[~@]|(?:users?|u|people|members?|home|homes|homepages?|profiles?|accounts?|view|sites|"
+    r"tenants?|benutzer|utilisateurs?|usuarios?|utenti|mitglieder)$",
+    re.IGNORECASE,
+)
+_PORT: Final = re.compile(r":\d*$")
+_SHARED_HOSTS: Final = frozenset(
+    (
+        "angelfire.com",
+        "archive.org",
+        "bitbucket.org",
+        "codeberg.org",
+        "dev.to",
+        "docs.google.com",
+        "drive.google.com",
+        "facebook.com",
+        "flickr.com",
+        "geocities.ws",
+        "github.com",
+        "gitlab.com",
+        "huggingface.co",
+        "instagram.com",
+        "ipfs.io",
+        "linkedin.com",
+        "medium.com",
+        "members.tripod.com",
+        "notion.so",
+        "pinterest.com",
+        "raw.githubusercontent.com",
+        "reddit.com",
+        "s3.amazonaws.com",
+        "scribd.com",
+        "sites.google.com",
+        "slideshare.net",
+        "sourceforge.net",
+        "storage.googleapis.com",
+        "tiktok.com",
+        "tumblr.com",
+        "twitter.com",
+        "vk.com",
+        "wattpad.com",
+        "web.archive.org",
+        "weibo.com",
+        "x.com",
+        "youtube.com",
+        "zhihu.com",
+    )
+)
 _ALLOWED: Final = (
     'names of parameters, or a dictionary (JSON) such as {"shop.example": ["colour"], "*": ["img"]}'
 )
@@ -69,6 +118,50 @@ def site_of(url: str) -> str:
         return _site_of_host(urlsplit(url).hostname or "")
     except ValueError:
         return ""
+
+
+class Folder(NamedTuple):
+    """Where a page stands on its host: the first two folders of its path.
+
+    On a host that many share, they name a user, or a user and a project. Behind a folder such as
+    users/, the next one belongs to it, even if it is the third.
+    """
+
+    host: str
+    path: str
+
+    @property
+    def top(self) -> str:
+        """The first folder of the path."""
+        return self.path.partition("/")[0]
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it seems that the host has pages of many users, who may distrust each other."""
+        names_user = any(_USERS_FOLDER.match(name) for name in self.path.split("/"))
+        return names_user or _is_shared_host(_PORT.sub("", self.host))
+
+
+def folder_of(url: str) -> Folder:
+    """Return where a page stands on its host; two empty texts for a broken URL."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return Folder("", "")
+    names = parts.path.strip("/").split("/")[:-1]
+    depth = 2
+    if len(names) > depth and _USERS_FOLDER.match(names[1]):
+        depth = 3
+    return Folder(parts.netloc.lower(), "/".join(names[:depth]))
+
+
+@lru_cache(maxsize=4096)
+def _is_shared_host(host: str) -> bool:
+    """Return whether a host is known to have pages of many users below one name."""
+    if host.removeprefix("www.") in _SHARED_HOSTS:
+        return True
+    # Where users have subdomains, the host above them is a public suffix.
+    return "." in host and not _IPV4.fullmatch(host) and not _extractor()(host).domain
 
 
 def page_key(scope_key: str, url: str, identity: str | None, key: Key = NO_KEY) -> int:

@@ -46,7 +46,7 @@ nitpicky = True
 # stand for `Options` and `Page`, and values that only the components pass to each other.
 _INNER = (
     r"crawldedup\..*\.(T|_Keys|_Token|Item|Paragraph|OptionValues|PageValues|SparkOptionValues|"
-    r"CrawlOptions|Judged|PageContent|ReadPage|VolatileLines|HeadLinks|Conflict)"
+    r"CrawlOptions|Judged|PageContent|ReadPage|HostKnowledge|HeadLinks|Conflict)"
 )
 nitpick_ignore_regex = [
     (r"std:.*", r"(?!(CRAWLDEDUP_|crawldedup)).*"),

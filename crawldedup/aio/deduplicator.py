@@ -19,6 +19,7 @@ from crawldedup.aio.streams import asynchronous
 from crawldedup.deduplicator import HEARTBEAT_SECONDS, Deduplicator
 from crawldedup.errors import ClosedError, CrawlDedupError, KeyMismatchError
 from crawldedup.fingerprinting.bits import Fingerprint
+from crawldedup.hosts.knowledge import HostKnowledge
 from crawldedup.index.explain import Comparison, Explanation
 from crawldedup.index.judging import Result
 from crawldedup.key import Key
@@ -26,7 +27,6 @@ from crawldedup.options import Options, OptionValues
 from crawldedup.page import Page, PageId, PageValues
 from crawldedup.reading.html import check_size
 from crawldedup.reading.reader import Content, PageReader, ReadPage
-from crawldedup.reading.volatile import VolatileLines
 from crawldedup.stores.contract import CrawlSession, StoreInfo
 from crawldedup.verdict import Match, Verdict
 from crawldedup.workers.pool import WorkerPool
@@ -126,9 +126,9 @@ class AsyncDeduplicator:
         return self._dedup.session
 
     @property
-    def volatile_lines(self) -> VolatileLines:
-        """What is known about lines whose numbers change with every load."""
-        return self._dedup.volatile_lines
+    def hosts(self) -> HostKnowledge:
+        """What hosts have shown of themselves. See `Deduplicator.hosts`."""
+        return self._dedup.hosts
 
     @property
     def waiting(self) -> int:
@@ -231,7 +231,7 @@ class AsyncDeduplicator:
         prepared = prepare(page, read) if prepare else page
         verdict, asking_seconds = await self._questions.put(prepared, read.fingerprint)
         if page.remember and (verdict.replaces or not verdict.is_duplicate):
-            self._early.note(prepared, read)
+            self._early.note(prepared, read, self.hosts)
         timings = Timings(reading_seconds, asking_seconds, perf_counter() - begun)
         return Judged(verdict, read, timings)
 
@@ -446,12 +446,12 @@ class AsyncDeduplicator:
                 read = self._reader.read_page(page, key)
                 return TimedRead(read, perf_counter() - begun)
             check_size(page.html or page.text or "")
-            known = self.volatile_lines.known_at(page.url)
+            known = self.hosts.known_at(page.url)
             timed: TimedRead = await self._pool.call(
                 request(task, [page], key, known), timed_read_of
             )
             if page.remember:
-                self.volatile_lines.learn(page.url, page.identity, timed.read.numbers)
+                self.hosts.learn(page, timed.read)
             return timed
 
     async def _current_key(self) -> Key:
@@ -473,7 +473,7 @@ class AsyncDeduplicator:
 
     async def _renew(self) -> None:
         """Read pages again that are remembered with numbers now known to change."""
-        outdated = self._early.outdated(self.volatile_lines)
+        outdated = self._early.outdated(self.hosts)
         await asyncio.gather(*[self._renew_page(page) for page in outdated])
         self._early.clear()
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from crawldedup.hosts.knowledge import HostKnowledge
 from crawldedup.page import Page, PageId
 from crawldedup.reading.reader import ReadPage
-from crawldedup.reading.volatile import Known, Numbers, VolatileLines
-from crawldedup.recent import put_last
+from crawldedup.reading.volatile import Known, Numbers
 
 # Pages that may have to be read again, and the bytes of one: 24 MB at most.
 _MOST_PAGES: Final = 400
@@ -27,19 +27,31 @@ class _EarlyPage(NamedTuple):
 
 
 class EarlyPages:
-    """Holds the last pages that were remembered with all their numbers.
+    """Holds the first pages that were remembered with all their numbers.
 
     If it turns out later that some of these numbers change with every load, the pages have to be
-    read and remembered again.
+    read and remembered again. Lines are learned within the first hundreds of pages, so later pages
+    seldom need it.
     """
 
     def __init__(self) -> None:
         self._pages: dict[PageId, _EarlyPage] = {}
+        self._is_sorted_out = False
 
-    def note(self, page: Page, read: ReadPage) -> None:
+    def note(self, page: Page, read: ReadPage, hosts: HostKnowledge) -> None:
         """Note a remembered page, if it has numbers and isn't too long to be held."""
-        if read.numbers and not read.left_out and len(page.html or "") <= _MOST_BYTES:
-            put_last(self._pages, page.id, _EarlyPage(page, read.numbers), _MOST_PAGES)
+        if not read.numbers or read.left_out or len(page.html or "") > _MOST_BYTES:
+            return
+        if len(self._pages) >= _MOST_PAGES and not self._is_sorted_out:
+            # Once, pages of which no line has proved to change make room for later ones.
+            self._is_sorted_out = True
+            self._pages = {
+                page_id: early
+                for page_id, early in self._pages.items()
+                if not early.numbers.keys().isdisjoint(hosts.known_at(early.page.url))
+            }
+        if len(self._pages) < _MOST_PAGES:
+            self._pages[page.id] = _EarlyPage(page, read.numbers)
 
     def deliver(self, page_id: PageId) -> None:
         """Note that a page was delivered. Only then is it worth reading again."""
@@ -48,13 +60,14 @@ class EarlyPages:
             page = replace(early.page, delivered=True)
             self._pages[page_id] = _EarlyPage(page, early.numbers)
 
-    def outdated(self, lines: VolatileLines) -> Iterator[OutdatedPage]:
+    def outdated(self, hosts: HostKnowledge) -> Iterator[OutdatedPage]:
         """Yield the delivered pages with numbers that are now known to change."""
         for page, numbers in self._pages.values():
-            known = lines.known_at(page.url)
+            known = hosts.known_at(page.url)
             if page.delivered and not numbers.keys().isdisjoint(known):
                 yield OutdatedPage(page, known)
 
     def clear(self) -> None:
         """Forget all pages."""
         self._pages.clear()
+        self._is_sorted_out = False

@@ -203,7 +203,7 @@ def compare(dedup: Deduplicator, given: Namespace, output: Output) -> None:
         values = {
             **index.options.index_values(),
             "key": index.key.secret or 0,
-            "volatile_lines": index.volatile_lines,
+            "hosts": index.hosts,
         }
         told = explaining.compare(first, second, **values)
     output.show(wire.plain(told), *_comparison_in_words(told, first, where, given.detail))

@@ -9,6 +9,7 @@ import numpy as np
 from crawldedup import checks
 from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.fingerprinting.shingles import jaccard
+from crawldedup.hosts.knowledge import HostKnowledge
 from crawldedup.index.judging import Judge, SearchResult
 from crawldedup.index.lifetime import Index
 from crawldedup.index.queries import TABLES, QueryBuilder, Subject
@@ -22,7 +23,6 @@ from crawldedup.options import Options, OptionValues
 from crawldedup.page import Page
 from crawldedup.reading.difference import Change, changes
 from crawldedup.reading.reader import PageContent, PageReader
-from crawldedup.reading.volatile import VolatileLines
 from crawldedup.scope import kept_apart
 from crawldedup.search.decision import (
     Crowd,
@@ -62,6 +62,9 @@ class Candidate:
     flips: tuple[Flip, ...] = ()  #: The search bits that differ; none for thin pages.
     #: What shows that the page is a sibling, such as "picture": see `crawldedup.marks.relation`.
     sibling: str | None = None
+    #: True for a view of the page: their addresses differ in what their site has proved to be a
+    #: view, so that half of the text is enough.
+    is_view: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,10 +225,12 @@ def _candidate(
     sibling = _sibling_by(query, record)
     match = replace(match_of(fingerprint, query, record), sibling=sibling)
     cost = 0 if match.exact else query.rule.cost(query.record.signature, record.signature)
+    is_view = cost <= query.rule.bounds.of_views and query.has_certain_view(record.marks)
     candidate = Candidate(
         match=match,
-        cost=cost,
-        accepted=cost <= query.rule.limit,
+        cost=0 if is_view else cost,
+        is_view=is_view,
+        accepted=is_view or cost <= query.rule.limit,
         probe=_probe_that_meets(record, query),
         sibling=sibling,
     )
@@ -283,7 +288,7 @@ def compare(
     first: Page,
     second: Page,
     *,
-    volatile_lines: VolatileLines | None = None,
+    hosts: HostKnowledge | None = None,
     **options: Unpack[OptionValues],
 ) -> Comparison:
     """Compare two pages as a crawl would that has seen only the first one.
@@ -292,12 +297,13 @@ def compare(
     estimated. `Comparison.drops` therefore says how many of ten indexes would call the second page
     a duplicate. The verdict is that of an index with the option `key`, by default without one. No
     index is asked, so the option `scope` has no effect. The URL of a page decides only about the
-    site, for the option `content` and for `volatile_lines`.
+    site, for the option `content` and for `hosts`.
 
     Args:
         first: The page that the crawl has seen, as `html` or `text`.
         second: The page to decide about, as `html` or `text`.
-        volatile_lines: The volatile lines that a Deduplicator has learned. They are left out.
+        hosts: What a Deduplicator has learned of hosts: which lines and marks change by themselves,
+            and which parts of addresses name views.
         **options: The options of `Options`, by keyword.
 
     Raises:
@@ -318,7 +324,7 @@ def compare(
             allowed = "a Page; a fingerprint alone does not tell what differs: give html or text"
             raise checks.refused("a page to compare", page, allowed)
     checked = Options.from_values({"key": 0, **options, "store": "memory://", "scope": "global"})
-    pair = _Pair(first, second, checked, volatile_lines or VolatileLines())
+    pair = _Pair(first, second, checked, hosts or HostKnowledge(volatile=False))
     judged = pair.judge(Key(cast("bytes", checked.key) or b""))
     rule = judged.query.rule
     before, after = pair.contents
@@ -354,15 +360,15 @@ class _JudgedPair(NamedTuple):
 class _Pair:
     """Two pages that were read, to be compared in indexes of several keys."""
 
-    def __init__(self, first: Page, second: Page, options: Options, lines: VolatileLines) -> None:
+    def __init__(self, first: Page, second: Page, options: Options, hosts: HostKnowledge) -> None:
         self._pages = (first, second)
         # Parameters that keep pages apart would hide how alike the texts are.
         parameters = options.distinguish_params
         options = replace(options, distinguish_params=None)
         self._reader = PageReader(options)
-        self._queries = QueryBuilder(options)
+        self._queries = QueryBuilder(options, hosts)
         self.contents = [
-            self._reader.content(page, lines.known_at(page.url)) for page in self._pages
+            self._reader.content(page, hosts.known_at(page.url)) for page in self._pages
         ]
         self._parameters = [kept_apart(parameters, page.url) for page in self._pages]
 
@@ -396,7 +402,9 @@ class _Pair:
         # They may have one URL, too, and are no revisits of each other.
         record = replace(known_query.record, packed_text=b"", url_key=query.record.url_key ^ 1)
         candidate = _candidate(second, query, record, self._queries.similarity(second_page))
-        if second.thin:
+        if candidate.is_view:
+            is_duplicate = True
+        elif second.thin:
             is_duplicate = candidate.match.exact
         else:
             is_met = candidate.probe is not None or _shares_exact_key(query, record)

@@ -135,12 +135,13 @@ class Judge:
 
     def read(self, page: Page) -> Content:
         """Return what is compared of a page, and learn from HTML which lines are volatile."""
-        lines = self._index.volatile_lines
+        hosts = self._index.hosts
         if not isinstance(page, Page) or page.html is None:
             return self._reader.try_content(page)
-        content = self._reader.try_content(page, lines.known_at(page.url))
+        content = self._reader.try_content(page, hosts.known_at(page.url))
         if isinstance(content, PageContent) and page.remember:
-            lines.learn(page.url, page.identity, content.numbers)
+            # The next page of a batch is read before the marks of this one are known.
+            hosts.learn_lines(page, content.numbers)
         return content
 
     def judge(self, jobs: Sequence[Job]) -> None:
@@ -194,6 +195,7 @@ class Judge:
         jobs = self._make_fingerprints(batch, key)
         if not jobs:
             return
+        self._learn_marks(jobs)
         delivered = self._index.delivered() if jobs[0].page.remember else []
         try:
             self._find_pages_like_their_originals(jobs, key)
@@ -233,6 +235,15 @@ class Judge:
             else:
                 job.result = fingerprint
         return jobs
+
+    def _learn_marks(self, jobs: Sequence[Job]) -> None:
+        """Learn from HTML that was read here. Whoever gives a fingerprint has read it before."""
+        for job in jobs:
+            content = job.content
+            if isinstance(content, PageContent) and job.page.html and job.page.remember:
+                self._index.hosts.learn_marks(
+                    job.page, job.fingerprint, carries_view=content.carries_view
+                )
 
     def _find_pages_like_their_originals(self, jobs: Sequence[Job], key: Key) -> None:
         """Set `resembles_original` for pages that resemble the original that they name.
@@ -307,7 +318,7 @@ class Judge:
             full: Its fingerprint with all numbers.
         """
         if job.page.remember:
-            self._index.volatile_lines.note_load(job.page.url, job.fingerprint.digest, full.digest)
+            self._index.hosts.note_load(job.page.url, job.fingerprint.digest, full.digest)
         if self.may_be_two_pages(job.page, job.fingerprint, verdict):
             job.result = self._result_alone(self.with_all_numbers(job.page, full), full)
 
@@ -318,7 +329,7 @@ class Judge:
         """
         if fingerprint.full is None or not verdict.is_duplicate or verdict.replaces:
             return False
-        return self._index.volatile_lines.may_be_two(
+        return self._index.hosts.may_be_two(
             page.canonical or page.url, verdict.original, fingerprint.digest
         )
 

@@ -9,12 +9,12 @@ from typing import Any, Final
 from crawldedup import errors
 from crawldedup.errors import StoreError
 from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS
-from crawldedup.index import volatile_exchange
+from crawldedup.hosts.knowledge import HostKnowledge
+from crawldedup.index import host_exchange
 from crawldedup.index.queries import TABLES, QueryBuilder
 from crawldedup.key import Key
 from crawldedup.options import Options
 from crawldedup.page import PageId
-from crawldedup.reading.volatile import VolatileLines
 from crawldedup.stores import registry
 from crawldedup.stores.contract import CrawlSession, Layout, PageName, Record
 
@@ -31,7 +31,7 @@ class Index:
         options: The options of the index.
         store: The store, for its one index.
         queries: Makes the queries about pages.
-        volatile_lines: Which lines of a site change with every load.
+        hosts: What hosts have shown of themselves.
         pages: About how many pages the index held when it was last asked; 0 before.
         is_open: True once this process has joined the crawl.
         is_closed: True from `close` until `open` is called again.
@@ -45,13 +45,13 @@ class Index:
             reading_profile: The name of what decides the bits: `PageReader.profile`.
         """
         self.options = options
-        self.queries = QueryBuilder(options)
+        self.hosts = HostKnowledge(options.volatile)
+        self.queries = QueryBuilder(options, self.hosts)
         self.store = registry.make_store(
             options.store,
             _layout(options, reading_profile),
             paragraphs=bool(options.paragraphs),
         )
-        self.volatile_lines = VolatileLines()
         self.pages = 0
         self.is_open = False
         self.is_closed = False
@@ -89,7 +89,7 @@ class Index:
             self.is_open = True
             self._warn_of_new_index()
             self._next_heartbeat = now + HEARTBEAT_SECONDS
-            self._exchange_volatile_lines()
+            self._exchange_knowledge()
         elif now >= self._next_heartbeat:
             self.heartbeat()
 
@@ -101,7 +101,7 @@ class Index:
             self.pages = self.store.open_read_only()
             # An index that is absent may be made at any moment, so the next call looks again.
             self._next_look = now + HEARTBEAT_SECONDS if self.pages else now
-            self._exchange_volatile_lines()
+            self._exchange_knowledge()
 
     def _warn_of_new_index(self) -> None:
         # A misspelled store would look like an empty one, in which every page is new.
@@ -118,7 +118,7 @@ class Index:
         if self.is_open:
             self.store.heartbeat()
             self._tell_delivered()
-            self._exchange_volatile_lines()
+            self._exchange_knowledge()
             self._next_heartbeat = time.monotonic() + HEARTBEAT_SECONDS
 
     def try_heartbeat_if_due(self) -> None:
@@ -132,7 +132,7 @@ class Index:
         if self.is_open:
             with suppress(StoreError):
                 self._tell_delivered()
-                self._exchange_volatile_lines()
+                self._exchange_knowledge()
         self.store.close(leave=leave)
         self.is_open = False
         self.is_closed = True
@@ -185,10 +185,9 @@ class Index:
             self.store.deliver([self.name(page) for page in pages])
             self.forget_delivered(pages)
 
-    def _exchange_volatile_lines(self) -> None:
-        if self.options.volatile is not False and self.store.is_persistent:
-            learns = self.options.volatile is True and self.is_open
-            volatile_exchange.exchange(self.volatile_lines, self.store, tells=learns)
+    def _exchange_knowledge(self) -> None:
+        if self.store.is_persistent:
+            host_exchange.exchange(self.hosts, self.store, tells=self.is_open)
 
 
 def _layout(options: Options, reading_profile: str) -> Layout:

@@ -12,7 +12,10 @@ from typing import Final, NamedTuple, cast
 import numpy as np
 
 from crawldedup.fingerprinting.bits import SEARCH_BITS, VERIFY_BITS, Fingerprint
+from crawldedup.hosts.knowledge import HostKnowledge
+from crawldedup.hosts.marks import without_kinds
 from crawldedup.key import Key, salt_of
+from crawldedup.marks.address import Address
 from crawldedup.marks.packing import packed_address
 from crawldedup.marks.values import address_marks
 from crawldedup.options import LOWEST_SIMILARITY, Options
@@ -143,8 +146,9 @@ class QueryBuilder:
     It learns from the answers where the pages of the index crowd, to search deeper there.
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, hosts: HostKnowledge | None = None) -> None:
         self._options = options
+        self._hosts = hosts
         self.hot_prefixes = HotPrefixes()
         self.retention = Retention(
             cast("int | None", options.ttl), options.ttl_refresh, options.max_pages
@@ -285,18 +289,32 @@ class QueryBuilder:
             digest=filed.digest & DIGEST_MASK,
             rank=page.rank,
             packed_text=filed.packed_text if self._options.keep_texts else b"",
-            marks=marks_of(page, filed, key),
+            marks=marks_of(page, filed, key, self._hosts),
         )
 
 
-def marks_of(page: Page, fingerprint: Fingerprint, key: Key) -> bytes:
-    """Return the marks of a page: those of its content, and those of its address."""
+def marks_of(
+    page: Page, fingerprint: Fingerprint, key: Key, hosts: HostKnowledge | None = None
+) -> bytes:
+    """Return the marks of a page: those of its content, and those of its address.
+
+    Args:
+        page: The page.
+        fingerprint: Its fingerprint, which has the marks of its content.
+        key: The key of the index.
+        hosts: What is known of hosts. Marks that change by themselves are left out.
+    """
     if not fingerprint.marks:
         return b""
-    address = address_marks(page.url, fingerprint.links, key, identity=page.identity)
+    content = fingerprint.marks
+    if hosts is not None:
+        content = without_kinds(content, hosts.quiet_at(page.url))
+    address = Address.of(page.url, page.identity)
     if address is None:
-        return fingerprint.marks
-    return fingerprint.marks + packed_address(address)
+        return content
+    is_proved = hosts is not None and hosts.are_proved(address)
+    hashes = address_marks(address, page.url, fingerprint.links, key, is_proved=is_proved)
+    return content + packed_address(hashes)
 
 
 def _revisit_rule(page: Page, fingerprint: Fingerprint) -> WeightedThreshold | None:

@@ -59,7 +59,7 @@ def _verdict_beside(
     record: Record, url: str, page: Fingerprint, query: Query, answer: Answer
 ) -> Verdict:
     """Return the verdict of a page whose earlier page is `record`."""
-    if answer.changed and page.thin:
+    if page.thin and record.digest != query.record.digest:
         # The bits of thin pages come from digests, so the similarity of other texts means nothing.
         similarity = hamming = None
     else:

@@ -84,6 +84,20 @@ Pairs = list[tuple[str, str]]
 """Names and values."""
 
 
+class View(NamedTuple):
+    """A part of an address that names a view, or seems to.
+
+    A site proves views by their kinds. A session has its name as its kind, and its token as its
+    value. A print view is a kind of its own, without a value.
+    """
+
+    kind: str
+    value: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}={self.value}"
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
     """A URL, taken apart by what its parts name.
@@ -94,7 +108,8 @@ class Address:
         folder: Host and path up to the last part.
         names: The names of the parameters that name a content, sorted.
         parameters: These parameters with their values, sorted.
-        views: The parts that name a view: sessions, print and the like. Campaigns are left out.
+        views: The parts that name a view, sorted: sessions, print and the like. Campaigns are left
+            out.
     """
 
     site: str
@@ -102,9 +117,11 @@ class Address:
     folder: str
     names: tuple[str, ...]
     parameters: tuple[str, ...]
-    views: tuple[str, ...]
+    views: tuple[View, ...]
 
     @classmethod
+    # The address of a page is needed several times.
+    @lru_cache(maxsize=256)
     def of(cls, url: str, identity: str | None = None) -> Self | None:
         """Return the address of a page; None for a URL that has none.
 
@@ -119,7 +136,11 @@ class Address:
         for name, value in parts.query:
             if _CAMPAIGN.fullmatch(name) or (value in ("", "0") and _FIRST.fullmatch(name)):
                 continue
-            (views if is_view(name, value) else parameters).append((name, value))
+            view = _view_of(name, value)
+            if view is not None:
+                views.append(view)
+            else:
+                parameters.append((name, value))
         if identity is not None:
             parameters.append(("\nidentity", identity))
         parameters.sort()
@@ -130,7 +151,7 @@ class Address:
             folder=f"{parts.host}{folder}/",
             names=tuple(sorted({name for name, _ in parameters})),
             parameters=tuple(f"{name}={value}" for name, value in parameters),
-            views=tuple(sorted(f"{name}={value}" for name, value in views)),
+            views=tuple(sorted(views)),
         )
 
 
@@ -140,7 +161,7 @@ class _Parts(NamedTuple):
     host: str  #: With its port.
     path: str
     query: Pairs  #: All parameters, and the number of a page that stands in the path.
-    views: Pairs  #: What host and path name of a view.
+    views: list[View]  #: What host and path name of a view.
 
 
 def _parts_of(url: str) -> _Parts | None:
@@ -155,9 +176,9 @@ def _parts_of(url: str) -> _Parts | None:
         return None
     if not host:
         return None
-    views: Pairs = []
+    views: list[View] = []
     if match := _VIEW_HOST.match(host):
-        views.append(("host", match[0]))
+        views.append(View(f"//{match[0]}"))
         host = host[match.end() :]
     if port not in (None, 80, 443):
         host = f"{host}:{port}"
@@ -168,29 +189,36 @@ def _parts_of(url: str) -> _Parts | None:
     return _Parts(host, path, query, views)
 
 
-def _without_views(path: str, views: Pairs) -> str:
+def _without_views(path: str, views: list[View]) -> str:
     """Return a path without the parts that name a view, and note these."""
     if ";" in path:
-        views.append(("in path", path.partition(";")[2]))
+        name, _, value = path.partition(";")[2].partition("=")
+        views.append(View(f";{name.lower()}", value))
     path = unquote(_IN_PATH.sub("", path))
     for pattern in (_VIEW_FOLDER, _VIEW_SUFFIX):
-        shorter = pattern.sub("", path)
-        if shorter != path:
-            views.append(("path", path))
-            path = shorter
+        found = pattern.findall(path)
+        if found:
+            views.append(View("".join(found).lower()))
+            path = pattern.sub("", path)
     return path
 
 
-@lru_cache(maxsize=4096)
 def is_view(name: str, value: str) -> bool:
     """Return whether a parameter names a view or a campaign: by its name, and by known values."""
-    if _CAMPAIGN.fullmatch(name):
-        return True
-    if _SERVER_SESSION.fullmatch(name) or _ACTION.fullmatch(name):
-        return True
+    return _CAMPAIGN.fullmatch(name) is not None or _view_of(name, value) is not None
+
+
+@lru_cache(maxsize=4096)
+def _view_of(name: str, value: str) -> View | None:
+    """Return the view that a parameter names, by its name and by known values; None for none."""
+    kind = name.lower()
+    if _SERVER_SESSION.fullmatch(name):
+        return View(kind, value)
+    if _ACTION.fullmatch(name):
+        return View(kind)
     if _SESSION.fullmatch(name):
-        return _TOKEN.fullmatch(value) is not None
-    return any(
-        names.fullmatch(name) is not None and values.fullmatch(value) is not None
-        for names, values in _VIEW_NAMES
-    )
+        return View(kind, value) if _TOKEN.fullmatch(value) else None
+    for names, values in _VIEW_NAMES:
+        if names.fullmatch(name) and values.fullmatch(value):
+            return View(f"{kind}={value.lower()}")
+    return None

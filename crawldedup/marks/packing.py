@@ -13,20 +13,26 @@ Then those of the address, for a page that has one:
 
 - flags (1 byte); site, path and folder;
 - the names of the parameters (2 bytes) and the parameters; the views; the canonical address: each
-  if its flag is set.
+  if its flag is set. Another flag says that the views are proved.
 
 A hash takes 3 bytes; those of names and pictures take 4, those of paths and parameters 5. All
 numbers are big-endian. The scripts for Redis read the same bytes.
 """
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from crawldedup.marks.values import AddressMarks, ContentMarks, Datum, Marks, Name
+from crawldedup.marks.values import (
+    AddressMarks,
+    ContentMarks,
+    Datum,
+    Marks,
+    Name,
+    whole_address,
+)
 
 _HAS_LEAD, _IS_LISTING, _HAS_TEXT, _HAS_LINKS, _HAS_NUMBERS = 1, 2, 4, 8, 16
-_HAS_PARAMETERS, _HAS_VIEWS, _HAS_CANONICAL = 1, 2, 4
+_HAS_PARAMETERS, _HAS_VIEWS, _HAS_CANONICAL, _IS_PROVED = 1, 2, 4, 8
 LEAST_LINKS: Final = 3
 """Fewer links than these tell no page from another, but listings."""
 
@@ -84,35 +90,12 @@ def packed_address(marks: AddressMarks) -> bytes:
         body += marks.names.to_bytes(2, "big")
         body += marks.parameters.to_bytes(5, "big")
     if marks.views:
-        flags |= _HAS_VIEWS
+        flags |= _HAS_VIEWS | (_IS_PROVED if marks.is_proved else 0)
         body += marks.views.to_bytes(3, "big")
     if marks.canonical != marks.own_address:
         flags |= _HAS_CANONICAL
         body += marks.canonical.to_bytes(3, "big")
     return bytes((flags,)) + bytes(body)
-
-
-class _Reader:
-    """Reads numbers from bytes, one after the other."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._place = 0
-
-    @property
-    def is_at_end(self) -> bool:
-        return self._place == len(self._data)
-
-    def number(self, size: int = 3) -> int:
-        end = self._place + size
-        if end > len(self._data):
-            raise ValueError("the marks of a page are cut short")
-        value = int.from_bytes(self._data[self._place : end], "big")
-        self._place = end
-        return value
-
-    def numbers(self, count: int, size: int = 3) -> tuple[int, ...]:
-        return tuple([self.number(size) for _ in range(count)])
 
 
 # Siblings are met again and again.
@@ -125,54 +108,94 @@ def unpacked(data: bytes) -> Marks | None:
     """
     if not data:
         return None
-    reader = _Reader(data)
-    content = _content(reader)
-    address = None if reader.is_at_end else _address(reader)
-    if not reader.is_at_end:
+    try:
+        content, end = _content(data)
+        address = None
+        if end < len(data):
+            address, end = _address(data, end)
+    except IndexError:
+        raise ValueError("the marks of a page are cut short") from None
+    if end > len(data):
+        raise ValueError("the marks of a page are cut short")
+    if end < len(data):
         raise ValueError("the marks of a page are too long")
     return Marks(content, address)
 
 
-def _content(reader: _Reader) -> ContentMarks:
-    flags = reader.number(1)
-    names_and_pictures = reader.number(1)
-    players_and_data = reader.number(1)
-    text = reader.number() if flags & _HAS_TEXT else None
-    links = reader.number(1) if flags & _HAS_LINKS else 0
-    sketch = reader.number(8) if flags & _HAS_LINKS else 0
-    numbers = reader.number() if flags & _HAS_NUMBERS else None
-    names = []
-    for _ in range(names_and_pictures >> 4):
-        roles = reader.number(1)
-        names.append(Name(reader.number(4), roles))
-    pictures = reader.numbers(names_and_pictures & 15, 4)
-    players = reader.numbers(players_and_data >> 4)
-    data = []
-    for _ in range(players_and_data & 15):
-        name = reader.number(2)
-        data.append(Datum(name, reader.number()))
-    return ContentMarks(
-        names=tuple(names),
-        pictures=pictures,
-        has_lead=bool(flags & _HAS_LEAD and pictures),
-        players=players,
-        data=tuple(data),
-        text=text,
-        links=links,
-        sketch=sketch,
-        is_listing=bool(flags & _IS_LISTING),
-        numbers=numbers,
+def _number(data: bytes, at: int, size: int) -> int:
+    return int.from_bytes(data[at : at + size], "big")
+
+
+def _content(data: bytes) -> tuple[ContentMarks, int]:
+    """Return the marks of the content, and where they end.
+
+    A crowd of siblings is unpacked for a single page, so this must be quick: it is one walk.
+    """
+    flags, names_and_pictures, players_and_data = data[0], data[1], data[2]
+    at = 3
+    text = numbers = None
+    links = sketch = 0
+    if flags & _HAS_TEXT:
+        text = _number(data, at, 3)
+        at += 3
+    if flags & _HAS_LINKS:
+        links = data[at]
+        sketch = _number(data, at + 1, 8)
+        at += 9
+    if flags & _HAS_NUMBERS:
+        numbers = _number(data, at, 3)
+        at += 3
+    names_end = at + 5 * (names_and_pictures >> 4)
+    pictures_end = names_end + 4 * (names_and_pictures & 15)
+    players_end = pictures_end + 3 * (players_and_data >> 4)
+    data_end = players_end + 5 * (players_and_data & 15)
+    names = [Name(_number(data, place + 1, 4), data[place]) for place in range(at, names_end, 5)]
+    pictures = [_number(data, place, 4) for place in range(names_end, pictures_end, 4)]
+    players = [_number(data, place, 3) for place in range(pictures_end, players_end, 3)]
+    values = [
+        Datum(_number(data, place, 2), _number(data, place + 2, 3))
+        for place in range(players_end, data_end, 5)
+    ]
+    content = ContentMarks(
+        tuple(names),
+        tuple(pictures),
+        bool(flags & _HAS_LEAD and pictures),
+        tuple(players),
+        tuple(values),
+        text,
+        links,
+        sketch,
+        bool(flags & _IS_LISTING),
+        numbers,
     )
+    return content, data_end
 
 
-def _address(reader: _Reader) -> AddressMarks:
-    flags = reader.number(1)
-    site = reader.number()
-    path = reader.number(5)
-    folder = reader.number()
-    names = reader.number(2) if flags & _HAS_PARAMETERS else 0
-    parameters = reader.number(5) if flags & _HAS_PARAMETERS else 0
-    views = reader.number() if flags & _HAS_VIEWS else 0
-    address = AddressMarks(site, path, folder, names, parameters, views, 0)
-    canonical = reader.number() if flags & _HAS_CANONICAL else address.own_address
-    return replace(address, canonical=canonical)
+def _address(data: bytes, start: int) -> tuple[AddressMarks, int]:
+    """Return the marks of the address, and where they end."""
+    flags = data[start]
+    path = _number(data, start + 4, 5)
+    names = parameters = views = 0
+    at = start + 12
+    if flags & _HAS_PARAMETERS:
+        names = _number(data, at, 2)
+        parameters = _number(data, at + 2, 5)
+        at += 7
+    if flags & _HAS_VIEWS:
+        views = _number(data, at, 3)
+        at += 3
+    canonical = whole_address(path, parameters)
+    if flags & _HAS_CANONICAL:
+        canonical = _number(data, at, 3)
+        at += 3
+    address = AddressMarks(
+        _number(data, start + 1, 3),
+        path,
+        _number(data, start + 9, 3),
+        names,
+        parameters,
+        views,
+        canonical,
+        bool(flags & _IS_PROVED),
+    )
+    return address, at

@@ -76,6 +76,24 @@ def conflict(first: Marks, second: Marks) -> Conflict:
     return Conflict.NONE
 
 
+def are_certain_views(first: Marks, second: Marks) -> bool:
+    """Return whether two pages are views of one page even if their texts are only half alike.
+
+    They have the same address but for what the site has proved to name views, and the same name,
+    and nothing tells them apart.
+    """
+    address, its = first.address, second.address
+    if address is None or its is None or address.site != its.site:
+        return False
+    if address.path != its.path or address.parameters != its.parameters:
+        return False
+    if not address.is_certain or not its.is_certain:
+        return False
+    if not have_same_name(first.content.names, second.content.names):
+        return False
+    return conflict(first, second) is Conflict.NONE
+
+
 def _conflict_of_views(first: ContentMarks, second: ContentMarks, *, is_visit: bool) -> Conflict:
     """Return what tells two pages apart whose addresses differ in what names a view.
 
@@ -157,19 +175,36 @@ def _differ(first: int | None, second: int | None) -> bool:
 
 
 class _Names:
-    """What a page is called, by the part that each name plays."""
+    """What a page is called, by the part that each name plays; 0 for a part that none plays."""
 
     def __init__(self, names: tuple[Name, ...]) -> None:
-        self.headline = _last(names, HEADLINE)
-        self.first_heading = _last(names, FIRST_HEADING)
-        self.social = _last(names, SOCIAL_TITLE)
-        self.first_part = _last(names, FIRST_PART)
-        self.parts = _all(names, TITLE_PART)
-        self.aliases = _all(names, ALIAS | TITLE_PART)
-        self.with_number = _all(names, HAS_NUMBER)
-        self.single_words = _all(names, IS_SINGLE_WORD)
+        self.headline = self.first_heading = self.social = self.first_part = 0
+        self.parts: list[int] = []
+        self.aliases: list[int] = []
+        self.with_number: list[int] = []
+        self.single_words: list[int] = []
+        for name in names:
+            self._add(name.hash, name.roles)
         self.heading = self.headline or self.first_heading
         self.best = self.heading or self.social
+
+    def _add(self, name: int, roles: int) -> None:
+        if roles & HEADLINE:
+            self.headline = name
+        if roles & FIRST_HEADING:
+            self.first_heading = name
+        if roles & SOCIAL_TITLE:
+            self.social = name
+        if roles & FIRST_PART:
+            self.first_part = name
+        if roles & TITLE_PART:
+            self.parts.append(name)
+        if roles & (ALIAS | TITLE_PART):
+            self.aliases.append(name)
+        if roles & HAS_NUMBER:
+            self.with_number.append(name)
+        if roles & IS_SINGLE_WORD:
+            self.single_words.append(name)
 
     def parts_besides(self, other: Self) -> list[int]:
         """Return the parts of the title that the other page does not share."""
@@ -180,16 +215,6 @@ class _Names:
 @lru_cache(maxsize=4096)
 def _taken_apart(names: tuple[Name, ...]) -> _Names:
     return _Names(names)
-
-
-def _all(names: tuple[Name, ...], roles: int) -> list[int]:
-    """Return the names that play at least one of these parts."""
-    return [name.hash for name in names if name.roles & roles]
-
-
-def _last(names: tuple[Name, ...], role: int) -> int:
-    """Return the name that plays a part that a page has once; 0 if there is none."""
-    return next((name.hash for name in reversed(names) if name.roles & role), 0)
 
 
 def have_other_names(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
@@ -204,6 +229,18 @@ def have_other_names(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
     if first.social and second.social and first.social != second.social:
         return _are_other(first.social, first, second.social, second)
     return _have_other_titles(first, second)
+
+
+def have_same_name(names: tuple[Name, ...], others: tuple[Name, ...]) -> bool:
+    """Return whether two pages have a name, and the same one."""
+    first, second = _taken_apart(names), _taken_apart(others)
+    if _are_views(first, second):
+        return True
+    if first.headline and second.headline:
+        return first.headline == second.headline
+    if first.parts or second.parts:
+        return first.parts == second.parts and first.heading == second.heading
+    return first.heading == second.heading != 0
 
 
 def _are_views(first: _Names, second: _Names) -> bool:

@@ -170,6 +170,8 @@ class AddressMarks:
         views: What names a view, without campaigns; 0 for none.
         canonical: The address of the canonical page that the page claims, its own by default; 0 for
             the home page, which means nothing.
+        is_proved: Whether the site has proved that what `views` holds names views: see
+            `crawldedup.hosts.views`. Always False without views.
     """
 
     site: int
@@ -179,11 +181,17 @@ class AddressMarks:
     parameters: int
     views: int
     canonical: int
+    is_proved: bool = False
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether nothing in the address can name a content but its path and parameters."""
+        return self.is_proved or not self.views
 
     @property
     def own_address(self) -> int:
         """The address without its view, as `canonical` has it."""
-        return _whole_address(self.path, self.parameters)
+        return whole_address(self.path, self.parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,37 +222,36 @@ def sketch_of(values: Iterable[int]) -> int:
 
 
 def address_marks(
-    url: str, head: HeadLinks, key: Key, *, identity: str | None = None
-) -> AddressMarks | None:
-    """Return the marks in the address of a page; None for a URL without a host.
+    address: Address, url: str, head: HeadLinks, key: Key, *, is_proved: bool = False
+) -> AddressMarks:
+    """Return the marks in the address of a page.
 
     Args:
+        address: The address, taken apart.
         url: The URL of the page.
         head: The canonical links in the head of the page.
         key: The key of the index.
-        identity: What the user calls the page in place of its URL.
+        is_proved: Whether the site has proved that the views in the URL are views.
     """
-    address = Address.of(url, identity)
-    if address is None:
-        return None
     path = short_hash(address.path, key, ADDRESS_BITS)
     parameters = _hash_of(address.parameters, key, ADDRESS_BITS)
     claimed = claimed_url(url, head)
-    canonical = _whole_address(path, parameters)
+    canonical = whole_address(path, parameters)
     if claimed is not None and claimed != url and (other := Address.of(claimed)) is not None:
         # Whole sites name their home page.
         is_home = "/" not in other.path and not other.parameters
         its_path = short_hash(other.path, key, ADDRESS_BITS)
         its_parameters = _hash_of(other.parameters, key, ADDRESS_BITS)
-        canonical = 0 if is_home else _whole_address(its_path, its_parameters)
+        canonical = 0 if is_home else whole_address(its_path, its_parameters)
     return AddressMarks(
         site=short_hash(address.site, key),
         path=path,
         folder=short_hash(address.folder, key),
         names=_hash_of(address.names, key) & 0xFFFF,
         parameters=parameters,
-        views=_hash_of(address.views, key),
+        views=_hash_of(tuple([str(view) for view in address.views]), key),
         canonical=canonical,
+        is_proved=is_proved and bool(address.views),
     )
 
 
@@ -253,6 +260,6 @@ def _hash_of(values: tuple[str, ...], key: Key, bits: int = SHORT_BITS) -> int:
     return short_hash("&".join(values), key, bits) if values else 0
 
 
-def _whole_address(path: int, parameters: int) -> int:
+def whole_address(path: int, parameters: int) -> int:
     """Return the short hash of an address without its view, from those of its parts."""
     return (path ^ parameters) & _SHORT_MASK

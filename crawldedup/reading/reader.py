@@ -25,6 +25,7 @@ from crawldedup.marks.values import ShownMarks
 from crawldedup.options import Options
 from crawldedup.page import Page
 from crawldedup.reading.area import area_of
+from crawldedup.reading.carried import carries_view
 from crawldedup.reading.difference import packed_text
 from crawldedup.reading.extract import TEXT_PROFILE, extract_page, get_extractor
 from crawldedup.reading.html import HtmlPage, check_size, tidy
@@ -60,6 +61,9 @@ class PageContent(Source):
     numbers: Numbers = field(default_factory=dict)
     """The numbers of the lines that may prove volatile."""
 
+    carries_view: bool = False
+    """True if the links of the page carry a session in its URL to other pages."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
@@ -76,6 +80,7 @@ class ReadPage:
     marks: ShownMarks | None = None
     left_out: tuple[str, ...] = ()
     numbers: Numbers = field(default_factory=dict)
+    carries_view: bool = False
 
     @classmethod
     def of(cls, content: PageContent, fingerprint: Fingerprint) -> Self:
@@ -88,6 +93,7 @@ class ReadPage:
             marks=content.marks,
             left_out=content.left_out,
             numbers=content.numbers,
+            carries_view=content.carries_view,
         )
 
 
@@ -159,6 +165,7 @@ class PageReader:
             core=page_text.core,
             links=page_text.source.links,
             unselected=page_text.unselected,
+            carries_view=carries_view(page.url, page_text.source),
         )
         if options.volatile is True:
             content = _with_numbers(content, page_text.source.headings)

@@ -271,7 +271,7 @@ class DedupMiddleware:
         with suppress(Exception):
             page = replace(self._page_of(request, response, self._options), remember=False)
             judged = await self._dedup.judge(page)
-            self._dedup.volatile_lines.learn(page.url, page.identity, judged.read.numbers)
+            self._dedup.hosts.learn(page, judged.read)
         raise IgnoreRequest("loaded a second time to learn what changes with every load")
 
     def page_failed(self, response: object) -> None:

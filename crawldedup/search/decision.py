@@ -63,6 +63,9 @@ SCALED_LIMIT: Final = 254
 KEY_DEVIATIONS: Final = 6.0
 #: The lowest similarity at which a page that was not accepted is still reported.
 LEAST_TOLD: Final = 0.6
+#: The similarity from which on a page is a copy of one at the same address, if it is certain that
+#: their addresses differ in a view alone.
+VIEW_SIMILARITY: Final = 0.5
 
 # Fitted to the default search features of pairs of installation guides; see `search_similarity`.
 _SEARCH_SHARE: Final = 0.5
@@ -256,6 +259,8 @@ class Crowd:
     thresholds: tuple[float, ...]
     #: The cost up to which the nearest page is reported if it is not accepted.
     far: int = 0
+    #: The cost up to which certain views of a page are copies: see `VIEW_SIMILARITY`.
+    of_views: int = 0
 
     def bar(self, costs: Sequence[int]) -> Bar:
         """Count the crowd among pages with these costs, and return the bar that it sets."""
@@ -296,6 +301,7 @@ class WeightedThreshold:
             limits=(self.limit,),
             thresholds=(self.threshold or 0.0,),
             far=self.limit,
+            of_views=self.limit,
         )
 
     def cost(self, signature: bytes, other: bytes) -> int:
@@ -412,8 +418,13 @@ def _key_moments() -> _KeyMoments:
 
 
 def identity_rule(bits: int) -> WeightedThreshold:
-    """Make the rule that only accepts an equal signature."""
-    return WeightedThreshold(bytes([MAX_COST]) * bits, 0)
+    """Make the rule that only accepts an equal signature.
+
+    It is the rule of pages without weights. How similar their views are cannot be told, so that
+    certain ones are all accepted.
+    """
+    alone = Crowd(reach=0, farthest=0.0, limits=(0,), thresholds=(0.0,), of_views=MAX_COST * bits)
+    return WeightedThreshold(bytes([MAX_COST]) * bits, 0, crowd=alone)
 
 
 @cache
@@ -444,6 +455,7 @@ def crowd_rule(similarity: float, recall: float, bits: int) -> Crowd:
         limits=tuple(scaled_cost(threshold) for threshold in thresholds),
         thresholds=tuple(thresholds),
         far=scaled_cost(min(farthest, LEAST_TOLD)),
+        of_views=scaled_cost(min(farthest, VIEW_SIMILARITY)),
     )
 
 

@@ -24,6 +24,11 @@ store compares the 16 records that were added last under each exact key of the p
 counts a copy, or that its better copy replaces, learns from it the marks that it lacks
 (`crawldedup.marks.learning`); so does an unchanged revisit. A changed revisit brings its own marks.
 
+Views of one page at other addresses may share only half of their text. Where it is certain that the
+addresses differ in a view alone (`Query.has_certain_view`), a record up to the cost `of_views` of
+the rule counts as equal, and so does that of a thin page at any cost. The page is a `near`
+duplicate then.
+
 A page can be remembered before its crawler has delivered it; until then it is pending. If the
 crawler dies first, the page is abandoned: it no longer makes other pages duplicates, and the next
 page that resembles it takes its place.
@@ -46,7 +51,7 @@ from crawldedup.checks import LONGEST_KEY
 from crawldedup.errors import KeyMismatchError, ProfileMismatchError, StoreError
 from crawldedup.key import NO_KEY, Key
 from crawldedup.marks.packing import unpacked
-from crawldedup.marks.relation import Conflict, conflict, shown_conflict
+from crawldedup.marks.relation import Conflict, are_certain_views, conflict, shown_conflict
 from crawldedup.search.decision import MAX_CANDIDATES, Prefilter, WeightedThreshold
 from crawldedup.search.plan import MAX_KEYS, ProbePlan, Table
 from crawldedup.verdict import Kind
@@ -184,6 +189,17 @@ class Query:
         """
         own, other = unpacked(self.record.marks), unpacked(marks)
         return Conflict.NONE if own is None or other is None else conflict(own, other)
+
+    def has_certain_view(self, marks: bytes) -> bool:
+        """Return whether a record is certainly of the same page, but for a view.
+
+        Such a record counts as equal up to the cost `Crowd.of_views`, however large the crowd is.
+
+        Args:
+            marks: The marks of the record.
+        """
+        own, other = unpacked(self.record.marks), unpacked(marks)
+        return own is not None and other is not None and are_certain_views(own, other)
 
     def shows_other_marks(self, marks: bytes) -> bool:
         """Return whether a revisited page shows other marks than the record."""

@@ -18,6 +18,7 @@ from crawldedup.key import Key
 from crawldedup.options import Options
 from crawldedup.page import Page
 from crawldedup.reading.area import area_of
+from crawldedup.reading.carried import values_in
 from crawldedup.reading.reader import PageReader, ReadPage
 from crawldedup.reading.volatile import NOTHING, Known
 from crawldedup.recent import put_last
@@ -86,7 +87,8 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
         begun = perf_counter()
         area = area_of(options.content, page.url)
         digest = content_digest(
-            page.html, page.text, page.title, page.encoding, area, key.id, known, known and page.url
+            *(page.html, page.text, page.title, page.encoding, area, key.id),
+            *(known, known and page.url, values_in(page.url)),
         )
         if digest not in last:
             result = replace(page_reader.read_page(page, key, known), text=None, marks=None)

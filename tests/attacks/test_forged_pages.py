@@ -15,6 +15,7 @@ import pytest
 from crawldedup import Deduplicator, Kind, Page, fingerprint
 from crawldedup.fingerprinting.tokenize import word_hashes
 from crawldedup.key import Key, salt_of
+from crawldedup.marks.address import Address
 from crawldedup.marks.exact_keys import exact_keys
 from crawldedup.marks.packing import packed, unpacked
 from crawldedup.marks.values import Marks, address_marks
@@ -115,7 +116,9 @@ def test_every_hash_of_a_page_is_another_with_another_key() -> None:
         thin, whole = fingerprint(text, key=key), reader.read_page(page, key).fingerprint
         content = unpacked(whole.marks)
         assert content is not None
-        marks = replace(content, address=address_marks(url, whole.links, key))
+        address = Address.of(url)
+        assert address is not None
+        marks = replace(content, address=address_marks(address, url, whole.links, key))
         seen.append(
             {
                 *(thin.digest, whole.digest, page_key("", url, None, key)),

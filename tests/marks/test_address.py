@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawldedup.marks.address import Address, is_view
+from crawldedup.marks.address import Address, View, is_view
 
 SITE = "https://example.com"
 SESSION = "9f8e7d6c5b4a39281706f5e4d3c2b1a0"
@@ -34,7 +34,7 @@ def test_the_parts_of_a_url_are_told() -> None:
             folder="example.com/a/",
             names=("b", "id"),
             parameters=("b=", "id=2", "id=3"),
-            views=(f"sid={SESSION}",),
+            views=(View("sid", SESSION),),
         )
     )
 

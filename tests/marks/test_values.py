@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from crawldedup.key import NO_KEY, Key
+from crawldedup.marks.address import Address
 from crawldedup.marks.values import (
     FIRST_PART,
     HEADLINE,
@@ -40,9 +41,9 @@ SHOWN = ShownMarks(
 
 def marks_of(url: str, canonical: str | None = None, identity: str | None = None) -> AddressMarks:
     head = NO_LINKS if canonical is None else HeadLinks(canonical=(canonical,))
-    read = address_marks(url, head, NO_KEY, identity=identity)
-    assert read is not None
-    return read
+    address = Address.of(url, identity)
+    assert address is not None
+    return address_marks(address, url, head, NO_KEY)
 
 
 class TestShownMarks:
@@ -126,7 +127,7 @@ class TestSketches:
 
 class TestAddresses:
     def test_a_url_without_a_host_has_none(self) -> None:
-        assert address_marks("a page", NO_LINKS, NO_KEY) is None
+        assert Address.of("a page") is None
 
     def test_equal_parts_have_equal_hashes(self) -> None:
         first, second = marks_of(f"{SITE}/jobs/cook?id=1"), marks_of(f"{SITE}/jobs/smith?id=2")

@@ -322,9 +322,11 @@ class ReferenceStore:
         costs = []
         for place in places:
             page = self._index.pages[place][0]
-            is_equal = page.digest == query.record.digest
-            cost = 0 if is_equal else query.rule.cost(query.record.signature, page.signature)
-            if not query.exact_only or is_equal:
+            cost = query.rule.cost(query.record.signature, page.signature)
+            is_view = cost <= query.rule.bounds.of_views and query.has_certain_view(page.marks)
+            if page.digest == query.record.digest or is_view:
+                costs.append((0, place))
+            elif not query.exact_only:
                 costs.append((cost, place))
         return costs
 

@@ -69,7 +69,7 @@ def small_web() -> list[Page]:
     likenesses = [
         similar_page(page, similarity, rng)
         for page in originals
-        for similarity in (0.8, 0.87, 0.92, 0.98)
+        for similarity in (0.5, 0.8, 0.87, 0.92, 0.98)
     ]
     thin = [thin_page(rng), thin_page(rng, core=1), thin_page(rng, core=1)]
     # An equal digest suffices, however the signatures differ.
@@ -124,6 +124,7 @@ def random_marks(rng: np.random.Generator) -> Marks:
 def random_address(rng: np.random.Generator) -> AddressMarks:
     path = int(rng.integers(1, 5))
     parameters = int(rng.integers(3))
+    views = int(rng.integers(2))
     canonical = int(rng.choice([0, 9, path ^ parameters]))
     return AddressMarks(
         site=int(rng.choice([1, 1, 1, 1, 1, 2])),
@@ -131,8 +132,9 @@ def random_address(rng: np.random.Generator) -> AddressMarks:
         folder=1 + path // 3,
         names=min(parameters, 1),
         parameters=parameters,
-        views=int(rng.integers(2)),
+        views=views,
         canonical=canonical,
+        is_proved=bool(views and rng.random() < 0.7),
     )
 
 

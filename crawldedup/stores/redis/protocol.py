@@ -231,7 +231,7 @@ def _pack_limits(query: Query, now: int) -> bytes:
 
 @lru_cache(64)
 def _pack_bounds(bounds: Crowd, limit: int) -> bytes:
-    numbers = (bounds.reach, bounds.far, limit, *bounds.limits)
+    numbers = (bounds.reach, bounds.far, limit, bounds.of_views, *bounds.limits)
     return struct.pack(f">{len(numbers)}I", *numbers)
 
 

@@ -456,11 +456,21 @@ def _costs(
     bits = np.unpackbits(signatures[positions] ^ own_signatures[queries], axis=1)
     bits *= bit_costs[queries]
     costs = bits.sum(axis=1, dtype=np.int64)
-    limits = np.array([-1 if query.exact_only else query.rule.bounds.far for query in batch])
+    limits = np.array([_highest_cost(query) for query in batch])
     costs[costs > limits[queries]] = NEVER
+    # Equal bits of thin pages are not equal texts.
+    costs[np.array([query.exact_only for query in batch])[queries]] += 1
     costs[digests[positions] == own_digests[queries]] = 0
     found: list[int] = costs.tolist()
     return found
+
+
+def _highest_cost(query: Query) -> int:
+    """Return the highest cost at which a page with another text may count for a query."""
+    bounds = query.rule.bounds
+    may_have_views = bool(query.record.marks)
+    highest = -1 if query.exact_only else bounds.far
+    return max(highest, bounds.of_views) if may_have_views else highest
 
 
 def _signature_rows(signatures: Sequence[bytes]) -> NDArray[np.uint8]:

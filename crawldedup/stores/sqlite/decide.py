@@ -24,7 +24,7 @@ from crawldedup.stores.sqlite.changes import Changes
 from crawldedup.stores.sqlite.crawlers import Crawlers
 from crawldedup.stores.sqlite.index import SqliteIndex
 from crawldedup.stores.sqlite.pages import PageRow
-from crawldedup.stores.sqlite.resemblance import Rejected, Resemblance, nearness
+from crawldedup.stores.sqlite.resemblance import Rejected, Resemblance
 from crawldedup.stores.sqlite.search import BatchSearch
 from crawldedup.verdict import Kind
 
@@ -51,14 +51,9 @@ def find_records(index: SqliteIndex, query: Query, now: int) -> list[Record]:
         for candidate in single_candidates(index, query)
         if _is_live(candidate, query.retention, now)
     ]
-    resemblance = Resemblance(query, live, attrgetter("marks"))
-    numbers = {*resemblance.accepted, *resemblance.siblings}
-    pages = {page.number: page for page in index.pages_of(numbers)}
-    return [
-        pages[candidate.number].record()
-        for candidate in sorted(live, key=nearness)
-        if candidate.number in numbers
-    ]
+    found = Resemblance(query, live, attrgetter("marks")).found
+    pages = {page.number: page for page in index.pages_of(set(found))}
+    return [pages[number].record() for number in found]
 
 
 class BatchDecision:

@@ -7,6 +7,7 @@ So the marks of a candidate are compared only if it matters whether that is a si
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from crawldedup.marks.packing import unpacked
 from crawldedup.marks.relation import Conflict
 from crawldedup.stores.contract import FEW, Query
 from crawldedup.stores.sqlite.candidates import Candidate
@@ -35,8 +36,12 @@ class Resemblance:
         self._marks_of = marks_of
         self._bounds = query.rule.bounds
         farthest = self._bounds.far if len(candidates) <= FEW else self._bounds.reach
-        near = [candidate for candidate in candidates if candidate.cost <= farthest]
-        near.sort(key=nearness)
+        if query.exact_only:
+            farthest = 0
+        compared = self._with_certain_views(candidates)
+        near = [candidate for candidate in compared if candidate.cost <= farthest]
+        near.sort(key=_nearness)
+        self._near = near
         self._siblings: list[Candidate] = []
         self._copies: list[Candidate] = []
         self._others: list[Candidate] = []
@@ -53,6 +58,12 @@ class Resemblance:
             self.accepted = [copy.number for copy in self._copies if copy.cost <= limit]
         self.siblings = [sibling.number for sibling in self._siblings]
 
+    @property
+    def found(self) -> list[int]:
+        """The pages that the query accepts, and the siblings, nearest first."""
+        numbers = {*self.accepted, *self.siblings}
+        return [candidate.number for candidate in self._near if candidate.number in numbers]
+
     def rejected(self) -> Rejected:
         """Return the nearest sibling, or else the nearest page that is not accepted."""
         if self._siblings:
@@ -62,6 +73,25 @@ class Resemblance:
             if self._conflict_with(candidate) is Conflict.NONE:
                 return Rejected(candidate.number)
         return Rejected(None)
+
+    def _with_certain_views(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """Return the candidates, with certain views of the page as equal to it."""
+        own = unpacked(self._query.record.marks)
+        if own is None or own.address is None or not own.address.is_certain:
+            return candidates
+        path = own.address.path.to_bytes(5, "big")
+        return [
+            candidate._replace(cost=0)
+            # Most candidates are of other paths, which a look at the bytes rules out.
+            if path in candidate.marks and self._is_certain_view(candidate)
+            else candidate
+            for candidate in candidates
+        ]
+
+    def _is_certain_view(self, candidate: Candidate) -> bool:
+        if candidate.cost > self._bounds.of_views:
+            return False
+        return self._query.has_certain_view(self._marks_of(candidate))
 
     def _crowd(self) -> list[int]:
         """Return the costs that decide about the limit, which are those near the lowest one."""
@@ -83,6 +113,6 @@ class Resemblance:
         return self._query.conflict_with(self._marks_of(candidate))
 
 
-def nearness(candidate: Candidate) -> tuple[int, int]:
+def _nearness(candidate: Candidate) -> tuple[int, int]:
     """Return what puts candidates in order: the nearest come first, and of equals the earlier."""
     return candidate.cost, candidate.number

@@ -2,7 +2,7 @@
 -- marks; `relation.py`, `learning.py` and `exact_keys.py` beside it decide as these functions do.
 -- They are in a function of their own, for the reason that `script_text` in scripts.py gives.
 
-local unpack_marks, shown_conflict, conflict, learned, exact_keys = (function()
+local unpack_marks, shown_conflict, conflict, are_certain_views, learned, exact_keys = (function()
 
 local band, bxor = bit.band, bit.bxor
 local NOTHING = '\0\0\0\0\0' -- the hash of what a page does not have
@@ -50,6 +50,7 @@ local function address_of(page)
     address.names, address.parameters, at = sub(bytes, at, at + 1), sub(bytes, at + 2, at + 6), at + 7
   end
   if band(flags, 2) > 0 then address.views, at = short_at(bytes, at), at + 3 end
+  address.is_certain = address.views == '' or band(flags, 8) > 0
   address.own = mixed(address.path, address.parameters)
   address.canonical = band(flags, 4) > 0 and short_at(bytes, at) or sub(address.own, 3)
   page.address = address
@@ -117,6 +118,27 @@ local function have_other_names(page, other)
       and (first.with_number[rest] or second.with_number[its_rest]) == true
   end
   return are_other(rest, first, its_rest, second)
+end
+
+-- Return true if two lists are equal.
+local function are_equal(list, other)
+  if #list ~= #other then return false end
+  for i = 1, #list do
+    if list[i] ~= other[i] then return false end
+  end
+  return true
+end
+
+-- Return true if two pages have a name, and the same one.
+local function have_same_name(page, other)
+  local first, second = called(page), called(other)
+  if first.best and second.best and first.best ~= second.best
+    and second.aliases[first.best] and first.aliases[second.best] then return true end
+  if first.headline and second.headline then return first.headline == second.headline end
+  if #first.parts > 0 or #second.parts > 0 then
+    return first.heading == second.heading and are_equal(first.parts, second.parts)
+  end
+  return first.heading ~= nil and first.heading == second.heading
 end
 
 -- Return in about how many links two pages differ, by their sketches.
@@ -221,6 +243,19 @@ local function conflict(page, other)
   return not has_listing and have_other_links(page, other) and LINKS or NONE
 end
 
+-- Return true if a page and one with these marks are views of one page even if their texts are only half alike. Most records
+-- are of other paths, which a search in the bytes rules out.
+local function are_certain_views(page, marks)
+  if not page.has_address or not address_of(page).is_certain then return false end
+  local address = page.address
+  if not string.find(marks, address.path, 1, true) then return false end
+  local other = unpack_marks(marks)
+  if not other.has_address then return false end
+  local its = address_of(other)
+  return address.site == its.site and address.path == its.path and address.parameters == its.parameters
+    and its.is_certain and have_same_name(page, other) and conflict(page, other) == NONE
+end
+
 -- Return the marks of a record that has met a copy: what it lacks, it takes over.
 local function learned(marks, copy)
   if marks == copy then return marks end
@@ -269,5 +304,5 @@ local function exact_keys(search, digest, page)
   return {by_text, identity and identity .. sub(address.site, 3) or false, address.own}
 end
 
-return unpack_marks, shown_conflict, conflict, learned, exact_keys
+return unpack_marks, shown_conflict, conflict, are_certain_views, learned, exact_keys
 end)()

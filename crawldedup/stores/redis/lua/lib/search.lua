@@ -1,14 +1,14 @@
 -- Search for near duplicates.
 
 -- Unpack ARGV[2] to ARGV[8], which are the fields of `Question` in protocol.py. The last has the cost up to which pages are
--- counted, the cost up to which the nearest other page is reported, the cost up to which siblings are, and the limits by the
--- number of pages that are counted.
+-- counted, the cost up to which the nearest other page is reported, the cost up to which siblings are, the cost up to which
+-- certain views are copies, and the limits by the number of pages that are counted.
 local function read_question()
   local now, ttl, refresh, exact_only, max_candidates, max_keys, key_limit, signature_bytes =
     struct.unpack('>I4I4BBI4I4I4I2', ARGV[2])
   if now == 0 then now = now_from() end
   local body, costs, limits = ARGV[4], ARGV[8], {}
-  for at = 13, #costs, 4 do limits[#limits + 1] = number_at(costs, at) end
+  for at = 17, #costs, 4 do limits[#limits + 1] = number_at(costs, at) end
   signature_end = HEAD + signature_bytes
   local signature, marks = sub(body, 21, 20 + signature_bytes), marks_before(body, 21 + signature_bytes)
   return {
@@ -17,7 +17,8 @@ local function read_question()
     digest = sub(body, 9, 12), url_key = sub(body, 13, 20), signature = signature, own = {byte(signature, 1, -1)},
     marks = marks, shown = unpack_marks(marks),
     probes = ARGV[5], costs = {byte(ARGV[6], 1, -1)}, key_costs = ARGV[7],
-    reach = number_at(costs, 1), far = number_at(costs, 5), limit = number_at(costs, 9), limits = limits,
+    reach = number_at(costs, 1), far = number_at(costs, 5), limit = number_at(costs, 9), of_views = number_at(costs, 13),
+    limits = limits,
   }
 end
 
@@ -210,6 +211,14 @@ local function is_nearer(a, b)
   return a[1] < b[1]
 end
 
+-- Return the cost of a record, or nil above `most`: 0 for the same text, and for a certain view that is similar enough.
+local function cost_of_record(question, record, most)
+  if digest_of(record) == question.digest then return 0 end
+  local is_view = question.shown and are_certain_views(question.shown, marks_of(record))
+  if is_view and cost_of(question.own, record, HEAD + 1, question.costs, question.of_views) then return 0 end
+  return question.exact_only == 0 and cost_of(question.own, record, HEAD + 1, question.costs, most) or nil
+end
+
 -- Return the pages that the question accepts, a list of {cost, page, record}, nearest first; how many were compared;
 -- {page, record} of some that have expired; the nearest other page, from afar if no more than FEW were compared; and
 -- siblings, a list of {cost, page, record, conflict}, nearest first.
@@ -223,12 +232,7 @@ local function search(question)
     elseif record then
       compared = compared + 1
       if compared > FEW then rejected, most = nil, question.reach end
-      local cost
-      if digest_of(record) == question.digest then
-        cost = 0
-      elseif question.exact_only == 0 then
-        cost = cost_of(question.own, record, HEAD + 1, question.costs, most)
-      end
+      local cost = cost_of_record(question, record, most)
       if cost and (cost <= question.reach or cost < most or not rejected or pages[i] < rejected[2]) then
         -- Farther away, siblings are told as others are.
         local is_near = question.shown and cost <= question.reach

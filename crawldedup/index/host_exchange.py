@@ -1,27 +1,27 @@
-"""Share what crawlers learn about volatile lines, in a note that is kept with their index."""
+"""Share what crawlers learn of hosts, in a note that is kept with their index."""
 
 from contextlib import suppress
 from typing import Final
 
 from crawldedup.errors import StoreError
-from crawldedup.reading.volatile import VolatileLines
+from crawldedup.hosts.knowledge import HostKnowledge
 from crawldedup.stores.contract import Store
 
-_NOTE: Final = "volatile"
+_NOTE: Final = "hosts"
 
 
-def exchange(lines: VolatileLines, store: Store, *, tells: bool) -> None:
+def exchange(hosts: HostKnowledge, store: Store, *, tells: bool) -> None:
     """Take over what other crawlers have learned, and tell them what this one has.
 
     Nothing is raised if the store fails or is full: the next exchange makes up for it.
 
     Args:
-        lines: What this crawler has learned.
+        hosts: What this crawler has learned.
         store: The store of the index, which is open.
-        tells: Whether this crawler may write to the index, and learns from its pages.
+        tells: Whether this crawler may write to the index.
     """
     with suppress(StoreError):
         noted = store.note(_NOTE)
-        note = lines.exchange(noted)
+        note = hosts.exchange(noted)
         if tells and note != noted:
             store.note(_NOTE, note)

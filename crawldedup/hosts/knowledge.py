@@ -1,0 +1,298 @@
+"""What is known of hosts: gathered from the pages of a crawl, and shared through its index."""
+
+import math
+import re
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from crawldedup.fingerprinting.bits import Fingerprint
+from crawldedup.hosts.lines import Lines, compare_loads, known_lines, merge_lines
+from crawldedup.hosts.marks import (
+    ChangingMarks,
+    compare_marks,
+    merge_marks,
+    quiet_kinds,
+)
+from crawldedup.hosts.texts import ChangingTexts
+from crawldedup.hosts.views import (
+    ProvedViews,
+    ViewOfPage,
+    are_proved,
+    compare_views,
+    merge_views,
+)
+from crawldedup.marks.address import Address, View
+from crawldedup.page import Page
+from crawldedup.reading.reader import ReadPage
+from crawldedup.reading.volatile import NOTHING, Known, Numbers, without_visit
+from crawldedup.recent import put_last
+from crawldedup.scope import Folder, folder_of
+from crawldedup.urls import canonical_url
+
+_MOST_PAGES: Final = 4096
+_MOST_HOSTS: Final = 1000
+_MOST_FOLDERS: Final = 64  # of a host
+_MINUTES: Final = 600.0  # in seconds, between two answers
+_MOST_NOTE: Final = 1_000_000
+_MOST_OF_HOST: Final = 64_000  # bytes of a note, so that no host takes the room of all others
+# By such a path, a server may answer with a page of another folder.
+_ANOTHERS_FOLDER: Final = re.compile(r"%2e|%2f|%5c|\\|/\.\.?/", re.I)
+
+
+class FolderNotes(msgspec.Struct, array_like=True):
+    """What is known of a folder of a host."""
+
+    marks: ChangingMarks = {}
+    views: ProvedViews = {}
+
+
+class HostNotes(msgspec.Struct, array_like=True):
+    """What is known of a host: its lines, and its folders by their paths."""
+
+    lines: Lines = {}
+    folders: dict[str, FolderNotes] = {}
+
+    def folder(self, path: str) -> FolderNotes:
+        """Return the notes of a folder, and make them if there are none."""
+        notes = self.folders.get(path)
+        if notes is None:
+            notes = FolderNotes()
+        put_last(self.folders, path, notes, _MOST_FOLDERS)
+        return notes
+
+    def merge(self, other: "HostNotes") -> None:
+        """Take over what others know of the host."""
+        merge_lines(self.lines, other.lines)
+        for path, notes in other.folders.items():
+            own = self.folder(path)
+            merge_marks(own.marks, notes.marks)
+            merge_views(own.views, notes.views)
+
+
+_NOTHING_KNOWN: Final = HostNotes()
+_Hosts = dict[str, HostNotes]
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """The last load of a page."""
+
+    at: float
+    numbers: Numbers | None
+    """None once the numbers of the page were evidence: a page is that once."""
+
+
+@dataclass(frozen=True, slots=True)
+class _MarkedLoad:
+    """The marks of the last load of a page."""
+
+    at: float
+    marks: bytes
+    key_id: int
+
+
+_NEVER: Final = _Load(-math.inf, {})
+
+
+class HostKnowledge:
+    """Knows what hosts have shown of themselves in a crawl.
+
+    Threads may share it: the thread that asks the store exchanges notes.
+
+    Args:
+        volatile: The option of this name. Only with True, two loads within minutes are compared;
+            with False, nothing is known of lines and marks that change.
+        clock: Tells the time in seconds.
+    """
+
+    def __init__(
+        self, volatile: bool | str = True, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._volatile = volatile
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._hosts: _Hosts = {}
+        self._texts = ChangingTexts()
+        self._loads: dict[str, _Load] = {}
+        self._marked: dict[str, _MarkedLoad] = {}
+        self._views: dict[str, ViewOfPage] = {}
+        self._values: dict[tuple[str, View], str] = {}
+
+    # What is known
+
+    def known_at(self, url: str) -> Known:
+        """Return what is known of the lines of a page's host."""
+        if self._volatile is False:
+            return NOTHING
+        folder = folder_of(url)
+        with self._lock:
+            notes = self._hosts.get(folder.host)
+            return known_lines(notes.lines, folder) if notes else NOTHING
+
+    def quiet_at(self, url: str) -> frozenset[str]:
+        """Return the kinds of marks that say nothing where a page stands."""
+        if self._volatile is False:
+            return frozenset()
+        with self._lock:
+            return quiet_kinds(self._folder_notes(folder_of(url)).marks)
+
+    def are_proved(self, address: Address) -> bool:
+        """Return whether the views in an address are proved, and their values recur."""
+        if not address.views:
+            return False
+        with self._lock:
+            notes = self._folder_notes(_folder_without_views(address))
+            if not are_proved(notes.views, frozenset(address.views)):
+                return False
+            return all(self._recurs(address, view) for view in address.views)
+
+    def may_be_two(self, url: str, original: str | None, text: int) -> bool:
+        """Return whether only volatile numbers may tell a page from its original.
+
+        See `ChangingTexts.may_be_two`.
+        """
+        with self._lock:
+            return self._texts.may_be_two(url, original, text)
+
+    # What is learned
+
+    def learn(self, page: Page, read: ReadPage) -> None:
+        """Compare a page with its last load, and with its last view at another address."""
+        self.learn_lines(page, read.numbers)
+        self.learn_marks(page, read.fingerprint, carries_view=read.carries_view)
+
+    def learn_lines(self, page: Page, numbers: Numbers) -> None:
+        """Compare the numbers on a page with those of its load of the last minutes."""
+        if not numbers or not self._compares_loads(page):
+            return
+        name, now = _name_without_visit(page), self._clock()
+        with self._lock:
+            earlier = self._loads.get(name, _NEVER)
+            if earlier.numbers is None:
+                return  # A page is evidence once.
+            # Pages of other headings are not one, whatever their URLs say.
+            is_evidence = now - earlier.at <= _MINUTES and numbers.get(0) == earlier.numbers.get(0)
+            load = _Load(now, None if is_evidence else numbers)
+            put_last(self._loads, name, load, _MOST_PAGES)
+            if is_evidence:
+                folder = folder_of(page.url)
+                compare_loads(self._host(folder.host).lines, folder, numbers, earlier.numbers)
+
+    def learn_marks(self, page: Page, fingerprint: Fingerprint, *, carries_view: bool) -> None:
+        """Compare the marks of a page with those of its last load, and of its last view.
+
+        Args:
+            page: The page.
+            fingerprint: Its fingerprint.
+            carries_view: Whether its links carry the session in its URL to other pages.
+        """
+        if not fingerprint.marks:
+            return
+        with self._lock:
+            self._learn_views(page, fingerprint, carries_view=carries_view)
+            if self._compares_loads(page):
+                self._learn_changing_marks(page, fingerprint)
+
+    def _compares_loads(self, page: Page) -> bool:
+        """Return whether two loads of a page within minutes tell what changes by itself."""
+        is_another = _ANOTHERS_FOLDER.search(page.url.partition("?")[0]) is not None
+        return self._volatile is True and not is_another
+
+    def note_load(self, url: str, text: int, full_text: int) -> None:
+        """Note the digests of a page without and with its volatile lines."""
+        with self._lock:
+            self._texts.note_load(url, text, full_text)
+
+    def _learn_changing_marks(self, page: Page, fingerprint: Fingerprint) -> None:
+        name = _name_without_visit(page)
+        load = _MarkedLoad(self._clock(), fingerprint.marks, fingerprint.key_id)
+        earlier = self._marked.get(name)
+        put_last(self._marked, name, load, _MOST_PAGES)
+        if earlier is None or load.at - earlier.at > _MINUTES or load.key_id != earlier.key_id:
+            return
+        folder = folder_of(page.url)
+        notes = self._host(folder.host).folder(folder.path)
+        compare_marks(notes.marks, name, load.marks, earlier.marks)
+
+    def _learn_views(self, page: Page, fingerprint: Fingerprint, *, carries_view: bool) -> None:
+        address = Address.of(page.url, page.identity)
+        if address is None:
+            return
+        for view in address.views:
+            if view.value:
+                self._note_value(address, view, recurs=carries_view)
+        name = "&".join([address.path, *address.parameters])
+        view_of_page = ViewOfPage.of(address, fingerprint)
+        earlier = self._views.get(name)
+        put_last(self._views, name, view_of_page, _MOST_PAGES)
+        if earlier is not None and earlier.views != view_of_page.views:
+            folder = _folder_without_views(address)
+            notes = self._host(folder.host).folder(folder.path)
+            compare_views(notes.views, view_of_page, earlier)
+
+    def _note_value(self, address: Address, view: View, *, recurs: bool) -> None:
+        """Note at which path a value stands; with an empty text, that it recurs."""
+        key = address.site, view
+        known = self._values.get(key, address.path)
+        is_elsewhere = recurs or known != address.path
+        put_last(self._values, key, "" if is_elsewhere else address.path, _MOST_PAGES)
+
+    def _recurs(self, address: Address, view: View) -> bool:
+        """Return whether the value of a view stands at another address as well."""
+        return not view.value or self._values.get((address.site, view)) == ""
+
+    def _host(self, host: str) -> HostNotes:
+        notes = self._hosts.get(host)
+        if notes is None:
+            notes = HostNotes()
+        put_last(self._hosts, host, notes, _MOST_HOSTS)
+        return notes
+
+    def _folder_notes(self, folder: Folder) -> FolderNotes:
+        notes = self._hosts.get(folder.host, _NOTHING_KNOWN)
+        return notes.folders.get(folder.path, FolderNotes())
+
+    # What is shared
+
+    def exchange(self, noted: str) -> str:
+        """Take over what others have noted beside an index, and return the note for them.
+
+        The note has the last hosts, in a megabyte at most.
+        """
+        hosts: _Hosts = {}
+        with suppress(msgspec.MsgspecError):  # What is no such note is left alone.
+            hosts = msgspec.json.decode(noted or "{}", type=_Hosts)
+        with self._lock:
+            for host, notes in hosts.items():
+                self._host(host).merge(notes)
+            if hosts == self._hosts:
+                return noted
+            return _packed_note(self._hosts)
+
+
+def _name_without_visit(page: Page) -> str:
+    """Return what names a page, whoever loads it."""
+    return page.identity or canonical_url(without_visit(page.url))
+
+
+def _folder_without_views(address: Address) -> Folder:
+    """Return the folder of a page, wherever its views stand."""
+    return folder_of(f"//{address.path}")
+
+
+def _packed_note(hosts: _Hosts) -> str:
+    """Return the note about hosts, without those that would take too much room."""
+    packed = {host: msgspec.json.encode(notes) for host, notes in hosts.items()}
+    kept = {host: note for host, note in packed.items() if len(note) <= _MOST_OF_HOST}
+    size = sum(len(host) + len(note) + 6 for host, note in kept.items())
+    for host in list(kept):
+        if size <= _MOST_NOTE:
+            break
+        size -= len(host) + len(kept.pop(host)) + 6
+    return msgspec.json.encode({host: msgspec.Raw(note) for host, note in kept.items()}).decode()

@@ -1,0 +1,125 @@
+"""Learn which numbers of a host change with every load.
+
+Only two answers of one page within minutes are evidence: pages that are alike are none, and what
+has changed since yesterday is news.
+
+Three pages of a host, with different headings, must show that a line changes. It is left out on
+the whole host then, unless many users share that: there, one of the three pages must stand in the
+folder where the line counts, or all three in the folder above, so that nobody can have numbers of
+others left out. A page counts in the folder of its canonical URL, too, which it names itself. A
+line that stays the same four times as often as it changes is content again.
+"""
+
+from typing import Final
+
+import msgspec
+
+from crawldedup.reading.volatile import (
+    EVERYWHERE,
+    MOST_LINES,
+    Known,
+    KnownLine,
+    Numbers,
+    below_folder,
+    in_folder,
+)
+from crawldedup.recent import put_last
+from crawldedup.scope import Folder
+
+_WITNESSES: Final = 3
+_MOST_SAME: Final = 4  # times as often may a line be the same as it changes
+_MOST_FOLDERS: Final = 32  # of a line
+
+
+class Line(msgspec.Struct, array_like=True):
+    """What reloads have shown of a line.
+
+    Pages with the same headings may differ in their numbers alone, so that these are what they are
+    about: three different headings must speak for a line.
+    """
+
+    numbers: set[int] = set()
+    """The places of the numbers that have changed."""
+
+    folders: dict[str, int] = {}
+    """On how many pages of each folder."""
+
+    same: int = 0
+    """How often none has changed."""
+
+    headings: set[int] = set()
+    """Hashes of the headings of pages where numbers have changed, three at most."""
+
+    @property
+    def changes(self) -> int:
+        """How often numbers have changed."""
+        return sum(self.folders.values())
+
+    @property
+    def is_volatile(self) -> bool:
+        """Whether numbers of the line are known to change."""
+        return len(self.headings) >= _WITNESSES and self.same <= _MOST_SAME * self.changes
+
+    def known(self, host: str, *, is_shared: bool) -> KnownLine:
+        """Return which numbers change, and where.
+
+        Args:
+            host: The host.
+            is_shared: Whether the page that is asked about stands on a host of many users.
+        """
+        numbers = tuple(sorted(self.numbers))
+        if not is_shared and not any(Folder(host, path).is_shared for path in self.folders):
+            return KnownLine(numbers, (EVERYWHERE,))
+        places = [in_folder(path) for path in self.folders]
+        places += [
+            below_folder(path) for path, pages in self.folders.items() if pages >= _WITNESSES
+        ]
+        return KnownLine(numbers, tuple(places))
+
+    def add(self, folder: str, changed: set[int], headings: tuple[int, ...]) -> None:
+        """Add what a reload of a page has shown.
+
+        Args:
+            folder: The path of the page's folder.
+            changed: The places of the numbers that have changed.
+            headings: The hash of the headings of the page.
+        """
+        if not changed:
+            self.same += 1
+            return
+        self.numbers |= changed
+        if len(self.headings) < _WITNESSES:
+            self.headings |= set(headings)
+        put_last(self.folders, folder, self.folders.get(folder, 0) + 1, _MOST_FOLDERS)
+
+
+Lines = dict[int, Line]
+"""The lines of a host, by the hash of a line without its numbers."""
+
+
+def compare_loads(lines: Lines, folder: Folder, numbers: Numbers, earlier: Numbers) -> None:
+    """Note which numbers differ between two loads of a page."""
+    for name in (numbers.keys() & earlier.keys()) - {0}:
+        pairs = enumerate(zip(numbers[name], earlier[name], strict=False))
+        changed = {place for place, (one, other) in pairs if one != other}
+        if name in lines or (changed and len(lines) < MOST_LINES):
+            line = lines.setdefault(name, Line())
+            line.add(folder.path, changed, numbers.get(0, ()))
+
+
+def known_lines(lines: Lines, folder: Folder) -> Known:
+    """Return what is known of the lines of a host for a page in this folder."""
+    is_shared = folder.is_shared
+    return {
+        name: line.known(folder.host, is_shared=is_shared)
+        for name, line in lines.items()
+        if line.is_volatile
+    }
+
+
+def merge_lines(lines: Lines, others: Lines) -> None:
+    """Take over what others know: of two notes about a line, the one from more loads holds."""
+    for name, line in others.items():
+        own = lines.get(name)
+        if own is None or line.changes + line.same > own.changes + own.same:
+            lines[name] = line

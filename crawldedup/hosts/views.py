@@ -1,0 +1,142 @@
+"""Learn which parts of an address name views on a host.
+
+A vocabulary only nominates: `sid`, `ref` and `print` name contents on some sites. A host proves a
+view in a folder if, on three pages with different names, addresses that differ in it alone led to
+copies. It goes on proving it: at most a tenth of all such pairs may be other contents.
+
+A token counts for a page only if it recurs, that is, if another page of the host has the same one,
+or if a link on the page carries it to another path. A session does; the number of a document does
+not.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from crawldedup.fingerprinting.bits import Fingerprint
+from crawldedup.marks.address import Address, View
+from crawldedup.marks.packing import unpacked
+from crawldedup.marks.relation import have_other_names, have_same_name
+from crawldedup.marks.values import Name, best_name
+from crawldedup.search.decision import estimate_similarity
+
+_WITNESSES: Final = 3
+_MOST_CONTRARY: Final = 0.1
+_MOST_PAIRS: Final = 256
+"""Beyond this many pairs, older ones count half as much."""
+
+_MOST_KINDS: Final = 32  # of a folder
+_COPY: Final = 0.9
+# A print view is part of the page: what it has stands on the page as well.
+_CONTAINED: Final = 0.9
+_LEAST_OF_PART: Final = 0.25
+
+
+class Pairs(msgspec.Struct, array_like=True):
+    """Pairs of addresses in a folder that differ in one kind of view alone."""
+
+    copies: int = 0
+    contrary: int = 0
+    names: set[str] = set()
+    """The names of pages that came as copies, three at most."""
+
+    @property
+    def are_proof(self) -> bool:
+        """Whether the kind names views in the folder."""
+        pairs = self.copies + self.contrary
+        return len(self.names) >= _WITNESSES and self.contrary <= _MOST_CONTRARY * pairs
+
+    def add(self, name: str, *, are_copies: bool) -> None:
+        """Add a pair of pages."""
+        if are_copies:
+            self.copies += 1
+            if len(self.names) < _WITNESSES:
+                self.names.add(name)
+        else:
+            self.contrary += 1
+        if self.copies + self.contrary >= _MOST_PAIRS:
+            self.copies //= 2
+            self.contrary //= 2
+
+
+ProvedViews = dict[str, Pairs]
+"""What is known of each kind of view in a folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewOfPage:
+    """What two loads at the same address but for a view are compared by."""
+
+    views: frozenset[View]
+    names: tuple[Name, ...]
+    fingerprint: Fingerprint
+
+    @classmethod
+    def of(cls, address: Address, fingerprint: Fingerprint) -> "ViewOfPage":
+        """Take from a page what it is compared by."""
+        marks = unpacked(fingerprint.marks)
+        names = marks.content.names if marks is not None else ()
+        return cls(frozenset(address.views), names, fingerprint)
+
+
+def compare_views(proved: ProvedViews, view: ViewOfPage, other: ViewOfPage) -> None:
+    """Note what two pages show whose addresses differ in views alone.
+
+    Pages that differ in several kinds of views say nothing about any of them.
+    """
+    kinds = {differing.kind for differing in view.views ^ other.views}
+    if len(kinds) != 1 or view.fingerprint.key_id != other.fingerprint.key_id:
+        return
+    (kind,) = kinds
+    are_copies = _are_copies(view, other)
+    if are_copies is None:
+        return
+    if kind in proved or len(proved) < _MOST_KINDS:
+        best = best_name(view.names)
+        name = f"{best.hash:x}" if best is not None else ""
+        pairs = proved.setdefault(kind, Pairs())
+        pairs.add(name, are_copies=are_copies)
+
+
+def _are_copies(view: ViewOfPage, other: ViewOfPage) -> bool | None:
+    """Return whether two views are copies of one page; None if nobody can say."""
+    if have_other_names(view.names, other.names):
+        return False
+    first, second = view.fingerprint, other.fingerprint
+    if first.digest == second.digest:
+        are_alike = True
+    elif first.thin or second.thin:
+        return None
+    else:
+        are_alike = _are_alike(first, second, may_be_part=_is_layout(view, other))
+    return are_alike and have_same_name(view.names, other.names) if are_alike else False
+
+
+def _is_layout(view: ViewOfPage, other: ViewOfPage) -> bool:
+    """Return whether two views differ in how a page is laid out: such a view has no value."""
+    return all(not differing.value for differing in view.views ^ other.views)
+
+
+def _are_alike(first: Fingerprint, second: Fingerprint, *, may_be_part: bool) -> bool:
+    """Return whether two texts are the same, or one of them a part of the other."""
+    similarity = estimate_similarity(first.verify_weights, first.verify, second.verify)
+    if similarity >= _COPY:
+        return True
+    if not may_be_part or similarity < _LEAST_OF_PART:
+        return False
+    shared = similarity / (1 + similarity) * (first.words + second.words)
+    return shared >= _CONTAINED * min(first.words, second.words)
+
+
+def are_proved(proved: ProvedViews, views: frozenset[View]) -> bool:
+    """Return whether all of these views are proved in a folder."""
+    return all(view.kind in proved and proved[view.kind].are_proof for view in views)
+
+
+def merge_views(proved: ProvedViews, others: ProvedViews) -> None:
+    """Take over what others know: of two notes about a kind, the one from more pairs holds."""
+    for kind, pairs in others.items():
+        own = proved.get(kind)
+        if own is None or pairs.copies + pairs.contrary > own.copies + own.contrary:
+            proved[kind] = pairs

@@ -1,0 +1,40 @@
+"""Find out whether the links of a page carry the session in its URL on to other pages.
+
+A session goes with the visitor. The number of a document, even if it is called `sid`, does not.
+"""
+
+from typing import Final
+from urllib.parse import urljoin
+
+from crawldedup.marks.address import Address, View
+from crawldedup.reading.html import HtmlPage
+
+_MOST_TRIED: Final = 20  # links that hold all values, and lead to the page itself perhaps
+
+
+def values_in(url: str) -> tuple[View, ...]:
+    """Return the views in a URL that have a value, such as a session."""
+    address = Address.of(url)
+    return tuple(view for view in address.views if view.value) if address is not None else ()
+
+
+def carries_view(url: str, source: HtmlPage) -> bool:
+    """Return whether a link on a page leads to another path with the same session."""
+    views = values_in(url)
+    if not views:
+        return False
+    own = Address.of(url)
+    tried = 0
+    for node in source.tree.css("a[href]"):
+        href = node.attributes["href"] or ""
+        if tried < _MOST_TRIED and all(view.value in href for view in views):
+            tried += 1
+            if _leads_on(own, Address.of(urljoin(url, href)), views):
+                return True
+    return False
+
+
+def _leads_on(own: Address | None, other: Address | None, views: tuple[View, ...]) -> bool:
+    if own is None or other is None or own.site != other.site or own.path == other.path:
+        return False
+    return set(views) <= set(other.views)
