@@ -34,6 +34,7 @@ _USERS_FOLDER: Final = re.compile(
     r"tenants?|benutzer|utilisateurs?|usuarios?|utenti|mitglieder)$",
     re.IGNORECASE,
 )
+_DATE: Final = re.compile(r"(?<![^/])(?:19|20)\d\d(?:/[01]?\d)?(?![^/])")
 _PORT: Final = re.compile(r":\d*$")
 _SHARED_HOSTS: Final = frozenset(
     (
@@ -129,6 +130,11 @@ class Folder(NamedTuple):
 
     host: str
     path: str
+
+    @property
+    def undated(self) -> str:
+        """The path with 0 in place of a year and a month: an archive's folders are of one kind."""
+        return _DATE.sub("0", self.path)
 
     @property
     def top(self) -> str:

@@ -36,6 +36,7 @@ from crawldedup.scope import Folder, folder_of
 from crawldedup.urls import canonical_url
 
 _MOST_PAGES: Final = 4096
+_MOST_VIEWS: Final = 3  # of a page
 _MOST_HOSTS: Final = 1000
 _MOST_FOLDERS: Final = 64  # of a host
 _MINUTES: Final = 600.0  # in seconds, between two answers
@@ -93,8 +94,7 @@ class _MarkedLoad:
     """The marks of the last load of a page."""
 
     at: float
-    marks: bytes
-    key_id: int
+    fingerprint: Fingerprint
 
 
 _NEVER: Final = _Load(-math.inf, {})
@@ -121,7 +121,7 @@ class HostKnowledge:
         self._texts = ChangingTexts()
         self._loads: dict[str, _Load] = {}
         self._marked: dict[str, _MarkedLoad] = {}
-        self._views: dict[str, ViewOfPage] = {}
+        self._views: dict[str, tuple[ViewOfPage, ...]] = {}
         self._values: dict[tuple[str, View], str] = {}
 
     # What is known
@@ -211,14 +211,13 @@ class HostKnowledge:
 
     def _learn_changing_marks(self, page: Page, fingerprint: Fingerprint) -> None:
         name = _name_without_visit(page)
-        load = _MarkedLoad(self._clock(), fingerprint.marks, fingerprint.key_id)
+        load = _MarkedLoad(self._clock(), fingerprint)
         earlier = self._marked.get(name)
         put_last(self._marked, name, load, _MOST_PAGES)
-        if earlier is None or load.at - earlier.at > _MINUTES or load.key_id != earlier.key_id:
+        if earlier is None or load.at - earlier.at > _MINUTES:
             return
-        folder = folder_of(page.url)
-        notes = self._host(folder.host).folder(folder.path)
-        compare_marks(notes.marks, name, load.marks, earlier.marks)
+        notes = self._notes_of(folder_of(page.url))
+        compare_marks(notes.marks, name, fingerprint, earlier.fingerprint)
 
     def _learn_views(self, page: Page, fingerprint: Fingerprint, *, carries_view: bool) -> None:
         address = Address.of(page.url, page.identity)
@@ -228,13 +227,13 @@ class HostKnowledge:
             if view.value:
                 self._note_value(address, view, recurs=carries_view)
         name = "&".join([address.path, *address.parameters])
-        view_of_page = ViewOfPage.of(address, fingerprint)
-        earlier = self._views.get(name)
-        put_last(self._views, name, view_of_page, _MOST_PAGES)
-        if earlier is not None and earlier.views != view_of_page.views:
+        own = ViewOfPage.of(address, fingerprint)
+        others = [other for other in self._views.get(name, ()) if other.views != own.views]
+        for other in others:
             folder = _folder_without_views(address)
-            notes = self._host(folder.host).folder(folder.path)
-            compare_views(notes.views, view_of_page, earlier)
+            compare_views(self._notes_of(folder).views, own, other)
+        kept = (own, *others)[:_MOST_VIEWS]
+        put_last(self._views, name, kept, _MOST_PAGES)
 
     def _note_value(self, address: Address, view: View, *, recurs: bool) -> None:
         """Note at which path a value stands; with an empty text, that it recurs."""
@@ -254,9 +253,13 @@ class HostKnowledge:
         put_last(self._hosts, host, notes, _MOST_HOSTS)
         return notes
 
+    def _notes_of(self, folder: Folder) -> FolderNotes:
+        """Return the notes of a folder to write in."""
+        return self._host(folder.host).folder(folder.undated)
+
     def _folder_notes(self, folder: Folder) -> FolderNotes:
         notes = self._hosts.get(folder.host, _NOTHING_KNOWN)
-        return notes.folders.get(folder.path, FolderNotes())
+        return notes.folders.get(folder.undated, FolderNotes())
 
     # What is shared
 

@@ -9,14 +9,19 @@ Only the folder itself counts: nobody can have the marks of others left out. Wha
 main text, and where its links lead, is never left out.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
+from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.marks.packing import packed_content, unpacked
-from crawldedup.marks.relation import have_other_leads, have_other_names, have_other_players
+from crawldedup.marks.relation import (
+    have_other_leads,
+    have_other_names,
+    have_other_players,
+)
 from crawldedup.marks.values import ContentMarks, best_name
+from crawldedup.search.decision import estimate_similarity
 
 NAME: Final = "name"
 PICTURE: Final = "picture"
@@ -29,6 +34,7 @@ _MOST_LOADS: Final = 64
 """Beyond this many loads, older ones count half as much, so that marks can become stable again."""
 
 _MOST_KINDS: Final = 32  # of a folder
+_COPY: Final = 0.9
 
 
 class Changes(msgspec.Struct, array_like=True):
@@ -61,40 +67,54 @@ ChangingMarks = dict[str, Changes]
 "data 12ab"."""
 
 
-def compare_marks(changes: ChangingMarks, page: str, marks: bytes, others: bytes) -> None:
+def compare_marks(changes: ChangingMarks, page: str, load: Fingerprint, other: Fingerprint) -> None:
     """Note which marks differ between two loads of a page.
 
     Args:
         changes: What is known of the folder of the page.
         page: The address of the page.
-        marks: The packed marks of one load.
-        others: The packed marks of the other load, hashed with the same key.
+        load: One load of the page.
+        other: The other load.
     """
-    load, other = unpacked(marks), unpacked(others)
-    if load is None or other is None:
+    marks, others = unpacked(load.marks), unpacked(other.marks)
+    if marks is None or others is None or load.key_id != other.key_id:
         return
-    content, its = load.content, other.content
-    if content.text is not None and content.text == its.text:
-        # The text leaves out names, so it shows that this is the same page under another name.
+    content, its = marks.content, others.content
+    if _are_alike(load, other):
+        # It is the same page, perhaps under another name.
         is_conflict = have_other_names(content.names, its.names)
         _note(changes, NAME, page, is_conflict=is_conflict)
     if not have_other_names(content.names, its.names):
-        best = best_name(content.names)
-        witness = f"{best.hash:x}" if best is not None else page
-        for kind, is_conflict in _shown_by_both(content, its):
-            _note(changes, kind, witness, is_conflict=is_conflict)
+        witness = _witness(content, page)
+        if content.has_lead and its.has_lead:
+            _note(changes, PICTURE, witness, is_conflict=have_other_leads(content, its))
+        if content.players and its.players:
+            _note(changes, PLAYER, witness, is_conflict=have_other_players(content, its))
+        _compare_data(changes, witness, content, its)
 
 
-def _shown_by_both(content: ContentMarks, other: ContentMarks) -> Iterable[tuple[str, bool]]:
-    """Yield the kinds of marks that both loads show, and whether they conflict."""
-    if content.has_lead and other.has_lead:
-        yield PICTURE, have_other_leads(content, other)
-    if content.players and other.players:
-        yield PLAYER, have_other_players(content, other)
+def _witness(content: ContentMarks, page: str) -> str:
+    """Return what tells a page from other witnesses: its name, or else its address."""
+    best = best_name(content.names)
+    return f"{best.hash:x}" if best is not None else page
+
+
+def _compare_data(
+    changes: ChangingMarks, witness: str, content: ContentMarks, other: ContentMarks
+) -> None:
     values = dict(other.data)
     for name, value in dict(content.data).items():
         if name in values:
-            yield kind_of_datum(name), values[name] != value
+            _note(changes, kind_of_datum(name), witness, is_conflict=values[name] != value)
+
+
+def _are_alike(load: Fingerprint, other: Fingerprint) -> bool:
+    """Return whether two loads have the same text, but for a name in it."""
+    if load.digest == other.digest:
+        return True
+    if load.thin or other.thin:
+        return False
+    return estimate_similarity(load.verify_weights, load.verify, other.verify) >= _COPY
 
 
 def kind_of_datum(name: int) -> str:

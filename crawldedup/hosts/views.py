@@ -2,7 +2,8 @@
 
 A vocabulary only nominates: `sid`, `ref` and `print` name contents on some sites. A host proves a
 view in a folder if, on three pages with different names, addresses that differ in it alone led to
-copies. It goes on proving it: at most a tenth of all such pairs may be other contents.
+copies. It goes on proving it: at most a tenth of all such pairs may be other contents, by their
+names or by less than half of the text in common.
 
 A token counts for a page only if it recurs, that is, if another page of the host has the same one,
 or if a link on the page carries it to another path. A session does; the number of a document does
@@ -19,7 +20,7 @@ from crawldedup.marks.address import Address, View
 from crawldedup.marks.packing import unpacked
 from crawldedup.marks.relation import have_other_names, have_same_name
 from crawldedup.marks.values import Name, best_name
-from crawldedup.search.decision import estimate_similarity
+from crawldedup.search.decision import VIEW_SIMILARITY, estimate_similarity
 
 _WITNESSES: Final = 3
 _MOST_CONTRARY: Final = 0.1
@@ -105,12 +106,16 @@ def _are_copies(view: ViewOfPage, other: ViewOfPage) -> bool | None:
         return False
     first, second = view.fingerprint, other.fingerprint
     if first.digest == second.digest:
-        are_alike = True
-    elif first.thin or second.thin:
+        return True if have_same_name(view.names, other.names) else None
+    if first.thin or second.thin:
         return None
-    else:
-        are_alike = _are_alike(first, second, may_be_part=_is_layout(view, other))
-    return are_alike and have_same_name(view.names, other.names) if are_alike else False
+    similarity = estimate_similarity(first.verify_weights, first.verify, second.verify)
+    is_copy = similarity >= _COPY or (
+        _is_layout(view, other) and _is_part(similarity, first.words, second.words)
+    )
+    if is_copy:
+        return True if have_same_name(view.names, other.names) else None
+    return False if similarity < VIEW_SIMILARITY else None
 
 
 def _is_layout(view: ViewOfPage, other: ViewOfPage) -> bool:
@@ -118,15 +123,12 @@ def _is_layout(view: ViewOfPage, other: ViewOfPage) -> bool:
     return all(not differing.value for differing in view.views ^ other.views)
 
 
-def _are_alike(first: Fingerprint, second: Fingerprint, *, may_be_part: bool) -> bool:
-    """Return whether two texts are the same, or one of them a part of the other."""
-    similarity = estimate_similarity(first.verify_weights, first.verify, second.verify)
-    if similarity >= _COPY:
-        return True
-    if not may_be_part or similarity < _LEAST_OF_PART:
+def _is_part(similarity: float, words: int, other_words: int) -> bool:
+    """Return whether nearly all words of one text stand in the other."""
+    if similarity < _LEAST_OF_PART:
         return False
-    shared = similarity / (1 + similarity) * (first.words + second.words)
-    return shared >= _CONTAINED * min(first.words, second.words)
+    shared = similarity / (1 + similarity) * (words + other_words)
+    return shared >= _CONTAINED * min(words, other_words)
 
 
 def are_proved(proved: ProvedViews, views: frozenset[View]) -> bool:
