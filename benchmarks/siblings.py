@@ -90,7 +90,8 @@ def print_by_size(trials: Sequence[Trial], sizes: Sequence[int], console: Consol
 def print_by_family(trials: Sequence[Trial], families: Iterable[Family], console: Console) -> None:
     """A row for each family: lost and missed by method."""
     methods = list(dict.fromkeys(trial.method for trial in trials))
-    headings = ("language", "told apart by", "contents", "copies", *methods)
+    broken_names = (name.replace(", ", ",\n") for name in methods)
+    headings = ("language", "told apart by", "contents", "copies", *broken_names)
     table = make_table("contents lost / copies missed, in percent, by family", "family", *headings)
     for family in families:
         rows = [trial for trial in trials if trial.family == family.name]
@@ -135,7 +136,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 def main(words: Sequence[str]) -> None:
     given = parse(words)
-    console = Console(width=150, markup=False, highlight=False)
+    console = Console(width=180, markup=False, highlight=False)
     methods = all_methods()
     families = [family for family in FAMILIES if family.name in given.families]
     trials = []

@@ -84,17 +84,19 @@ class Language:
         """So many names of places, people or things, all different."""
         random, found = Random(f"{_SEED} {self.code} {seed}"), dict[str, None]()
         while len(found) < count:
-            found[self._name(random)] = None
+            # A short list of words has no more pairs than that to give.
+            length = 2 if len(found) < len(self.words) ** 2 // 2 else 3
+            found[self._name(random, length)] = None
         return list(found)
 
     @property
     def _between(self) -> str:
         return " " if self.spaces else ""
 
-    def _name(self, random: Random) -> str:
+    def _name(self, random: Random, length: int) -> str:
         if self.latin:
             return f"{invented(random)} {invented(random)}".title()
-        return self._between.join(random.sample(self.words, 2))
+        return self._between.join(random.sample(self.words, length))
 
     def _sentences(self, name: str) -> Iterator[str]:
         if not self.words:
