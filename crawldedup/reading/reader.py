@@ -66,8 +66,8 @@ class PageContent(Source):
 class ReadPage:
     """A page that was read: its fingerprint, and the part of its `PageContent` that callers use.
 
-    Only `fingerprint` is set for a page that was given as a fingerprint. A worker process leaves
-    out `text` and `marks` unless they are to be shown.
+    Only `fingerprint` is set for a page that was given as a fingerprint. Unless the page is to be
+    shown, a worker process leaves out `text`, and cuts `marks` to what reasons name.
     """
 
     fingerprint: Fingerprint

@@ -16,6 +16,7 @@ import msgspec
 from crawldedup.fingerprinting.bits import check_fingerprint
 from crawldedup.key import Key
 from crawldedup.marks.quiet import ignored_at
+from crawldedup.marks.reasons import brief
 from crawldedup.options import Options
 from crawldedup.page import Page
 from crawldedup.reading.area import area_of
@@ -92,7 +93,9 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
             *(area, ignored, key.id, known, known and page.url),
         )
         if digest not in last:
-            result = replace(page_reader.read_page(page, key, known), text=None, marks=None)
+            result = page_reader.read_page(page, key, known)
+            marks = None if result.marks is None else brief(result.marks)
+            result = replace(result, text=None, marks=marks)
             put_last(last, digest, msgspec.Raw(_packed.encode(result)), _CACHED_PAGES)
         return last[digest], perf_counter() - begun
 
