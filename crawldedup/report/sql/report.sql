@@ -50,9 +50,9 @@ FROM firsts LEFT JOIN firsts AS further ON further.page = firsts.first;
 -- name: alike
 -- Pages that many others differ from in texts or links alone.
 WITH largest AS (SELECT first, count(*) AS pages FROM firsts GROUP BY first ORDER BY pages DESC, first LIMIT 20)
-SELECT min(url) AS url, any_value(largest.pages) AS pages
-FROM (SELECT url, hash(url) AS first FROM pages) JOIN largest USING (first)
-GROUP BY first ORDER BY pages DESC, url;
+SELECT min(rejected_url) AS url, any_value(largest.pages) AS pages
+FROM (SELECT rejected_url, hash(rejected_url) AS first FROM pages WHERE is_hardly_apart(outcome, rejected_by))
+JOIN largest USING (first) GROUP BY first ORDER BY pages DESC, url;
 
 -- name: totals
 SELECT unnest(counted(outcome, rejected_by)), (SELECT count(*) FROM kept_pages) AS clusters,
