@@ -27,6 +27,7 @@ _Names = Annotated[list[Annotated[str, msgspec.Meta(pattern=r"\S")]], msgspec.Me
 _NamesByHost = Annotated[
     dict[Annotated[str, msgspec.Meta(pattern="^[^/]+$")], _Names], msgspec.Meta(min_length=1)
 ]
+EVERY_HOST: Final = "*"
 _IPV4: Final = re.compile(r"[\d.]+")
 _ALLOWED: Final = (
     'names of parameters, or a dictionary (JSON) such as {"shop.example": ["colour"], "*": ["img"]}'
@@ -123,7 +124,7 @@ def values_at(by_host: Mapping[str, Sequence[str]], hostname: str) -> set[str]:
     host = f".{hostname}"
     values: set[str] = set()
     for domain, values_there in by_host.items():
-        if domain == "*" or host.endswith(f".{domain}"):
+        if domain == EVERY_HOST or host.endswith(f".{domain}"):
             values.update(values_there)
     return values
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from crawldedup.errors import ConfigurationError
 from crawldedup.marks.quiet import check_ignored_marks
 from crawldedup.marks.reasons import kind_in_words
+from crawldedup.scope import EVERY_HOST
 
 Row = dict[str, Any]
 
@@ -68,4 +69,5 @@ def _host_of(row: Row) -> str:
         (checked,) = check_ignored_marks(_SETTING, {host: [row["kind"]]}) or [""]
     except (ValueError, ConfigurationError):
         return ""
-    return checked
+    # A page must not suggest a setting for all hosts.
+    return "" if checked == EVERY_HOST else checked
