@@ -203,9 +203,9 @@ class Options:
     ignore_marks: Any = option(
         None,
         _check_in("crawldedup.marks.quiet", "check_ignored_marks"),
-        "Marks that keep no pages of a host apart, because they change by themselves: by host, as "
-        'in {"news.example": ["picture"]}, any of name, picture, player, data, listing, text and '
-        'links; "*" stands for every host. Contents that differ in these alone are dropped.',
+        "Marks that change by themselves, by host, so they keep no pages apart there: "
+        '{"news.example": ["picture"]}. "*" stands for every host. Marks are name, picture, player, '
+        "data, listing, text and links. Contents that differ in these alone are dropped.",
     )
     volatile: bool | str = option(
         "known",
