@@ -154,10 +154,10 @@ def hostile_lines() -> list[Line]:
         copy = {**texts, "similarity": 0.9, "difference": f"[-{cut}-]", "bytes": 10, "latency": 0.1}
         lines += [
             {"t": 1, "url": f"https://fine.example/?{cut}", "outcome": "new", "digest": cut},
-            _kept_apart(f"https://fine.example/p/{cut}", cut),
-            *(_kept_apart(cut, cut) for _ in range(12)),
             {"t": 2, "url": cut, "outcome": "near", **copy},
             {"t": 3, "url": cut, "outcome": "skipped", "reason": cut},
+            _kept_apart(f"https://fine.example/p/{cut}", cut),
+            *(_kept_apart(cut, cut) for _ in range(12)),
             {"t": 4, "wall": cut, "share": 0.9, "window": 100},
             {"t": 4, "skipped": f"https://fine.example/{cut}", "rule": cut},
         ]
