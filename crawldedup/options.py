@@ -99,6 +99,7 @@ class OptionValues(TypedDict, total=False):
     min_words: int
     distinguish: str
     distinguish_params: str | Sequence[str] | Mapping[str, Sequence[str]] | None
+    ignore_marks: str | Mapping[str, Sequence[str]] | None
     volatile: bool | str
     keep_texts: bool
     paragraphs: float | str | None
@@ -198,6 +199,13 @@ class Options:
         "Query parameters whose values keep pages apart, however alike they read. Give names, with "
         "commas between them "
         'or in a list, or by host as in {"shop.example": ["img", "colour"]}.',
+    )
+    ignore_marks: Any = option(
+        None,
+        _check_in("crawldedup.marks.quiet", "check_ignored_marks"),
+        "Marks that change by themselves, by host, so they keep no pages apart there: "
+        '{"news.example": ["picture"]}. "*" stands for every host. Marks are name, picture, '
+        "player, data, listing, text and links. Contents that differ in these alone are dropped.",
     )
     volatile: bool | str = option(
         "known",

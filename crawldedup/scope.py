@@ -27,6 +27,7 @@ _Names = Annotated[list[Annotated[str, msgspec.Meta(pattern=r"\S")]], msgspec.Me
 _NamesByHost = Annotated[
     dict[Annotated[str, msgspec.Meta(pattern="^[^/]+$")], _Names], msgspec.Meta(min_length=1)
 ]
+EVERY_HOST: Final = "*"
 _IPV4: Final = re.compile(r"[\d.]+")
 # The folders of a user, or of one of many projects.
 _USERS_FOLDER: Final = re.compile(
@@ -203,11 +204,28 @@ def check_parameters(name: str, value: Any) -> Parameters | None:
         checked = msgspec.convert(by_host, _NamesByHost)
     except msgspec.MsgspecError:
         raise refused(name, value, _ALLOWED) from None
-    parameters = {}
-    for host, names in checked.items():
-        hostname = urlsplit(canonical_url(f"http://{host}")).hostname
-        parameters[str(hostname).removeprefix("www.")] = [name.strip() for name in names]
-    return parameters
+    return {normal_host(host): [name.strip() for name in names] for host, names in checked.items()}
+
+
+def normal_host(host: str) -> str:
+    """Return the normal form of a host that a user names: in lower case, and without "www."."""
+    hostname = urlsplit(canonical_url(f"http://{host.strip()}")).hostname
+    return str(hostname).removeprefix("www.")
+
+
+def values_at(by_host: Mapping[str, Sequence[str]], hostname: str) -> set[str]:
+    """Return the values for a host: those of all hosts that it is, or is a subdomain of.
+
+    Args:
+        by_host: Values by host, in its normal form; "*" stands for every host.
+        hostname: The host of a URL, without a port.
+    """
+    host = f".{hostname}"
+    values: set[str] = set()
+    for domain, values_there in by_host.items():
+        if domain == EVERY_HOST or host.endswith(f".{domain}"):
+            values.update(values_there)
+    return values
 
 
 def kept_apart(parameters: Parameters | None, url: str) -> tuple[str, ...]:
@@ -224,12 +242,9 @@ def kept_apart(parameters: Parameters | None, url: str) -> tuple[str, ...]:
         return ()
     try:
         parts = urlsplit(canonical_url(url))
-        host = f".{parts.hostname or ''}"
+        host = parts.hostname or ""
     except ValueError:
         return ()
-    names: set[str] = set()
-    for domain, names_there in parameters.items():
-        if domain == "*" or host.endswith(f".{domain}"):
-            names.update(names_there)
+    names = values_at(parameters, host)
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     return tuple(f"parameter {name}={value}" for name, value in pairs if name in names)

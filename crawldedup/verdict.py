@@ -5,6 +5,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from crawldedup.marks.reasons import is_kind, kind_in_words
 from crawldedup.scope import site_of
@@ -160,6 +161,18 @@ def mark_of_sibling(verdict: Verdict) -> str | None:
     It is `rejected_by`, unless that is `similarity` or `crowd`.
     """
     return verdict.rejected_by if is_kind(verdict.rejected_by or "") else None
+
+
+_HARDLY_APART: Final = frozenset({"text", "links"})
+
+
+def is_hardly_apart(verdict: Verdict) -> bool:
+    """Return whether its text or links alone kept a page apart from one that reads alike.
+
+    The addresses of the two are of one form. Such pages may be contents, so they are kept. But
+    walls, traps and calendars look like this, too, so what looks for these counts them as copies.
+    """
+    return verdict.rejected_by in _HARDLY_APART
 
 
 def describe(verdict: Verdict, *, unnamed: str = "an unknown page") -> str:

@@ -67,6 +67,14 @@ REFUSED: dict[str, list[Any]] = {
         {"shop.example": []},
         {"https://a.example/": ["a"]},
     ],
+    "ignore_marks": [
+        7,
+        {},
+        "picture",
+        '{"news.example": "picture"}',
+        ["picture"],
+        {"news.example": 7},
+    ],
 }
 
 

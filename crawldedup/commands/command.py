@@ -37,8 +37,15 @@ GZIP_SUFFIX: Final = ".gz"
 _LEVEL: Final = 6
 
 INDEX_OPTIONS: Final = ("store", "namespace")
-# What an index was made with: every command that asks it needs the same values.
-PROFILE_OPTIONS: Final = ("extractor", "content", "min_words", "distinguish", "distinguish_params")
+# How pages are read and told apart: every command that asks an index needs its values.
+PROFILE_OPTIONS: Final = (
+    "extractor",
+    "content",
+    "min_words",
+    "distinguish",
+    "distinguish_params",
+    "ignore_marks",
+)
 PARAGRAPH_OPTIONS: Final = ("paragraphs", "paragraph_ttl", "max_paragraphs")
 
 Arguments = dict[str, dict[str, Any]]  # the names of arguments, and what argparse takes of each

@@ -6,9 +6,9 @@ records are looked up must be longer, because a lookup brings together just the 
 agree: names and pictures have 32 bits, paths and parameters 40.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple, Self, TypeVar
 
 from crawldedup.key import Key
 from crawldedup.marks.address import Address
@@ -34,6 +34,9 @@ FIRST_PART: Final = 16  # the first of them
 ALIAS: Final = 32  # the whole title, or what follows a label: other pages may call the page so
 HAS_NUMBER: Final = 64
 IS_SINGLE_WORD: Final = 128
+
+MARK_KINDS: Final = ("name", "picture", "player", "data", "listing", "text", "links")
+"""What the marks of a page may be told to keep quiet about: see `ShownMarks.without`."""
 
 _BEST_ROLES: Final = (HEADLINE, FIRST_HEADING, SOCIAL_TITLE, FIRST_PART)
 
@@ -77,6 +80,34 @@ class ShownMarks:
         """What the page is called, as far as one name can say it."""
         best = best_name(self.names)
         return best.words if best is not None else ""
+
+    def without(self, kinds: Collection[str]) -> Self:
+        """Return the marks without those of some kinds, which then tell the page from no other.
+
+        Without `listing`, a page that mostly consists of links is a page like any other, with its
+        name and without links. `links` is for other pages: listings keep theirs.
+
+        Args:
+            kinds: Any of `MARK_KINDS`. Others say nothing.
+        """
+        if not kinds:
+            return self
+        links = self.links
+        # As the links of an ordinary page, those of a listing would tell the same pages apart.
+        if ("listing" if self.is_listing else "links") in kinds:
+            links = ()
+        has_pictures = "picture" not in kinds
+        return replace(
+            self,
+            names=() if "name" in kinds else self.names,
+            pictures=self.pictures if has_pictures else (),
+            has_lead=self.has_lead and has_pictures,
+            players=() if "player" in kinds else self.players,
+            data=() if "data" in kinds else self.data,
+            text=None if "text" in kinds else self.text,
+            links=links,
+            is_listing=self.is_listing and "listing" not in kinds,
+        )
 
     def lines(self) -> tuple[str, ...]:
         """Return the marks in words, one a line, for people."""

@@ -21,6 +21,7 @@ from crawldedup.errors import ConfigurationError, CrawlDedupError, KeyMismatchEr
 from crawldedup.fingerprinting.anchors import paragraphs_of
 from crawldedup.fingerprinting.bits import PROFILE, Fingerprint, Source, fingerprints
 from crawldedup.key import NO_KEY, Key
+from crawldedup.marks.quiet import ignored_at
 from crawldedup.marks.values import ShownMarks
 from crawldedup.options import Options
 from crawldedup.page import Page
@@ -69,8 +70,8 @@ class PageContent(Source):
 class ReadPage:
     """A page that was read: its fingerprint, and the part of its `PageContent` that callers use.
 
-    Only `fingerprint` is set for a page that was given as a fingerprint. A worker process leaves
-    out `text` and `marks` unless they are to be shown.
+    Only `fingerprint` is set for a page that was given as a fingerprint. Unless the page is to be
+    shown, a worker process leaves out `text`, and cuts `marks` to what reasons name.
     """
 
     fingerprint: Fingerprint
@@ -150,7 +151,7 @@ class PageReader:
             PageError: The page cannot be read.
         """
         if page.text is not None:
-            return self._content_of_text(page.text, page.title)
+            return self._content_of_text(page, page.text)
         options = self._options
         page_text = extract_page(
             page.html or b"",
@@ -175,22 +176,23 @@ class PageReader:
             )
             if changing:
                 content = _without_changing(content, changing, page_text.source.headings)
-        return self._with_marks(content, page_text.source)
+        return self._with_marks(page, content, page_text.source)
 
-    def _with_marks(self, content: PageContent, source: HtmlPage) -> PageContent:
+    def _with_marks(self, page: Page, content: PageContent, source: HtmlPage) -> PageContent:
         """Read what tells a page from its siblings, of the text that is compared."""
         distinguish = self._options.distinguish
         if distinguish == "nothing":
             return content
         with_numbers = distinguish == "numbers"
+        ignored = ignored_at(self._options.ignore_marks, page.url)
         full = content.full
         if isinstance(full, PageContent):
             marks = read_marks(source, full.text, with_numbers=with_numbers)
-            full = replace(full, marks=marks)
+            full = replace(full, marks=marks.without(ignored))
         marks = read_marks(source, content.text, with_numbers=with_numbers)
-        return replace(content, marks=marks, full=full)
+        return replace(content, marks=marks.without(ignored), full=full)
 
-    def _content_of_text(self, text: str, title: str | None) -> PageContent:
+    def _content_of_text(self, page: Page, text: str) -> PageContent:
         check_size(text)
         tidied = tidy(text)
         if not tidied:
@@ -198,7 +200,9 @@ class PageReader:
         marks = None
         if self._options.distinguish != "nothing":
             with_numbers = self._options.distinguish == "numbers"
-            marks = marks_of_text(tidied, title, with_numbers=with_numbers)
+            marks = marks_of_text(tidied, page.title, with_numbers=with_numbers)
+        if marks is not None:
+            marks = marks.without(ignored_at(self._options.ignore_marks, page.url))
         return PageContent(tidied, marks=marks)
 
     def try_content(self, page: object, known: Known = NOTHING) -> Content:

@@ -1,5 +1,4 @@
-"""A report of a crawl, made of named queries: their rows are what a terminal, a page and JSON show,
-and findings.
+"""A report of a crawl, made of named queries: their rows are what a terminal, a page and JSON show.
 
 DuckDB asks the journals, as tables in a file of their own, so that memory stays bounded. The
 queries are in the folder `sql`, each below its name. Lists hold the most important rows only, so
@@ -23,9 +22,10 @@ from crawldedup.errors import CrawlDedupError, MissingDependencyError
 from crawldedup.fingerprinting.bits import VERIFY_BITS
 from crawldedup.index.queries import expected_recall
 from crawldedup.journal import Journal
+from crawldedup.report.apart import SAME_TEXT, ignorable_in, in_words, named_in_words
+from crawldedup.report.findings import findings_of
 from crawldedup.scope import site_of
 from crawldedup.search.decision import MAX_SIMILARITY, estimate_deviation
-from crawldedup.text import pluralize
 
 Progress = Callable[[str, float], None]
 Row = dict[str, Any]
@@ -45,6 +45,7 @@ _ROWS: Final = (
     "parameters",
     "stale",
     "below",
+    "alike",
     "clusters",
     "reasons",
     "walls",
@@ -60,15 +61,10 @@ _ADVISED: Final = (
     "examples",
 )  # what is shown of a mined rule
 _MOST_STEPS: Final = 60
+_MOST_STEPS_OF_CHAINS: Final = (
+    20  # Of a million pages. Journals of several processes may have rings.
+)
 _STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
-
-_LEVELS: Final = ("bad", "warn", "info")
-_MOST_NAMED: Final = 3
-_LAST_STEPS: Final = 5
-
-_Finding = tuple[
-    str, str, str
-]  # how urgent it is, its sentence, and the section that shows more of it
 
 
 def check_installed() -> None:
@@ -224,8 +220,10 @@ def make_report(
     database.tell("counting", 0)
     database.rows("make_clusters")
     crawl = _crawl(database, journals, left_out)
+    _join_firsts(database)
     database.rows("make_places")
     rules = [] if crawl["is_scan"] else mine(*database.evidence(most=100_000))
+    apart = [in_words(row) for row in database.rows("apart", same_text=SAME_TEXT)]
     report = {
         "crawldedup_report": 1,
         "crawl": crawl,
@@ -234,6 +232,11 @@ def make_report(
         "similarity": _similarity(database, crawl["settings"]),
         "variants": database.rows("variants", views=f"^{VIEW_PARAMETERS}(=|$)"),
         **{name: database.rows(name) for name in _ROWS},
+        "apart": apart,
+        "apart_kinds": [
+            named_in_words(row) for row in database.rows("apart_kinds", same_text=SAME_TEXT)
+        ],
+        "ignorable": ignorable_in(apart),
         "index": _index(database, journals),
         "stats": {
             row["name"]: row["text"] or _whole(row["number"]) for row in database.rows("stats")
@@ -243,12 +246,16 @@ def make_report(
         "withdrawn": [row["rule"] for row in database.rows("withdrawn")],
         "volatile": [row["line"] for row in database.rows("volatile")],
     }
-    findings = sorted(
-        (*_trouble(report), *_traps(report), *_hints(report)),
-        key=lambda each: _LEVELS.index(each[0]),
-    )
-    names = ("level", "text", "section")
-    return report | {"findings": [dict(zip(names, finding, strict=True)) for finding in findings]}
+    return report | {"findings": [finding._asdict() for finding in findings_of(report)]}
+
+
+def _join_firsts(database: Database) -> None:
+    """Find the first page of each chain of pages that were hardly kept apart."""
+    database.rows("make_firsts")
+    for _ in range(_MOST_STEPS_OF_CHAINS):
+        if database.row("count_links")["links"] == 0:
+            break
+        database.rows("shorten_links")
 
 
 def _crawl(database: Database, journals: Sequence[Journal], left_out: int) -> Row:
@@ -352,108 +359,3 @@ def _comparison(database: Database, journals: Sequence[Journal], former: Sequenc
 
 def _whole(number: float) -> float:
     return int(number) if number.is_integer() else number
-
-
-def _trouble(report: Report) -> Iterator[_Finding]:
-    totals, crawl = report["totals"], report["crawl"]
-    if not totals["checked"]:
-        yield "bad", "No page was checked.", "skipped"
-    if unchecked := totals["counts"]["error"]:
-        level = "bad" if unchecked > 0.01 * totals["responses"] else "warn"
-        yield (
-            level,
-            f"{pluralize(unchecked, 'page')} passed unchecked, because something failed.",
-            "skipped",
-        )
-    for wall in report["walls"][:_MOST_NAMED]:
-        share = f"{100 * wall['share']:.0f} % of {wall['window']} pages in a row were copies of"
-        yield (
-            "bad",
-            f"A login wall, a ban or a soft 404 is likely: {share} {wall['url']}.",
-            "skipped",
-        )
-    if missing := sum(process["end"] is None for process in crawl["processes"]):
-        count = len(crawl["processes"])
-        what = "the crawl" if count == 1 else f"{missing} of {count} processes"
-        yield (
-            "warn",
-            f"No end of {what} is recorded: still running, killed, or no room to write it.",
-            "about",
-        )
-    if crawl["left_out"]:
-        yield (
-            "warn",
-            f"{pluralize(crawl['left_out'], 'line')} of the journals could not be read.",
-            "about",
-        )
-
-
-def _traps(report: Report) -> Iterator[_Finding]:
-    traps = [group for group in report["stale"] if group["trap"]]
-    for group in traps[:_MOST_NAMED]:
-        copies = group["duplicates"] + group["counts"]["thin"]
-        place, checked = f"{group['site']}{group['name']}", group["checked"]
-        text = f"{copies:,} of {pluralize(checked, 'page')} at {place} are copies or nearly empty"
-        yield "warn", f"A trap ({group['trap']}): {text}, {checked - copies:,} are not.", "stale"
-    moments = report["timeline"]["moments"]
-    last = moments[-_LAST_STEPS:]
-    pages, new = (
-        sum(moment["checked"] for moment in last),
-        sum(moment["counts"]["new"] for moment in last),
-    )
-    own = new + sum(moment["counts"]["revisit"] for moment in last)
-    if len(moments) > 2 * _LAST_STEPS and own < 0.1 * pages:
-        yield (
-            "warn",
-            f"At the end of the crawl, {100 * new / pages:.1f} % of the pages were new.",
-            "time",
-        )
-
-
-def _hints(report: Report) -> Iterator[_Finding]:
-    totals, advice, withdrawn = report["totals"], report["advice"], report["withdrawn"]
-    for largest in report["clusters"][:1]:
-        if (copies := largest["copies"]) >= max(50, 0.1 * totals["duplicates"]):
-            yield (
-                "info",
-                f"The largest cluster has {copies:,} copies of {largest['kept']}.",
-                "clusters",
-            )
-    if advice:
-        saved = sum(rule["support"] for rule in advice)
-        what = f"{pluralize(len(advice), 'URL rule')} would have saved copies of {saved:,} contents"
-        how = "`crawldedup advise --output rules.json` writes them for CRAWLDEDUP_RULES"
-        yield "info", f"{what}: {how}.", "advice"
-    if withdrawn:
-        text = (
-            f"{pluralize(len(withdrawn), 'URL rule')} proved wrong and was left out: "
-            f"{_named(withdrawn)}."
-        )
-        yield "warn", f"{text} `crawldedup advise` writes rules without it.", "advice"
-    if volatile := _named(report["volatile"]):
-        yield (
-            "info",
-            f"Left out as volatile, since their numbers change with every load: {volatile}.",
-            "volatile",
-        )
-    if views := sum(row["by_query"] for row in report["below"]):
-        text = (
-            f"{pluralize(views, 'new page')} nearly match a page whose URL differs in its query "
-            "alone."
-        )
-        yield "info", f"{text} See what keeps them apart.", "below"
-    variants = [
-        f"{row['name']} at {row['site']}: {row['values']} values, same text"
-        for row in report["variants"]
-    ]
-    if variants:
-        how = "If these show other pictures, CRAWLDEDUP_DISTINGUISH_PARAMS keeps them apart."
-        yield "info", f"Parameter {_named(variants)}. {how}", "sites"
-    if totals["across_sites"]:
-        copies = pluralize(totals["across_sites"], "duplicate")
-        yield "info", f"{copies} of a page on another site: mirrors or partners.", "sites"
-
-
-def _named(texts: Sequence[str]) -> str:
-    more = [f"and {len(texts) - _MOST_NAMED} more"] if len(texts) > _MOST_NAMED else []
-    return "; ".join([*texts[:_MOST_NAMED], *more])

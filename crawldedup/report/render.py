@@ -28,6 +28,7 @@ from rich.text import Text
 
 from crawldedup.commands.command import check_target, target_file
 from crawldedup.errors import ConfigurationError
+from crawldedup.report.apart import setting_of
 from crawldedup.report.queries import CHANGES, Database, Report, check_installed
 from crawldedup.text import pluralize, printable
 
@@ -84,6 +85,7 @@ def templates_of(package: str, *functions: Callable[..., object]) -> "Environmen
         link,
         passages,
         percent,
+        setting_of,
     )
     named = {
         function.__name__: function for function in (*of_reports, shown, time_labels, *functions)

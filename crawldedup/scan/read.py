@@ -31,6 +31,7 @@ from crawldedup.errors import (
 )
 from crawldedup.index.queries import QueryBuilder, marks_of, salted
 from crawldedup.key import NO_KEY
+from crawldedup.marks.quiet import ignored_at
 from crawldedup.options import Options
 from crawldedup.page import Page
 from crawldedup.reading.area import area_of
@@ -196,7 +197,8 @@ def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
     def content_of(page: Page) -> PageContent:
         # Half of an archive may be the same bytes again.
         same = content_digest(
-            page.html, page.text, page.title, page.encoding, area_of(options.content, page.url)
+            *(page.html, page.text, page.title, page.encoding),
+            *(area_of(options.content, page.url), ignored_at(options.ignore_marks, page.url)),
         )
         if same not in last:
             put_last(last, same, page_reader.content(page), _REMEMBERED)

@@ -92,7 +92,7 @@ def _work_folder(options: Options, given: Namespace, output: Output) -> Iterator
     """Yield the folder of --work, which stays, or one beside --output, which outlives an error, or
     a temporary one.
     """
-    names = ("similarity", "recall", "scope", "min_words", "distinguish_params")
+    names = ("similarity", "recall", "scope", "min_words", "distinguish_params", "ignore_marks")
     # What a scan must have in common with the one that it goes on with.
     task = {
         "sources": given.pages,

@@ -38,7 +38,7 @@ from crawldedup.scrapy_plugin.settings import (
     matches,
 )
 from crawldedup.scrapy_plugin.signals import count, say
-from crawldedup.verdict import Kind, Verdict
+from crawldedup.verdict import Kind, Verdict, is_hardly_apart
 
 _PAGES: Final = 20  # of a pattern tell what its next one will be
 # A request whose pattern leads to copies alone has a priority that is lower by this.
@@ -83,7 +83,7 @@ class Addon:
 
 class PostponeMiddleware:
     """Lets a request wait behind others if the last pages of its pattern of URLs were copies: the
-    more, the longer.
+    more, the longer. Pages that their texts or links alone kept apart count as copies.
 
     An endless calendar or a maze of sessions comes last, so a crawl that ends early has found more.
     Requests wait for long, so what is known when one has its turn decides: it is sent back into the
@@ -114,10 +114,10 @@ class PostponeMiddleware:
         return middleware
 
     def page_judged(self, verdict: Verdict) -> None:
-        """Note whether a page of a pattern was a copy."""
+        """Note whether a page of a pattern was a copy, or hardly told from another page."""
         pattern = pattern_of(verdict.url)
         recent = self._recent.get(pattern, deque(maxlen=_PAGES))
-        recent.append(verdict.is_duplicate)
+        recent.append(verdict.is_duplicate or is_hardly_apart(verdict))
         put_last(self._recent, pattern, recent, _MOST_PATTERNS)
 
     def process_request(self, request: Request) -> Request | None:

@@ -27,6 +27,7 @@ from crawldedup.fingerprinting.bits import VERIFY_BITS
 from crawldedup.journal import FileJournal, shown
 from crawldedup.scrapy_plugin.outcomes import Outcome
 from crawldedup.scrapy_plugin.settings import CrawlOptions
+from crawldedup.scrapy_plugin.siblings import SiblingReasons
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.search.decision import accept_threshold
 from crawldedup.stores.registry import shown_url
@@ -80,6 +81,7 @@ class CrawlJournal:
         self._has_complained = False
         self._began = 0.0
         self._place = self._crawl = ""
+        self._siblings = SiblingReasons()
 
     def begin(self, known: int | None) -> None:
         """Write the header. `known` are the pages in the index."""
@@ -119,11 +121,14 @@ class CrawlJournal:
         self, request: Request, response: Response, judged: Judged, outcome: Outcome, known: int
     ) -> None:
         """Write what a page is, and what became of it. `known` are the pages in the index."""
+        if self._file is None:
+            return
         verdict, coverage = judged.verdict, judged.verdict.coverage
         figures = {
             "original": shown(verdict.original or ""),
             "similarity": round(verdict.similarity or 0.0, 4),
             "rejected_url": shown(verdict.rejected or ""),
+            "apart": self._siblings.add(judged),
             "action": str(outcome.fate),
             "unchanged": outcome.unchanged,
             **{name: getattr(verdict, name) for name in _SHOWN_OF_VERDICT},

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from crawldedup.recent import put_last
 from crawldedup.scope import site_of
-from crawldedup.verdict import Kind, Verdict
+from crawldedup.verdict import Kind, Verdict, is_hardly_apart
 
 # So many of the last judged pages, and the share of them that makes an original suspect: of a wall
 # before all of a site, and before each third page. Honest pages of one template stay below: of a
@@ -15,7 +15,6 @@ WINDOWS: Final = ((100, 0.6), (500, 0.3))
 MOST_SUSPECTED: Final = 100  # originals in one crawl
 _MOST_SITES: Final = 100  # are watched
 _MOST_KEPT: Final = 10_000  # pages of which it is known what they are like
-_KEPT_BY: Final = frozenset({"text", "links"})
 
 
 class Suspicion(NamedTuple):
@@ -79,7 +78,7 @@ class Walls:
         them; None if it is no copy, and was not kept apart by little.
         """
         nearest = verdict.original if verdict.is_duplicate else None
-        if verdict.rejected_by in _KEPT_BY:
+        if is_hardly_apart(verdict):
             nearest = verdict.rejected
         if nearest is None:
             return None

@@ -63,6 +63,7 @@ class SparkOptionValues(TypedDict, total=False):
     content: str | Mapping[str, str] | None
     min_words: int
     distinguish: str
+    ignore_marks: str | Mapping[str, Sequence[str]] | None
     key: int | bytes | None
 
 
@@ -111,7 +112,7 @@ def deduplicate(
         order: The names of columns that order the pages, lowest values first. Equal rows come in
             the order of the DataFrame. The first of several copies is kept.
         **options: What is compared: `similarity`, `recall`, `extractor`, `content`, `min_words`,
-            `distinguish` and `key`, which is 0 by default.
+            `distinguish`, `ignore_marks` and `key`, which is 0 by default.
 
     Returns:
         The rows of the DataFrame with the four columns, which are added to its own.

@@ -15,6 +15,8 @@ import msgspec
 
 from crawldedup.fingerprinting.bits import check_fingerprint
 from crawldedup.key import Key
+from crawldedup.marks.quiet import ignored_at
+from crawldedup.marks.reasons import brief
 from crawldedup.options import Options
 from crawldedup.page import Page
 from crawldedup.reading.area import area_of
@@ -86,12 +88,15 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
     def read(page: Page, key: Key, known: Known) -> tuple[msgspec.Raw, float]:
         begun = perf_counter()
         area = area_of(options.content, page.url)
+        ignored = ignored_at(options.ignore_marks, page.url)
         digest = content_digest(
-            *(page.html, page.text, page.title, page.encoding, area, key.id),
-            *(known, known and page.url, values_in(page.url)),
+            *(page.html, page.text, page.title, page.encoding),
+            *(area, ignored, key.id, known, known and page.url, values_in(page.url)),
         )
         if digest not in last:
-            result = replace(page_reader.read_page(page, key, known), text=None, marks=None)
+            result = page_reader.read_page(page, key, known)
+            marks = None if result.marks is None else brief(result.marks)
+            result = replace(result, text=None, marks=marks)
             put_last(last, digest, msgspec.Raw(_packed.encode(result)), _CACHED_PAGES)
         return last[digest], perf_counter() - begun
 

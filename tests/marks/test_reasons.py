@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crawldedup.marks.reasons import KINDS, reason_of
+from crawldedup.marks.reasons import KINDS, brief, reason_of
 from crawldedup.marks.relation import Conflict
 from crawldedup.marks.values import HEADLINE, ShownMarks, ShownName
 
@@ -34,6 +34,38 @@ def shown(name: str, number: str) -> ShownMarks:
 )
 def test_the_marks_that_differ_are_told(conflict: Conflict, reason: str) -> None:
     assert reason_of(conflict, shown("lamp", "7"), shown("chair", "8")) == reason
+
+
+@pytest.mark.parametrize("conflict", KINDS)
+def test_marks_that_a_page_does_not_show_are_left_out(conflict: Conflict) -> None:
+    """An index may have learned them from a copy of the page."""
+    lamp, nothing = shown("lamp", "7"), ShownMarks()
+    assert reason_of(conflict, nothing, lamp) == KINDS[conflict]
+    assert reason_of(conflict, lamp, nothing) == KINDS[conflict]
+
+
+@pytest.mark.parametrize(
+    "conflict", [Conflict.NAME, Conflict.PICTURE, Conflict.PLAYER, Conflict.DATA]
+)
+def test_brief_marks_give_the_same_reasons(conflict: Conflict) -> None:
+    lamp, chair = shown("lamp", "7"), shown("chair", "8")
+    assert reason_of(conflict, brief(lamp), brief(chair)) == reason_of(conflict, lamp, chair)
+
+
+def test_brief_marks_are_short_and_can_be_encoded() -> None:
+    long = "\ud800" + "x" * 10_000
+    marks = brief(
+        ShownMarks(
+            names=(ShownName(long, HEADLINE),),
+            pictures=(long, "room"),
+            players=(long, "tour"),
+            data=((long, long),) * 8,
+            text=long,
+            links=(long,) * 100,
+            numbers=long,
+        )
+    )
+    assert len(repr(marks).encode()) < 3_000
 
 
 def test_every_conflict_has_words() -> None:

@@ -140,6 +140,11 @@ def _page(number: int, crawl: Crawl, random: Random) -> Line:
     return page(url, outcome, words=200, digest=f"{number:x}", referer=news)
 
 
+def _kept_apart(url: str, text: str) -> Line:
+    told = {"rejected_url": text, "rejected_similarity": 1.0, "rejected_by": "picture"}
+    return page(url, **told, apart=text)
+
+
 def hostile_lines() -> list[Line]:
     """Return lines whose every text comes from a hostile page."""
     lines: list[Line] = []
@@ -151,6 +156,8 @@ def hostile_lines() -> list[Line]:
             {"t": 1, "url": f"https://fine.example/?{cut}", "outcome": "new", "digest": cut},
             {"t": 2, "url": cut, "outcome": "near", **copy},
             {"t": 3, "url": cut, "outcome": "skipped", "reason": cut},
+            _kept_apart(f"https://fine.example/p/{cut}", cut),
+            *(_kept_apart(cut, cut) for _ in range(12)),
             {"t": 4, "wall": cut, "share": 0.9, "window": 100},
             {"t": 4, "skipped": f"https://fine.example/{cut}", "rule": cut},
         ]

@@ -200,3 +200,15 @@ def similarity_of(columns: Columns, page: int, other: int) -> float:
 def are_siblings(marks: bytes, other: bytes) -> bool:
     own, its = unpacked(marks), unpacked(other)
     return own is not None and its is not None and bool(conflict(own, its))
+
+
+def test_marks_that_keep_quiet_at_a_host_tell_nothing_apart_there() -> None:
+    # The same bytes at both hosts: what was read for one is not taken for the other.
+    pages = [
+        lamp(path, "Lamp", host=host, picture=path.replace("/", ""))
+        for path in ("red", "old/blue")
+        for host in ("a.example", "b.example")
+    ]
+    answer = packed(pages, Options(ignore_marks={"b.example": ["picture"]}, scope="site"))
+    columns = in_order(columns_in(answer))
+    assert find_duplicates(columns, GOAL).original.tolist() == [0, 1, 2, 1]

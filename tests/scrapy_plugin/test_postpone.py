@@ -56,6 +56,24 @@ def test_a_pattern_of_copies_waits_behind_others(postpone: PostponeMiddleware) -
 
 
 @pytest.mark.parametrize(
+    ("by", "priorities"),
+    [
+        ("text", [-3]),
+        ("links", [-3]),
+        *((by, []) for by in ("name", "picture", "data", "player", "listing", "numbers")),
+        *((by, []) for by in ("similarity", "crowd")),
+    ],
+)
+def test_a_pattern_of_pages_that_are_hardly_apart_waits(
+    postpone: PostponeMiddleware, by: str, priorities: list[int]
+) -> None:
+    """Empty months repeat their address, and are kept: contents come first all the same."""
+    for url in MONTHS[:20]:
+        postpone.page_judged(Verdict(NEW, url, rejected=MONTHS[0], rejected_by=by))
+    assert waits(postpone, Request(MONTHS[30])) == priorities
+
+
+@pytest.mark.parametrize(
     "values",
     [
         {"method": "POST"},

@@ -51,6 +51,7 @@ def test_defaults() -> None:
         ("PARAGRAPHS", "mark", "mark"),
         ("JOURNAL", "False", False),
         ("DISTINGUISH_PARAMS", '{"shop.example": ["img"]}', {"shop.example": ["img"]}),
+        ("IGNORE_MARKS", '{"news.example": ["picture"]}', {"news.example": ["picture"]}),
         ("TRUSTED_SITES", "www.e.com, https://e.org/a", frozenset({"e.com", "e.org"})),
         ("ITEM_FIELDS", "title, body", ("title", "body")),
         ("DENY", r"/(a|b),\d{1,2}", (regex.compile(r"/(a|b),\d{1,2}"),)),

@@ -3,6 +3,12 @@
 SET enable_progress_bar = false;
 CREATE MACRO is_judged(outcome) AS outcome IN ('new', 'near', 'exact', 'thin');
 CREATE MACRO is_copy(outcome) AS outcome IN ('near', 'exact');
+-- What kept a new page apart from one that reads alike is a mark.
+CREATE MACRO is_apart(outcome, cause) AS outcome IN ('new', 'thin')
+    AND cause IN ('name', 'picture', 'player', 'data', 'listing', 'text', 'links', 'numbers');
+-- Contents may differ in their texts or links alone, but so do the pages of walls and traps: where these are looked for,
+-- such a page counts as a copy.
+CREATE MACRO is_hardly_apart(outcome, cause) AS outcome = 'new' AND coalesce(cause IN ('text', 'links'), false);
 -- Scheme and host, as they stand in a URL.
 CREATE MACRO origin_of(url) AS regexp_extract(coalesce(url, ''), '(?s)^.{1,19}?://[^/?#]*');
 -- Of one URL so many parameters count, or the few URLs that have more would fill the table.
@@ -20,8 +26,8 @@ CREATE MACRO pattern_of(path) AS
         '\d+', '{n}', 'g'),
         '/[^/]*[-_%][^/]*[-_%][^/]*', '/*', 'g'),
         '^((/[^/]*){4})/.+$', '\1/…');
--- Responses by outcome, and the shares of duplicates among the checked pages, and of new ones among the judged.
-CREATE MACRO counted(outcome) AS {
+-- Responses by outcome, those of siblings, and the shares of duplicates among the checked pages, and of new ones among the judged.
+CREATE MACRO counted(outcome, cause) AS {
     'counts': {
         'new': count(*) FILTER (outcome = 'new'), 'near': count(*) FILTER (outcome = 'near'),
         'exact': count(*) FILTER (outcome = 'exact'), 'thin': count(*) FILTER (outcome = 'thin'),
@@ -32,6 +38,8 @@ CREATE MACRO counted(outcome) AS {
     'judged': count(*) FILTER (is_judged(outcome)),
     'checked': count(*) FILTER (is_judged(outcome) OR outcome = 'revisit'),
     'duplicates': count(*) FILTER (is_copy(outcome)),
+    'apart': count(*) FILTER (is_apart(outcome, cause)),
+    'hardly_apart': count(*) FILTER (is_hardly_apart(outcome, cause)),
     'share': count(*) FILTER (is_copy(outcome))
         / nullif(count(*) FILTER (is_judged(outcome) OR outcome = 'revisit'), 0),
     'novelty': count(*) FILTER (outcome = 'new') / nullif(count(*) FILTER (is_judged(outcome)), 0)
@@ -67,7 +75,7 @@ WITH parts AS (
         replaces: 'BOOLEAN', abandoned: 'BOOLEAN', digest: 'VARCHAR', reason: 'VARCHAR', bytes: 'BIGINT',
         status: 'INTEGER', referer: 'VARCHAR', depth: 'INTEGER', latency: 'DOUBLE', waited: 'DOUBLE', read: 'DOUBLE',
         store: 'DOUBLE', probes: 'INTEGER', candidates: 'INTEGER', difference: 'VARCHAR', rejected_url: 'VARCHAR',
-        rejected_similarity: 'DOUBLE', rejected_by: 'VARCHAR',
+        rejected_similarity: 'DOUBLE', rejected_by: 'VARCHAR', apart: 'VARCHAR',
         t: 'DOUBLE', known: 'BIGINT', index_bytes: 'BIGINT', skipped: 'VARCHAR', rule: 'VARCHAR', wall: 'VARCHAR',
         share: 'DOUBLE', "window": 'BIGINT', "end": 'VARCHAR', stats: 'JSON', crawldedup_journal: 'INTEGER',
         withdrawn: 'JSON', volatile: 'VARCHAR'
@@ -105,7 +113,7 @@ LEFT JOIN wide_folders AS wide ON wide.site = sites.site AND wide.folder = pages
 -- What is a row where every verdict is written.
 CREATE VIEW verdicts AS SELECT number, moment, site, url, outcome, original, similarity, hamming, copies, words, action,
     changed, unchanged, replaces, abandoned, digest, reason, bytes, status, referer, depth, latency, waited, read, store,
-    probes, candidates, difference, rejected_url, rejected_similarity, rejected_by, process
+    probes, candidates, difference, rejected_url, rejected_similarity, rejected_by, apart, process
 FROM places;
 
 -- name: unread_lines

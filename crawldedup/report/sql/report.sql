@@ -32,8 +32,30 @@ SELECT biggest.*, exact / copies AS share_exact, members FROM biggest JOIN (
     SELECT kept, list(member ORDER BY member.similarity, member.url) AS members FROM members GROUP BY kept
 ) USING (kept) ORDER BY copies DESC, kept;
 
+-- name: make_firsts
+-- Pages that their texts or links alone kept apart, and hashes of the pages that these were kept apart from. URLs are
+-- long: 64 bits tell them apart.
+CREATE TABLE firsts AS SELECT hash(url) AS page, min(hash(rejected_url)) AS first FROM pages
+WHERE is_hardly_apart(outcome, rejected_by) AND rejected_url <> '' AND rejected_url <> url GROUP BY page;
+
+-- name: count_links
+-- Pages whose page was kept apart from yet another one.
+SELECT count(*) AS links FROM firsts JOIN firsts AS further ON further.page = firsts.first;
+
+-- name: shorten_links
+-- Each page may be nearest to the one before it. In each step, chains become half as long.
+CREATE OR REPLACE TABLE firsts AS SELECT firsts.page, coalesce(further.first, firsts.first) AS first
+FROM firsts LEFT JOIN firsts AS further ON further.page = firsts.first;
+
+-- name: alike
+-- Pages that many others differ from in texts or links alone.
+WITH largest AS (SELECT first, count(*) AS pages FROM firsts GROUP BY first ORDER BY pages DESC, first LIMIT 20)
+SELECT min(rejected_url) AS url, any_value(largest.pages) AS pages
+FROM (SELECT rejected_url, hash(rejected_url) AS first FROM pages WHERE is_hardly_apart(outcome, rejected_by))
+JOIN largest USING (first) GROUP BY first ORDER BY pages DESC, url;
+
 -- name: totals
-SELECT unnest(counted(outcome)), (SELECT count(*) FROM kept_pages) AS clusters,
+SELECT unnest(counted(outcome, rejected_by)), (SELECT count(*) FROM kept_pages) AS clusters,
     (SELECT count(*) FROM places JOIN sites AS originals ON originals.origin = origin_of(original)
         WHERE is_copy(outcome) AND originals.site <> places.site) AS across_sites,
     count(*) FILTER (replaces) AS replaced, count(*) FILTER (changed) AS changed,
@@ -96,51 +118,61 @@ FROM (
 
 -- name: moments
 -- `rate` are the checked pages a minute; the last step may be short.
-SELECT slot * $step AS seconds, unnest(counted(outcome)), arg_max(known, moment) AS known,
+SELECT slot * $step AS seconds, unnest(counted(outcome, rejected_by)), arg_max(known, moment) AS known,
     60 * count(*) FILTER (is_judged(outcome) OR outcome = 'revisit')
         / if(slot = $last, greatest($last_step, $step / 4), $step) AS rate
 FROM (SELECT unnest(range($last + 1)) AS slot) LEFT JOIN (
-    SELECT floor(moment / $step)::INTEGER AS slot, if(url IS NULL, NULL, outcome) AS outcome, known, moment FROM lines
+    SELECT floor(moment / $step)::INTEGER AS slot, if(url IS NULL, NULL, outcome) AS outcome, rejected_by, known, moment
+    FROM lines
 ) USING (slot) GROUP BY slot ORDER BY slot;
 
 -- name: make_places
 -- `recent` is the share of new pages among the last judged ones, `since_new` counts the judged pages after the last one
--- with a text of its own, and `originals` the pages that the copies repeat: five copies each on average, in a trap.
+-- with a text of its own, and `originals` the pages that the copies repeat: five copies each on average, in a trap. Pages
+-- that are hardly apart from the first one of their kind count as its copies.
 CREATE MACRO places_by(by_pattern) AS TABLE
-WITH named AS (SELECT *, if(by_pattern, pattern, '') AS name FROM places), biggest AS MATERIALIZED (
-    SELECT site, name, unnest(counted(outcome)), coalesce(sum(bytes), 0) AS bytes,
-        max(moment) FILTER (outcome IN ('new', 'revisit')) AS last_own
+WITH named AS (
+    SELECT *, if(by_pattern, pattern, '') AS name, is_hardly_apart(outcome, rejected_by) AS is_hardly FROM places
+), biggest AS MATERIALIZED (
+    SELECT site, name, unnest(counted(outcome, rejected_by)), coalesce(sum(bytes), 0) AS bytes,
+        max(moment) FILTER (outcome IN ('new', 'revisit') AND NOT is_hardly) AS last_own
     FROM named GROUP BY site, name ORDER BY count(*) DESC, site, name LIMIT 200
+), judged AS (
+    SELECT site, name, outcome, is_hardly, moment, hash(if(is_hardly, rejected_url, original)) AS nearest,
+        if(is_hardly, rejected_url, original) IS NULL AS is_alone
+    FROM named WHERE is_judged(outcome)
 ), lately AS (
-    SELECT site, name, list_avg(max_by((outcome = 'new')::INTEGER, moment, 100)) AS recent,
-        count(*) FILTER (moment > coalesce(last_own, -1)) AS since_new, approx_count_distinct(original) AS originals
-    FROM (SELECT site, name, outcome, moment, original FROM named WHERE is_judged(outcome))
-    JOIN biggest USING (site, name) GROUP BY ALL
+    SELECT site, name, list_avg(max_by((outcome = 'new' AND NOT is_hardly)::INTEGER, moment, 100)) AS recent,
+        count(*) FILTER (moment > coalesce(last_own, -1)) AS since_new,
+        approx_count_distinct(if(is_alone, NULL, coalesce(first, nearest))) AS originals
+    FROM judged JOIN biggest USING (site, name) LEFT JOIN firsts ON firsts.page = nearest GROUP BY ALL
 ), complete AS (
     SELECT biggest.* EXCLUDE (last_own), recent, coalesce(since_new, 0) AS since_new,
         coalesce(originals, 0) AS originals, 0 AS "values" FROM biggest LEFT JOIN lately USING (site, name)
 )
-SELECT *, if(name = '', '', trap(name, checked, duplicates + counts.thin, since_new,
-    originals * 5 > duplicates + counts.thin)) AS trap
+SELECT *, if(name = '', '', trap(name, checked, duplicates + counts.thin + hardly_apart, since_new,
+    originals * 5 > duplicates + counts.thin + hardly_apart)) AS trap
 FROM complete ORDER BY responses DESC, site, name;
 CREATE TABLE patterns AS SELECT * FROM places_by(true);
 -- One value for some pages is a filter or a view; a value for each page is a trap. When the last page with a text of its
 -- own came is not known of a parameter: it may have one in twenty.
 CREATE TABLE parameters AS WITH pairs AS (
-    SELECT site, outcome, bytes, unnest(parameters_of(url)) AS pair FROM places WHERE contains(url, '?')
+    SELECT site, outcome, rejected_by, bytes, unnest(parameters_of(url)) AS pair FROM places WHERE contains(url, '?')
 ), named AS (
-    SELECT site, outcome, bytes, left(split_part(pair, '=', 1), 60) AS name, split_part(pair, '=', 2) AS value
+    SELECT site, outcome, rejected_by, bytes, left(split_part(pair, '=', 1), 60) AS name,
+        split_part(pair, '=', 2) AS value
     FROM pairs
 ), biggest AS (
-    SELECT site, name, unnest(counted(outcome)), coalesce(sum(bytes), 0) AS bytes, NULL AS recent, 0 AS since_new,
-        0 AS originals, approx_count_distinct(value) AS "values",
+    SELECT site, name, unnest(counted(outcome, rejected_by)), coalesce(sum(bytes), 0) AS bytes, NULL AS recent,
+        0 AS since_new, 0 AS originals, approx_count_distinct(value) AS "values",
         avg(regexp_full_match(value, '\d{4}-?\d{1,2}(-?\d{1,2})?')::INTEGER) > 0.5 OR regexp_full_match(
             lower(name), 'date|day|month|year|week|from|to|start|end|ical|tribe-bar-date') AS is_date,
         avg(regexp_full_match(value, '[0-9a-fA-F-]{16,}')::INTEGER) > 0.5 AS is_id
     FROM named GROUP BY site, name ORDER BY count(*) DESC, site, name LIMIT 200
 ), kinds AS (SELECT *, if(is_id, '{id}', if(is_date, '{date}', name)) AS kind FROM biggest)
 SELECT * EXCLUDE (is_date, is_id, kind), if("values" > greatest(50, judged // 2) OR is_date,
-    trap(kind, checked, duplicates + counts.thin, judged - 20 * (counts.new + counts.revisit), false), '') AS trap
+    trap(kind, checked, duplicates + counts.thin + hardly_apart,
+        judged - 20 * (counts.new - hardly_apart + counts.revisit), false), '') AS trap
 FROM kinds ORDER BY responses DESC, site, name;
 
 -- name: sites
@@ -181,16 +213,39 @@ SELECT if($is_looser, NULL, count(*) FILTER (outcome = 'near' AND similarity < $
 FROM pages;
 
 -- name: below
--- New pages just below the limit: first where the URLs differ in their queries alone.
+-- New pages just below the limit: first where the URLs differ in their queries alone. Those that a mark keeps apart may
+-- be above it, and are `apart`.
 WITH rejected AS (
     SELECT site, pattern AS name, rejected_similarity AS similarity, coalesce(rejected_by, '') AS cause,
         split_part(url, '?', 1) = split_part(rejected_url, '?', 1) AS by_query,
         {'url': url, 'nearest': rejected_url, 'difference': coalesce(difference, '')} AS example
     FROM places WHERE outcome = 'new' AND rejected_url <> '' AND rejected_similarity IS NOT NULL
+        AND NOT is_apart(outcome, coalesce(rejected_by, ''))
 )
 SELECT site, name, count(*) AS pages, count(*) FILTER (by_query) AS by_query, max(similarity) AS highest,
     mode(cause) AS cause, arg_max(example, by_query::INTEGER + similarity) AS example
 FROM rejected GROUP BY site, name ORDER BY max(by_query) DESC, pages DESC, site, name LIMIT 200;
+
+-- name: apart_kinds
+SELECT rejected_by AS kind, count(*) AS pages, count(*) FILTER (rejected_similarity >= $same_text) AS same_text
+FROM pages WHERE is_apart(outcome, rejected_by) GROUP BY kind ORDER BY pages DESC, kind;
+
+-- name: apart
+-- What was kept apart, by pattern and mark, with the pair that reads most alike, if possible one that names its marks.
+-- `judged` are all pages of the pattern, `origin` is empty if they stand on several hosts.
+WITH apart AS (
+    SELECT site, pattern AS name, rejected_by AS kind, coalesce(rejected_similarity, 0) AS similarity, origin, number,
+        {'url': url, 'nearest': coalesce(rejected_url, ''), 'reason': coalesce(apart, '')} AS example
+    FROM places WHERE is_apart(outcome, rejected_by)
+), biggest AS (
+    SELECT site, name, kind, count(*) AS pages, count(*) FILTER (similarity >= $same_text) AS same_text,
+        if(min(origin) = max(origin), min(origin), '') AS origin,
+        arg_max(example, (example.reason <> '', similarity, -number)) AS example
+    FROM apart GROUP BY ALL ORDER BY pages DESC, site, name, kind LIMIT 200
+)
+SELECT biggest.*, judged FROM biggest JOIN (
+    SELECT site, pattern AS name, count(*) AS judged FROM places WHERE is_judged(outcome) GROUP BY ALL
+) USING (site, name) ORDER BY pages DESC, site, name, kind;
 
 -- name: variants
 -- Parameters of which several values have the same text: they may show another picture. What names a view or a campaign

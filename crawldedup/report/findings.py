@@ -1,0 +1,162 @@
+"""Conclude from the figures of a report what needs a look, the most urgent first."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from crawldedup.text import pluralize
+
+_LEVELS: Final = ("bad", "warn", "info")
+_MOST_NAMED: Final = 3
+_LAST_STEPS: Final = 5
+_MANY_ALIKE: Final = 50
+_LONGEST_PLACE: Final = 60
+
+
+class Finding(NamedTuple):
+    """What stands out."""
+
+    level: str  #: How urgent it is: "bad", "warn" or "info".
+    text: str  #: A sentence or two.
+    section: str  #: The section of the page that shows more of it.
+
+
+def findings_of(report: Mapping[str, Any]) -> list[Finding]:
+    """Return what stands out in a report."""
+    found = [*_trouble(report), *_traps(report), *_siblings(report), *_hints(report)]
+    return sorted(found, key=lambda finding: _LEVELS.index(finding.level))
+
+
+def _trouble(report: Mapping[str, Any]) -> Iterator[Finding]:
+    totals, crawl = report["totals"], report["crawl"]
+    if not totals["checked"]:
+        yield Finding("bad", "No page was checked.", "skipped")
+    if unchecked := totals["counts"]["error"]:
+        level = "bad" if unchecked > 0.01 * totals["responses"] else "warn"
+        yield Finding(
+            level,
+            f"{pluralize(unchecked, 'page')} passed unchecked, because something failed.",
+            "skipped",
+        )
+    for wall in report["walls"][:_MOST_NAMED]:
+        share = f"{100 * wall['share']:.0f} % of {wall['window']} pages in a row read like"
+        yield Finding(
+            "bad",
+            f"A login wall, a ban or a soft 404 is likely: {share} {wall['url']}.",
+            "skipped",
+        )
+    if missing := sum(process["end"] is None for process in crawl["processes"]):
+        count = len(crawl["processes"])
+        what = "the crawl" if count == 1 else f"{missing} of {count} processes"
+        yield Finding(
+            "warn",
+            f"No end of {what} is recorded: still running, killed, or no room to write it.",
+            "about",
+        )
+    if crawl["left_out"]:
+        yield Finding(
+            "warn",
+            f"{pluralize(crawl['left_out'], 'line')} of the journals could not be read.",
+            "about",
+        )
+
+
+def _traps(report: Mapping[str, Any]) -> Iterator[Finding]:
+    traps = [group for group in report["stale"] if group["trap"]]
+    for group in traps[:_MOST_NAMED]:
+        yield Finding("warn", _text_of_trap(group), "stale")
+    moments = report["timeline"]["moments"]
+    last = moments[-_LAST_STEPS:]
+    pages, hardly = (sum(moment[name] for moment in last) for name in ("checked", "hardly_apart"))
+    new = sum(moment["counts"]["new"] for moment in last) - hardly
+    own = new + sum(moment["counts"]["revisit"] for moment in last)
+    if len(moments) > 2 * _LAST_STEPS and own < 0.1 * pages:
+        besides = f", without {hardly:,} that hardly differ from others" if hardly else ""
+        yield Finding(
+            "warn",
+            f"At the end of the crawl, {100 * new / pages:.1f} % of the pages were new{besides}.",
+            "time",
+        )
+
+
+def _text_of_trap(group: Mapping[str, Any]) -> str:
+    """Return what is said of a trap.
+
+    Pages that their texts or links alone kept apart may be contents: they are named as what they
+    are.
+    """
+    hardly = group["hardly_apart"]
+    copies = group["duplicates"] + group["counts"]["thin"]
+    place, pages = f"{group['site']}{group['name']}", pluralize(group["checked"], "page")
+    rest = group["checked"] - copies - hardly
+    if not hardly:
+        text = f"{copies:,} of {pages} at {place} are copies or nearly empty"
+        return f"A trap ({group['trap']}): {text}, {rest:,} are not."
+    text = f"{hardly:,} of {pages} at {place} hardly differ from others, and were kept"
+    return (
+        f"A trap ({group['trap']}), or contents that share most of their text: {text}, "
+        f"{copies:,} are copies or nearly empty, {rest:,} are neither."
+    )
+
+
+def _siblings(report: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what was kept apart again and again: by little, or by a mark that may change."""
+    walls = {wall["url"] for wall in report["walls"]}
+    for first in report["alike"][:1]:
+        is_large = first["pages"] >= max(_MANY_ALIKE, 0.1 * report["totals"]["checked"])
+        if is_large and first["url"] not in walls:
+            text = f"{first['pages']:,} pages differ from {first['url']} or from each other in"
+            yield Finding("info", f"{text} their texts or links alone, and were kept.", "apart")
+    for each in report["ignorable"][:_MOST_NAMED]:
+        place = f"{each['site']}{each['name']}"[:_LONGEST_PLACE]
+        pages = f"{pluralize(each['same_text'], 'page')} at {place} have the text of another page"
+        what = f"but {each['what']}. If they are copies, {each['setting']} drops them"
+        yield Finding("info", f"{pages}, {what}: look at a pair first.", "apart")
+
+
+def _hints(report: Mapping[str, Any]) -> Iterator[Finding]:
+    totals, advice, withdrawn = report["totals"], report["advice"], report["withdrawn"]
+    for largest in report["clusters"][:1]:
+        if (copies := largest["copies"]) >= max(50, 0.1 * totals["duplicates"]):
+            yield Finding(
+                "info",
+                f"The largest cluster has {copies:,} copies of {largest['kept']}.",
+                "clusters",
+            )
+    if advice:
+        saved = sum(rule["support"] for rule in advice)
+        what = f"{pluralize(len(advice), 'URL rule')} would have saved copies of {saved:,} contents"
+        how = "`crawldedup advise --output rules.json` writes them for CRAWLDEDUP_RULES"
+        yield Finding("info", f"{what}: {how}.", "advice")
+    if withdrawn:
+        text = (
+            f"{pluralize(len(withdrawn), 'URL rule')} proved wrong and was left out: "
+            f"{_named(withdrawn)}."
+        )
+        yield Finding("warn", f"{text} `crawldedup advise` writes rules without it.", "advice")
+    if volatile := _named(report["volatile"]):
+        yield Finding(
+            "info",
+            f"Left out as volatile, since their numbers change with every load: {volatile}.",
+            "volatile",
+        )
+    if views := sum(row["by_query"] for row in report["below"]):
+        text = (
+            f"{pluralize(views, 'new page')} nearly match a page whose URL differs in its query "
+            "alone."
+        )
+        yield Finding("info", f"{text} See what keeps them apart.", "below")
+    variants = [
+        f"{row['name']} at {row['site']}: {row['values']} values, same text"
+        for row in report["variants"]
+    ]
+    if variants:
+        how = "If these show other pictures, CRAWLDEDUP_DISTINGUISH_PARAMS keeps them apart."
+        yield Finding("info", f"Parameter {_named(variants)}. {how}", "sites")
+    if totals["across_sites"]:
+        copies = pluralize(totals["across_sites"], "duplicate")
+        yield Finding("info", f"{copies} of a page on another site: mirrors or partners.", "sites")
+
+
+def _named(texts: Sequence[str]) -> str:
+    more = [f"and {len(texts) - _MOST_NAMED} more"] if len(texts) > _MOST_NAMED else []
+    return "; ".join([*texts[:_MOST_NAMED], *more])

@@ -1,0 +1,51 @@
+"""Say in words what keeps the siblings of a crawl apart, for its journal."""
+
+from typing import Final
+
+from crawldedup.aio import Judged
+from crawldedup.marks.reasons import reason_of
+from crawldedup.marks.relation import Conflict
+from crawldedup.marks.values import ShownMarks
+from crawldedup.recent import put_last
+from crawldedup.text import printable
+from crawldedup.verdict import mark_of_sibling
+
+_MOST_PAGES: Final = 5_000  # some 1 KB each
+_LONGEST_REASON: Final = 300
+
+
+class SiblingReasons:
+    """Knows what the last pages of a crawl show.
+
+    An index has hashes alone, so a reason names the marks of two pages only if this crawler has met
+    both.
+    """
+
+    def __init__(self) -> None:
+        # By hashes of the URLs. What was needed last comes last.
+        self._shown: dict[int, ShownMarks] = {}
+
+    def add(self, judged: Judged) -> str | None:
+        """Note what a page shows, and return in words what keeps it apart from its sibling.
+
+        The words are safe to show. None for a page that has no sibling.
+        """
+        verdict, marks = judged.verdict, judged.read.marks
+        mark = mark_of_sibling(verdict)
+        reason = None
+        if mark is not None:
+            sibling = self._shown_by(verdict.rejected or "")
+            reason = reason_of(Conflict[mark.upper()], sibling, marks or ShownMarks())
+        # No page is told apart from a copy.
+        if marks is not None and (not verdict.is_duplicate or verdict.replaces):
+            put_last(self._shown, hash(verdict.url), marks, _MOST_PAGES)
+        return None if reason is None else printable(reason, _LONGEST_REASON)
+
+    def _shown_by(self, url: str) -> ShownMarks:
+        """Return the marks of an earlier page; no marks if they are not known any more."""
+        key = hash(url)
+        marks = self._shown.get(key)
+        if marks is None:
+            return ShownMarks()
+        put_last(self._shown, key, marks, _MOST_PAGES)
+        return marks

@@ -1,0 +1,44 @@
+"""What a worker process answers about pages."""
+
+from __future__ import annotations
+
+import msgspec
+
+from crawldedup.key import NO_KEY
+from crawldedup.options import Options
+from crawldedup.page import Page
+from crawldedup.reading.reader import ReadPage
+from crawldedup.workers.reading import reader, request, timed_read_of
+
+WORDS = " ".join(f"word{number}" for number in range(100))
+HTML = (
+    "<html><head><title>{title}</title></head><body><main><h1>{title}</h1>"
+    "<img src=/river.jpg width=900 height=500><img src=/mill.jpg width=900 height=500>"
+    f"<p>{WORDS}</p></main></body></html>"
+)
+
+
+def read(options: Options, *urls: str, title: str = "A ferry") -> list[ReadPage]:
+    """Read one page at several addresses in one worker."""
+    answer = reader(options.index_values())
+    answers = [
+        answer(request("read", [Page(url, html=HTML.format(title=title))], NO_KEY)) for url in urls
+    ]
+    return [timed_read_of(msgspec.msgpack.encode(each)).read for each in answers]
+
+
+def test_the_marks_that_reasons_name_come_along_and_are_cut() -> None:
+    (page,) = read(Options(), "https://e.com/1", title="long " * 60)
+    assert page.marks is not None
+    assert (page.text, page.marks.text, page.marks.links) == (None, None, ())
+    assert page.marks.pictures == ("river",)
+    assert 90 < len(page.marks.name) <= 100
+
+
+def test_equal_pages_of_two_hosts_are_read_as_each_host_says() -> None:
+    options = Options(ignore_marks={"news.example": ["picture"]})
+    urls = ["https://a.example/1", "https://news.example/1", "https://b.example/1"]
+    first, muted, last = read(options, *urls)
+    assert first.fingerprint.marks == last.fingerprint.marks != muted.fingerprint.marks
+    assert muted.marks is not None
+    assert muted.marks.pictures == ()
