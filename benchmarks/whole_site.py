@@ -5,7 +5,7 @@ delivered twice?
     python benchmarks/whole_site.py --rows drop-items/blocks,minhash-0.9 --details
     python benchmarks/whole_site.py --articles ARTICLES     # a folder of the article extraction benchmark
     python benchmarks/whole_site.py --rows drop-items/blocks,no-postpone --found
-    python benchmarks/whole_site.py --site forum            # or shop, news, documentation: a site of one kind
+    python benchmarks/whole_site.py --site forum            # a site of one kind
     python benchmarks/whole_site.py --site shop --days      # and what comes on its second day
 
 A server on three loopback addresses has some 3,650 pages of 1,700 contents: news in six views, a
@@ -13,8 +13,8 @@ partner's copies among them, mirrored documentation, a shop with variants, a for
 and a login wall, a calendar, and oddities. Each answer names its content in a header that only the
 accounting reads. A plain CrawlSpider crawls it once for each row, in a process of its own.
 
-`--site` takes a site of one kind instead, on hosts of its own: `whole_site_parts/sites` tells what
-each holds. `--days` crawls it on two days by two crawlers that share an index on Redis, with
+`--site` takes a site of one kind instead, on hosts of its own: forum, shop, news, documentation,
+recipes or questions. `whole_site_parts/sites` tells what each holds. `--days` crawls it on two days by two crawlers that share an index on Redis, with
 CRAWLDEDUP_REVISIT "drop".
 
     lost             contents of the site that no delivered page has
@@ -94,7 +94,7 @@ def main(words: Sequence[str]) -> int:
         )
         parser.add_argument("--site", choices=KINDS, default=WHOLE, help="a site of one kind")
         parser.add_argument(
-            "--days", action="store_true", help="crawl on two days; of news and shop"
+            "--days", action="store_true", help="crawl on two days; of news, shop and recipes"
         )
         parser.add_argument(
             "--reloads", type=int, default=0, help="of --days: CRAWLDEDUP_RELOADS (default: 0)"
@@ -146,5 +146,7 @@ if __name__ == "__main__":
         "--scale 0.02 --rows md5 --articles ARTICLES --json",
         "--scale 0.02 --rows no-postpone --found",
         "--scale 0.02 --site forum --rows drop-items/blocks --details",
+        "--scale 0.02 --site recipes --rows drop-items/blocks --details",
+        "--scale 0.02 --site questions --rows drop-items/blocks --details",
         "--scale 0.02 --site shop --days --details",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from html import unescape
-from urllib.parse import urljoin
+from urllib.parse import urldefrag, urljoin
 
 import pytest
 
@@ -24,7 +24,10 @@ def site() -> Site:
 def links(site: Site, url: str) -> set[str]:
     # Enough loads to see each session, and each box.
     body = b"".join(loaded(site.pages[url].body) for _ in range(20)).decode()
-    found = {urljoin(url, unescape(href)) for href in re.findall(r'<a href="([^"]*)"', body)}
+    found = {
+        urldefrag(urljoin(url, unescape(href))).url
+        for href in re.findall(r'<a href="([^"]*)"', body)
+    }
     return found | {site.pages[url].location or url}
 
 
@@ -70,7 +73,14 @@ def test_links_lead_to_every_page(kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "pages", "contents"),
-    [("forum", 4797, 281), ("shop", 1378, 680), ("news", 1564, 330), ("documentation", 1800, 534)],
+    [
+        ("forum", 4797, 281),
+        ("shop", 1378, 680),
+        ("news", 1564, 330),
+        ("documentation", 1800, 534),
+        ("recipes", 2402, 606),
+        ("questions", 3099, 447),
+    ],
 )
 def test_a_site_of_one_kind_is_as_large_as_the_documentation_says(
     kind: str, pages: int, contents: int
@@ -79,7 +89,7 @@ def test_a_site_of_one_kind_is_as_large_as_the_documentation_says(
     assert (len(judged), len({page.content for page in judged})) == (pages, contents)
 
 
-@pytest.mark.parametrize("kind", ["shop", "news"])
+@pytest.mark.parametrize("kind", ["shop", "news", "recipes"])
 def test_the_second_day_has_new_and_changed_contents_and_others(kind: str) -> None:
     first, second = (
         {page.content for page in Site(80, 1, 0.2, kind=kind, day=day).judged()} for day in (1, 2)
@@ -88,6 +98,42 @@ def test_the_second_day_has_new_and_changed_contents_and_others(kind: str) -> No
     changed = {content for content in second if content.endswith(".2")}
     assert first - second == {content.removesuffix(".2") for content in changed} & first
     assert second - first > changed
+
+
+def views(kind: str, content: str) -> dict[str, str]:
+    """The kinds of the pages of a content, without the site's name, by path."""
+    pages = Site(80, 1, 0.2, kind=kind).judged()
+    return {
+        page.url.removeprefix(HOSTS[0]): page.kind.partition(": ")[2]
+        for page in pages
+        if page.content == content
+    }
+
+
+def test_a_recipe_is_one_content_in_its_views_and_another_in_its_variations() -> None:
+    recipe = views("recipes", "recipe-0")
+    assert {"campaign", "same servings", "AMP", "reply", "first comments"} < set(recipe.values())
+    assert not any("comment-page-2" in path or "for-two" in path for path in recipe)
+    assert "for two" in views("recipes", "recipe-4-for-two").values()
+    assert "gluten-free" in views("recipes", "recipe-1-gluten-free").values()
+
+
+def test_a_print_view_is_a_copy_of_a_post_without_a_story_alone() -> None:
+    assert "print" in views("recipes", "recipe-0").values()
+    assert "print" not in views("recipes", "recipe-1").values()
+
+
+def test_a_permalink_shows_its_answer() -> None:
+    pages = Site(80, 1, 0.2, kind="questions").judged()
+    permalinks = [page for page in pages if page.kind == "questions: permalink"]
+    assert {page.content.endswith("-page-2") for page in permalinks} == {True, False}
+    for page in permalinks:
+        assert f"id=answer-{page.url.rpartition('/')[2]} ".encode() in page.body
+
+
+def test_a_question_is_another_content_for_another_version() -> None:
+    for number in (1000, 1001):
+        assert f"/questions/{number}" in views("questions", f"question-{number}")
 
 
 def test_what_changes_with_every_load_is_nothing_else() -> None:

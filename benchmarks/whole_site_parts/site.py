@@ -31,6 +31,8 @@ from benchmarks.whole_site_parts.sites.documentation import DocumentationSite
 from benchmarks.whole_site_parts.sites.forum import ForumSite
 from benchmarks.whole_site_parts.sites.news import STORIES as NEWS_STORIES
 from benchmarks.whole_site_parts.sites.news import NewsSite
+from benchmarks.whole_site_parts.sites.questions import QuestionSite
+from benchmarks.whole_site_parts.sites.recipes import RecipeSite
 from benchmarks.whole_site_parts.sites.shop import ShopSite
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from benchmarks.whole_site_parts.prose import Text
 
 WHOLE: Final = "whole"
-KINDS: Final = (WHOLE, "forum", "shop", "news", "documentation")
+KINDS: Final = (WHOLE, "forum", "shop", "news", "documentation", "recipes", "questions")
 CONTENT_HEADER: Final = "X-Content"
 """The truth, which the crawl's accounting reads and no tool under test does."""
 
@@ -128,6 +130,10 @@ def _pages(kind: str, plan: Plan, articles: Path | None) -> Iterable[Page]:
             return NewsSite(plan, _texts(plan, articles, NEWS_STORIES)).pages()
         case "documentation":
             return DocumentationSite(plan).pages()
+        case "recipes":
+            return RecipeSite(plan).pages()
+        case "questions":
+            return QuestionSite(plan).pages()
         case _:
             return _whole(plan, _texts(plan, articles, STORIES))
 
