@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, Unpack, cast
 import numpy as np
 
 from crawldedup import checks
+from crawldedup.errors import PageError
 from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.fingerprinting.shingles import jaccard
 from crawldedup.index.judging import Judge, SearchResult
@@ -361,10 +362,17 @@ class _Pair:
         options = replace(options, distinguish_params=None)
         self._reader = PageReader(options)
         self._queries = QueryBuilder(options)
-        self.contents = [
-            self._reader.content(page, lines.known_at(page.url)) for page in self._pages
-        ]
+        self.contents = [self._content_of(page, lines) for page in self._pages]
         self._parameters = [kept_apart(parameters, page.url) for page in self._pages]
+
+    def _content_of(self, page: Page, lines: VolatileLines) -> PageContent:
+        """Return the content of a page. The error for one that cannot be read names the page."""
+        try:
+            return self._reader.content(page, lines.known_at(page.url))
+        except PageError as error:
+            if not page.url:
+                raise
+            raise PageError(error.reason, f"{page.url}: {error}") from error
 
     def shown_marks(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the marks of each page in words."""

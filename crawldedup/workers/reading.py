@@ -88,10 +88,13 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
         digest = content_digest(
             page.html, page.text, page.title, page.encoding, area, key.id, known, known and page.url
         )
-        if digest not in last:
+        packed = last.get(digest)
+        if packed is None:
             result = replace(page_reader.read_page(page, key, known), text=None, marks=None)
-            put_last(last, digest, msgspec.Raw(_packed.encode(result)), _CACHED_PAGES)
-        return last[digest], perf_counter() - begun
+            packed = msgspec.Raw(_packed.encode(result))
+            if not result.by_url:
+                put_last(last, digest, packed, _CACHED_PAGES)
+        return packed, perf_counter() - begun
 
     def show(page: Page, key: Key, known: Known) -> tuple[msgspec.Raw, float]:
         result = page_reader.read_page(page, key, known)
