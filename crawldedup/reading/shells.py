@@ -54,11 +54,12 @@ SHELL: Final = "shell"
 
 # A shell is small, but for the text of its scripts. What exceeds one of these is none.
 _MOST_WORDS: Final = 80
+_MOST_LETTERS: Final = 1_000
 _MOST_LINES: Final = 12
 _MOST_ELEMENTS: Final = 600
 _MOST_LINKS: Final = 2
 _MOST_NOSCRIPT: Final = 100
-"""Words of a <noscript> that asks for scripts."""
+"""Words in `<noscript>`, where it asks for scripts."""
 
 _LONGEST_LOADING: Final = 60
 """Letters of a line such as "Loading, please wait…"."""
@@ -86,11 +87,11 @@ _FIELDS: Final = kinds_of(tags("input select textarea"))
 _WITH_SOURCE: Final = kinds_of(tags("img iframe frame video audio source embed object"))
 _SOURCES: Final = ("src", "data-src", "data")
 _NO_ADDRESS: Final = ("data:", "about:", "javascript:", "blob:")
-# All other tags may be mount points: `<div>`, `<main>`, `<section>`, and a site's own ones.
+# All other tags may be mount points: `<div>`, `<main>`, `<canvas>`, and a site's own ones.
 _NO_CONTAINERS: Final = kinds_of(
     tags("""
     a abbr acronym address applet area aside audio b base bdi bdo big blockquote body br button
-    canvas caption center cite code col colgroup data datalist dd del details dfn dialog dir dl dt
+    caption center cite code col colgroup data datalist dd del details dfn dialog dir dl dt
     em embed fieldset figcaption figure font footer form frame frameset h1 h2 h3 h4 h5 h6 header
     hgroup hr i iframe img input ins kbd label legend li link map mark marquee menu meta meter nav
     nobr noscript object ol optgroup option output p param picture pre progress q rp rt ruby s samp
@@ -221,8 +222,11 @@ def shell_of(page: HtmlPage, text: str, url: str) -> Shell | None:
         text: What was read as its main text.
         url: Its URL, or "".
     """
+    if len(text) > _MOST_LETTERS or page.tree.body is None:
+        return None
     words = count_words(text)
-    if words > _MOST_WORDS or page.tree.body is None:
+    # Most pages end here, at lines that were read before.
+    if words > _MOST_WORDS or len(page.blocks.lines) > _MOST_LINES:
         return None
     blocks = blocks_of(page.tree, with_controls=True)
     if len(blocks.lines) > _MOST_LINES:
