@@ -35,6 +35,7 @@ from crawldedup.errors import PageError
 from crawldedup.fingerprinting.tokenize import count_words
 from crawldedup.marks.address import Address
 from crawldedup.marks.values import MOST_DATA, ShownMarks
+from crawldedup.reading import shell_words
 from crawldedup.reading.blocks import (
     HEADINGS,
     TEXT,
@@ -100,58 +101,6 @@ _NO_CONTAINERS: Final = kinds_of(
     """)
 )
 
-_OF_OTHERS: Final = re.compile(
-    r"googletagmanager|google-analytics|/gtag/|/gtm\.|googlesyndication|doubleclick|adsbygoogle|"
-    r"analytics|matomo|piwik|plausible|hotjar|clarity\.ms|cloudflareinsights|facebook|fbevents|"
-    r"captcha|turnstile|challenge-platform|_incapsula_|cookie|consent|onetrust|didomi|"
-    r"usercentrics|sentry|newrelic|nr-data|segment\.(?:com|io)|mixpanel|amplitude|hubspot|"
-    r"intercom|zendesk|tawk|livechat|taboola|outbrain|criteo|disqus|addthis|sharethis",
-    re.IGNORECASE,
-)
-"""Matches the addresses of scripts that fill no page."""
-
-_SPLASH: Final = re.compile(
-    r"(?:^|[\s_-])(?:splash\w*|(?:pre|app|page)?-?load(?:er|ing)|spinner|skeleton|shimmer|"
-    r"progress(?:bar)?|startup|launch-?screen)(?:$|[\s_-])",
-    re.IGNORECASE,
-)
-_EXCUSE: Final = re.compile(
-    r"(?:^|[\s_-])(?:error-?ui|no-?js|noscript|unsupported|outdated|browser-?(?:upgrade|happy|"
-    r"warning)|old-?browsers?|ie-?(?:warning|message))(?:$|[\s_-])",
-    re.IGNORECASE,
-)
-_LOADING: Final = re.compile(
-    r"loading|initiali[sz]ing|starting up|(?:wird |werden )?geladen|lädt|chargement(?: en cours)?|"
-    r"cargando|caricamento(?: in corso)?|carregando|a carregar|bezig met laden|laddar|laster inn|"
-    r"indlæser|ladataan|ładowanie|wczytywanie|načít[áa](?:ní|m)?|betöltés|se încarcă|"
-    r"(?:идёт |идет )?загрузка|завантаження|зареждане|φόρτωση|yükleniyor|đang tải|memuat|"
-    r"กำลังโหลด|正在加载|加载中?|載入中|载入中|読み込み中?(?:です)?|ロード中|로딩 ?중?|로드 중|"
-    r"불러오는 중|جار[يٍ]? ?التحميل|تحميل|در حال بارگذاری|טוען|लोड हो रहा है",
-    re.IGNORECASE,
-)
-_WAIT: Final = re.compile(
-    r"please wait|one moment|just a (?:moment|sec(?:ond)?)\b|hang (?:on|tight)|bitte warten|"
-    r"veuillez patienter|por favor,? espere|attendere|aguarde|even geduld|vänta|vent venligst|"
-    r"proszę czekać|čekejte|подождите|зачекайте|lütfen bekleyin|vui lòng|请稍|請稍|お待ちください|"
-    r"잠시만|يرجى الانتظار|لطفا صبر|אנא המתן|प्रतीक्षा",
-    re.IGNORECASE,
-)
-_WHAT_LOADS: Final = tags("the app application page content data site website game")
-_SCRIPTS: Final = re.compile(
-    r"java\s?-?script|\bjs\b|\bscript(?:s|ing)?\b|(?:ява|джава)\s?-?скрипт|скрипт|자바\s?스크립트|"
-    r"ジャバスクリプト|जावा?\s?स्क्रिप्ट|जाव्हास्क्रिप्ट|জাভাস্ক্রিপ্ট|ஜாவாஸ்கிரிப்ட்|"
-    r"جافا\s?سكر[يی]بت|جاوا\s?[اإ]سکر[یي]پت|ג'?אווה\s?-?סקריפט|จาวาสคริปต์|脚本|腳本|スクリプト",
-    re.IGNORECASE,
-)
-_ENABLE: Final = re.compile(
-    r"enabl|turn(?:ed)? on|switch(?:ed)? on|requir|need|must|without|disabled|support|browser|"
-    r"a[ck]tiv|anschalten|einschalten|benötigt|ohne|nécess|sans|navigateur|habilit|necesit|"
-    r"navegador|sin |abilit|richie|senza|precisa|inschakel|nodig|krävs|slå på|kræve|käyttö|włącz|"
-    r"wymaga|povol|zapn|engedélyez|включ|нужен|требу|увімкн|ενεργοποι|etkin|gerek|bật |aktif|"
-    r"有効|必要|启用|啟用|开启|需要|활성|사용|필요|تفعيل|تمكين|يتطلب|فعال|הפעל|सक्षम|चालू|เปิด",
-    re.IGNORECASE,
-)
-_RIGHTS: Final = re.compile(r"^(?:©|\(c\)\s|copyright\b)", re.IGNORECASE)
 _UNFINISHED: Final = ("…", "...")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _TELLING: Final = re.compile(r"\d{2,}|(?=.*[^\W\d_])\w{4,}|[^\x00-\x7f]+")
@@ -161,7 +110,6 @@ _INNER_PROGRAM: Final = re.compile(
     r"<(style|script)\b.*?</\1\s*>|<!--.*?-->", re.DOTALL | re.IGNORECASE
 )
 _TAG: Final = re.compile(r"<[^<>]*>")
-_TRACKER_ID: Final = re.compile(r"(?:gtm|ua|g|aw|dc)-[\w-]+", re.IGNORECASE)
 _SITE_NAMES: Final = (
     "meta[property='og:site_name'], meta[name='application-name'], "
     "meta[name='apple-mobile-web-app-title']"
@@ -202,7 +150,9 @@ class Shell:
     def _is_particular(self, named_value: tuple[str, str]) -> bool:
         value = named_value[1]
         is_word = any(char.isalnum() for char in value)
-        return is_word and not (_is_name(value, self.called) or _TRACKER_ID.fullmatch(value))
+        return is_word and not (
+            _is_name(value, self.called) or shell_words.TRACKER_ID.fullmatch(value)
+        )
 
 
 def refusal() -> PageError:
@@ -231,7 +181,7 @@ def shell_of(page: HtmlPage, text: str, url: str) -> Shell | None:
     blocks = blocks_of(page.tree, with_controls=True)
     if len(blocks.lines) > _MOST_LINES:
         return None
-    shown = "\n".join([page.title, *[line for line, _, _ in blocks.lines]])
+    shown = "\n".join([page.title, page.name, *[line for line, _, _ in blocks.lines]])
     # An extractor of the user's own may have found more than the page shows.
     if words > count_words(shown):
         return None
@@ -321,13 +271,15 @@ def _shows_content(node: LexborNode) -> bool:
     if not source or source.startswith(_NO_ADDRESS):
         return bool(attributes.get("srcset"))
     if kind == _PICTURE:
-        return picture_name(source) is not None and not _is_called(node, _SPLASH)
+        return picture_name(source) is not None and not _is_called(node, shell_words.SPLASH)
     return player_name(source) is not None
 
 
 def _leads_away(link: LexborNode) -> bool:
     """Return whether a link leads to another page, and not to a newer browser."""
-    return bool(link_target(link.attributes.get("href") or "")) and not _is_called(link, _EXCUSE)
+    return bool(link_target(link.attributes.get("href") or "")) and not _is_called(
+        link, shell_words.EXCUSE
+    )
 
 
 # The lines
@@ -343,28 +295,30 @@ def _part_of(line: str, blocks: Blocks, block: int, site_words: Sequence[str]) -
     if kinds[block] in HEADINGS or kinds[outer] in HEADINGS:
         return _CONTENT
     node = blocks.nodes[block]
-    if _is_called(node, _SPLASH):
+    if _is_called(node, shell_words.SPLASH):
         return _IN_MOUNT
-    return _OF_SHELL if _is_called(node, _EXCUSE) else _CONTENT
+    return _OF_SHELL if _is_called(node, shell_words.EXCUSE) else _CONTENT
 
 
 def _is_about_loading(line: str, site_words: Sequence[str]) -> bool:
     """Return whether a line is like "Loading…" or "Please wait while the page is loading."."""
     if len(line) > _LONGEST_LOADING:
         return False
-    if _WAIT.search(line):
+    if shell_words.WAIT.search(line):
         return True
-    rest, loads = _LOADING.subn(" ", line)
+    rest, loads = shell_words.LOADING.subn(" ", line)
     if not loads or line.endswith(_UNFINISHED):
         return bool(loads)
-    return _WHAT_LOADS.issuperset(words_of(rest).split()) or _is_name(rest, site_words)
+    return shell_words.WHAT_LOADS.issuperset(words_of(rest).split()) or _is_name(rest, site_words)
 
 
 def _is_request(line: str) -> bool:
     """Return whether a line asks for scripts, or says whose the site is."""
-    if _RIGHTS.match(line):
+    if shell_words.RIGHTS.match(line):
         return count_words(line) <= 2 * _MOST_OF_NAME
-    is_about_scripts = _SCRIPTS.search(line) is not None and _ENABLE.search(line) is not None
+    is_about_scripts = (
+        shell_words.SCRIPTS.search(line) is not None and shell_words.ENABLE.search(line) is not None
+    )
     return is_about_scripts and count_words(line) <= _MOST_WORDS
 
 
@@ -400,7 +354,7 @@ def _asks_for_scripts(page: HtmlPage) -> bool:
         if not _LETTER.search(text):
             continue
         is_long = len(markup) > _LONGEST_NOSCRIPT or count_words(text) > _MOST_NOSCRIPT
-        if is_long or not _SCRIPTS.search(text):
+        if is_long or not shell_words.SCRIPTS.search(text):
             return False
     return True
 
@@ -414,7 +368,7 @@ def _has_program(page: HtmlPage, ids: set[str]) -> bool:
         attributes = node.attributes
         source = attributes.get("src") or attributes.get("href") or ""
         is_module = attributes.get("type") == "module" and not source
-        if is_module or (source and not _OF_OTHERS.search(source[:_LONGEST_ATTRIBUTE])):
+        if is_module or (source and not shell_words.OF_OTHERS.search(source[:_LONGEST_ATTRIBUTE])):
             return True
     programs = [node.text() or "" for node in page.tree.css(_PROGRAM)[:_MOST_PARTS]]
     return not ids.isdisjoint(_QUOTED.findall("\n".join(programs)[:_LONGEST_PROGRAMS]))

@@ -75,6 +75,10 @@ SHELLS = {
     "a title of its own, and nothing to tell that by": page(
         '<div id="root"></div>', title="In the old harbor - Acme"
     ),
+    "a longer name for others": page(
+        f'<div class="splash"><p>{"Boats and lamps. " * 8}</p></div>',
+        head=f'<meta property="og:title" content="Acme: all for boats">{PROGRAM}',
+    ),
     "the site in JSON-LD": page(
         '<div id="root"></div><script type="application/ld+json">'
         '{"@type": "Organization", "name": "Acme"}</script>'
