@@ -12,6 +12,8 @@ from crawldedup import wire
 from crawldedup.aio import AsyncDeduplicator
 from crawldedup.errors import CrawlDedupError, PageError
 from crawldedup.page import Page
+from crawldedup.reading.shells import SHELL
+from crawldedup.scope import site_of
 from crawldedup.scrapy_plugin.copies import Copies, with_claim
 from crawldedup.scrapy_plugin.outcomes import Fate, decide
 from crawldedup.scrapy_plugin.responses import key_of
@@ -21,6 +23,7 @@ from crawldedup.verdict import mark_of_sibling
 
 MARK: Final = "crawldedup"  # the name under which a page carries its verdict
 HTML: Final = ("text/html", "application/xhtml+xml")
+_MOST_SITES: Final = 100
 
 _log: Final = logging.getLogger("crawldedup")
 
@@ -44,6 +47,7 @@ class CrawlDeduplicator:
         )
         self._copies = Copies(self.options.prefer, self.options.trusted_sites)
         self._seen: set[int] = set()
+        self._shells: set[str] = set()  # Sites whose pages a script has yet to fill.
         self.counts: Counter[str] = Counter()
 
     async def __aenter__(self) -> Self:
@@ -79,17 +83,7 @@ class CrawlDeduplicator:
             ranked = partial(with_claim, rank=self._copies.rank(url), headers=[links])
             verdict = (await self.dedup.judge(page, ranked)).verdict
         except Exception as error:
-            kind = (
-                error.reason
-                if isinstance(error, PageError)
-                else getattr(error, "counter", CrawlDedupError.counter)
-            )
-            if not self.counts[kind]:
-                others = "others of the kind are counted"
-                _log.warning(
-                    "crawldedup: a page passes unchecked, %s: %s", others, printable(str(error))
-                )
-            self.counts[kind] += 1
+            self._count_failure(url, error)
             return {}
         key = key_of(page)
         outcome = decide(verdict, options, seen=key in self._seen)
@@ -104,3 +98,29 @@ class CrawlDeduplicator:
             "refused": outcome.refused,
             "dropped": outcome.fate is Fate.DROPPED and not is_start,
         }
+
+    def _count_failure(self, url: str, error: Exception) -> None:
+        """Count a page that passes unchecked, and explain the first one of a kind.
+
+        What a script has yet to fill is explained once for each site.
+        """
+        kind = (
+            error.reason
+            if isinstance(error, PageError)
+            else getattr(error, "counter", CrawlDedupError.counter)
+        )
+        what = "a page"
+        is_first = not self.counts[kind]
+        if kind == SHELL:
+            site = site_of(url)
+            what = f"{url} (give {site} a browser that waits for the content)"
+            is_first = site not in self._shells and len(self._shells) < _MOST_SITES
+            if is_first:
+                self._shells.add(site)
+        if is_first:
+            _log.warning(
+                "crawldedup: %s passes unchecked, others of the kind are counted: %s",
+                printable(what),
+                printable(str(error)),
+            )
+        self.counts[kind] += 1

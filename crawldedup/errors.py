@@ -72,7 +72,8 @@ class PageError(CrawlDedupError):
 
     Attributes:
         reason: A short stable word for counters: ``too_large``, ``too_deep``, ``too_slow``,
-            ``out_of_memory``, ``binary``, ``empty`` or ``broken``.
+            ``out_of_memory``, ``binary``, ``empty``, ``broken``, or ``shell`` for a page whose
+            content a script has yet to bring.
     """
 
     counter = "page"

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, Unpack, cast
 import numpy as np
 
 from crawldedup import checks
+from crawldedup.errors import PageError
 from crawldedup.fingerprinting.bits import Fingerprint
 from crawldedup.fingerprinting.shingles import jaccard
 from crawldedup.hosts.knowledge import HostKnowledge
@@ -367,10 +368,17 @@ class _Pair:
         options = replace(options, distinguish_params=None)
         self._reader = PageReader(options)
         self._queries = QueryBuilder(options, hosts)
-        self.contents = [
-            self._reader.content(page, hosts.known_at(page.url)) for page in self._pages
-        ]
+        self.contents = [self._content_of(page, hosts) for page in self._pages]
         self._parameters = [kept_apart(parameters, page.url) for page in self._pages]
+
+    def _content_of(self, page: Page, hosts: HostKnowledge) -> PageContent:
+        """Return the content of a page. The error for one that cannot be read names the page."""
+        try:
+            return self._reader.content(page, hosts.known_at(page.url))
+        except PageError as error:
+            if not page.url:
+                raise
+            raise PageError(error.reason, f"{page.url}: {error}") from error
 
     def shown_marks(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the marks of each page in words."""

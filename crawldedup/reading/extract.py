@@ -32,6 +32,7 @@ from crawldedup.reading.blocks import (
 )
 from crawldedup.reading.html import HtmlPage, tidy
 from crawldedup.reading.main_text import main_text
+from crawldedup.reading.shells import is_shell, refusal
 from crawldedup.reading.volatile import without_visit
 
 FALLBACK_WORDS: Final = 50  # a shorter text of an extractor is taken for a mistake
@@ -91,8 +92,8 @@ def extract_page(
 
     `encoding` is what the server declared, if anything. A page of `min_words` words is
     fingerprinted. What `area` says is to be compared is compared as it is. Raises PageError:
-    `empty`, `too_large`, `too_deep`, `binary`, `out_of_memory`, or `broken` if the extractor
-    failed.
+    `empty`, `shell`, `too_large`, `too_deep`, `binary`, `out_of_memory`, or `broken` if the
+    extractor failed.
     """
     try:
         page, is_sure = HtmlPage.read(body, encoding), False
@@ -107,6 +108,8 @@ def extract_page(
         whole = core = None
         if words < min_words:
             whole, core = tidy(_identity_text(page)), tidy(_identity_text(page, main))
+            if not whole and is_shell(page):
+                raise refusal()
             if not whole:
                 raise PageError("empty", "there is nothing to see on the page")
         elif extractor.is_heuristic and words < NAMED_WORDS:

@@ -31,6 +31,7 @@ from crawldedup.reading.difference import packed_text
 from crawldedup.reading.extract import TEXT_PROFILE, extract_page, get_extractor
 from crawldedup.reading.html import HtmlPage, check_size, tidy
 from crawldedup.reading.marks import marks_of_text, read_marks
+from crawldedup.reading.shells import Shell, shell_of
 from crawldedup.reading.volatile import (
     NOTHING,
     Changing,
@@ -64,6 +65,8 @@ class PageContent(Source):
 
     carries_view: bool = False
     """True if the links of the page carry a session in its URL to other pages."""
+    by_url: bool = False
+    """True if the same HTML at another URL may be another content, as that of a shell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,7 @@ class ReadPage:
     left_out: tuple[str, ...] = ()
     numbers: Numbers = field(default_factory=dict)
     carries_view: bool = False
+    by_url: bool = False
 
     @classmethod
     def of(cls, content: PageContent, fingerprint: Fingerprint) -> Self:
@@ -95,6 +99,7 @@ class ReadPage:
             left_out=content.left_out,
             numbers=content.numbers,
             carries_view=content.carries_view,
+            by_url=content.by_url,
         )
 
 
@@ -176,7 +181,9 @@ class PageReader:
             )
             if changing:
                 content = _without_changing(content, changing, page_text.source.headings)
-        return self._with_marks(page, content, page_text.source)
+        content = self._with_marks(page, content, page_text.source)
+        shell = shell_of(page_text.source, page_text.main, page.url)
+        return content if shell is None else _of_shell(content, shell)
 
     def _with_marks(self, page: Page, content: PageContent, source: HtmlPage) -> PageContent:
         """Read what tells a page from its siblings, of the text that is compared."""
@@ -268,6 +275,19 @@ class PageReader:
                 fingerprint, packed_text=packed_text(content.whole or content.text)
             )
         return fingerprint
+
+
+def _of_shell(content: PageContent, shell: Shell) -> PageContent:
+    """Return the content of a page that a script fills.
+
+    Raises:
+        PageError: Nothing tells the page from the others of its site.
+    """
+    marks = shell.told_apart(content.marks)
+    full = content.full
+    if isinstance(full, PageContent):
+        full = replace(full, marks=shell.told_apart(full.marks), by_url=True)
+    return replace(content, marks=marks, full=full, by_url=True)
 
 
 def _with_numbers(content: PageContent, headings: Collection[str]) -> PageContent:

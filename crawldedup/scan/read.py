@@ -200,9 +200,12 @@ def reader(setup: dict[str, Any]) -> Callable[[list[dict[str, Any]]], _Answer]:
             *(page.html, page.text, page.title, page.encoding),
             *(area_of(options.content, page.url), ignored_at(options.ignore_marks, page.url)),
         )
-        if same not in last:
-            put_last(last, same, page_reader.content(page), _REMEMBERED)
-        return last[same]
+        content = last.get(same)
+        if content is None:
+            content = page_reader.content(page)
+            if not content.by_url:
+                put_last(last, same, content, _REMEMBERED)
+        return content
 
     def read(message: list[dict[str, Any]]) -> _Answer:
         pages, contents, skipped = list[Page](), list[PageContent](), dict[int, str]()

@@ -14,7 +14,8 @@
 6. The page is dropped, marked or returned.
 
 If one of the first three steps fails, `CrawlStats.failed` counts and explains the failure, and the
-page passes. If the error is fatal, or the option `on_error` is "fail", the spider is closed.
+page passes. `shells` warns of sites whose pages a script has yet to fill. If the error is fatal, or
+the option `on_error` is "fail", the spider is closed.
 
 Besides, the crawl learns which lines of a site change with every load: it asks a second time for a
 few pages (`_load_again`), and compares the second answer with the first one (`_learn_from`). No
@@ -62,6 +63,7 @@ from crawldedup.scrapy_plugin.responses import (
     reason_to_skip,
 )
 from crawldedup.scrapy_plugin.settings import CrawlOptions, crawl_options, is_interactive
+from crawldedup.scrapy_plugin.shells import ShellWarnings
 from crawldedup.scrapy_plugin.signals import say
 from crawldedup.scrapy_plugin.stats import CrawlStats
 from crawldedup.scrapy_plugin.walls import Walls
@@ -120,6 +122,7 @@ class DedupMiddleware:
         self._stats = CrawlStats(crawler, options)
         self.journal = CrawlJournal(crawler, options)
         self._walls = Walls()
+        self._shells = ShellWarnings(crawler)
         self._closed: set[str] = set()  # Sites that are asked for nothing more.
 
     @classmethod
@@ -233,6 +236,7 @@ class DedupMiddleware:
             outcome = self._outcome_of(request, page, judged.verdict, policy)
         except Exception as error:
             self.journal.unchecked(request, response, *self._stats.failed(response.url, error))
+            self._shells.note(request, response.url, error)
             return response
         await self._look_for_a_wall(judged)
         await self._record(request, response, judged, outcome)

@@ -93,12 +93,14 @@ def reader(setup: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
             *(page.html, page.text, page.title, page.encoding),
             *(area, ignored, key.id, known, known and page.url, values_in(page.url)),
         )
-        if digest not in last:
+        packed = last.get(digest)
+        if packed is None:
             result = page_reader.read_page(page, key, known)
             marks = None if result.marks is None else brief(result.marks)
-            result = replace(result, text=None, marks=marks)
-            put_last(last, digest, msgspec.Raw(_packed.encode(result)), _CACHED_PAGES)
-        return last[digest], perf_counter() - begun
+            packed = msgspec.Raw(_packed.encode(replace(result, text=None, marks=marks)))
+            if not result.by_url:
+                put_last(last, digest, packed, _CACHED_PAGES)
+        return packed, perf_counter() - begun
 
     def show(page: Page, key: Key, known: Known) -> tuple[msgspec.Raw, float]:
         result = page_reader.read_page(page, key, known)

@@ -70,6 +70,19 @@ def test_duplicates_are_marked_and_their_links_followed() -> None:
     assert dedup.counts[Kind.NEW] == 2
 
 
+def test_pages_that_a_script_fills_reach_the_handler_with_one_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    shell = Answer(b"<title>Acme</title><script src=/a.js></script><div id=root></div>")
+    paths = [f"/{number}" for number in range(3)]
+    with Site(dict.fromkeys(paths, shell)) as site:
+        seen, dedup = crawl(site, paths, action="drop")
+    assert seen == dict.fromkeys(paths, "None")
+    assert dedup.counts == {"shell": 3}
+    warnings = [record.getMessage() for record in caplog.records if record.name == "crawldedup"]
+    assert len([text for text in warnings if "give 127.0.0.1 a browser" in text]) == 1
+
+
 def test_dropped_duplicates_do_not_reach_the_handler() -> None:
     hub = Answer(b"<h1>All</h1><a href=/1>one</a> <a href=/copy>two</a>")
     with Site({**PAGES, "/hub": hub}) as site:

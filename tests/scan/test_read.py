@@ -19,6 +19,7 @@ from crawldedup.errors import ConfigurationError
 from crawldedup.scan import read
 from crawldedup.scan.engine import LAYOUT
 from crawldedup.scan.read import Packed, ScanFolder, Step, opened_folder
+from crawldedup.workers.reading import plain_page
 from tests.processes import is_there
 from tests.scan.pages import collection, columns_in, of_texts, packed, shop
 
@@ -213,6 +214,14 @@ def test_pages_are_read_as_one_process_reads_them(
         assert list(map(str, skipped)) == [f"{pages[-1].url}: skipped (empty)"]
         assert folder.step.skipped == {"empty": 1}
     assert not children()
+
+
+def test_the_same_html_is_a_shell_where_its_title_says_nothing() -> None:
+    html = "<title>Blue lamp</title><script src=/a.js></script><div id=root></div>"
+    paths = ("blue-lamp", "4711", "blue-lamp?utm_source=x", "4712")
+    pages = [plain_page(Page(f"https://acme.example/{path}", html=html)) for path in paths]
+    _, skipped = read.reader(Options().index_values())(pages)
+    assert skipped == {1: "shell", 3: "shell"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,426 @@
+"""Recognize shells: pages whose content a script has yet to bring.
+
+Before its scripts run, every page of such a site is the same: an empty element, and perhaps a
+splash screen. Its words say nothing about its content. So a shell is neither a copy of another page
+nor the original of one, and reading it raises PageError("shell").
+
+The evidence is what a page is made of, and not the name of a framework:
+
+1. It has a *mount point*, which a script fills: an empty `<div>`, `<main>` or custom element, one
+   that holds a splash screen, or the body itself if nothing at all is in it.
+2. It has a script of its own in a file or a module, or one that names the mount point. Scripts for
+   advertisements and statistics do not count.
+3. Whatever else it shows belongs to the shell: a splash screen, "Loading…", a request to enable
+   scripts, the name of the site. A single other line is content, and so is a heading, a form, a
+   picture, a film, three links, or a text in `<noscript>` that is about anything but scripts.
+4. Nothing tells it from the other pages of its site. Data that it declares does, and then it is
+   compared like any other page. A title does not by itself, because most shells have one title for
+   the whole site. A page with a title is compared if it also names its own address, or if the title
+   repeats a part of the address. Even then, only a view of the page can be its copy.
+
+A page that is wrongly taken for a shell is delivered without a verdict, which costs a copy at most.
+In doubt, a page is no shell and is checked like any other.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Final
+from urllib.parse import unquote, urljoin, urlsplit
+
+from selectolax.lexbor import LexborNode
+
+from crawldedup.errors import PageError
+from crawldedup.fingerprinting.tokenize import count_words
+from crawldedup.marks.address import Address
+from crawldedup.marks.values import MOST_DATA, ShownMarks
+from crawldedup.reading import shell_words
+from crawldedup.reading.blocks import (
+    HEADINGS,
+    TEXT,
+    Blocks,
+    blocks_of,
+    elements_around,
+    kind_of,
+    kinds_of,
+    tags,
+)
+from crawldedup.reading.html import HtmlPage
+from crawldedup.reading.mark_words import link_target, picture_name, player_name, words_of
+from crawldedup.scope import site_of
+
+SHELL: Final = "shell"
+"""The reason of the `PageError` for a shell."""
+
+# A shell is small, but for the text of its scripts. What exceeds one of these is none.
+_MOST_WORDS: Final = 80
+_MOST_LETTERS: Final = 1_000
+_MOST_LINES: Final = 12
+_MOST_ELEMENTS: Final = 600
+_MOST_LINKS: Final = 2
+_MOST_NOSCRIPT: Final = 100
+"""Words in `<noscript>`, where it asks for scripts."""
+
+_LONGEST_LOADING: Final = 60
+"""Letters of a line such as "Loading, please wait…"."""
+
+_MOST_OF_NAME: Final = 6
+"""Words of what a site is called."""
+
+# Bounds of what is looked at: a page may have 100,000 of each, and an attribute megabytes.
+_MOST_PARTS: Final = 40
+_MOST_NOTES: Final = 10
+_LONGEST_PROGRAMS: Final = 200_000
+_LONGEST_NOSCRIPT: Final = 5_000
+_LONGEST_LABEL: Final = 150
+_LONGEST_ATTRIBUTE: Final = 2_000
+
+# What a line of text is.
+_CONTENT, _OF_SHELL, _IN_MOUNT = range(3)
+
+_BODY: Final = kind_of("body")
+_LINK: Final = kind_of("a")
+_PICTURE: Final = kind_of("img")
+_SVG: Final = kind_of("svg")
+_PROGRAMS: Final = kinds_of(tags("script style template link meta base title noscript"))
+_FIELDS: Final = kinds_of(tags("input select textarea"))
+_WITH_SOURCE: Final = kinds_of(tags("img iframe frame video audio source embed object"))
+_SOURCES: Final = ("src", "data-src", "data")
+_NO_ADDRESS: Final = ("data:", "about:", "javascript:", "blob:")
+# All other tags may be mount points: `<div>`, `<main>`, `<canvas>`, and a site's own ones.
+_NO_CONTAINERS: Final = kinds_of(
+    tags("""
+    a abbr acronym address applet area aside audio b base bdi bdo big blockquote body br button
+    caption center cite code col colgroup data datalist dd del details dfn dialog dir dl dt
+    em embed fieldset figcaption figure font footer form frame frameset h1 h2 h3 h4 h5 h6 header
+    hgroup hr i iframe img input ins kbd label legend li link map mark marquee menu meta meter nav
+    nobr noscript object ol optgroup option output p param picture pre progress q rp rt ruby s samp
+    script search select slot small source span strike strong style sub summary sup svg table tbody
+    td template textarea tfoot th thead time title tr track tt u ul var video wbr
+    """)
+)
+
+_UNFINISHED: Final = ("…", "...")
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_TELLING: Final = re.compile(r"\d{2,}|(?=.*[^\W\d_])\w{4,}|[^\x00-\x7f]+")
+"""A word of an address that hardly stands in the title of a whole site."""
+_QUOTED: Final = re.compile(r"[\"'`]#?([\w:.-]{1,100})[\"'`]")
+_INNER_PROGRAM: Final = re.compile(
+    r"<(style|script)\b.*?</\1\s*>|<!--.*?-->", re.DOTALL | re.IGNORECASE
+)
+_TAG: Final = re.compile(r"<[^<>]*>")
+_SITE_NAMES: Final = (
+    "meta[property='og:site_name'], meta[name='application-name'], "
+    "meta[name='apple-mobile-web-app-title']"
+)
+_OWN_ADDRESS: Final = "head link[rel~='canonical' i][href], head meta[property='og:url'][content]"
+_SCRIPT_FILES: Final = "script[src], script[type='module'], link[rel='modulepreload']"
+_PROGRAM: Final = "script:not([src])"
+_REDIRECT: Final = "head meta[http-equiv='refresh' i]"
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """A page that holds nothing but what all pages of its site may hold.
+
+    Attributes:
+        called: What the page calls its site and itself, in words.
+        address: Its address without views; None for a page that does not say where it is.
+    """
+
+    called: tuple[str, ...]
+    address: str | None
+
+    def told_apart(self, marks: ShownMarks | None) -> ShownMarks:
+        """Return the marks by which the page is compared.
+
+        The address counts as data where it is all that the page has of its own.
+
+        Raises:
+            PageError: "shell", if nothing tells the page from the others of its site.
+        """
+        if marks is not None and (marks.players or any(map(self._is_particular, marks.data))):
+            return marks
+        if marks is None or self.address is None:
+            raise refusal()
+        data = (("address that a script fills", self.address), *marks.data)
+        return replace(marks, data=data[:MOST_DATA])
+
+    def _is_particular(self, named_value: tuple[str, str]) -> bool:
+        value = named_value[1]
+        is_word = any(char.isalnum() for char in value)
+        return is_word and not (
+            _is_name(value, self.called) or shell_words.TRACKER_ID.fullmatch(value)
+        )
+
+
+def refusal() -> PageError:
+    """Return the error for a shell."""
+    return PageError(
+        SHELL,
+        "the page is the shell of an application: a script has yet to bring its content, and "
+        "nothing in it tells it from the other pages of its site; check it as a browser shows it",
+    )
+
+
+def shell_of(page: HtmlPage, text: str, url: str) -> Shell | None:
+    """Return what is known of a page that consists of a mount point and scripts; None for others.
+
+    Args:
+        page: The page.
+        text: What was read as its main text.
+        url: Its URL, or "".
+    """
+    if len(text) > _MOST_LETTERS or page.tree.body is None:
+        return None
+    words = count_words(text)
+    # Most pages end here, at lines that were read before.
+    if words > _MOST_WORDS or len(page.blocks.lines) > _MOST_LINES:
+        return None
+    blocks = blocks_of(page.tree, with_controls=True)
+    if len(blocks.lines) > _MOST_LINES:
+        return None
+    shown = "\n".join([page.title, page.name, *[line for line, _, _ in blocks.lines]])
+    # An extractor of the user's own may have found more than the page shows.
+    if words > count_words(shown):
+        return None
+    if page.tree.css_first(_REDIRECT) is not None or not _asks_for_scripts(page):
+        return None
+    site_words = tuple(_site_words(page, url))
+    ids = _mount_points(page.tree.body, blocks, site_words)
+    if ids is None or not _has_program(page, ids):
+        return None
+    title = words_of(page.title[:_LONGEST_ATTRIBUTE])
+    return Shell((*site_words, title), _own_address(page, url))
+
+
+def is_shell(page: HtmlPage) -> bool:
+    """Return whether a page that shows no text at all consists of a mount point and scripts."""
+    return shell_of(page, "", "") is not None
+
+
+# The body
+
+
+def _mount_points(body: LexborNode, blocks: Blocks, site_words: Sequence[str]) -> set[str] | None:
+    """Return the ids of the elements of a body that a script may fill, as far as they have any.
+
+    None if there is no mount point, or the body holds content.
+    """
+    has_mount = False
+    for line, _, block in blocks.lines:
+        part = _part_of(line, blocks, block, site_words)
+        if part == _CONTENT:
+            return None
+        has_mount = has_mount or part == _IN_MOUNT
+    ids: set[str] = set()
+    links = 0
+    for place, node in enumerate(_nodes(body)):
+        if place >= _MOST_ELEMENTS or _shows_content(node):
+            return None
+        kind = node.tag_id
+        if kind == _LINK:
+            links += _leads_away(node)
+        elif kind not in _NO_CONTAINERS:
+            ids.add((node.attributes.get("id") or "")[:_LONGEST_ATTRIBUTE])
+            has_mount = has_mount or _is_empty(node)
+    # Some programs make their own mount point.
+    is_bare = not blocks.lines and body.css_first("svg") is None
+    if links > _MOST_LINKS or not (has_mount or is_bare):
+        return None
+    return ids - {""}
+
+
+def _nodes(body: LexborNode) -> Iterator[LexborNode]:
+    """Yield the elements of a body that may show something, and not the inside of drawings."""
+    waiting = [body]
+    while waiting:
+        node = waiting.pop().first_child
+        while node is not None:
+            if node.is_element_node and node.tag_id not in _PROGRAMS:
+                yield node
+                if node.tag_id != _SVG:
+                    waiting.append(node)
+            node = node.next
+
+
+def _is_empty(node: LexborNode) -> bool:
+    """Return whether an element holds neither a text nor another element, programs aside."""
+    child = node.first_child
+    for _ in range(_MOST_PARTS):
+        if child is None:
+            return True
+        if child.is_element_node and child.tag_id not in _PROGRAMS:
+            return False
+        if child.tag_id == TEXT and not (child.text_content or "").isspace():
+            return False
+        child = child.next
+    return False
+
+
+def _shows_content(node: LexborNode) -> bool:
+    """Return whether an element shows what no shell has: a field, a picture or a player."""
+    kind = node.tag_id
+    attributes = node.attributes if kind in _WITH_SOURCE or kind in _FIELDS else {}
+    if kind in _FIELDS:
+        return attributes.get("type") != "hidden"
+    if kind not in _WITH_SOURCE:
+        return False
+    source = next(filter(None, (attributes.get(name) for name in _SOURCES)), "")
+    if not source or source.startswith(_NO_ADDRESS):
+        return bool(attributes.get("srcset"))
+    if kind == _PICTURE:
+        return picture_name(source) is not None and not _is_called(node, shell_words.SPLASH)
+    return player_name(source) is not None
+
+
+def _leads_away(link: LexborNode) -> bool:
+    """Return whether a link leads to another page, and not to a newer browser."""
+    return bool(link_target(link.attributes.get("href") or "")) and not _is_called(
+        link, shell_words.EXCUSE
+    )
+
+
+# The lines
+
+
+def _part_of(line: str, blocks: Blocks, block: int, site_words: Sequence[str]) -> int:
+    """Return whether a line is content, belongs to the shell, or shows where the mount point is."""
+    if _is_about_loading(line, site_words):
+        return _IN_MOUNT
+    if _is_request(line) or not _LETTER.search(line) or _is_name(line, site_words):
+        return _OF_SHELL
+    kinds, outer = blocks.kinds, max(blocks.parents[block], 0)
+    if kinds[block] in HEADINGS or kinds[outer] in HEADINGS:
+        return _CONTENT
+    node = blocks.nodes[block]
+    if _is_called(node, shell_words.SPLASH):
+        return _IN_MOUNT
+    return _OF_SHELL if _is_called(node, shell_words.EXCUSE) else _CONTENT
+
+
+def _is_about_loading(line: str, site_words: Sequence[str]) -> bool:
+    """Return whether a line is like "Loading…" or "Please wait while the page is loading."."""
+    if len(line) > _LONGEST_LOADING:
+        return False
+    if shell_words.WAIT.search(line):
+        return True
+    rest, loads = shell_words.LOADING.subn(" ", line)
+    if not loads or line.endswith(_UNFINISHED):
+        return bool(loads)
+    return shell_words.WHAT_LOADS.issuperset(words_of(rest).split()) or _is_name(rest, site_words)
+
+
+def _is_request(line: str) -> bool:
+    """Return whether a line asks for scripts, or says whose the site is."""
+    if shell_words.RIGHTS.match(line):
+        return count_words(line) <= 2 * _MOST_OF_NAME
+    is_about_scripts = (
+        shell_words.SCRIPTS.search(line) is not None and shell_words.ENABLE.search(line) is not None
+    )
+    return is_about_scripts and count_words(line) <= _MOST_WORDS
+
+
+def _is_called(node: LexborNode, label: re.Pattern[str]) -> bool:
+    """Return whether an element, or one around it within the body, is called so."""
+    for outer in chain([node], elements_around(node)):
+        # Bodies are called so while all of their content is there.
+        if outer.tag_id == _BODY:
+            return False
+        attributes = outer.attributes
+        for name in ("class", "id", "role"):
+            if label.search((attributes.get(name) or "")[:_LONGEST_LABEL]):
+                return True
+    return False
+
+
+def _is_name(text: str, site_words: Sequence[str]) -> bool:
+    """Return whether a text is what the site is called, or a part of it."""
+    words = words_of(text[:_LONGEST_ATTRIBUTE])
+    return words.count(" ") < _MOST_OF_NAME and any(
+        f" {words} " in f" {of_site} " for of_site in site_words
+    )
+
+
+def _asks_for_scripts(page: HtmlPage) -> bool:
+    """Return whether all that <noscript> shows is a request for scripts."""
+    notes = page.tree.css("noscript")
+    if len(notes) > _MOST_NOTES:
+        return False
+    for node in notes:
+        markup = (node.text() or "")[: _LONGEST_NOSCRIPT + 1]
+        text = _TAG.sub(" ", _INNER_PROGRAM.sub(" ", markup))
+        if not _LETTER.search(text):
+            continue
+        is_long = len(markup) > _LONGEST_NOSCRIPT or count_words(text) > _MOST_NOSCRIPT
+        if is_long or not shell_words.SCRIPTS.search(text):
+            return False
+    return True
+
+
+# The head and the scripts
+
+
+def _has_program(page: HtmlPage, ids: set[str]) -> bool:
+    """Return whether a page has a script that may fill a mount point, or one of these ids."""
+    for node in page.tree.css(_SCRIPT_FILES)[:_MOST_PARTS]:
+        attributes = node.attributes
+        source = attributes.get("src") or attributes.get("href") or ""
+        is_module = attributes.get("type") == "module" and not source
+        if is_module or (source and not shell_words.OF_OTHERS.search(source[:_LONGEST_ATTRIBUTE])):
+            return True
+    programs = [node.text() or "" for node in page.tree.css(_PROGRAM)[:_MOST_PARTS]]
+    return not ids.isdisjoint(_QUOTED.findall("\n".join(programs)[:_LONGEST_PROGRAMS]))
+
+
+def _site_words(page: HtmlPage, url: str) -> Iterator[str]:
+    """Yield what the site is called, in words: the first part of its domain, and its names."""
+    names = [site_of(url).partition(".")[0]]
+    for meta in page.tree.css(_SITE_NAMES)[:_MOST_PARTS]:
+        names.append((meta.attributes.get("content") or "")[:_LONGEST_ATTRIBUTE])
+    yield from filter(None, map(words_of, names))
+
+
+def _own_address(page: HtmlPage, url: str) -> str | None:
+    """Return the address of a page without views, if the page itself says where it is.
+
+    What stands at the root of a host says nothing: a shell may name its site's home page.
+    """
+    address = Address.of(url)
+    if address is None or not ("/" in address.path or address.parameters):
+        return None
+    if not (_names_address(page, url, address) or _repeats_address(page.title, url)):
+        return None
+    return _place_of(address)
+
+
+def _names_address(page: HtmlPage, url: str, address: Address) -> bool:
+    """Return whether a page has its own address in its head."""
+    for node in page.tree.css(_OWN_ADDRESS)[:_MOST_PARTS]:
+        attributes = node.attributes
+        target = attributes.get("href") or attributes.get("content") or ""
+        try:
+            named = Address.of(urljoin(url, target[:_LONGEST_ATTRIBUTE]))
+        except ValueError:
+            continue
+        if named is not None and _place_of(named) == _place_of(address):
+            return True
+    return False
+
+
+def _place_of(address: Address) -> str:
+    """Return an address without its views."""
+    return f"{address.path}?{'&'.join(address.parameters)}"
+
+
+def _repeats_address(title: str, url: str) -> bool:
+    """Return whether a title has a word or a number of the last part of an address."""
+    try:
+        part = unquote(urlsplit(url).path.rstrip("/").rpartition("/")[2])
+    except ValueError:
+        return False
+    of_site = words_of(site_of(url)).split()
+    of_address = set(words_of(part[:_LONGEST_ATTRIBUTE]).split()).difference(of_site)
+    telling = {word for word in of_address if _TELLING.fullmatch(word)}
+    return not telling.isdisjoint(words_of(title[:_LONGEST_ATTRIBUTE]).split())

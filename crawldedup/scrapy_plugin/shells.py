@@ -1,0 +1,53 @@
+"""Warn of sites that send shells: pages whose content a script has yet to bring."""
+
+import logging
+from typing import Final
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+
+from crawldedup.errors import PageError
+from crawldedup.reading.shells import SHELL
+from crawldedup.scope import site_of
+from crawldedup.scrapy_plugin.signals import say
+from crawldedup.text import printable
+
+_MOST_SITES: Final = 100
+_BROWSERS: Final = ("playwright", "splash", "zyte_api", "zyte_api_automap", "selenium", "nodriver")
+"""The keys of `Request.meta` by which requests ask for a page as a browser shows it."""
+
+
+class ShellWarnings:
+    """Says once of each site that it needs a browser, and how to give it one."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._sites: set[str] = set()
+
+    def note(self, request: Request, url: str, error: Exception) -> None:
+        """Warn of the site of a page, if that could not be checked because it is a shell.
+
+        Args:
+            request: What the page was asked for by.
+            url: The URL of the page.
+            error: Why the page was not checked.
+        """
+        site = site_of(url)
+        is_shell = isinstance(error, PageError) and error.reason == SHELL
+        if not is_shell or site in self._sites or len(self._sites) >= _MOST_SITES:
+            return
+        self._sites.add(site)
+        advice = (
+            "Have a browser render its pages (scrapy-playwright or scrapy-splash), or crawl the "
+            "JSON that its scripts load, and compare the items"
+        )
+        if any(request.meta.get(name) for name in _BROWSERS):
+            advice = (
+                "A browser has rendered it too early: wait for an element of the content, for "
+                'instance with PageMethod("wait_for_selector", "h1") of scrapy-playwright'
+            )
+        message = (
+            f"{printable(site)} needs a browser: a script has yet to fill {printable(url)}. Such "
+            f"pages pass without a verdict (skipped/{SHELL}). {advice}"
+        )
+        say(self._crawler, logging.WARNING, message)
