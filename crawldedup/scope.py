@@ -36,6 +36,7 @@ _USERS_FOLDER: Final = re.compile(
     re.IGNORECASE,
 )
 _DATE: Final = re.compile(r"(?<![^/])(?:19|20)\d\d(?:/[01]?\d)?(?![^/])")
+_NUMBER: Final = re.compile(r"\d+")
 _PORT: Final = re.compile(r":\d*$")
 _SHARED_HOSTS: Final = frozenset(
     (
@@ -136,6 +137,11 @@ class Folder(NamedTuple):
     def undated(self) -> str:
         """The path with 0 in place of a year and a month: an archive's folders are of one kind."""
         return _DATE.sub("0", self.path)
+
+    @property
+    def form(self) -> str:
+        """The path with 0 in place of each number: each question of a site has a folder, say."""
+        return _NUMBER.sub("0", self.path)
 
     @property
     def top(self) -> str:

@@ -140,15 +140,17 @@ class HostKnowledge:
         if self._volatile is False:
             return frozenset()
         with self._lock:
-            return quiet_kinds(self._folder_notes(folder_of(url)).marks)
+            folder = folder_of(url)
+            return quiet_kinds(self._folder_notes(folder.host, folder.undated).marks)
 
     def are_proved(self, address: Address) -> bool:
         """Return whether the views in an address are proved, and their values recur."""
         if not address.views:
             return False
         with self._lock:
-            notes = self._folder_notes(_folder_without_views(address))
-            if not are_proved(notes.views, frozenset(address.views)):
+            folder = _folder_without_views(address)
+            views = self._folder_notes(folder.host, folder.form).views
+            if not are_proved(views, frozenset(address.views)):
                 return False
             return all(self._recurs(address, view) for view in address.views)
 
@@ -216,7 +218,8 @@ class HostKnowledge:
         put_last(self._marked, name, load, _MOST_PAGES)
         if earlier is None or load.at - earlier.at > _MINUTES:
             return
-        notes = self._notes_of(folder_of(page.url))
+        folder = folder_of(page.url)
+        notes = self._host(folder.host).folder(folder.undated)
         compare_marks(notes.marks, name, fingerprint, earlier.fingerprint)
 
     def _learn_views(self, page: Page, fingerprint: Fingerprint, *, carries_view: bool) -> None:
@@ -231,7 +234,7 @@ class HostKnowledge:
         others = [other for other in self._views.get(name, ()) if other.views != own.views]
         for other in others:
             folder = _folder_without_views(address)
-            compare_views(self._notes_of(folder).views, own, other)
+            compare_views(self._host(folder.host).folder(folder.form).views, own, other)
         kept = (own, *others)[:_MOST_VIEWS]
         put_last(self._views, name, kept, _MOST_PAGES)
 
@@ -253,13 +256,9 @@ class HostKnowledge:
         put_last(self._hosts, host, notes, _MOST_HOSTS)
         return notes
 
-    def _notes_of(self, folder: Folder) -> FolderNotes:
-        """Return the notes of a folder to write in."""
-        return self._host(folder.host).folder(folder.undated)
-
-    def _folder_notes(self, folder: Folder) -> FolderNotes:
-        notes = self._hosts.get(folder.host, _NOTHING_KNOWN)
-        return notes.folders.get(folder.undated, FolderNotes())
+    def _folder_notes(self, host: str, path: str) -> FolderNotes:
+        notes = self._hosts.get(host, _NOTHING_KNOWN)
+        return notes.folders.get(path, FolderNotes())
 
     # What is shared
 

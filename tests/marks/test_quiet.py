@@ -11,11 +11,13 @@ import pytest
 from crawldedup import Deduplicator
 from crawldedup.errors import ConfigurationError
 from crawldedup.key import NO_KEY
+from crawldedup.marks.address import Address
 from crawldedup.marks.quiet import check_ignored_marks, ignored_at
 from crawldedup.marks.relation import Conflict, conflict
 from crawldedup.marks.values import (
     HEADLINE,
     MARK_KINDS,
+    AddressMarks,
     Marks,
     ShownMarks,
     ShownName,
@@ -50,10 +52,16 @@ SIBLINGS: dict[str, tuple[ShownMarks, ShownMarks]] = {
 }
 
 
+def address_of(url: str) -> AddressMarks:
+    address = Address.of(url)
+    assert address is not None
+    return address_marks(address, url, NO_LINKS, NO_KEY)
+
+
 def conflict_of(first: ShownMarks, second: ShownMarks) -> Conflict:
     """Return what tells two pages apart at addresses of one form."""
     marks = [
-        Marks(shown.hashed(NO_KEY), address_marks(f"https://e.com/{place}", NO_LINKS, NO_KEY))
+        Marks(shown.hashed(NO_KEY), address_of(f"https://e.com/{place}"))
         for place, shown in enumerate((first, second))
     ]
     return conflict(*marks)
